@@ -1,0 +1,241 @@
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
+import { Unavailable } from '../lib/unavailable.js'
+import { GitFault } from './errors.js'
+
+/** The environment every git process gets: nothing inherited but PATH and the temporary directory (SEC-84). */
+export function gitEnvironment(): NodeJS.ProcessEnv {
+  return {
+    PATH: process.env['PATH'],
+    TMPDIR: process.env['TMPDIR'],
+    HOME: '/nonexistent',
+    XDG_CONFIG_HOME: '/nonexistent',
+    GIT_CONFIG_NOSYSTEM: '1',
+    GIT_CONFIG_GLOBAL: '/dev/null',
+    GIT_ATTR_NOSYSTEM: '1',
+    GIT_NO_REPLACE_OBJECTS: '1',
+    GIT_LITERAL_PATHSPECS: '1',
+    GIT_TERMINAL_PROMPT: '0',
+    GIT_OPTIONAL_LOCKS: '0',
+    GIT_ALLOW_PROTOCOL: 'file',
+    GIT_ADVICE: '0',
+    LC_ALL: 'C',
+    TZ: 'UTC',
+  }
+}
+
+/** Options every git command starts with: trust our own directories, sync what is written, keep memory small, start no maintenance behind our back. */
+export const GIT_OPTIONS = [
+  '-c', 'safe.directory=*',
+  '-c', 'core.fsync=committed,loose-object',
+  '-c', 'core.fsyncMethod=batch',
+  '-c', 'core.hooksPath=/dev/null',
+  '-c', 'core.deltaBaseCacheLimit=16m',
+  '-c', 'core.attributesFile=/dev/null',
+  '-c', 'core.quotePath=false',
+  '-c', 'gc.auto=0',
+  '-c', 'maintenance.auto=false',
+  '-c', 'protocol.allow=never',
+] // biome-ignore format: pairs belong on one line
+
+export interface PoolLimits {
+  /** Processes at once, in all and for one repository. */
+  running: number
+  runningPerRepository: number
+  /** Calls that may wait, in all and for one repository. */
+  waiting: number
+  waitingPerRepository: number
+  /** Milliseconds a call may wait for its turn. */
+  wait: number
+  /** Milliseconds a process may run. */
+  deadline: number
+}
+
+export const POOL_LIMITS: PoolLimits = { running: 8, runningPerRepository: 4, waiting: 512, waitingPerRepository: 128, wait: 5_000, deadline: 30_000 }
+
+interface Waiting {
+  directory: string
+  start: () => void
+  timer: NodeJS.Timeout
+}
+
+export interface RunOptions {
+  input?: Buffer | string
+  /** More environment, such as GIT_OBJECT_DIRECTORY. */
+  env?: NodeJS.ProcessEnv
+  signal?: AbortSignal | undefined
+  /** Milliseconds; the pool's own by default. */
+  deadline?: number
+  /** Exit codes that are answers, not faults. */
+  accept?: number[]
+  /** Bytes of output after which the process is ended and `truncated` is true. */
+  maxBytes?: number
+}
+
+export interface RunResult {
+  stdout: Buffer
+  stderr: string
+  exitCode: number
+  truncated: boolean
+}
+
+/** Starts short-lived git processes, a bounded number at once; who cannot be served soon gets Unavailable (SEC-143). */
+export class ProcessPool {
+  #running = 0
+  readonly #perRepository = new Map<string, { running: number; waiting: number }>()
+  #waiting: Waiting[] = []
+  readonly #children = new Set<ChildProcess>()
+  #closed = false
+
+  constructor(readonly limits: PoolLimits = POOL_LIMITS) {}
+
+  /** Runs git in a repository to its end and collects its output. Throws GitFault on an exit code that is not accepted. */
+  async run(directory: string, args: string[], options: RunOptions = {}): Promise<RunResult> {
+    const release = await this.acquire(directory)
+    try {
+      return await new Promise<RunResult>((resolve, reject) => {
+        const child = this.start(directory, args, { env: options.env, signal: options.signal, deadline: options.deadline })
+        const chunks: Buffer[] = []
+        const errors: Buffer[] = []
+        let size = 0
+        let errorSize = 0
+        let truncated = false
+        child.stdout?.on('data', (chunk: Buffer) => {
+          if (truncated) return
+          chunks.push(chunk)
+          size += chunk.length
+          if (options.maxBytes !== undefined && size > options.maxBytes) {
+            truncated = true
+            kill(child)
+          }
+        })
+        child.stderr?.on('data', (chunk: Buffer) => {
+          errorSize += chunk.length
+          if (errorSize < 65_536) errors.push(chunk)
+        })
+        child.on('error', reject)
+        child.on('close', (code) => {
+          const stderr = Buffer.concat(errors).toString('utf8')
+          if (options.signal?.aborted) reject(options.signal.reason)
+          else if (truncated || code === 0 || (code !== null && options.accept?.includes(code))) {
+            resolve({ stdout: Buffer.concat(chunks), stderr, exitCode: code ?? 0, truncated })
+          } else if (timedOut.has(child)) reject(new Unavailable(`git ${args[0]} ran out of time`))
+          else reject(new GitFault(args[0] ?? '', code, stderr))
+        })
+        child.stdin?.on('error', () => {}) // a process that ends early closes its input; its exit code tells the story
+        child.stdin?.end(options.input)
+      })
+    } finally {
+      release()
+    }
+  }
+
+  /** A turn in the pool, for callers that start a process themselves; call what comes back when it has ended. */
+  acquire(directory: string): Promise<() => void> {
+    if (this.#closed) return Promise.reject(new Unavailable('the service is stopping'))
+    const own = this.#perRepository.get(directory) ?? { running: 0, waiting: 0 }
+    this.#perRepository.set(directory, own)
+    const { running, runningPerRepository, waiting, waitingPerRepository, wait } = this.limits
+    const start = () => {
+      this.#running++
+      own.running++
+      let released = false
+      return () => {
+        if (released) return
+        released = true
+        this.#running--
+        own.running--
+        if (own.running === 0 && own.waiting === 0) this.#perRepository.delete(directory)
+        this.#next()
+      }
+    }
+    if (this.#running < running && own.running < runningPerRepository) return Promise.resolve(start())
+    if (this.#waiting.length >= waiting || own.waiting >= waitingPerRepository)
+      return Promise.reject(new Unavailable('too many git calls are waiting'))
+    own.waiting++
+    return new Promise((resolve, reject) => {
+      const turn: Waiting = {
+        directory,
+        start: () => {
+          clearTimeout(turn.timer)
+          own.waiting--
+          resolve(start())
+        },
+        timer: setTimeout(() => {
+          this.#waiting.splice(this.#waiting.indexOf(turn), 1)
+          own.waiting--
+          reject(new Unavailable('no git process became free in time'))
+        }, wait),
+      }
+      this.#waiting.push(turn)
+    })
+  }
+
+  #next() {
+    for (let i = 0; i < this.#waiting.length && this.#running < this.limits.running; ) {
+      const turn = this.#waiting[i] as Waiting
+      if ((this.#perRepository.get(turn.directory)?.running ?? 0) < this.limits.runningPerRepository) {
+        this.#waiting.splice(i, 1)
+        turn.start()
+      } else i++
+    }
+  }
+
+  /** Starts git in a process group of its own, which dies on the deadline, on the signal and on close; takes no turn in the pool. `deadline` 0: none. */
+  start(
+    directory: string,
+    args: string[],
+    options: {
+      env?: NodeJS.ProcessEnv | undefined
+      signal?: AbortSignal | undefined
+      deadline?: number | undefined
+      stdio?: SpawnOptions['stdio']
+    } = {},
+  ): ChildProcess {
+    const child = spawn('git', [...GIT_OPTIONS, ...args], {
+      cwd: directory,
+      env: { ...gitEnvironment(), GIT_DIR: directory, ...options.env },
+      stdio: options.stdio ?? ['pipe', 'pipe', 'pipe'],
+      detached: true,
+    })
+    this.#children.add(child)
+    const deadline = options.deadline ?? this.limits.deadline
+    const timer =
+      deadline > 0
+        ? setTimeout(() => {
+            timedOut.add(child)
+            kill(child)
+          }, deadline)
+        : undefined
+    const onAbort = () => kill(child)
+    if (options.signal?.aborted) kill(child)
+    else options.signal?.addEventListener('abort', onAbort, { once: true })
+    child.once('close', () => {
+      this.#children.delete(child)
+      clearTimeout(timer)
+      options.signal?.removeEventListener('abort', onAbort)
+    })
+    child.once('error', () => this.#children.delete(child))
+    return child
+  }
+
+  /** Refuses new calls and ends every process that is still running. */
+  async close() {
+    this.#closed = true
+    for (const turn of this.#waiting.splice(0)) clearTimeout(turn.timer)
+    const ended = [...this.#children].map((child) => new Promise<void>((resolve) => child.once('close', () => resolve())))
+    for (const child of this.#children) kill(child)
+    await Promise.all(ended)
+  }
+}
+
+const timedOut = new WeakSet<ChildProcess>()
+
+/** Ends a process and all it started. */
+export function kill(child: ChildProcess) {
+  if (child.pid === undefined || child.exitCode !== null) return
+  try {
+    process.kill(-child.pid, 'SIGKILL')
+  } catch {
+    // it has just ended by itself
+  }
+}

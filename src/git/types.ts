@@ -1,0 +1,271 @@
+import type { Readable, Writable } from 'node:stream'
+
+/** Forty lower-case hex digits. */
+export type Oid = string
+
+/** The object id that stands for "no such ref" in ref updates. */
+export const ZERO: Oid = '0'.repeat(40)
+
+/** Where a repository lives: the name of a storage, and the id of the project it belongs to. Names play no part, so renames move nothing. */
+export interface RepositoryKey {
+  storage: string
+  id: number
+  kind: 'project' | 'wiki'
+}
+
+/** Who and when, as a commit or tag header has it. `name` and `email` are decoded text; a header that cannot be parsed gives empty strings and second 0. */
+export interface Signature {
+  name: string
+  email: string
+  /** Seconds since 1970, as stored: may be negative or beyond what a Date holds. */
+  seconds: number
+  /** As stored, such as `+0200`. */
+  offset: string
+}
+
+export interface Commit {
+  oid: Oid
+  tree: Oid
+  parents: Oid[]
+  author: Signature
+  committer: Signature
+  /** Decoded by the commit's encoding header, invalid bytes replaced; trailing newline kept. */
+  message: string
+}
+
+export interface Tag {
+  oid: Oid
+  target: Oid
+  targetType: 'commit' | 'tree' | 'blob' | 'tag'
+  tagger: Signature | null
+  message: string
+}
+
+export type Mode = '100644' | '100755' | '120000' | '160000' | '040000' | (string & {})
+
+export interface TreeEntry {
+  /** Six digits; `040000` for a tree. */
+  mode: Mode
+  type: 'blob' | 'tree' | 'commit'
+  oid: Oid
+  /** The last part of `path`. Invalid UTF-8 shows as U+FFFD. */
+  name: string
+  /** From the root of the repository. */
+  path: string
+}
+
+export interface Ref {
+  /** Full name, `refs/heads/main`. */
+  name: string
+  oid: Oid
+  /** The commit (or other object) an annotated tag points at in the end; `oid` for everything else. */
+  peeled: Oid
+}
+
+/** What a revision given by a user names: see SEC-81, SEC-82 and C-8. */
+export interface Resolved {
+  /** The commit, tags peeled. */
+  commit: Oid
+  /** The full ref name when the text named a branch or a tag, else null. */
+  ref: string | null
+}
+
+export interface RefUpdate {
+  ref: string
+  /** ZERO: must not exist yet. */
+  old: Oid
+  /** ZERO: delete. */
+  new: Oid
+}
+
+export interface FileDiff {
+  old_path: string
+  new_path: string
+  /** `0` on the missing side. */
+  a_mode: string
+  b_mode: string
+  new_file: boolean
+  renamed_file: boolean
+  deleted_file: boolean
+  /** Unified text from the `---` line on (C-55); empty when too large, identical or mode only. */
+  diff: string
+}
+
+export interface DiffLimits {
+  files: number
+  lines: number
+  /** Bytes of diff text in all. */
+  bytes: number
+  /** Bytes of diff text of one file; from there on its `diff` is empty. */
+  fileBytes: number
+}
+
+export interface Diff {
+  files: FileDiff[]
+  /** True when a limit left files out. */
+  truncated: boolean
+}
+
+export interface Stats {
+  additions: number
+  deletions: number
+}
+
+export interface LogOptions {
+  /** Start from these commits; the log is the union of their histories. */
+  from: Oid[]
+  /** Leave out what these reach. */
+  exclude?: Oid[]
+  /** Seconds since 1970, inclusive, compared with the committer date. */
+  since?: number
+  until?: number
+  /** Literal path of a file or directory. A path that is a file in the start commit follows renames (C-11). */
+  path?: string
+  firstParent?: boolean
+  skip: number
+  limit: number
+}
+
+export interface LogPage {
+  commits: Commit[]
+  /** How many commits match all filters, without skip and limit. */
+  total: number
+}
+
+/** One change of the commits API, already normalised by the service (C-38) and validated as a path (SEC-92, SEC-93). */
+export type Change =
+  | { action: 'create'; path: string; content: Buffer; executable?: boolean }
+  | { action: 'update'; path: string; content: Buffer; executable?: boolean }
+  | { action: 'delete'; path: string }
+  /** Without content the old one is kept. */
+  | { action: 'move'; from: string; path: string; content?: Buffer }
+
+/** Why a change cannot be applied; the service has the texts. */
+export type ChangeFault = 'exists' | 'missing' | 'invalid_path'
+
+export interface CommitDraft {
+  /** The tree the changes are applied to comes from the first parent; none: an empty tree. */
+  parents: Oid[]
+  changes: Change[]
+  author: Signature
+  committer: Signature
+  message: string
+}
+
+export type DraftResult = { commit: Oid; tree: Oid } | { fault: ChangeFault /** Position in `changes`. */; index: number; path: string }
+
+export interface MergeDraft {
+  ours: Oid
+  theirs: Oid
+  author: Signature
+  committer: Signature
+  message: string
+}
+
+/** What a push asks for, as Git's receive-pack hands it over before any ref moves. */
+export interface PushCommand {
+  ref: string
+  old: Oid
+  new: Oid
+}
+
+export interface PushPolicy {
+  /** Asked once all objects have arrived, before a ref moves; a text declines the whole push and is shown to the person (GH-18). `quarantine` reads the repository with the new objects in sight. */
+  verdict(commands: PushCommand[], quarantine: GitRepository): Promise<string | null>
+  /** Told which refs did move, before the connection closes; lines returned are shown on the progress channel. */
+  moved(commands: PushCommand[]): Promise<string[]>
+}
+
+export interface TransportRequest {
+  body: Readable
+  out: Writable
+  /** The Git-Protocol header, if it is one Git knows. */
+  protocol?: string | undefined
+  /** Kills the process group when it fires. */
+  signal: AbortSignal
+}
+
+export type Service = 'git-upload-pack' | 'git-receive-pack'
+
+/** One bare repository. Speaks ids, bytes and streams only; knows no database and no product. Reads of a repository missing on disk answer as an empty one does, and report a fault. */
+export interface GitRepository {
+  readonly key: RepositoryKey
+
+  // refs
+  /** The object a full ref name points at, or null. */
+  ref(name: string): Promise<Oid | null>
+  /** All refs below a prefix such as `refs/heads/`, by name. */
+  refs(prefix: string): Promise<Ref[]>
+  /** What a user's text means: branch, tag, hash, prefix of one, or HEAD; null for all else (SEC-81, SEC-82). */
+  resolve(revision: string): Promise<Resolved | null>
+  /** The branch HEAD names, whether it exists or not. */
+  headBranch(): Promise<string | null>
+  setHeadBranch(branch: string): Promise<void>
+  /** All or nothing, each by compare-and-swap, synced. Throws RefChanged when an old value does not hold, RefNameConflict when names clash (`a` and `a/b`). */
+  updateRefs(updates: RefUpdate[]): Promise<void>
+
+  // objects
+  commit(oid: Oid): Promise<Commit | null>
+  /** In the order asked; null where there is none or it is no commit. */
+  commits(oids: Oid[]): Promise<(Commit | null)[]>
+  tag(oid: Oid): Promise<Tag | null>
+  /** Type and size of any object, without its content. */
+  objectInfo(oid: Oid): Promise<{ type: 'commit' | 'tree' | 'blob' | 'tag'; size: number } | null>
+  /** The content, whole. Null when there is no such blob. Ask objectInfo first. */
+  blob(oid: Oid): Promise<Buffer | null>
+  /** The content as a stream with backpressure, for blobs of any size. */
+  blobStream(oid: Oid, signal?: AbortSignal): Promise<{ size: number; stream: Readable } | null>
+  /** The entry at `path` in a commit's tree ('' is the root tree itself), or null. */
+  entry(commit: Oid, path: string): Promise<TreeEntry | null>
+  /** One level, or all below, in Git's order; null when there is no tree at `path`. */
+  tree(commit: Oid, path: string, options: { recursive: boolean }): Promise<TreeEntry[] | null>
+
+  // history
+  log(options: LogOptions): Promise<LogPage>
+  /** The newest commit reachable from `from` that touched each path; null where none did. */
+  lastCommits(from: Oid, paths: string[]): Promise<(Oid | null)[]>
+  mergeBase(a: Oid, b: Oid): Promise<Oid | null>
+  isAncestor(ancestor: Oid, descendant: Oid): Promise<boolean>
+  /** Which of `heads` are contained in `into`; warm answers start no process. */
+  merged(heads: Oid[], into: Oid): Promise<boolean[]>
+  /** Full names of branches and tags that contain the commit. */
+  refsContaining(commit: Oid, prefix: 'refs/heads/' | 'refs/tags/'): Promise<string[]>
+  /** How many commits each side has that the other has not. */
+  aheadBehind(a: Oid, b: Oid): Promise<{ ahead: number; behind: number }>
+
+  // differences
+  /** From null: against the empty tree. Renames at 50 %, no copies (C-52 to C-57). */
+  diff(from: Oid | null, to: Oid, limits: DiffLimits): Promise<Diff>
+  /** Against the first parent (C-6), one a commit asked. */
+  stats(commits: Oid[]): Promise<Stats[]>
+
+  // writing objects: none of these moves a ref; all objects are synced when they return
+  draftCommit(draft: CommitDraft): Promise<DraftResult>
+  /** A commit of an existing tree with any parents. */
+  writeCommit(commit: { tree: Oid; parents: Oid[]; author: Signature; committer: Signature; message: string }): Promise<Oid>
+  writeTag(tag: { name: string; target: Oid; targetType: Tag['targetType']; tagger: Signature; message: string }): Promise<Oid>
+
+  // the wire
+  advertise(service: Service, request: Omit<TransportRequest, 'body'>): Promise<void>
+  uploadPack(request: TransportRequest): Promise<void>
+  receivePack(request: TransportRequest, policy: PushPolicy): Promise<void>
+
+  // upkeep
+  /** Bytes on disk. */
+  size(): Promise<number>
+  /** Commit-graph after pushes, packing when there are many packs; safe beside requests. */
+  maintain(): Promise<void>
+}
+
+/** All repositories of this installation. */
+export interface Git {
+  /** Cheap: touches no disk. */
+  open(key: RepositoryKey): GitRepository
+  /** Makes an empty bare repository whose HEAD names `branch`; does nothing when it is there. */
+  create(key: RepositoryKey, branch: string): Promise<void>
+  exists(key: RepositoryKey): Promise<boolean>
+  /** Takes the repository out of sight at once and removes it. */
+  remove(key: RepositoryKey): Promise<void>
+  /** Ends all processes it started. */
+  close(): Promise<void>
+}
