@@ -1,0 +1,46 @@
+import { sql } from 'drizzle-orm'
+import { type AnyPgColumn, boolean, index, integer, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { id, moment, ref } from './columns.js'
+import { users } from './users.js'
+
+/** A group, or the one personal namespace of a user (AC-12). */
+export const namespaces = pgTable(
+  'namespaces',
+  {
+    id: id(),
+    kind: text({ enum: ['user', 'group'] }).notNull(),
+    name: text().notNull(),
+    path: text().notNull(),
+    /** Paths of the ancestors and its own, joined with `/`; follows every rename. */
+    full_path: text().notNull(),
+    /** Names joined with ` / ` (G-84). */
+    full_name: text().notNull(),
+    parent_id: ref().references((): AnyPgColumn => namespaces.id),
+    /** Personal namespaces only. */
+    owner_id: ref().references(() => users.id, { onDelete: 'cascade' }),
+    description: text().notNull().default(''),
+    /** 0 private, 10 internal, 20 public (G-65). */
+    visibility: integer().notNull(),
+    lfs_enabled: boolean().notNull().default(true),
+    request_access_enabled: boolean().notNull().default(false),
+    share_with_group_lock: boolean().notNull().default(false),
+    avatar: text(),
+    created_at: moment().notNull().defaultNow(),
+    updated_at: moment().notNull().defaultNow(),
+  },
+  (t) => [
+    index('namespaces_parent_id_idx').on(t.parent_id),
+    uniqueIndex('namespaces_owner_id_key').on(t.owner_id).where(sql`${t.kind} = 'user'`),
+    index('namespaces_visibility_idx').on(t.visibility).where(sql`${t.kind} = 'group'`),
+  ],
+)
+
+/** Who stands above whom, at any distance; a namespace is its own ancestor. Plain B-trees answer both directions. */
+export const namespaceAncestry = pgTable(
+  'namespace_ancestry',
+  {
+    ancestor_id: ref().notNull().references(() => namespaces.id, { onDelete: 'cascade' }),
+    descendant_id: ref().notNull().references(() => namespaces.id, { onDelete: 'cascade' }),
+  },
+  (t) => [primaryKey({ columns: [t.descendant_id, t.ancestor_id] }), index('namespace_ancestry_ancestor_id_idx').on(t.ancestor_id, t.descendant_id)],
+)

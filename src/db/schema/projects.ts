@@ -1,0 +1,121 @@
+import { sql } from 'drizzle-orm'
+import { type AnyPgColumn, bigint, boolean, date, index, integer, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { id, moment, ref } from './columns.js'
+import { namespaces } from './namespaces.js'
+import { users } from './users.js'
+
+/** A feature switch: 0 disabled, 10 members only, 20 enabled (AC-10). */
+const feature = () => integer().notNull().default(20)
+
+export const projects = pgTable(
+  'projects',
+  {
+    id: id(),
+    namespace_id: ref().notNull().references(() => namespaces.id),
+    creator_id: ref().references(() => users.id, { onDelete: 'set null' }),
+    name: text().notNull(),
+    path: text().notNull(),
+    description: text(),
+    visibility: integer().notNull(),
+    /** Name of the storage its repositories are in. */
+    storage: text().notNull(),
+    /** The branch HEAD names; shown only when the repository has a branch (G-86). */
+    default_branch: text().notNull(),
+    /** Follows the refs: true while there is no branch. */
+    empty_repo: boolean().notNull().default(true),
+    archived: boolean().notNull().default(false),
+    issues_access_level: feature(),
+    merge_requests_access_level: feature(),
+    wiki_access_level: feature(),
+    snippets_access_level: feature(),
+    builds_access_level: feature(),
+    repository_access_level: feature(),
+    container_registry_enabled: boolean().notNull().default(true),
+    lfs_enabled: boolean().notNull().default(true),
+    shared_runners_enabled: boolean().notNull().default(true),
+    public_jobs: boolean().notNull().default(true),
+    request_access_enabled: boolean().notNull().default(false),
+    only_allow_merge_if_pipeline_succeeds: boolean().notNull().default(false),
+    only_allow_merge_if_all_discussions_are_resolved: boolean().notNull().default(false),
+    printing_merge_request_link_enabled: boolean().notNull().default(true),
+    resolve_outdated_diff_discussions: boolean().notNull().default(false),
+    merge_method: text({ enum: ['merge', 'rebase_merge', 'ff'] }).notNull().default('merge'),
+    ci_config_path: text(),
+    tag_list: text().array().notNull().default(sql`'{}'`),
+    avatar: text(),
+    star_count: integer().notNull().default(0),
+    forks_count: integer().notNull().default(0),
+    open_issues_count: integer().notNull().default(0),
+    import_status: text({ enum: ['none', 'scheduled', 'started', 'finished', 'failed'] }).notNull().default('none'),
+    import_error: text(),
+    forked_from_id: ref().references((): AnyPgColumn => projects.id, { onDelete: 'set null' }),
+    commit_count: bigint({ mode: 'number' }).notNull().default(0),
+    repository_size: bigint({ mode: 'number' }).notNull().default(0),
+    last_activity_at: moment().notNull().defaultNow(),
+    created_at: moment().notNull().defaultNow(),
+    updated_at: moment().notNull().defaultNow(),
+  },
+  (t) => [
+    uniqueIndex('projects_namespace_id_name_key').on(t.namespace_id, sql`lower(${t.name})`),
+    uniqueIndex('projects_namespace_id_path_key').on(t.namespace_id, sql`lower(${t.path})`),
+    index('projects_created_at_idx').on(t.created_at, t.id),
+    index('projects_visibility_idx').on(t.visibility, t.created_at, t.id),
+    index('projects_forked_from_id_idx').on(t.forked_from_id),
+  ],
+)
+
+/** A project's repositories that are to be removed: written with the deletion, worked off afterwards, so a kill in between leaves nothing behind (SEC-134). */
+export const doomedRepositories = pgTable('doomed_repositories', {
+  project_id: ref().primaryKey(),
+  storage: text().notNull(),
+  created_at: moment().notNull().defaultNow(),
+})
+
+export const projectStars = pgTable(
+  'project_stars',
+  {
+    project_id: ref().notNull().references(() => projects.id, { onDelete: 'cascade' }),
+    user_id: ref().notNull().references(() => users.id, { onDelete: 'cascade' }),
+  },
+  (t) => [primaryKey({ columns: [t.project_id, t.user_id] }), index('project_stars_user_id_idx').on(t.user_id)],
+)
+
+/** A project shared with a group, up to a level. */
+export const projectShares = pgTable(
+  'project_shares',
+  {
+    id: id(),
+    project_id: ref().notNull().references(() => projects.id, { onDelete: 'cascade' }),
+    group_id: ref().notNull().references(() => namespaces.id, { onDelete: 'cascade' }),
+    group_access: integer().notNull(),
+    expires_at: date({ mode: 'string' }),
+    created_at: moment().notNull().defaultNow(),
+  },
+  (t) => [uniqueIndex('project_shares_project_id_group_id_key').on(t.project_id, t.group_id), index('project_shares_group_id_idx').on(t.group_id)],
+)
+
+export const protectedBranches = pgTable(
+  'protected_branches',
+  {
+    id: id(),
+    project_id: ref().notNull().references(() => projects.id, { onDelete: 'cascade' }),
+    /** A name, or a pattern with `*`. */
+    name: text().notNull(),
+    /** 0 nobody, 30 developers, 40 maintainers. */
+    push_level: integer().notNull(),
+    merge_level: integer().notNull(),
+    allow_force_push: boolean().notNull().default(false),
+  },
+  (t) => [uniqueIndex('protected_branches_project_id_name_key').on(t.project_id, t.name)],
+)
+
+export const protectedTags = pgTable(
+  'protected_tags',
+  {
+    id: id(),
+    project_id: ref().notNull().references(() => projects.id, { onDelete: 'cascade' }),
+    name: text().notNull(),
+    create_level: integer().notNull(),
+  },
+  (t) => [uniqueIndex('protected_tags_project_id_name_key').on(t.project_id, t.name)],
+)

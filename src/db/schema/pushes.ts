@@ -1,0 +1,17 @@
+import { index, jsonb, pgTable, text } from 'drizzle-orm/pg-core'
+import { id, moment, ref } from './columns.js'
+import { projects } from './projects.js'
+
+/** Ref moves that are under way: written before the refs, removed with the rows that follow from them. One that is left over is finished or undone by looking at the refs (SEC-158). */
+export const refIntents = pgTable(
+  'ref_intents',
+  {
+    id: id(),
+    project_id: ref().notNull().references(() => projects.id, { onDelete: 'cascade' }),
+    actor_id: ref(),
+    origin: text({ enum: ['api', 'git'] }).notNull(),
+    updates: jsonb().$type<{ ref: string; old: string; new: string }[]>().notNull(),
+    created_at: moment().notNull().defaultNow(),
+  },
+  (t) => [index('ref_intents_project_id_idx').on(t.project_id)],
+)

@@ -1,0 +1,71 @@
+import { sql } from 'drizzle-orm'
+import { boolean, date, index, integer, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { id, moment, ref } from './columns.js'
+
+export const users = pgTable(
+  'users',
+  {
+    id: id(),
+    username: text().notNull(),
+    name: text().notNull(),
+    /** Primary address, lower-case. */
+    email: text().notNull(),
+    state: text({ enum: ['active', 'blocked', 'ldap_blocked'] }).notNull().default('active'),
+    /** The ghost owns what deleted users left (G-70). */
+    kind: text({ enum: ['human', 'ghost'] }).notNull().default('human'),
+    admin: boolean().notNull().default(false),
+    external: boolean().notNull().default(false),
+    /** argon2id, or null: no password logs in. */
+    password_hash: text(),
+    password_expired: boolean().notNull().default(false),
+    two_factor_enabled: boolean().notNull().default(false),
+    projects_limit: integer().notNull(),
+    can_create_group: boolean().notNull().default(true),
+    bio: text(),
+    location: text(),
+    messenger: text().notNull().default(''),
+    jobsnet: text().notNull().default(''),
+    microblog: text().notNull().default(''),
+    website_url: text().notNull().default(''),
+    organization: text().notNull().default(''),
+    avatar: text(),
+    theme_id: integer().notNull().default(1),
+    color_scheme_id: integer().notNull().default(1),
+    confirmed_at: moment(),
+    last_sign_in_at: moment(),
+    current_sign_in_at: moment(),
+    last_activity_on: date({ mode: 'string' }),
+    created_at: moment().notNull().defaultNow(),
+    updated_at: moment().notNull().defaultNow(),
+  },
+  (t) => [
+    uniqueIndex('users_username_key').on(sql`lower(${t.username})`),
+    uniqueIndex('users_email_key').on(sql`lower(${t.email})`),
+    index('users_last_activity_on_idx').on(t.last_activity_on, t.id),
+  ],
+)
+
+export const identities = pgTable(
+  'identities',
+  {
+    id: id(),
+    user_id: ref().notNull().references(() => users.id, { onDelete: 'cascade' }),
+    provider: text().notNull(),
+    extern_uid: text().notNull(),
+  },
+  (t) => [uniqueIndex('identities_provider_extern_uid_key').on(t.provider, sql`lower(${t.extern_uid})`), index('identities_user_id_idx').on(t.user_id)],
+)
+
+/** Secondary addresses; the primary one stands on the user. */
+export const emails = pgTable(
+  'emails',
+  {
+    id: id(),
+    user_id: ref().notNull().references(() => users.id, { onDelete: 'cascade' }),
+    email: text().notNull(),
+    confirmed_at: moment(),
+    created_at: moment().notNull().defaultNow(),
+    updated_at: moment().notNull().defaultNow(),
+  },
+  (t) => [uniqueIndex('emails_email_key').on(sql`lower(${t.email})`), index('emails_user_id_idx').on(t.user_id)],
+)

@@ -1,0 +1,71 @@
+/** Every way a call can be refused. The table says what the wire makes of it; nothing else knows a status. */
+export const STATUS = {
+  invalid: 400,
+  unauthenticated: 401,
+  forbidden: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  not_acceptable: 406,
+  timeout: 408,
+  conflict: 409,
+  stale: 412,
+  too_large: 413,
+  uri_too_long: 414,
+  unsupported_media_type: 415,
+  unprocessable: 422,
+  headers_too_large: 431,
+  too_many: 429,
+  not_implemented: 501,
+  unavailable: 503,
+} as const
+
+export type FailureKind = keyof typeof STATUS
+
+/** A refusal that the caller is told about: its kind decides the status, its body is sent as it stands (G-29 to G-38). */
+export class Failure extends Error {
+  override name = 'Failure'
+  constructor(
+    readonly kind: FailureKind,
+    readonly body: { message: unknown } | { error: unknown; [more: string]: unknown },
+    readonly headers: Record<string, string> = {},
+  ) {
+    super(JSON.stringify(body))
+  }
+}
+
+/** A parameter is missing or malformed: `{"error": text}` (G-29). */
+export const invalidInput = (text: string) => new Failure('invalid', { error: text })
+
+/** A stored object would be invalid: field → texts (G-34). */
+export const invalidRecord = (faults: Record<string, string[]>) => new Failure('invalid', { message: faults })
+
+/** Any other 400 with a sentence (W-22). */
+export const refused = (text: string) => new Failure('invalid', { message: text })
+
+export const unauthenticated = () => new Failure('unauthenticated', { message: '401 Unauthorized' })
+
+export const forbidden = (reason?: string) => new Failure('forbidden', { message: reason ? `403 Forbidden - ${reason}` : '403 Forbidden' })
+
+/** With a name: something addressed by its own name or id (G-32). Without: a child looked up in a parent the caller sees (G-33). */
+export const notFound = (name?: string) => new Failure('not_found', { message: name ? `404 ${name} Not Found` : '404 Not found' })
+
+/** No such route (G-1); note the key. */
+export const noSuchRoute = () => new Failure('not_found', { error: '404 Not Found' })
+
+export const conflict = (message: unknown) => new Failure('conflict', { message })
+
+export const tooLarge = () => new Failure('too_large', { message: '413 Request Entity Too Large' })
+
+/** A token that was good once (G-15, G-16). */
+export function invalidToken(description: string) {
+  const challenge = `Bearer realm="Protected by OAuth 2.0", error="invalid_token", error_description="${description}"`
+  return new Failure('unauthenticated', { error: 'invalid_token', error_description: description }, { 'www-authenticate': challenge })
+}
+
+/** The token is good but was not made for this (G-22). */
+export const insufficientScope = (needed: string) =>
+  new Failure('forbidden', {
+    error: 'insufficient_scope',
+    error_description: 'The request requires higher privileges than provided by the access token.',
+    scope: needed,
+  })
