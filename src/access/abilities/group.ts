@@ -1,0 +1,13 @@
+/** What each role adds on a group (companions 5.2). */
+export const GROUP_ROLES = {
+  anonymous: ['read_group'],
+  visitor: ['read_member', 'request_access'],
+  guest: [],
+  reporter: [],
+  developer: [],
+  maintainer: ['create_project'],
+  owner: ['create_subgroup', 'manage_group', 'manage_members', 'remove_group'],
+} as const
+
+export type GroupRole = keyof typeof GROUP_ROLES
+export type GroupAbility = (typeof GROUP_ROLES)[GroupRole][number]

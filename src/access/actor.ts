@@ -1,0 +1,36 @@
+import type { Scope } from './scopes.js'
+
+/** What every call knows of the person it runs as. */
+export interface ActorUser {
+  id: number
+  username: string
+  name: string
+  email: string
+  admin: boolean
+  external: boolean
+  can_create_group: boolean
+  projects_limit: number
+}
+
+/** The credential a call came with. */
+export interface ActorToken {
+  id: number
+  kind: 'personal' | 'impersonation' | 'oauth'
+  scopes: Scope[]
+}
+
+export interface SignedIn {
+  user: ActorUser
+  token: ActorToken
+  /** The administrator behind a sudo call; `user` is then the target (G-28). */
+  sudoer?: ActorUser
+}
+
+export interface Anonymous {
+  user: null
+}
+
+/** Whoever makes a call. Nothing is ever granted to a caller but through `can` and the rules. */
+export type Caller = SignedIn | Anonymous
+
+export const ANONYMOUS: Anonymous = { user: null }

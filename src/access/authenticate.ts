@@ -1,0 +1,118 @@
+import { eq, sql } from 'drizzle-orm'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Context } from '../context.js'
+import { tokens, users } from '../db/schema/index.js'
+import { statement } from '../db/statement.js'
+import { Failure, forbidden, insufficientScope, invalidInput, invalidToken, unauthenticated } from '../failures.js'
+import { digestOf } from '../lib/secret.js'
+import { type ActorUser, ANONYMOUS, type Caller } from './actor.js'
+import { checkScope, type Scope, type ScopedRoute } from './scopes.js'
+
+const actorColumns = {
+  id: users.id,
+  username: users.username,
+  name: users.name,
+  email: users.email,
+  admin: users.admin,
+  external: users.external,
+  can_create_group: users.can_create_group,
+  projects_limit: users.projects_limit,
+}
+
+const findToken = statement('token by digest', (db) =>
+  db
+    .select({
+      user: actorColumns,
+      state: users.state,
+      user_kind: users.kind,
+      id: tokens.id,
+      kind: tokens.kind,
+      scopes: tokens.scopes,
+      revoked: tokens.revoked,
+      expires_at: tokens.expires_at,
+      valid_until: tokens.valid_until,
+      last_used_at: tokens.last_used_at,
+    })
+    .from(tokens)
+    .innerJoin(users, eq(users.id, tokens.user_id))
+    .where(eq(tokens.digest, sql.placeholder('digest'))),
+)
+
+const findUser = statement('actor by id or username', (db, by: 'id' | 'username') =>
+  db
+    .select(actorColumns)
+    .from(users)
+    .where(by === 'id' ? eq(users.id, sql.placeholder('value')) : eq(sql`lower(${users.username})`, sql`lower(${sql.placeholder('value')})`)),
+)
+
+/** How often a token's last use is written down (CR-9). */
+const LAST_USED_EVERY = 600_000
+
+/** What became of a token: who presents it, or why it is none. Judged here for every carrier alike (SEC-12). */
+export type TokenVerdict = { ok: true; user: ActorUser; token: { id: number; kind: 'personal' | 'impersonation' | 'oauth'; scopes: Scope[] } } | { ok: false; failure: Failure; blocked: boolean }
+
+/** Looks a token up by its digest and judges expiry, revocation and the state of its owner, in that order (G-14 to G-17). */
+export async function judgeToken(ctx: Context, value: string): Promise<TokenVerdict> {
+  const bad = (failure: Failure, blocked = false): TokenVerdict => ({ ok: false, failure, blocked })
+  const [found] = await findToken(ctx.db, null).execute({ digest: digestOf(value) })
+  if (!found) return bad(unauthenticated())
+  const now = ctx.now()
+  const expired = (found.expires_at !== null && found.expires_at <= now.toISOString().slice(0, 10)) || (found.valid_until !== null && found.valid_until <= now)
+  if (expired) return bad(invalidToken('Token is expired. You can either do re-authorization or token refresh.'))
+  if (found.revoked) return bad(invalidToken('Token was revoked. You have to re-authorize from the user.'))
+  if (found.state !== 'active' || found.user_kind === 'ghost') return bad(forbidden('User is blocked'), true)
+  if (!found.last_used_at || now.getTime() - found.last_used_at.getTime() > LAST_USED_EVERY) {
+    ctx.jobs.add('token last used', async () => {
+      await ctx.db.write.update(tokens).set({ last_used_at: now }).where(eq(tokens.id, found.id))
+    })
+  }
+  const scopes = (found.scopes.length > 0 ? found.scopes : ['api']) as Scope[]
+  return { ok: true, user: found.user, token: { id: found.id, kind: found.kind, scopes } }
+}
+
+/** The credential of a call: the first place that holds one decides (G-12, CR-5). Blank values count as absent. */
+function credentialOf(headers: IncomingHttpHeaders, parameters: Record<string, unknown>): string | null {
+  const text = (value: unknown) => (typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined)
+  const authorization = text(headers.authorization)
+  const bearer = authorization && /^Bearer\s+(.+)$/i.exec(authorization)?.[1]
+  const found = bearer ?? text(parameters['access_token']) ?? text(parameters['private_token']) ?? text(headers['private-token'])
+  if (found) return found
+  // HTTP Basic and job tokens are credentials this API does not take; neither may pass as "none" (CR-6, SEC-11)
+  if ((authorization && !/^Bearer$/i.test(authorization)) || text(headers['job-token'])) throw unauthenticated()
+  return null
+}
+
+/** Whoever makes the call: token, scope, then sudo (G-10 step 3). A credential that is no good is an error, never "anonymous" (SEC-11). */
+export async function authenticate(ctx: Context, headers: IncomingHttpHeaders, parameters: Record<string, unknown>, route: ScopedRoute): Promise<Caller> {
+  const credential = credentialOf(headers, parameters)
+  const target = sudoTarget(headers, parameters)
+  if (credential === null) {
+    if (target !== undefined) throw unauthenticated()
+    return ANONYMOUS
+  }
+  const verdict = await judgeToken(ctx, credential)
+  if (!verdict.ok) throw verdict.failure
+  const { user, token } = verdict
+  checkScope(token.scopes, route)
+  if (target === undefined) return { user, token }
+  return { user: await sudo(ctx, user, token.scopes, target), token, sudoer: user }
+}
+
+function sudoTarget(headers: IncomingHttpHeaders, parameters: Record<string, unknown>): string | undefined {
+  const parameter = parameters['sudo']
+  if (typeof parameter === 'object' && parameter !== null) throw invalidInput('sudo is invalid')
+  const value = parameter === undefined || parameter === null || parameter === '' ? headers['sudo'] : parameter
+  return value === undefined || value === '' ? undefined : String(value)
+}
+
+/** G-24 to G-28, CR-14. */
+async function sudo(ctx: Context, user: ActorUser, scopes: Scope[], target: string): Promise<ActorUser> {
+  if (!user.admin) throw forbidden('Must be admin to use sudo')
+  if (!scopes.includes('sudo') && !scopes.includes('api')) throw insufficientScope('sudo')
+  const unknown = new Failure('not_found', { message: `404 User with ID or username '${target}' Not Found` })
+  const numeric = /^\d+$/.test(target)
+  if (numeric && Number(target) > 2_147_483_647) throw unknown
+  const [found] = await findUser(ctx.db, numeric ? 'id' : 'username').execute({ value: numeric ? Number(target) : target })
+  if (!found) throw unknown
+  return found
+}

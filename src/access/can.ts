@@ -1,0 +1,86 @@
+import type { ActorUser } from './actor.js'
+import { GROUP_ROLES, type GroupAbility } from './abilities/group.js'
+import { PROJECT_PROHIBITIONS, PROJECT_ROLES, type ProjectAbility } from './abilities/project.js'
+
+/** Access levels (AC-1). */
+export const LEVELS = { none: 0, guest: 10, reporter: 20, developer: 30, maintainer: 40, owner: 50 } as const
+
+/** Visibility levels (G-65). */
+export const PRIVATE = 0
+export const INTERNAL = 10
+export const PUBLIC = 20
+
+const LADDER = ['anonymous', 'visitor', 'guest', 'reporter', 'developer', 'maintainer', 'owner'] as const
+const LEVEL_OF_RUNG = [-2, -1, 10, 20, 30, 40, 50]
+
+function ladder<Ability extends string>(roles: Record<(typeof LADDER)[number], readonly string[]>) {
+  const rung = new Map<string, number>()
+  LADDER.forEach((role, i) => {
+    for (const ability of roles[role]) if (!rung.has(ability)) rung.set(ability, LEVEL_OF_RUNG[i] as number)
+  })
+  return (ability: Ability) => rung.get(ability) ?? Number.POSITIVE_INFINITY
+}
+
+const projectRung = ladder<ProjectAbility | 'download_code_if_public' | 'fork_if_public'>(PROJECT_ROLES)
+const groupRung = ladder<GroupAbility>(GROUP_ROLES)
+
+/** What a decision about a project rests on. */
+export interface ProjectStanding {
+  user: Pick<ActorUser, 'admin' | 'external'> | null
+  /** The user's level on the project, 0 without one (AC-2). */
+  level: number
+  project: { visibility: number; archived: boolean; repository_access_level: number }
+}
+
+/** Whether this project may be seen at all: what stands behind 404 (G-65, AC-6). */
+export function seesProject({ user, level, project }: ProjectStanding): boolean {
+  return user?.admin === true || level > 0 || sees(project.visibility, user)
+}
+
+function sees(visibility: number, user: Pick<ActorUser, 'external'> | null) {
+  return visibility >= PUBLIC || (visibility >= INTERNAL && user !== null && !user.external)
+}
+
+/** Level with the administrator's rights in it (AC-4). */
+export const effectiveLevel = ({ user, level }: Pick<ProjectStanding, 'user' | 'level'>) => (user?.admin ? LEVELS.owner : level)
+
+const prohibitions: Record<string, ReadonlySet<string>> = Object.fromEntries(Object.entries(PROJECT_PROHIBITIONS).map(([state, list]) => [state, new Set(list)]))
+
+/** Whether the feature switch lets this caller in (AC-10, G-68). */
+export const featureOpen = (switchLevel: number, { user, level }: Pick<ProjectStanding, 'user' | 'level'>) =>
+  switchLevel >= 20 || (switchLevel >= 10 && (level > 0 || user?.admin === true))
+
+/** Whether this caller has this ability on this project. Pure; `visibleProjects` says the same as SQL for seeing. */
+export function canProject(standing: ProjectStanding, ability: ProjectAbility): boolean {
+  if (!seesProject(standing)) return false
+  const { user, project } = standing
+  if (project.archived && prohibitions['archived']?.has(ability)) return false
+  if (!featureOpen(project.repository_access_level, standing) && prohibitions['no_repository']?.has(ability)) return false
+  const level = effectiveLevel(standing)
+  const rung = level > 0 ? level : user ? -1 : -2
+  if (rung >= projectRung(ability)) return true
+  // note 2 of section 5.1: code of a project that is open to the caller by its visibility alone
+  const open = sees(project.visibility, user)
+  if (ability === 'download_code') return open && rung >= projectRung('download_code_if_public')
+  if (ability === 'fork') return open && rung >= projectRung('fork_if_public')
+  return false
+}
+
+export interface GroupStanding {
+  user: Pick<ActorUser, 'admin' | 'external'> | null
+  level: number
+  group: { visibility: number }
+  /** Whether the caller can see a project directly in the group or shared with it (AC-16). */
+  seesProjectIn: boolean
+}
+
+/** G-67. */
+export function seesGroup({ user, level, group, seesProjectIn }: GroupStanding): boolean {
+  return user?.admin === true || level > 0 || sees(group.visibility, user) || seesProjectIn
+}
+
+export function canGroup(standing: GroupStanding, ability: GroupAbility): boolean {
+  if (!seesGroup(standing)) return false
+  const level = effectiveLevel(standing)
+  return (level > 0 ? level : standing.user ? -1 : -2) >= groupRung(ability)
+}

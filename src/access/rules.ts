@@ -1,0 +1,131 @@
+import { eq, sql } from 'drizzle-orm'
+import { z } from 'zod'
+import type { Context } from '../context.js'
+import { namespaces, projects, routes } from '../db/schema/index.js'
+import { statement } from '../db/statement.js'
+import { forbidden, notFound } from '../failures.js'
+import type { GroupAbility } from './abilities/group.js'
+import type { ProjectAbility } from './abilities/project.js'
+import type { Access } from './access.js'
+import type { Caller } from './actor.js'
+import { canGroup, canProject, type GroupStanding, type ProjectStanding, seesGroup, seesProject } from './can.js'
+import { groupLevel, projectLevel } from './roles.js'
+import { type Eyes, eyesOf, visibleProjects } from './visible.js'
+
+const nothing = z.object({})
+
+/** Everybody, with or without a credential. */
+export const anyone: Access<null, false> = { rule: 'anyone', signedIn: false, early: true, path: nothing, find: async () => null }
+
+/** Everybody who presents a good credential. */
+export const signedIn: Access<null, true> = { rule: 'signed in', signedIn: true, early: true, path: nothing, find: async () => null }
+
+const onlyAdmins = async (_: Context, caller: Caller) => {
+  if (!caller.user?.admin) throw forbidden()
+  return null
+}
+
+/** Administrators; asked after the parameters were read, as the users family does (G-10, G-11). */
+export const admin: Access<null, true> = { rule: 'administrator', signedIn: true, early: false, path: nothing, find: onlyAdmins }
+
+/** The row of a project with what every decision and most answers about it need. */
+export type Project = typeof projects.$inferSelect & { namespace: Namespace }
+export type Namespace = typeof namespaces.$inferSelect
+
+/** A project as a caller stands to it. */
+export interface ProjectSubject extends ProjectStanding {
+  project: Project
+  level: number
+  can(ability: ProjectAbility): boolean
+}
+
+const findProject = statement('project for caller', (db, { by, signed }: { by: 'id' | 'path'; signed: boolean }) => {
+  const level = signed ? projectLevel(projects, sql`${sql.placeholder('user')}::bigint`) : sql<number>`0`
+  const query = db.select({ project: projects, namespace: namespaces, level: level.mapWith(Number) }).from(projects)
+  const joined = query.innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
+  return by === 'id'
+    ? joined.where(eq(projects.id, sql.placeholder('value')))
+    : joined.innerJoin(routes, eq(routes.project_id, projects.id)).where(eq(routes.key, sql.placeholder('value')))
+})
+
+/** The project named by an id (digits) or a full path, as the caller stands to it; 404 when it is absent or out of his sight, all the same (G-2, G-40). */
+export async function findProjectFor(ctx: Context, caller: Pick<Caller, 'user'>, named: string, kind = 'Project'): Promise<ProjectSubject> {
+  const numeric = /^\d+$/.test(named)
+  if (numeric && (named.length > 10 || Number(named) > 2_147_483_647)) throw notFound(kind)
+  const { user } = caller
+  const [row] = await findProject(ctx.db, { by: numeric ? 'id' : 'path', signed: user !== null }).execute({ value: numeric ? Number(named) : named.toLowerCase(), user: user?.id ?? 0 })
+  if (!row) throw notFound(kind)
+  const project: Project = { ...row.project, namespace: row.namespace }
+  const standing: ProjectStanding = { user, level: row.level, project }
+  if (!seesProject(standing)) throw notFound(kind)
+  return { ...standing, project, can: (ability) => canProject(standing, ability) }
+}
+
+const projectPath = z.object({ id: z.string() })
+
+/** On a project the caller sees, with an ability: 404 out of sight, 403 without it. Decided before the other parameters are read (G-10). */
+export const onProject = (ability: ProjectAbility): Access<ProjectSubject, false> => projectAccess(ability, false) as Access<ProjectSubject, false>
+
+/** The same where a call without a credential ends with 401 at once. */
+export const onProjectSignedIn = (ability: ProjectAbility): Access<ProjectSubject, true> => projectAccess(ability, true) as Access<ProjectSubject, true>
+
+function projectAccess(ability: ProjectAbility, signed: boolean): Access<ProjectSubject, boolean> {
+  return {
+    rule: `${signed ? 'signed in, ' : ''}project: ${ability}`,
+    signedIn: signed,
+    early: true,
+    path: projectPath,
+    async find(ctx, caller, params) {
+      const subject = await findProjectFor(ctx, caller, params['id'] as string)
+      if (!subject.can(ability)) throw forbidden()
+      return subject
+    },
+  }
+}
+
+export interface GroupSubject extends GroupStanding {
+  group: Namespace
+  can(ability: GroupAbility): boolean
+}
+
+const findGroup = statement('group for caller', (db, { by, eyes }: { by: 'id' | 'path'; eyes: Eyes }) => {
+  const user = sql`${sql.placeholder('user')}::bigint`
+  const level = eyes === 'anonymous' ? sql<number>`0` : groupLevel(namespaces.id, user)
+  const holds = sql<boolean>`exists (select 1 from ${projects} where (${projects.namespace_id} = ${namespaces.id}
+    or ${projects.id} in (select s.project_id from project_shares s where s.group_id = ${namespaces.id})) and ${visibleProjects(eyes, user)})`
+  const query = db.select({ group: namespaces, level: level.mapWith(Number), seesProjectIn: holds }).from(namespaces)
+  return by === 'id'
+    ? query.where(sql`${namespaces.id} = ${sql.placeholder('value')} and ${namespaces.kind} = 'group'`)
+    : query.innerJoin(routes, eq(routes.namespace_id, namespaces.id)).where(sql`${routes.key} = ${sql.placeholder('value')} and ${namespaces.kind} = 'group'`)
+})
+
+/** The group named by an id or a full path, as the caller stands to it; 404 when absent or out of his sight (G-67). */
+export async function findGroupFor(ctx: Context, caller: Pick<Caller, 'user'>, named: string, kind = 'Group'): Promise<GroupSubject> {
+  const numeric = /^\d+$/.test(named)
+  if (numeric && (named.length > 10 || Number(named) > 2_147_483_647)) throw notFound(kind)
+  const { user } = caller
+  const [row] = await findGroup(ctx.db, { by: numeric ? 'id' : 'path', eyes: eyesOf(user) }).execute({ value: numeric ? Number(named) : named.toLowerCase(), user: user?.id ?? 0 })
+  if (!row) throw notFound(kind)
+  const standing: GroupStanding = { user, level: row.level, group: row.group, seesProjectIn: row.seesProjectIn }
+  if (!seesGroup(standing)) throw notFound(kind)
+  return { ...standing, group: row.group, can: (ability) => canGroup(standing, ability) }
+}
+
+/** On a group the caller sees, with an ability; after the parameters were read. */
+export const onGroup = (ability: GroupAbility): Access<GroupSubject, false> => groupAccess(ability, false) as Access<GroupSubject, false>
+
+export const onGroupSignedIn = (ability: GroupAbility): Access<GroupSubject, true> => groupAccess(ability, true) as Access<GroupSubject, true>
+
+function groupAccess(ability: GroupAbility, signed: boolean): Access<GroupSubject, boolean> {
+  return {
+    rule: `${signed ? 'signed in, ' : ''}group: ${ability}`,
+    signedIn: signed,
+    early: false,
+    path: projectPath,
+    async find(ctx, caller, params) {
+      const subject = await findGroupFor(ctx, caller, params['id'] as string)
+      if (!subject.can(ability)) throw forbidden()
+      return subject
+    },
+  }
+}

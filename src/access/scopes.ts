@@ -1,0 +1,26 @@
+import { insufficientScope } from '../failures.js'
+
+/** CR-10: the whole list. */
+export const SCOPES = ['api', 'read_api', 'read_user', 'read_repository', 'write_repository', 'sudo'] as const
+export type Scope = (typeof SCOPES)[number]
+
+/** What the route says of itself; the path is the declared pattern, so spelling tricks in a URL change nothing (SEC-7). */
+export interface ScopedRoute {
+  method: string
+  path: string
+  /** `read_repository`: that scope reads it too. `any`: every scope but `read_user` alone opens it. */
+  scope?: 'read_repository' | 'any' | undefined
+}
+
+const isUserPath = (path: string) => /^\/users?(\/|$)/.test(path)
+
+/** Throws unless one of the token's scopes opens the route (G-21, G-22, CR-11, section 3.3). */
+export function checkScope(scopes: Scope[], route: ScopedRoute): void {
+  if (scopes.includes('api')) return
+  const reads = route.method === 'GET' || route.method === 'HEAD'
+  if (reads && scopes.includes('read_api')) return
+  if (route.method === 'GET' && isUserPath(route.path) && scopes.includes('read_user')) return
+  if (reads && route.scope === 'read_repository' && scopes.includes('read_repository')) return
+  if (route.scope === 'any' && scopes.some((scope) => scope !== 'read_user')) return
+  throw insufficientScope(isUserPath(route.path) ? 'read_user api' : 'api')
+}

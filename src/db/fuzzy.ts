@@ -1,0 +1,38 @@
+import { or, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+
+/** What a search text asks for (G-76 to G-78): everything, all of some words anywhere, or the whole field. */
+export interface Fuzzy {
+  /** What the text of a query depends on. */
+  shape: 'all' | 'whole' | number
+  /** Values of the placeholders `word0`, `word1`, …. */
+  values: Record<string, string>
+}
+
+const MAX_WORDS = 32
+
+/** Reads a search text; white space is folded, quoted parts are one word, words below three characters count only when there is no longer one. */
+export function fuzzy(text: string | undefined): Fuzzy {
+  const folded = (text ?? '').trim().replace(/\s+/g, ' ')
+  if (folded === '') return { shape: 'all', values: {} }
+  const words: string[] = []
+  const rest = folded.replace(/"([^"]*)"/g, (_, quoted: string) => {
+    if (quoted.trim() !== '') words.push(quoted.trim())
+    return ' '
+  })
+  words.push(...rest.split(' ').filter((word) => word !== ''))
+  const long = words.filter((word) => [...word].length >= 3).slice(0, MAX_WORDS)
+  if (long.length === 0) return { shape: 'whole', values: { word0: folded } }
+  return { shape: long.length, values: Object.fromEntries(long.map((word, i) => [`word${i}`, substring(word)])) }
+}
+
+/** A LIKE pattern for "contains", in which nothing is special (G-79). */
+export const substring = (text: string) => `%${text.replace(/[\\%_]/g, '\\$&')}%`
+
+/** One of the fields alone matches all words (G-80); undefined when there is no filter. */
+export function fuzzyMatch(fields: SQLWrapper[], shape: Fuzzy['shape']): SQL | undefined {
+  if (shape === 'all') return undefined
+  if (shape === 'whole') return or(...fields.map((field) => sql`lower(${field}) = lower(${sql.placeholder('word0')})`))
+  return or(
+    ...fields.map((field) => sql`(${sql.join(Array.from({ length: shape }, (_, i) => sql`${field} ilike ${sql.placeholder(`word${i}`)}`), sql` and `)})`),
+  )
+}

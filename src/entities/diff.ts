@@ -1,0 +1,15 @@
+import { z } from 'zod'
+
+/** C-53 to C-55; the Git floor already speaks this shape. */
+export const Diff = z
+  .strictObject({
+    old_path: z.string(),
+    new_path: z.string(),
+    a_mode: z.string(),
+    b_mode: z.string(),
+    new_file: z.boolean(),
+    renamed_file: z.boolean(),
+    deleted_file: z.boolean(),
+    diff: z.string(),
+  })
+  .meta({ id: 'Diff' })

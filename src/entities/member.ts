@@ -1,0 +1,19 @@
+import { z } from 'zod'
+import { presentUserRef, UserRef, type UserRefRecord } from './user.js'
+import type { View } from './view.js'
+
+export const Member = z
+  .strictObject({ ...UserRef.shape, access_level: z.int(), expires_at: z.string().nullable(), created_at: z.iso.datetime() })
+  .meta({ id: 'Member' })
+
+export interface MemberRecord {
+  user: UserRefRecord
+  access_level: number
+  expires_at: string | null
+  created_at: Date
+}
+
+export function presentMember(member: MemberRecord, view: View): z.infer<typeof Member> {
+  const { access_level, expires_at } = member
+  return { ...presentUserRef(member.user, view), access_level, expires_at, created_at: member.created_at.toISOString() }
+}

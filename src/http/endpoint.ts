@@ -1,0 +1,84 @@
+import type { Readable } from 'node:stream'
+import type { z } from 'zod'
+import type { Access } from '../access/access.js'
+import type { Caller, SignedIn } from '../access/actor.js'
+import type { Context } from '../context.js'
+import type { View } from '../entities/view.js'
+import type { Page } from '../services/page.js'
+
+export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+/** What a handler gets: everything is already read, checked and found. */
+export interface Call<Subject, Signed extends boolean, Input> {
+  ctx: Context
+  caller: Signed extends true ? SignedIn : Caller
+  /** What the call is about, as its access rule found it. */
+  subject: Subject
+  input: Input
+  /** What the present functions may know. */
+  view: View
+  /** Fires when the client has gone. */
+  signal: AbortSignal
+}
+
+/** One endpoint of the API, as data. Read by `mount` and by `openapi`, and by nothing else. */
+export interface Endpoint {
+  method: Method
+  /** Relative to /api/v4, with `:name` for parameters. */
+  path: string
+  summary: string
+  access: Access
+  input: z.ZodObject
+  /** The shape of the answer: documentation, and in tests the check of every answer. */
+  output?: z.ZodType | undefined
+  /** Of a success; by default 201 for POST, 204 for DELETE, 200 else (G-7). */
+  status?: number | undefined
+  /** Token scopes that open it beside the usual ones. */
+  scope?: 'read_repository' | 'any' | undefined
+  /** Bytes of body taken; 8 MiB by default. */
+  bodyLimit?: number | undefined
+  handler(call: Call<unknown, boolean, unknown>): Promise<unknown>
+}
+
+/** Declares an endpoint; gives types and nothing more. */
+export function endpoint<Subject, Signed extends boolean, Input extends z.ZodObject>(declaration: {
+  method: Method
+  path: string
+  summary: string
+  access: Access<Subject, Signed>
+  input: Input
+  output?: z.ZodType
+  status?: number
+  scope?: 'read_repository' | 'any'
+  bodyLimit?: number
+  handler(call: Call<Subject, Signed, z.infer<Input>>): Promise<unknown>
+}): Endpoint {
+  return declaration as unknown as Endpoint
+}
+
+/** A page on its way out: the numbers the headers need beside the items. */
+export class PageAnswer {
+  constructor(
+    readonly items: unknown[],
+    readonly total: number,
+    readonly page: number,
+    readonly perPage: number,
+  ) {}
+}
+
+/** Presents a page's items and remembers which page was asked for. */
+export function pageOf<T>(page: Page<T>, asked: { page: number; per_page: number }, present: (item: T) => unknown): PageAnswer {
+  return new PageAnswer(page.items.map(present), page.total, asked.page, asked.per_page)
+}
+
+/** An answer that is not a JSON entity, or not with the usual status. */
+export class Answer {
+  constructor(
+    readonly status: number,
+    /** JSON when it is neither text, bytes nor a stream; undefined: no body. */
+    readonly body?: unknown,
+    readonly headers: Record<string, string> = {},
+  ) {}
+}
+
+export const isStream = (body: unknown): body is Readable => typeof (body as Readable | null)?.pipe === 'function'

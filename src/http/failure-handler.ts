@@ -1,0 +1,36 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { Failure, invalidInput, noSuchRoute, STATUS, tooLarge } from '../failures.js'
+import { Unavailable } from '../lib/unavailable.js'
+
+/** What a caller is told of any error; what is not a refusal is our fault: told nothing but 500, logged whole (SEC-4). */
+export function renderFailure(error: unknown, request: FastifyRequest, reply: FastifyReply) {
+  const failure = asFailure(error)
+  if (failure) return sendJson(reply.code(STATUS[failure.kind]).headers(failure.headers), failure.body)
+  request.log.error({ err: error }, 'a call failed')
+  return sendJson(reply.code(500), { message: '500 Internal Server Error' })
+}
+
+export function sendJson(reply: FastifyReply, body: unknown) {
+  return reply.header('content-type', 'application/json').send(JSON.stringify(body))
+}
+
+function asFailure(error: unknown): Failure | undefined {
+  if (error instanceof Failure) return error
+  if (error instanceof Unavailable) return new Failure('unavailable', { message: '503 Service Unavailable' }, { 'retry-after': String(error.retryAfter) })
+  const { code, statusCode } = error as FastifyError
+  switch (code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return tooLarge()
+    case 'FST_ERR_BAD_URL':
+      return invalidInput('the URL is not valid')
+    case 'FST_ERR_MAX_PARAM_LENGTH':
+    case 'FST_ERR_NOT_FOUND':
+      return noSuchRoute()
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return invalidInput('the body does not have the length it declares')
+    case 'ECONNRESET':
+    case 'ERR_STREAM_PREMATURE_CLOSE':
+      return invalidInput('the body ended too early')
+  }
+  return code?.startsWith('FST_') && statusCode && statusCode < 500 ? invalidInput('the request is not valid') : undefined
+}

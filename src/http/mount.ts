@@ -1,0 +1,81 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
+import { authenticate } from '../access/authenticate.js'
+import type { Context } from '../context.js'
+import type { View } from '../entities/view.js'
+import { Failure, unauthenticated } from '../failures.js'
+import { Answer, type Endpoint, isStream, PageAnswer } from './endpoint.js'
+import { sendJson } from './failure-handler.js'
+import { type Bag, emptyBag } from './form.js'
+import { originOf } from './origin.js'
+import { pageHeaders } from './page.js'
+import { parseInput } from './params.js'
+import { readMultipart } from './uploads.js'
+
+const METHODS: HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+
+/** Turns declarations into routes: who calls, what is said, what it is about, what comes back, in the order of G-10. */
+export function mount(app: FastifyInstance, ctx: Context, endpoints: Endpoint[]) {
+  const defined = new Map<string, { url: string; methods: Set<string> }>()
+  for (const declared of endpoints) {
+    const { method, path, access, bodyLimit } = declared
+    const shape = path.replace(/:[a-z_]+/g, ':')
+    const known = defined.get(shape) ?? { url: path, methods: new Set() }
+    known.methods.add(method)
+    if (method === 'GET') known.methods.add('HEAD')
+    defined.set(shape, known)
+    app.route({
+      method: method as HTTPMethods,
+      url: path,
+      config: { policy: access.rule },
+      ...(bodyLimit === undefined ? {} : { bodyLimit }),
+      handler: (request, reply) => answer(ctx, declared, request, reply),
+    })
+  }
+  for (const { url, methods } of defined.values()) {
+    const missing = METHODS.filter((method) => !methods.has(method))
+    const allow = [...methods].sort().join(', ')
+    app.route({
+      method: missing,
+      url,
+      config: { policy: 'anyone' },
+      handler: () => {
+        throw new Failure('method_not_allowed', { error: '405 Not Allowed' }, { allow })
+      },
+    })
+  }
+}
+
+async function answer(ctx: Context, declared: Endpoint, request: FastifyRequest, reply: FastifyReply) {
+  const { access, input: schema, handler } = declared
+  const query = request.query as Bag
+  const body = request.method === 'GET' || request.method === 'HEAD' ? undefined : request.isMultipart() ? await readMultipart(request) : (request.body as Bag | undefined)
+  const bag: Bag = Object.assign(emptyBag(), query, body, request.params)
+
+  const caller = await authenticate(ctx, request.headers, bag, { method: request.method, path: declared.path, scope: declared.scope })
+  if (caller.user) request.log = request.log.child({ user: caller.user.username, ...(caller.sudoer && { sudoer: caller.sudoer.username }) })
+  if (access.signedIn && !caller.user) throw unauthenticated()
+
+  const gone = new AbortController()
+  reply.raw.once('close', () => gone.abort())
+  const find = async () => access.find(ctx, caller as never, parseInput(access.path, bag))
+  const early = access.early ? await find() : undefined
+  const input = parseInput(schema, bag)
+  const subject = access.early ? early : await find()
+  const view: View = { links: ctx.links, viewer: caller.user }
+  const result = await handler({ ctx, caller, subject, input, view, signal: gone.signal })
+  return send(result, declared, request, reply, ctx, query)
+}
+
+function send(result: unknown, declared: Endpoint, request: FastifyRequest, reply: FastifyReply, ctx: Context, query: Bag) {
+  if (result instanceof Answer) {
+    reply.code(result.status).headers(result.headers)
+    if (result.body === undefined) return reply.send()
+    if (typeof result.body === 'string' || Buffer.isBuffer(result.body) || isStream(result.body)) return reply.send(result.body)
+    return sendJson(reply, result.body)
+  }
+  const status = declared.status ?? (declared.method === 'POST' ? 201 : declared.method === 'DELETE' ? 204 : 200)
+  reply.code(status)
+  if (status === 204) return reply.send()
+  if (!(result instanceof PageAnswer)) return sendJson(reply, result)
+  return sendJson(reply.headers(pageHeaders(result, originOf(request, ctx.config.trustedProxies, ctx.links.base), request, query)), result.items)
+}

@@ -1,0 +1,49 @@
+import type { FastifyRequest } from 'fastify'
+import type { PageAnswer } from './endpoint.js'
+import { type Bag, isBag } from './form.js'
+
+const CREDENTIALS = new Set(['private_token', 'access_token'])
+
+/** Headers of a list (G-57 to G-59). `origin` is scheme, host and port as the client used them. */
+export function pageHeaders({ total, page, perPage }: PageAnswer, origin: string, request: FastifyRequest, parameters: Bag): Record<string, string> {
+  const pages = Math.max(1, Math.ceil(total / perPage))
+  const beyond = page > pages
+  const prev = !beyond && page > 1 ? page - 1 : undefined
+  const next = page < pages ? page + 1 : undefined
+  const path = request.raw.url?.split('?', 1)[0] ?? ''
+  const urlOf = urlMaker(`${origin}${path}`, parameters, perPage)
+  const links = [
+    prev && `<${urlOf(prev)}>; rel="prev"`,
+    next && `<${urlOf(next)}>; rel="next"`,
+    `<${urlOf(1)}>; rel="first"`,
+    `<${urlOf(pages)}>; rel="last"`,
+  ]
+  return {
+    'x-total': String(total),
+    'x-total-pages': String(pages),
+    'x-per-page': String(perPage),
+    'x-page': Number.isSafeInteger(page) ? String(page) : BigInt(page).toString(),
+    'x-next-page': next ? String(next) : '',
+    'x-prev-page': prev ? String(prev) : '',
+    link: links.filter(Boolean).join(', '),
+  }
+}
+
+/** All parameters of the request but credentials, names sorted, `page` and `per_page` side by side (G-58). */
+function urlMaker(base: string, parameters: Bag, perPage: number) {
+  const before: string[] = []
+  const after: string[] = []
+  for (const name of Object.keys(parameters).sort()) {
+    if (name === 'page' || name === 'per_page' || CREDENTIALS.has(name)) continue
+    append(name < 'page' ? before : after, name, parameters[name])
+  }
+  return (page: number) => `${base}?${[...before, `page=${page}`, `per_page=${perPage}`, ...after].join('&')}`
+}
+
+function append(pairs: string[], name: string, value: unknown): void {
+  if (Array.isArray(value)) for (const item of value) append(pairs, `${name}[]`, item)
+  else if (isBag(value)) for (const key of Object.keys(value)) append(pairs, `${name}[${key}]`, value[key])
+  else pairs.push(value === null ? encode(name) : `${encode(name)}=${encode(String(value))}`)
+}
+
+const encode = (text: string) => encodeURIComponent(text).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)

@@ -1,0 +1,9 @@
+import { checkRefName } from './ref-name.js'
+
+/** Why this may not become the name of a branch (BR-15, SEC-83), or null. Existing branches with odd names stay readable. */
+export function branchNameFault(name: string): string | null {
+  if (name === '' || name === 'HEAD' || name === '@' || name.startsWith('-') || name.startsWith('refs/')) return 'is reserved'
+  if (/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/i.test(name)) return 'looks like an object id'
+  if (Buffer.byteLength(name) > 244) return 'is too long'
+  return checkRefName(`refs/heads/${name}`) ? null : 'is not a name Git accepts'
+}

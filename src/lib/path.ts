@@ -1,0 +1,65 @@
+/** GR-25: names no user and no root group may take. */
+const RESERVED_TOP = new Set(
+  '- .well-known 404.html 422.html 500.html 502.html 503.html abuse_reports admin api apple-touch-icon-precomposed.png apple-touch-icon.png assets autocomplete ci dashboard deploy.html explore favicon.ico files groups health_check help import invites jwt webide notification_settings oauth profile projects public robots.txt s search sent_notifications slash-command-logo.png snippets u unsubscribes uploads users'.split(
+    ' ',
+  ),
+)
+
+/** GR-25: names no subgroup and no project may take. */
+const RESERVED_BELOW = new Set('- badges blame blob builds commits create create_dir edit files find_file new preview raw refs tree update wikis'.split(' '))
+
+const BLANK = "can't be blank"
+const PATH_FORMAT = "can contain only letters, digits, '_', '-' and '.'. Cannot start with '-' or end in '.', '.git' or '.atom'."
+const PROJECT_PATH_FORMAT = "can contain only letters, digits, '_', '-' and '.'. Cannot start with '-', end in '.git' or end in '.atom'"
+const PROJECT_NAME_FORMAT = "can contain only letters, digits, emojis, '_', '.', dash, space. It must start with letter, digit, emoji or '_'."
+const GROUP_NAME_FORMAT = "can contain only letters, digits, '_', '.', dash and space."
+
+export const tooLong = (limit: number) => `is too long (maximum is ${limit} characters)`
+
+/** Characters as a person counts them, not UTF-16 units. */
+export const lengthOf = (text: string) => (text.length > 0x7fff || /[\ud800-\udbff]/.test(text) ? [...text].length : text.length)
+
+/** What is wrong with the path of a user or group (AC-17, GR-24); an empty list means nothing is. */
+export function namespacePathFaults(path: string, place: 'top' | 'below'): string[] {
+  const faults: string[] = []
+  if (path === '') faults.push(BLANK)
+  if (lengthOf(path) > 255) faults.push(tooLong(255))
+  if (!/^[A-Za-z0-9_.][A-Za-z0-9_.-]*$/.test(path) || path.endsWith('.') || /\.(git|atom)$/i.test(path)) faults.push(PATH_FORMAT)
+  if ((place === 'top' ? RESERVED_TOP : RESERVED_BELOW).has(path.toLowerCase())) faults.push(`${path} is a reserved name`)
+  return faults
+}
+
+/** The same for a project, which may end in a dot (AC-17, AC-18). */
+export function projectPathFaults(path: string): string[] {
+  const faults: string[] = []
+  if (path === '') faults.push(BLANK)
+  if (lengthOf(path) > 255) faults.push(tooLong(255))
+  if (!/^[A-Za-z0-9_.][A-Za-z0-9_.-]*$/.test(path) || /^\.{1,2}$/.test(path) || /\.(git|atom)$/i.test(path)) faults.push(PROJECT_PATH_FORMAT)
+  if (RESERVED_BELOW.has(path.toLowerCase()) || path.toLowerCase() === 'info') faults.push(`${path} is a reserved name`)
+  return faults
+}
+
+/** AC-19. */
+export function projectNameFaults(name: string): string[] {
+  if (name.trim() === '') return [BLANK]
+  const faults: string[] = []
+  if (lengthOf(name) > 255) faults.push(tooLong(255))
+  if (!/^[\p{L}\p{N}\p{Extended_Pictographic}_][\p{L}\p{N}\p{M}\p{Pd}\p{Extended_Pictographic}\u200d\ufe0f_. -]*$/u.test(name)) faults.push(PROJECT_NAME_FORMAT)
+  return faults
+}
+
+/** GR-27. */
+export function groupNameFaults(name: string): string[] {
+  if (name.trim() === '') return [BLANK]
+  const faults: string[] = []
+  if (lengthOf(name) > 255) faults.push(tooLong(255))
+  if (!/^[\p{L}\p{N}\p{M}\p{Pd}_. -]+$/u.test(name)) faults.push(GROUP_NAME_FORMAT)
+  return faults
+}
+
+/** A path made of a name (PR-15): lower case, every run of other characters one dash. */
+export const pathFromName = (name: string) =>
+  name
+    .toLowerCase()
+    .replace(/[^a-z0-9_.-]+/g, '-')
+    .replace(/^-+/, '')

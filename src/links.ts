@@ -1,0 +1,26 @@
+/** Every URL the product prints in a body; built from the configured address, never from a Host header (W-17). */
+export interface Links {
+  /** Scheme, host, port and path prefix, without a trailing slash. */
+  base: string
+  user(username: string): string
+  group(fullPath: string): string
+  project(fullPath: string): string
+  /** Of the API itself: `/projects/1`. */
+  api(path: string): string
+  http(fullPath: string): string
+  ssh(fullPath: string): string
+}
+
+export function linksFor(baseUrl: string): Links {
+  const base = baseUrl.replace(/\/+$/, '')
+  const host = new URL(base).hostname
+  return {
+    base,
+    user: (username) => `${base}/${username}`,
+    group: (fullPath) => `${base}/groups/${fullPath}`,
+    project: (fullPath) => `${base}/${fullPath}`,
+    api: (path) => `${base}/api/v4${path}`,
+    http: (fullPath) => `${base}/${fullPath}.git`,
+    ssh: (fullPath) => `git@${host}:${fullPath}.git`,
+  }
+}

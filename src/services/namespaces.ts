@@ -1,0 +1,109 @@
+import { and, asc, eq, sql } from 'drizzle-orm'
+import type { SignedIn } from '../access/actor.js'
+import { groupLevel, groupsWithLevel } from '../access/roles.js'
+import type { Context } from '../context.js'
+import type { Tx } from '../db/client.js'
+import { namespaceAncestry, namespaces, redirects, routes } from '../db/schema/index.js'
+import { substring } from '../db/fuzzy.js'
+import { statement } from '../db/statement.js'
+import { notFound } from '../failures.js'
+import type { NamespaceRecord } from '../entities/namespace.js'
+import { limits, type Page, pageFrom, type Paging } from './page.js'
+
+/** Takes a full path for a namespace or project and the redirects that lead there. The primary key decides between two who want it at once. */
+export async function claimRoute(tx: Tx, fullPath: string, owner: { namespace_id?: number; project_id?: number }): Promise<void> {
+  const key = fullPath.toLowerCase()
+  await tx.insert(routes).values({ key, namespace_id: owner.namespace_id ?? null, project_id: owner.project_id ?? null })
+  await tx.delete(redirects).where(eq(redirects.key, key))
+  if (owner.namespace_id !== undefined) {
+    await tx.execute(sql`insert into ${namespaceAncestry} (ancestor_id, descendant_id)
+      select a.ancestor_id, ${owner.namespace_id}::bigint from ${namespaceAncestry} a where a.descendant_id = (select parent_id from ${namespaces} where id = ${owner.namespace_id})
+      union all select ${owner.namespace_id}::bigint, ${owner.namespace_id}::bigint`)
+  }
+}
+
+/** Whether a user, group or project has this full path, in any case. */
+export async function isRouteTaken(tx: Tx, fullPath: string): Promise<boolean> {
+  const [taken] = await tx.select({ key: routes.key }).from(routes).where(eq(routes.key, fullPath.toLowerCase()))
+  return taken !== undefined
+}
+
+const columns = {
+  id: namespaces.id,
+  name: namespaces.name,
+  path: namespaces.path,
+  kind: namespaces.kind,
+  full_path: namespaces.full_path,
+  parent_id: namespaces.parent_id,
+  avatar: namespaces.avatar,
+}
+
+/** People on a group and below it, each once; shown to its owners and to administrators. */
+const membersCount = (admin: boolean) => {
+  const count = sql<number | null>`(select count(distinct m.user_id) from namespace_ancestry a join members m on m.namespace_id = a.descendant_id
+    where a.ancestor_id = ${namespaces.id} and m.requested_at is null)`
+  const user = sql`${sql.placeholder('user')}::bigint`
+  return admin
+    ? sql<number | null>`case when ${namespaces.kind} = 'group' then ${count} end`
+    : sql<number | null>`case when ${namespaces.kind} = 'group' and ${groupLevel(namespaces.id, user)} >= 50 then ${count} end`
+}
+
+const own = (admin: boolean) => {
+  const user = sql`${sql.placeholder('user')}::bigint`
+  return admin ? sql`true` : sql`(${namespaces.owner_id} = ${user} or ${namespaces.id} in ${groupsWithLevel(user, sql.raw('1'))})`
+}
+
+const listed = statement('namespaces of a caller', (db, { admin, search }: { admin: boolean; search: boolean }) =>
+  db
+    .select({ ...columns, members_count: membersCount(admin), total: sql<number>`count(*) over ()`.mapWith(Number) })
+    .from(namespaces)
+    .where(and(own(admin), search ? sql`(${namespaces.name} ilike ${sql.placeholder('search')} or ${namespaces.path} ilike ${sql.placeholder('search')})` : undefined))
+    .orderBy(asc(namespaces.id))
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset')),
+)
+
+const shown = <T extends { members_count: number | string | null }>(row: T) => ({ ...row, members_count: row.members_count === null ? undefined : Number(row.members_count) })
+
+/** NS-1: the personal one and all groups the caller has a level on; administrators see all. */
+export async function listNamespaces(ctx: Context, caller: SignedIn, { search, ...paging }: { search?: string | undefined } & Paging): Promise<Page<NamespaceRecord>> {
+  const query = listed(ctx.db, { admin: caller.user.admin, search: Boolean(search) })
+  const values = { user: caller.user.id, search: substring(search ?? '') }
+  const run = (at: Paging) => query.execute({ ...values, ...limits(at) })
+  const { items, total } = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
+  return { items: items.map(shown), total }
+}
+
+const single = statement('namespace for caller', (db, { admin, by }: { admin: boolean; by: 'id' | 'path' }) => {
+  const query = db.select({ ...columns, members_count: membersCount(admin) }).from(namespaces)
+  return by === 'id'
+    ? query.where(and(own(admin), eq(namespaces.id, sql.placeholder('value'))))
+    : query.innerJoin(routes, eq(routes.namespace_id, namespaces.id)).where(and(own(admin), eq(routes.key, sql.placeholder('value'))))
+})
+
+/** NS-2: an own one or one the caller has a level on, by id or full path; else 404. */
+export async function getNamespace(ctx: Context, caller: SignedIn, named: string): Promise<NamespaceRecord> {
+  const numeric = /^\d+$/.test(named)
+  if (numeric && Number(named) > 2_147_483_647) throw notFound('Namespace')
+  const query = single(ctx.db, { admin: caller.user.admin, by: numeric ? 'id' : 'path' })
+  const [row] = await query.execute({ user: caller.user.id, value: numeric ? Number(named) : named.toLowerCase() })
+  if (!row) throw notFound('Namespace')
+  return shown(row)
+}
+
+const existing = statement('namespace paths taken', (db) => db.select({ key: routes.key }).from(routes).where(sql`${routes.key} = any(${sql.placeholder('keys')})`))
+
+/** NS-3: whether a path is taken below `parentId`, and free paths like it. */
+export async function namespaceExists(ctx: Context, path: string, parentId: number | undefined): Promise<{ exists: boolean; suggests: string[] }> {
+  let prefix = ''
+  if (parentId !== undefined) {
+    const [parent] = await ctx.db.read.select({ full_path: namespaces.full_path }).from(namespaces).where(eq(namespaces.id, parentId))
+    if (!parent) return { exists: false, suggests: [] }
+    prefix = `${parent.full_path.toLowerCase()}/`
+  }
+  const candidates = [path, ...Array.from({ length: 10 }, (_, i) => `${path}${i + 1}`)]
+  const taken = new Set((await existing(ctx.db, null).execute({ keys: candidates.map((candidate) => prefix + candidate.toLowerCase()) })).map(({ key }) => key))
+  const exists = taken.has(prefix + path.toLowerCase())
+  const free = candidates.find((candidate) => !taken.has(prefix + candidate.toLowerCase()))
+  return { exists, suggests: exists && free ? [free] : [] }
+}

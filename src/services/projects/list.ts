@@ -1,0 +1,113 @@
+import { and, asc, desc, eq, type SQL, sql } from 'drizzle-orm'
+import type { Caller } from '../../access/actor.js'
+import { projectsWithLevel } from '../../access/roles.js'
+import { type Eyes, eyesOf, visibleProjects } from '../../access/visible.js'
+import type { Context } from '../../context.js'
+import { substring } from '../../db/fuzzy.js'
+import { namespaces, projects } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
+import { limits, type Page, pageFrom, type Paging } from '../page.js'
+import { VISIBILITY_LEVEL, type Visibility } from '../visibility.js'
+import { completeRecords, type ProjectRecord, selectRecords } from './load.js'
+
+export const ORDERS = ['id', 'name', 'path', 'created_at', 'updated_at', 'last_activity_at'] as const
+
+export interface ProjectFilter extends Paging {
+  archived?: boolean | undefined
+  visibility?: Visibility | undefined
+  search?: string | undefined
+  order_by: (typeof ORDERS)[number]
+  sort: 'asc' | 'desc'
+  owned?: boolean | undefined
+  membership?: boolean | undefined
+  starred?: boolean | undefined
+  with_issues_enabled?: boolean | undefined
+  with_merge_requests_enabled?: boolean | undefined
+  min_access_level?: number | undefined
+  id_after?: number | undefined
+  id_before?: number | undefined
+  last_activity_after?: Date | undefined
+  last_activity_before?: Date | undefined
+  topic?: string[] | undefined
+  /** Only projects of this user's personal namespace (PR-2). */
+  ownerId?: number | undefined
+  /** Only forks of this project (PR-9). */
+  forkedFrom?: number | undefined
+}
+
+/** What the text of the list query depends on. */
+interface Shape {
+  eyes: Eyes
+  order: (typeof ORDERS)[number]
+  descending: boolean
+  filters: string[]
+}
+
+const user = sql`${sql.placeholder('user')}::bigint`
+const open = (feature: SQL, eyes: Eyes) => (eyes === 'admin' ? sql`${feature} >= 10` : sql`(${feature} >= 20 or (${feature} >= 10 and ${projects.id} in ${projectsWithLevel(user, sql.raw('1'))}))`)
+
+/** Each filter's condition; its values are placeholders of the same name. */
+const FILTERS: Record<string, (eyes: Eyes) => SQL> = {
+  archived: () => eq(projects.archived, sql.placeholder('archived')),
+  visibility: () => eq(projects.visibility, sql.placeholder('visibility')),
+  search: () => sql`(${projects.name} ilike ${sql.placeholder('search')} or ${projects.path} ilike ${sql.placeholder('search')} or ${projects.description} ilike ${sql.placeholder('search')})`,
+  owned: () => sql`${projects.namespace_id} in (select n.id from ${namespaces} n where n.owner_id = ${user}
+    union all select m.namespace_id from members m where m.user_id = ${user} and m.namespace_id is not null and m.access_level >= 50 and m.requested_at is null
+      and (m.expires_at is null or m.expires_at > (now() at time zone 'utc')::date))`,
+  membership: () => sql`${projects.id} in ${projectsWithLevel(user, sql.raw('1'))}`,
+  starred: () => sql`${projects.id} in (select s.project_id from project_stars s where s.user_id = ${user})`,
+  with_issues_enabled: (eyes) => open(sql`${projects.issues_access_level}`, eyes),
+  with_merge_requests_enabled: (eyes) => sql`(${open(sql`${projects.merge_requests_access_level}`, eyes)} and ${open(sql`${projects.repository_access_level}`, eyes)})`,
+  min_access_level: () => sql`${projects.id} in ${projectsWithLevel(user, sql`${sql.placeholder('min_access_level')}::integer`)}`,
+  id_after: () => sql`${projects.id} > ${sql.placeholder('id_after')}`,
+  id_before: () => sql`${projects.id} < ${sql.placeholder('id_before')}`,
+  last_activity_after: () => sql`${projects.last_activity_at} >= ${sql.placeholder('last_activity_after')}::timestamptz`,
+  last_activity_before: () => sql`${projects.last_activity_at} <= ${sql.placeholder('last_activity_before')}::timestamptz`,
+  topic: () => sql`${projects.tag_list} @> ${sql.placeholder('topic')}::text[]`,
+  ownerId: () => sql`${projects.namespace_id} = (select n.id from ${namespaces} n where n.owner_id = ${sql.placeholder('ownerId')})`,
+  forkedFrom: () => eq(projects.forked_from_id, sql.placeholder('forkedFrom')),
+}
+
+/** The ids of one page first, over the filters alone; only their rows are then joined with what is shown. */
+const listed = statement('projects', (db, { eyes, order, descending, filters }: Shape) => {
+  const direction = descending ? desc : asc
+  const column = order === 'name' || order === 'path' ? sql`lower(${projects[order]})` : projects[order]
+  const page = db
+    .select({ id: projects.id, total: sql<number>`count(*) over ()`.as('total') })
+    .from(projects)
+    .where(and(visibleProjects(eyes, user), ...filters.map((name) => FILTERS[name]?.(eyes))))
+    .orderBy(direction(column), direction(projects.id))
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset'))
+    .as('page')
+  return selectRecords(db, { total: sql<number>`${page.total}`.mapWith(Number) })
+    .innerJoin(page, eq(page.id, projects.id))
+    .orderBy(direction(column), direction(projects.id))
+})
+
+/** All projects the caller can see and the filters let through (PR-1, PR-2, PR-9); the permission filter is part of the query (SEC-33). */
+export async function listProjects(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, filter: ProjectFilter): Promise<Page<ProjectRecord>> {
+  if (!viewer && (filter.owned || filter.membership || filter.min_access_level !== undefined)) return { items: [], total: 0 }
+  const switches = { owned: filter.owned, membership: filter.membership, starred: viewer ? filter.starred : undefined, with_issues_enabled: filter.with_issues_enabled, with_merge_requests_enabled: filter.with_merge_requests_enabled }
+  const values = {
+    archived: filter.archived,
+    visibility: filter.visibility && VISIBILITY_LEVEL[filter.visibility],
+    search: filter.search ? substring(filter.search) : undefined,
+    min_access_level: filter.min_access_level,
+    id_after: filter.id_after,
+    id_before: filter.id_before,
+    last_activity_after: filter.last_activity_after?.toISOString(),
+    last_activity_before: filter.last_activity_before?.toISOString(),
+    topic: filter.topic && filter.topic.length > 0 ? filter.topic : undefined,
+    ownerId: filter.ownerId,
+    forkedFrom: filter.forkedFrom,
+  }
+  const filters = [
+    ...Object.entries(switches).filter(([, on]) => on),
+    ...Object.entries(values).filter(([, value]) => value !== undefined),
+  ].map(([name]) => name)
+  const query = listed(ctx.db, { eyes: eyesOf(viewer), order: filter.order_by, descending: filter.sort === 'desc', filters })
+  const run = (at: Paging) => query.execute({ ...values, user: viewer?.id ?? 0, ...limits(at) })
+  const { items, total } = await pageFrom(await run(filter), filter, () => run({ page: 1, per_page: 1 }))
+  return { items: await completeRecords(ctx, viewer, items), total }
+}

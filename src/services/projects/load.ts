@@ -1,0 +1,102 @@
+import { eq, type SQL, sql } from 'drizzle-orm'
+import type { ActorUser } from '../../access/actor.js'
+import { groupLevel, projectLevel } from '../../access/roles.js'
+import { eyesOf, visibleProjects } from '../../access/visible.js'
+import type { Context } from '../../context.js'
+import type { ReadDb } from '../../db/client.js'
+import { namespaces, projects, users } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
+import type { NamespaceRecord } from '../../entities/namespace.js'
+import type { UserRefRecord } from '../../entities/user.js'
+
+type Row = typeof projects.$inferSelect
+
+/** A project with all that its views show, seen by one caller. */
+export interface ProjectRecord extends Row {
+  namespace: NamespaceRecord & { full_name: string }
+  /** The owner of a personal project. */
+  owner: UserRefRecord | null
+  shares: { group_id: number; group_name: string; group_full_path: string; group_access_level: number; expires_at: string | null }[]
+  /** The caller's level in all, by direct membership, and on the group; null without one. */
+  standing: { level: number; direct: number | null; group: number | null }
+  /** The source of a fork, if the caller can see it. */
+  forked_from: (Row & { namespace: NamespaceRecord & { full_name: string } }) | null
+}
+
+export const namespaceColumns = {
+  id: namespaces.id,
+  name: namespaces.name,
+  path: namespaces.path,
+  kind: namespaces.kind,
+  full_path: namespaces.full_path,
+  full_name: namespaces.full_name,
+  parent_id: namespaces.parent_id,
+  avatar: namespaces.avatar,
+}
+
+const shares = sql<ProjectRecord['shares'] | null>`(select json_agg(json_build_object('group_id', g.id, 'group_name', g.name, 'group_full_path', g.full_path,
+  'group_access_level', s.group_access, 'expires_at', s.expires_at) order by s.id)
+  from project_shares s join namespaces g on g.id = s.group_id where s.project_id = ${projects.id} and (s.expires_at is null or s.expires_at > (now() at time zone 'utc')::date))`
+
+/** The one select that yields ProjectRecords but for `forked_from`; `page` narrows it and adds columns, `user` is a placeholder. */
+export function selectRecords<Extra extends Record<string, SQL.Aliased | SQL<unknown>>>(db: ReadDb, extra: Extra) {
+  const user = sql`${sql.placeholder('user')}::bigint`
+  return db
+    .select({
+      project: projects,
+      namespace: namespaceColumns,
+      owner: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar, email: users.email },
+      shares,
+      level: projectLevel(projects, user).mapWith(Number),
+      direct: sql<number | null>`(select m.access_level from members m where m.project_id = ${projects.id} and m.user_id = ${user} and m.requested_at is null
+        and (m.expires_at is null or m.expires_at > (now() at time zone 'utc')::date))`,
+      group: groupLevel(projects.namespace_id, user).mapWith(Number),
+      ...extra,
+    })
+    .from(projects)
+    .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
+    .leftJoin(users, eq(users.id, namespaces.owner_id))
+}
+
+interface SelectedRow {
+  project: Row
+  namespace: ProjectRecord['namespace']
+  owner: UserRefRecord | null
+  shares: ProjectRecord['shares'] | null
+  level: number
+  direct: number | null
+  group: number
+}
+
+const sources = statement('sources of forks', (db, eyes: ReturnType<typeof eyesOf>) =>
+  db
+    .select({ project: projects, namespace: namespaceColumns })
+    .from(projects)
+    .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
+    .where(sql`${projects.id} = any(${sql.placeholder('ids')}) and ${visibleProjects(eyes, sql`${sql.placeholder('user')}::bigint`)}`),
+)
+
+/** Rows → records; asks once for the sources of all forks among them. */
+export async function completeRecords(ctx: Context, user: ActorUser | null, rows: SelectedRow[]): Promise<ProjectRecord[]> {
+  const ids = [...new Set(rows.map((row) => row.project.forked_from_id).filter((id) => id !== null))]
+  const found = ids.length > 0 ? await sources(ctx.db, eyesOf(user)).execute({ ids, user: user?.id ?? 0 }) : []
+  const byId = new Map(found.map((row) => [row.project.id, { ...row.project, namespace: row.namespace }]))
+  return rows.map(({ project, namespace, owner, shares, level, direct, group }) => ({
+    ...project,
+    namespace,
+    owner,
+    shares: shares ?? [],
+    standing: { level, direct, group: group > 0 ? group : null },
+    forked_from: project.forked_from_id === null ? null : (byId.get(project.forked_from_id) ?? null),
+  }))
+}
+
+const single = statement('project record', (db) => selectRecords(db, {}).where(eq(projects.id, sql.placeholder('id'))))
+
+/** One project as this caller sees it. The caller must already be known to see it. */
+export async function loadProject(ctx: Context, user: ActorUser | null, id: number): Promise<ProjectRecord> {
+  const rows = await single(ctx.db, null).execute({ id, user: user?.id ?? 0 })
+  const [record] = await completeRecords(ctx, user, rows)
+  if (!record) throw new Error(`project ${id} vanished while it was loaded`)
+  return record
+}

@@ -1,0 +1,178 @@
+import { eq, sql } from 'drizzle-orm'
+import type { ProjectSubject } from '../access/rules.js'
+import type { Context } from '../context.js'
+import type { Tx } from '../db/client.js'
+import { projects, protectedBranches, refIntents } from '../db/schema/index.js'
+import { forbidden, refused } from '../failures.js'
+import { RefNameConflict } from '../git/errors.js'
+import { type GitRepository, type Oid, type RefUpdate, ZERO } from '../git/types.js'
+import { branchNameFault } from '../lib/branch-name.js'
+import { Protections, protectionsOf, reaches } from './protection.js'
+import { repositoryOf } from './repositories.js'
+import { readSettings, type Settings } from './settings.js'
+
+/** A ref on its way from one value to another. ZERO: not there yet, or no longer. */
+export type RefMove = RefUpdate
+
+/** Which door the move came through: some rules differ (BR-19). */
+export type Door = 'api' | 'git'
+
+const PROTECTED = 'You are not allowed to push into this branch'
+
+/** What every rule about a move needs, loaded once a push. */
+export interface PushSetting {
+  subject: ProjectSubject
+  protections: Protections
+  settings: Settings
+  door: Door
+  /** Reads the repository with the new objects in sight, for the fast-forward question. */
+  repository: Pick<GitRepository, 'isAncestor'>
+}
+
+export async function pushSetting(ctx: Context, subject: ProjectSubject, door: Door, repository: Pick<GitRepository, 'isAncestor'>): Promise<PushSetting> {
+  const [protections, settings] = await Promise.all([protectionsOf(ctx, subject.project.id), readSettings(ctx)])
+  return { subject, protections, settings, door, repository }
+}
+
+/** Whether this caller may move this ref from here to there, for every write door (SEC-104): null, or the reason why not (GH-19, GH-20). */
+export async function refusalOf(setting: PushSetting, move: RefMove): Promise<string | null> {
+  const { subject } = setting
+  if (!subject.can('push_code')) return 'You are not allowed to push code to this project.'
+  if (move.ref.startsWith('refs/heads/')) return refuseBranch(setting, move, move.ref.slice('refs/heads/'.length))
+  if (move.ref.startsWith('refs/tags/')) return refuseTag(setting, move, move.ref.slice('refs/tags/'.length))
+  return 'Only branches and tags can be pushed.'
+}
+
+async function refuseBranch({ subject, protections, settings, door, repository }: PushSetting, move: RefMove, branch: string): Promise<string | null> {
+  const { project } = subject
+  const deletes = move.new === ZERO
+  if (deletes) {
+    if (branch === project.default_branch && !project.empty_repo) return 'The default branch of a project cannot be deleted.'
+    if (!protections.isProtected(branch)) return null
+    if (door === 'git') return 'You can only delete protected branches through the API.'
+    return subject.can('delete_protected_branch') ? null : 'You are not allowed to delete protected branches from this project.'
+  }
+  if (move.old === ZERO) {
+    const fault = branchNameFault(branch)
+    if (fault) return `Branch name '${branch}' is invalid`
+  }
+  if (project.empty_repo && settings.default_branch_protection === 2 && !reaches(subject, 40)) return PROTECTED
+  if (!protections.isProtected(branch)) return null
+  if (!reaches(subject, protections.pushLevel(branch))) return PROTECTED
+  if (move.old === ZERO || protections.allowsForcePush(branch)) return null
+  return (await repository.isAncestor(move.old, move.new)) ? null : 'You are not allowed to force push code to a protected branch on this project.'
+}
+
+function refuseTag({ subject, protections }: PushSetting, move: RefMove, tag: string): string | null {
+  if (move.old !== ZERO && !subject.can('delete_tag')) return 'You are not allowed to change existing tags on this project.'
+  if (!protections.isTagProtected(tag)) return null
+  if (move.old !== ZERO) return move.new === ZERO ? 'Protected tags cannot be deleted.' : 'Protected tags cannot be updated.'
+  return reaches(subject, protections.createTagLevel(tag)) ? null : 'You are not allowed to create this tag as it is protected.'
+}
+
+/** Writes down what is about to move, after the objects and before the refs (SEC-158). Returns the row's id. */
+export async function recordIntent(ctx: Context, projectId: number, actorId: number, door: Door, updates: RefMove[]): Promise<number> {
+  const [row] = await ctx.db.write
+    .insert(refIntents)
+    .values({ project_id: projectId, actor_id: actorId, origin: door, updates: updates.map(({ ref, old, new: to }) => ({ ref, old, new: to })) })
+    .returning({ id: refIntents.id })
+  return row?.id as number
+}
+
+/** Moves refs for the API, all or none, through every rule of a push. 403 below developer, 400 with the reason where a rule declines (PU-9), RefChanged when somebody else was faster. */
+export async function moveRefs(ctx: Context, subject: ProjectSubject, actorId: number, moves: RefMove[]): Promise<void> {
+  if (!subject.can('push_code')) throw forbidden()
+  const repository = repositoryOf(ctx, subject.project)
+  const setting = await pushSetting(ctx, subject, 'api', repository)
+  for (const move of moves) {
+    const reason = await refusalOf(setting, move)
+    if (reason) throw refused(reason)
+  }
+  const intent = await recordIntent(ctx, subject.project.id, actorId, 'api', moves)
+  try {
+    await repository.updateRefs(moves)
+  } catch (error) {
+    await ctx.db.write.delete(refIntents).where(eq(refIntents.id, intent))
+    if (error instanceof RefNameConflict) throw refused('Branch name conflicts with the name of another branch or tag')
+    throw error
+  }
+  await finishMoves(ctx, subject.project.id, moves, intent, setting.settings)
+}
+
+/** All that follows when refs have moved, by name, and the end of the intent. What is here holds before the caller gets an answer (PU-1); upkeep follows soon after. */
+export async function finishMoves(ctx: Context, projectId: number, moves: RefMove[], intent: number | null, settings: Settings): Promise<void> {
+  await followBranches(ctx, projectId, moves, settings)
+  await ctx.db.transaction(async (tx) => {
+    await tx.update(projects).set({ last_activity_at: ctx.now() }).where(eq(projects.id, projectId))
+    if (intent !== null) await tx.delete(refIntents).where(eq(refIntents.id, intent))
+  })
+  ctx.jobs.add('repository upkeep', () => keepUp(ctx, projectId))
+}
+
+/** The first branch becomes the default one and is protected; the last one's end makes the repository empty again (PU-1, BR-17). */
+async function followBranches(ctx: Context, projectId: number, moves: RefMove[], settings: Settings) {
+  const branches = moves.filter(({ ref }) => ref.startsWith('refs/heads/'))
+  if (!branches.some((move) => move.old === ZERO || move.new === ZERO)) return
+  const repository = await repositoryById(ctx, projectId)
+  if (!repository) return
+  const heads = await repository.git.refs('refs/heads/')
+  await ctx.db.transaction(async (tx) => {
+    const [project] = await tx.select({ id: projects.id, empty_repo: projects.empty_repo, default_branch: projects.default_branch }).from(projects).where(eq(projects.id, projectId)).for('update')
+    if (!project || project.empty_repo === (heads.length === 0)) return
+    if (heads.length === 0) {
+      await tx.update(projects).set({ empty_repo: true }).where(eq(projects.id, projectId))
+      return
+    }
+    const names = heads.map(({ name }) => name.slice('refs/heads/'.length))
+    const first = branches.find((move) => move.new !== ZERO && heads.some(({ name }) => name === move.ref))?.ref.slice('refs/heads/'.length)
+    const branch = names.includes(project.default_branch) ? project.default_branch : (first ?? (names[0] as string))
+    if (branch !== project.default_branch) await repository.git.setHeadBranch(branch)
+    await tx.update(projects).set({ empty_repo: false, default_branch: branch }).where(eq(projects.id, projectId))
+    await protectDefaultBranch(tx, projectId, branch, settings)
+  })
+}
+
+async function protectDefaultBranch(tx: Tx, projectId: number, branch: string, settings: Settings) {
+  const level = settings.default_branch_protection
+  if (level === 0) return
+  const entries = await tx.select().from(protectedBranches).where(eq(protectedBranches.project_id, projectId))
+  if (new Protections(entries, []).isProtected(branch)) return
+  await tx
+    .insert(protectedBranches)
+    .values({ project_id: projectId, name: branch, push_level: level === 1 ? 30 : 40, merge_level: 40 })
+    .onConflictDoNothing()
+}
+
+async function repositoryById(ctx: Context, projectId: number) {
+  const [project] = await ctx.db.write.select({ id: projects.id, storage: projects.storage, default_branch: projects.default_branch }).from(projects).where(eq(projects.id, projectId))
+  return project && { git: repositoryOf(ctx, project), defaultBranch: project.default_branch }
+}
+
+/** Size, commit count, commit-graph and packs: none of it waits for, or fails, the push. */
+async function keepUp(ctx: Context, projectId: number) {
+  const repository = await repositoryById(ctx, projectId)
+  if (!repository) return
+  await repository.git.maintain()
+  const head = await repository.git.ref(`refs/heads/${repository.defaultBranch}`)
+  const [size, log] = await Promise.all([repository.git.size(), head ? repository.git.log({ from: [head], skip: 0, limit: 1 }) : { total: 0 }])
+  await ctx.db.write.update(projects).set({ repository_size: size, commit_count: log.total }).where(eq(projects.id, projectId))
+}
+
+/** Finishes or drops one intent by looking at its refs: what has its new value did move (SEC-158). */
+export async function settleIntent(ctx: Context, intent: typeof refIntents.$inferSelect): Promise<void> {
+  const repository = await repositoryById(ctx, intent.project_id)
+  const moved: RefMove[] = []
+  for (const update of intent.updates) {
+    const now: Oid = (await repository?.git.ref(update.ref)) ?? ZERO
+    if (now === update.new) moved.push(update)
+  }
+  if (moved.length > 0) await finishMoves(ctx, intent.project_id, moved, intent.id, await readSettings(ctx))
+  else await ctx.db.write.delete(refIntents).where(eq(refIntents.id, intent.id))
+}
+
+/** At start: settles what a killed process left half done. */
+export async function settleIntents(ctx: Context): Promise<number> {
+  const left = await ctx.db.write.select().from(refIntents).orderBy(sql`${refIntents.id}`)
+  for (const intent of left) await settleIntent(ctx, intent)
+  return left.length
+}
