@@ -1,8 +1,9 @@
 import { resolve } from 'node:path'
 import { z } from 'zod'
+import { StartFault } from './lib/start-fault.js'
 
 /** A variable of the environment has a value the service cannot work with; the message names it and is meant for whoever starts the service. */
-export class ConfigFault extends Error {
+export class ConfigFault extends StartFault {
   override name = 'ConfigFault'
 }
 
