@@ -8,11 +8,15 @@ export class Slice {
   #started = performance.now()
   #asked = 0
 
-  constructor(readonly milliseconds = 6) {}
+  /** The clock is read every so many questions, a power of two. */
+  constructor(
+    readonly every = 256,
+    readonly milliseconds = 6,
+  ) {}
 
   /** True when the work since the last breath took too long; then breathe, and the next slice begins. */
   get over(): boolean {
-    return (++this.#asked & 255) === 0 && performance.now() - this.#started > this.milliseconds
+    return (++this.#asked & (this.every - 1)) === 0 && performance.now() - this.#started > this.milliseconds
   }
 
   async breathe() {

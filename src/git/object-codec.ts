@@ -36,21 +36,22 @@ export function parseTag(oid: Oid, content: Buffer): Tag {
   }
 }
 
-/** Reads a tree's entries in stored order; a torn tail is left out. */
-export function parseTree(content: Buffer): RawEntry[] {
+/** Reads a tree's entries in stored order, from a byte on and so many at most, so that a huge tree can be read in slices; a torn tail is left out. */
+export function parseTree(content: Buffer, from = 0, most = Number.POSITIVE_INFINITY): { entries: RawEntry[]; next: number } {
   const entries: RawEntry[] = []
-  for (let at = 0; at < content.length; ) {
-    const space = content.indexOf(0x20, at)
+  let next = from
+  while (next < content.length && entries.length < most) {
+    const space = content.indexOf(0x20, next)
     const end = content.indexOf(0, space)
-    if (space < 0 || end < 0 || end + 21 > content.length) break
+    if (space < 0 || end < 0 || end + 21 > content.length) return { entries, next: content.length }
     entries.push({
-      mode: content.toString('latin1', at, space).padStart(6, '0'),
+      mode: content.toString('latin1', next, space).padStart(6, '0'),
       name: content.subarray(space + 1, end),
       oid: content.toString('hex', end + 1, end + 21),
     })
-    at = end + 21
+    next = end + 21
   }
-  return entries
+  return { entries, next }
 }
 
 /** What an entry's mode says it is. */

@@ -1,4 +1,4 @@
-import { Slice } from './breath.js'
+import { breath, Slice } from './breath.js'
 import type { CatFile } from './cat-file.js'
 import { entryType, parseTree, type RawEntry } from './object-codec.js'
 import type { Oid, TreeEntry } from './types.js'
@@ -9,8 +9,10 @@ export interface TreeSource {
   remember: <V extends NonNullable<unknown>>(key: string, size: (value: V) => number, make: () => Promise<V | null>) => Promise<V | null>
 }
 
-/** The largest tree object that is read: some two million entries. */
-const LIMIT = 67_108_864
+/** The largest tree object that is read: some half a million entries. */
+const LIMIT = 16_777_216
+/** The most entries of a recursive listing: trees that hold one tree many times over would fill any memory. */
+const ENTRIES = 500_000
 const AT_ONCE = 64
 
 /** The entries of one tree object; null when it is none. */
@@ -20,7 +22,15 @@ export function readTree(source: TreeSource, oid: Oid): Promise<RawEntry[] | nul
     (entries) => 100 + entries.length * 200,
     async () => {
       const object = await source.objects.read(oid, LIMIT)
-      return object?.type === 'tree' ? parseTree(object.content) : null
+      if (object?.type !== 'tree') return null
+      let { entries, next } = parseTree(object.content, 0, 5_000)
+      while (next < object.content.length) {
+        await breath()
+        const more = parseTree(object.content, next, 5_000)
+        entries = entries.concat(more.entries)
+        next = more.next
+      }
+      return entries
     },
   )
 }
@@ -54,7 +64,7 @@ export async function entriesAt(source: TreeSource, root: Oid, path: string, rec
   const slice = new Slice()
   const found: TreeEntry[] = []
   const stack = [{ entries: first, at: 0, path: top.path }]
-  for (let level = stack.at(-1); level; level = stack.at(-1)) {
+  for (let level = stack.at(-1); level && found.length < ENTRIES; level = stack.at(-1)) {
     const raw = level.entries[level.at++]
     if (slice.over) await slice.breathe()
     if (!raw) {
@@ -71,7 +81,7 @@ export async function entriesAt(source: TreeSource, root: Oid, path: string, rec
 
 /** Reads all trees below, each once, many questions on their way at a time. */
 async function readBelow(source: TreeSource, first: RawEntry[], trees: Map<Oid, RawEntry[]>) {
-  const slice = new Slice()
+  const slice = new Slice(1)
   const seen = new Set<Oid>()
   const waiting: Oid[] = []
   const collect = (entries: RawEntry[]) => {

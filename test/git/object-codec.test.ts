@@ -81,13 +81,13 @@ describe('parseTree', () => {
     const name = Buffer.from([0x61, 0xff, 0x0a, 0x22])
     const oid = Buffer.alloc(20, 0xab)
     const bytes = Buffer.concat(['100664 ', name, '\0', oid, '40000 d\0', oid, '160000 s\0', oid].map((part) => Buffer.from(part as string)))
-    expect(parseTree(bytes)).toEqual([
+    expect(parseTree(bytes).entries).toEqual([
       { mode: '100664', name, oid: 'ab'.repeat(20) },
       { mode: '040000', name: Buffer.from('d'), oid: 'ab'.repeat(20) },
       { mode: '160000', name: Buffer.from('s'), oid: 'ab'.repeat(20) },
     ])
-    expect(parseTree(bytes).map(({ mode }) => entryType(mode))).toEqual(['blob', 'tree', 'commit'])
+    expect(parseTree(bytes).entries.map(({ mode }) => entryType(mode))).toEqual(['blob', 'tree', 'commit'])
   })
 
-  it('stops at a torn tail', () => expect(parseTree(Buffer.from('100644 a\0short'))).toEqual([]))
+  it('stops at a torn tail', () => expect(parseTree(Buffer.from('100644 a\0short')).entries).toEqual([]))
 })
