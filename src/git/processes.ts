@@ -55,7 +55,7 @@ export const POOL_LIMITS: PoolLimits = { running: 8, runningPerRepository: 4, wa
 interface Waiting {
   directory: string
   start: () => void
-  timer: NodeJS.Timeout
+  refuse: (reason: unknown) => void
 }
 
 export interface RunOptions {
@@ -90,7 +90,7 @@ export class ProcessPool {
 
   /** Runs git in a repository to its end and collects its output. Throws GitFault on an exit code that is not accepted. */
   async run(directory: string, args: string[], options: RunOptions = {}): Promise<RunResult> {
-    const release = await this.acquire(directory)
+    const release = await this.acquire(directory, options.signal)
     try {
       return await new Promise<RunResult>((resolve, reject) => {
         const child = this.start(directory, args, { env: options.env, signal: options.signal, deadline: options.deadline })
@@ -130,11 +130,16 @@ export class ProcessPool {
   }
 
   /** A turn in the pool, for callers that start a process themselves; call what comes back when it has ended. */
-  acquire(directory: string): Promise<() => void> {
+  acquire(directory: string, signal?: AbortSignal): Promise<() => void> {
     if (this.#closed) return Promise.reject(new Unavailable('the service is stopping'))
-    const own = this.#perRepository.get(directory) ?? { running: 0, waiting: 0 }
-    this.#perRepository.set(directory, own)
+    if (signal?.aborted) return Promise.reject(signal.reason)
     const { running, runningPerRepository, waiting, waitingPerRepository, wait } = this.limits
+    const own = this.#perRepository.get(directory) ?? { running: 0, waiting: 0 }
+    const free = this.#running < running && own.running < runningPerRepository
+    if (!free && (this.#waiting.length >= waiting || own.waiting >= waitingPerRepository))
+      return Promise.reject(new Unavailable('too many git calls are waiting'))
+    this.#perRepository.set(directory, own)
+    const forget = () => own.running === 0 && own.waiting === 0 && this.#perRepository.delete(directory)
     const start = () => {
       this.#running++
       own.running++
@@ -144,28 +149,34 @@ export class ProcessPool {
         released = true
         this.#running--
         own.running--
-        if (own.running === 0 && own.waiting === 0) this.#perRepository.delete(directory)
         this.#next()
+        forget()
       }
     }
-    if (this.#running < running && own.running < runningPerRepository) return Promise.resolve(start())
-    if (this.#waiting.length >= waiting || own.waiting >= waitingPerRepository)
-      return Promise.reject(new Unavailable('too many git calls are waiting'))
+    if (free) return Promise.resolve(start())
     own.waiting++
     return new Promise((resolve, reject) => {
+      const settle = () => {
+        clearTimeout(timer)
+        signal?.removeEventListener('abort', onAbort)
+        own.waiting--
+      }
       const turn: Waiting = {
         directory,
         start: () => {
-          clearTimeout(turn.timer)
-          own.waiting--
+          settle()
           resolve(start())
         },
-        timer: setTimeout(() => {
-          this.#waiting.splice(this.#waiting.indexOf(turn), 1)
-          own.waiting--
-          reject(new Unavailable('no git process became free in time'))
-        }, wait),
+        refuse: (reason) => {
+          this.#waiting = this.#waiting.filter((other) => other !== turn)
+          settle()
+          forget()
+          reject(reason)
+        },
       }
+      const onAbort = () => turn.refuse(signal?.reason)
+      const timer = setTimeout(() => turn.refuse(new Unavailable('no git process became free in time')), wait)
+      signal?.addEventListener('abort', onAbort, { once: true })
       this.#waiting.push(turn)
     })
   }
@@ -221,7 +232,7 @@ export class ProcessPool {
   /** Refuses new calls and ends every process that is still running. */
   async close() {
     this.#closed = true
-    for (const turn of this.#waiting.splice(0)) clearTimeout(turn.timer)
+    for (const turn of [...this.#waiting]) turn.refuse(new Unavailable('the service is stopping'))
     const ended = [...this.#children].map((child) => new Promise<void>((resolve) => child.once('close', () => resolve())))
     for (const child of this.#children) kill(child)
     await Promise.all(ended)

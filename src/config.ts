@@ -1,0 +1,158 @@
+import { resolve } from 'node:path'
+import { z } from 'zod'
+import { StartFault } from './lib/start-fault.js'
+
+/** A variable of the environment has a value the service cannot work with; the message names it and is meant for whoever starts the service. */
+export class ConfigFault extends StartFault {
+  override name = 'ConfigFault'
+}
+
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+const MEBIBYTE = 1024 * 1024
+
+/** An integer as it is written in an environment: decimal digits, nothing else. */
+const int = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d{1,15}$/, 'is not a whole number')
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, `is not between ${min} and ${max}`)
+
+const flag = z
+  .enum(['true', 'false', '1', '0', 'yes', 'no', 'on', 'off'], 'is neither true nor false')
+  .transform((value) => ['true', '1', 'yes', 'on'].includes(value))
+
+const absoluteUrl = (protocols: string[], what: string) =>
+  z.string().refine((value) => URL.canParse(value) && protocols.includes(new URL(value).protocol), `is not ${what}`)
+
+const Environment = z.object({
+  HOST: z
+    .string()
+    .regex(/^[A-Za-z0-9.:_-]+$/, 'is not a host name or address')
+    .default('127.0.0.1'),
+  PORT: int(0, 65_535).default(8080),
+  BASE_URL: absoluteUrl(['http:', 'https:'], 'an http or https URL')
+    .refine((value) => !/[?#@]/.test(value), 'has a query, a fragment or a user')
+    .transform((value) => value.replace(/\/+$/, ''))
+    .optional(),
+  DATA_DIR: z.string().default('./data'),
+  DATABASE_URL: absoluteUrl(['postgres:', 'postgresql:'], 'a postgres URL').optional(),
+  ROOST_DATABASE_POOL: int(1, 200).default(8),
+  ROOST_DATABASE_UNNAMED_STATEMENTS: flag.default(false),
+  ROOST_ADMIN_USERNAME: z
+    .string()
+    .regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,253}[A-Za-z0-9_-]$/, 'is not a user name')
+    .default('root'),
+  ROOST_ADMIN_EMAIL: z
+    .string()
+    .regex(/^[^\s@]+@[^\s@]+$/, 'is not an e-mail address')
+    .default('admin@example.com'),
+  ROOST_ADMIN_PASSWORD: z.string().min(8, 'is shorter than 8 characters').max(128, 'is longer than 128 characters').optional(),
+  ROOST_ADMIN_TOKEN: z
+    .string()
+    .regex(/^[\x21-\x7e]{20,255}$/, 'is not 20 to 255 printable ASCII characters')
+    .optional(),
+  LOG_LEVEL: z.enum(LOG_LEVELS, `is not one of ${LOG_LEVELS.join(', ')}`).default('info'),
+  STORAGES: z
+    .string()
+    .transform((value) => value.split(',').map((pair) => pair.trim()))
+    .refine((pairs) => pairs.every((pair) => /^[A-Za-z0-9_-]{1,64}=./.test(pair)), 'is not a list of name=path')
+    .refine((pairs) => new Set(pairs.map((pair) => pair.split('=')[0])).size === pairs.length, 'has a name twice')
+    .optional(),
+  ROOST_VERSION: z
+    .string()
+    .regex(/^\d+\.\d+\.\d+[A-Za-z0-9.+-]*$/, 'is not of the form 10.5.0')
+    .default('10.5.0'),
+  ROOST_DEFAULT_BRANCH: z
+    .string()
+    .regex(/^(?!-)(?!.*(\.\.|@\{|\/\/|\.lock(\/|$)))(?!.*(^|\/)\.)[^\s~^:?*[\\\p{Cc}]{1,244}(?<![./])$/u, 'is not a branch name')
+    .default('main'),
+  ROOST_TRUSTED_PROXIES: z
+    .string()
+    .transform((value) => value.split(',').map((proxy) => proxy.trim()))
+    .refine((proxies) => proxies.every((proxy) => /^[0-9A-Fa-f.:]+(\/\d{1,3})?$/.test(proxy)), 'is not a list of addresses or networks')
+    .optional(),
+  ROOST_MAX_BODY_BYTES: int(MEBIBYTE, 1024 * MEBIBYTE).default(100 * MEBIBYTE),
+  ROOST_MAX_PUSH_BYTES: int(0, Number.MAX_SAFE_INTEGER).default(0),
+  ROOST_FAILED_LOGINS: int(0, 1_000_000).default(0),
+  ROOST_RATE_LIMIT: int(0, 1_000_000).default(0),
+})
+
+export type Config = Readonly<{
+  host: string
+  /** 0 takes any free port. */
+  port: number
+  /** Without a trailing slash; undefined: derived from the address that is listened on. */
+  baseUrl: string | undefined
+  /** Absolute. */
+  dataDir: string
+  /** Undefined: the Postgres that comes along. */
+  databaseUrl: string | undefined
+  database: Readonly<{
+    poolSize: number
+    /** True behind a pooler that hands one connection to several clients and does not follow named statements. */
+    unnamedStatements: boolean
+  }>
+  admin: Readonly<{ username: string; email: string; password: string | undefined; token: string | undefined }>
+  logLevel: (typeof LOG_LEVELS)[number]
+  /** Name to absolute path; never empty. */
+  storages: Readonly<Record<string, string>>
+  /** What GET /version says (VE-6). */
+  version: string
+  defaultBranch: string
+  /** Addresses and networks whose X-Forwarded headers are believed; empty: nobody's. */
+  trustedProxies: readonly string[]
+  limits: Readonly<{
+    /** Bytes of one request body of the API. */
+    bodyBytes: number
+    /** Bytes of one pushed pack; 0: no limit (GH-24). */
+    pushBytes: number
+    /** Failed credentials in three minutes from one address before it is refused; 0: never (SEC-26). */
+    failedLogins: number
+    /** Requests a minute of one user or one anonymous address; 0: no limit (SEC-148). */
+    requestsPerMinute: number
+  }>
+}>
+
+/** Reads and checks the environment once; an empty variable counts as absent. Throws ConfigFault with one line naming the first bad variable. */
+export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config {
+  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''))
+  const parsed = Environment.safeParse(given)
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues
+    throw new ConfigFault(`${String(issue?.path[0])} ${issue?.message}`)
+  }
+  const env = parsed.data
+  const dataDir = resolve(env.DATA_DIR)
+  const storages = Object.fromEntries(
+    (env.STORAGES ?? [`default=${resolve(dataDir, 'repositories')}`]).map((pair) => {
+      const at = pair.indexOf('=')
+      return [pair.slice(0, at), resolve(pair.slice(at + 1))]
+    }),
+  )
+  return Object.freeze({
+    host: env.HOST,
+    port: env.PORT,
+    baseUrl: env.BASE_URL,
+    dataDir,
+    databaseUrl: env.DATABASE_URL,
+    database: Object.freeze({ poolSize: env.ROOST_DATABASE_POOL, unnamedStatements: env.ROOST_DATABASE_UNNAMED_STATEMENTS }),
+    admin: Object.freeze({
+      username: env.ROOST_ADMIN_USERNAME,
+      email: env.ROOST_ADMIN_EMAIL,
+      password: env.ROOST_ADMIN_PASSWORD,
+      token: env.ROOST_ADMIN_TOKEN,
+    }),
+    logLevel: env.LOG_LEVEL,
+    storages: Object.freeze(storages),
+    version: env.ROOST_VERSION,
+    defaultBranch: env.ROOST_DEFAULT_BRANCH,
+    trustedProxies: Object.freeze(env.ROOST_TRUSTED_PROXIES ?? []),
+    limits: Object.freeze({
+      bodyBytes: env.ROOST_MAX_BODY_BYTES,
+      pushBytes: env.ROOST_MAX_PUSH_BYTES,
+      failedLogins: env.ROOST_FAILED_LOGINS,
+      requestsPerMinute: env.ROOST_RATE_LIMIT,
+    }),
+  })
+}

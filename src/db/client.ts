@@ -1,0 +1,291 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
+import type { PgTransactionConfig } from 'drizzle-orm/pg-core'
+import pg from 'pg'
+import type { Logger } from 'pino'
+import { Unavailable } from '../lib/unavailable.js'
+
+export interface DatabaseOptions {
+  log: Pick<Logger, 'warn'>
+  poolSize?: number
+  /** True sends statements without their names and no startup parameters: for poolers that share a connection between transactions. */
+  unnamedStatements?: boolean
+  /** Sees the text of every statement before it is sent; for tests that count. */
+  onQuery?: (text: string) => void
+  /** Milliseconds one statement may run, in the lane and in the pool. */
+  readTimeout?: number
+  writeTimeout?: number
+  /** Milliseconds a call may wait for a connection of the pool. */
+  waitTimeout?: number
+}
+
+/** The builder of the read lane: without what writes and without transactions, which other callers' statements would fall into. */
+export type ReadDatabase = Pick<NodePgDatabase, 'select' | 'selectDistinct' | 'selectDistinctOn' | '$with' | 'with' | '$count' | 'execute'>
+export type Transaction = Parameters<Parameters<NodePgDatabase['transaction']>[0]>[0]
+
+export interface Database {
+  /** Short autocommit reads, pipelined over few connections; prepare statements on it. */
+  read: ReadDatabase
+  /** Single writes, and reads that may take long. */
+  write: NodePgDatabase
+  /** Runs `work` in a transaction, again from the start when Postgres found it in conflict: `work` must bear being repeated. */
+  transaction<T>(work: (tx: Transaction) => Promise<T>, config?: PgTransactionConfig): Promise<T>
+  /** Settles when the lane and the pool both answer; rejects with Unavailable within two seconds otherwise. */
+  ping(): Promise<void>
+  /** Waits for running statements, then closes every connection. */
+  close(): Promise<void>
+}
+
+const LANES = 2
+const READ_TIMEOUT = 5_000
+const WRITE_TIMEOUT = 15_000
+const WAIT_TIMEOUT = 5_000
+const CONNECT_TIMEOUT = 2_000
+const PING_TIMEOUT = 1_500
+const MAX_WAITING = 1_000
+const TRIES = 6
+/** Milliseconds added to a statement's time limit before the connection is given up: Postgres itself did not answer. */
+const GRACE = 2_000
+
+const RETRIED = new Set(['40001', '40P01'])
+/** What Postgres or the system says when the fault is not the statement's. */
+const UNAVAILABLE_CODES = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ECONNABORTED',
+  'EPIPE',
+  'ENOENT',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  '25P03', // idle in transaction for too long
+  '53100', // disk full
+  '53200', // out of memory
+  '53300', // too many connections
+  '55P03', // lock not available
+  '57014', // statement time limit
+  '57P01', // shutting down
+  '57P02', // crashed
+  '57P03', // starting
+  '57P05', // idle session ended
+])
+const UNAVAILABLE_TEXT =
+  /^(Connection terminated|timeout exceeded when trying to connect|Query read timeout|Client (was closed|has encountered a connection error))/
+const LOST = /^(08|57P0[1235])|^E[A-Z_]+$/
+const TRANSACTION_WORDS = /^\s*(begin|start\s+transaction|commit|end|rollback|abort|savepoint|release|prepare|set|lock|listen|declare)\b/i
+
+const codeOf = (error: unknown) => (error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '')
+
+/** The error Postgres or the connection gave; the builder's wrapper around it has the parameters in its message and belongs in no log (SEC-167). */
+export function databaseError(error: unknown): unknown {
+  return error instanceof Error && error.constructor.name === 'DrizzleQueryError' && error.cause !== undefined ? error.cause : error
+}
+
+function translated(error: unknown): unknown {
+  if (!(error instanceof Error) || error instanceof Unavailable) return error
+  const code = codeOf(error)
+  if (!UNAVAILABLE_CODES.has(code) && !code.startsWith('08') && !UNAVAILABLE_TEXT.test(error.message)) return error
+  return new Unavailable(code === '57014' ? 'The database took too long' : 'The database is not available', 1, { cause: error })
+}
+
+function isLoss(error: unknown) {
+  const cause = error instanceof Unavailable ? error.cause : error
+  return cause instanceof Error && (LOST.test(codeOf(cause)) || UNAVAILABLE_TEXT.test(cause.message))
+}
+
+interface Statement extends pg.QueryConfig {
+  name?: string
+}
+type Send = (config: Statement, values?: unknown[]) => Promise<pg.QueryResult>
+
+/** A connection class whose statements are announced, nameless where wished, and whose losses are Unavailable. */
+function connectionClass({ unnamedStatements, onQuery }: DatabaseOptions) {
+  return class Connection extends pg.Client {
+    constructor(config?: string | pg.ClientConfig) {
+      super(config)
+      const send = super.query.bind(this) as unknown as Send
+      const query: Send = async (config, values) => {
+        const statement = typeof config === 'string' ? { text: config as string } : config
+        onQuery?.(statement.text)
+        try {
+          return await send(unnamedStatements ? { ...statement, name: undefined } : statement, values)
+        } catch (error) {
+          // A connection that did not answer in time would give its late answer to the next caller.
+          if (error instanceof Error && error.message === 'Query read timeout') (this as unknown as pg.Client).end().catch(() => undefined)
+          throw translated(error)
+        }
+      }
+      this.query = query as unknown as pg.Client['query']
+    }
+  }
+}
+
+/** A pool that refuses at once when too many wait, and forgets a connection that failed. */
+class BoundedPool extends pg.Pool {
+  override connect(): Promise<pg.PoolClient>
+  override connect(callback: (err: Error | undefined, client: pg.PoolClient | undefined, done: (release?: unknown) => void) => void): void
+  override connect(callback?: unknown): Promise<pg.PoolClient> | undefined {
+    if (callback !== undefined) throw new TypeError('this pool has promises only')
+    if (this.waitingCount >= MAX_WAITING) return Promise.reject(new Unavailable('Too many calls wait for the database'))
+    return super.connect().catch((error: unknown) => {
+      throw translated(error)
+    })
+  }
+
+  // The overloads of the library's types cannot be repeated here one by one; drizzle and our own code call this one shape.
+  override query = (async (config: Statement, values?: unknown[]) => {
+    const client = await this.connect()
+    let lost = false
+    try {
+      return await client.query(config, values)
+    } catch (error) {
+      lost = isLoss(error)
+      throw error
+    } finally {
+      client.release(lost)
+    }
+  }) as unknown as pg.Pool['query']
+}
+
+/** One pipelined connection that is made anew after a loss; what was on its way is read once more, for reads do no harm twice. */
+class Lane {
+  #connected: Promise<pg.Client> | undefined
+  #waiting = 0
+  #closed = false
+
+  constructor(private readonly open: (onLoss: () => void) => Promise<pg.Client>) {}
+
+  async query(config: Statement, values?: unknown[]): Promise<pg.QueryResult> {
+    const text = typeof config === 'string' ? config : config.text
+    if (TRANSACTION_WORDS.test(text)) throw new Error('the read lane is shared: no transaction and no session state belongs there')
+    if (this.#waiting >= MAX_WAITING) throw new Unavailable('Too many calls wait for the database')
+    this.#waiting++
+    try {
+      const used = this.#client()
+      try {
+        return await (await used).query(config, values)
+      } catch (error) {
+        if (!isLoss(error)) throw error
+        if (this.#connected === used) this.#connected = undefined
+        return await (await this.#client()).query(config, values)
+      }
+    } finally {
+      this.#waiting--
+    }
+  }
+
+  #client(): Promise<pg.Client> {
+    if (this.#closed) return Promise.reject(new Unavailable('The database connection was closed'))
+    if (this.#connected) return this.#connected
+    const connected: Promise<pg.Client> = this.open(() => {
+      if (this.#connected === connected) this.#connected = undefined
+    })
+    this.#connected = connected
+    connected.catch(() => {
+      if (this.#connected === connected) this.#connected = undefined
+    })
+    return connected
+  }
+
+  async close() {
+    this.#closed = true
+    const client = await this.#connected?.catch(() => undefined)
+    await client?.end()
+  }
+}
+
+/** Connects to Postgres; rejects with Unavailable when nothing answers. Later losses heal by themselves (SEC-162). */
+export async function openDatabase(url: string, options: DatabaseOptions): Promise<Database> {
+  const { log, poolSize = 8, unnamedStatements = false } = options
+  const Connection = connectionClass(options)
+  const settings = (timeout: number, more: string): pg.ClientConfig => ({
+    connectionString: url,
+    keepAlive: true,
+    application_name: 'roost',
+    query_timeout: timeout + GRACE,
+    ...(!unnamedStatements && { statement_timeout: timeout, options: `-c TimeZone=UTC${more}` }),
+  })
+
+  const readTimeout = options.readTimeout ?? READ_TIMEOUT
+  const writeTimeout = options.writeTimeout ?? WRITE_TIMEOUT
+  const lanes = Array.from(
+    { length: LANES },
+    () =>
+      new Lane(async (onLoss) => {
+        const client = new Connection({
+          ...settings(readTimeout, ' -c default_transaction_read_only=on'),
+          pipeline: true,
+          connectionTimeoutMillis: CONNECT_TIMEOUT,
+        })
+        client.on('error', (error) => {
+          onLoss()
+          log.warn({ err: error }, 'a database connection was lost')
+        })
+        client.on('end', onLoss)
+        await client.connect().catch((error: unknown) => {
+          throw translated(error)
+        })
+        return client
+      }),
+  )
+  let turn = 0
+  const lane = {
+    query: (config: Statement, values?: unknown[]) => (lanes[turn++ % LANES] as Lane).query(config, values),
+  }
+
+  const pool = new BoundedPool({
+    ...settings(writeTimeout, ''),
+    ...(!unnamedStatements && { idle_in_transaction_session_timeout: writeTimeout * 2 }),
+    max: poolSize,
+    idleTimeoutMillis: 30_000,
+    connectionTimeoutMillis: options.waitTimeout ?? WAIT_TIMEOUT,
+    Client: Connection,
+  })
+  // Without a listener an idle connection that dies takes the process with it.
+  pool.on('error', (error) => log.warn({ err: error }, 'a database connection was lost'))
+
+  const write = drizzle({ client: pool })
+  const database: Database = {
+    read: drizzle({ client: lane as unknown as pg.Client }),
+    write,
+
+    async transaction(work, config) {
+      for (let tried = 1; ; tried++) {
+        try {
+          return await write.transaction(work, config)
+        } catch (thrown) {
+          const error = translated(databaseError(thrown))
+          if (!RETRIED.has(codeOf(error))) throw error
+          if (tried === TRIES) throw new Unavailable('Too many callers change the same thing', 1, { cause: error })
+          await sleep(Math.random() * 10 * 2 ** tried)
+        }
+      }
+    },
+
+    async ping() {
+      const late = new AbortController()
+      const timer = sleep(PING_TIMEOUT, undefined, { signal: late.signal }).then(
+        () => Promise.reject(new Unavailable('The database does not answer')),
+        () => undefined,
+      )
+      try {
+        await Promise.race([Promise.all([...lanes.map((each) => each.query({ text: 'select 1' })), pool.query('select 1')]), timer])
+      } finally {
+        late.abort()
+      }
+    },
+
+    async close() {
+      await Promise.all([...lanes.map((each) => each.close()), pool.end()])
+    },
+  }
+  try {
+    await database.ping()
+  } catch (error) {
+    await database.close()
+    throw error
+  }
+  return database
+}

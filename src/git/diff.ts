@@ -1,0 +1,187 @@
+import { randomBytes } from 'node:crypto'
+import { Unavailable } from '../lib/unavailable.js'
+import { DiffParser } from './diff-parser.js'
+import { GitFault } from './errors.js'
+import { kill, type ProcessPool } from './processes.js'
+import { ENOUGH, type Exchange, Resident } from './resident.js'
+import type { Diff, DiffLimits, Oid, Stats } from './types.js'
+
+/** The tree without entries, which git knows without being told. */
+export const EMPTY_TREE = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
+
+/** Nothing of the repository or its owner runs or changes a diff (SEC-85); blobs above 10 MiB count as binary without being read (SEC-146). */
+const CONFIG = ['-c', 'core.bigFileThreshold=10m', '-c', 'diff.renameLimit=1000', '-c', 'core.bare=true']
+const OPTIONS = [
+  '-r',
+  '-M50%',
+  '--no-ext-diff',
+  '--no-textconv',
+  '--no-color',
+  '--full-index',
+  '--src-prefix=a/',
+  '--dst-prefix=b/',
+  '-U3',
+  '--diff-algorithm=myers',
+  '-z',
+]
+
+/** Differences of single commits through one resident `git diff-tree`. Asks for pairs of trees only: a parent named beside a commit would stick to it for the life of the process. */
+export class DiffTree {
+  readonly resident: Resident
+
+  constructor(
+    readonly pool: ProcessPool,
+    directory: string,
+    kind: 'patch' | 'numstat',
+    env?: NodeJS.ProcessEnv,
+  ) {
+    const output = kind === 'patch' ? ['--raw', '-p'] : ['--numstat']
+    this.resident = new Resident(
+      () => pool.start(directory, [...CONFIG, 'diff-tree', '--stdin', ...OPTIONS, ...output], { env, deadline: 0 }),
+      pool.limits.deadline,
+    )
+  }
+
+  /** For a process of the kind `patch`. */
+  async patch(from: Oid, to: Oid, limits: DiffLimits): Promise<Diff> {
+    const answer = new PatchAnswer(from, to, limits)
+    await this.resident.ask(answer)
+    return answer.parser.finish()
+  }
+
+  /** For a process of the kind `numstat`. */
+  async stats(from: Oid, to: Oid): Promise<Stats> {
+    const answer = new NumstatAnswer(from, to)
+    await this.resident.ask(answer)
+    return answer.stats
+  }
+
+  retire() {
+    this.resident.retire()
+  }
+}
+
+/** The difference of any two trees through a process of its own, read until the limits are met. */
+export async function diffRange(
+  pool: ProcessPool,
+  directory: string,
+  from: Oid,
+  to: Oid,
+  limits: DiffLimits,
+  env?: NodeJS.ProcessEnv,
+): Promise<Diff> {
+  const release = await pool.acquire(directory)
+  try {
+    const parser = new DiffParser(limits, null, false)
+    const child = pool.start(directory, [...CONFIG, 'diff-tree', ...OPTIONS, '--raw', '-p', from, to], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+    let stderr = ''
+    child.stderr?.on('data', (chunk: Buffer) => {
+      stderr = (stderr + chunk.toString('utf8')).slice(-2_000)
+    })
+    await new Promise<void>((resolve, reject) => {
+      child.stdout?.on('data', (chunk: Buffer) => {
+        if (parser.full) return
+        try {
+          parser.take(chunk)
+        } catch (fault) {
+          reject(fault)
+          kill(child)
+        }
+        if (parser.full) kill(child)
+      })
+      child.on('error', reject)
+      child.on('close', (code, signal) => {
+        if (code === 0 || parser.full) resolve()
+        else if (signal) reject(new Unavailable('git diff-tree was ended'))
+        else reject(new GitFault('diff-tree', code, stderr))
+      })
+    })
+    return parser.finish()
+  } finally {
+    release()
+  }
+}
+
+/** A line git echoes, because it is no object id, after all it said before. */
+const endLine = () => Buffer.from(`end ${randomBytes(12).toString('hex')}\n`)
+
+class PatchAnswer implements Exchange {
+  readonly question: string
+  readonly weight = 65_536
+  readonly #end = endLine()
+  parser: DiffParser
+
+  constructor(
+    from: Oid,
+    to: Oid,
+    readonly limits: DiffLimits,
+  ) {
+    this.question = `${from} ${to}\n${this.#end}`
+    this.parser = new DiffParser(limits, this.#end, true)
+  }
+
+  take(chunk: Buffer) {
+    const rest = this.parser.take(chunk)
+    return rest === null && this.parser.full ? ENOUGH : rest
+  }
+
+  reset() {
+    this.parser = new DiffParser(this.limits, this.#end, true)
+  }
+}
+
+/** `additions TAB deletions TAB path NUL`, with `-` for binary files; of a rename the path is empty and two paths follow. */
+class NumstatAnswer implements Exchange {
+  readonly question: string
+  readonly weight = 4_096
+  readonly #end = endLine()
+  stats: Stats = { additions: 0, deletions: 0 }
+  #rest: Buffer = Buffer.alloc(0)
+  #skip = 0
+  #started = false
+
+  constructor(from: Oid, to: Oid) {
+    this.question = `${from} ${to}\n${this.#end}`
+  }
+
+  take(chunk: Buffer): Buffer | null {
+    const data = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk
+    let at = 0
+    if (!this.#started) {
+      at = data.indexOf(0x0a) + 1
+      if (at === 0) return this.#wait(data)
+      this.#started = true
+    }
+    for (;;) {
+      const first = data[at]
+      if (first === undefined) return this.#wait(data.subarray(at))
+      // only the closing line starts with a letter, unless a path stands here
+      if (this.#skip === 0 && first === 0x65) {
+        if (data.length - at < this.#end.length) return this.#wait(data.subarray(at))
+        return data.subarray(at + this.#end.length)
+      }
+      const stop = data.indexOf(0, at)
+      if (stop < 0) return this.#wait(data.subarray(at))
+      if (this.#skip > 0) this.#skip--
+      else {
+        const [added = '', deleted = '', path] = data.toString('latin1', at, stop).split('\t')
+        this.stats.additions += Number(added) || 0
+        this.stats.deletions += Number(deleted) || 0
+        if (path === '') this.#skip = 2
+      }
+      at = stop + 1
+    }
+  }
+
+  reset() {
+    this.stats = { additions: 0, deletions: 0 }
+    this.#rest = Buffer.alloc(0)
+    this.#skip = 0
+    this.#started = false
+  }
+
+  #wait(rest: Buffer): null {
+    this.#rest = rest
+    return null
+  }
+}

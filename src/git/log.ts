@@ -1,0 +1,85 @@
+import { breath } from './breath.js'
+import { isOid } from './cat-file.js'
+import { History, type HistorySource, type Order, signed, walk } from './history.js'
+import type { Memory } from './memory.js'
+import { parseCommit } from './object-codec.js'
+import type { Commit, LogOptions, LogPage, Oid } from './types.js'
+
+export interface LogSource extends HistorySource {
+  memory: Memory
+  /** Whether a commit has a file, not a folder, at a path. */
+  isFile(commit: Oid, path: string): Promise<boolean>
+}
+
+/** One page of a log and the number of all commits that match (C-13). The order of a whole history is found once for each set of starting points, then every page, date range and total is cut from it. */
+export async function readLog(source: LogSource, options: LogOptions): Promise<LogPage> {
+  const from = options.from.filter(isOid)
+  const exclude = (options.exclude ?? []).filter(isOid)
+  if (from.length === 0) return { commits: [], total: 0 }
+  const path = options.path === undefined ? '' : literal(options.path)
+  if (path === null) return { commits: [], total: 0 }
+  const about = `${path} ${options.firstParent ? 'first' : 'all'} ${from} ^${exclude}`
+  const order = await source.memory.answer<Order>(
+    source.directory,
+    `log ${about}`,
+    ({ oids }) => oids.length * 1.4,
+    async () => {
+      if (path !== '') return orderOfPath(source, from, exclude, path, options.firstParent ?? false)
+      return walk(new History(await source.memory.graph(source.directory), source), from, exclude, options.firstParent ?? false)
+    },
+  )
+  if (!order) return { commits: [], total: 0 }
+  const { positions, total } = await cut(order, options)
+  const objects = await Promise.all(positions.map((at) => source.objects.readKnown(order.oids.toString('hex', at * 20, at * 20 + 20))))
+  const commits: Commit[] = []
+  for (const object of objects) if (object?.type === 'commit') commits.push(parseCommit(object.oid, object.content))
+  return { commits, total }
+}
+
+/** Positions of the page asked for, and how many commits match the dates; every one is looked at, as dates need not fall along a history (C-12). */
+async function cut({ dates }: Order, { since, until, skip, limit }: LogOptions): Promise<{ positions: number[]; total: number }> {
+  const positions: number[] = []
+  const start = Math.max(0, skip)
+  if (since === undefined && until === undefined) {
+    for (let at = start; at < Math.min(dates.length, start + limit); at++) positions.push(at)
+    return { positions, total: dates.length }
+  }
+  let total = 0
+  for (let at = 0; at < dates.length; at++) {
+    if (at % 500_000 === 499_999) await breath()
+    const date = dates[at] as number
+    if ((since !== undefined && date < since) || (until !== undefined && date > until)) continue
+    if (total >= start && positions.length < limit) positions.push(at)
+    total++
+  }
+  return { positions, total }
+}
+
+/** Git's own path log, which knows which commits changed which paths; along renames when the path is a file (C-11). */
+async function orderOfPath(source: LogSource, from: Oid[], exclude: Oid[], path: string, firstParent: boolean): Promise<Order> {
+  const follow = from.length === 1 && (await source.isFile(from[0] as Oid, path))
+  const args = ['log', '--format=%H %ct', '--no-show-signature', '--no-ext-diff', '--no-textconv', '--stdin']
+  if (firstParent) args.push('--first-parent')
+  if (follow) args.push('--follow', '-M50%')
+  const input = [...from, ...exclude.map((oid) => `^${oid}`), ''].join('\n')
+  const { stdout } = await source.pool.run(source.directory, [...args, '--', path], { input, ...(source.env && { env: source.env }) })
+  const oids: Buffer[] = []
+  const dates: number[] = []
+  for (let at = 0; at < stdout.length; ) {
+    const end = stdout.indexOf(0x0a, at)
+    if (end < 0) break
+    oids.push(Buffer.from(stdout.toString('latin1', at, at + 40), 'hex'))
+    dates.push(signed(Number(stdout.toString('latin1', at + 41, end))))
+    if (oids.length % 10_000 === 0) await breath()
+    at = end + 1
+  }
+  return { oids: Buffer.concat(oids), dates: Float64Array.from(dates) }
+}
+
+/** The path as git takes it; null for what no tree can hold, such as `/x`, `a//b` or `../x`. */
+export function literal(path: string): string | null {
+  const plain = path.replace(/\/+$/, '')
+  if (plain === '') return path.startsWith('/') ? null : ''
+  if (plain.includes('\0') || Buffer.byteLength(plain) > 100_000) return null
+  return plain.split('/').some((part) => part === '' || part === '.' || part === '..') ? null : plain
+}

@@ -1,0 +1,197 @@
+import { promises as fs } from 'node:fs'
+import { join } from 'node:path'
+import { aheadBehind, lastCommits, mergeBase, mergedInto, refsContaining } from './ancestry.js'
+import { CatFile } from './cat-file.js'
+import { DiffTree, diffRange, EMPTY_TREE } from './diff.js'
+import { MESSAGE } from './history.js'
+import { type LogSource, readLog } from './log.js'
+import { Memory } from './memory.js'
+import { parseCommit, parseTag } from './object-codec.js'
+import type { ProcessPool } from './processes.js'
+import { RefStore } from './ref-store.js'
+import { Residents } from './residents.js'
+import { resolveRevision } from './revision.js'
+import { entriesAt, entryAt, type TreeSource } from './tree.js'
+import type { Commit, Diff, DiffLimits, GitRepository, Oid, Stats } from './types.js'
+
+/** The half of a repository that changes nothing. */
+export type Reader = Pick<
+  GitRepository,
+  | 'ref'
+  | 'refs'
+  | 'resolve'
+  | 'headBranch'
+  | 'commit'
+  | 'commits'
+  | 'tag'
+  | 'objectInfo'
+  | 'blob'
+  | 'blobStream'
+  | 'entry'
+  | 'tree'
+  | 'log'
+  | 'lastCommits'
+  | 'mergeBase'
+  | 'isAncestor'
+  | 'merged'
+  | 'refsContaining'
+  | 'aheadBehind'
+  | 'diff'
+  | 'stats'
+>
+
+/** What all readers of an installation share. */
+export interface ReadFloor {
+  pool: ProcessPool
+  residents: Residents
+  memory: Memory
+}
+
+export const readFloor = (pool: ProcessPool): ReadFloor => ({ pool, residents: new Residents(pool), memory: new Memory() })
+
+export interface ReaderOptions {
+  /** More environment for git, such as a quarantine's object directory. Use it with a floor of its own, see `quarantineReader`. */
+  env?: NodeJS.ProcessEnv
+  /** Told when the repository is not on disk; the call answers as for an empty one (SEC-156). */
+  onFault?: (fault: Error) => void
+}
+
+/** Reads one bare repository. Cheap to make: touches no disk and starts nothing before the first call. */
+export function readerFor(floor: ReadFloor, directory: string, { env, onFault }: ReaderOptions = {}): Reader {
+  const { pool, residents, memory } = floor
+  const refs = new RefStore(directory, memory.packed)
+  const objects = () => residents.process(directory, 'cat-file', () => new CatFile(pool, directory, env))
+  const diffTree = (kind: 'patch' | 'numstat') => residents.process(directory, kind, () => new DiffTree(pool, directory, kind, env))
+  const treeSource = (): TreeSource => ({ objects: objects(), remember: (about, size, make) => memory.answer(directory, about, size, make) })
+  const history = (): LogSource => ({ pool, directory, env, objects: objects(), links: memory.links, memory, isFile })
+
+  const commit = async (oid: Oid): Promise<Commit | null> => {
+    const object = await objects().read(oid, MESSAGE)
+    return object?.type === 'commit' ? parseCommit(oid, object.content) : null
+  }
+  const rootOf = (oid: Oid) =>
+    memory.answer<{ tree: Oid; parents: Oid[] }>(
+      directory,
+      `root ${oid}`,
+      ({ parents }) => 100 + parents.length * 60,
+      async () => {
+        const found = await commit(oid)
+        return found && { tree: found.tree, parents: found.parents }
+      },
+    )
+  const entry = async (oid: Oid, path: string) => {
+    const root = await rootOf(oid)
+    return root && entryAt(treeSource(), root.tree, path)
+  }
+  const isFile = async (oid: Oid, path: string) => (await entry(oid, path))?.type === 'blob'
+  const peel = async (oid: Oid) => (await objects().peel(oid))?.oid ?? oid
+
+  const diff = async (from: Oid | null, to: Oid, limits: DiffLimits): Promise<Diff> => {
+    const none = { files: [], truncated: false }
+    const [left, right] = await Promise.all([from === null ? null : rootOf(from), rootOf(to)])
+    if (!right || (from !== null && !left)) return none
+    const trees = [left?.tree ?? EMPTY_TREE, right.tree] as const
+    const small = from === null || right.parents[0] === from
+    const about = `diff ${trees.join(' ')} ${limits.files} ${limits.lines} ${limits.bytes} ${limits.fileBytes}`
+    const make = () => (small ? diffTree('patch').patch(...trees, limits) : diffRange(pool, directory, ...trees, limits, env))
+    const size = ({ files }: Diff) => files.reduce((sum, file) => sum + 300 + 2 * (file.diff.length + file.new_path.length + file.old_path.length), 0)
+    const found = await memory.answer(directory, about, size, make)
+    // the kept one stays as it is, whatever the caller does with its own
+    return found ? { files: found.files.map((file) => ({ ...file })), truncated: found.truncated } : none
+  }
+
+  const statsOf = async (oid: Oid): Promise<Stats> => {
+    const none = { additions: 0, deletions: 0 }
+    const found = await memory.answer(directory, `stats ${oid}`, () => 50, async () => {
+      const to = await rootOf(oid)
+      const parent = to?.parents[0]
+      const from = parent === undefined ? { tree: EMPTY_TREE } : await rootOf(parent)
+      return to && from && (await diffTree('numstat').stats(from.tree, to.tree))
+    }) // biome-ignore format: one question
+    return { ...(found ?? none) }
+  }
+
+  /** When an answer is a fault or nothing at all, looks whether the repository is there. */
+  const guarded = async <T>(empty: T, work: () => Promise<T>): Promise<T> => {
+    try {
+      const answer = await work()
+      const nothing = answer === null || (Array.isArray(answer) && answer.length === 0)
+      if (!nothing || (await exists(directory))) return answer
+    } catch (fault) {
+      if (await exists(directory)) throw fault
+    }
+    onFault?.(new Error('the repository is not on disk'))
+    return empty
+  }
+
+  return {
+    ref: (name) => guarded(null, () => refs.ref(name)),
+    refs: (prefix) =>
+      guarded([], async () => {
+        const stored = await refs.refs(prefix)
+        // git itself lets branches point at commits only
+        const branch = prefix.startsWith('refs/heads/')
+        return Promise.all(stored.map(async ({ name, oid, peeled }) => ({ name, oid, peeled: branch ? oid : (peeled ?? (await peel(oid))) })))
+      }),
+    resolve: (revision) => guarded(null, () => resolveRevision(revision, refs, objects())),
+    headBranch: () =>
+      guarded(null, async () => {
+        const head = await refs.head()
+        return head?.startsWith('refs/heads/') ? head.slice('refs/heads/'.length) : null
+      }),
+
+    commit: (oid) => guarded(null, () => commit(oid)),
+    commits: (oids) => guarded(oids.map(() => null), () => Promise.all(oids.map(commit))), // biome-ignore format: one call
+    tag: (oid) =>
+      guarded(null, async () => {
+        const object = await objects().read(oid, MESSAGE)
+        return object?.type === 'tag' ? parseTag(oid, object.content) : null
+      }),
+    objectInfo: (oid) =>
+      guarded(null, async () => {
+        const info = await objects().info(oid)
+        return info && { type: info.type, size: info.size }
+      }),
+    blob: (oid) =>
+      guarded(null, async () => {
+        const info = await objects().info(oid)
+        if (info?.type !== 'blob') return null
+        return (await objects().read(oid, Number.POSITIVE_INFINITY))?.content ?? null
+      }),
+    blobStream: (oid, signal) =>
+      guarded(null, async () => {
+        const info = await objects().info(oid)
+        return info?.type === 'blob' ? { size: info.size, stream: await objects().stream(info, signal) } : null
+      }),
+    entry: (oid, path) => guarded(null, () => entry(oid, path)),
+    tree: (oid, path, { recursive }) =>
+      guarded(null, async () => {
+        const root = await rootOf(oid)
+        return root && entriesAt(treeSource(), root.tree, path, recursive)
+      }),
+
+    log: (options) => guarded({ commits: [], total: 0 }, () => readLog(history(), options)),
+    lastCommits: (from, paths) => guarded(paths.map(() => null), () => lastCommits(history(), from, paths)), // biome-ignore format: one call
+    mergeBase: (a, b) => guarded(null, () => mergeBase(history(), a, b)),
+    isAncestor: async (ancestor, descendant) => (await guarded([false], () => mergedInto(history(), [ancestor], descendant)))[0] ?? false,
+    merged: (heads, into) => guarded(heads.map(() => false), () => mergedInto(history(), heads, into)), // biome-ignore format: one call
+    refsContaining: (oid, prefix) => guarded([], () => refsContaining(history(), oid, prefix)),
+    aheadBehind: (a, b) => guarded({ ahead: 0, behind: 0 }, () => aheadBehind(history(), a, b)),
+
+    diff: (from, to, limits) => guarded({ files: [], truncated: false }, () => diff(from, to, limits)),
+    stats: (oids) => guarded(oids.map(() => ({ additions: 0, deletions: 0 })), () => Promise.all(oids.map(statsOf))), // biome-ignore format: one call
+  }
+}
+
+/** A reader that also sees objects which have not been accepted yet. Nothing it learns outlives it; close it. */
+export function quarantineReader(pool: ProcessPool, directory: string, env: NodeJS.ProcessEnv): Reader & { close(): void } {
+  const floor = { pool, residents: new Residents(pool), memory: new Memory(16 * 1_048_576) }
+  return { ...readerFor(floor, directory, { env }), close: () => floor.residents.close() }
+}
+
+/** Whether there is a repository in this directory. */
+export const exists = (directory: string): Promise<boolean> =>
+  fs.access(join(directory, 'HEAD')).then(
+    () => true,
+    () => false,
+  )

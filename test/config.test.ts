@@ -1,0 +1,66 @@
+import { resolve } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { ConfigFault, readConfig } from '../src/config.js'
+
+describe('readConfig', () => {
+  it('has a default for everything', () => {
+    expect(readConfig({})).toMatchObject({
+      host: '127.0.0.1',
+      port: 8080,
+      baseUrl: undefined,
+      databaseUrl: undefined,
+      dataDir: resolve('data'),
+      admin: { username: 'root', password: undefined, token: undefined },
+      storages: { default: resolve('data/repositories') },
+      version: '10.5.0',
+      defaultBranch: 'main',
+      trustedProxies: [],
+    })
+  })
+
+  it('takes an empty variable as absent and freezes the result', () => {
+    const config = readConfig({ PORT: '', BASE_URL: '' })
+    expect(config.port).toBe(8080)
+    expect(Object.isFrozen(config) && Object.isFrozen(config.admin) && Object.isFrozen(config.storages)).toBe(true)
+  })
+
+  it('makes paths absolute and drops the slash at the end of the base URL', () => {
+    const config = readConfig({ DATA_DIR: 'd', STORAGES: 'fast=/srv/a, slow=b', BASE_URL: 'https://git.example.com/roost/' })
+    expect(config.dataDir).toBe(resolve('d'))
+    expect(config.storages).toEqual({ fast: '/srv/a', slow: resolve('b') })
+    expect(config.baseUrl).toBe('https://git.example.com/roost')
+  })
+
+  it.each([
+    ['PORT', '80a'],
+    ['PORT', '70000'],
+    ['PORT', '-1'],
+    ['HOST', 'a b'],
+    ['BASE_URL', 'git.example.com'],
+    ['BASE_URL', 'ftp://git.example.com'],
+    ['BASE_URL', 'http://h/?a=1'],
+    ['DATABASE_URL', 'mysql://h/d'],
+    ['LOG_LEVEL', 'loud'],
+    ['STORAGES', 'default'],
+    ['STORAGES', 'a=/x,a=/y'],
+    ['ROOST_ADMIN_USERNAME', '-root'],
+    ['ROOST_ADMIN_EMAIL', 'nobody'],
+    ['ROOST_ADMIN_PASSWORD', 'short'],
+    ['ROOST_ADMIN_TOKEN', 'short'],
+    ['ROOST_VERSION', '10.5'],
+    ['ROOST_DEFAULT_BRANCH', 'a..b'],
+    ['ROOST_DEFAULT_BRANCH', '.a'],
+    ['ROOST_DEFAULT_BRANCH', 'a.lock'],
+    ['ROOST_TRUSTED_PROXIES', 'proxy'],
+    ['ROOST_DATABASE_UNNAMED_STATEMENTS', 'maybe'],
+  ])('names %s when it is %j', (name, value) => {
+    const read = () => readConfig({ [name]: value })
+    expect(read).toThrow(ConfigFault)
+    expect(read).toThrow(new RegExp(`^${name} [^\n]+$`))
+  })
+
+  it('never repeats a secret in its message', () => {
+    expect(() => readConfig({ ROOST_ADMIN_PASSWORD: 'hunter2' })).toThrow(/^(?!.*hunter2)/)
+    expect(() => readConfig({ DATABASE_URL: 'hunter2' })).toThrow(/^(?!.*hunter2)/)
+  })
+})

@@ -1,0 +1,93 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { entryType, parseCommit, parseTag, parseTree } from '../../src/git/object-codec.js'
+
+const OID = 'a'.repeat(40)
+const commit = (...lines: (string | Buffer)[]) => parseCommit(OID, Buffer.concat(lines.map((line) => Buffer.from(line))))
+const HEAD = `tree ${'1'.repeat(40)}\n`
+
+describe('parseCommit', () => {
+  it('reads a merge with a signature and keeps the message to the last byte', () => {
+    const read = commit(
+      `${HEAD}parent ${'2'.repeat(40)}\nparent ${'3'.repeat(40)}\n`,
+      'author Ada L <ada@example.com> 1 +0200\ncommitter Bob <bob@example.com> 2 -0330\n',
+      'gpgsig -----BEGIN PGP SIGNATURE-----\n \n author nobody\n -----END PGP SIGNATURE-----\n\nTitle\n\nBody\n\n',
+    )
+    expect(read).toEqual({
+      oid: OID,
+      tree: '1'.repeat(40),
+      parents: ['2'.repeat(40), '3'.repeat(40)],
+      author: { name: 'Ada L', email: 'ada@example.com', seconds: 1, offset: '+0200' },
+      committer: { name: 'Bob', email: 'bob@example.com', seconds: 2, offset: '-0330' },
+      message: 'Title\n\nBody\n\n',
+    })
+  })
+
+  it('SEC-151 honours the encoding header', () => {
+    const latin = Buffer.from('author J\xf6rg <j@x> 1 +0000\ncommitter J\xf6rg <j@x> 1 +0000\nencoding ISO-8859-1\n\ngr\xfc\xdfe\n', 'latin1')
+    expect(commit(HEAD, latin)).toMatchObject({ author: { name: 'Jörg' }, message: 'grüße\n' })
+  })
+
+  it.each(['', 'encoding nonsense\n'])('SEC-151 replaces what cannot be decoded (%j)', (encoding) => {
+    expect(commit(HEAD, `author A <a> 1 +0000\n${encoding}\n`, Buffer.from([0x61, 0xff, 0x0a])).message).toBe('a\ufffd\n')
+  })
+
+  it.each([
+    ['author\n', '', '', 0, '+0000'],
+    ['author Ada\n', 'Ada', '', 0, '+0000'],
+    ['author <> 5 +0000\n', '', '', 5, '+0000'],
+    ['author A <a@b\n', 'A <a@b', '', 0, '+0000'],
+    ['author A <a@b> x\n', 'A', 'a@b', 0, '+0000'],
+    ['author A <a@b> -5 +9999\n', 'A', 'a@b', -5, '+9999'],
+    ['author A <a@b> 8589934592\n', 'A', 'a@b', 8589934592, '+0000'],
+    ['author A <a>b> 7 -0100\n', 'A', 'a>b', 7, '-0100'],
+    [`author A <a> ${'9'.repeat(400)} +0000\n`, 'A', 'a', Number.MAX_SAFE_INTEGER, '+0000'],
+  ])('SEC-152 reads %j', (line, name, email, seconds, offset) => {
+    expect(commit(HEAD, line, '\n').author).toEqual({ name, email, seconds, offset })
+  })
+
+  it('SEC-151 takes no message and no headers at all', () => {
+    expect(commit(HEAD, 'author A <a> 1 +0000\n\n').message).toBe('')
+    expect(commit('').tree).toBe('')
+  })
+
+  it('never throws and never makes invalid text', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
+        const { author, message } = commit(HEAD, 'author ', Buffer.from(bytes), '\n\n', Buffer.from(bytes))
+        for (const text of [author.name, author.email, message]) expect(Buffer.from(text).toString()).toBe(text)
+        expect(Number.isSafeInteger(author.seconds)).toBe(true)
+      }),
+    )
+  })
+
+  it('SEC-145 stays quick on ten megabytes of headers', () => {
+    const started = performance.now()
+    commit(HEAD, Buffer.alloc(10_000_000, 'a b\n'), '\nx')
+    expect(performance.now() - started).toBeLessThan(200)
+  })
+})
+
+describe('parseTag', () => {
+  it('reads a tag with and without a tagger', () => {
+    const text = `object ${OID}\ntype blob\ntag v1\ntagger T <t@x> 9 +0100\n\nhello\n`
+    expect(parseTag(OID, Buffer.from(text))).toMatchObject({ target: OID, targetType: 'blob', tagger: { name: 'T', seconds: 9 }, message: 'hello\n' })
+    expect(parseTag(OID, Buffer.from(text.replace(/tagger.*\n/, ''))).tagger).toBeNull()
+  })
+})
+
+describe('parseTree', () => {
+  it('SEC-153 SEC-154 keeps odd modes and the bytes of odd names', () => {
+    const name = Buffer.from([0x61, 0xff, 0x0a, 0x22])
+    const oid = Buffer.alloc(20, 0xab)
+    const bytes = Buffer.concat(['100664 ', name, '\0', oid, '40000 d\0', oid, '160000 s\0', oid].map((part) => Buffer.from(part as string)))
+    expect(parseTree(bytes).entries).toEqual([
+      { mode: '100664', name, oid: 'ab'.repeat(20) },
+      { mode: '040000', name: Buffer.from('d'), oid: 'ab'.repeat(20) },
+      { mode: '160000', name: Buffer.from('s'), oid: 'ab'.repeat(20) },
+    ])
+    expect(parseTree(bytes).entries.map(({ mode }) => entryType(mode))).toEqual(['blob', 'tree', 'commit'])
+  })
+
+  it('stops at a torn tail', () => expect(parseTree(Buffer.from('100644 a\0short')).entries).toEqual([]))
+})

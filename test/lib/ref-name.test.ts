@@ -1,0 +1,26 @@
+import { spawnSync } from 'node:child_process'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { checkRefName } from '../../src/lib/ref-name.js'
+
+const git = (name: string) => spawnSync('git', ['check-ref-format', name]).status === 0
+
+describe('checkRefName', () => {
+  it.each([
+    'refs/heads/main', 'main', '', '/', 'a/', '/a', 'a//b', 'a/.b', 'a/b.', 'a/b.lock', 'a/b.lock/c', 'a/b..c', 'a/@', 'a/@{', 'a/b\\c', 'refs/heads/../../x',
+    'refs/heads/-x', 'refs/heads/ü', 'refs/heads/\u{1f600}', 'refs/heads/a\nb', 'refs/heads/a b', 'refs/heads/a\x7f', 'refs/heads/__proto__', 'refs/heads/.lock',
+  ])('judges %j as git does', (name) => expect(checkRefName(name)).toBe(git(name))) // biome-ignore format: a table of names
+
+  it('SEC-83 judges any name as git does', () => {
+    const piece = fc.constantFrom('a', 'b/', '/', '.', '..', '@', '{', '~', '^', ':', '?', '*', '[', '\\', ' ', '.lock', 'é', '\x01', '-')
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 8 }), (pieces) => {
+        const name = `refs/${pieces.join('')}`
+        expect(checkRefName(name)).toBe(git(name))
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('refuses half a surrogate pair, which no encoding can carry', () => expect(checkRefName('refs/heads/\ud800')).toBe(false))
+})

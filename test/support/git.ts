@@ -1,0 +1,109 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** What a file becomes in a commit; null takes it away. Content of a `160000` entry is an object id. */
+export type TestFile = string | Buffer | null | { mode: '100644' | '100755' | '120000' | '160000'; content: string | Buffer }
+
+export interface TestCommit {
+  /** `main` unless said otherwise. */
+  branch?: string
+  /** Positions of earlier commits of the same call, or object ids; by default the branch's tip. */
+  parents?: (number | string)[]
+  files?: Record<string, TestFile> | [string | Buffer, TestFile][]
+  message?: string | Buffer
+  /** Seconds since 1970; a minute after the last commit by default. */
+  date?: number
+  author?: string
+}
+
+export interface TestRepository {
+  /** Holds the bare repository; removed with it. */
+  root: string
+  directory: string
+  /** Native git's output as text; throws when it fails. */
+  git(...args: string[]): string
+  /** The same in bytes, with input. */
+  gitBytes(args: string[], input?: string | Buffer): Buffer
+  /** Adds commits through fast-import and tells their object ids. */
+  commits(...commits: TestCommit[]): string[]
+  remove(): void
+}
+
+const ENV = {
+  PATH: process.env['PATH'],
+  HOME: '/nonexistent',
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_CONFIG_GLOBAL: '/dev/null',
+  GIT_AUTHOR_NAME: 'Ada',
+  GIT_AUTHOR_EMAIL: 'ada@example.com',
+  GIT_COMMITTER_NAME: 'Ada',
+  GIT_COMMITTER_EMAIL: 'ada@example.com',
+  LC_ALL: 'C',
+  TZ: 'UTC',
+}
+
+/** A bare repository of native git, in a temporary directory or where it is told. */
+export function aBareRepository(at?: string): TestRepository {
+  const root = at ?? mkdtempSync(join(tmpdir(), 'roost-git-'))
+  const directory = at ?? join(root, 'test.git')
+  let clock = 1_600_000_000
+  const gitBytes = (args: string[], input: string | Buffer = '') =>
+    execFileSync('git', args, { cwd: directory, env: { ...ENV, GIT_DIR: directory }, input, maxBuffer: 1 << 30, stdio: ['pipe', 'pipe', 'pipe'] })
+  const git = (...args: string[]) => gitBytes(args).toString('utf8')
+  execFileSync('git', ['init', '-q', '--bare', '-b', 'main', directory], { env: ENV })
+
+  const commits = (...list: TestCommit[]) => {
+    const parts: (string | Buffer)[] = []
+    const tips = new Map<string, string>()
+    const data = (content: string | Buffer) => parts.push(`data ${Buffer.byteLength(content)}\n`, content, '\n')
+    for (const [i, commit] of list.entries()) {
+      const branch = `refs/heads/${commit.branch ?? 'main'}`
+      clock = commit.date ?? clock + 60
+      parts.push(`${commit.parents?.length === 0 ? `reset ${branch}\n` : ''}commit ${branch}\nmark :${i + 1}\n`)
+      if (commit.author) parts.push(`author ${commit.author}\n`)
+      parts.push(`committer Ada <ada@example.com> ${clock} +0000\n`)
+      data(commit.message ?? `Commit ${i}\n`)
+      const tip = tips.get(branch) ?? (existsSync(join(directory, branch)) ? `${branch}^0` : undefined)
+      const parents = commit.parents?.map((parent) => (typeof parent === 'number' ? `:${parent + 1}` : parent)) ?? (tip ? [tip] : [])
+      for (const [n, parent] of parents.entries()) parts.push(`${n === 0 ? 'from' : 'merge'} ${parent}\n`)
+      tips.set(branch, `:${i + 1}`)
+      const files = Array.isArray(commit.files) ? commit.files : Object.entries(commit.files ?? {})
+      for (const [path, file] of files) {
+        if (file === null) parts.push(`D ${quoted(path)}\n`)
+        else {
+          const { mode, content } = typeof file === 'string' || Buffer.isBuffer(file) ? { mode: '100644', content: file } : file
+          if (mode === '160000') parts.push(`M 160000 ${content} ${quoted(path)}\n`)
+          else {
+            parts.push(`M ${mode} inline ${quoted(path)}\n`)
+            data(content)
+          }
+        }
+      }
+      parts.push('\n')
+    }
+    const marks = join(root, 'marks')
+    gitBytes(
+      ['fast-import', '--quiet', '--force', '--date-format=raw-permissive', `--export-marks=${marks}`],
+      Buffer.concat(parts.map((part) => Buffer.from(part))),
+    )
+    const oids: string[] = []
+    for (const line of readFileSync(marks, 'utf8').trim().split('\n')) {
+      const [mark, oid] = line.split(' ')
+      oids[Number(mark?.slice(1)) - 1] = oid ?? ''
+    }
+    rmSync(marks)
+    return oids
+  }
+
+  return { root, directory, git, gitBytes, commits, remove: () => rmSync(root, { recursive: true, force: true }) }
+}
+
+/** A path as fast-import reads it, byte by byte. */
+function quoted(path: string | Buffer) {
+  const escaped = [...Buffer.from(path)].map((byte) =>
+    byte > 34 && byte < 92 ? String.fromCharCode(byte) : `\\${byte.toString(8).padStart(3, '0')}`,
+  )
+  return `"${escaped.join('')}"`
+}
