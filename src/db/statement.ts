@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Database, ReadDb } from './client.js'
+import type { Database, ReadDatabase } from './client.js'
 
 /** Named statements a database connection keeps; shapes beyond that many are prepared without a name, so callers cannot fill Postgres' memory with them (SEC-150). */
 const NAMED = 400
@@ -12,7 +12,7 @@ interface Preparable {
 const kept = new WeakMap<Database, Map<string, unknown>>()
 
 /** A query of the read lane, built once per shape and prepared: building it anew for each call costs more than running it. `shape` names all that changes its text. */
-export function statement<Shape, Q extends Preparable>(name: string, build: (read: ReadDb, shape: Shape) => Q): (db: Database, shape: Shape) => ReturnType<Q['prepare']> {
+export function statement<Shape, Q extends Preparable>(name: string, build: (read: ReadDatabase, shape: Shape) => Q): (db: Database, shape: Shape) => ReturnType<Q['prepare']> {
   return (db, shape) => {
     let statements = kept.get(db)
     if (!statements) {
@@ -22,7 +22,7 @@ export function statement<Shape, Q extends Preparable>(name: string, build: (rea
     const key = `${name} ${JSON.stringify(shape)}`
     let prepared = statements.get(key)
     if (!prepared) {
-      const label = statements.size < NAMED && db.namedStatements ? createHash('sha1').update(key).digest('hex') : ''
+      const label = statements.size < NAMED ? createHash('sha1').update(key).digest('hex') : ''
       prepared = build(db.read, shape).prepare(label)
       if (statements.size < KEPT) statements.set(key, prepared)
     }

@@ -150,6 +150,8 @@ export interface CommitDraft {
   author: Signature
   committer: Signature
   message: string
+  /** Only look whether the changes could be applied; nothing is written and the ids returned mean nothing. */
+  check?: boolean
 }
 
 export type DraftResult = { commit: Oid; tree: Oid } | { fault: ChangeFault /** Position in `changes`. */; index: number; path: string }

@@ -1,3 +1,4 @@
+import type {} from '@fastify/multipart'
 import type { FastifyRequest } from 'fastify'
 import { Failure, invalidInput, tooLarge } from '../failures.js'
 import { type Bag, checkText, emptyBag, put } from './form.js'

@@ -2,7 +2,7 @@ import { and, asc, eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../access/actor.js'
 import { groupLevel, groupsWithLevel } from '../access/roles.js'
 import type { Context } from '../context.js'
-import type { Tx } from '../db/client.js'
+import type { Transaction } from '../db/client.js'
 import { namespaceAncestry, namespaces, redirects, routes } from '../db/schema/index.js'
 import { substring } from '../db/fuzzy.js'
 import { statement } from '../db/statement.js'
@@ -11,7 +11,7 @@ import type { NamespaceRecord } from '../entities/namespace.js'
 import { limits, type Page, pageFrom, type Paging } from './page.js'
 
 /** Takes a full path for a namespace or project and the redirects that lead there. The primary key decides between two who want it at once. */
-export async function claimRoute(tx: Tx, fullPath: string, owner: { namespace_id?: number; project_id?: number }): Promise<void> {
+export async function claimRoute(tx: Transaction, fullPath: string, owner: { namespace_id?: number; project_id?: number }): Promise<void> {
   const key = fullPath.toLowerCase()
   await tx.insert(routes).values({ key, namespace_id: owner.namespace_id ?? null, project_id: owner.project_id ?? null })
   await tx.delete(redirects).where(eq(redirects.key, key))
@@ -23,7 +23,7 @@ export async function claimRoute(tx: Tx, fullPath: string, owner: { namespace_id
 }
 
 /** Whether a user, group or project has this full path, in any case. */
-export async function isRouteTaken(tx: Tx, fullPath: string): Promise<boolean> {
+export async function isRouteTaken(tx: Transaction, fullPath: string): Promise<boolean> {
   const [taken] = await tx.select({ key: routes.key }).from(routes).where(eq(routes.key, fullPath.toLowerCase()))
   return taken !== undefined
 }

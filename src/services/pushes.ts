@@ -1,7 +1,7 @@
 import { eq, sql } from 'drizzle-orm'
 import type { ProjectSubject } from '../access/rules.js'
 import type { Context } from '../context.js'
-import type { Tx } from '../db/client.js'
+import type { Transaction } from '../db/client.js'
 import { projects, protectedBranches, refIntents } from '../db/schema/index.js'
 import { forbidden, refused } from '../failures.js'
 import { RefNameConflict } from '../git/errors.js'
@@ -79,6 +79,11 @@ export async function recordIntent(ctx: Context, projectId: number, actorId: num
   return row?.id as number
 }
 
+/** Nothing moved: the intent is off. */
+export async function dropIntent(ctx: Context, intent: number): Promise<void> {
+  await ctx.db.write.delete(refIntents).where(eq(refIntents.id, intent))
+}
+
 /** Moves refs for the API, all or none, through every rule of a push. 403 below developer, 400 with the reason where a rule declines (PU-9), RefChanged when somebody else was faster. */
 export async function moveRefs(ctx: Context, subject: ProjectSubject, actorId: number, moves: RefMove[]): Promise<void> {
   if (!subject.can('push_code')) throw forbidden()
@@ -92,7 +97,7 @@ export async function moveRefs(ctx: Context, subject: ProjectSubject, actorId: n
   try {
     await repository.updateRefs(moves)
   } catch (error) {
-    await ctx.db.write.delete(refIntents).where(eq(refIntents.id, intent))
+    await dropIntent(ctx, intent)
     if (error instanceof RefNameConflict) throw refused('Branch name conflicts with the name of another branch or tag')
     throw error
   }
@@ -132,7 +137,7 @@ async function followBranches(ctx: Context, projectId: number, moves: RefMove[],
   })
 }
 
-async function protectDefaultBranch(tx: Tx, projectId: number, branch: string, settings: Settings) {
+async function protectDefaultBranch(tx: Transaction, projectId: number, branch: string, settings: Settings) {
   const level = settings.default_branch_protection
   if (level === 0) return
   const entries = await tx.select().from(protectedBranches).where(eq(protectedBranches.project_id, projectId))
@@ -167,7 +172,7 @@ export async function settleIntent(ctx: Context, intent: typeof refIntents.$infe
     if (now === update.new) moved.push(update)
   }
   if (moved.length > 0) await finishMoves(ctx, intent.project_id, moved, intent.id, await readSettings(ctx))
-  else await ctx.db.write.delete(refIntents).where(eq(refIntents.id, intent.id))
+  else await dropIntent(ctx, intent.id)
 }
 
 /** At start: settles what a killed process left half done. */

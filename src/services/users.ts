@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { eq, sql } from 'drizzle-orm'
 import type { Context } from '../context.js'
-import type { Tx } from '../db/client.js'
+import type { Transaction } from '../db/client.js'
 import { emails, identities, namespaces, users } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import { conflict, invalidRecord, notFound } from '../failures.js'
@@ -87,7 +87,7 @@ export async function createUser(ctx: Context, given: NewUser): Promise<User> {
 }
 
 /** Field → texts, in the order of U-23; empty when the user may be stored. */
-async function userFaults(tx: Tx, user: NewUser & { password: string }): Promise<Record<string, string[]>> {
+async function userFaults(tx: Transaction, user: NewUser & { password: string }): Promise<Record<string, string[]>> {
   const faults: Record<string, string[]> = {}
   const add = (field: string, ...texts: string[]) => {
     if (texts.length > 0) faults[field] = [...(faults[field] ?? []), ...texts]

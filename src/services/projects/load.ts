@@ -3,7 +3,7 @@ import type { ActorUser } from '../../access/actor.js'
 import { groupLevel, projectLevel } from '../../access/roles.js'
 import { eyesOf, visibleProjects } from '../../access/visible.js'
 import type { Context } from '../../context.js'
-import type { ReadDb } from '../../db/client.js'
+import type { ReadDatabase } from '../../db/client.js'
 import { namespaces, projects, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { NamespaceRecord } from '../../entities/namespace.js'
@@ -39,7 +39,7 @@ const shares = sql<ProjectRecord['shares'] | null>`(select json_agg(json_build_o
   from project_shares s join namespaces g on g.id = s.group_id where s.project_id = ${projects.id} and (s.expires_at is null or s.expires_at > (now() at time zone 'utc')::date))`
 
 /** The one select that yields ProjectRecords but for `forked_from`; `page` narrows it and adds columns, `user` is a placeholder. */
-export function selectRecords<Extra extends Record<string, SQL.Aliased | SQL<unknown>>>(db: ReadDb, extra: Extra) {
+export function selectRecords<Extra extends Record<string, SQL.Aliased | SQL<unknown>>>(db: ReadDatabase, extra: Extra) {
   const user = sql`${sql.placeholder('user')}::bigint`
   return db
     .select({

@@ -1,0 +1,185 @@
+import type { SignedIn } from '../../access/actor.js'
+import type { ProjectSubject } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import { invalidInput, refused, tooLarge } from '../../failures.js'
+import { RefChanged, RefNameConflict } from '../../git/errors.js'
+import { type Change, type Commit, type GitRepository, type Oid, type Stats, ZERO } from '../../git/types.js'
+import { branchNameFault } from '../../lib/branch-name.js'
+import { checkPath, normalisePath } from '../../lib/git-path.js'
+import { lengthOf } from '../../lib/path.js'
+import { mayPushTo, protectionsOf } from '../protection.js'
+import { dropIntent, finishMoves, recordIntent } from '../pushes.js'
+import { repositoryOf, signatureOf } from '../repositories.js'
+import { readSettings } from '../settings.js'
+
+/** One element of `actions[]`, as it was sent. */
+export type ActionInput = Record<string, unknown>
+
+export interface NewCommit {
+  branch: string
+  commit_message: string
+  start_branch?: string | undefined
+  actions: ActionInput[]
+  author_email?: string | undefined
+  author_name?: string | undefined
+}
+
+export interface CreatedCommit {
+  commit: Commit
+  stats: Stats
+}
+
+/** SEC-97. */
+const MAX_ACTIONS = 10_000
+const MAX_MESSAGE = 1_000_000
+/** How often a commit is made anew on a head that moved meanwhile; then C-33. */
+const TRIES = 5
+
+const NOT_ALLOWED = 'You are not allowed to push into this branch'
+const EXISTS = 'A file with this name already exists'
+const MISSING = "A file with this name doesn't exist"
+
+/** Applies all actions to one tree, makes one commit and moves the branch, or changes nothing and says why (C-17 to C-46). The caller's right to write has been checked. */
+export async function createCommit(
+  ctx: Context,
+  subject: ProjectSubject,
+  caller: SignedIn,
+  given: NewCommit,
+  { bypassProtection = false }: { bypassProtection?: boolean } = {},
+): Promise<CreatedCommit> {
+  const { project } = subject
+  const { branch } = given
+  if (given.actions.length === 0) throw invalidInput('actions is empty')
+  if (given.actions.length > MAX_ACTIONS) throw tooLarge()
+  const identity = authorOf(ctx, caller, given)
+  if (lengthOf(given.commit_message) > MAX_MESSAGE) throw refused('The commit message is too long')
+  const repository = repositoryOf(ctx, project)
+  const [protections, settings] = await Promise.all([protectionsOf(ctx, project.id), readSettings(ctx)])
+
+  for (let tried = 1; ; tried++) {
+    const empty = (await repository.refs('refs/heads/')).length === 0
+    if (!bypassProtection) {
+      const blocked = empty && settings.default_branch_protection === 2 && !subject.can('manage_protection')
+      if (blocked || !mayPushTo(subject, protections, branch)) throw refused(NOT_ALLOWED)
+    }
+    const base = await baseOf(repository, given, empty)
+    for (const action of given.actions) await checkLastCommit(repository, base.parent, action)
+    const read = changesOf(given.actions)
+    const drafted = await repository.draftCommit({
+      parents: base.parent ? [base.parent] : [],
+      changes: read.changes,
+      author: identity,
+      committer: signatureOf(ctx, caller),
+      message: given.commit_message,
+      ...(read.fault && { check: true }),
+    })
+    if ('fault' in drafted) throw refused(faultText(drafted))
+    if (read.fault) throw refused(read.fault)
+
+    const move = { ref: `refs/heads/${branch}`, old: base.old, new: drafted.commit }
+    const intent = await recordIntent(ctx, project.id, caller.user.id, 'api', [move])
+    try {
+      await repository.updateRefs([move])
+    } catch (error) {
+      await dropIntent(ctx, intent)
+      if (error instanceof RefNameConflict) throw refused(invalidBranch(branch))
+      if (!(error instanceof RefChanged)) throw error
+      if (tried < TRIES) continue
+      throw refused(`Could not update branch ${branch}. Please refresh and try again.`)
+    }
+    await finishMoves(ctx, project.id, [move], intent, settings)
+    const [commit, [stats]] = await Promise.all([repository.commit(drafted.commit), repository.stats([drafted.commit])])
+    return { commit: commit as Commit, stats: stats ?? { additions: 0, deletions: 0 } }
+  }
+}
+
+const invalidBranch = (branch: string) => `Something went wrong when we tried to create '${branch}' for you: Branch name is invalid`
+
+/** C-43, SEC-100: the author may be given, whole or not at all. */
+function authorOf(ctx: Context, caller: SignedIn, { author_name, author_email }: NewCommit) {
+  const own = signatureOf(ctx, caller)
+  for (const [field, value] of Object.entries({ author_name, author_email })) {
+    if (value === undefined) continue
+    if (value.trim() === '' || /[<>\r\n]/.test(value) || lengthOf(value) > 255) throw refused(`${field} is invalid`)
+  }
+  return author_name !== undefined && author_email !== undefined ? { ...own, name: author_name.trim(), email: author_email.trim() } : own
+}
+
+/** Where the commit goes: its parent and the value the branch must still have (C-29 to C-31, C-36, C-37). */
+async function baseOf(repository: GitRepository, { branch, start_branch }: NewCommit, empty: boolean): Promise<{ parent: Oid | null; old: Oid }> {
+  if (empty) {
+    if (branchNameFault(branch)) throw refused(invalidBranch(branch))
+    return { parent: null, old: ZERO }
+  }
+  const start = start_branch || branch
+  const [target, source] = await Promise.all([headOf(repository, branch), headOf(repository, start)])
+  if (!source) throw refused('You can only create or edit files when you are on a branch')
+  if (target && start !== branch) throw refused(`A branch called '${branch}' already exists. Switch to that branch in order to make changes`)
+  if (target) return { parent: target, old: target }
+  if (branchNameFault(branch)) throw refused(invalidBranch(branch))
+  return { parent: source, old: ZERO }
+}
+
+async function headOf(repository: GitRepository, branch: string): Promise<Oid | null> {
+  return branch === '' || branch.includes('\0') ? null : repository.ref(`refs/heads/${branch}`)
+}
+
+const textOf = (value: unknown) => (value === undefined || value === null ? undefined : typeof value === 'object' ? undefined : String(value))
+
+/** C-42: only for changes of files that exist, against the newest commit that touched the file. */
+async function checkLastCommit(repository: GitRepository, parent: Oid | null, action: ActionInput) {
+  const known = textOf(action['last_commit_id'])
+  const kind = textOf(action['action'])
+  if (!known || !parent || !kind || !['update', 'move', 'delete'].includes(kind)) return
+  const path = normalisePath(textOf(kind === 'move' ? (action['previous_path'] ?? action['file_path']) : action['file_path']) ?? '')
+  if (checkPath(path)) return
+  const [newest] = await repository.lastCommits(parent, [path])
+  if (newest && newest !== known) throw refused(`The file has changed since you started editing it: ${path}`)
+}
+
+/** The actions as changes, up to the first that cannot be one, and what is wrong with that one (C-24 to C-27, C-34, C-38, C-39). */
+function changesOf(actions: ActionInput[]): { changes: Change[]; fault: string | null } {
+  const changes: Change[] = []
+  for (const action of actions) {
+    const change = changeOf(action)
+    if (typeof change === 'string') return { changes, fault: change }
+    changes.push(change)
+  }
+  return { changes, fault: null }
+}
+
+const PATH_FAULTS = { blank: () => 'You must provide a file path', traversal: () => 'Path cannot include directory traversal', invalid: (path: string) => `invalid path: '${path}'` }
+
+function changeOf(action: ActionInput): Change | string {
+  const kind = textOf(action['action']) ?? ''
+  if (kind !== 'create' && kind !== 'update' && kind !== 'delete' && kind !== 'move') return `Unknown action '${kind}'`
+  const given = [textOf(action['file_path']), ...(kind === 'move' ? [textOf(action['previous_path'])] : [])]
+  const paths: string[] = []
+  for (const text of given) {
+    if (text === undefined || text.trim() === '') return PATH_FAULTS.blank()
+    const path = normalisePath(text)
+    const fault = checkPath(path)
+    if (fault) return PATH_FAULTS[fault](text)
+    paths.push(path)
+  }
+  const [path, from] = paths as [string, string]
+  const text = textOf(action['content'])
+  const content = text === undefined ? undefined : contentOf(text, textOf(action['encoding']))
+  const executable = typeof action['execute_filemode'] === 'boolean' ? { executable: action['execute_filemode'] } : {}
+  if (kind === 'delete') return { action: kind, path }
+  if (kind === 'move') return { action: kind, path, from, ...(content && { content }) }
+  if (!content) return 'You must provide content'
+  return { action: kind, path, content, ...executable }
+}
+
+/** C-39: line ends of text become LF; bytes stay bytes. */
+function contentOf(text: string, encoding: string | undefined): Buffer {
+  const content = Buffer.from(text, encoding === 'base64' ? 'base64' : 'utf8')
+  if (!content.includes('\r\n') || content.subarray(0, 8_000).includes(0)) return content
+  return Buffer.from(content.toString('latin1').replaceAll('\r\n', '\n'), 'latin1')
+}
+
+function faultText({ fault, path }: { fault: 'exists' | 'missing' | 'invalid_path'; path: string }): string {
+  if (fault === 'exists') return EXISTS
+  return fault === 'missing' ? MISSING : PATH_FAULTS.invalid(path)
+}

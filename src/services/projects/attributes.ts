@@ -1,0 +1,92 @@
+import type { ActorUser } from '../../access/actor.js'
+import { projects } from '../../db/schema/index.js'
+import { lengthOf, tooLong } from '../../lib/path.js'
+import { isRestricted, type Settings } from '../settings.js'
+import { VISIBILITY_LEVEL, type Visibility, visibilityWord } from '../visibility.js'
+
+export type FeatureLevel = 'disabled' | 'private' | 'enabled'
+const FEATURE_LEVEL = { disabled: 0, private: 10, enabled: 20 } as const
+
+/** What create and update both take (companions 8.2). */
+export interface ProjectAttributes {
+  description?: string | null | undefined
+  visibility?: Visibility | undefined
+  issues_enabled?: boolean | undefined
+  merge_requests_enabled?: boolean | undefined
+  wiki_enabled?: boolean | undefined
+  snippets_enabled?: boolean | undefined
+  jobs_enabled?: boolean | undefined
+  issues_access_level?: FeatureLevel | undefined
+  merge_requests_access_level?: FeatureLevel | undefined
+  wiki_access_level?: FeatureLevel | undefined
+  snippets_access_level?: FeatureLevel | undefined
+  builds_access_level?: FeatureLevel | undefined
+  repository_access_level?: FeatureLevel | undefined
+  container_registry_enabled?: boolean | undefined
+  lfs_enabled?: boolean | undefined
+  shared_runners_enabled?: boolean | undefined
+  public_jobs?: boolean | undefined
+  public_builds?: boolean | undefined
+  request_access_enabled?: boolean | undefined
+  only_allow_merge_if_pipeline_succeeds?: boolean | undefined
+  only_allow_merge_if_all_discussions_are_resolved?: boolean | undefined
+  printing_merge_request_link_enabled?: boolean | undefined
+  resolve_outdated_diff_discussions?: boolean | undefined
+  merge_method?: 'merge' | 'rebase_merge' | 'ff' | undefined
+  tag_list?: string[] | undefined
+  topics?: string[] | undefined
+  ci_config_path?: string | null | undefined
+}
+
+const SAME_NAME = [
+  'description',
+  'container_registry_enabled',
+  'lfs_enabled',
+  'shared_runners_enabled',
+  'request_access_enabled',
+  'only_allow_merge_if_pipeline_succeeds',
+  'only_allow_merge_if_all_discussions_are_resolved',
+  'printing_merge_request_link_enabled',
+  'resolve_outdated_diff_discussions',
+  'merge_method',
+  'ci_config_path',
+] as const
+
+const FEATURES = ['issues', 'merge_requests', 'wiki', 'snippets'] as const
+
+/** Given attributes → columns; what was not given is not in the result. `*_access_level` wins over `*_enabled`. */
+export function columnsOf(given: ProjectAttributes): Partial<typeof projects.$inferInsert> {
+  const columns: Record<string, unknown> = {}
+  for (const name of SAME_NAME) if (given[name] !== undefined) columns[name] = given[name]
+  const set = (feature: string, enabled: boolean | undefined, level: FeatureLevel | undefined) => {
+    if (level !== undefined) columns[`${feature}_access_level`] = FEATURE_LEVEL[level]
+    else if (enabled !== undefined) columns[`${feature}_access_level`] = enabled ? FEATURE_LEVEL.enabled : FEATURE_LEVEL.disabled
+  }
+  for (const feature of FEATURES) set(feature, given[`${feature}_enabled`], given[`${feature}_access_level`])
+  set('builds', given.jobs_enabled, given.builds_access_level)
+  set('repository', undefined, given.repository_access_level)
+  const jobs = given.public_jobs ?? given.public_builds
+  if (jobs !== undefined) columns['public_jobs'] = jobs
+  const tags = given.tag_list ?? given.topics
+  if (tags !== undefined) columns['tag_list'] = [...new Set(tags)].sort()
+  if (given.visibility !== undefined) columns['visibility'] = VISIBILITY_LEVEL[given.visibility]
+  return columns as Partial<typeof projects.$inferInsert>
+}
+
+/** What is wrong with attributes that need no look at other rows: field → texts. */
+export function attributeFaults(given: ProjectAttributes): Record<string, string[]> {
+  const faults: Record<string, string[]> = {}
+  if (given.description && lengthOf(given.description) > 2_000) faults['description'] = [tooLong(2_000)]
+  if (given.ci_config_path && lengthOf(given.ci_config_path) > 255) faults['ci_config_path'] = [tooLong(255)]
+  if ([...(given.tag_list ?? []), ...(given.topics ?? [])].some((tag) => lengthOf(tag) > 255)) faults['tag_list'] = [tooLong(255)]
+  return faults
+}
+
+/** Levels that administrators have closed to others (PR-15), and levels above the group's (AC-5). */
+export function visibilityFaults(user: ActorUser, settings: Settings, level: number, ceiling: number | null): string[] {
+  const word = visibilityWord(level)
+  const faults: string[] = []
+  if (!user.admin && isRestricted(settings, level)) faults.push(`${word} has been restricted by your administrator`)
+  if (ceiling !== null && level > ceiling) faults.push(`${word} is not allowed in a ${visibilityWord(ceiling)} group.`)
+  return faults
+}

@@ -1,0 +1,155 @@
+import { randomInt } from 'node:crypto'
+import { eq, sql } from 'drizzle-orm'
+import type { ActorUser, SignedIn } from '../../access/actor.js'
+import { canGroup } from '../../access/can.js'
+import { findGroupFor, findProjectFor } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import { databaseError, type Transaction } from '../../db/client.js'
+import { members, namespaces, projects } from '../../db/schema/index.js'
+import { Failure, invalidRecord } from '../../failures.js'
+import { branchNameFault } from '../../lib/branch-name.js'
+import { pathFromName, projectNameFaults, projectPathFaults } from '../../lib/path.js'
+import { createCommit } from '../commits/create.js'
+import { claimRoute, isRouteTaken } from '../namespaces.js'
+import { readSettings, type Settings } from '../settings.js'
+import { VISIBILITY_LEVEL } from '../visibility.js'
+import { attributeFaults, columnsOf, type ProjectAttributes, visibilityFaults } from './attributes.js'
+
+export interface NewProject extends ProjectAttributes {
+  name?: string | undefined
+  path?: string | undefined
+  namespace_id?: number | undefined
+  default_branch?: string | undefined
+  initialize_with_readme?: boolean | undefined
+}
+
+/** Creates a project with its empty repository (PR-7, PR-14 to PR-17) and returns its id. */
+export async function createProject(ctx: Context, caller: SignedIn, given: NewProject): Promise<number> {
+  const settings = await readSettings(ctx)
+  const place = await placeFor(ctx, caller, given.namespace_id)
+  const path = given.path || pathFromName(given.name ?? '')
+  const name = given.name || (given.path ?? '')
+  const branch = given.default_branch || ctx.config.defaultBranch
+  const asked = given.visibility === undefined ? undefined : VISIBILITY_LEVEL[given.visibility]
+  const level = asked ?? Math.min(VISIBILITY_LEVEL[settings.default_project_visibility], place.ceiling ?? VISIBILITY_LEVEL.public)
+  const storage = pickStorage(ctx, settings)
+
+  const id = await unlessTaken(() => ctx.db.transaction(async (tx) => {
+    await tx.select({ id: namespaces.id }).from(namespaces).where(eq(namespaces.id, place.id)).for('update')
+    if (place.personal) await checkLimit(tx, caller.user, place.id)
+    const faults = attributeFaults(given)
+    const add = (field: string, texts: string[]) => {
+      if (texts.length > 0) faults[field] = [...(faults[field] ?? []), ...texts]
+    }
+    add('name', projectNameFaults(name))
+    add('path', projectPathFaults(path))
+    add('visibility_level', visibilityFaults(caller.user, settings, level, place.ceiling))
+    if (branchNameFault(branch)) add('default_branch', ['is invalid'])
+    await addTakenFaults(tx, place, { name, path }, null, add)
+    if (Object.keys(faults).length > 0) throw invalidRecord(faults)
+
+    const [row] = await tx
+      .insert(projects)
+      .values({
+        shared_runners_enabled: settings.shared_runners_enabled,
+        ...columnsOf(given),
+        namespace_id: place.id,
+        creator_id: caller.user.id,
+        name,
+        path,
+        visibility: level,
+        storage,
+        default_branch: branch,
+        created_at: ctx.now(),
+        updated_at: ctx.now(),
+        last_activity_at: ctx.now(),
+      })
+      .returning({ id: projects.id })
+    const project = row?.id as number
+    await claimRoute(tx, `${place.full_path}/${path}`, { project_id: project })
+    if (place.personal) await tx.insert(members).values({ user_id: place.owner_id ?? caller.user.id, project_id: project, access_level: 40, created_by_id: caller.user.id })
+    // inside the transaction: a project whose row is there has its repository
+    await ctx.git.create({ storage, id: project, kind: 'project' }, branch)
+    return project
+  }))
+
+  if (given.initialize_with_readme) {
+    const subject = await findProjectFor(ctx, { user: { ...caller.user, admin: true } }, String(id))
+    const content = `# ${name}\n\n${given.description ? `${given.description}\n` : ''}`
+    await createCommit(ctx, subject, caller, { branch, commit_message: 'Initial commit', actions: [{ action: 'create', file_path: 'README.md', content }] }, { bypassProtection: true })
+  }
+  return id
+}
+
+interface Place {
+  id: number
+  full_path: string
+  personal: boolean
+  owner_id: number | null
+  /** Highest visibility a project may have here; null in personal namespaces. */
+  ceiling: number | null
+}
+
+/** The namespace to create in: by default the caller's own; another one only where he may (PR-7). */
+async function placeFor(ctx: Context, caller: SignedIn, namespaceId: number | undefined): Promise<Place> {
+  const invalid = invalidRecord({ namespace: ['is not valid'] })
+  const [row] = await ctx.db.write
+    .select()
+    .from(namespaces)
+    .where(namespaceId === undefined ? eq(namespaces.owner_id, caller.user.id) : eq(namespaces.id, namespaceId))
+  if (!row) throw invalid
+  if (row.kind === 'user') {
+    if (row.owner_id !== caller.user.id && !caller.user.admin) throw invalid
+    return { id: row.id, full_path: row.full_path, personal: true, owner_id: row.owner_id, ceiling: null }
+  }
+  const group = await findGroupFor(ctx, caller, String(row.id)).catch((error: unknown) => {
+    if (error instanceof Failure) throw invalid
+    throw error
+  })
+  if (!canGroup(group, 'create_project')) throw invalid
+  if (caller.user.external && !caller.user.admin) throw limitReached(0)
+  return { id: row.id, full_path: row.full_path, personal: false, owner_id: null, ceiling: row.visibility }
+}
+
+const limitReached = (limit: number) => new Failure('forbidden', { error: [`Your project limit is ${limit} projects! Please contact your administrator to increase it`] })
+
+/** PR-14; the namespace row is locked, so two creations cannot both take the last place (SEC-131). */
+async function checkLimit(tx: Transaction, user: ActorUser, namespaceId: number) {
+  if (user.admin) return
+  const [row] = await tx.select({ count: sql<number>`count(*)`.mapWith(Number) }).from(projects).where(eq(projects.namespace_id, namespaceId))
+  if ((row?.count ?? 0) >= user.projects_limit) throw limitReached(user.projects_limit)
+}
+
+/** Name and path are each unique within a namespace; `x` and `x.wiki` exclude each other (AC-19). `except` is the project that is being changed. */
+export async function addTakenFaults(tx: Transaction, place: { id: number; full_path: string }, { name, path }: { name: string; path: string }, except: number | null, add: (field: string, texts: string[]) => void) {
+  const twins = await tx
+    .select({ id: projects.id })
+    .from(projects)
+    .where(sql`${projects.namespace_id} = ${place.id} and lower(${projects.name}) = lower(${name}) and ${projects.id} is distinct from ${except}`)
+  if (twins.length > 0) add('name', ['has already been taken'])
+  const lower = path.toLowerCase()
+  const neighbours = [lower, `${lower}.wiki`, ...(lower.endsWith('.wiki') ? [lower.slice(0, -'.wiki'.length)] : [])]
+  const clashes = await tx
+    .select({ id: projects.id })
+    .from(projects)
+    .where(sql`${projects.namespace_id} = ${place.id} and lower(${projects.path}) in ${neighbours} and ${projects.id} is distinct from ${except}`)
+  if (clashes.length > 0 || (except === null && (await isRouteTaken(tx, `${place.full_path}/${path}`)))) add('path', ['has already been taken'])
+}
+
+/** Two callers who want one path at once: the index decides, and the loser is told like everybody else. */
+export async function unlessTaken<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (thrown) {
+    const error = databaseError(thrown) as { code?: string; constraint?: string }
+    if (error.code !== '23505') throw thrown
+    throw invalidRecord(error.constraint?.includes('name') ? { name: ['has already been taken'] } : { path: ['has already been taken'] })
+  }
+}
+
+function pickStorage(ctx: Context, settings: Settings): string {
+  const known = Object.keys(ctx.config.storages)
+  const enabled = settings.repository_storages?.filter((name) => known.includes(name)) ?? known
+  const names = enabled.length > 0 ? enabled : known
+  return names[randomInt(names.length)] as string
+}

@@ -1,0 +1,101 @@
+import { eq, inArray, sql } from 'drizzle-orm'
+import type { SignedIn } from '../../access/actor.js'
+import type { ProjectSubject } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import { doomedRepositories, projectStars, projects, redirects, routes } from '../../db/schema/index.js'
+import { forbidden, invalidRecord } from '../../failures.js'
+import { projectNameFaults, projectPathFaults } from '../../lib/path.js'
+import { claimRoute } from '../namespaces.js'
+import { repositoryOf } from '../repositories.js'
+import { readSettings } from '../settings.js'
+import { VISIBILITY_LEVEL } from '../visibility.js'
+import { attributeFaults, columnsOf, type ProjectAttributes, visibilityFaults } from './attributes.js'
+import { addTakenFaults, unlessTaken } from './create.js'
+
+export interface ProjectChange extends ProjectAttributes {
+  name?: string | undefined
+  path?: string | undefined
+  default_branch?: string | undefined
+}
+
+/** Changes what is given and nothing else (PR-10). A new path leaves a redirect for Git (PR-18). */
+export async function updateProject(ctx: Context, caller: SignedIn, subject: ProjectSubject, given: ProjectChange): Promise<void> {
+  const { project } = subject
+  if (given.name !== undefined && given.name !== project.name && !subject.can('rename_project')) throw forbidden()
+  const level = given.visibility === undefined ? project.visibility : VISIBILITY_LEVEL[given.visibility]
+  if (level !== project.visibility && !subject.can('change_visibility')) throw forbidden()
+  const settings = await readSettings(ctx)
+  const branch = given.default_branch
+  if (branch !== undefined && branch !== project.default_branch && !(await repositoryOf(ctx, project).ref(`refs/heads/${branch}`))) {
+    throw invalidRecord({ base: [`Could not set the default branch. Do you have a branch named '${branch}' in your repository?`] })
+  }
+  const name = given.name ?? project.name
+  const path = given.path ?? project.path
+  const moved = path !== project.path
+  await unlessTaken(() => ctx.db.transaction(async (tx) => {
+    const faults = attributeFaults(given)
+    const add = (field: string, texts: string[]) => {
+      if (texts.length > 0) faults[field] = [...(faults[field] ?? []), ...texts]
+    }
+    if (given.name !== undefined) add('name', projectNameFaults(name))
+    if (given.path !== undefined) add('path', projectPathFaults(path))
+    const ceiling = project.namespace.kind === 'group' ? project.namespace.visibility : null
+    if (level !== project.visibility) add('visibility_level', visibilityFaults(caller.user, settings, level, ceiling))
+    await addTakenFaults(tx, project.namespace, { name, path }, project.id, add)
+    if (Object.keys(faults).length > 0) throw invalidRecord(faults)
+    await tx
+      .update(projects)
+      .set({ ...columnsOf(given), name, path, ...(branch !== undefined && { default_branch: branch }), updated_at: ctx.now() })
+      .where(eq(projects.id, project.id))
+    if (!moved) return
+    const former = `${project.namespace.full_path}/${project.path}`.toLowerCase()
+    await tx.delete(routes).where(eq(routes.key, former))
+    await claimRoute(tx, `${project.namespace.full_path}/${path}`, { project_id: project.id })
+    if (former !== `${project.namespace.full_path}/${path}`.toLowerCase()) await tx.insert(redirects).values({ key: former, project_id: project.id }).onConflictDoUpdate({ target: redirects.key, set: { project_id: project.id } })
+  }))
+  if (branch !== undefined && branch !== project.default_branch) await repositoryOf(ctx, project).setHeadBranch(branch)
+}
+
+/** Archives or opens again; the same answer when nothing changes (PR-12). */
+export async function setArchived(ctx: Context, subject: ProjectSubject, archived: boolean): Promise<void> {
+  await ctx.db.write.update(projects).set({ archived, updated_at: ctx.now() }).where(eq(projects.id, subject.project.id))
+}
+
+/** The caller's star, counted once; 304 when nothing changes (PR-22). */
+export async function setStar(ctx: Context, caller: SignedIn, subject: ProjectSubject, starred: boolean): Promise<boolean> {
+  const star = { project_id: subject.project.id, user_id: caller.user.id }
+  return ctx.db.transaction(async (tx) => {
+    const changed = starred
+      ? await tx.insert(projectStars).values(star).onConflictDoNothing().returning()
+      : await tx.delete(projectStars).where(sql`${projectStars.project_id} = ${star.project_id} and ${projectStars.user_id} = ${star.user_id}`).returning()
+    if (changed.length === 0) return false
+    await tx
+      .update(projects)
+      .set({ star_count: sql`${projects.star_count} + ${starred ? 1 : -1}` })
+      .where(eq(projects.id, star.project_id))
+    return true
+  })
+}
+
+/** Out of sight at once; the repositories go in the background, and a kill in between is made good at the next start (W-14, SEC-134). */
+export async function deleteProject(ctx: Context, subject: ProjectSubject): Promise<void> {
+  const { id, storage, forked_from_id } = subject.project
+  await ctx.db.transaction(async (tx) => {
+    await tx.insert(doomedRepositories).values({ project_id: id, storage }).onConflictDoNothing()
+    await tx.delete(projects).where(eq(projects.id, id))
+    if (forked_from_id !== null) await tx.update(projects).set({ forks_count: sql`greatest(${projects.forks_count} - 1, 0)` }).where(eq(projects.id, forked_from_id))
+  })
+  ctx.jobs.add('remove repositories', () => removeDoomed(ctx))
+}
+
+/** Removes the repositories of deleted projects; at start, too. */
+export async function removeDoomed(ctx: Context): Promise<void> {
+  const doomed = await ctx.db.write.select().from(doomedRepositories)
+  for (const { project_id, storage } of doomed) {
+    if (ctx.config.storages[storage] !== undefined) {
+      for (const kind of ['project', 'wiki'] as const) await ctx.git.remove({ storage, id: project_id, kind })
+    }
+    await ctx.db.write.delete(doomedRepositories).where(inArray(doomedRepositories.project_id, [project_id]))
+  }
+}
+
