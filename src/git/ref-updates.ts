@@ -1,0 +1,227 @@
+import type { ChildProcess } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { syncDirectory, writeNewFile } from '../lib/durable.js'
+import { Unavailable } from '../lib/unavailable.js'
+import { GitFault, RefChanged, RefNameConflict } from './errors.js'
+import { kill, type ProcessPool } from './processes.js'
+import { type RefUpdate, ZERO } from './types.js'
+
+/** Locks held by others (a push, a repack) are waited for; what is written is synced; refs of ours keep no log. */
+const OPTIONS = [
+  '-c', 'core.fsync=committed,loose-object,reference',
+  '-c', 'core.filesRefLockTimeout=5000',
+  '-c', 'core.packedRefsTimeout=10000',
+  '-c', 'core.logAllRefUpdates=false',
+] // biome-ignore format: pairs belong on one line
+
+export interface RefUpdatesLimits {
+  /** Processes at once. */
+  processes: number
+  /** Milliseconds an unused process stays. */
+  idle: number
+  /** Milliseconds one transaction may take. */
+  deadline: number
+  /** Transactions of one repository that may wait. */
+  waiting: number
+}
+
+export const REF_UPDATES_LIMITS: RefUpdatesLimits = { processes: 32, idle: 60_000, deadline: 30_000, waiting: 512 }
+
+/** Moves refs, through one `git update-ref` per busy repository that stays alive between transactions. */
+export class RefUpdates {
+  /** Unused processes, the least recently used first. */
+  readonly #idle = new Map<string, Updater>()
+  #running = 0
+  readonly #turns: (() => void)[] = []
+  readonly #queued = new Map<string, number>()
+
+  constructor(
+    readonly pool: ProcessPool,
+    readonly limits: RefUpdatesLimits = REF_UPDATES_LIMITS,
+  ) {}
+
+  /** All or nothing, each by compare-and-swap, durable when it returns. Throws RefChanged, RefNameConflict, Unavailable or GitFault. */
+  async update(directory: string, updates: RefUpdate[]): Promise<void> {
+    if (updates.length === 0) return
+    const queued = this.#queued.get(directory) ?? 0
+    if (queued >= this.limits.waiting) throw new Unavailable('too many ref updates are waiting')
+    this.#queued.set(directory, queued + 1)
+    try {
+      await withRefLock(directory, '', () => this.#transact(directory, updates))
+    } finally {
+      const left = (this.#queued.get(directory) ?? 1) - 1
+      if (left > 0) this.#queued.set(directory, left)
+      else this.#queued.delete(directory)
+    }
+    await syncRefs(
+      directory,
+      updates.map((update) => update.ref),
+    )
+  }
+
+  /** Ends the repository's process, before the repository is removed. */
+  forget(directory: string) {
+    this.#idle.get(directory)?.end()
+    this.#idle.delete(directory)
+  }
+
+  close() {
+    for (const directory of [...this.#idle.keys()]) this.forget(directory)
+  }
+
+  async #transact(directory: string, updates: RefUpdate[]) {
+    if (this.#running >= this.limits.processes) await new Promise<void>((resolve) => this.#turns.push(resolve))
+    else this.#running++
+    try {
+      const updater = this.#take(directory)
+      await updater.transact(updates, this.limits.deadline)
+      updater.rest(this.limits.idle, () => this.#idle.delete(directory))
+      this.#idle.set(directory, updater)
+    } finally {
+      const next = this.#turns.shift()
+      if (next) next()
+      else this.#running--
+    }
+  }
+
+  #take(directory: string): Updater {
+    const known = this.#idle.get(directory)
+    this.#idle.delete(directory)
+    if (known?.alive) return known
+    const [oldest] = this.#idle.keys()
+    if (oldest !== undefined && this.#idle.size + this.#running > this.limits.processes) this.forget(oldest)
+    return new Updater(this.pool, directory)
+  }
+}
+
+/** One `git update-ref --stdin`. It ends at the first transaction that fails, and says why on its way out. */
+class Updater {
+  readonly #child: ChildProcess
+  #out = ''
+  #errors = ''
+  #timer: NodeJS.Timeout | undefined
+  #committed: (() => void) | undefined
+  readonly #ended: Promise<number | null>
+  alive = true
+
+  constructor(pool: ProcessPool, directory: string) {
+    this.#child = pool.start(directory, [...OPTIONS, 'update-ref', '--stdin', '-z'], { deadline: 0 })
+    this.#child.stdin?.on('error', () => {}) // it ended early; its exit code tells the story
+    this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      this.#out += text
+      if (this.#out.endsWith('commit: ok\n')) this.#committed?.()
+    })
+    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      if (this.#errors.length < 65_536) this.#errors += text
+    })
+    this.#ended = new Promise((resolve) => {
+      const end = (code: number | null) => {
+        this.alive = false
+        resolve(code)
+      }
+      this.#child.once('error', () => end(null))
+      this.#child.once('close', end)
+    })
+  }
+
+  async transact(updates: RefUpdate[], deadline: number): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#out = ''
+    this.#errors = ''
+    const committed = new Promise<'committed'>((resolve) => {
+      this.#committed = () => resolve('committed')
+    })
+    let late = false
+    const timer = setTimeout(() => {
+      late = true
+      kill(this.#child)
+    }, deadline)
+    this.#child.stdin?.write(transaction(updates))
+    try {
+      const outcome = await Promise.race([committed, this.#ended])
+      if (outcome === 'committed' || this.#out.endsWith('commit: ok\n')) return
+      throw late ? new Unavailable('git update-ref ran out of time') : failure(outcome, this.#errors, updates)
+    } finally {
+      clearTimeout(timer)
+      this.#committed = undefined
+    }
+  }
+
+  rest(time: number, gone: () => void) {
+    this.#timer = setTimeout(() => {
+      gone()
+      this.end()
+    }, time)
+    this.#timer.unref()
+  }
+
+  end() {
+    clearTimeout(this.#timer)
+    this.alive = false
+    this.#child.stdin?.end()
+  }
+}
+
+function transaction(updates: RefUpdate[]) {
+  const lines = updates.map((update) => {
+    if (!/^refs\/[^\0\n]+$/.test(update.ref)) throw new GitFault('update-ref', null, `not a full ref name: ${update.ref}`)
+    if (update.new !== ZERO) return `update ${update.ref}\0${update.new}\0${update.old}\0`
+    if (update.old !== ZERO) return `delete ${update.ref}\0${update.old}\0`
+    return `verify ${update.ref}\0${ZERO}\0`
+  })
+  return `start\0${lines.join('')}prepare\0commit\0`
+}
+
+/** git's own words (locale C) say which of the expected failures it was. */
+function failure(exitCode: number | null, errors: string, updates: RefUpdate[]) {
+  const ref = /cannot lock ref '([^']+)'/.exec(errors)?.[1] ?? (updates[0] as RefUpdate).ref
+  if (/exists; cannot create|cannot process '.*' and '.*' at the same time|non-empty directory|directory in the way|Not a directory/.test(errors)) {
+    return new RefNameConflict(ref)
+  }
+  if (/is at [0-9a-f]+ but expected|reference already exists|reference is missing but expected|unable to resolve reference/.test(errors)) {
+    return new RefChanged(ref)
+  }
+  if (/\.lock': File exists/.test(errors)) return new Unavailable('a ref is locked')
+  return new GitFault('update-ref', exitCode, errors)
+}
+
+/** Git syncs the content of a loose ref but not its name. */
+export async function syncRefs(directory: string, refs: string[]) {
+  const folders = new Set([directory, ...refs.map((ref) => dirname(join(directory, ref)))])
+  await Promise.all([...folders].map((folder) => syncDirectory(folder).catch(ignoreNotDirectory)))
+}
+
+function ignoreNotDirectory(error: NodeJS.ErrnoException) {
+  if (error.code !== 'ENOTDIR') throw error
+}
+
+/** Points HEAD at a branch, whether it exists or not. */
+export async function writeHead(directory: string, branch: string) {
+  if (/[\0-\x20\x7f]/.test(branch) || branch === '') throw new GitFault('symbolic-ref', null, `not a branch name: ${branch}`)
+  const temporary = join(directory, `tmp_HEAD_${randomBytes(6).toString('hex')}`)
+  try {
+    await writeNewFile(temporary, `ref: refs/heads/${branch}\n`)
+    await rename(temporary, join(directory, 'HEAD'))
+  } catch (error) {
+    await rm(temporary, { force: true })
+    throw error
+  }
+  await syncDirectory(directory)
+}
+
+const locks = new Map<string, Promise<unknown>>()
+
+/** Runs work on one ref after the work asked for before it, in this process. Saves writers lost races; what makes them safe is compare-and-swap. */
+export async function withRefLock<T>(directory: string, ref: string, work: () => Promise<T>): Promise<T> {
+  const key = `${directory}\0${ref}`
+  const mine = (locks.get(key) ?? Promise.resolve()).then(work, work)
+  const settled = mine.catch(() => {})
+  locks.set(key, settled)
+  try {
+    return await mine
+  } finally {
+    if (locks.get(key) === settled) locks.delete(key)
+  }
+}

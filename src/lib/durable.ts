@@ -1,0 +1,28 @@
+import { open } from 'node:fs/promises'
+
+/** Makes names just made, moved or removed in a directory survive a loss of power. A directory that is gone has nothing to lose. */
+export async function syncDirectory(path: string) {
+  let directory: Awaited<ReturnType<typeof open>>
+  try {
+    directory = await open(path, 'r')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
+    throw error
+  }
+  try {
+    await directory.sync()
+  } finally {
+    await directory.close()
+  }
+}
+
+/** Makes a new file and returns once its bytes are on the disk; its name is durable after syncDirectory. */
+export async function writeNewFile(path: string, content: Buffer | string, mode = 0o666) {
+  const file = await open(path, 'wx', mode)
+  try {
+    await file.writeFile(content)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}

@@ -1,0 +1,45 @@
+/** Why a path cannot name a file of a commit: nothing there, a `..` that leads out, or a shape Git or some file system would not take. */
+export type PathFault = 'blank' | 'traversal' | 'invalid'
+
+/** Leading slashes go, `.` and `x/..` are resolved (C-38). What is wrong beyond that stays for checkPath to see. */
+export function normalisePath(path: string): string {
+  const parts: string[] = []
+  for (const part of path.replace(/^\/+/, '').split('/')) {
+    const last = parts.at(-1)
+    if (part === '.') continue
+    if (part === '..' && last && last !== '..') parts.pop()
+    else parts.push(part)
+  }
+  return parts.join('/')
+}
+
+/** Null for a normalised path that every Git and every file system takes (SEC-92, SEC-93). */
+export function checkPath(path: string): PathFault | null {
+  if (path.trim() === '') return 'blank'
+  const parts = path.split('/')
+  if (parts.includes('..')) return 'traversal'
+  if (parts.length > 128 || Buffer.byteLength(path) > 4096 || !isWellFormed(path) || /\p{Cc}/u.test(path)) return 'invalid'
+  return parts.every((part) => part !== '' && part !== '.' && Buffer.byteLength(part) <= 255 && !namesGitDirectory(part)) ? null : 'invalid'
+}
+
+/** Whether some file system would take the name for the repository's own directory; as in Git, each piece after a backslash counts too. */
+export function namesGitDirectory(name: string): boolean {
+  return foldsTo(name, '.git') || name.split('\\').some((piece) => /^(?:\.git|git~1)[. ]*(?::|$)/i.test(piece))
+}
+
+/** Whether some file system would take the name for a file that Git reads out of a tree and whose content `git fsck` therefore checks. */
+export function namesGitFile(name: string): boolean {
+  const pieces = name.replace(IGNORED_BY_HFS, '').split('\\')
+  return pieces.some((piece) => /^(?:\.git(?:modules|attributes)|gi.*~\d)/i.test(piece))
+}
+
+/** What HFS+ leaves out when it compares names; the list is Git's own. */
+const IGNORED_BY_HFS = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g
+
+function foldsTo(name: string, folded: string) {
+  return name.replace(IGNORED_BY_HFS, '').replace(/[A-Z]/g, (letter) => letter.toLowerCase()) === folded
+}
+
+function isWellFormed(text: string) {
+  return !/\p{Surrogate}/u.test(text)
+}

@@ -1,0 +1,201 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { writePack } from '../../src/git/pack-writer.js'
+import { encoder, Stage } from '../../src/git/stage.js'
+import { decodeTree, encodeTree } from '../../src/git/tree-codec.js'
+import { type Change, ZERO } from '../../src/git/types.js'
+import { writeCommit, writeTag } from '../../src/git/writer.js'
+import { committed, git, PERSON, workshop } from './support.js'
+
+const { repository, draft, refs } = workshop()
+const file = (path: string, text = path): Change => ({ action: 'create', path, content: Buffer.from(text) })
+
+describe('encodeTree', () => {
+  it('writes what git mktree writes and git fsck takes, for any names', async () => {
+    const directory = await repository()
+    const blob = git(directory, ['hash-object', '-w', '--stdin'], '').trim()
+    const tree = git(directory, ['mktree'], '').trim()
+    const name = fc
+      .uint8Array({ minLength: 1, maxLength: 6 })
+      .map((bytes) => Buffer.from(bytes).toString('latin1').replace(/[\0/]/g, '-'))
+      .filter((text) => text !== '.' && text !== '..')
+    const entry = fc.tuple(fc.oneof(name, fc.constantFrom('a', 'a.b', 'a-b', 'a0', 'ab')), fc.constantFrom('100644', '100755', '120000', '40000'))
+    fc.assert(
+      fc.property(fc.uniqueArray(entry, { selector: ([text]) => text, maxLength: 12 }), (pairs) => {
+        const entries = pairs.map(([text, mode]) => ({ name: text, mode, oid: mode === '40000' ? tree : blob }))
+        const encoded = encodeTree(entries)
+        expect(encodeTree(decodeTree(encoded)).equals(encoded)).toBe(true)
+        const rows = entries.map((e) => `${e.mode.padStart(6, '0')} ${e.mode === '40000' ? 'tree' : 'blob'} ${e.oid}\t${e.name}\0`)
+        const native = git(directory, ['mktree', '-z'], Buffer.from(rows.join(''), 'latin1')).trim()
+        expect(git(directory, ['cat-file', 'tree', native])).toBe(encoded.toString('latin1'))
+      }),
+      { numRuns: 60 },
+    )
+  }, 60_000)
+})
+
+describe('writePack', () => {
+  it('writes a pack and an index that git verifies, whatever the sizes', async () => {
+    const directory = await repository()
+    const stage = new Stage()
+    for (const size of [0, 1, 15, 16, 17, 2047, 2048, 70_000, 3_000_000]) await stage.blob(Buffer.alloc(size, `${size}`))
+    await writePack(directory, stage.objects)
+    const names = await readdir(join(directory, 'objects', 'pack'))
+    expect(names.map((name) => name.replace(/^.*\./, '')).sort()).toEqual(['idx', 'pack'])
+    const pack = join('objects', 'pack', names.find((name) => name.endsWith('.pack')) as string)
+    expect(git(directory, ['verify-pack', '-v', pack])).toContain(': ok')
+    git(directory, ['index-pack', '--strict', '-o', 'native.idx', pack])
+    execFileSync('cmp', [join(directory, 'native.idx'), join(directory, pack.replace(/pack$/, 'idx'))])
+  })
+
+  it('leaves the probe for CompressionStream as it was', async () => {
+    await encoder()
+    expect(typeof CompressionStream).toBe('function')
+  })
+})
+
+describe('draftCommit', () => {
+  it('C-19: applies changes in order, later ones seeing earlier ones, in one pack', async () => {
+    const directory = await repository()
+    const first = committed(await draft(directory, [file('a/b/c'), file('top'), { ...file('run.sh'), executable: true } as Change]))
+    const second = committed(
+      await draft(
+        directory,
+        [
+          { action: 'update', path: 'a/b/c', content: Buffer.from('2') },
+          { action: 'move', from: 'a/b/c', path: 'x/y' },
+          file('a'),
+          { action: 'move', from: 'run.sh', path: 'bin/run.sh' },
+          file('new'),
+          { action: 'delete', path: 'new' },
+        ],
+        { parents: [first.commit] },
+      ),
+    )
+    expect(
+      git(directory, ['ls-tree', '-r', second.commit])
+        .replace(/ blob [0-9a-f]+/g, '')
+        .trim()
+        .split('\n'),
+    ).toEqual(['100644\ta', '100755\tbin/run.sh', '100644\ttop', '100644\tx/y'])
+    expect(git(directory, ['cat-file', 'blob', `${second.commit}:x/y`])).toBe('2')
+    expect(git(directory, ['fsck', '--strict', '--full', second.commit])).toBe('')
+    expect((await readdir(join(directory, 'objects', 'pack'))).length).toBe(4)
+  })
+
+  it('C-41, C-44: directories emptied by deletion disappear, down to an empty tree, and an unchanged tree is a commit too', async () => {
+    const directory = await repository()
+    const first = committed(await draft(directory, [file('a/b/c')]))
+    const same = committed(await draft(directory, [{ action: 'update', path: 'a/b/c', content: Buffer.from('a/b/c') }], { parents: [first.commit] }))
+    expect(same.tree).toBe(first.tree)
+    const second = committed(await draft(directory, [{ action: 'delete', path: 'a/b/c' }], { parents: [same.commit] }))
+    expect(second.tree).toBe('4b825dc642cb6eb9a060e54bf8d69288fbee4904')
+    git(directory, ['fsck', '--strict', '--full', second.commit])
+  })
+
+  it('SEC-94, SEC-99, C-21 to C-23, C-34, C-41: says what cannot be done, and where', async () => {
+    const directory = await repository()
+    const first = committed(await draft(directory, [file('dir/file'), file('other')]))
+    const blob = git(directory, ['hash-object', '-w', '--stdin'], 'dir').trim()
+    const tree = git(
+      directory,
+      ['mktree'],
+      `${git(directory, ['ls-tree', first.commit])}120000 blob ${blob}\tlink\n160000 commit ${first.commit}\tsub\n`,
+    ).trim()
+    const parent = await writeCommit(directory, { tree, parents: [], author: PERSON, committer: PERSON, message: 'x' })
+    const content = Buffer.of()
+    const cases: [Change, string][] = [
+      [file('other'), 'exists'],
+      [file('dir'), 'exists'],
+      [file('sub'), 'exists'],
+      [file('other/x'), 'invalid_path'],
+      [file('link/x'), 'invalid_path'],
+      [file('sub/x'), 'invalid_path'],
+      [{ action: 'update', path: 'none', content }, 'missing'],
+      [{ action: 'update', path: 'dir', content }, 'missing'],
+      [{ action: 'update', path: 'link/file', content }, 'invalid_path'],
+      [{ action: 'delete', path: 'dir' }, 'missing'],
+      [{ action: 'delete', path: 'none/x' }, 'missing'],
+      [{ action: 'delete', path: 'other/x' }, 'invalid_path'],
+      [{ action: 'move', from: 'none', path: 'z' }, 'missing'],
+      [{ action: 'move', from: 'other', path: 'dir/file' }, 'exists'],
+      [{ action: 'move', from: 'other', path: 'other', content }, 'exists'],
+      [{ action: 'move', from: 'other', path: 'other/x' }, 'invalid_path'],
+      [{ action: 'move', from: 'link', path: '.gitmodules' }, 'invalid_path'],
+    ]
+    for (const [change, fault] of cases) {
+      expect([change, await draft(directory, [file('ok'), change], { parents: [parent] })]).toMatchObject([change, { fault, index: 1 }])
+    }
+  })
+
+  it('C-19, SEC-95: one bad change of 1,000 leaves nothing behind', async () => {
+    const directory = await repository()
+    const changes = Array.from({ length: 999 }, (_, i) => file(`d${i % 10}/f${i}`))
+    expect(await draft(directory, [...changes, { action: 'delete', path: 'none' }])).toEqual({ fault: 'missing', index: 999, path: 'none' })
+    expect(git(directory, ['count-objects', '-v'])).toMatch(/^count: 0\n(.*\n)*in-pack: 0\n/)
+    expect(await readdir(join(directory, 'objects', 'pack'))).toEqual([])
+  })
+
+  it('SEC-101: content of .gitmodules that git would not clone is refused', async () => {
+    const directory = await repository()
+    const modules = (url: string) => file('.gitmodules', `[submodule "x"]\n\tpath = x\n\turl = ${url}\n`)
+    expect(await draft(directory, [modules('-u./payload')])).toMatchObject({ fault: 'invalid_path', path: '.gitmodules' })
+    const { commit } = committed(await draft(directory, [modules('https://example.org/x.git'), file('.gitattributes', '* text\n')]))
+    git(directory, ['fsck', '--strict', '--full', commit])
+    expect(await readdir(join(directory, 'objects'))).toEqual(['info', 'pack'])
+  })
+
+  it('keeps neighbours byte for byte: odd names and modes, links, submodules, duplicate-looking names', async () => {
+    const directory = await repository()
+    const blob = git(directory, ['hash-object', '-w', '--stdin'], 'x').trim()
+    const entries = [
+      { mode: '100664', name: 'legacy', oid: blob },
+      { mode: '100644', name: 'J\xf6rg', oid: blob },
+      { mode: '120000', name: 'link', oid: blob },
+      { mode: '160000', name: 'sub', oid: '1'.repeat(40) },
+      { mode: '100644', name: 'edit', oid: blob },
+    ]
+    const tree = git(directory, ['hash-object', '-w', '-t', 'tree', '--stdin', '--literally'], encodeTree(entries)).trim()
+    const parent = await writeCommit(directory, { tree, parents: [], author: PERSON, committer: PERSON, message: 'x' })
+    const { commit } = committed(await draft(directory, [{ action: 'update', path: 'edit', content: Buffer.from('new') }], { parents: [parent] }))
+    const raw = decodeTree(Buffer.from(git(directory, ['cat-file', 'tree', `${commit}^{tree}`]), 'latin1'))
+    const edited = git(directory, ['rev-parse', `${commit}:edit`]).trim()
+    expect(raw).toEqual(decodeTree(encodeTree(entries)).map((entry) => (entry.name === 'edit' ? { ...entry, oid: edited } : entry)))
+  })
+
+  it('SEC-100, SEC-101: headers cannot be broken by names, and CR LF and odd text of a message stay', async () => {
+    const directory = await repository()
+    const author = { name: 'A\nparent <x>\0', email: 'a>b\n', seconds: 1, offset: 'bad' }
+    const message = 'subject\r\n\r\nbody é\n\n'
+    const { commit } = committed(await draft(directory, [file('a')], { author, message }))
+    expect(git(directory, ['cat-file', 'commit', commit])).toBe(
+      Buffer.from(
+        `tree ${git(directory, ['rev-parse', `${commit}^{tree}`])}author Aparent x <ab> 1 +0000\ncommitter Ada <ada@example.org> 1700000000 +0100\n\n${message}`,
+      ).toString('latin1'),
+    )
+    const tag = await writeTag(directory, { name: 'v1', target: commit, targetType: 'commit', tagger: PERSON, message: 'first' })
+    await refs.update(directory, [{ ref: 'refs/tags/v1', old: ZERO, new: tag }])
+    git(directory, ['fsck', '--strict', '--full'])
+  })
+
+  it('SEC-157: a kill -9 while packs are written leaves a repository that git finds sound, and a retry works', async () => {
+    const directory = await repository()
+    for (const delay of [250, 400, 600]) {
+      const child = spawn(process.execPath, ['--import', 'tsx', join(import.meta.dirname, 'commit-writer.ts'), directory, 'endless'], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      })
+      await new Promise((resolve) => child.stdout.once('data', resolve))
+      await new Promise((resolve) => setTimeout(resolve, delay))
+      child.kill('SIGKILL')
+      await new Promise((resolve) => child.once('close', resolve))
+      git(directory, ['fsck', '--strict', '--full'])
+    }
+    const head = git(directory, ['rev-parse', 'refs/heads/main']).trim()
+    const { commit } = committed(await draft(directory, [file('retry')], { parents: [head] }))
+    await refs.update(directory, [{ ref: 'refs/heads/main', old: head, new: commit }])
+    git(directory, ['fsck', '--strict', '--full'])
+  }, 60_000)
+})
