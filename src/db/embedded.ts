@@ -185,6 +185,7 @@ class Supervisor {
     this.#stopping = true
     const child = this.#child
     if (!child || child.exitCode !== null || child.signalCode !== null) return
+    child.ref()
     child.stdin?.end()
     const gone = await Promise.race([this.#ended.then(() => true), sleep(STOP_TIMEOUT, false, { ref: false })])
     if (!gone) await endLeftover(this.data, this.log)

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -18,6 +18,8 @@ const quiet = { info: () => undefined, warn: console.warn, error: console.error 
 /** Starts one Postgres for all files and makes the migrated database they copy. */
 export default async function setup(project: TestProject) {
   const directory = await mkdtemp(join(tmpdir(), 'roost-tests-'))
+  // As root Postgres runs under another account, which must be able to enter.
+  await chmod(directory, 0o711)
   const postgres = await startEmbeddedPostgres({ directory, log: quiet, durable: false })
   let done: Promise<void> | undefined
   const finish = async () => {
