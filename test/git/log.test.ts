@@ -1,0 +1,164 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import type { TestCommit } from '../support/git.js'
+import { random, testRepositories } from '../support/reader.js'
+
+const t = testRepositories()
+
+/** Merge-heavy, with many equal dates and some that run backwards. */
+function tangled(seed: number, amount: number): TestCommit[] {
+  const { below, chance } = random(seed)
+  let date = 1_600_000_000
+  return Array.from({ length: amount }, (_, i) => {
+    if (chance(0.5)) date += below(3) * 60
+    const near = () => Math.max(0, i - 1 - below(12))
+    const parents = i === 0 || chance(0.01) ? [] : [...new Set(chance(0.4) ? [near(), near(), ...(chance(0.1) ? [near(), near()] : [])] : [near()])]
+    return { parents, date: chance(0.05) ? date - below(5_000) : date, files: { [`f${below(20)}`]: `${i}` } }
+  })
+}
+
+const lines = (text: string) => text.split('\n').filter(Boolean)
+
+describe('log', () => {
+  const states = [
+    { state: 'no graph', graph: (_: string) => {} },
+    { state: 'a single graph', graph: 'write --reachable' },
+    { state: 'a split chain', graph: 'split' },
+    { state: 'commits newer than the graph', graph: 'older' },
+    { state: 'a split chain and newer commits', graph: 'older split' },
+  ]
+  it.each(states)(
+    'C-9 orders a tangled history as git does, with $state',
+    async ({ graph }) => {
+      for (const seed of [1, 2, 3]) {
+        const repository = t.make()
+        const history = tangled(seed, 400)
+        const kind = typeof graph === 'string' ? graph : ''
+        const write = (...more: string[]) => repository.git('commit-graph', 'write', '--reachable', ...more)
+        const refs = (oids: string[]) => {
+          for (const [i, oid] of oids.entries()) if (i % 7 === 0) repository.git('update-ref', `refs/heads/b${i}`, oid)
+        }
+        let oids: string[] = []
+        const parts = kind.includes('split') ? [100, 250, 330] : [330]
+        for (const [n, part] of [...parts, 400].entries()) {
+          const start = oids.length
+          const more = history.slice(start, part).map((commit) => ({
+            ...commit,
+            parents: commit.parents?.map((parent) => (Number(parent) >= start ? Number(parent) - start : (oids[Number(parent)] ?? ''))),
+          }))
+          const added = repository.commits(...(more as TestCommit[]))
+          oids = [...oids, ...added]
+          refs(added)
+          if (kind.includes('split') && n < parts.length) write('--split=no-merge')
+          else if (kind.startsWith('older') && n === 0) write()
+        }
+        if (kind.startsWith('write')) write()
+        if (kind === 'split') write('--split=no-merge')
+
+        const tip = oids.at(-1) as string
+        const other = oids[200] as string
+        const expected = lines(repository.git('rev-list', tip))
+        const { commits, total } = await repository.reader.log({ from: [tip], skip: 0, limit: 1_000 })
+        expect(commits.map(({ oid }) => oid)).toEqual(expected)
+        expect(total).toBe(expected.length)
+        const page = await repository.reader.log({ from: [tip], skip: 30, limit: 20 })
+        expect(page.commits.map(({ oid }) => oid)).toEqual(expected.slice(30, 50))
+
+        const without = await repository.reader.log({ from: [tip], exclude: [other], skip: 0, limit: 1_000 })
+        expect(without.commits.map(({ oid }) => oid)).toEqual(lines(repository.git('rev-list', tip, `^${other}`)))
+        const both = await repository.reader.log({ from: [tip, oids[390] as string], skip: 0, limit: 1_000 })
+        expect(both.commits.map(({ oid }) => oid)).toEqual(lines(repository.git('rev-list', tip, oids[390] as string)))
+        const first = await repository.reader.log({ from: [tip], firstParent: true, skip: 0, limit: 1_000 })
+        expect(first.commits.map(({ oid }) => oid)).toEqual(lines(repository.git('rev-list', '--first-parent', tip)))
+
+        for (const [a, b] of [
+          [tip, other],
+          [other, tip],
+          [oids[380], oids[390]],
+        ] as [string, string][]) {
+          // biome-ignore format: pairs
+          const ancestor = lines(repository.git('rev-list', b)).includes(a)
+          expect(await repository.reader.isAncestor(a, b)).toBe(ancestor)
+          const [ahead, behind] = repository.git('rev-list', '--left-right', '--count', `${a}...${b}`).trim().split('\t').map(Number)
+          expect(await repository.reader.aheadBehind(a, b)).toEqual({ ahead, behind })
+        }
+        const heads = oids.filter((_, i) => i % 40 === 0)
+        const contained = new Set(lines(repository.git('rev-list', tip)))
+        expect(await repository.reader.merged(heads, tip)).toEqual(heads.map((head) => contained.has(head)))
+        expect(await repository.reader.merged(heads, tip)).toEqual(heads.map((head) => contained.has(head)))
+      }
+    },
+    60_000,
+  )
+
+  it('C-12 C-13 counts exactly the commits between two dates, both included, wherever they stand', async () => {
+    const repository = t.make()
+    const dates = [100, 900, 200, 500, 500, 50, 800, 500]
+    const oids = repository.commits(...dates.map((date) => ({ date })))
+    const tip = oids.at(-1) as string
+    const { commits, total } = await repository.reader.log({ from: [tip], since: 200, until: 500, skip: 1, limit: 2 })
+    expect(total).toBe(4)
+    expect(commits.map(({ oid }) => oid)).toEqual([oids[4], oids[3]])
+    expect((await repository.reader.log({ from: [tip], since: 901, skip: 0, limit: 9 })).total).toBe(0)
+  })
+
+  it('C-11 lists the commits of a folder, and those of a file along its renames', async () => {
+    const repository = t.make()
+    const text = 'one\ntwo\nthree\nfour\nfive\n'
+    const oids = repository.commits(
+      { files: { 'old.txt': text, 'd/x': 'x' } },
+      { files: { 'd/y': 'y' } },
+      { files: { 'old.txt': null, 'new.txt': text } },
+      { files: { 'new.txt': `${text}six\n` } },
+      { files: { other: 'o' } },
+    )
+    const tip = oids.at(-1) as string
+    const log = async (path: string) => (await repository.reader.log({ from: [tip], path, skip: 0, limit: 20 })).commits.map(({ oid }) => oid)
+    expect(await log('new.txt')).toEqual([oids[3], oids[2], oids[0]])
+    expect(await log('d')).toEqual([oids[1], oids[0]])
+    expect(await log('d/')).toEqual([oids[1], oids[0]])
+    expect(await log('')).toHaveLength(5)
+    expect(await repository.reader.lastCommits(tip, ['new.txt', 'd', 'none', 'd/x', ''])).toEqual([oids[3], oids[1], null, oids[0], tip])
+  })
+
+  it.each(['--output=made', '-h', '--', '*', ':(top)d', ':!d', ':/d', '[d]', '/d', '../d', 'd/../d', 'a\0b', 'd//x', '.'])(
+    'SEC-79 SEC-80 takes %j as the name of a file that is not there',
+    async (path) => {
+      const repository = t.make()
+      const [tip = ''] = repository.commits({ files: { 'd/x': 'x' } })
+      expect(await repository.reader.log({ from: [tip], path, skip: 0, limit: 20 })).toEqual({ commits: [], total: 0 })
+      expect(await repository.reader.lastCommits(tip, [path])).toEqual([null])
+      expect(await repository.reader.entry(tip, path)).toBeNull()
+      expect(repository.faults).toEqual([])
+    },
+  )
+
+  it('SEC-80 finds files whose names look like patterns or options', async () => {
+    const repository = t.make()
+    const [tip = ''] = repository.commits({ files: { '*': 'x', '-x': 'y', ':(top)q': 'z', '--': 'a' } })
+    for (const path of ['*', '-x', ':(top)q', '--']) expect((await repository.reader.log({ from: [tip], path, skip: 0, limit: 9 })).total).toBe(1)
+  })
+
+  it('sees new commits and a rewritten graph at once, and answers nothing for what is not there', async () => {
+    const repository = t.make()
+    const log = (oid: string) => repository.reader.log({ from: [oid], skip: 0, limit: 1 })
+    const [one = ''] = repository.commits({})
+    expect((await log(one)).total).toBe(1)
+    repository.git('commit-graph', 'write', '--reachable')
+    const [two = ''] = repository.commits({})
+    expect((await log(two)).total).toBe(2)
+    rmSync(join(repository.directory, 'objects/info/commit-graph'), { force: true })
+    const [three = ''] = repository.commits({})
+    expect((await log(three)).total).toBe(3)
+    expect(await log('e'.repeat(40))).toEqual({ commits: [], total: 0 })
+    expect(await repository.reader.isAncestor('e'.repeat(40), three)).toBe(false)
+    expect(await repository.reader.mergeBase('e'.repeat(40), three)).toBeNull()
+    expect(await repository.reader.mergeBase(one, three)).toBe(one)
+    repository.git('tag', 'v1', one)
+    repository.git('tag', 'tree', `${one}^{tree}`)
+    expect(await repository.reader.refsContaining(one, 'refs/heads/')).toEqual(['refs/heads/main'])
+    expect(await repository.reader.refsContaining(one, 'refs/tags/')).toEqual(['refs/tags/v1'])
+    expect(await repository.reader.refsContaining('e'.repeat(40), 'refs/tags/')).toEqual([])
+  })
+})

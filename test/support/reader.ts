@@ -1,0 +1,39 @@
+import { afterAll, beforeAll } from 'vitest'
+import { ProcessPool } from '../../src/git/processes.js'
+import { type Reader, type ReadFloor, readerFor, readFloor } from '../../src/git/reader.js'
+import { aBareRepository, type TestRepository } from './git.js'
+
+/** Repositories for the tests of one file, each with a reader; all is gone afterwards. */
+export function testRepositories() {
+  let floor: ReadFloor
+  const made: TestRepository[] = []
+  beforeAll(() => {
+    floor = readFloor(new ProcessPool())
+  })
+  afterAll(async () => {
+    floor.residents.close()
+    await floor.pool.close()
+    for (const repository of made) repository.remove()
+  })
+  return {
+    get floor() {
+      return floor
+    },
+    make(): TestRepository & { reader: Reader; faults: Error[] } {
+      const repository = aBareRepository()
+      made.push(repository)
+      const faults: Error[] = []
+      return { ...repository, faults, reader: readerFor(floor, repository.directory, { onFault: (fault) => faults.push(fault) }) }
+    },
+  }
+}
+
+/** A random source that gives the same numbers for the same seed. */
+export function random(seed: number) {
+  let state = seed
+  const next = () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return state / 2 ** 32
+  }
+  return { below: (n: number) => Math.floor(next() * n), chance: (p: number) => next() < p }
+}
