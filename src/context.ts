@@ -13,5 +13,7 @@ export interface Context {
   jobs: Jobs
   links: Links
   log: Logger
+  /** Of the source this program was built from; empty when unknown. */
+  revision: string
   now(): Date
 }

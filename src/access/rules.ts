@@ -32,6 +32,9 @@ export const admin: Access<null, true> = { rule: 'administrator', signedIn: true
 export type Project = typeof projects.$inferSelect & { namespace: Namespace }
 export type Namespace = typeof namespaces.$inferSelect
 
+/** Namespace and project, as URLs and clients spell it (G-84). */
+export const fullPathOf = (project: Pick<Project, 'path' | 'namespace'>) => `${project.namespace.full_path}/${project.path}`
+
 /** A project as a caller stands to it. */
 export interface ProjectSubject extends ProjectStanding {
   project: Project

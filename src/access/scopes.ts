@@ -8,8 +8,10 @@ export type Scope = (typeof SCOPES)[number]
 export interface ScopedRoute {
   method: string
   path: string
-  /** `read_repository`: that scope reads it too. `any`: every scope but `read_user` alone opens it. */
-  scope?: 'read_repository' | 'any' | undefined
+  /** `read_repository`: that scope reads it too. `self`: every scope but `read_user` alone opens it while the call is about the token itself (section 3.5). */
+  scope?: 'read_repository' | 'self' | undefined
+  /** The path parameter `id`, as it came. */
+  id?: unknown
 }
 
 const isUserPath = (path: string) => /^\/users?(\/|$)/.test(path)
@@ -21,6 +23,6 @@ export function checkScope(scopes: Scope[], route: ScopedRoute): void {
   if (reads && scopes.includes('read_api')) return
   if (route.method === 'GET' && isUserPath(route.path) && scopes.includes('read_user')) return
   if (reads && route.scope === 'read_repository' && scopes.includes('read_repository')) return
-  if (route.scope === 'any' && scopes.some((scope) => scope !== 'read_user')) return
+  if (route.scope === 'self' && route.id === 'self' && scopes.some((scope) => scope !== 'read_user')) return
   throw insufficientScope(isUserPath(route.path) ? 'read_user api' : 'api')
 }

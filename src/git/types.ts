@@ -268,6 +268,8 @@ export interface Git {
   exists(key: RepositoryKey): Promise<boolean>
   /** Takes the repository out of sight at once and removes it. */
   remove(key: RepositoryKey): Promise<void>
+  /** Settles when every storage can be read and written. */
+  ping(): Promise<void>
   /** Ends all processes it started. */
   close(): Promise<void>
 }

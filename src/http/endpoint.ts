@@ -34,7 +34,7 @@ export interface Endpoint {
   /** Of a success; by default 201 for POST, 204 for DELETE, 200 else (G-7). */
   status?: number | undefined
   /** Token scopes that open it beside the usual ones. */
-  scope?: 'read_repository' | 'any' | undefined
+  scope?: 'read_repository' | 'self' | undefined
   /** Bytes of body taken; 8 MiB by default. */
   bodyLimit?: number | undefined
   handler(call: Call<unknown, boolean, unknown>): Promise<unknown>
@@ -49,7 +49,7 @@ export function endpoint<Subject, Signed extends boolean, Input extends z.ZodObj
   input: Input
   output?: z.ZodType
   status?: number
-  scope?: 'read_repository' | 'any'
+  scope?: 'read_repository' | 'self'
   bodyLimit?: number
   handler(call: Call<Subject, Signed, z.infer<Input>>): Promise<unknown>
 }): Endpoint {

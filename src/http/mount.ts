@@ -51,7 +51,7 @@ async function answer(ctx: Context, declared: Endpoint, request: FastifyRequest,
   const body = request.method === 'GET' || request.method === 'HEAD' ? undefined : request.isMultipart() ? await readMultipart(request) : (request.body as Bag | undefined)
   const bag: Bag = Object.assign(emptyBag(), query, body, request.params)
 
-  const caller = await authenticate(ctx, request.headers, bag, { method: request.method, path: declared.path, scope: declared.scope })
+  const caller = await authenticate(ctx, request.headers, bag, { method: request.method, path: declared.path, scope: declared.scope, id: bag['id'] })
   if (caller.user) request.log = request.log.child({ user: caller.user.username, ...(caller.sudoer && { sudoer: caller.sudoer.username }) })
   if (access.signedIn && !caller.user) throw unauthenticated()
 

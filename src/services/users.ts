@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { eq, sql } from 'drizzle-orm'
+import type { ActorUser } from '../access/actor.js'
 import type { Context } from '../context.js'
 import type { Transaction } from '../db/client.js'
 import { emails, identities, namespaces, users } from '../db/schema/index.js'
@@ -180,3 +181,6 @@ export async function recordActivity(ctx: Context, userId: number): Promise<void
     .set({ last_activity_on: today })
     .where(sql`${users.id} = ${userId} and ${users.last_activity_on} is distinct from ${today}`)
 }
+
+/** The part of a user that calls run as. */
+export const actorOf = ({ id, username, name, email, admin, external, can_create_group, projects_limit }: User): ActorUser => ({ id, username, name, email, admin, external, can_create_group, projects_limit })

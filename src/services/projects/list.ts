@@ -33,6 +33,9 @@ export interface ProjectFilter extends Paging {
   ownerId?: number | undefined
   /** Only forks of this project (PR-9). */
   forkedFrom?: number | undefined
+  /** Only projects directly in this group, or shared with it (GR-3). */
+  groupId?: number | undefined
+  sharedWith?: number | undefined
 }
 
 /** What the text of the list query depends on. */
@@ -66,6 +69,9 @@ const FILTERS: Record<string, (eyes: Eyes) => SQL> = {
   topic: () => sql`${projects.tag_list} @> ${sql.placeholder('topic')}::text[]`,
   ownerId: () => sql`${projects.namespace_id} = (select n.id from ${namespaces} n where n.owner_id = ${sql.placeholder('ownerId')})`,
   forkedFrom: () => eq(projects.forked_from_id, sql.placeholder('forkedFrom')),
+  groupId: () => eq(projects.namespace_id, sql.placeholder('groupId')),
+  sharedWith: () => sql`${projects.id} in (select s.project_id from project_shares s where s.group_id = ${sql.placeholder('sharedWith')}
+    and (s.expires_at is null or s.expires_at > (now() at time zone 'utc')::date))`,
 }
 
 /** The ids of one page first, over the filters alone; only their rows are then joined with what is shown. */
@@ -101,6 +107,8 @@ export async function listProjects(ctx: Context, { user: viewer }: Pick<Caller, 
     topic: filter.topic && filter.topic.length > 0 ? filter.topic : undefined,
     ownerId: filter.ownerId,
     forkedFrom: filter.forkedFrom,
+    groupId: filter.groupId,
+    sharedWith: filter.sharedWith,
   }
   const filters = [
     ...Object.entries(switches).filter(([, on]) => on),

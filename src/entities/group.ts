@@ -1,0 +1,54 @@
+import { z } from 'zod'
+import type { GroupRecord } from '../services/groups.js'
+import type { ProjectRecord } from '../services/projects/load.js'
+import { VISIBILITIES, visibilityName } from './levels.js'
+import { BasicProject, presentProject, Project } from './project.js'
+import type { View } from './view.js'
+
+const common = {
+  id: z.int(),
+  name: z.string(),
+  path: z.string(),
+  description: z.string(),
+  visibility: z.enum(VISIBILITIES),
+  avatar_url: z.string().nullable(),
+  web_url: z.url(),
+  request_access_enabled: z.boolean(),
+  full_name: z.string(),
+  full_path: z.string(),
+  parent_id: z.int().nullable(),
+}
+
+/** GR-1. */
+export const Group = z.strictObject({ ...common, lfs_enabled: z.boolean() }).meta({ id: 'Group' })
+
+/** GR-2: without `lfs_enabled`. */
+export const GroupDetails = z
+  .strictObject({ ...common, projects: z.array(z.union([Project, BasicProject])).optional(), shared_projects: z.array(z.union([Project, BasicProject])).optional() })
+  .meta({ id: 'GroupDetails' })
+
+function presentCommon(group: GroupRecord, view: View) {
+  const { id, name, path, description, request_access_enabled, full_name, full_path, parent_id } = group
+  return {
+    id,
+    name,
+    path,
+    description,
+    visibility: visibilityName(group.visibility),
+    avatar_url: group.avatar ? `${view.links.base}/uploads/-/system/group/avatar/${id}/${group.avatar}` : null,
+    web_url: view.links.group(full_path),
+    request_access_enabled,
+    full_name,
+    full_path,
+    parent_id,
+  }
+}
+
+export function presentGroup(group: GroupRecord, view: View): z.infer<typeof Group> {
+  return { ...presentCommon(group, view), lfs_enabled: group.lfs_enabled }
+}
+
+export function presentGroupDetails(group: GroupRecord, projects: { own: ProjectRecord[]; shared: ProjectRecord[] } | null, view: View): z.infer<typeof GroupDetails> {
+  const present = (project: ProjectRecord) => presentProject(project, view)
+  return { ...presentCommon(group, view), ...(projects && { projects: projects.own.map(present), shared_projects: projects.shared.map(present) }) }
+}

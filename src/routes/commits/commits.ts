@@ -1,0 +1,86 @@
+import { z } from 'zod'
+import { fullPathOf, onProject } from '../../access/rules.js'
+import { Commit, CommitDetail, presentCommit } from '../../entities/commit.js'
+import { Diff } from '../../entities/diff.js'
+import { forbidden } from '../../failures.js'
+import { endpoint, pageOf } from '../../http/endpoint.js'
+import { bool, datetime, list, opt, orDefault, paging, str } from '../../http/params.js'
+import { createCommit } from '../../services/commits/create.js'
+import { diffOf, findCommit, listCommits, statsOf } from '../../services/commits/read.js'
+import { slice } from '../../services/page.js'
+
+const read = onProject('download_code')
+
+/** Bytes of a commit's body (SEC-71, SEC-97). */
+const COMMIT_BODY = 100 * 1024 * 1024
+const MOST_ACTIONS = 100_000
+
+export const commits = [
+  endpoint({
+    method: 'GET',
+    path: '/projects/:id/repository/commits',
+    summary: 'List commits',
+    access: read,
+    input: z.object({
+      ref_name: opt(str()),
+      since: opt(datetime()),
+      until: opt(datetime()),
+      path: opt(str()),
+      all: opt(bool()),
+      with_stats: opt(bool()),
+      first_parent: opt(bool()),
+      ...paging,
+    }),
+    output: z.array(Commit),
+    async handler({ ctx, subject, input, view }) {
+      const fullPath = fullPathOf(subject.project)
+      return pageOf(await listCommits(ctx, subject, input), input, ({ commit, stats }) => presentCommit(commit, { fullPath }, view, stats))
+    },
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/projects/:id/repository/commits',
+    summary: 'Create a commit out of several actions',
+    access: onProject('push_code'),
+    bodyLimit: COMMIT_BODY,
+    input: z.object({
+      branch: str(),
+      commit_message: str(),
+      start_branch: opt(str()),
+      actions: list(z.record(z.string(), z.unknown(), 'is invalid'), MOST_ACTIONS),
+      author_email: opt(str()),
+      author_name: opt(str()),
+    }),
+    output: CommitDetail,
+    async handler({ ctx, caller, subject, input, view }) {
+      if (!caller.user) throw forbidden()
+      const { commit, stats } = await createCommit(ctx, subject, caller, input)
+      return { ...presentCommit(commit, { fullPath: fullPathOf(subject.project) }, view, stats), project_id: subject.project.id, status: null, last_pipeline: null }
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/projects/:id/repository/commits/:sha',
+    summary: 'A commit',
+    access: read,
+    input: z.object({ sha: z.string(), stats: orDefault(bool(), true) }),
+    output: CommitDetail,
+    async handler({ ctx, subject, input, view }) {
+      const commit = await findCommit(ctx, subject, input.sha)
+      const stats = input.stats ? await statsOf(ctx, subject, commit.oid) : undefined
+      return { ...presentCommit(commit, { fullPath: fullPathOf(subject.project) }, view, stats), project_id: subject.project.id, status: null, last_pipeline: null }
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/projects/:id/repository/commits/:sha/diff',
+    summary: 'What a commit changed',
+    access: read,
+    input: z.object({ sha: z.string(), ...paging }),
+    output: z.array(Diff),
+    async handler({ ctx, subject, input }) {
+      const commit = await findCommit(ctx, subject, input.sha)
+      return pageOf(slice(await diffOf(ctx, subject, commit), input), input, (diff) => diff)
+    },
+  }),
+]

@@ -1,0 +1,94 @@
+import { z } from 'zod'
+import { onProject, onProjectSignedIn } from '../../access/rules.js'
+import { File, FileChange, fileHeaders, presentFile } from '../../entities/file.js'
+import { Answer, endpoint } from '../../http/endpoint.js'
+import { bool, opt, str } from '../../http/params.js'
+import { streamBlob } from '../../services/blobs.js'
+import { placeOf, readFile, writeFile } from '../../services/files.js'
+
+const read = onProject('download_code')
+const write = onProjectSignedIn('push_code')
+const scope = 'read_repository'
+const path = '/projects/:id/repository/files/:file_path'
+
+const authored = { start_branch: opt(str()), author_email: opt(str()), author_name: opt(str()) }
+const written = z.object({
+  file_path: z.string(),
+  branch: str(),
+  content: str(),
+  commit_message: str(),
+  ...authored,
+  encoding: opt(str()),
+  execute_filemode: opt(bool()),
+  last_commit_id: opt(str()),
+})
+
+const change = (method: 'POST' | 'PUT', action: 'create' | 'update') =>
+  endpoint({
+    method,
+    path,
+    summary: action === 'create' ? 'Create a file' : 'Change a file',
+    access: write,
+    input: written,
+    output: FileChange,
+    async handler({ ctx, caller, subject, input }) {
+      const { file_path, content, encoding, execute_filemode, last_commit_id, ...commit } = input
+      await writeFile(ctx, subject, caller, { action, file_path, content, encoding, execute_filemode, ...(action === 'update' && { last_commit_id }) }, commit)
+      return { file_path, branch: input.branch }
+    },
+  })
+
+/** RF-1 to RF-3, RF-5 to RF-7. */
+export const files = [
+  endpoint({
+    method: 'GET',
+    path,
+    summary: 'A file of a revision',
+    access: read,
+    scope,
+    input: z.object({ file_path: z.string(), ref: str() }),
+    output: File,
+    async handler({ ctx, subject, input }) {
+      return presentFile(await readFile(ctx, subject, input.file_path, input.ref))
+    },
+  }),
+  endpoint({
+    method: 'HEAD',
+    path,
+    summary: 'The facts of a file as headers',
+    access: read,
+    scope,
+    input: z.object({ file_path: z.string(), ref: str() }),
+    async handler({ ctx, subject, input }) {
+      const file = await readFile(ctx, subject, input.file_path, input.ref)
+      return new Answer(200, '', { ...fileHeaders(file), 'content-type': 'application/json' })
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: `${path}/raw`,
+    summary: 'The bytes of a file',
+    access: read,
+    scope,
+    input: z.object({ file_path: z.string(), ref: opt(str()) }),
+    async handler({ ctx, subject, input, signal }) {
+      const { entry } = await placeOf(ctx, subject, input.file_path, input.ref)
+      const { size, type, stream } = await streamBlob(ctx, subject, entry.oid, signal)
+      const headers = Buffer.isBuffer(stream) ? fileHeaders(await readFile(ctx, subject, input.file_path, input.ref)) : {}
+      return new Answer(200, stream, { ...headers, 'content-type': type, 'content-length': String(size) })
+    },
+  }),
+  change('POST', 'create'),
+  change('PUT', 'update'),
+  endpoint({
+    method: 'DELETE',
+    path,
+    summary: 'Delete a file',
+    access: write,
+    input: z.object({ file_path: z.string(), branch: str(), commit_message: str(), ...authored, last_commit_id: opt(str()) }),
+    async handler({ ctx, caller, subject, input }) {
+      const { file_path, last_commit_id, ...commit } = input
+      await writeFile(ctx, subject, caller, { action: 'delete', file_path, last_commit_id }, commit)
+    },
+  }),
+]

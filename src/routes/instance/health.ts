@@ -1,0 +1,18 @@
+import type { FastifyInstance } from 'fastify'
+import type { Context } from '../../context.js'
+
+/** VE-3, VE-4: what a supervisor asks; tells neither versions nor addresses (SEC-169). */
+export function healthRoutes(app: FastifyInstance, ctx: Context) {
+  const config = { policy: 'anyone' }
+  for (const url of ['/-/health', '/-/liveness']) app.get(url, { config }, async (_, reply) => reply.type('text/plain').send('OK'))
+  app.get('/-/readiness', { config }, async (_, reply) => {
+    const ready = await Promise.all([ctx.db.ping(), ctx.git.ping()]).then(
+      () => true,
+      () => false,
+    )
+    return reply
+      .code(ready ? 200 : 503)
+      .header('content-type', 'application/json')
+      .send(JSON.stringify({ status: ready ? 'ok' : 'failed' }))
+  })
+}

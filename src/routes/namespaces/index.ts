@@ -1,0 +1,43 @@
+import { z } from 'zod'
+import { signedIn } from '../../access/rules.js'
+import { Namespace, presentNamespace } from '../../entities/namespace.js'
+import { endpoint, pageOf } from '../../http/endpoint.js'
+import { opt, paging, rowId, str } from '../../http/params.js'
+import { getNamespace, listNamespaces, namespaceExists } from '../../services/namespaces.js'
+
+/** NS-1 to NS-3. */
+export const namespaces = [
+  endpoint({
+    method: 'GET',
+    path: '/namespaces',
+    summary: 'List namespaces of the caller',
+    access: signedIn,
+    input: z.object({ search: opt(str()), ...paging }),
+    output: z.array(Namespace),
+    async handler({ ctx, caller, input, view }) {
+      return pageOf(await listNamespaces(ctx, caller, input), input, (namespace) => presentNamespace(namespace, view))
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/namespaces/:id',
+    summary: 'A namespace',
+    access: signedIn,
+    input: z.object({ id: z.string() }),
+    output: Namespace,
+    async handler({ ctx, caller, input, view }) {
+      return presentNamespace(await getNamespace(ctx, caller, input.id), view)
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/namespaces/:id/exists',
+    summary: 'Whether a path is taken',
+    access: signedIn,
+    input: z.object({ id: z.string(), parent_id: opt(rowId()) }),
+    output: z.strictObject({ exists: z.boolean(), suggests: z.array(z.string()) }),
+    async handler({ ctx, input }) {
+      return namespaceExists(ctx, input.id, input.parent_id)
+    },
+  }),
+]

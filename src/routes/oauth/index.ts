@@ -1,0 +1,53 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { judgeToken } from '../../access/authenticate.js'
+import type { Context } from '../../context.js'
+import { Failure, unauthenticated } from '../../failures.js'
+import { sendJson } from '../../http/failure-handler.js'
+import type { Bag } from '../../http/form.js'
+import { readMultipart } from '../../http/uploads.js'
+import { grantByPassword, grantByRefresh, revokeGrant, tokenInfo } from '../../services/oauth.js'
+
+const fault = (error: string, error_description: string) => new Failure('invalid', { error, error_description })
+
+/** Outside /api/v4 and with errors of its own, so plain routes (CR-12, CR-13, CR-13a). */
+export function oauthRoutes(app: FastifyInstance, ctx: Context) {
+  const config = { policy: 'anyone' }
+
+  app.post('/oauth/token', { config }, async (request, reply) => {
+    const text = await textsOf(request)
+    const need = (name: string) => {
+      const value = text(name)
+      if (value === undefined || value === '') throw fault('invalid_request', `Missing required parameter: ${name}.`)
+      return value
+    }
+    reply.header('cache-control', 'no-store')
+    const kind = need('grant_type')
+    if (kind === 'password') return sendJson(reply, await grantByPassword(ctx, { username: need('username'), password: need('password'), scope: text('scope') }))
+    if (kind === 'refresh_token') return sendJson(reply, await grantByRefresh(ctx, need('refresh_token')))
+    throw fault('unsupported_grant_type', 'The authorization grant type is not supported by the authorization server.')
+  })
+
+  app.post('/oauth/revoke', { config }, async (request, reply) => {
+    const token = (await textsOf(request))('token')
+    if (!token) throw fault('invalid_request', 'Missing required parameter: token.')
+    await revokeGrant(ctx, token)
+    return sendJson(reply, {})
+  })
+
+  app.get('/oauth/token/info', { config: { policy: 'bearer credential' } }, async (request, reply) => {
+    const bearer = /^Bearer\s+(.+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? (request.query as Bag)['access_token']
+    if (typeof bearer !== 'string') throw unauthenticated()
+    const verdict = await judgeToken(ctx, bearer.trim())
+    if (!verdict.ok) throw verdict.failure
+    return sendJson(reply, await tokenInfo(ctx, verdict.token.id))
+  })
+}
+
+async function textsOf(request: FastifyRequest): Promise<(name: string) => string | undefined> {
+  const body = request.isMultipart() ? await readMultipart(request) : ((request.body as Bag | undefined) ?? {})
+  const bag: Bag = { ...(request.query as Bag), ...body }
+  return (name) => {
+    const value = bag[name]
+    return typeof value === 'string' ? value : typeof value === 'number' ? String(value) : undefined
+  }
+}

@@ -1,0 +1,200 @@
+import { z } from 'zod'
+import type { Caller, SignedIn } from '../../access/actor.js'
+import { admin, anyone, onProject, onProjectSignedIn, signedIn } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import { FEATURE_LEVELS, VISIBILITIES } from '../../entities/levels.js'
+import { BasicProject, Project, presentBasicProject, presentProject } from '../../entities/project.js'
+import type { View } from '../../entities/view.js'
+import { invalidInput, notFound } from '../../failures.js'
+import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
+import { bool, clearable, commaList, oneOf, opt, rowId, str } from '../../http/params.js'
+import { createProject } from '../../services/projects/create.js'
+import { listProjects, type ProjectFilter } from '../../services/projects/list.js'
+import { loadProject, type ProjectRecord } from '../../services/projects/load.js'
+import { deleteProject, setArchived, setStar, updateProject } from '../../services/projects/update.js'
+import { actorOf, findUserByName, getUser } from '../../services/users.js'
+import { listParameters } from './list-input.js'
+
+const AnyProject = z.union([Project, BasicProject])
+const feature = () => opt(oneOf(FEATURE_LEVELS))
+
+const attributes = {
+  description: opt(clearable()),
+  visibility: opt(oneOf(VISIBILITIES)),
+  issues_enabled: opt(bool()),
+  merge_requests_enabled: opt(bool()),
+  wiki_enabled: opt(bool()),
+  snippets_enabled: opt(bool()),
+  jobs_enabled: opt(bool()),
+  issues_access_level: feature(),
+  merge_requests_access_level: feature(),
+  wiki_access_level: feature(),
+  snippets_access_level: feature(),
+  builds_access_level: feature(),
+  repository_access_level: feature(),
+  container_registry_enabled: opt(bool()),
+  lfs_enabled: opt(bool()),
+  shared_runners_enabled: opt(bool()),
+  public_jobs: opt(bool()),
+  public_builds: opt(bool()),
+  request_access_enabled: opt(bool()),
+  only_allow_merge_if_pipeline_succeeds: opt(bool()),
+  only_allow_merge_if_all_discussions_are_resolved: opt(bool()),
+  printing_merge_request_link_enabled: opt(bool()),
+  resolve_outdated_diff_discussions: opt(bool()),
+  merge_method: opt(oneOf(['merge', 'rebase_merge', 'ff'])),
+  tag_list: opt(commaList()),
+  topics: opt(commaList()),
+  ci_config_path: opt(clearable()),
+}
+
+const creation = z.object({
+  name: opt(str()),
+  path: opt(str()),
+  namespace_id: opt(rowId()),
+  default_branch: opt(str()),
+  initialize_with_readme: opt(bool()),
+  ...attributes,
+})
+
+const changes = z.object({ name: opt(str()), path: opt(str()), default_branch: opt(str()), ...attributes })
+
+const shown = (input: { simple?: boolean | undefined; statistics?: boolean | undefined }, view: View) => (project: ProjectRecord) =>
+  input.simple ? presentBasicProject(project, view) : presentProject(project, view, input)
+
+async function list(ctx: Context, caller: Caller, input: ProjectFilter & { simple?: boolean | undefined; statistics?: boolean | undefined }, view: View) {
+  return pageOf(await listProjects(ctx, caller, input), input, shown(input, view))
+}
+
+async function create(ctx: Context, caller: SignedIn, input: z.infer<typeof creation>, view: View) {
+  if (!input.name && !input.path) throw invalidInput('name, path are missing, at least one parameter must be provided')
+  const id = await createProject(ctx, caller, input)
+  return presentProject(await loadProject(ctx, caller.user, id), view)
+}
+
+const switches = (action: 'archive' | 'unarchive') =>
+  endpoint({
+    method: 'POST',
+    path: `/projects/:id/${action}`,
+    summary: action === 'archive' ? 'Archive a project' : 'Open an archived project again',
+    access: onProjectSignedIn('archive_project'),
+    input: z.object({}),
+    output: Project,
+    async handler({ ctx, caller, subject, view }) {
+      await setArchived(ctx, subject, action === 'archive')
+      return presentProject(await loadProject(ctx, caller.user, subject.project.id), view)
+    },
+  })
+
+const stars = (action: 'star' | 'unstar') =>
+  endpoint({
+    method: 'POST',
+    path: `/projects/:id/${action}`,
+    summary: action === 'star' ? 'Star a project' : 'Take a star back',
+    access: onProjectSignedIn('star'),
+    input: z.object({}),
+    output: Project,
+    async handler({ ctx, caller, subject, view }) {
+      if (!(await setStar(ctx, caller, subject, action === 'star'))) return new Answer(304)
+      return presentProject(await loadProject(ctx, caller.user, subject.project.id), view)
+    },
+  })
+
+export const projects = [
+  endpoint({
+    method: 'GET',
+    path: '/projects',
+    summary: 'List projects',
+    access: anyone,
+    input: z.object(listParameters),
+    output: z.array(AnyProject),
+    handler: ({ ctx, caller, input, view }) => list(ctx, caller, input, view),
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/users/:user_id/projects',
+    summary: "List the projects of a user's personal namespace",
+    access: anyone,
+    input: z.object({ user_id: z.string(), ...listParameters }),
+    output: z.array(AnyProject),
+    async handler({ ctx, caller, input, view }) {
+      const { user_id } = input
+      const owner = /^\d+$/.test(user_id) ? await getUser(ctx, Number(user_id) > 2_147_483_647 ? 0 : Number(user_id)) : await findUserByName(ctx, user_id)
+      if (!owner) throw notFound('User')
+      return list(ctx, caller, { ...input, ownerId: owner.id }, view)
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/projects/:id',
+    summary: 'A project',
+    access: onProject('read_project'),
+    input: z.object({ statistics: opt(bool()) }),
+    output: AnyProject,
+    async handler({ ctx, caller, subject, input, view }) {
+      return presentProject(await loadProject(ctx, caller.user, subject.project.id), view, input)
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/projects/:id/forks',
+    summary: 'List the forks of a project',
+    access: onProject('read_project'),
+    input: z.object(listParameters),
+    output: z.array(AnyProject),
+    handler: ({ ctx, caller, subject, input, view }) => list(ctx, caller, { ...input, forkedFrom: subject.project.id }, view),
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/projects',
+    summary: 'Create a project',
+    access: signedIn,
+    input: creation,
+    output: Project,
+    handler: ({ ctx, caller, input, view }) => create(ctx, caller, input, view),
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/projects/user/:user_id',
+    summary: 'Create a project for a user',
+    access: admin,
+    input: z.object({ user_id: rowId(), ...creation.shape, name: str() }),
+    output: Project,
+    async handler({ ctx, caller, input, view }) {
+      const owner = actorOf(await getUser(ctx, input.user_id))
+      return create(ctx, { ...caller, user: owner }, input, { ...view, viewer: owner })
+    },
+  }),
+  endpoint({
+    method: 'PUT',
+    path: '/projects/:id',
+    summary: 'Change a project',
+    access: onProjectSignedIn('manage_project'),
+    input: changes,
+    output: Project,
+    async handler({ ctx, caller, subject, input, view }) {
+      if (Object.values(input).every((value) => value === undefined)) {
+        throw invalidInput(`${Object.keys(changes.shape).join(', ')} are missing, at least one parameter must be provided`)
+      }
+      await updateProject(ctx, caller, subject, input)
+      return presentProject(await loadProject(ctx, caller.user, subject.project.id), view)
+    },
+  }),
+  endpoint({
+    method: 'DELETE',
+    path: '/projects/:id',
+    summary: 'Delete a project',
+    access: onProjectSignedIn('remove_project'),
+    status: 202,
+    input: z.object({}),
+    output: z.strictObject({ message: z.literal('202 Accepted') }),
+    async handler({ ctx, subject }) {
+      await deleteProject(ctx, subject)
+      return { message: '202 Accepted' }
+    },
+  }),
+  switches('archive'),
+  switches('unarchive'),
+  stars('star'),
+  stars('unstar'),
+]

@@ -1,0 +1,26 @@
+import { bool, commaList, datetime, int, oneOf, opt, orDefault, paging, rowId, str } from '../../http/params.js'
+import { VISIBILITIES } from '../../entities/levels.js'
+import { ORDERS } from '../../services/projects/list.js'
+
+/** List parameters common to all lists of projects (companions 8.1). */
+export const listParameters = {
+  archived: opt(bool()),
+  visibility: opt(oneOf(VISIBILITIES)),
+  search: opt(str()),
+  order_by: orDefault(oneOf(ORDERS), 'created_at'),
+  sort: orDefault(oneOf(['asc', 'desc']), 'desc'),
+  simple: opt(bool()),
+  owned: opt(bool()),
+  membership: opt(bool()),
+  starred: opt(bool()),
+  statistics: opt(bool()),
+  with_issues_enabled: opt(bool()),
+  with_merge_requests_enabled: opt(bool()),
+  min_access_level: opt(int({ min: 0, max: 50 })),
+  id_after: opt(rowId()),
+  id_before: opt(rowId()),
+  last_activity_after: opt(datetime()),
+  last_activity_before: opt(datetime()),
+  topic: opt(commaList()),
+  ...paging,
+}

@@ -1,0 +1,77 @@
+import { z } from 'zod'
+import { fullPathOf, onProject } from '../../access/rules.js'
+import { Commit, presentCommit } from '../../entities/commit.js'
+import { Diff } from '../../entities/diff.js'
+import { Blob, presentTreeEntry, TreeEntry } from '../../entities/tree.js'
+import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
+import { bool, opt, orDefault, paging, str } from '../../http/params.js'
+import { readBlob, streamBlob } from '../../services/blobs.js'
+import { compare } from '../../services/commits/read.js'
+import { listTree } from '../../services/tree.js'
+
+const access = onProject('download_code')
+const scope = 'read_repository'
+
+/** RE-1 to RE-4. */
+export const repository = [
+  endpoint({
+    method: 'GET',
+    path: '/projects/:id/repository/tree',
+    summary: 'List the entries of a tree',
+    access,
+    scope,
+    input: z.object({ ref: opt(str()), path: opt(str()), recursive: orDefault(bool(), false), ...paging }),
+    output: z.array(TreeEntry),
+    async handler({ ctx, subject, input }) {
+      return pageOf(await listTree(ctx, subject, input), input, presentTreeEntry)
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/projects/:id/repository/blobs/:sha',
+    summary: 'A blob by its id',
+    access,
+    scope,
+    input: z.object({ sha: z.string() }),
+    output: Blob,
+    async handler({ ctx, subject, input }) {
+      const content = await readBlob(ctx, subject, input.sha)
+      return { size: content.length, encoding: 'base64', content: content.toString('base64'), sha: input.sha }
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/projects/:id/repository/blobs/:sha/raw',
+    summary: 'The bytes of a blob',
+    access,
+    scope,
+    input: z.object({ sha: z.string() }),
+    async handler({ ctx, subject, input, signal }) {
+      const { size, type, stream } = await streamBlob(ctx, subject, input.sha, signal)
+      return new Answer(200, stream, { 'content-type': type, 'content-length': String(size) })
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/projects/:id/repository/compare',
+    summary: 'What one revision has and another has not',
+    access,
+    scope,
+    input: z.object({ from: str(), to: str(), straight: orDefault(bool(), false) }),
+    output: z.strictObject({
+      commit: Commit.nullable(),
+      commits: z.array(Commit),
+      diffs: z.array(Diff),
+      compare_timeout: z.boolean(),
+      compare_same_ref: z.boolean(),
+      web_url: z.url(),
+    }),
+    async handler({ ctx, subject, input, view }) {
+      const fullPath = fullPathOf(subject.project)
+      const { commits, diffs, sameRef, timedOut } = await compare(ctx, subject, input)
+      const shown = commits.map((commit) => presentCommit(commit, { fullPath }, view))
+      const range = `${encodeURIComponent(input.from)}${input.straight ? '..' : '...'}${encodeURIComponent(input.to)}`
+      return { commit: shown.at(-1) ?? null, commits: shown, diffs, compare_timeout: timedOut, compare_same_ref: sameRef, web_url: `${view.links.project(fullPath)}/compare/${range}` }
+    },
+  }),
+]

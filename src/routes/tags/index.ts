@@ -1,0 +1,56 @@
+import { z } from 'zod'
+import { fullPathOf, onProject, onProjectSignedIn } from '../../access/rules.js'
+import { presentTag, Tag } from '../../entities/tag.js'
+import { endpoint, pageOf } from '../../http/endpoint.js'
+import { oneOf, opt, orDefault, paging, str } from '../../http/params.js'
+import { createTag, deleteTag, getTag, listTags } from '../../services/tags.js'
+
+const named = z.object({ tag_name: z.string() })
+
+/** TG-1 to TG-4. */
+export const tags = [
+  endpoint({
+    method: 'GET',
+    path: '/projects/:id/repository/tags',
+    summary: 'List tags',
+    access: onProject('download_code'),
+    input: z.object({ order_by: orDefault(oneOf(['name', 'updated']), 'updated'), sort: orDefault(oneOf(['asc', 'desc']), 'desc'), search: opt(str()), ...paging }),
+    output: z.array(Tag),
+    async handler({ ctx, subject, input, view }) {
+      const fullPath = fullPathOf(subject.project)
+      return pageOf(await listTags(ctx, subject, input), input, (tag) => presentTag(tag, { fullPath }, view))
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/projects/:id/repository/tags/:tag_name',
+    summary: 'A tag',
+    access: onProject('download_code'),
+    input: named,
+    output: Tag,
+    async handler({ ctx, subject, input, view }) {
+      return presentTag(await getTag(ctx, subject, input.tag_name), { fullPath: fullPathOf(subject.project) }, view)
+    },
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/projects/:id/repository/tags',
+    summary: 'Create a tag',
+    access: onProjectSignedIn('create_tag'),
+    input: z.object({ tag_name: str(), ref: str(), message: opt(str()) }),
+    output: Tag,
+    async handler({ ctx, caller, subject, input, view }) {
+      return presentTag(await createTag(ctx, subject, caller, input), { fullPath: fullPathOf(subject.project) }, view)
+    },
+  }),
+  endpoint({
+    method: 'DELETE',
+    path: '/projects/:id/repository/tags/:tag_name',
+    summary: 'Delete a tag',
+    access: onProjectSignedIn('push_code'),
+    input: named,
+    async handler({ ctx, caller, subject, input }) {
+      await deleteTag(ctx, subject, caller, input.tag_name)
+    },
+  }),
+]

@@ -1,0 +1,97 @@
+import { z } from 'zod'
+import { admin, signedIn } from '../../access/rules.js'
+import { presentToken, Token, TokenWithValue } from '../../entities/token.js'
+import { endpoint, pageOf } from '../../http/endpoint.js'
+import { bool, date, datetime, list, oneOf, opt, orDefault, paging, rowId, str } from '../../http/params.js'
+import { createOwnToken, createToken, findToken, isActive, listTokens, revokeToken, rotateToken, SORTS, tokenOwner } from '../../services/tokens.js'
+
+const creation = { name: str(), scopes: list(str()), expires_at: opt(date()), description: opt(str()) }
+const byId = z.object({ id: z.string() })
+
+/** CR-16 to CR-21. */
+export const tokens = [
+  endpoint({
+    method: 'POST',
+    path: '/user/personal_access_tokens',
+    summary: 'Create a personal access token for oneself',
+    access: signedIn,
+    input: z.object(creation),
+    output: TokenWithValue,
+    async handler({ ctx, caller, input }) {
+      const { token, value } = await createOwnToken(ctx, caller, input)
+      return { ...presentToken(token, isActive(ctx, token)), token: value }
+    },
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/users/:user_id/personal_access_tokens',
+    summary: 'Create a personal access token for a user',
+    access: admin,
+    input: z.object({ user_id: rowId(), ...creation }),
+    output: TokenWithValue,
+    async handler({ ctx, input }) {
+      const { token, value } = await createToken(ctx, await tokenOwner(ctx, input.user_id), input)
+      return { ...presentToken(token, isActive(ctx, token)), token: value }
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/personal_access_tokens',
+    summary: 'List personal access tokens',
+    access: signedIn,
+    input: z.object({
+      user_id: opt(rowId()),
+      state: opt(oneOf(['active', 'inactive'])),
+      revoked: opt(bool()),
+      search: opt(str()),
+      created_after: opt(datetime()),
+      created_before: opt(datetime()),
+      last_used_after: opt(datetime()),
+      last_used_before: opt(datetime()),
+      sort: orDefault(oneOf(SORTS), 'created_desc'),
+      ...paging,
+    }),
+    output: z.array(Token),
+    async handler({ ctx, caller, input }) {
+      return pageOf(await listTokens(ctx, caller, input), input, (token) => presentToken(token, isActive(ctx, token)))
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/personal_access_tokens/:id',
+    summary: 'A personal access token',
+    access: signedIn,
+    scope: 'self',
+    input: byId,
+    output: Token,
+    async handler({ ctx, caller, input }) {
+      const token = await findToken(ctx, caller, input.id)
+      return presentToken(token, isActive(ctx, token))
+    },
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/personal_access_tokens/:id/rotate',
+    summary: 'Replace a personal access token by a new one',
+    access: signedIn,
+    scope: 'self',
+    status: 200,
+    input: z.object({ id: z.string(), expires_at: opt(date()) }),
+    output: TokenWithValue,
+    async handler({ ctx, caller, input }) {
+      const { token, value } = await rotateToken(ctx, await findToken(ctx, caller, input.id), input.expires_at)
+      return { ...presentToken(token, isActive(ctx, token)), token: value }
+    },
+  }),
+  endpoint({
+    method: 'DELETE',
+    path: '/personal_access_tokens/:id',
+    summary: 'Revoke a personal access token',
+    access: signedIn,
+    scope: 'self',
+    input: byId,
+    async handler({ ctx, caller, input }) {
+      await revokeToken(ctx, await findToken(ctx, caller, input.id))
+    },
+  }),
+]
