@@ -13,7 +13,6 @@ interface Section {
   chunks: Buffer[]
   size: number
   lines: number
-  binary: boolean
 }
 
 const BETWEEN = Buffer.from('\ndiff --git ')
@@ -76,7 +75,7 @@ export class DiffParser {
     let bytes = 0
     for (const at of this.#order.slice(0, this.limits.files)) {
       const section = this.#sections.get(at)
-      const diff = section ? textOf(this.#changes[at] as RawChange, section, this.limits) : ''
+      const diff = section ? textOf(section, this.limits) : ''
       lines += diff === '' ? 0 : (section?.lines ?? 0)
       bytes += Buffer.byteLength(diff)
       if (lines > this.limits.lines || bytes > this.limits.bytes) break
@@ -167,7 +166,8 @@ export class DiffParser {
         // the newline before the text is looked at again: the text may be empty
         return data.subarray(plus)
       } else if (startsWith(line, 'Binary files ')) {
-        if (this.#current) this.#current.binary = true
+        this.#keep(this.#binaryLine())
+        if (this.#current) this.#current.lines++
       } else if (this.end && line.equals(this.end)) return this.#startsWithEnd(data.subarray(at))
       if (this.#full) return null
       at = stop + 1
@@ -193,6 +193,15 @@ export class DiffParser {
     return this.#wait(data.subarray(until))
   }
 
+  #binaryLine(): Buffer {
+    const { oldMode, newMode, oldPath, newPath, status } = this.#changes[this.#change] as RawChange
+    const added = oldMode === '000000' || this.#second
+    const deleted = newMode === '000000' || (status === 'T' && !this.#second)
+    const left = added ? DEV_NULL : Buffer.concat([A, oldPath])
+    const right = deleted ? DEV_NULL : Buffer.concat([B, newPath])
+    return Buffer.concat([Buffer.from('Binary files '), left, Buffer.from(' and '), right, Buffer.from(' differ\n')])
+  }
+
   #open() {
     const change = this.#changes[this.#change]
     if (change?.status === 'T' && !this.#second) {
@@ -204,7 +213,7 @@ export class DiffParser {
     this.#change++
     this.#second = false
     const rank = this.#rank[this.#change] ?? Number.POSITIVE_INFINITY
-    this.#current = rank < this.limits.files ? { chunks: [], size: 0, lines: 0, binary: false } : null
+    this.#current = rank < this.limits.files ? { chunks: [], size: 0, lines: 0 } : null
   }
 
   /** Keeps text up to the limit of one file; from there on only its size counts. */
@@ -267,14 +276,9 @@ const LF = Buffer.from('\n')
 
 const startsWith = (line: Buffer, text: string) => line.toString('latin1', 0, text.length) === text
 
-function textOf(change: RawChange, section: Section, limits: DiffLimits): string {
-  const { oldPath, newPath, oldMode, newMode } = change
+function textOf(section: Section, limits: DiffLimits): string {
   if (section.size >= limits.fileBytes) return ''
-  const text = Buffer.concat(section.chunks).toString('utf8')
-  if (!section.binary) return text
-  const left = oldMode === '000000' ? '/dev/null' : `a/${oldPath.toString('utf8')}`
-  const right = newMode === '000000' ? '/dev/null' : `b/${newPath.toString('utf8')}`
-  return `${text}Binary files ${left} and ${right} differ\n`
+  return Buffer.concat(section.chunks).toString('utf8')
 }
 
 function fileOf({ oldMode, newMode, status, oldPath, newPath }: RawChange, diff: string): FileDiff {

@@ -20,10 +20,11 @@ const OPTIONS = [
   '--full-index',
   '--src-prefix=a/',
   '--dst-prefix=b/',
-  '-U3',
   '--diff-algorithm=myers',
   '-z',
 ]
+
+const PATCH = ['--raw', '-p', '-U3'] // the number of lines asks for a patch by itself, so it is none of the options above
 
 /** Differences of single commits through one resident `git diff-tree`. Asks for pairs of trees only: a parent named beside a commit would stick to it for the life of the process. */
 export class DiffTree {
@@ -35,7 +36,7 @@ export class DiffTree {
     kind: 'patch' | 'numstat',
     env?: NodeJS.ProcessEnv,
   ) {
-    const output = kind === 'patch' ? ['--raw', '-p'] : ['--numstat']
+    const output = kind === 'patch' ? PATCH : ['--numstat']
     this.resident = new Resident(
       () => pool.start(directory, [...CONFIG, 'diff-tree', '--stdin', ...OPTIONS, ...output], { env, deadline: 0 }),
       pool.limits.deadline,
@@ -73,7 +74,7 @@ export async function diffRange(
   const release = await pool.acquire(directory)
   try {
     const parser = new DiffParser(limits, null, false)
-    const child = pool.start(directory, [...CONFIG, 'diff-tree', ...OPTIONS, '--raw', '-p', from, to], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = pool.start(directory, [...CONFIG, 'diff-tree', ...OPTIONS, ...PATCH, from, to], { env, stdio: ['ignore', 'pipe', 'pipe'] })
     let stderr = ''
     child.stderr?.on('data', (chunk: Buffer) => {
       stderr = (stderr + chunk.toString('utf8')).slice(-2_000)
@@ -160,6 +161,7 @@ class NumstatAnswer implements Exchange {
         if (data.length - at < this.#end.length) return this.#wait(data.subarray(at))
         return data.subarray(at + this.#end.length)
       }
+      if (this.#skip === 0 && first !== 0x2d && (first < 0x30 || first > 0x39)) throw new Error('git diff-tree said something unknown')
       const stop = data.indexOf(0, at)
       if (stop < 0) return this.#wait(data.subarray(at))
       if (this.#skip > 0) this.#skip--

@@ -48,6 +48,11 @@ export class Resident {
     return this.#sent.length === 0 && this.#unsent.length === 0
   }
 
+  /** Of the process that answers now, if there is one. */
+  get pid() {
+    return this.#child?.pid
+  }
+
   /** Resolves when the exchange has eaten its answer. */
   ask(exchange: Exchange): Promise<void> {
     return new Promise((resolve, reject) => {
