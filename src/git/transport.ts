@@ -1,0 +1,275 @@
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
+import { finished } from 'node:stream/promises'
+import { Unavailable } from '../lib/unavailable.js'
+import { GitFault } from './errors.js'
+import { HookChannel, installHooks } from './hooks.js'
+import { repositorySize } from './maintenance.js'
+import { kill, type ProcessPool } from './processes.js'
+import { syncRefs } from './ref-updates.js'
+import type { GitRepository, PushCommand, PushPolicy, Service, TransportRequest } from './types.js'
+
+export interface TransportLimits {
+  /** Milliseconds one fetch or push may take. */
+  deadline: number
+  /** Bytes of a received pack (GH-24, SEC-88). */
+  packBytes: number
+  /** Bytes of a single received object. */
+  objectBytes: number
+  /** Refs one push may update. */
+  commands: number
+}
+
+export const TRANSPORT_LIMITS: TransportLimits = {
+  deadline: 3_600_000,
+  packBytes: 5 * 1024 ** 3,
+  objectBytes: 1024 ** 3,
+  commands: 10_000,
+}
+
+/** Reads a repository with more environment, such as a quarantine's. */
+export type OpenWith = (env: NodeJS.ProcessEnv) => GitRepository
+
+/** What git advertises and obeys; the service's own refs are never written, and the hidden ones never seen (SEC-86). */
+const UPLOAD = [
+  '-c', 'transfer.hideRefs=refs/keep-around',
+  '-c', 'transfer.hideRefs=refs/roost',
+  '-c', 'uploadpack.allowFilter=true',
+] // biome-ignore format: pairs belong on one line
+
+const RECEIVE = [
+  '-c', 'core.fsync=committed,loose-object,reference',
+  '-c', 'core.filesRefLockTimeout=5000',
+  '-c', 'core.packedRefsTimeout=10000',
+  '-c', 'core.bigFileThreshold=50m',
+  '-c', 'transfer.hideRefs=refs/keep-around',
+  '-c', 'transfer.hideRefs=refs/roost',
+  '-c', 'receive.hideRefs=refs/merge-requests',
+  '-c', 'receive.autogc=false',
+  '-c', 'receive.updateServerInfo=false',
+  '-c', 'receive.unpackLimit=1',
+  '-c', 'receive.advertiseAtomic=true',
+  '-c', 'receive.denyCurrentBranch=ignore',
+  '-c', 'receive.denyDeleteCurrent=ignore',
+  '-c', 'receive.denyDeletes=false',
+  '-c', 'receive.denyNonFastForwards=false',
+  '-c', 'receive.fsckObjects=true',
+  '-c', 'receive.fsck.badFilemode=error',
+] // biome-ignore format: pairs belong on one line
+
+/** Odd headers of old commits, which do no harm, pass (SEC-151, SEC-152); all else `git fsck --strict` objects to does not (SEC-87). */
+const TOLERATED = [
+  'badDate',
+  'badDateOverflow',
+  'badEmail',
+  'badTimezone',
+  'missingEmail',
+  'missingNameBeforeEmail',
+  'missingSpaceBeforeDate',
+  'missingSpaceBeforeEmail',
+  'zeroPaddedDate',
+  'zeroPaddedFilemode',
+].flatMap((id) => ['-c', `receive.fsck.${id}=ignore`])
+
+/** Fetches and pushes, as streams of the stateless wire protocol. Give it a pool of its own: a clone keeps its turn for as long as it takes. */
+export class Transport {
+  #capabilities: Promise<Buffer> | undefined
+
+  constructor(
+    readonly pool: ProcessPool,
+    /** A folder only we can write to; the hooks go there. */
+    readonly hooksParent: string,
+    readonly limits: TransportLimits = TRANSPORT_LIMITS,
+  ) {}
+
+  /** Writes the answer to `info/refs`. For protocol 2 it says nothing of the repository, so it is made once. */
+  async advertise(directory: string, service: Service, { out, protocol, signal }: Omit<TransportRequest, 'body'>) {
+    const version = protocolVersion(protocol)
+    if (service === 'git-upload-pack' && version === 2) {
+      this.#capabilities ??= this.#readCapabilities(directory)
+      this.#capabilities.catch(() => {
+        this.#capabilities = undefined
+      })
+      out.end(await this.#capabilities)
+      return
+    }
+    const release = await this.pool.acquire(directory)
+    try {
+      const config = service === 'git-upload-pack' ? UPLOAD : RECEIVE
+      const env = version === 1 ? { GIT_PROTOCOL: 'version=1' } : {}
+      const args = [...config, service.slice(4), '--stateless-rpc', '--http-backend-info-refs', '.']
+      const child = this.pool.start(directory, args, { env, signal, deadline: this.limits.deadline, stdio: ['ignore', 'pipe', 'pipe'] })
+      const line = `# service=${service}\n`
+      await relay(child, out, service, { prefix: `${(line.length + 4).toString(16).padStart(4, '0')}${line}0000` })
+    } finally {
+      release()
+    }
+  }
+
+  async uploadPack(directory: string, { body, out, protocol, signal }: TransportRequest) {
+    const release = await this.pool.acquire(directory)
+    try {
+      const version = protocolVersion(protocol)
+      const child = this.pool.start(directory, [...UPLOAD, 'upload-pack', '--strict', '--stateless-rpc', '.'], {
+        env: version > 0 ? { GIT_PROTOCOL: `version=${version}` } : {},
+        signal,
+        deadline: this.limits.deadline,
+      })
+      feed(body, child, () => stop(child))
+      await relay(child, out, 'upload-pack')
+    } finally {
+      release()
+    }
+  }
+
+  /** Once the verdict is yes, a client that goes away changes nothing: refs move and `moved` is told. */
+  async receivePack(directory: string, { body, out, protocol, signal }: TransportRequest, policy: PushPolicy, openWith: OpenWith) {
+    const hooks = await installHooks(this.hooksParent)
+    const release = await this.pool.acquire(directory)
+    try {
+      const { packBytes, objectBytes, commands, deadline } = this.limits
+      const args = [
+        ...RECEIVE,
+        ...TOLERATED,
+        ...['-c', `receive.maxInputSize=${packBytes}`, '-c', `core.hooksPath=${hooks}`],
+        ...['receive-pack', '--stateless-rpc', '.'],
+      ]
+      const child = this.pool.start(directory, args, {
+        env: { GIT_ALLOC_LIMIT: `${objectBytes}`, ...(protocolVersion(protocol) === 1 && { GIT_PROTOCOL: 'version=1' }) },
+        deadline,
+        stdio: ['pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
+      })
+      const quarantine = (path: string) => ({
+        GIT_OBJECT_DIRECTORY: path,
+        GIT_ALTERNATE_OBJECT_DIRECTORIES: join(directory, 'objects'),
+        GIT_QUARANTINE_PATH: path,
+      })
+      const moved = async (updates: PushCommand[]) => {
+        await syncRefs(
+          directory,
+          updates.map((update) => update.ref),
+        )
+        await policy.moved(updates).then((lines) => channel.say(lines))
+      }
+      const channel = new HookChannel(child, commands, {
+        asked: async (updates, path) => {
+          if (!path.startsWith(join(directory, 'objects', '/'))) throw new GitFault('receive-pack', null, 'the quarantine is not in the repository')
+          if (await this.#holdsTooLarge(directory, quarantine(path))) return `An object is larger than ${objectBytes} bytes.`
+          return policy.verdict(updates, openWith(quarantine(path)))
+        },
+        moved,
+      })
+      const leave = () => {
+        if (channel.accepted) return
+        channel.abandoned = true
+        stop(child)
+      }
+      if (signal.aborted) leave()
+      signal.addEventListener('abort', leave, { once: true })
+      feed(body, child, leave)
+      try {
+        await relay(child, out, 'receive-pack', { leave })
+      } finally {
+        signal.removeEventListener('abort', leave)
+        await channel.ended()
+        if (channel.quarantine) await rm(channel.quarantine, { recursive: true, force: true })
+        if (channel.accepted && !channel.told) {
+          const now = openWith({})
+          const values = await Promise.all(channel.accepted.map(({ ref }) => now.ref(ref)))
+          const done = channel.accepted.filter((command, i) => (values[i] ?? '0'.repeat(40)) === command.new && command.new !== command.old)
+          if (done.length > 0) await moved(done)
+        }
+      }
+      if (channel.fault) throw channel.fault
+    } finally {
+      release()
+    }
+  }
+
+  async #readCapabilities(directory: string) {
+    const args = [...UPLOAD, 'upload-pack', '--stateless-rpc', '--http-backend-info-refs', '.']
+    return (await this.pool.run(directory, args, { env: { GIT_PROTOCOL: 'version=2' } })).stdout
+  }
+
+  /** Deltas cannot make an object beyond the allocation limit, and zlib shrinks at most 1,032 times, so small packs need no look. */
+  async #holdsTooLarge(directory: string, env: { GIT_OBJECT_DIRECTORY: string }) {
+    if ((await repositorySize(env.GIT_OBJECT_DIRECTORY)) * 1032 < this.limits.objectBytes) return false
+    const child = this.pool.start(directory, ['cat-file', '--batch-all-objects', '--unordered', '--batch-check=%(objectsize)'], {
+      env: { GIT_OBJECT_DIRECTORY: env.GIT_OBJECT_DIRECTORY },
+      deadline: this.limits.deadline,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+    let rest = ''
+    let found = false
+    for await (const chunk of (child.stdout as Readable).setEncoding('latin1')) {
+      const lines = (rest + chunk).split('\n')
+      rest = lines.pop() ?? ''
+      found ||= lines.some((size) => Number(size) > this.limits.objectBytes)
+    }
+    return found
+  }
+}
+
+function protocolVersion(protocol: string | undefined): 0 | 1 | 2 {
+  const versions = (protocol ?? '').split(':').map((part) => (part === 'version=2' ? 2 : part === 'version=1' ? 1 : 0))
+  return Math.max(...versions) as 0 | 1 | 2
+}
+
+/** The body into git. A git that has heard enough does not end the connection, for its answer still has to get out; a client that stops in the middle ends git. */
+function feed(body: Readable, child: ChildProcess, leave: () => void) {
+  const stdin = child.stdin as Writable
+  stdin.on('error', () => {
+    body.unpipe(stdin)
+    body.resume()
+  })
+  body.on('error', leave)
+  body.on('close', () => {
+    if (!body.readableEnded) leave()
+  })
+  if (body.destroyed) leave()
+  else body.pipe(stdin)
+}
+
+/** Git's output to the client, as fast as the client takes it. Throws when git failed before it said anything, so that a status can still be chosen; what it said by then tells the client the rest. */
+async function relay(child: ChildProcess, out: Writable, command: string, { prefix = '', leave = () => stop(child) } = {}) {
+  const ended = new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', resolve)
+  })
+  ended.catch(() => {})
+  let stderr = ''
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    if (stderr.length < 65_536) stderr += text
+  })
+  let said = false
+  let gone = false
+  const closed = finished(out, { readable: false }).catch(() => {
+    gone = true
+    leave()
+  })
+  for await (const chunk of child.stdout as Readable) {
+    if (gone) continue // read on: a git that has begun to move refs must not break on a full pipe
+    if (!said && prefix) out.write(prefix)
+    said = true
+    if (!out.write(chunk)) await Promise.race([once(out, 'drain').catch(() => {}), closed])
+  }
+  const exitCode = await ended
+  if (gone) return
+  if (!said && exitCode !== 0) throw exitCode === null ? new Unavailable(`git ${command} was ended`) : new GitFault(command, exitCode, stderr)
+  out.end()
+  await closed
+}
+
+/** Lets git clean up after itself, for a moment. */
+function stop(child: ChildProcess) {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
+  try {
+    process.kill(-child.pid, 'SIGTERM')
+  } catch {
+    return
+  }
+  setTimeout(() => kill(child), 500)
+}
