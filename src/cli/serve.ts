@@ -17,9 +17,11 @@ export async function serve(given: Config): Promise<void> {
   const log = createLog(given.logLevel)
   // What was opened last is closed first.
   const opened: Step[] = []
-  const stop = onSignal(log, opened)
+  const stop = new AbortController()
+  const started = start(given, log, opened, stop.signal)
+  endOnSignal(log, opened, stop, started)
   try {
-    await start(given, log, opened, stop)
+    await started
   } catch (error) {
     if (stop.signal.aborted) return
     await closeAll(opened, log)
@@ -27,17 +29,16 @@ export async function serve(given: Config): Promise<void> {
   }
 }
 
-async function start(given: Config, log: Logger, opened: Step[], stop: AbortController): Promise<void> {
+async function start(given: Config, log: Logger, opened: Step[], signal: AbortSignal): Promise<void> {
   await checkFolders(given)
-  const git = checkGit()
-  git.catch(() => undefined) // looked at below, when Postgres is on its way
+  await checkGit()
   const launch = async () => {
     const own = await ownPostgres(given, log)
     opened.push(() => own.stop())
     return own.url
   }
   const [url, { createContext, buildApp, bootstrapAdministrator }] = await Promise.all([launch(), loadProgram()])
-  await git
+  signal.throwIfAborted()
   const config = await settleAddress(given)
   const database = await openMigrated(url, config, { log })
   opened.push(() => database.close())
@@ -50,11 +51,11 @@ async function start(given: Config, log: Logger, opened: Step[], stop: AbortCont
     const late = setTimeout(() => app.server.closeAllConnections(), DRAIN)
     await app.close().finally(() => clearTimeout(late))
   })
-  stop.signal.throwIfAborted()
+  signal.throwIfAborted()
   const address = await app.listen({ host: config.host, port: config.port }).catch((error: NodeJS.ErrnoException) => {
     throw new StartFault(`cannot listen on ${config.host}:${config.port} (${error.code}): set HOST and PORT`)
   })
-  await succeeds(new URL('/-/readiness', address.replace('0.0.0.0', '127.0.0.1').replace('[::]', '[::1]')), stop.signal)
+  await succeeds(new URL('/-/readiness', address.replace('0.0.0.0', '127.0.0.1').replace('[::]', '[::1]')), signal)
   process.stdout.write(`Roost is ready at ${config.baseUrl}\n`)
 }
 
@@ -83,19 +84,21 @@ async function succeeds(url: URL, signal: AbortSignal): Promise<void> {
   throw new StartFault(`the service does not become ready: ${said}`)
 }
 
-function onSignal(log: Logger, opened: Step[]): AbortController {
-  const stop = new AbortController()
+function endOnSignal(log: Logger, opened: Step[], stop: AbortController, started: Promise<void>): void {
   const end = (signal: NodeJS.Signals) => {
     if (stop.signal.aborted) return
-    stop.abort()
+    stop.abort(new Error('stopped while starting'))
     log.info({ signal }, 'stopping')
-    const late = sleep(DRAIN + 2_500, false)
-    void Promise.race([closeAll(opened, log), late]).then((clean) => {
+    // A start that is half done knows best what it has opened.
+    const closed = started.then(
+      () => closeAll(opened, log),
+      () => closeAll(opened, log),
+    )
+    void Promise.race([closed, sleep(DRAIN + 2_500, false)]).then((clean) => {
       log.flush(() => process.exit(clean ? 0 : 1))
     })
   }
   process.on('SIGTERM', end).on('SIGINT', end)
-  return stop
 }
 
 /** True when every step went well; a step that fails does not keep the next from running. */
