@@ -7,8 +7,8 @@ export default defineConfig({
     // Modules are shared by the files of a worker: keep no state of an application or a pool at module level.
     isolate: false,
     maxWorkers: 2,
-    globalSetup: ['test/support/global-setup.ts'],
-    reporters: ['default', 'test/support/count-reporter.ts'],
+    globalSetup: ['./test/support/global-setup.ts'],
+    reporters: ['default', './test/support/count-reporter.ts'],
     testTimeout: 20_000,
     hookTimeout: 30_000,
   },

@@ -105,6 +105,8 @@ function connectionClass({ unnamedStatements, onQuery }: DatabaseOptions) {
   return class Connection extends pg.Client {
     constructor(config?: string | pg.ClientConfig) {
       super(config)
+      // Between the statements of a transaction nobody else listens, and an error nobody hears ends the process.
+      this.on('error', () => undefined)
       const send = super.query.bind(this) as unknown as Send
       const query: Send = async (config, values) => {
         const statement = typeof config === 'string' ? { text: config as string } : config

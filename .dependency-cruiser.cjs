@@ -1,0 +1,40 @@
+// Who may import whom: one rule for each row of the table in src/README.md. Types are free.
+
+/** Values for `from` come from `allowed` only; paths are below src. */
+const row = (name, from, allowed) => ({
+  name,
+  severity: 'error',
+  from: { path: from },
+  to: { path: '^src/', pathNot: allowed.map((path) => `^src/${path}`), dependencyTypesNot: ['type-only'] },
+})
+/** A package that only some folders may import. */
+const only = (name, packages, folders) => ({
+  name,
+  severity: 'error',
+  from: { path: '^src/', pathNot: folders.map((path) => `^src/${path}`) },
+  to: { path: `node_modules/(${packages})/`, dependencyTypesNot: ['type-only'] },
+})
+
+module.exports = {
+  forbidden: [
+    row('routes', '^src/routes/([^/]+)/', ['routes/$1/', 'http/', 'access/', 'entities/', 'services/', 'failures\\.ts$', 'lib/']),
+    row('http', '^src/http/', ['http/', 'access/', 'failures\\.ts$', 'context\\.ts$', 'lib/']),
+    row('services', '^src/services/', ['services/', 'db/', 'git/', 'access/', 'jobs/', 'failures\\.ts$', 'context\\.ts$', 'lib/']),
+    row('access', '^src/access/', ['access/', 'db/', 'failures\\.ts$', 'context\\.ts$', 'lib/']),
+    row('entities', '^src/entities/', ['entities/', 'lib/']),
+    row('transport', '^src/transport/', ['transport/', 'access/', 'services/', 'git/', 'failures\\.ts$', 'context\\.ts$', 'lib/']),
+    row('the-lowest-floors', '^src/(db|git|jobs|lib)/', ['$1/', 'lib/']),
+    only('fastify', 'fastify|@fastify', ['http/', 'app\\.ts$']),
+    only('isomorphic-git', 'isomorphic-git', ['git/']),
+    only('pg', 'pg', ['db/']),
+    { name: 'no-cycles', severity: 'error', from: { path: '^src/' }, to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } } },
+    { name: 'no-strays', severity: 'error', from: { path: '^src/' }, to: { path: '^(test|scripts|bench)/' } },
+    { name: 'nothing-unresolved', severity: 'error', from: { path: '^src/' }, to: { couldNotResolve: true } },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsPreCompilationDeps: 'specify',
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default', 'types'] },
+  },
+}

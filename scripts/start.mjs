@@ -1,0 +1,15 @@
+import { pathToFileURL } from 'node:url'
+import { build } from './build.mjs'
+
+if (Number(process.versions.node.split('.')[0]) < 20) {
+  process.stderr.write(`roost: Node 20 or newer is needed, this is ${process.version}\n`)
+  process.exit(1)
+}
+try {
+  const program = await build()
+  process.setSourceMapsEnabled(true)
+  await import(pathToFileURL(program).href)
+} catch (error) {
+  process.stderr.write(`roost: cannot be built: ${error.message}\n`)
+  process.exit(1)
+}

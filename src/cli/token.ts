@@ -1,0 +1,52 @@
+import { parseArgs } from 'node:util'
+import { type Config, ConfigFault } from '../config.js'
+import { createLog } from '../log.js'
+import { anyPostgres, openMigrated } from './database.js'
+import { checkFolders, settleAddress } from './host.js'
+
+export const TOKEN_USAGE = 'roost token create <username> [--name NAME] [--scopes api,read_user] [--expires-at YYYY-MM-DD]'
+
+/** Creates a personal access token and prints nothing else, beside a running service or without one (CR-3). */
+export async function createToken(given: Config, args: string[]): Promise<void> {
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: { name: { type: 'string' }, scopes: { type: 'string' }, 'expires-at': { type: 'string' } },
+  })
+  const [username, ...rest] = positionals
+  const expiresAt = values['expires-at']
+  if (username === undefined || rest.length > 0) throw new ConfigFault(`usage: ${TOKEN_USAGE}`)
+  if (expiresAt !== undefined && !isDate(expiresAt)) throw new ConfigFault(`--expires-at ${expiresAt} is not a date (YYYY-MM-DD)`)
+  const scopes = (values.scopes ?? 'api').split(',').map((scope) => scope.trim())
+
+  const log = createLog('error')
+  await checkFolders(given)
+  const config = await settleAddress(given)
+  const postgres = await anyPostgres(config, log)
+  try {
+    const database = await openMigrated(postgres.url, config, { log, poolSize: 1 })
+    try {
+      const [{ createContext }, { bootstrapAdministrator }, { createTokenFor }] = await Promise.all([
+        import('../context.js'),
+        import('../services/bootstrap.js'),
+        import('../services/tokens.js'),
+      ])
+      const ctx = await createContext(config, database, log)
+      try {
+        await bootstrapAdministrator(ctx)
+        const token = await createTokenFor(ctx, { username, name: values.name ?? 'command line', scopes, expiresAt })
+        process.stdout.write(`${token}\n`)
+      } finally {
+        await ctx.close()
+      }
+    } finally {
+      await database.close()
+    }
+  } finally {
+    await postgres.stop()
+  }
+}
+
+function isDate(text: string): boolean {
+  return /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text)) && new Date(text).toISOString().startsWith(text)
+}

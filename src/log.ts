@@ -1,0 +1,22 @@
+import { type Logger, pino } from 'pino'
+import { databaseError } from './db/client.js'
+
+const SECRETS = ['token', 'password', 'private_token', 'access_token', 'refresh_token', 'key', 'value', 'secret', 'client_secret']
+const HEADERS = ['private-token', 'authorization', 'cookie', 'x-gitlab-token', 'set-cookie']
+
+/** The log of the process: one JSON object a line on standard error, secrets masked by their names (SEC-167). Standard output is for the ready line. */
+export function createLog(level: string): Logger {
+  return pino(
+    {
+      level,
+      base: { pid: process.pid },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      redact: {
+        paths: [...SECRETS.flatMap((name) => [name, `*.${name}`]), ...HEADERS.flatMap((name) => [`headers["${name}"]`, `req.headers["${name}"]`])],
+        censor: '[masked]',
+      },
+      serializers: { err: (error: unknown) => pino.stdSerializers.err(databaseError(error) as Error) },
+    },
+    pino.destination({ dest: 2, sync: false }),
+  )
+}

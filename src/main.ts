@@ -1,0 +1,25 @@
+import { serve } from './cli/serve.js'
+import { createToken, TOKEN_USAGE } from './cli/token.js'
+import { readConfig } from './config.js'
+import { StartFault } from './lib/start-fault.js'
+
+const USAGE = `usage: roost [serve]\n       ${TOKEN_USAGE}`
+
+async function main([command = 'serve', ...args]: string[]): Promise<void> {
+  if (command === 'serve' && args.length === 0) await serve(readConfig())
+  else if (command === 'token' && args[0] === 'create') await createToken(readConfig(), args.slice(1))
+  else if (['help', '--help', '-h'].includes(command)) process.stdout.write(`${USAGE}\n`)
+  else throw new StartFault(USAGE)
+}
+
+try {
+  await main(process.argv.slice(2))
+} catch (error) {
+  // A fault of the set-up is one line; anything else is ours and comes with its stack.
+  const plain = error instanceof StartFault || (error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS'))
+  const failure = error instanceof Error && 'kind' in error // a Failure of a service, such as an unknown user
+  process.stderr.write(plain || failure ? `roost: ${(error as Error).message}\n` : `${error instanceof Error ? error.stack : String(error)}\n`)
+  process.exitCode = 1
+  // Handles that a failed start left open must not keep the process.
+  setTimeout(() => process.exit(1), 500).unref()
+}

@@ -1,0 +1,207 @@
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { sql } from 'drizzle-orm'
+import { integer, pgTable, text } from 'drizzle-orm/pg-core'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { type Database, databaseError, openDatabase } from '../../src/db/client.js'
+import { Unavailable } from '../../src/lib/unavailable.js'
+import { createTestDatabase } from '../support/template-database.js'
+
+const log = { warn: () => undefined }
+const things = pgTable('things', { id: integer('id').primaryKey(), name: text('name').notNull() })
+const failureOf = (work: PromiseLike<unknown>) => Promise.resolve(work).then(() => undefined, databaseError)
+
+describe('openDatabase', () => {
+  let test: Awaited<ReturnType<typeof createTestDatabase>>
+  let db: Database
+  const statements: string[] = []
+
+  beforeAll(async () => {
+    test = await createTestDatabase()
+    db = await openDatabase(test.url, { log, poolSize: 3, onQuery: (text) => statements.push(text), readTimeout: 400, waitTimeout: 300 })
+    await db.write.execute(sql`create table things (id int primary key, name text not null)`)
+    await db.write.insert(things).values([1, 2, 3].map((id) => ({ id, name: `thing ${id}` })))
+  })
+  afterAll(async () => {
+    await db.close()
+    await test.drop()
+  })
+  afterEach(async () => {
+    await db.write.execute(sql`update things set name = 'thing ' || id`)
+  })
+
+  it('answers prepared and built statements on the read lane, many at once', async () => {
+    const byId = db.read
+      .select()
+      .from(things)
+      .where(sql`${things.id} = ${sql.placeholder('id')}`)
+      .prepare('thing_by_id')
+    const rows = await Promise.all(Array.from({ length: 50 }, (_, i) => byId.execute({ id: (i % 3) + 1 })))
+    expect(rows[4]).toEqual([{ id: 2, name: 'thing 2' }])
+    expect(await db.read.select({ name: things.name }).from(things).orderBy(things.id).limit(1)).toEqual([{ name: 'thing 1' }])
+  })
+
+  it('announces every statement, transactions included', async () => {
+    statements.length = 0
+    await db.transaction((tx) => tx.select().from(things))
+    expect(statements.map((each) => each.split(' ')[0])).toEqual(['begin', 'select', 'commit'])
+  })
+
+  it('lets neither transactions nor writes onto the read lane', async () => {
+    for (const text of ['begin', '  START TRANSACTION', 'set role nobody', 'rollback']) {
+      expect(String(await failureOf(db.read.execute(sql.raw(text))))).toMatch(/read lane is shared/)
+    }
+    expect(await failureOf(db.read.execute(sql`delete from things`))).toMatchObject({ code: '25006' })
+    expect('transaction' in db.read && db.read).toBeTruthy() // at run time it is there, its type is not
+    expect(String(await failureOf((db.read as Database['write']).transaction(async () => undefined)))).toMatch(/read lane is shared/)
+  })
+
+  it('isolates a failing statement from its neighbours in the pipeline', async () => {
+    const [bad, good] = await Promise.all([failureOf(db.read.execute(sql`select 1/0`)), db.read.execute(sql`select 2 as two`)])
+    expect(bad).toMatchObject({ code: '22012' })
+    expect(good.rows).toEqual([{ two: 2 }])
+  })
+
+  it('ends a statement that takes too long', async () => {
+    expect(await failureOf(db.read.execute(sql`select pg_sleep(5)`))).toBeInstanceOf(Unavailable)
+    await db.ping()
+  })
+
+  it('refuses who waits too long for a connection', async () => {
+    let free: () => void = () => undefined
+    const held = new Promise<void>((resolve) => {
+      free = resolve
+    })
+    const holding = [1, 2, 3].map(() => db.transaction(() => held))
+    expect(await failureOf(db.write.execute(sql`select 1`))).toBeInstanceOf(Unavailable)
+    free()
+    await Promise.all(holding)
+    await db.write.execute(sql`select 1`)
+  })
+
+  it('repeats a transaction that Postgres found in conflict', async () => {
+    let tries = 0
+    const rename = () =>
+      db.transaction(
+        async (tx) => {
+          tries++
+          const rows = await tx.select().from(things).where(sql`id = 1`)
+          await tx
+            .update(things)
+            .set({ name: `${rows[0]?.name}!` })
+            .where(sql`id = 1`)
+        },
+        { isolationLevel: 'serializable' },
+      )
+    await Promise.all([rename(), rename(), rename()])
+    expect(tries).toBeGreaterThan(3)
+    expect(await db.read.select().from(things).where(sql`id = 1`)).toEqual([{ id: 1, name: 'thing 1!!!' }])
+  })
+
+  it('does not repeat what failed for its own reason, and rolls it back', async () => {
+    let tries = 0
+    const work = db.transaction(async (tx) => {
+      tries++
+      await tx.update(things).set({ name: 'lost' })
+      await tx.insert(things).values({ id: 1, name: 'taken' })
+    })
+    expect(await failureOf(work)).toMatchObject({ code: '23505' })
+    expect(tries).toBe(1)
+    expect(await db.read.select().from(things).where(sql`id = 2`)).toEqual([{ id: 2, name: 'thing 2' }])
+  })
+
+  it('sends statements without names when told to', async () => {
+    const plain = await openDatabase(test.url, { log, unnamedStatements: true, poolSize: 1 })
+    const statement = plain.write.select().from(things).prepare('named')
+    await statement.execute()
+    const { rows } = await plain.write.execute(sql`select count(*)::int as named from pg_prepared_statements`)
+    expect(rows).toEqual([{ named: 0 }])
+    await plain.close()
+  })
+})
+
+describe('the loss of the database', () => {
+  let test: Awaited<ReturnType<typeof createTestDatabase>>
+  let relay: Awaited<ReturnType<typeof startRelay>>
+  beforeAll(async () => {
+    test = await createTestDatabase()
+    relay = await startRelay(`${decodeURIComponent(new URL(test.url).searchParams.get('host') ?? '')}/.s.PGSQL.5432`)
+  })
+  afterAll(async () => {
+    await relay.cut()
+    await test.drop()
+  })
+
+  it('is Unavailable while it lasts and over within two seconds of the return', async () => {
+    const url = new URL(test.url)
+    url.search = ''
+    url.hostname = '127.0.0.1'
+    url.port = String(relay.port)
+    const db = await openDatabase(url.href, { log })
+    await db.write.execute(sql`create table things (id int primary key, name text not null)`)
+    const running = failureOf(db.write.execute(sql`select pg_sleep(3)`))
+    const reading = failureOf(db.read.execute(sql`select pg_sleep(3)`))
+    await relay.cut()
+    expect(await running).toBeInstanceOf(Unavailable)
+    expect(await reading).toBeInstanceOf(Unavailable)
+    expect(await failureOf(db.read.execute(sql`select 1`))).toBeInstanceOf(Unavailable)
+    expect(await failureOf(db.write.execute(sql`select 1`))).toBeInstanceOf(Unavailable)
+    expect(await failureOf(db.transaction(async () => undefined))).toBeInstanceOf(Unavailable)
+    expect(await failureOf(db.ping())).toBeInstanceOf(Unavailable)
+
+    await relay.listen()
+    const back = Date.now()
+    await db.ping()
+    await db.transaction((tx) => tx.insert(things).values({ id: 1, name: 'once' }))
+    expect(Date.now() - back).toBeLessThan(2_000)
+
+    // A connection that dies idle is replaced without anybody seeing it.
+    await db.write.execute(sql`select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and datname = current_database()`)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    expect((await db.read.execute(sql`select count(*)::int as rows from things`)).rows).toEqual([{ rows: 1 }])
+    await db.close()
+  })
+
+  it('refuses to open a database that is not there', async () => {
+    expect(await failureOf(openDatabase('postgresql://roost@127.0.0.1:1/none', { log }))).toBeInstanceOf(Unavailable)
+  })
+})
+
+/** A door before the database's socket that can be shut. */
+async function startRelay(path: string) {
+  let server: Server
+  let port = 0
+  const open = new Set<Socket>()
+  const listen = () =>
+    new Promise<void>((resolve) => {
+      server = createServer((outside) => {
+        const inside = connect(path)
+        for (const [from, to] of [
+          [outside, inside],
+          [inside, outside],
+        ] as const) {
+          open.add(from)
+          from.pipe(to)
+          from.on('error', () => undefined)
+          from.on('close', () => {
+            open.delete(from)
+            to.destroy()
+          })
+        }
+      })
+      server.listen(port, '127.0.0.1', () => {
+        const address = server.address()
+        if (address && typeof address === 'object') port = address.port
+        resolve()
+      })
+    })
+  await listen()
+  return {
+    port,
+    listen,
+    cut: () =>
+      new Promise<void>((resolve) => {
+        for (const socket of open) socket.destroy()
+        server.close(() => resolve())
+      }),
+  }
+}

@@ -1,0 +1,67 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { migrate } from '../../src/db/migrate.js'
+import { StartFault } from '../../src/lib/start-fault.js'
+import { createTestDatabase } from '../support/template-database.js'
+
+/** After every migration of the program itself, whose rows the template already has. */
+const LATER = Date.UTC(2200, 0)
+
+describe('migrate', () => {
+  let test: Awaited<ReturnType<typeof createTestDatabase>>
+  let folder: string
+
+  beforeEach(async () => {
+    test = await createTestDatabase()
+    folder = await mkdtemp(join(tmpdir(), 'migrations-'))
+  })
+  afterEach(async () => {
+    await test.drop()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  async function write(migrations: string[]) {
+    await mkdir(join(folder, 'meta'), { recursive: true })
+    const entries = migrations.map((_, idx) => ({ idx, version: '7', when: LATER + idx, tag: `000${idx}`, breakpoints: true }))
+    await writeFile(join(folder, 'meta/_journal.json'), JSON.stringify({ version: '7', dialect: 'postgresql', entries }))
+    for (const [idx, text] of migrations.entries()) await writeFile(join(folder, `000${idx}.sql`), text)
+  }
+  async function ask(text: string) {
+    const client = new pg.Client(test.url)
+    await client.connect()
+    try {
+      return (await client.query(text)).rows
+    } finally {
+      await client.end()
+    }
+  }
+
+  it('applies each migration once when three processes start at the same time', async () => {
+    await write(['create table first_one (id int)', 'insert into first_one values (1)'])
+    await Promise.all([migrate(test.url, folder), migrate(test.url, folder), migrate(test.url, folder)])
+    await migrate(test.url, folder)
+    expect(await ask('select * from first_one')).toEqual([{ id: 1 }])
+  })
+
+  it('leaves nothing of a batch that fails', async () => {
+    await write(['create table first_one (id int)', 'select nonsense'])
+    await expect(migrate(test.url, folder)).rejects.toThrow()
+    expect(await ask("select to_regclass('first_one') as name")).toEqual([{ name: null }])
+  })
+
+  it('refuses a database newer than the program (SEC-161)', async () => {
+    await write(['create table first_one (id int)', 'create table second_one (id int)'])
+    await migrate(test.url, folder)
+    await write(['create table first_one (id int)'])
+    await expect(migrate(test.url, folder)).rejects.toThrow(
+      new StartFault('the database was made by a newer version of Roost; this one cannot use it'),
+    )
+  })
+
+  it('says in one line that nothing answers', async () => {
+    await expect(migrate('postgresql://roost@127.0.0.1:1/none', folder)).rejects.toThrow(/^cannot reach the database: [^\n]+$/)
+  })
+})

@@ -1,0 +1,158 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { connect, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { build } from '../scripts/build.mjs'
+
+const startScript = fileURLToPath(new URL('../scripts/start.mjs', import.meta.url))
+
+describe('roost', () => {
+  let parent: string
+  let dataDir: string
+  const running = new Set<ChildProcess>()
+
+  beforeEach(async () => {
+    await build()
+    parent = await mkdtemp(join(tmpdir(), 'main-'))
+    await chmod(parent, 0o711)
+    dataDir = join(parent, 'data')
+  })
+  afterEach(async () => {
+    await Promise.all([...running].map((child) => new Promise((resolve) => child.once('exit', resolve).kill('SIGTERM'))))
+    await rm(parent, { recursive: true, force: true })
+  })
+
+  function roost(args: string[] = [], environment: NodeJS.ProcessEnv = {}) {
+    const child = spawn(process.execPath, [startScript, ...args], {
+      detached: true,
+      env: { PATH: process.env['PATH'], DATA_DIR: dataDir, PORT: '0', LOG_LEVEL: 'warn', ...environment },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    running.add(child)
+    const output = { stdout: '', stderr: '' }
+    child.stdout.on('data', (data: Buffer) => {
+      output.stdout += data.toString()
+    })
+    child.stderr.on('data', (data: Buffer) => {
+      output.stderr += data.toString()
+    })
+    const ended = new Promise<{ code: number | null; stdout: string; stderr: string }>((resolve) =>
+      child.once('close', (code) => {
+        running.delete(child)
+        resolve({ code, ...output })
+      }),
+    )
+    const ready = new Promise<string>((resolve, reject) => {
+      child.stdout.on('data', () => {
+        const url = /^Roost is ready at (\S+)\n/.exec(output.stdout)?.[1]
+        if (url !== undefined) resolve(url)
+      })
+      void ended.then(({ code, stderr }) => reject(new Error(`ended with ${code}: ${stderr}`)))
+    })
+    ready.catch(() => undefined)
+    return { child, ended, ready, pid: child.pid as number }
+  }
+
+  it('becomes ready, refuses a second start, gives tokens, ends with 0 on SIGTERM', async () => {
+    const service = roost()
+    const url = await service.ready
+    expect((await fetch(`${url}/-/readiness`)).status).toBe(200)
+
+    const second = await roost().ended
+    expect(second).toMatchObject({ code: 1, stdout: '' })
+    expect(second.stderr).toMatch(/^roost: [^\n]+ is in use by process \d+: Roost is running there already\n$/)
+
+    const token = await roost(['token', 'create', 'root', '--name', 'ci', '--scopes', 'api,read_user', '--expires-at', '2199-01-31']).ended
+    expect(token).toMatchObject({ code: 0 })
+    expect(token.stdout).toMatch(/^\S+\n$/)
+
+    service.child.kill('SIGTERM')
+    const { code, stdout } = await service.ended
+    expect(code).toBe(0)
+    expect(stdout).toBe(`Roost is ready at ${url}\n`)
+
+    // The same without a running service, which starts the database for a moment.
+    expect(await roost(['token', 'create', 'root']).ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\S+\n$/) })
+  })
+
+  it('finishes a running request before it ends', async () => {
+    const service = roost()
+    const { hostname, port } = new URL(await service.ready)
+    // A request whose second half comes after the signal.
+    const socket = connect(Number(port), hostname)
+    const answer = new Promise<string>((resolve) => {
+      let text = ''
+      socket.on('data', (data) => {
+        text += data.toString()
+      })
+      socket.on('close', () => resolve(text))
+    })
+    socket.write('GET /-/readiness HTTP/1.1\r\nHost: roost\r\n')
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    service.child.kill('SIGTERM')
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    socket.write('Connection: close\r\n\r\n')
+    expect(await answer).toMatch(/^HTTP\/1\.1 (200|503) /)
+    expect((await service.ended).code).toBe(0)
+  })
+
+  it('starts again after kill -9 of its whole group', async () => {
+    for (let round = 0; round < 3; round++) {
+      const service = roost()
+      expect((await fetch(`${await service.ready}/-/readiness`)).status).toBe(200)
+      process.kill(-service.pid, 'SIGKILL')
+      await service.ended
+    }
+  })
+
+  it('ends with 0 on a signal while it starts', async () => {
+    const service = roost()
+    await expect.poll(() => existsSync(join(dataDir, 'postgres/lock')), { timeout: 10_000, interval: 5 }).toBe(true)
+    service.child.kill('SIGINT')
+    const { code, stdout, stderr } = await service.ended
+    expect({ code, stdout, stderr }).toMatchObject({ code: 0, stdout: '', stderr: '' })
+  })
+
+  it.each([
+    ['a bad variable', { PORT: 'http' }, /^roost: PORT is not a whole number\n$/],
+    ['a data folder it cannot make', { DATA_DIR: '/dev/null/data' }, /^roost: DATA_DIR \/dev\/null\/data cannot be written \(ENOTDIR\)\n$/],
+    ['a storage it cannot make', { STORAGES: 'default=/dev/null/x' }, /^roost: STORAGES \/dev\/null\/x cannot be written \(ENOTDIR\)\n$/],
+    ['a database that does not answer', { DATABASE_URL: 'postgresql://roost@127.0.0.1:1/x' }, /^roost: cannot reach the database: [^\n]+\n$/],
+    ['a machine without git', { PATH: '/nonexistent' }, /^roost: git 2\.38 or newer is needed, none was found on PATH\n$/],
+  ])('says in one line what is wrong with %s', async (_, environment, line) => {
+    const { code, stdout, stderr } = await roost([], environment).ended
+    expect(stderr).toMatch(line)
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+  })
+
+  it('refuses an old git', async () => {
+    await mkdir(join(parent, 'bin'))
+    await writeFile(join(parent, 'bin/git'), '#!/bin/sh\necho git version 2.30.2\n', { mode: 0o755 })
+    const { code, stderr } = await roost([], { PATH: `${parent}/bin:/usr/bin:/bin` }).ended
+    expect({ code, stderr }).toEqual({ code: 1, stderr: 'roost: git 2.38 or newer is needed, this is git 2.30.2\n' })
+  })
+
+  it('refuses a port that is taken, and leaves the data folder free', async () => {
+    const other = createServer()
+    const port = await new Promise<number>((resolve) => other.listen(0, '127.0.0.1', () => resolve((other.address() as { port: number }).port)))
+    const { code, stderr } = await roost([], { PORT: String(port) }).ended
+    expect({ code, stderr }).toEqual({ code: 1, stderr: `roost: cannot listen on 127.0.0.1:${port} (EADDRINUSE): set HOST and PORT\n` })
+    await new Promise((resolve) => other.close(resolve))
+    await roost().ready
+  })
+
+  it.each([
+    [['fly'], /^roost: usage: roost /],
+    [['token', 'create'], /^roost: usage: roost token create/],
+    [['token', 'create', 'root', '--expires-at', '2199-02-30'], /^roost: --expires-at 2199-02-30 is not a date/],
+    [['token', 'create', 'root', '--nope'], /^roost: Unknown option '--nope'/],
+  ])('refuses %j', async (args, line) => {
+    const { code, stdout, stderr } = await roost(args).ended
+    expect(stderr).toMatch(line)
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+  })
+})
