@@ -63,6 +63,10 @@ const Environment = z.object({
     .string()
     .regex(/^\d+\.\d+\.\d+[A-Za-z0-9.+-]*$/, 'is not of the form 10.5.0')
     .default('10.5.0'),
+  ROOST_REVISION: z
+    .string()
+    .regex(/^[0-9a-f]{7,40}$/, 'is not a commit id')
+    .default('unknown'),
   ROOST_DEFAULT_BRANCH: z
     .string()
     .regex(/^(?!-)(?!.*(\.\.|@\{|\/\/|\.lock(\/|$)))(?!.*(^|\/)\.)[^\s~^:?*[\\\p{Cc}]{1,244}(?<![./])$/u, 'is not a branch name')
@@ -99,6 +103,8 @@ export type Config = Readonly<{
   storages: Readonly<Record<string, string>>
   /** What GET /version says (VE-6). */
   version: string
+  /** The commit this program was built from, for the same answer. */
+  revision: string
   defaultBranch: string
   /** Addresses and networks whose X-Forwarded headers are believed; empty: nobody's. */
   trustedProxies: readonly string[]
@@ -146,6 +152,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     logLevel: env.LOG_LEVEL,
     storages: Object.freeze(storages),
     version: env.ROOST_VERSION,
+    revision: env.ROOST_REVISION,
     defaultBranch: env.ROOST_DEFAULT_BRANCH,
     trustedProxies: Object.freeze(env.ROOST_TRUSTED_PROXIES ?? []),
     limits: Object.freeze({

@@ -1,9 +1,12 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Logger } from 'pino'
 import type { Config } from './config.js'
 import type { Database } from './db/client.js'
+import { openGit } from './git/repository.js'
 import type { Git } from './git/types.js'
-import type { Jobs } from './jobs/queue.js'
-import type { Links } from './links.js'
+import { createJobs, type Jobs } from './jobs/queue.js'
+import { type Links, linksFor } from './links.js'
 
 /** All that code reaches beyond its arguments. */
 export interface Context {
@@ -16,4 +19,32 @@ export interface Context {
   /** Of the source this program was built from; empty when unknown. */
   revision: string
   now(): Date
+  /** Waits for background work, then ends all git processes; the database is its opener's to close. */
+  close(): Promise<void>
+}
+
+/** Puts the parts together; the configuration's address must be settled. */
+export async function createContext(config: Config & { baseUrl: string }, db: Database, log: Logger): Promise<Context> {
+  const hooks = join(config.dataDir, 'hooks')
+  await mkdir(hooks, { recursive: true, mode: 0o700 })
+  const git = openGit({
+    storages: config.storages,
+    hooks,
+    onFault: (fault, key) => log.error({ err: fault, repository: key }, 'a repository is missing'),
+  })
+  const jobs = createJobs((fault, name) => log.error({ err: fault, job: name }, 'background work failed'))
+  return {
+    config,
+    db,
+    git,
+    jobs,
+    links: linksFor(config.baseUrl),
+    log,
+    revision: config.revision,
+    now: () => new Date(),
+    async close() {
+      await jobs.drain()
+      await git.close()
+    },
+  }
 }

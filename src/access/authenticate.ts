@@ -1,5 +1,5 @@
-import { eq, sql } from 'drizzle-orm'
 import type { IncomingHttpHeaders } from 'node:http'
+import { eq, sql } from 'drizzle-orm'
 import type { Context } from '../context.js'
 import { tokens, users } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
@@ -49,15 +49,18 @@ const findUser = statement('actor by id or username', (db, by: 'id' | 'username'
 const LAST_USED_EVERY = 600_000
 
 /** What became of a token: who presents it, or why it is none. Judged here for every carrier alike (SEC-12). */
-export type TokenVerdict = { ok: true; user: ActorUser; token: { id: number; kind: 'personal' | 'impersonation' | 'oauth'; scopes: Scope[] } } | { ok: false; failure: Failure; blocked: boolean }
+export type TokenVerdict =
+  | { ok: true; user: ActorUser; token: { id: number; kind: 'personal' | 'impersonation' | 'oauth'; scopes: Scope[] } }
+  | { ok: false; failure: Failure /** There is such a token. */; known: boolean /** Its owner may not use it. */; blocked: boolean }
 
 /** Looks a token up by its digest and judges expiry, revocation and the state of its owner, in that order (G-14 to G-17). */
 export async function judgeToken(ctx: Context, value: string): Promise<TokenVerdict> {
-  const bad = (failure: Failure, blocked = false): TokenVerdict => ({ ok: false, failure, blocked })
   const [found] = await findToken(ctx.db, null).execute({ digest: digestOf(value) })
+  const bad = (failure: Failure, blocked = false): TokenVerdict => ({ ok: false, failure, known: found !== undefined, blocked })
   if (!found) return bad(unauthenticated())
   const now = ctx.now()
-  const expired = (found.expires_at !== null && found.expires_at <= now.toISOString().slice(0, 10)) || (found.valid_until !== null && found.valid_until <= now)
+  const expired =
+    (found.expires_at !== null && found.expires_at <= now.toISOString().slice(0, 10)) || (found.valid_until !== null && found.valid_until <= now)
   if (expired) return bad(invalidToken('Token is expired. You can either do re-authorization or token refresh.'))
   if (found.revoked) return bad(invalidToken('Token was revoked. You have to re-authorize from the user.'))
   if (found.state !== 'active' || found.user_kind === 'ghost') return bad(forbidden('User is blocked'), true)
@@ -83,7 +86,12 @@ function credentialOf(headers: IncomingHttpHeaders, parameters: Record<string, u
 }
 
 /** Whoever makes the call: token, scope, then sudo (G-10 step 3). A credential that is no good is an error, never "anonymous" (SEC-11). */
-export async function authenticate(ctx: Context, headers: IncomingHttpHeaders, parameters: Record<string, unknown>, route: ScopedRoute): Promise<Caller> {
+export async function authenticate(
+  ctx: Context,
+  headers: IncomingHttpHeaders,
+  parameters: Record<string, unknown>,
+  route: ScopedRoute,
+): Promise<Caller> {
   const credential = credentialOf(headers, parameters)
   const target = sudoTarget(headers, parameters)
   if (credential === null) {

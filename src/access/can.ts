@@ -1,6 +1,6 @@
-import type { ActorUser } from './actor.js'
 import { GROUP_ROLES, type GroupAbility } from './abilities/group.js'
 import { PROJECT_PROHIBITIONS, PROJECT_ROLES, type ProjectAbility } from './abilities/project.js'
+import type { ActorUser } from './actor.js'
 
 /** Access levels (AC-1). */
 export const LEVELS = { none: 0, guest: 10, reporter: 20, developer: 30, maintainer: 40, owner: 50 } as const
@@ -44,7 +44,9 @@ function sees(visibility: number, user: Pick<ActorUser, 'external'> | null) {
 /** Level with the administrator's rights in it (AC-4). */
 export const effectiveLevel = ({ user, level }: Pick<ProjectStanding, 'user' | 'level'>) => (user?.admin ? LEVELS.owner : level)
 
-const prohibitions: Record<string, ReadonlySet<string>> = Object.fromEntries(Object.entries(PROJECT_PROHIBITIONS).map(([state, list]) => [state, new Set(list)]))
+const prohibitions: Record<string, ReadonlySet<string>> = Object.fromEntries(
+  Object.entries(PROJECT_PROHIBITIONS).map(([state, list]) => [state, new Set(list)]),
+)
 
 /** Whether the feature switch lets this caller in (AC-10, G-68). */
 export const featureOpen = (switchLevel: number, { user, level }: Pick<ProjectStanding, 'user' | 'level'>) =>

@@ -2,7 +2,8 @@ import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { members, namespaceAncestry, namespaces, projectShares } from '../db/schema/index.js'
 
 /** A membership or share that counts today: no mere request, not expired (AC-2, ME-10). Read for tables under these aliases. */
-const counts = (alias: string) => sql.raw(`${alias}.requested_at is null and (${alias}.expires_at is null or ${alias}.expires_at > (now() at time zone 'utc')::date)`)
+const counts = (alias: string) =>
+  sql.raw(`${alias}.requested_at is null and (${alias}.expires_at is null or ${alias}.expires_at > (now() at time zone 'utc')::date)`)
 const shareCounts = sql.raw(`(s.expires_at is null or s.expires_at > (now() at time zone 'utc')::date)`)
 
 /** The user's level on a project as a scalar in SQL, 0 without one (AC-2, G-63). Arguments are columns, or placeholders for the user. */

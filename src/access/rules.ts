@@ -1,7 +1,7 @@
 import { eq, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import type { Context } from '../context.js'
-import { namespaces, projects, routes } from '../db/schema/index.js'
+import { namespaces, projects, redirects, routes } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import { forbidden, notFound } from '../failures.js'
 import type { GroupAbility } from './abilities/group.js'
@@ -56,12 +56,28 @@ export async function findProjectFor(ctx: Context, caller: Pick<Caller, 'user'>,
   const numeric = /^\d+$/.test(named)
   if (numeric && (named.length > 10 || Number(named) > 2_147_483_647)) throw notFound(kind)
   const { user } = caller
-  const [row] = await findProject(ctx.db, { by: numeric ? 'id' : 'path', signed: user !== null }).execute({ value: numeric ? Number(named) : named.toLowerCase(), user: user?.id ?? 0 })
+  const [row] = await findProject(ctx.db, { by: numeric ? 'id' : 'path', signed: user !== null }).execute({
+    value: numeric ? Number(named) : named.toLowerCase(),
+    user: user?.id ?? 0,
+  })
   if (!row) throw notFound(kind)
   const project: Project = { ...row.project, namespace: row.namespace }
   const standing: ProjectStanding = { user, level: row.level, project }
   if (!seesProject(standing)) throw notFound(kind)
   return { ...standing, project, can: (ability) => canProject(standing, ability) }
+}
+
+const findRedirect = statement('redirect of a former path', (db) =>
+  db
+    .select({ project_id: redirects.project_id })
+    .from(redirects)
+    .where(eq(redirects.key, sql.placeholder('key'))),
+)
+
+/** The project that once had this full path, for Git only (GH-4); null when none had, or another one has it now. */
+export async function formerProjectId(ctx: Context, fullPath: string): Promise<number | null> {
+  const [found] = await findRedirect(ctx.db, null).execute({ key: fullPath.toLowerCase() })
+  return found?.project_id ?? null
 }
 
 const projectPath = z.object({ id: z.string() })
@@ -70,7 +86,8 @@ const projectPath = z.object({ id: z.string() })
 export const onProject = (ability: ProjectAbility): Access<ProjectSubject, false> => projectAccess(ability, false) as Access<ProjectSubject, false>
 
 /** The same where a call without a credential ends with 401 at once. */
-export const onProjectSignedIn = (ability: ProjectAbility): Access<ProjectSubject, true> => projectAccess(ability, true) as Access<ProjectSubject, true>
+export const onProjectSignedIn = (ability: ProjectAbility): Access<ProjectSubject, true> =>
+  projectAccess(ability, true) as Access<ProjectSubject, true>
 
 function projectAccess(ability: ProjectAbility, signed: boolean): Access<ProjectSubject, boolean> {
   return {
@@ -99,7 +116,9 @@ const findGroup = statement('group for caller', (db, { by, eyes }: { by: 'id' | 
   const query = db.select({ group: namespaces, level: level.mapWith(Number), seesProjectIn: holds }).from(namespaces)
   return by === 'id'
     ? query.where(sql`${namespaces.id} = ${sql.placeholder('value')} and ${namespaces.kind} = 'group'`)
-    : query.innerJoin(routes, eq(routes.namespace_id, namespaces.id)).where(sql`${routes.key} = ${sql.placeholder('value')} and ${namespaces.kind} = 'group'`)
+    : query
+        .innerJoin(routes, eq(routes.namespace_id, namespaces.id))
+        .where(sql`${routes.key} = ${sql.placeholder('value')} and ${namespaces.kind} = 'group'`)
 })
 
 /** The group named by an id or a full path, as the caller stands to it; 404 when absent or out of his sight (G-67). */
@@ -107,7 +126,10 @@ export async function findGroupFor(ctx: Context, caller: Pick<Caller, 'user'>, n
   const numeric = /^\d+$/.test(named)
   if (numeric && (named.length > 10 || Number(named) > 2_147_483_647)) throw notFound(kind)
   const { user } = caller
-  const [row] = await findGroup(ctx.db, { by: numeric ? 'id' : 'path', eyes: eyesOf(user) }).execute({ value: numeric ? Number(named) : named.toLowerCase(), user: user?.id ?? 0 })
+  const [row] = await findGroup(ctx.db, { by: numeric ? 'id' : 'path', eyes: eyesOf(user) }).execute({
+    value: numeric ? Number(named) : named.toLowerCase(),
+    user: user?.id ?? 0,
+  })
   if (!row) throw notFound(kind)
   const standing: GroupStanding = { user, level: row.level, group: row.group, seesProjectIn: row.seesProjectIn }
   if (!seesGroup(standing)) throw notFound(kind)

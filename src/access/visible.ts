@@ -7,7 +7,8 @@ import { groupsWithLevel, projectsWithLevel } from './roles.js'
 /** Who looks, as far as the shape of a query depends on it; the user's id itself is a parameter. */
 export type Eyes = 'anonymous' | 'admin' | 'user' | 'external'
 
-export const eyesOf = (user: Pick<ActorUser, 'admin' | 'external'> | null): Eyes => (user === null ? 'anonymous' : user.admin ? 'admin' : user.external ? 'external' : 'user')
+export const eyesOf = (user: Pick<ActorUser, 'admin' | 'external'> | null): Eyes =>
+  user === null ? 'anonymous' : user.admin ? 'admin' : user.external ? 'external' : 'user'
 
 const ANY_LEVEL = sql.raw('1')
 

@@ -34,7 +34,7 @@ export async function createToken(given: Config, args: string[]): Promise<void> 
       const ctx = await createContext(config, database, log)
       try {
         await bootstrapAdministrator(ctx)
-        const token = await createTokenFor(ctx, { username, name: values.name ?? 'command line', scopes, expiresAt })
+        const token = await createTokenFor(ctx, { username, name: values.name ?? 'command line', scopes, expires_at: expiresAt })
         process.stdout.write(`${token}\n`)
       } finally {
         await ctx.close()

@@ -33,6 +33,12 @@ export function fuzzyMatch(fields: SQLWrapper[], shape: Fuzzy['shape']): SQL | u
   if (shape === 'all') return undefined
   if (shape === 'whole') return or(...fields.map((field) => sql`lower(${field}) = lower(${sql.placeholder('word0')})`))
   return or(
-    ...fields.map((field) => sql`(${sql.join(Array.from({ length: shape }, (_, i) => sql`${field} ilike ${sql.placeholder(`word${i}`)}`), sql` and `)})`),
+    ...fields.map(
+      (field) =>
+        sql`(${sql.join(
+          Array.from({ length: shape }, (_, i) => sql`${field} ilike ${sql.placeholder(`word${i}`)}`),
+          sql` and `,
+        )})`,
+    ),
   )
 }

@@ -12,7 +12,10 @@ interface Preparable {
 const kept = new WeakMap<Database, Map<string, unknown>>()
 
 /** A query of the read lane, built once per shape and prepared: building it anew for each call costs more than running it. `shape` names all that changes its text. */
-export function statement<Shape, Q extends Preparable>(name: string, build: (read: ReadDatabase, shape: Shape) => Q): (db: Database, shape: Shape) => ReturnType<Q['prepare']> {
+export function statement<Shape, Q extends Preparable>(
+  name: string,
+  build: (read: ReadDatabase, shape: Shape) => Q,
+): (db: Database, shape: Shape) => ReturnType<Q['prepare']> {
   return (db, shape) => {
     let statements = kept.get(db)
     if (!statements) {

@@ -19,13 +19,23 @@ export const Branch = z
   .meta({ id: 'Branch' })
 
 export function presentBranch({ commit, ...branch }: BranchRecord, project: { fullPath: string }, view: View): z.infer<typeof Branch> {
-  return { ...branch, commit: presentCommit(commit, project, view), web_url: `${view.links.project(project.fullPath)}/tree/${encodeURI(branch.name)}` }
+  return {
+    ...branch,
+    commit: presentCommit(commit, project, view),
+    web_url: `${view.links.project(project.fullPath)}/tree/${encodeURI(branch.name)}`,
+  }
 }
 
 const AccessLevel = z.strictObject({ id: z.int(), access_level: z.int(), access_level_description: z.string() })
 
 export const ProtectedBranch = z
-  .strictObject({ id: z.int(), name: z.string(), push_access_levels: z.array(AccessLevel), merge_access_levels: z.array(AccessLevel), allow_force_push: z.boolean() })
+  .strictObject({
+    id: z.int(),
+    name: z.string(),
+    push_access_levels: z.array(AccessLevel),
+    merge_access_levels: z.array(AccessLevel),
+    allow_force_push: z.boolean(),
+  })
   .meta({ id: 'ProtectedBranch' })
 
 export const ProtectedTag = z.strictObject({ name: z.string(), create_access_levels: z.array(AccessLevel) }).meta({ id: 'ProtectedTag' })

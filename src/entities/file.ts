@@ -38,6 +38,9 @@ export function presentFile(file: FileRecord): z.infer<typeof File> {
 
 /** RF-2: the same facts as headers; what a header cannot hold is percent-encoded (SEC-70). */
 export function fileHeaders(file: FileRecord): Record<string, string> {
-  const entries = Object.entries(facts(file)).map(([name, value]) => [`x-gitlab-${name.replaceAll('_', '-')}`, String(value).replace(/[^\x20-\x7e]/g, encodeURIComponent)])
+  const entries = Object.entries(facts(file)).map(([name, value]) => [
+    `x-gitlab-${name.replaceAll('_', '-')}`,
+    String(value).replace(/[^\x20-\x7e]/g, encodeURIComponent),
+  ])
   return Object.fromEntries(entries) as Record<string, string>
 }

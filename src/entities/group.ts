@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { GroupRecord } from '../services/groups.js'
 import type { ProjectRecord } from '../services/projects/load.js'
 import { VISIBILITIES, visibilityName } from './levels.js'
-import { BasicProject, presentProject, Project } from './project.js'
+import { BasicProject, Project, presentProject } from './project.js'
 import type { View } from './view.js'
 
 const common = {
@@ -24,7 +24,11 @@ export const Group = z.strictObject({ ...common, lfs_enabled: z.boolean() }).met
 
 /** GR-2: without `lfs_enabled`. */
 export const GroupDetails = z
-  .strictObject({ ...common, projects: z.array(z.union([Project, BasicProject])).optional(), shared_projects: z.array(z.union([Project, BasicProject])).optional() })
+  .strictObject({
+    ...common,
+    projects: z.array(z.union([Project, BasicProject])).optional(),
+    shared_projects: z.array(z.union([Project, BasicProject])).optional(),
+  })
   .meta({ id: 'GroupDetails' })
 
 function presentCommon(group: GroupRecord, view: View) {
@@ -48,7 +52,11 @@ export function presentGroup(group: GroupRecord, view: View): z.infer<typeof Gro
   return { ...presentCommon(group, view), lfs_enabled: group.lfs_enabled }
 }
 
-export function presentGroupDetails(group: GroupRecord, projects: { own: ProjectRecord[]; shared: ProjectRecord[] } | null, view: View): z.infer<typeof GroupDetails> {
+export function presentGroupDetails(
+  group: GroupRecord,
+  projects: { own: ProjectRecord[]; shared: ProjectRecord[] } | null,
+  view: View,
+): z.infer<typeof GroupDetails> {
   const present = (project: ProjectRecord) => presentProject(project, view)
   return { ...presentCommon(group, view), ...(projects && { projects: projects.own.map(present), shared_projects: projects.shared.map(present) }) }
 }

@@ -77,18 +77,42 @@ export const Project = z
     resolve_outdated_diff_discussions: z.boolean(),
     ci_config_path: z.string().nullable(),
     shared_with_groups: z.array(
-      z.strictObject({ group_id: z.int(), group_name: z.string(), group_full_path: z.string(), group_access_level: z.int(), expires_at: z.string().nullable() }),
+      z.strictObject({
+        group_id: z.int(),
+        group_name: z.string(),
+        group_full_path: z.string(),
+        group_access_level: z.int(),
+        expires_at: z.string().nullable(),
+      }),
     ),
     permissions: z.strictObject({ project_access: Access, group_access: Access }).optional(),
     statistics: z
-      .strictObject({ commit_count: z.int(), storage_size: z.int(), repository_size: z.int(), lfs_objects_size: z.int(), job_artifacts_size: z.int() })
+      .strictObject({
+        commit_count: z.int(),
+        storage_size: z.int(),
+        repository_size: z.int(),
+        lfs_objects_size: z.int(),
+        job_artifacts_size: z.int(),
+      })
       .optional(),
   })
   .meta({ id: 'Project' })
 
 type BasicRecord = Pick<
   ProjectRecord,
-  'id' | 'description' | 'name' | 'path' | 'created_at' | 'default_branch' | 'empty_repo' | 'tag_list' | 'avatar' | 'star_count' | 'forks_count' | 'last_activity_at' | 'namespace'
+  | 'id'
+  | 'description'
+  | 'name'
+  | 'path'
+  | 'created_at'
+  | 'default_branch'
+  | 'empty_repo'
+  | 'tag_list'
+  | 'avatar'
+  | 'star_count'
+  | 'forks_count'
+  | 'last_activity_at'
+  | 'namespace'
 >
 
 export function presentBasicProject(project: BasicRecord, view: View): z.infer<typeof BasicProject> {
@@ -121,7 +145,11 @@ export function presentBasicProject(project: BasicRecord, view: View): z.infer<t
 const access = (level: number | null) => (level ? { access_level: level, notification_level: 3 } : null)
 
 /** The full view for the caller the record was loaded for; anonymous callers get the basic one (companions 6). */
-export function presentProject(project: ProjectRecord, view: View, show: { statistics?: boolean | undefined } = {}): z.infer<typeof Project> | z.infer<typeof BasicProject> {
+export function presentProject(
+  project: ProjectRecord,
+  view: View,
+  show: { statistics?: boolean | undefined } = {},
+): z.infer<typeof Project> | z.infer<typeof BasicProject> {
   if (!view.viewer) return presentBasicProject(project, view)
   const standing = { user: view.viewer, level: project.standing.level }
   const level = view.viewer.admin ? 50 : standing.level

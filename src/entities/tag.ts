@@ -14,6 +14,17 @@ export const Tag = z
   })
   .meta({ id: 'Tag' })
 
-export function presentTag({ name, tag, target, commit, protected: isProtected }: TagRecord, project: { fullPath: string }, view: View): z.infer<typeof Tag> {
-  return { name, message: tag ? tag.message.replace(/\n$/, '') : null, target, commit: presentCommit(commit, project, view), release: null, protected: isProtected }
+export function presentTag(
+  { name, tag, target, commit, protected: isProtected }: TagRecord,
+  project: { fullPath: string },
+  view: View,
+): z.infer<typeof Tag> {
+  return {
+    name,
+    message: tag ? tag.message.replace(/\n$/, '') : null,
+    target,
+    commit: presentCommit(commit, project, view),
+    release: null,
+    protected: isProtected,
+  }
 }

@@ -9,4 +9,6 @@ export function presentTreeEntry({ oid, name, type, path, mode }: GitTreeEntry):
   return { id: oid, name, type, path, mode }
 }
 
-export const Blob = z.strictObject({ size: z.int(), encoding: z.literal('base64'), content: z.string(), sha: z.string() }).meta({ id: 'RepositoryBlob' })
+export const Blob = z
+  .strictObject({ size: z.int(), encoding: z.literal('base64'), content: z.string(), sha: z.string() })
+  .meta({ id: 'RepositoryBlob' })

@@ -46,11 +46,23 @@ export const AdminUser = z.strictObject({ ...OwnUser.shape, is_admin: z.boolean(
 const currentOnly = { commit_email: z.string(), public_email: z.string().nullable(), private_profile: z.boolean(), namespace_id: z.int().nullable() }
 
 /** `GET /user` (X-16). */
-export const CurrentUser = z.union([z.strictObject({ ...OwnUser.shape, ...currentOnly }), z.strictObject({ ...AdminUser.shape, ...currentOnly })]).meta({ id: 'CurrentUser' })
+export const CurrentUser = z
+  .union([z.strictObject({ ...OwnUser.shape, ...currentOnly }), z.strictObject({ ...AdminUser.shape, ...currentOnly })])
+  .meta({ id: 'CurrentUser' })
 
 export function presentUser(user: UserRecord, view: View): z.infer<typeof User> {
   const { bio, location, messenger, jobsnet, microblog, website_url, organization } = user
-  return { ...presentUserRef(user, view), created_at: user.created_at.toISOString(), bio, location, messenger, jobsnet, microblog, website_url, organization }
+  return {
+    ...presentUserRef(user, view),
+    created_at: user.created_at.toISOString(),
+    bio,
+    location,
+    messenger,
+    jobsnet,
+    microblog,
+    website_url,
+    organization,
+  }
 }
 
 function presentOwnUser(user: UserRecord, view: View): z.infer<typeof OwnUser> {

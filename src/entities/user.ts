@@ -19,7 +19,14 @@ export interface UserRefRecord {
 }
 
 export function presentUserRef(user: UserRefRecord, view: View): z.infer<typeof UserRef> {
-  return { id: user.id, name: user.name, username: user.username, state: user.state, avatar_url: avatarUrl(user, view), web_url: view.links.user(user.username) }
+  return {
+    id: user.id,
+    name: user.name,
+    username: user.username,
+    state: user.state,
+    avatar_url: avatarUrl(user, view),
+    web_url: view.links.user(user.username),
+  }
 }
 
 /** The uploaded image, else the avatar service's picture of the address, else null (G-83). */

@@ -1,7 +1,14 @@
+import { constants } from 'node:fs'
+import { access } from 'node:fs/promises'
 import { join } from 'node:path'
+import { createRepository, removeRepository } from './create.js'
+import { maintain, repositorySize } from './maintenance.js'
 import { type PoolLimits, ProcessPool } from './processes.js'
-import { exists, type Reader, type ReadFloor, readerFor, readFloor } from './reader.js'
-import type { RepositoryKey } from './types.js'
+import { exists, quarantineReader, type Reader, type ReadFloor, readerFor, readFloor } from './reader.js'
+import { RefUpdates, writeHead } from './ref-updates.js'
+import { Transport, type TransportLimits } from './transport.js'
+import type { Git, GitRepository, Oid, RepositoryKey } from './types.js'
+import { draftCommit, writeCommit, writeTag } from './writer.js'
 
 export interface GitOptions {
   /** Directories by the names that keys use. */
@@ -9,6 +16,8 @@ export interface GitOptions {
   /** Told of repositories that are missing on disk. */
   onFault?: (fault: Error, key: RepositoryKey) => void
   pool?: PoolLimits
+  /** Of fetches and pushes. */
+  wirePool?: PoolLimits
 }
 
 /** What reading and writing a repository stand on: where it is, the pool, the resident processes and what is remembered. */
@@ -49,3 +58,52 @@ function directoryOf(storages: Record<string, string>, { storage, id, kind }: Re
   if (!Number.isSafeInteger(id) || id < 0) throw new Error(`${id} is no repository id`)
   return join(root, (id % 256).toString(16).padStart(2, '0'), `${id}${kind === 'wiki' ? '.wiki' : ''}.git`)
 }
+
+/** All repositories of this installation, for reading, writing and the wire. */
+export function openGit(options: GitOptions & { hooks: string; transport?: TransportLimits }): Git {
+  const ground = openGround(options)
+  const { pool } = ground.floor
+  // clones and pushes keep their turns for as long as they take, so reads do not queue behind them
+  const wire = new Transport(new ProcessPool(options.wirePool ?? WIRE_POOL), options.hooks, options.transport)
+  const updates = new RefUpdates(pool)
+
+  const open = (key: RepositoryKey): GitRepository => {
+    const directory = ground.directory(key)
+    const reader = ground.reader(key)
+    const readObject = (oid: Oid) => ground.floor.residents.catFile(directory).readKnown(oid)
+    const openWith = (env: NodeJS.ProcessEnv) => quarantineReader(pool, directory, env)
+    return {
+      ...reader,
+      setHeadBranch: (branch) => writeHead(directory, branch),
+      updateRefs: (moves) => updates.update(directory, moves),
+      draftCommit: (draft) => draftCommit({ directory, pool, readObject }, draft),
+      writeCommit: (commit) => writeCommit(directory, commit),
+      writeTag: (tag) => writeTag(directory, tag),
+      advertise: (service, request) => wire.advertise(directory, service, request),
+      uploadPack: (request) => wire.uploadPack(directory, request),
+      receivePack: (request, policy) => wire.receivePack(directory, request, policy, openWith),
+      size: () => repositorySize(directory),
+      maintain: () => maintain(pool, directory),
+    }
+  }
+
+  return {
+    open,
+    create: (key, branch) => createRepository(ground.directory(key), branch),
+    exists: ground.exists,
+    async remove(key) {
+      await removeRepository(ground.directory(key))
+      updates.forget(ground.directory(key))
+      ground.forget(key)
+    },
+    async ping() {
+      for (const path of Object.values(options.storages)) await access(path, constants.R_OK | constants.W_OK)
+    },
+    async close() {
+      updates.close()
+      await Promise.all([wire.pool.close(), ground.close()])
+    },
+  }
+}
+
+const WIRE_POOL: PoolLimits = { running: 16, runningPerRepository: 12, waiting: 256, waitingPerRepository: 128, wait: 30_000, deadline: 3_600_000 }

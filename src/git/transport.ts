@@ -10,7 +10,7 @@ import { HookChannel, installHooks } from './hooks.js'
 import { repositorySize } from './maintenance.js'
 import { kill, type ProcessPool } from './processes.js'
 import { syncRefs } from './ref-updates.js'
-import type { GitRepository, PushCommand, PushPolicy, Service, TransportRequest } from './types.js'
+import type { GitRepository, PushCommand, PushPolicy, Quarantine, Service, TransportRequest } from './types.js'
 
 export interface TransportLimits {
   /** Milliseconds one fetch or push may take. */
@@ -30,8 +30,8 @@ export const TRANSPORT_LIMITS: TransportLimits = {
   commands: 10_000,
 }
 
-/** Reads a repository with more environment, such as a quarantine's. */
-export type OpenWith = (env: NodeJS.ProcessEnv) => GitRepository
+/** Reads a repository with more environment, such as a quarantine's; `close` ends what the reading started. */
+export type OpenWith = (env: NodeJS.ProcessEnv) => Quarantine & Pick<GitRepository, 'ref'> & { close(): void }
 
 /** What git advertises and obeys; the service's own refs are never written, and the hidden ones never seen (SEC-86). */
 const UPLOAD = [
@@ -158,7 +158,8 @@ export class Transport {
         asked: async (updates, path) => {
           if (!path.startsWith(join(directory, 'objects', '/'))) throw new GitFault('receive-pack', null, 'the quarantine is not in the repository')
           if (await this.#holdsTooLarge(directory, quarantine(path))) return `An object is larger than ${objectBytes} bytes.`
-          return policy.verdict(updates, openWith(quarantine(path)))
+          const inside = openWith(quarantine(path))
+          return policy.verdict(updates, inside).finally(() => inside.close())
         },
         moved,
       })
@@ -178,7 +179,7 @@ export class Transport {
         if (channel.quarantine) await rm(channel.quarantine, { recursive: true, force: true })
         if (channel.accepted && !channel.told) {
           const now = openWith({})
-          const values = await Promise.all(channel.accepted.map(({ ref }) => now.ref(ref)))
+          const values = await Promise.all(channel.accepted.map(({ ref }) => now.ref(ref))).finally(() => now.close())
           const done = channel.accepted.filter((command, i) => (values[i] ?? '0'.repeat(40)) === command.new && command.new !== command.old)
           if (done.length > 0) await moved(done)
         }

@@ -4,7 +4,7 @@ import { changeTree, type ReadObject } from './changes.js'
 import { packOf, writePack } from './pack-writer.js'
 import type { ProcessPool } from './processes.js'
 import { Stage } from './stage.js'
-import type { CommitDraft, DraftResult, Oid, Signature, Tag } from './types.js'
+import { type CommitDraft, type DraftResult, type Oid, type Signature, type Tag, ZERO } from './types.js'
 
 export interface WriteContext {
   directory: string
@@ -18,6 +18,7 @@ export async function draftCommit({ directory, pool, readObject }: WriteContext,
   const parent = draft.parents[0]
   const changed = await changeTree(parent ? await treeOf(parent, readObject) : null, draft.changes, readObject, stage)
   if ('fault' in changed) return changed
+  if (draft.check) return { commit: ZERO, tree: changed.tree }
   const commit = await stage.commit({ ...draft, tree: changed.tree })
   if (changed.special && !(await passesFsck(pool, directory, stage))) {
     const index = draft.changes.findIndex((change) => change.action !== 'delete' && /gi/i.test(change.path))

@@ -16,7 +16,8 @@ export function sendJson(reply: FastifyReply, body: unknown) {
 
 function asFailure(error: unknown): Failure | undefined {
   if (error instanceof Failure) return error
-  if (error instanceof Unavailable) return new Failure('unavailable', { message: '503 Service Unavailable' }, { 'retry-after': String(error.retryAfter) })
+  if (error instanceof Unavailable)
+    return new Failure('unavailable', { message: '503 Service Unavailable' }, { 'retry-after': String(error.retryAfter) })
   const { code, statusCode } = error as FastifyError
   switch (code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':

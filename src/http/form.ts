@@ -87,7 +87,7 @@ function holds(element: Bag, keys: string[], from: number): boolean {
   let value: unknown = element
   for (let i = from; i < keys.length; i++) {
     if (keys[i] === '') return false
-    if (!isBag(value) || !(keys[i] as string in value)) return false
+    if (!isBag(value) || !((keys[i] as string) in value)) return false
     value = value[keys[i] as string]
   }
   return true

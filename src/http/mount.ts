@@ -48,7 +48,12 @@ export function mount(app: FastifyInstance, ctx: Context, endpoints: Endpoint[])
 async function answer(ctx: Context, declared: Endpoint, request: FastifyRequest, reply: FastifyReply) {
   const { access, input: schema, handler } = declared
   const query = request.query as Bag
-  const body = request.method === 'GET' || request.method === 'HEAD' ? undefined : request.isMultipart() ? await readMultipart(request) : (request.body as Bag | undefined)
+  const body =
+    request.method === 'GET' || request.method === 'HEAD'
+      ? undefined
+      : request.isMultipart()
+        ? await readMultipart(request)
+        : (request.body as Bag | undefined)
   const bag: Bag = Object.assign(emptyBag(), query, body, request.params)
 
   const caller = await authenticate(ctx, request.headers, bag, { method: request.method, path: declared.path, scope: declared.scope, id: bag['id'] })

@@ -19,9 +19,13 @@ const MAX_INTEGER = 2_147_483_647
 export const str = () => z.preprocess(nullToUndefined, z.union([z.string(), z.number().transform(String), z.boolean().transform(String)], INVALID))
 
 /** Text of which a JSON null is a value: it clears the field. */
-export const clearable = () => z.preprocess((value) => value, z.union([z.null(), z.string(), z.number().transform(String), z.boolean().transform(String)], INVALID))
+export const clearable = () =>
+  z.preprocess((value) => value, z.union([z.null(), z.string(), z.number().transform(String), z.boolean().transform(String)], INVALID))
 
-const integerText = z.string().regex(/^[+-]?\d{1,15}$/).transform(Number)
+const integerText = z
+  .string()
+  .regex(/^[+-]?\d{1,15}$/)
+  .transform(Number)
 
 /** A whole number of any size a column can hold (G-49); -0 is 0. */
 export const int = ({ min = -MAX_INTEGER - 1, max = MAX_INTEGER } = {}) =>
@@ -37,12 +41,37 @@ export const int = ({ min = -MAX_INTEGER - 1, max = MAX_INTEGER } = {}) =>
 export const rowId = () =>
   z.preprocess(
     blankToUndefined,
-    z.union([z.int(), z.string().regex(/^[+-]?\d{1,80}$/).transform(Number)], INVALID).transform((n) => (n > 0 && n <= MAX_INTEGER ? n : 0)),
+    z
+      .union(
+        [
+          z.int(),
+          z
+            .string()
+            .regex(/^[+-]?\d{1,80}$/)
+            .transform(Number),
+        ],
+        INVALID,
+      )
+      .transform((n) => (n > 0 && n <= MAX_INTEGER ? n : 0)),
   )
 
 /** A fraction in decimal or exponent notation; finite. */
 export const float = () =>
-  z.preprocess(blankToUndefined, z.union([z.number(), z.string().regex(/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?$/).transform(Number)], INVALID).refine(Number.isFinite, INVALID))
+  z.preprocess(
+    blankToUndefined,
+    z
+      .union(
+        [
+          z.number(),
+          z
+            .string()
+            .regex(/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?$/)
+            .transform(Number),
+        ],
+        INVALID,
+      )
+      .refine(Number.isFinite, INVALID),
+  )
 
 const TRUE = new Set(['true', 't', 'yes', 'y', 'on', '1'])
 const FALSE = new Set(['false', 'f', 'no', 'n', 'off', '0'])
@@ -56,29 +85,40 @@ export const bool = () =>
   }, z.boolean(INVALID))
 
 /** One of fixed words, matched exactly (SEC-55). */
-export const oneOf = <const T extends readonly [string, ...string[]]>(words: T) => z.preprocess(nullToUndefined, z.enum(words, 'does not have a valid value'))
+export const oneOf = <const T extends readonly [string, ...string[]]>(words: T) =>
+  z.preprocess(nullToUndefined, z.enum(words, 'does not have a valid value'))
 
 /** Words separated by commas, or a list of them; trimmed, empty ones dropped (G-54, W-3). */
 export const commaList = () =>
   z.preprocess(
     (value) => (typeof value === 'number' ? String(value) : nullToUndefined(value)),
-    z.union([z.string().transform((text) => text.split(',')), z.array(z.string())], INVALID).transform((items) => items.map((item) => item.trim()).filter((item) => item !== '')),
+    z
+      .union([z.string().transform((text) => text.split(',')), z.array(z.string())], INVALID)
+      .transform((items) => items.map((item) => item.trim()).filter((item) => item !== '')),
   )
 
 const MAX_LIST = 100
 
 /** A list; a single scalar is a list of one (G-52), a map whose keys are numbers is a list too (W-3). */
 export const list = <T extends z.ZodType>(item: T, max = MAX_LIST) =>
-  z.preprocess((value) => {
-    if (value === null || value === undefined) return undefined
-    if (Array.isArray(value)) return value
-    return isBag(value) && Object.keys(value).length > 0 && Object.keys(value).every((key) => /^\d+$/.test(key)) ? Object.values(value) : [value]
-  }, z.array(item, INVALID).max(max, INVALID))
+  z.preprocess(
+    (value) => {
+      if (value === null || value === undefined) return undefined
+      if (Array.isArray(value)) return value
+      return isBag(value) && Object.keys(value).length > 0 && Object.keys(value).every((key) => /^\d+$/.test(key)) ? Object.values(value) : [value]
+    },
+    z.array(item, INVALID).max(max, INVALID),
+  )
 
 /** A list of ids, also as `1,2` (G-52). */
 export const idList = () =>
   z.preprocess(
-    (value) => (typeof value === 'string' && value.includes(',') ? value.split(',').map((part) => part.trim()) : value === '' || value === null ? undefined : value),
+    (value) =>
+      typeof value === 'string' && value.includes(',')
+        ? value.split(',').map((part) => part.trim())
+        : value === '' || value === null
+          ? undefined
+          : value,
     list(rowId()),
   )
 
@@ -102,7 +142,14 @@ export function parseDatetime(text: string): Date | undefined {
   }
   const parts = DATETIME.exec(text)
   if (!parts) return undefined
-  const [year, month, day, hour, minute, second] = [1, 2, 3, 4, 5, 6].map((i) => Number(parts[i] ?? 0)) as [number, number, number, number, number, number]
+  const [year, month, day, hour, minute, second] = [1, 2, 3, 4, 5, 6].map((i) => Number(parts[i] ?? 0)) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ]
   if (!realDay(year, month, day) || hour > 23 || minute > 59 || second > 59) return undefined
   const millis = Math.trunc(Number(`0.${parts[7] ?? '0'}`) * 1000)
   const zone = parts[8]
@@ -124,7 +171,14 @@ function utc(year: number, month: number, day: number) {
   return date
 }
 
-export const datetime = () => z.preprocess(blankToUndefined, z.string(INVALID).transform(parseDatetime).refine((moment): moment is Date => moment !== undefined, INVALID))
+export const datetime = () =>
+  z.preprocess(
+    blankToUndefined,
+    z
+      .string(INVALID)
+      .transform(parseDatetime)
+      .refine((moment): moment is Date => moment !== undefined, INVALID),
+  )
 
 /** A day as `YYYY-MM-DD`, one-digit months and days filled up. */
 export function parseDate(text: string): string | undefined {
@@ -133,32 +187,80 @@ export function parseDate(text: string): string | undefined {
   return `${parts[1]}-${parts[2]?.padStart(2, '0')}-${parts[3]?.padStart(2, '0')}`
 }
 
-export const date = () => z.preprocess(blankToUndefined, z.string(INVALID).transform(parseDate).refine((day): day is string => day !== undefined, INVALID))
+export const date = () =>
+  z.preprocess(
+    blankToUndefined,
+    z
+      .string(INVALID)
+      .transform(parseDate)
+      .refine((day): day is string => day !== undefined, INVALID),
+  )
 
 /** A date that also comes as a datetime, whose day is taken (W-5); empty or null clears. */
 export const clearableDate = () =>
   z.preprocess(
     (value) => (value === '' ? null : value),
     z.union(
-      [z.null(), z.string().transform((text) => parseDate(text) ?? parseDatetime(text)?.toISOString().slice(0, 10)).refine((day): day is string => day !== undefined)],
+      [
+        z.null(),
+        z
+          .string()
+          .transform((text) => parseDate(text) ?? parseDatetime(text)?.toISOString().slice(0, 10))
+          .refine((day): day is string => day !== undefined),
+      ],
       INVALID,
     ),
   )
 
+/** One of these scalars: a first step that turns what counts as absent into nothing, then the type itself. */
+type Scalar<T extends z.ZodType> = z.ZodPipe<z.core.$ZodTransform<unknown, unknown>, T>
+
 /** Makes one of these scalars optional: what its first step turned into nothing is then accepted. */
-export const opt = <T extends z.ZodType>(scalar: z.ZodPipe<z.ZodTransform, T>) => z.pipe(scalar.def.in, scalar.def.out.optional())
+export const opt = <T extends z.ZodType>(scalar: Scalar<T>) => z.pipe(scalar.def.in as z.ZodTransform, scalar.def.out.optional())
+
+/** Puts a further demand on one of these scalars. */
+export const where = <T extends z.ZodType>(scalar: Scalar<T>, holds: (value: z.output<T>) => boolean, text: string) =>
+  z.pipe(scalar.def.in as z.ZodTransform, scalar.def.out.refine(holds, text))
 
 /** Optional with a default, which null and blank take too (G-47). */
-export const orDefault = <T extends z.ZodType>(scalar: z.ZodPipe<z.ZodTransform, T>, value: z.output<T>) =>
-  z.pipe(scalar.def.in, scalar.def.out.optional()).transform((given) => (given === undefined ? value : given) as z.output<T>)
+export const orDefault = <T extends z.ZodType>(scalar: Scalar<T>, value: z.output<T>) =>
+  z.pipe(scalar.def.in as z.ZodTransform, scalar.def.out.optional()).transform((given) => (given === undefined ? value : given) as z.output<T>)
 
 /** `page` and `per_page` of every list (G-55, G-56). Pages past all rows are allowed up to any size. */
 export const paging = {
   page: z
-    .preprocess(blankToUndefined, z.union([z.int(), z.string().regex(/^[+-]?\d{1,40}$/).transform(Number)], INVALID).optional())
+    .preprocess(
+      blankToUndefined,
+      z
+        .union(
+          [
+            z.int(),
+            z
+              .string()
+              .regex(/^[+-]?\d{1,40}$/)
+              .transform(Number),
+          ],
+          INVALID,
+        )
+        .optional(),
+    )
     .transform((n) => (n === undefined || n < 1 ? 1 : n)),
   per_page: z
-    .preprocess(blankToUndefined, z.union([z.int(), z.string().regex(/^[+-]?\d{1,40}$/).transform(Number)], INVALID).optional())
+    .preprocess(
+      blankToUndefined,
+      z
+        .union(
+          [
+            z.int(),
+            z
+              .string()
+              .regex(/^[+-]?\d{1,40}$/)
+              .transform(Number),
+          ],
+          INVALID,
+        )
+        .optional(),
+    )
     .refine((n) => n !== 0, 'has a value not allowed')
     .transform((n) => (n === undefined || n < 0 ? 20 : Math.min(n, 100))),
 }

@@ -9,7 +9,15 @@ export interface Upload {
   data: Buffer
 }
 
-export const MULTIPART_LIMITS = { fields: 1_000, files: 10, fieldSize: 1_048_576, fileSize: 10_485_760, parts: 1_010, fieldNameSize: 256, headerPairs: 100 }
+export const MULTIPART_LIMITS = {
+  fields: 1_000,
+  files: 10,
+  fieldSize: 1_048_576,
+  fileSize: 10_485_760,
+  parts: 1_010,
+  fieldNameSize: 256,
+  headerPairs: 100,
+}
 
 /** A multipart body → parameters; files stand among them as Uploads (SEC-75). */
 export async function readMultipart(request: FastifyRequest): Promise<Bag> {

@@ -6,7 +6,9 @@ const RESERVED_TOP = new Set(
 )
 
 /** GR-25: names no subgroup and no project may take. */
-const RESERVED_BELOW = new Set('- badges blame blob builds commits create create_dir edit files find_file new preview raw refs tree update wikis'.split(' '))
+const RESERVED_BELOW = new Set(
+  '- badges blame blob builds commits create create_dir edit files find_file new preview raw refs tree update wikis'.split(' '),
+)
 
 const BLANK = "can't be blank"
 const PATH_FORMAT = "can contain only letters, digits, '_', '-' and '.'. Cannot start with '-' or end in '.', '.git' or '.atom'."
@@ -44,7 +46,8 @@ export function projectNameFaults(name: string): string[] {
   if (name.trim() === '') return [BLANK]
   const faults: string[] = []
   if (lengthOf(name) > 255) faults.push(tooLong(255))
-  if (!/^[\p{L}\p{N}\p{Extended_Pictographic}_][\p{L}\p{N}\p{M}\p{Pd}\p{Extended_Pictographic}\u200d\ufe0f_. -]*$/u.test(name)) faults.push(PROJECT_NAME_FORMAT)
+  if (!/^[\p{L}\p{N}\p{Extended_Pictographic}_][\p{L}\p{N}\p{M}\p{Pd}\p{Extended_Pictographic}\u200d\ufe0f_. -]*$/u.test(name))
+    faults.push(PROJECT_NAME_FORMAT)
   return faults
 }
 

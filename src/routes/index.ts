@@ -14,4 +14,18 @@ import { tokens } from './tokens/index.js'
 import { currentUser } from './users/current-user.js'
 
 /** Every endpoint of the API, family by family. */
-export const families: Endpoint[][] = [instance, currentUser, tokens, groups, namespaces, projects, members, branches, protection, tags, repository, files, commits]
+export const families: Endpoint[][] = [
+  instance,
+  currentUser,
+  tokens,
+  groups,
+  namespaces,
+  projects,
+  members,
+  branches,
+  protection,
+  tags,
+  repository,
+  files,
+  commits,
+]

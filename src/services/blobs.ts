@@ -26,7 +26,12 @@ export async function readBlob(ctx: Context, { project }: ProjectSubject, sha: s
 }
 
 /** RE-3: bytes of any size, `text/plain` when they look like text. */
-export async function streamBlob(ctx: Context, { project }: ProjectSubject, sha: string, signal: AbortSignal): Promise<{ size: number; type: string; stream: Readable | Buffer }> {
+export async function streamBlob(
+  ctx: Context,
+  { project }: ProjectSubject,
+  sha: string,
+  signal: AbortSignal,
+): Promise<{ size: number; type: string; stream: Readable | Buffer }> {
   const repository = repositoryOf(ctx, project)
   const size = await blobSize(repository, sha)
   if (size <= MAX_JSON_BLOB) {

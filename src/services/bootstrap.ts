@@ -19,6 +19,9 @@ export async function bootstrapAdministrator(ctx: Context): Promise<void> {
     if (password === undefined) ctx.log.info({ username }, `The administrator's password is ${generated}`)
   }
   if (token === undefined || !admin.admin) return
-  const [known] = await ctx.db.write.select({ count: sql<number>`count(*)`.mapWith(Number) }).from(tokens).where(eq(tokens.digest, digestOf(token)))
+  const [known] = await ctx.db.write
+    .select({ count: sql<number>`count(*)`.mapWith(Number) })
+    .from(tokens)
+    .where(eq(tokens.digest, digestOf(token)))
   if ((known?.count ?? 0) === 0) await createToken(ctx, admin, { name: 'bootstrap', scopes: BOOTSTRAP_SCOPES }, token)
 }

@@ -44,7 +44,11 @@ export function searchNames<T>(items: T[], search: string | undefined, nameOf: (
 export type BranchSort = 'name_asc' | 'updated_asc' | 'updated_desc'
 
 /** BR-1. Only the page's branches are looked at closely. */
-export async function listBranches(ctx: Context, subject: ProjectSubject, { search, sort, ...paging }: { search?: string | undefined; sort: BranchSort } & Paging): Promise<Page<BranchRecord>> {
+export async function listBranches(
+  ctx: Context,
+  subject: ProjectSubject,
+  { search, sort, ...paging }: { search?: string | undefined; sort: BranchSort } & Paging,
+): Promise<Page<BranchRecord>> {
   const repository = repositoryOf(ctx, subject.project)
   let refs = await repository.refs(HEADS)
   if (sort !== 'name_asc') {
@@ -53,7 +57,10 @@ export async function listBranches(ctx: Context, subject: ProjectSubject, { sear
     const direction = sort === 'updated_asc' ? 1 : -1
     refs = [...refs].sort((a, b) => direction * ((times.get(a.name) ?? 0) - (times.get(b.name) ?? 0)) || (a.name < b.name ? -1 : 1))
   }
-  const { items, total } = slice(searchNames(refs, search, ({ name }) => name.slice(HEADS.length)), paging)
+  const { items, total } = slice(
+    searchNames(refs, search, ({ name }) => name.slice(HEADS.length)),
+    paging,
+  )
   return { items: await records(ctx, subject, items), total }
 }
 
@@ -61,8 +68,17 @@ async function records(ctx: Context, subject: ProjectSubject, refs: Ref[]): Prom
   if (refs.length === 0) return []
   const repository = repositoryOf(ctx, subject.project)
   const { default_branch } = subject.project
-  const [protections, commits, root] = await Promise.all([protectionsOf(ctx, subject.project.id), repository.commits(refs.map(({ oid }) => oid)), repository.ref(HEADS + default_branch)])
-  const merged = root ? await repository.merged(refs.map(({ oid }) => oid), root) : refs.map(() => false)
+  const [protections, commits, root] = await Promise.all([
+    protectionsOf(ctx, subject.project.id),
+    repository.commits(refs.map(({ oid }) => oid)),
+    repository.ref(HEADS + default_branch),
+  ])
+  const merged = root
+    ? await repository.merged(
+        refs.map(({ oid }) => oid),
+        root,
+      )
+    : refs.map(() => false)
   return refs.flatMap((ref, i) => {
     const commit = commits[i]
     return commit ? [record(subject, protections, ref.name.slice(HEADS.length), commit, merged[i] ?? false)] : []
@@ -98,7 +114,12 @@ export async function branchExists(ctx: Context, { project }: ProjectSubject, na
 }
 
 /** BR-4, BR-20. */
-export async function createBranch(ctx: Context, subject: ProjectSubject, caller: SignedIn, { branch, ref }: { branch: string; ref: string }): Promise<BranchRecord> {
+export async function createBranch(
+  ctx: Context,
+  subject: ProjectSubject,
+  caller: SignedIn,
+  { branch, ref }: { branch: string; ref: string },
+): Promise<BranchRecord> {
   const repository = repositoryOf(ctx, subject.project)
   if (branchNameFault(branch)) throw refused('Branch name is invalid')
   if (await repository.ref(HEADS + branch)) throw refused('Branch already exists')
@@ -133,7 +154,10 @@ export async function deleteMergedBranches(ctx: Context, subject: ProjectSubject
   const root = refs.find(({ name }) => name === HEADS + subject.project.default_branch)
   if (!root) return
   const protections = await protectionsOf(ctx, subject.project.id)
-  const merged = await repository.merged(refs.map(({ oid }) => oid), root.oid)
+  const merged = await repository.merged(
+    refs.map(({ oid }) => oid),
+    root.oid,
+  )
   for (const [i, ref] of refs.entries()) {
     if (!merged[i] || ref.name === root.name || protections.isProtected(ref.name.slice(HEADS.length))) continue
     try {
@@ -143,4 +167,3 @@ export async function deleteMergedBranches(ctx: Context, subject: ProjectSubject
     }
   }
 }
-

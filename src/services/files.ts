@@ -65,7 +65,13 @@ export async function writeFile(
   subject: ProjectSubject,
   caller: SignedIn,
   action: Record<string, unknown>,
-  given: { branch: string; commit_message: string; start_branch?: string | undefined; author_email?: string | undefined; author_name?: string | undefined },
+  given: {
+    branch: string
+    commit_message: string
+    start_branch?: string | undefined
+    author_email?: string | undefined
+    author_name?: string | undefined
+  },
 ): Promise<void> {
   await createCommit(ctx, subject, caller, { ...given, actions: [action] })
 }

@@ -12,7 +12,7 @@ import { statement } from '../db/statement.js'
 import { Failure, forbidden } from '../failures.js'
 import { groupNameFaults, lengthOf, namespacePathFaults, tooLong } from '../lib/path.js'
 import { claimRoute, isRouteTaken } from './namespaces.js'
-import { limits, type Page, pageFrom, type Paging } from './page.js'
+import { limits, type Page, type Paging, pageFrom } from './page.js'
 import { listProjects } from './projects/list.js'
 import type { ProjectRecord } from './projects/load.js'
 import { isRestricted, readSettings } from './settings.js'
@@ -57,12 +57,18 @@ export async function createGroup(ctx: Context, caller: SignedIn, given: NewGrou
       if (parent) {
         const [row] = await tx.select({ id: namespaces.id }).from(namespaces).where(eq(namespaces.id, parent.group.id)).for('update')
         if (!row) throw new Failure('not_found', { message: '404 Group Not Found' })
-        const [depth] = await tx.select({ count: sql<number>`count(*)`.mapWith(Number) }).from(namespaceAncestry).where(eq(namespaceAncestry.descendant_id, parent.group.id))
+        const [depth] = await tx
+          .select({ count: sql<number>`count(*)`.mapWith(Number) })
+          .from(namespaceAncestry)
+          .where(eq(namespaceAncestry.descendant_id, parent.group.id))
         if ((depth?.count ?? 0) > MAX_ANCESTORS) add('parent_id', ['has too deep level of nesting'])
       }
       add('name', groupNameFaults(given.name))
       if (parent) {
-        const twins = await tx.select({ id: namespaces.id }).from(namespaces).where(sql`${namespaces.parent_id} = ${parent.group.id} and lower(${namespaces.name}) = lower(${given.name})`)
+        const twins = await tx
+          .select({ id: namespaces.id })
+          .from(namespaces)
+          .where(sql`${namespaces.parent_id} = ${parent.group.id} and lower(${namespaces.name}) = lower(${given.name})`)
         if (twins.length > 0) add('name', ['has already been taken'])
       }
       add('path', namespacePathFaults(given.path, parent ? 'below' : 'top'))
@@ -70,7 +76,8 @@ export async function createGroup(ctx: Context, caller: SignedIn, given: NewGrou
       if (given.description && lengthOf(given.description) > 255) add('description', [tooLong(255)])
       const word = visibilityWord(level)
       if (!caller.user.admin && isRestricted(settings, level)) add('visibility_level', [`${word} has been restricted by your administrator`])
-      if (parent && level > parent.group.visibility) add('visibility_level', [`${word} is not allowed since the parent group has a ${visibilityWord(parent.group.visibility)} visibility.`])
+      if (parent && level > parent.group.visibility)
+        add('visibility_level', [`${word} is not allowed since the parent group has a ${visibilityWord(parent.group.visibility)} visibility.`])
       if (Object.keys(faults).length > 0) throw failedToSave(faults)
       const [group] = await tx
         .insert(namespaces)
@@ -133,7 +140,10 @@ const valid = sql.raw(`m.requested_at is null and (m.expires_at is null or m.exp
 
 /** GR-5 to GR-9: which groups a list shows to whom. */
 function scopeOf({ eyes, all, owned }: Shape): SQL {
-  if (owned) return eyes === 'anonymous' ? sql`false` : sql`${namespaces.id} in (select m.namespace_id from members m where m.user_id = ${user} and m.access_level = 50 and m.namespace_id is not null and ${valid})`
+  if (owned)
+    return eyes === 'anonymous'
+      ? sql`false`
+      : sql`${namespaces.id} in (select m.namespace_id from members m where m.user_id = ${user} and m.access_level = 50 and m.namespace_id is not null and ${valid})`
   if (eyes === 'admin') return sql`true`
   if (eyes === 'anonymous') return sql`${namespaces.visibility} >= 20`
   const member = sql`select m.namespace_id from members m where m.user_id = ${user} and m.namespace_id is not null and ${valid}`
@@ -194,7 +204,11 @@ export async function listGroups(ctx: Context, { user: viewer }: Pick<Caller, 'u
 const ALL = 100
 
 /** The projects directly in a group and those shared with it that the caller may see, newest first (GR-3). */
-export async function projectsOfGroup(ctx: Context, caller: Pick<Caller, 'user'>, groupId: number): Promise<{ own: ProjectRecord[]; shared: ProjectRecord[] }> {
+export async function projectsOfGroup(
+  ctx: Context,
+  caller: Pick<Caller, 'user'>,
+  groupId: number,
+): Promise<{ own: ProjectRecord[]; shared: ProjectRecord[] }> {
   const every = async (where: { groupId: number } | { sharedWith: number }) => {
     const found: ProjectRecord[] = []
     for (let page = 1; ; page++) {

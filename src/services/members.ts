@@ -9,7 +9,7 @@ import { members, users } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import type { MemberRecord } from '../entities/member.js'
 import { conflict, forbidden, invalidRecord, notFound } from '../failures.js'
-import { limits, type Page, pageFrom, type Paging } from './page.js'
+import { limits, type Page, type Paging, pageFrom } from './page.js'
 
 /** A project or a group, whichever the members are of; what both have in common for them. */
 export interface MemberSource {
@@ -21,8 +21,18 @@ export interface MemberSource {
   ownerId: number | null
 }
 
-export const sourceOfProject = (subject: ProjectSubject): MemberSource => ({ kind: 'project', id: subject.project.id, level: effectiveLevel(subject), ownerId: subject.project.namespace.owner_id })
-export const sourceOfGroup = (subject: GroupSubject): MemberSource => ({ kind: 'group', id: subject.group.id, level: effectiveLevel(subject), ownerId: null })
+export const sourceOfProject = (subject: ProjectSubject): MemberSource => ({
+  kind: 'project',
+  id: subject.project.id,
+  level: effectiveLevel(subject),
+  ownerId: subject.project.namespace.owner_id,
+})
+export const sourceOfGroup = (subject: GroupSubject): MemberSource => ({
+  kind: 'group',
+  id: subject.group.id,
+  level: effectiveLevel(subject),
+  ownerId: null,
+})
 
 const userColumns = { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar, email: users.email }
 const counts = sql`${members.requested_at} is null and (${members.expires_at} is null or ${members.expires_at} > (now() at time zone 'utc')::date)`
@@ -36,7 +46,9 @@ interface Shape {
 
 const filters = ({ query, ids, single }: Omit<Shape, 'kind'>): SQL[] => [
   ...(query
-    ? [sql`(${users.name} ilike ${sql.placeholder('query')} or ${users.username} ilike ${sql.placeholder('query')} or lower(${users.email}) = lower(${sql.placeholder('email')}))`]
+    ? [
+        sql`(${users.name} ilike ${sql.placeholder('query')} or ${users.username} ilike ${sql.placeholder('query')} or lower(${users.email}) = lower(${sql.placeholder('email')}))`,
+      ]
     : []),
   ...(ids ? [sql`${users.id} = any(${sql.placeholder('ids')})`] : []),
   ...(single ? [sql`${users.id} = ${sql.placeholder('single')}`] : []),
@@ -44,7 +56,13 @@ const filters = ({ query, ids, single }: Omit<Shape, 'kind'>): SQL[] => [
 
 const direct = statement('direct members', (db, shape: Shape) =>
   db
-    .select({ user: userColumns, access_level: members.access_level, expires_at: members.expires_at, created_at: members.created_at, total: sql<number>`count(*) over ()`.mapWith(Number) })
+    .select({
+      user: userColumns,
+      access_level: members.access_level,
+      expires_at: members.expires_at,
+      created_at: members.created_at,
+      total: sql<number>`count(*) over ()`.mapWith(Number),
+    })
     .from(members)
     .innerJoin(users, eq(users.id, members.user_id))
     .where(and(eq(shape.kind === 'project' ? members.project_id : members.namespace_id, sql.placeholder('source')), counts, ...filters(shape)))
@@ -148,15 +166,28 @@ async function keepAnOwner(tx: Transaction, source: MemberSource, userId: number
 }
 
 /** ME-5, ME-11: a wish to join becomes the membership. */
-export async function addMember(ctx: Context, source: MemberSource, caller: SignedIn, { user_id, access_level, expires_at }: { user_id: number; access_level: number; expires_at?: string | null | undefined }): Promise<MemberRecord> {
+export async function addMember(
+  ctx: Context,
+  source: MemberSource,
+  caller: SignedIn,
+  { user_id, access_level, expires_at }: { user_id: number; access_level: number; expires_at?: string | null | undefined },
+): Promise<MemberRecord> {
   checkGrant(ctx, source, access_level, expires_at)
   await ctx.db.transaction(async (tx) => {
     const [user] = await tx.select({ id: users.id, kind: users.kind }).from(users).where(eq(users.id, user_id))
     if (!user || user.kind === 'ghost') throw notFound('User')
     const values = { access_level, expires_at: expires_at ?? null, created_by_id: caller.user.id, requested_at: null }
-    const [existing] = await tx.select().from(members).where(and(sourceIs(source), eq(members.user_id, user_id))).for('update')
+    const [existing] = await tx
+      .select()
+      .from(members)
+      .where(and(sourceIs(source), eq(members.user_id, user_id)))
+      .for('update')
     if (existing && existing.requested_at === null && !isOver(ctx, existing.expires_at)) throw conflict('Member already exists')
-    if (existing) await tx.update(members).set({ ...values, created_at: ctx.now(), updated_at: ctx.now() }).where(eq(members.id, existing.id))
+    if (existing)
+      await tx
+        .update(members)
+        .set({ ...values, created_at: ctx.now(), updated_at: ctx.now() })
+        .where(eq(members.id, existing.id))
     else {
       const [row] = await tx
         .insert(members)
@@ -172,7 +203,12 @@ export async function addMember(ctx: Context, source: MemberSource, caller: Sign
 const isOver = (ctx: Context, day: string | null) => day !== null && day <= ctx.now().toISOString().slice(0, 10)
 
 /** ME-6. */
-export async function changeMember(ctx: Context, source: MemberSource, userId: number, { access_level, expires_at }: { access_level: number; expires_at?: string | null | undefined }): Promise<MemberRecord> {
+export async function changeMember(
+  ctx: Context,
+  source: MemberSource,
+  userId: number,
+  { access_level, expires_at }: { access_level: number; expires_at?: string | null | undefined },
+): Promise<MemberRecord> {
   await ctx.db.transaction(async (tx) => {
     const row = await membershipFor(tx, source, userId)
     checkGrant(ctx, source, access_level, expires_at)

@@ -3,12 +3,12 @@ import type { SignedIn } from '../access/actor.js'
 import { groupLevel, groupsWithLevel } from '../access/roles.js'
 import type { Context } from '../context.js'
 import type { Transaction } from '../db/client.js'
-import { namespaceAncestry, namespaces, redirects, routes } from '../db/schema/index.js'
 import { substring } from '../db/fuzzy.js'
+import { namespaceAncestry, namespaces, redirects, routes } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
-import { notFound } from '../failures.js'
 import type { NamespaceRecord } from '../entities/namespace.js'
-import { limits, type Page, pageFrom, type Paging } from './page.js'
+import { notFound } from '../failures.js'
+import { limits, type Page, type Paging, pageFrom } from './page.js'
 
 /** Takes a full path for a namespace or project and the redirects that lead there. The primary key decides between two who want it at once. */
 export async function claimRoute(tx: Transaction, fullPath: string, owner: { namespace_id?: number; project_id?: number }): Promise<void> {
@@ -57,16 +57,28 @@ const listed = statement('namespaces of a caller', (db, { admin, search }: { adm
   db
     .select({ ...columns, members_count: membersCount(admin), total: sql<number>`count(*) over ()`.mapWith(Number) })
     .from(namespaces)
-    .where(and(own(admin), search ? sql`(${namespaces.name} ilike ${sql.placeholder('search')} or ${namespaces.path} ilike ${sql.placeholder('search')})` : undefined))
+    .where(
+      and(
+        own(admin),
+        search ? sql`(${namespaces.name} ilike ${sql.placeholder('search')} or ${namespaces.path} ilike ${sql.placeholder('search')})` : undefined,
+      ),
+    )
     .orderBy(asc(namespaces.id))
     .limit(sql.placeholder('limit'))
     .offset(sql.placeholder('offset')),
 )
 
-const shown = <T extends { members_count: number | string | null }>(row: T) => ({ ...row, members_count: row.members_count === null ? undefined : Number(row.members_count) })
+const shown = <T extends { members_count: number | string | null }>(row: T) => ({
+  ...row,
+  members_count: row.members_count === null ? undefined : Number(row.members_count),
+})
 
 /** NS-1: the personal one and all groups the caller has a level on; administrators see all. */
-export async function listNamespaces(ctx: Context, caller: SignedIn, { search, ...paging }: { search?: string | undefined } & Paging): Promise<Page<NamespaceRecord>> {
+export async function listNamespaces(
+  ctx: Context,
+  caller: SignedIn,
+  { search, ...paging }: { search?: string | undefined } & Paging,
+): Promise<Page<NamespaceRecord>> {
   const query = listed(ctx.db, { admin: caller.user.admin, search: Boolean(search) })
   const values = { user: caller.user.id, search: substring(search ?? '') }
   const run = (at: Paging) => query.execute({ ...values, ...limits(at) })
@@ -91,7 +103,12 @@ export async function getNamespace(ctx: Context, caller: SignedIn, named: string
   return shown(row)
 }
 
-const existing = statement('namespace paths taken', (db) => db.select({ key: routes.key }).from(routes).where(sql`${routes.key} = any(${sql.placeholder('keys')})`))
+const existing = statement('namespace paths taken', (db) =>
+  db
+    .select({ key: routes.key })
+    .from(routes)
+    .where(sql`${routes.key} = any(${sql.placeholder('keys')})`),
+)
 
 /** NS-3: whether a path is taken below `parentId`, and free paths like it. */
 export async function namespaceExists(ctx: Context, path: string, parentId: number | undefined): Promise<{ exists: boolean; suggests: string[] }> {
@@ -102,7 +119,9 @@ export async function namespaceExists(ctx: Context, path: string, parentId: numb
     prefix = `${parent.full_path.toLowerCase()}/`
   }
   const candidates = [path, ...Array.from({ length: 10 }, (_, i) => `${path}${i + 1}`)]
-  const taken = new Set((await existing(ctx.db, null).execute({ keys: candidates.map((candidate) => prefix + candidate.toLowerCase()) })).map(({ key }) => key))
+  const taken = new Set(
+    (await existing(ctx.db, null).execute({ keys: candidates.map((candidate) => prefix + candidate.toLowerCase()) })).map(({ key }) => key),
+  )
   const exists = taken.has(prefix + path.toLowerCase())
   const free = candidates.find((candidate) => !taken.has(prefix + candidate.toLowerCase()))
   return { exists, suggests: exists && free ? [free] : [] }

@@ -22,10 +22,17 @@ export interface Grant {
 
 const fault = (kind: 'invalid' | 'unauthenticated', error: string, error_description: string) => new Failure(kind, { error, error_description })
 const invalidGrant = () =>
-  fault('unauthenticated', 'invalid_grant', 'The provided authorization grant is invalid, expired, revoked, does not match the redirection URI used in the authorization request, or was issued to another client.')
+  fault(
+    'unauthenticated',
+    'invalid_grant',
+    'The provided authorization grant is invalid, expired, revoked, does not match the redirection URI used in the authorization request, or was issued to another client.',
+  )
 
 /** CR-12, password: wrong credentials, a blocked user, two-factor and the switched-off setting all look alike. */
-export async function grantByPassword(ctx: Context, { username, password, scope }: { username: string; password: string; scope?: string | undefined }): Promise<Grant> {
+export async function grantByPassword(
+  ctx: Context,
+  { username, password, scope }: { username: string; password: string; scope?: string | undefined },
+): Promise<Grant> {
   const scopes = scopesOf(scope)
   const [user, settings] = await Promise.all([findUserByLogin(ctx, username), readSettings(ctx)])
   const matches = await checkPassword(user?.password_hash, password)
@@ -33,7 +40,11 @@ export async function grantByPassword(ctx: Context, { username, password, scope 
   if (scopes.includes('sudo') && !user.admin) throw invalidScope()
   await ctx.db.write
     .update(users)
-    .set({ last_sign_in_at: sql`coalesce(${users.current_sign_in_at}, ${ctx.now().toISOString()})`, current_sign_in_at: ctx.now(), last_activity_on: ctx.now().toISOString().slice(0, 10) })
+    .set({
+      last_sign_in_at: sql`coalesce(${users.current_sign_in_at}, ${ctx.now().toISOString()})`,
+      current_sign_in_at: ctx.now(),
+      last_activity_on: ctx.now().toISOString().slice(0, 10),
+    })
     .where(eq(users.id, user.id))
   return issue(ctx, user.id, scopes)
 }
@@ -62,7 +73,14 @@ async function issue(ctx: Context, userId: number, scopes: string[], db: Pick<Co
     created_at: now,
     updated_at: now,
   })
-  return { access_token: access, token_type: 'Bearer', expires_in: LIFE, refresh_token: refresh, scope: scopes.join(' '), created_at: Math.floor(now.getTime() / 1000) }
+  return {
+    access_token: access,
+    token_type: 'Bearer',
+    expires_in: LIFE,
+    refresh_token: refresh,
+    scope: scopes.join(' '),
+    created_at: Math.floor(now.getTime() / 1000),
+  }
 }
 
 /** CR-12, refresh: the old pair ends with it, also when two callers use it at once. */

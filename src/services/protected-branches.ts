@@ -8,10 +8,17 @@ import { type Page, type Paging, slice } from './page.js'
 import { type ProtectedBranch, type ProtectedTag, protectionsOf } from './protection.js'
 
 /** BR-9. */
-export async function listProtectedBranches(ctx: Context, { project }: ProjectSubject, { search, ...paging }: { search?: string | undefined } & Paging): Promise<Page<ProtectedBranch>> {
+export async function listProtectedBranches(
+  ctx: Context,
+  { project }: ProjectSubject,
+  { search, ...paging }: { search?: string | undefined } & Paging,
+): Promise<Page<ProtectedBranch>> {
   const { branches } = await protectionsOf(ctx, project.id)
   const text = search?.toLowerCase() ?? ''
-  return slice(branches.filter(({ name }) => name.toLowerCase().includes(text)), paging)
+  return slice(
+    branches.filter(({ name }) => name.toLowerCase().includes(text)),
+    paging,
+  )
 }
 
 /** By its exact name or pattern (BR-10). */
@@ -36,7 +43,13 @@ export async function protectBranch(
   if (faults.length > 0) throw new Failure('unprocessable', { message: faults.map((fault) => `Name ${fault}`) })
   const [row] = await ctx.db.write
     .insert(protectedBranches)
-    .values({ project_id: project.id, name: entry.name, push_level: entry.push_access_level, merge_level: entry.merge_access_level, allow_force_push: entry.allow_force_push })
+    .values({
+      project_id: project.id,
+      name: entry.name,
+      push_level: entry.push_access_level,
+      merge_level: entry.merge_access_level,
+      allow_force_push: entry.allow_force_push,
+    })
     .onConflictDoNothing()
     .returning()
   if (!row) throw conflict(`Protected branch '${entry.name}' already exists`)
@@ -44,7 +57,12 @@ export async function protectBranch(
 }
 
 /** BR-12: what is given changes. */
-export async function changeProtectedBranch(ctx: Context, { project }: ProjectSubject, name: string, change: { allow_force_push?: boolean; push_level?: number; merge_level?: number }): Promise<ProtectedBranch> {
+export async function changeProtectedBranch(
+  ctx: Context,
+  { project }: ProjectSubject,
+  name: string,
+  change: { allow_force_push?: boolean; push_level?: number; merge_level?: number },
+): Promise<ProtectedBranch> {
   const current = await getProtectedBranch(ctx, { project } as ProjectSubject, name)
   if (Object.keys(change).length === 0) return current
   const [row] = await ctx.db.write.update(protectedBranches).set(change).where(eq(protectedBranches.id, current.id)).returning()
@@ -62,14 +80,22 @@ export async function removeProtectedBranch(ctx: Context, { project }: ProjectSu
 }
 
 /** BR-7: protects one branch by its name; flags that are absent mean false when new and stay when it was protected. */
-export async function protectOneBranch(ctx: Context, { project }: ProjectSubject, name: string, { push, merge }: { push?: boolean | undefined; merge?: boolean | undefined }): Promise<void> {
+export async function protectOneBranch(
+  ctx: Context,
+  { project }: ProjectSubject,
+  name: string,
+  { push, merge }: { push?: boolean | undefined; merge?: boolean | undefined },
+): Promise<void> {
   const level = (developers: boolean | undefined) => (developers ? 30 : 40)
   const change = { ...(push !== undefined && { push_level: level(push) }), ...(merge !== undefined && { merge_level: level(merge) }) }
   const values = { project_id: project.id, name, push_level: level(push), merge_level: level(merge) }
   await ctx.db.write
     .insert(protectedBranches)
     .values(values)
-    .onConflictDoUpdate({ target: [protectedBranches.project_id, protectedBranches.name], set: Object.keys(change).length > 0 ? change : { name: sql`excluded.name` } })
+    .onConflictDoUpdate({
+      target: [protectedBranches.project_id, protectedBranches.name],
+      set: Object.keys(change).length > 0 ? change : { name: sql`excluded.name` },
+    })
 }
 
 /** BR-8: nothing to do when there is no entry of exactly that name. */

@@ -8,12 +8,27 @@ import { statement } from '../db/statement.js'
 export type ProtectedBranch = typeof protectedBranches.$inferSelect
 export type ProtectedTag = typeof protectedTags.$inferSelect
 
-const branchesOf = statement('protected branches', (db) => db.select().from(protectedBranches).where(eq(protectedBranches.project_id, sql.placeholder('project'))).orderBy(protectedBranches.id))
-const tagsOf = statement('protected tags', (db) => db.select().from(protectedTags).where(eq(protectedTags.project_id, sql.placeholder('project'))).orderBy(protectedTags.id))
+const branchesOf = statement('protected branches', (db) =>
+  db
+    .select()
+    .from(protectedBranches)
+    .where(eq(protectedBranches.project_id, sql.placeholder('project')))
+    .orderBy(protectedBranches.id),
+)
+const tagsOf = statement('protected tags', (db) =>
+  db
+    .select()
+    .from(protectedTags)
+    .where(eq(protectedTags.project_id, sql.placeholder('project')))
+    .orderBy(protectedTags.id),
+)
 
 /** All protection entries of a project, in two reads. */
 export async function protectionsOf(ctx: Context, projectId: number): Promise<Protections> {
-  const [branches, tags] = await Promise.all([branchesOf(ctx.db, null).execute({ project: projectId }), tagsOf(ctx.db, null).execute({ project: projectId })])
+  const [branches, tags] = await Promise.all([
+    branchesOf(ctx.db, null).execute({ project: projectId }),
+    tagsOf(ctx.db, null).execute({ project: projectId }),
+  ])
   return new Protections(branches, tags)
 }
 
@@ -84,4 +99,5 @@ export class Protections {
 export const reaches = (subject: ProjectSubject, level: number) => level > 0 && effectiveLevel(subject) >= level
 
 /** Code-write rights and the branch's push level: `can_push` of a branch, C-28 of the commits API. */
-export const mayPushTo = (subject: ProjectSubject, protections: Protections, branch: string) => subject.can('push_code') && reaches(subject, protections.pushLevel(branch))
+export const mayPushTo = (subject: ProjectSubject, protections: Protections, branch: string) =>
+  subject.can('push_code') && reaches(subject, protections.pushLevel(branch))

@@ -29,7 +29,12 @@ export interface PushSetting {
   repository: Pick<GitRepository, 'isAncestor'>
 }
 
-export async function pushSetting(ctx: Context, subject: ProjectSubject, door: Door, repository: Pick<GitRepository, 'isAncestor'>): Promise<PushSetting> {
+export async function pushSetting(
+  ctx: Context,
+  subject: ProjectSubject,
+  door: Door,
+  repository: Pick<GitRepository, 'isAncestor'>,
+): Promise<PushSetting> {
   const [protections, settings] = await Promise.all([protectionsOf(ctx, subject.project.id), readSettings(ctx)])
   return { subject, protections, settings, door, repository }
 }
@@ -43,7 +48,11 @@ export async function refusalOf(setting: PushSetting, move: RefMove): Promise<st
   return 'Only branches and tags can be pushed.'
 }
 
-async function refuseBranch({ subject, protections, settings, door, repository }: PushSetting, move: RefMove, branch: string): Promise<string | null> {
+async function refuseBranch(
+  { subject, protections, settings, door, repository }: PushSetting,
+  move: RefMove,
+  branch: string,
+): Promise<string | null> {
   const { project } = subject
   const deletes = move.new === ZERO
   if (deletes) {
@@ -104,6 +113,43 @@ export async function moveRefs(ctx: Context, subject: ProjectSubject, actorId: n
   await finishMoves(ctx, subject.project.id, moves, intent, setting.settings)
 }
 
+/** A push over Git that may go ahead. */
+export interface PushIntent {
+  /** Its refs have moved: what follows from that, and the end of the intent. */
+  finish(moved: RefMove[]): Promise<void>
+  /** The push is over, however it went: nothing to do after `finish`. */
+  settle(): Promise<void>
+}
+
+/** The same door for a push over Git: every command is judged, one refusal refuses all (GH-18), and what may go ahead is written down first. */
+export async function acceptPush(
+  ctx: Context,
+  subject: ProjectSubject,
+  actorId: number,
+  commands: RefMove[],
+  repository: Pick<GitRepository, 'isAncestor'>,
+): Promise<PushIntent | string> {
+  const setting = await pushSetting(ctx, subject, 'git', repository)
+  for (const command of commands) {
+    const reason = await refusalOf(setting, command)
+    if (reason) return reason
+  }
+  const { id } = subject.project
+  const intent = await recordIntent(ctx, id, actorId, 'git', commands)
+  let finished = false
+  return {
+    async finish(moved) {
+      await finishMoves(ctx, id, moved, intent, setting.settings)
+      finished = true
+    },
+    async settle() {
+      if (finished) return
+      const [left] = await ctx.db.write.select().from(refIntents).where(eq(refIntents.id, intent))
+      if (left) await settleIntent(ctx, left)
+    },
+  }
+}
+
 /** All that follows when refs have moved, by name, and the end of the intent. What is here holds before the caller gets an answer (PU-1); upkeep follows soon after. */
 export async function finishMoves(ctx: Context, projectId: number, moves: RefMove[], intent: number | null, settings: Settings): Promise<void> {
   await followBranches(ctx, projectId, moves, settings)
@@ -122,7 +168,11 @@ async function followBranches(ctx: Context, projectId: number, moves: RefMove[],
   if (!repository) return
   const heads = await repository.git.refs('refs/heads/')
   await ctx.db.transaction(async (tx) => {
-    const [project] = await tx.select({ id: projects.id, empty_repo: projects.empty_repo, default_branch: projects.default_branch }).from(projects).where(eq(projects.id, projectId)).for('update')
+    const [project] = await tx
+      .select({ id: projects.id, empty_repo: projects.empty_repo, default_branch: projects.default_branch })
+      .from(projects)
+      .where(eq(projects.id, projectId))
+      .for('update')
     if (!project || project.empty_repo === (heads.length === 0)) return
     if (heads.length === 0) {
       await tx.update(projects).set({ empty_repo: true }).where(eq(projects.id, projectId))
@@ -149,7 +199,10 @@ async function protectDefaultBranch(tx: Transaction, projectId: number, branch: 
 }
 
 async function repositoryById(ctx: Context, projectId: number) {
-  const [project] = await ctx.db.write.select({ id: projects.id, storage: projects.storage, default_branch: projects.default_branch }).from(projects).where(eq(projects.id, projectId))
+  const [project] = await ctx.db.write
+    .select({ id: projects.id, storage: projects.storage, default_branch: projects.default_branch })
+    .from(projects)
+    .where(eq(projects.id, projectId))
   return project && { git: repositoryOf(ctx, project), defaultBranch: project.default_branch }
 }
 

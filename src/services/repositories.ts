@@ -3,7 +3,8 @@ import type { Context } from '../context.js'
 import type { GitRepository, Signature } from '../git/types.js'
 
 /** Where a project's repository lives; never its name (SEC-66). */
-export const repositoryOf = (ctx: Context, project: { id: number; storage: string }): GitRepository => ctx.git.open({ storage: project.storage, id: project.id, kind: 'project' })
+export const repositoryOf = (ctx: Context, project: { id: number; storage: string }): GitRepository =>
+  ctx.git.open({ storage: project.storage, id: project.id, kind: 'project' })
 
 /** What Git cannot hold in an identity, and what it would cut off its ends. */
 const clean = (text: string) => text.replace(/[<>\p{Cc}]/gu, '').trim()

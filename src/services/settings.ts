@@ -22,7 +22,9 @@ export const DEFAULTS = {
 
 export type Settings = typeof DEFAULTS
 
-const read = statement('application settings', (db) => db.select({ values: applicationSettings.values }).from(applicationSettings).where(eq(applicationSettings.id, 1)))
+const read = statement('application settings', (db) =>
+  db.select({ values: applicationSettings.values }).from(applicationSettings).where(eq(applicationSettings.id, 1)),
+)
 
 /** The settings in force now. */
 export async function readSettings(ctx: Context): Promise<Settings> {
@@ -31,4 +33,5 @@ export async function readSettings(ctx: Context): Promise<Settings> {
 }
 
 /** Whether a level may not be used by people who are no administrators. */
-export const isRestricted = (settings: Settings, level: number) => settings.restricted_visibility_levels?.some((name) => VISIBILITY_LEVEL[name] === level) ?? false
+export const isRestricted = (settings: Settings, level: number) =>
+  settings.restricted_visibility_levels?.some((name) => VISIBILITY_LEVEL[name] === level) ?? false

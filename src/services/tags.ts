@@ -40,7 +40,10 @@ export async function listTags(
   const direction = sort === 'asc' ? 1 : -1
   const byName = (a: Ref, b: Ref) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0)
   known.sort((a, b) => direction * (order_by === 'name' ? byName(a, b) : (times.get(a.name) ?? 0) - (times.get(b.name) ?? 0) || byName(a, b)))
-  const { items, total } = slice(searchNames(known, search, ({ name }) => name.slice(TAGS.length)), paging)
+  const { items, total } = slice(
+    searchNames(known, search, ({ name }) => name.slice(TAGS.length)),
+    paging,
+  )
   return { items: await records(ctx, subject, items), total }
 }
 
@@ -76,9 +79,15 @@ export async function getTag(ctx: Context, subject: ProjectSubject, name: string
 }
 
 /** TG-3: with a message an annotated tag, the caller as tagger. */
-export async function createTag(ctx: Context, subject: ProjectSubject, caller: SignedIn, { tag_name, ref, message }: { tag_name: string; ref: string; message?: string | undefined }): Promise<TagRecord> {
+export async function createTag(
+  ctx: Context,
+  subject: ProjectSubject,
+  caller: SignedIn,
+  { tag_name, ref, message }: { tag_name: string; ref: string; message?: string | undefined },
+): Promise<TagRecord> {
   const repository = repositoryOf(ctx, subject.project)
-  if (tag_name.startsWith('-') || tag_name.startsWith('refs/') || Buffer.byteLength(tag_name) > 244 || !checkRefName(TAGS + tag_name)) throw refused('Tag name invalid')
+  if (tag_name.startsWith('-') || tag_name.startsWith('refs/') || Buffer.byteLength(tag_name) > 244 || !checkRefName(TAGS + tag_name))
+    throw refused('Tag name invalid')
   const exists = () => refused(`Tag ${tag_name} already exists`)
   if (await repository.ref(TAGS + tag_name)) throw exists()
   const target = await repository.resolve(ref)

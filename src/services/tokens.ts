@@ -2,12 +2,13 @@ import { and, asc, desc, eq, type SQL, sql } from 'drizzle-orm'
 import type { SignedIn } from '../access/actor.js'
 import { SCOPES, type Scope } from '../access/scopes.js'
 import type { Context } from '../context.js'
-import { tokens, users } from '../db/schema/index.js'
 import { substring } from '../db/fuzzy.js'
+import { tokens, users } from '../db/schema/index.js'
 import { forbidden, invalidRecord, notFound, refused, unauthenticated } from '../failures.js'
 import { lengthOf, tooLong } from '../lib/path.js'
 import { digestOf, newSecret } from '../lib/secret.js'
 import { limits, type Page, type Paging } from './page.js'
+import { findUserByName } from './users.js'
 
 export type Token = typeof tokens.$inferSelect
 
@@ -29,22 +30,44 @@ function tokenFaults({ name, scopes, description }: NewToken): Record<string, st
   else if (lengthOf(name) > 255) faults['name'] = [tooLong(255)]
   if (description && lengthOf(description) > 255) faults['description'] = [tooLong(255)]
   if (scopes.length === 0) faults['scopes'] = ["can't be blank"]
-  else if (scopes.length > MAX_SCOPES || new Set(scopes).size < scopes.length || scopes.some((scope) => !(SCOPES as readonly string[]).includes(scope))) {
+  else if (
+    scopes.length > MAX_SCOPES ||
+    new Set(scopes).size < scopes.length ||
+    scopes.some((scope) => !(SCOPES as readonly string[]).includes(scope))
+  ) {
     faults['scopes'] = ['can only contain available scopes']
   }
   return faults
 }
 
 /** Makes a personal access token and returns it with its value, which is kept nowhere (CR-7). 400 with the faults of its fields. */
-export async function createToken(ctx: Context, user: { id: number; admin: boolean }, given: NewToken, value = newSecret()): Promise<{ token: Token; value: string }> {
+export async function createToken(
+  ctx: Context,
+  user: { id: number; admin: boolean },
+  given: NewToken,
+  value = newSecret(),
+): Promise<{ token: Token; value: string }> {
   const faults = tokenFaults(given)
   if (given.scopes.includes('sudo') && !user.admin) faults['scopes'] = ['can only contain available scopes']
   if (Object.keys(faults).length > 0) throw invalidRecord(faults)
-  const [count] = await ctx.db.write.select({ count: sql<number>`count(*)`.mapWith(Number) }).from(tokens).where(and(eq(tokens.user_id, user.id), eq(tokens.revoked, false)))
+  const [count] = await ctx.db.write
+    .select({ count: sql<number>`count(*)`.mapWith(Number) })
+    .from(tokens)
+    .where(and(eq(tokens.user_id, user.id), eq(tokens.revoked, false)))
   if ((count?.count ?? 0) >= MAX_TOKENS) throw invalidRecord({ base: [`there are already ${MAX_TOKENS} tokens`] })
   const [token] = await ctx.db.write
     .insert(tokens)
-    .values({ user_id: user.id, kind: 'personal', name: given.name, description: given.description ?? null, digest: digestOf(value), scopes: given.scopes, expires_at: given.expires_at ?? null, created_at: ctx.now(), updated_at: ctx.now() })
+    .values({
+      user_id: user.id,
+      kind: 'personal',
+      name: given.name,
+      description: given.description ?? null,
+      digest: digestOf(value),
+      scopes: given.scopes,
+      expires_at: given.expires_at ?? null,
+      created_at: ctx.now(),
+      updated_at: ctx.now(),
+    })
     .returning()
   return { token: token as Token, value }
 }
@@ -53,13 +76,23 @@ export async function createToken(ctx: Context, user: { id: number; admin: boole
 export async function createOwnToken(ctx: Context, caller: SignedIn, given: NewToken): Promise<{ token: Token; value: string }> {
   const { user, token } = caller
   const held = token.scopes
-  const covered = (scope: string) => (scope === 'sudo' ? user.admin && (held.includes('sudo') || token.kind === 'oauth') : held.includes('api') || held.includes(scope as Scope))
+  const covered = (scope: string) =>
+    scope === 'sudo' ? user.admin && (held.includes('sudo') || token.kind === 'oauth') : held.includes('api') || held.includes(scope as Scope)
   const known = given.scopes.filter((scope) => (SCOPES as readonly string[]).includes(scope))
   if (!known.every(covered)) throw forbidden()
   return createToken(ctx, user, given)
 }
 
-export const SORTS = ['created_asc', 'created_desc', 'expires_asc', 'expires_desc', 'last_used_asc', 'last_used_desc', 'name_asc', 'name_desc'] as const
+export const SORTS = [
+  'created_asc',
+  'created_desc',
+  'expires_asc',
+  'expires_desc',
+  'last_used_asc',
+  'last_used_desc',
+  'name_asc',
+  'name_desc',
+] as const
 
 export interface TokenFilter extends Paging {
   user_id?: number | undefined
@@ -99,8 +132,17 @@ export async function listTokens(ctx: Context, caller: SignedIn, filter: TokenFi
   const { limit, offset } = limits(filter)
   const where = and(...conditions)
   const [items, [count]] = await Promise.all([
-    ctx.db.read.select().from(tokens).where(where).orderBy(sql`${order(column)} nulls last`, order(tokens.id)).limit(limit).offset(offset),
-    ctx.db.read.select({ total: sql<number>`count(*)`.mapWith(Number) }).from(tokens).where(where),
+    ctx.db.read
+      .select()
+      .from(tokens)
+      .where(where)
+      .orderBy(sql`${order(column)} nulls last`, order(tokens.id))
+      .limit(limit)
+      .offset(offset),
+    ctx.db.read
+      .select({ total: sql<number>`count(*)`.mapWith(Number) })
+      .from(tokens)
+      .where(where),
   ])
   return { items, total: count?.total ?? 0 }
 }
@@ -156,4 +198,11 @@ export async function tokenOwner(ctx: Context, userId: number): Promise<{ id: nu
   const [user] = await ctx.db.read.select({ id: users.id, admin: users.admin, kind: users.kind }).from(users).where(eq(users.id, userId))
   if (!user || user.kind === 'ghost') throw notFound('User')
   return user
+}
+
+/** The command line's door (CR-3): a token for a user by name; returns its value. */
+export async function createTokenFor(ctx: Context, { username, ...given }: NewToken & { username: string }): Promise<string> {
+  const user = await findUserByName(ctx, username)
+  if (!user || user.kind === 'ghost') throw notFound('User')
+  return (await createToken(ctx, user, given)).value
 }

@@ -8,7 +8,11 @@ import { repositoryOf } from './repositories.js'
 const RANK = { tree: 0, blob: 1, commit: 2 } as const
 
 /** RE-1: one level (trees, blobs, submodules, each by name) or all below (by path); 404 `Tree` for an empty repository, an unknown ref or path. */
-export async function listTree(ctx: Context, { project }: ProjectSubject, { ref, path, recursive, ...paging }: { ref?: string | undefined; path?: string | undefined; recursive: boolean } & Paging): Promise<Page<TreeEntry>> {
+export async function listTree(
+  ctx: Context,
+  { project }: ProjectSubject,
+  { ref, path, recursive, ...paging }: { ref?: string | undefined; path?: string | undefined; recursive: boolean } & Paging,
+): Promise<Page<TreeEntry>> {
   const repository = repositoryOf(ctx, project)
   const found = await repository.resolve(ref || project.default_branch)
   const below = (path ?? '').replace(/^\/+|\/+$/g, '')

@@ -77,7 +77,8 @@ export async function createUser(ctx: Context, given: NewUser): Promise<User> {
       })
       .returning()
     if (!user) throw new Error('no row came back from an insert')
-    if (given.provider && given.extern_uid) await tx.insert(identities).values({ user_id: user.id, provider: given.provider, extern_uid: given.extern_uid })
+    if (given.provider && given.extern_uid)
+      await tx.insert(identities).values({ user_id: user.id, provider: given.provider, extern_uid: given.extern_uid })
     const [namespace] = await tx
       .insert(namespaces)
       .values({ kind: 'user', name: username, path: username, full_path: username, full_name: username, owner_id: user.id, visibility: 20 })
@@ -122,7 +123,12 @@ async function userFaults(tx: Transaction, user: NewUser & { password: string })
   return faults
 }
 
-const byId = statement('user by id', (db) => db.select().from(users).where(eq(users.id, sql.placeholder('id'))))
+const byId = statement('user by id', (db) =>
+  db
+    .select()
+    .from(users)
+    .where(eq(users.id, sql.placeholder('id'))),
+)
 
 export async function getUser(ctx: Context, id: number): Promise<User> {
   const [user] = await byId(ctx.db, null).execute({ id })
@@ -130,7 +136,12 @@ export async function getUser(ctx: Context, id: number): Promise<User> {
   return user
 }
 
-const byName = statement('user by username', (db) => db.select().from(users).where(eq(sql`lower(${users.username})`, sql`lower(${sql.placeholder('username')})`)))
+const byName = statement('user by username', (db) =>
+  db
+    .select()
+    .from(users)
+    .where(eq(sql`lower(${users.username})`, sql`lower(${sql.placeholder('username')})`)),
+)
 
 /** Whatever the case of the username. */
 export async function findUserByName(ctx: Context, username: string): Promise<User | undefined> {
@@ -138,7 +149,10 @@ export async function findUserByName(ctx: Context, username: string): Promise<Us
 }
 
 const byLogin = statement('user by login', (db) =>
-  db.select().from(users).where(sql`lower(${users.username}) = lower(${sql.placeholder('login')}) or lower(${users.email}) = lower(${sql.placeholder('login')})`),
+  db
+    .select()
+    .from(users)
+    .where(sql`lower(${users.username}) = lower(${sql.placeholder('login')}) or lower(${users.email}) = lower(${sql.placeholder('login')})`),
 )
 
 /** By username or primary address, as people type it at a login. */
@@ -169,7 +183,11 @@ export interface UserRecord extends User {
 }
 
 export async function loadUser(ctx: Context, id: number): Promise<UserRecord> {
-  const [user, own, [namespace]] = await Promise.all([getUser(ctx, id), identitiesOf(ctx.db, null).execute({ id }), personalProjects(ctx.db, null).execute({ id })])
+  const [user, own, [namespace]] = await Promise.all([
+    getUser(ctx, id),
+    identitiesOf(ctx.db, null).execute({ id }),
+    personalProjects(ctx.db, null).execute({ id }),
+  ])
   return { ...user, identities: own, namespace_id: namespace?.id ?? null, personal_projects: namespace?.projects ?? 0 }
 }
 
@@ -183,4 +201,13 @@ export async function recordActivity(ctx: Context, userId: number): Promise<void
 }
 
 /** The part of a user that calls run as. */
-export const actorOf = ({ id, username, name, email, admin, external, can_create_group, projects_limit }: User): ActorUser => ({ id, username, name, email, admin, external, can_create_group, projects_limit })
+export const actorOf = ({ id, username, name, email, admin, external, can_create_group, projects_limit }: User): ActorUser => ({
+  id,
+  username,
+  name,
+  email,
+  admin,
+  external,
+  can_create_group,
+  projects_limit,
+})

@@ -32,12 +32,43 @@ describe('resolve', () => {
     expect(await resolve(one.slice(0, 8))).toEqual({ commit: one, ref: null })
     expect(await resolve(two.slice(0, 9))).toEqual({ commit: two, ref: null })
     expect(await resolve('HEAD')).toEqual({ commit: two, ref: 'refs/heads/main' })
-    for (const text of ['a'.repeat(40), 'a'.repeat(64), 'tree', tree, tree.slice(0, 12), MISSING, one.slice(0, 3)]) expect(await resolve(text)).toBeNull()
+    for (const text of ['a'.repeat(40), 'a'.repeat(64), 'tree', tree, tree.slice(0, 12), MISSING, one.slice(0, 3)])
+      expect(await resolve(text)).toBeNull()
   })
 
-  it.each(['HEAD~3', 'main@{1}', ':/Commit', 'main:f', '^main', 'main..main', '--all', '@', '', '-h', '--output=made', '--exec=x', '-O', '--', 'refs/heads/main',
-    'heads/main', 'main^{}', '../../HEAD', '../../../test.git/HEAD', 'main\n', 'main\0', 'x\ninfo HEAD', '\ud800', '__proto__', 'constructor', '.', '..', 'a'.repeat(5_000), 'info', 'packed-refs'])(
-    'SEC-79 SEC-81 takes %j for nothing', async (text) => { // biome-ignore format: a table
+  it.each([
+    'HEAD~3',
+    'main@{1}',
+    ':/Commit',
+    'main:f',
+    '^main',
+    'main..main',
+    '--all',
+    '@',
+    '',
+    '-h',
+    '--output=made',
+    '--exec=x',
+    '-O',
+    '--',
+    'refs/heads/main',
+    'heads/main',
+    'main^{}',
+    '../../HEAD',
+    '../../../test.git/HEAD',
+    'main\n',
+    'main\0',
+    'x\ninfo HEAD',
+    '\ud800',
+    '__proto__',
+    'constructor',
+    '.',
+    '..',
+    'a'.repeat(5_000),
+    'info',
+    'packed-refs',
+  ])('SEC-79 SEC-81 takes %j for nothing', async (text) => {
+    // biome-ignore format: a table
     const repository = t.make()
     const [one = ''] = repository.commits({ files: { f: 'x' } })
     expect(await repository.reader.resolve(text)).toBeNull()
@@ -119,7 +150,8 @@ describe('objects', () => {
     expect(await repository.reader.refs('refs/')).toEqual([])
     const [root = ''] = repository.commits({})
     const tree = repository.git('rev-parse', `${root}^{tree}`).trim()
-    const write = (type: string, text: string) => repository.gitBytes(['hash-object', '-t', type, '-w', '--literally', '--stdin'], text).toString().trim()
+    const write = (type: string, text: string) =>
+      repository.gitBytes(['hash-object', '-t', type, '-w', '--literally', '--stdin'], text).toString().trim()
     const odd = write('commit', `tree ${tree}\nparent ${root}\nauthor <> -7 +9999\ncommitter X 99999999999999999999 x\n\n`)
     const huge = write('commit', `tree ${tree}\nauthor A <a> 1 +0000\ncommitter A <a> 1 +0000\n\n${'m'.repeat(10_000_000)}`)
     const bare = write('tag', `object ${tree}\ntype tree\ntag t\n\nno tagger`)

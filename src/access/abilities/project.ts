@@ -13,7 +13,17 @@ export const PROJECT_ROLES = {
 export const PROJECT_PROHIBITIONS = {
   archived: ['push_code', 'create_branch', 'create_tag', 'delete_tag', 'delete_protected_branch', 'create_commit_status', 'manage_release'],
   /** The repository feature is switched off for the caller (AC-10). */
-  no_repository: ['download_code', 'push_code', 'create_branch', 'create_tag', 'delete_tag', 'delete_protected_branch', 'create_commit_status', 'manage_release', 'fork'],
+  no_repository: [
+    'download_code',
+    'push_code',
+    'create_branch',
+    'create_tag',
+    'delete_tag',
+    'delete_protected_branch',
+    'create_commit_status',
+    'manage_release',
+    'fork',
+  ],
 } as const
 
 export type ProjectRole = keyof typeof PROJECT_ROLES

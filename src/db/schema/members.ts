@@ -10,7 +10,9 @@ export const members = pgTable(
   'members',
   {
     id: id(),
-    user_id: ref().notNull().references(() => users.id, { onDelete: 'cascade' }),
+    user_id: ref()
+      .notNull()
+      .references(() => users.id, { onDelete: 'cascade' }),
     project_id: ref().references(() => projects.id, { onDelete: 'cascade' }),
     namespace_id: ref().references(() => namespaces.id, { onDelete: 'cascade' }),
     access_level: integer().notNull(),

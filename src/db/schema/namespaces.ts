@@ -39,8 +39,12 @@ export const namespaces = pgTable(
 export const namespaceAncestry = pgTable(
   'namespace_ancestry',
   {
-    ancestor_id: ref().notNull().references(() => namespaces.id, { onDelete: 'cascade' }),
-    descendant_id: ref().notNull().references(() => namespaces.id, { onDelete: 'cascade' }),
+    ancestor_id: ref()
+      .notNull()
+      .references(() => namespaces.id, { onDelete: 'cascade' }),
+    descendant_id: ref()
+      .notNull()
+      .references(() => namespaces.id, { onDelete: 'cascade' }),
   },
   (t) => [primaryKey({ columns: [t.descendant_id, t.ancestor_id] }), index('namespace_ancestry_ancestor_id_idx').on(t.ancestor_id, t.descendant_id)],
 )

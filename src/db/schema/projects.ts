@@ -11,7 +11,9 @@ export const projects = pgTable(
   'projects',
   {
     id: id(),
-    namespace_id: ref().notNull().references(() => namespaces.id),
+    namespace_id: ref()
+      .notNull()
+      .references(() => namespaces.id),
     creator_id: ref().references(() => users.id, { onDelete: 'set null' }),
     name: text().notNull(),
     path: text().notNull(),
@@ -39,14 +41,18 @@ export const projects = pgTable(
     only_allow_merge_if_all_discussions_are_resolved: boolean().notNull().default(false),
     printing_merge_request_link_enabled: boolean().notNull().default(true),
     resolve_outdated_diff_discussions: boolean().notNull().default(false),
-    merge_method: text({ enum: ['merge', 'rebase_merge', 'ff'] }).notNull().default('merge'),
+    merge_method: text({ enum: ['merge', 'rebase_merge', 'ff'] })
+      .notNull()
+      .default('merge'),
     ci_config_path: text(),
     tag_list: text().array().notNull().default(sql`'{}'`),
     avatar: text(),
     star_count: integer().notNull().default(0),
     forks_count: integer().notNull().default(0),
     open_issues_count: integer().notNull().default(0),
-    import_status: text({ enum: ['none', 'scheduled', 'started', 'finished', 'failed'] }).notNull().default('none'),
+    import_status: text({ enum: ['none', 'scheduled', 'started', 'finished', 'failed'] })
+      .notNull()
+      .default('none'),
     import_error: text(),
     forked_from_id: ref().references((): AnyPgColumn => projects.id, { onDelete: 'set null' }),
     commit_count: bigint({ mode: 'number' }).notNull().default(0),
@@ -74,8 +80,12 @@ export const doomedRepositories = pgTable('doomed_repositories', {
 export const projectStars = pgTable(
   'project_stars',
   {
-    project_id: ref().notNull().references(() => projects.id, { onDelete: 'cascade' }),
-    user_id: ref().notNull().references(() => users.id, { onDelete: 'cascade' }),
+    project_id: ref()
+      .notNull()
+      .references(() => projects.id, { onDelete: 'cascade' }),
+    user_id: ref()
+      .notNull()
+      .references(() => users.id, { onDelete: 'cascade' }),
   },
   (t) => [primaryKey({ columns: [t.project_id, t.user_id] }), index('project_stars_user_id_idx').on(t.user_id)],
 )
@@ -85,8 +95,12 @@ export const projectShares = pgTable(
   'project_shares',
   {
     id: id(),
-    project_id: ref().notNull().references(() => projects.id, { onDelete: 'cascade' }),
-    group_id: ref().notNull().references(() => namespaces.id, { onDelete: 'cascade' }),
+    project_id: ref()
+      .notNull()
+      .references(() => projects.id, { onDelete: 'cascade' }),
+    group_id: ref()
+      .notNull()
+      .references(() => namespaces.id, { onDelete: 'cascade' }),
     group_access: integer().notNull(),
     expires_at: date({ mode: 'string' }),
     created_at: moment().notNull().defaultNow(),
@@ -98,7 +112,9 @@ export const protectedBranches = pgTable(
   'protected_branches',
   {
     id: id(),
-    project_id: ref().notNull().references(() => projects.id, { onDelete: 'cascade' }),
+    project_id: ref()
+      .notNull()
+      .references(() => projects.id, { onDelete: 'cascade' }),
     /** A name, or a pattern with `*`. */
     name: text().notNull(),
     /** 0 nobody, 30 developers, 40 maintainers. */
@@ -113,7 +129,9 @@ export const protectedTags = pgTable(
   'protected_tags',
   {
     id: id(),
-    project_id: ref().notNull().references(() => projects.id, { onDelete: 'cascade' }),
+    project_id: ref()
+      .notNull()
+      .references(() => projects.id, { onDelete: 'cascade' }),
     name: text().notNull(),
     create_level: integer().notNull(),
   },

@@ -7,7 +7,9 @@ export const refIntents = pgTable(
   'ref_intents',
   {
     id: id(),
-    project_id: ref().notNull().references(() => projects.id, { onDelete: 'cascade' }),
+    project_id: ref()
+      .notNull()
+      .references(() => projects.id, { onDelete: 'cascade' }),
     actor_id: ref(),
     origin: text({ enum: ['api', 'git'] }).notNull(),
     updates: jsonb().$type<{ ref: string; old: string; new: string }[]>().notNull(),

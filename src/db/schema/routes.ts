@@ -20,7 +20,9 @@ export const redirects = pgTable(
   'redirects',
   {
     key: text().primaryKey(),
-    project_id: ref().notNull().references(() => projects.id, { onDelete: 'cascade' }),
+    project_id: ref()
+      .notNull()
+      .references(() => projects.id, { onDelete: 'cascade' }),
   },
   (t) => [index('redirects_project_id_idx').on(t.project_id)],
 )

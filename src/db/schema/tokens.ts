@@ -8,7 +8,9 @@ export const tokens = pgTable(
   'tokens',
   {
     id: id(),
-    user_id: ref().notNull().references(() => users.id, { onDelete: 'cascade' }),
+    user_id: ref()
+      .notNull()
+      .references(() => users.id, { onDelete: 'cascade' }),
     kind: text({ enum: ['personal', 'impersonation', 'oauth'] }).notNull(),
     name: text().notNull(),
     description: text(),

@@ -10,9 +10,13 @@ export const users = pgTable(
     name: text().notNull(),
     /** Primary address, lower-case. */
     email: text().notNull(),
-    state: text({ enum: ['active', 'blocked', 'ldap_blocked'] }).notNull().default('active'),
+    state: text({ enum: ['active', 'blocked', 'ldap_blocked'] })
+      .notNull()
+      .default('active'),
     /** The ghost owns what deleted users left (G-70). */
-    kind: text({ enum: ['human', 'ghost'] }).notNull().default('human'),
+    kind: text({ enum: ['human', 'ghost'] })
+      .notNull()
+      .default('human'),
     admin: boolean().notNull().default(false),
     external: boolean().notNull().default(false),
     /** argon2id, or null: no password logs in. */
@@ -49,11 +53,16 @@ export const identities = pgTable(
   'identities',
   {
     id: id(),
-    user_id: ref().notNull().references(() => users.id, { onDelete: 'cascade' }),
+    user_id: ref()
+      .notNull()
+      .references(() => users.id, { onDelete: 'cascade' }),
     provider: text().notNull(),
     extern_uid: text().notNull(),
   },
-  (t) => [uniqueIndex('identities_provider_extern_uid_key').on(t.provider, sql`lower(${t.extern_uid})`), index('identities_user_id_idx').on(t.user_id)],
+  (t) => [
+    uniqueIndex('identities_provider_extern_uid_key').on(t.provider, sql`lower(${t.extern_uid})`),
+    index('identities_user_id_idx').on(t.user_id),
+  ],
 )
 
 /** Secondary addresses; the primary one stands on the user. */
@@ -61,7 +70,9 @@ export const emails = pgTable(
   'emails',
   {
     id: id(),
-    user_id: ref().notNull().references(() => users.id, { onDelete: 'cascade' }),
+    user_id: ref()
+      .notNull()
+      .references(() => users.id, { onDelete: 'cascade' }),
     email: text().notNull(),
     confirmed_at: moment(),
     created_at: moment().notNull().defaultNow(),

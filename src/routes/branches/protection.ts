@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { onProjectSignedIn } from '../../access/rules.js'
-import { presentProtectedBranch, presentProtectedTag, ProtectedBranch, ProtectedTag } from '../../entities/branch.js'
+import { ProtectedBranch, ProtectedTag, presentProtectedBranch, presentProtectedTag } from '../../entities/branch.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, int, list, opt, orDefault, paging, str } from '../../http/params.js'
+import { bool, int, list, opt, orDefault, paging, str, where } from '../../http/params.js'
 import {
   changeProtectedBranch,
   getProtectedBranch,
@@ -20,10 +20,7 @@ const named = z.object({ name: z.string() })
 const VALID = 'does not have a valid value'
 
 /** 0 nobody, 30 developers, 40 maintainers. */
-const level = () => {
-  const scalar = int()
-  return z.pipe(scalar.def.in, scalar.def.out.refine((value) => [0, 30, 40].includes(value), VALID))
-}
+const level = () => where(int(), (value) => [0, 30, 40].includes(value), VALID)
 const grants = () => opt(list(z.object({ access_level: level() })))
 
 /** BR-9 to BR-14. */
@@ -55,7 +52,12 @@ export const protection = [
     path: '/projects/:id/protected_branches',
     summary: 'Protect a branch or pattern',
     access,
-    input: z.object({ name: str(), push_access_level: orDefault(level(), 40), merge_access_level: orDefault(level(), 40), allow_force_push: orDefault(bool(), false) }),
+    input: z.object({
+      name: str(),
+      push_access_level: orDefault(level(), 40),
+      merge_access_level: orDefault(level(), 40),
+      allow_force_push: orDefault(bool(), false),
+    }),
     output: ProtectedBranch,
     async handler({ ctx, subject, input }) {
       return presentProtectedBranch(await protectBranch(ctx, subject, input))

@@ -55,7 +55,12 @@ export const commits = [
     async handler({ ctx, caller, subject, input, view }) {
       if (!caller.user) throw forbidden()
       const { commit, stats } = await createCommit(ctx, subject, caller, input)
-      return { ...presentCommit(commit, { fullPath: fullPathOf(subject.project) }, view, stats), project_id: subject.project.id, status: null, last_pipeline: null }
+      return {
+        ...presentCommit(commit, { fullPath: fullPathOf(subject.project) }, view, stats),
+        project_id: subject.project.id,
+        status: null,
+        last_pipeline: null,
+      }
     },
   }),
   endpoint({
@@ -68,7 +73,12 @@ export const commits = [
     async handler({ ctx, subject, input, view }) {
       const commit = await findCommit(ctx, subject, input.sha)
       const stats = input.stats ? await statsOf(ctx, subject, commit.oid) : undefined
-      return { ...presentCommit(commit, { fullPath: fullPathOf(subject.project) }, view, stats), project_id: subject.project.id, status: null, last_pipeline: null }
+      return {
+        ...presentCommit(commit, { fullPath: fullPathOf(subject.project) }, view, stats),
+        project_id: subject.project.id,
+        status: null,
+        last_pipeline: null,
+      }
     },
   }),
   endpoint({

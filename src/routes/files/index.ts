@@ -33,7 +33,13 @@ const change = (method: 'POST' | 'PUT', action: 'create' | 'update') =>
     output: FileChange,
     async handler({ ctx, caller, subject, input }) {
       const { file_path, content, encoding, execute_filemode, last_commit_id, ...commit } = input
-      await writeFile(ctx, subject, caller, { action, file_path, content, encoding, execute_filemode, ...(action === 'update' && { last_commit_id }) }, commit)
+      await writeFile(
+        ctx,
+        subject,
+        caller,
+        { action, file_path, content, encoding, execute_filemode, ...(action === 'update' && { last_commit_id }) },
+        commit,
+      )
       return { file_path, branch: input.branch }
     },
   })

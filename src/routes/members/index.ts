@@ -5,7 +5,16 @@ import { Member, presentMember } from '../../entities/member.js'
 import { notFound } from '../../failures.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { clearableDate, idList, int, opt, paging, rowId, str } from '../../http/params.js'
-import { addMember, changeMember, getMember, listMembers, type MemberSource, removeMember, sourceOfGroup, sourceOfProject } from '../../services/members.js'
+import {
+  addMember,
+  changeMember,
+  getMember,
+  listMembers,
+  type MemberSource,
+  removeMember,
+  sourceOfGroup,
+  sourceOfProject,
+} from '../../services/members.js'
 import { findUserByName } from '../../services/users.js'
 
 /** What a member endpoint is about, and whether the caller manages it. */
@@ -16,18 +25,24 @@ interface Subject {
 
 const projectMembers = (ability: 'read_member' | 'manage_members'): Access<Subject, true> => {
   const access = onProjectSignedIn(ability)
-  return { ...access, find: async (ctx, caller, params) => {
-    const subject = await access.find(ctx, caller, params)
-    return { source: sourceOfProject(subject), manages: subject.can('manage_members') }
-  } }
+  return {
+    ...access,
+    find: async (ctx, caller, params) => {
+      const subject = await access.find(ctx, caller, params)
+      return { source: sourceOfProject(subject), manages: subject.can('manage_members') }
+    },
+  }
 }
 
 const groupMembers = (ability: 'read_member' | 'manage_members'): Access<Subject, true> => {
   const access = onGroupSignedIn(ability)
-  return { ...access, find: async (ctx, caller, params) => {
-    const subject = await access.find(ctx, caller, params)
-    return { source: sourceOfGroup(subject), manages: subject.can('manage_members') }
-  } }
+  return {
+    ...access,
+    find: async (ctx, caller, params) => {
+      const subject = await access.find(ctx, caller, params)
+      return { source: sourceOfGroup(subject), manages: subject.can('manage_members') }
+    },
+  }
 }
 
 const LEVEL = int({ min: -1, max: 100 })

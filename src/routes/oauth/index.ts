@@ -22,7 +22,8 @@ export function oauthRoutes(app: FastifyInstance, ctx: Context) {
     }
     reply.header('cache-control', 'no-store')
     const kind = need('grant_type')
-    if (kind === 'password') return sendJson(reply, await grantByPassword(ctx, { username: need('username'), password: need('password'), scope: text('scope') }))
+    if (kind === 'password')
+      return sendJson(reply, await grantByPassword(ctx, { username: need('username'), password: need('password'), scope: text('scope') }))
     if (kind === 'refresh_token') return sendJson(reply, await grantByRefresh(ctx, need('refresh_token')))
     throw fault('unsupported_grant_type', 'The authorization grant type is not supported by the authorization server.')
   })

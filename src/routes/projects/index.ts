@@ -62,7 +62,12 @@ const changes = z.object({ name: opt(str()), path: opt(str()), default_branch: o
 const shown = (input: { simple?: boolean | undefined; statistics?: boolean | undefined }, view: View) => (project: ProjectRecord) =>
   input.simple ? presentBasicProject(project, view) : presentProject(project, view, input)
 
-async function list(ctx: Context, caller: Caller, input: ProjectFilter & { simple?: boolean | undefined; statistics?: boolean | undefined }, view: View) {
+async function list(
+  ctx: Context,
+  caller: Caller,
+  input: ProjectFilter & { simple?: boolean | undefined; statistics?: boolean | undefined },
+  view: View,
+) {
   return pageOf(await listProjects(ctx, caller, input), input, shown(input, view))
 }
 
@@ -119,7 +124,9 @@ export const projects = [
     output: z.array(AnyProject),
     async handler({ ctx, caller, input, view }) {
       const { user_id } = input
-      const owner = /^\d+$/.test(user_id) ? await getUser(ctx, Number(user_id) > 2_147_483_647 ? 0 : Number(user_id)) : await findUserByName(ctx, user_id)
+      const owner = /^\d+$/.test(user_id)
+        ? await getUser(ctx, Number(user_id) > 2_147_483_647 ? 0 : Number(user_id))
+        : await findUserByName(ctx, user_id)
       if (!owner) throw notFound('User')
       return list(ctx, caller, { ...input, ownerId: owner.id }, view)
     },

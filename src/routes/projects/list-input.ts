@@ -1,5 +1,5 @@
-import { bool, commaList, datetime, int, oneOf, opt, orDefault, paging, rowId, str } from '../../http/params.js'
 import { VISIBILITIES } from '../../entities/levels.js'
+import { bool, commaList, datetime, int, oneOf, opt, orDefault, paging, rowId, str } from '../../http/params.js'
 import { ORDERS } from '../../services/projects/list.js'
 
 /** List parameters common to all lists of projects (companions 8.1). */

@@ -71,7 +71,14 @@ export const repository = [
       const { commits, diffs, sameRef, timedOut } = await compare(ctx, subject, input)
       const shown = commits.map((commit) => presentCommit(commit, { fullPath }, view))
       const range = `${encodeURIComponent(input.from)}${input.straight ? '..' : '...'}${encodeURIComponent(input.to)}`
-      return { commit: shown.at(-1) ?? null, commits: shown, diffs, compare_timeout: timedOut, compare_same_ref: sameRef, web_url: `${view.links.project(fullPath)}/compare/${range}` }
+      return {
+        commit: shown.at(-1) ?? null,
+        commits: shown,
+        diffs,
+        compare_timeout: timedOut,
+        compare_same_ref: sameRef,
+        web_url: `${view.links.project(fullPath)}/compare/${range}`,
+      }
     },
   }),
 ]

@@ -14,7 +14,12 @@ export const tags = [
     path: '/projects/:id/repository/tags',
     summary: 'List tags',
     access: onProject('download_code'),
-    input: z.object({ order_by: orDefault(oneOf(['name', 'updated']), 'updated'), sort: orDefault(oneOf(['asc', 'desc']), 'desc'), search: opt(str()), ...paging }),
+    input: z.object({
+      order_by: orDefault(oneOf(['name', 'updated']), 'updated'),
+      sort: orDefault(oneOf(['asc', 'desc']), 'desc'),
+      search: opt(str()),
+      ...paging,
+    }),
     output: z.array(Tag),
     async handler({ ctx, subject, input, view }) {
       const fullPath = fullPathOf(subject.project)

@@ -148,7 +148,11 @@ function changesOf(actions: ActionInput[]): { changes: Change[]; fault: string |
   return { changes, fault: null }
 }
 
-const PATH_FAULTS = { blank: () => 'You must provide a file path', traversal: () => 'Path cannot include directory traversal', invalid: (path: string) => `invalid path: '${path}'` }
+const PATH_FAULTS = {
+  blank: () => 'You must provide a file path',
+  traversal: () => 'Path cannot include directory traversal',
+  invalid: (path: string) => `invalid path: '${path}'`,
+}
 
 function changeOf(action: ActionInput): Change | string {
   const kind = textOf(action['action']) ?? ''

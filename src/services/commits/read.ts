@@ -1,5 +1,5 @@
-import type { Context } from '../../context.js'
 import type { ProjectSubject } from '../../access/rules.js'
+import type { Context } from '../../context.js'
 import { notFound } from '../../failures.js'
 import type { Commit, DiffLimits, FileDiff, GitRepository, Oid, Stats } from '../../git/types.js'
 import { limits, type Page, type Paging } from '../page.js'
@@ -86,12 +86,21 @@ export interface Comparison {
 const MAX_COMPARED = 1_000
 
 /** What `to` has and `from` has not (RE-4): from their merge base, or straight from `from`. */
-export async function compare(ctx: Context, { project }: ProjectSubject, { from, to, straight }: { from: string; to: string; straight: boolean }): Promise<Comparison> {
+export async function compare(
+  ctx: Context,
+  { project }: ProjectSubject,
+  { from, to, straight }: { from: string; to: string; straight: boolean },
+): Promise<Comparison> {
   const repository = repositoryOf(ctx, project)
   const [left, right] = await Promise.all([repository.resolve(from), repository.resolve(to)])
   if (!left || !right) throw notFound('Ref')
   const base = straight ? left.commit : await repository.mergeBase(left.commit, right.commit)
   const log = await repository.log({ from: [right.commit], exclude: [left.commit], skip: 0, limit: MAX_COMPARED })
   const diff = await repository.diff(base, right.commit, DIFF_LIMITS)
-  return { commits: log.commits.reverse(), diffs: diff.files, sameRef: left.commit === right.commit, timedOut: diff.truncated || log.total > MAX_COMPARED }
+  return {
+    commits: log.commits.reverse(),
+    diffs: diff.files,
+    sameRef: left.commit === right.commit,
+    timedOut: diff.truncated || log.total > MAX_COMPARED,
+  }
 }

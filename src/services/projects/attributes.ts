@@ -1,5 +1,5 @@
 import type { ActorUser } from '../../access/actor.js'
-import { projects } from '../../db/schema/index.js'
+import type { projects } from '../../db/schema/index.js'
 import { lengthOf, tooLong } from '../../lib/path.js'
 import { isRestricted, type Settings } from '../settings.js'
 import { VISIBILITY_LEVEL, type Visibility, visibilityWord } from '../visibility.js'

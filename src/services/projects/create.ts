@@ -34,49 +34,60 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
   const level = asked ?? Math.min(VISIBILITY_LEVEL[settings.default_project_visibility], place.ceiling ?? VISIBILITY_LEVEL.public)
   const storage = pickStorage(ctx, settings)
 
-  const id = await unlessTaken(() => ctx.db.transaction(async (tx) => {
-    await tx.select({ id: namespaces.id }).from(namespaces).where(eq(namespaces.id, place.id)).for('update')
-    if (place.personal) await checkLimit(tx, caller.user, place.id)
-    const faults = attributeFaults(given)
-    const add = (field: string, texts: string[]) => {
-      if (texts.length > 0) faults[field] = [...(faults[field] ?? []), ...texts]
-    }
-    add('name', projectNameFaults(name))
-    add('path', projectPathFaults(path))
-    add('visibility_level', visibilityFaults(caller.user, settings, level, place.ceiling))
-    if (branchNameFault(branch)) add('default_branch', ['is invalid'])
-    await addTakenFaults(tx, place, { name, path }, null, add)
-    if (Object.keys(faults).length > 0) throw invalidRecord(faults)
+  const id = await unlessTaken(() =>
+    ctx.db.transaction(async (tx) => {
+      await tx.select({ id: namespaces.id }).from(namespaces).where(eq(namespaces.id, place.id)).for('update')
+      if (place.personal) await checkLimit(tx, caller.user, place.id)
+      const faults = attributeFaults(given)
+      const add = (field: string, texts: string[]) => {
+        if (texts.length > 0) faults[field] = [...(faults[field] ?? []), ...texts]
+      }
+      add('name', projectNameFaults(name))
+      add('path', projectPathFaults(path))
+      add('visibility_level', visibilityFaults(caller.user, settings, level, place.ceiling))
+      if (branchNameFault(branch)) add('default_branch', ['is invalid'])
+      await addTakenFaults(tx, place, { name, path }, null, add)
+      if (Object.keys(faults).length > 0) throw invalidRecord(faults)
 
-    const [row] = await tx
-      .insert(projects)
-      .values({
-        shared_runners_enabled: settings.shared_runners_enabled,
-        ...columnsOf(given),
-        namespace_id: place.id,
-        creator_id: caller.user.id,
-        name,
-        path,
-        visibility: level,
-        storage,
-        default_branch: branch,
-        created_at: ctx.now(),
-        updated_at: ctx.now(),
-        last_activity_at: ctx.now(),
-      })
-      .returning({ id: projects.id })
-    const project = row?.id as number
-    await claimRoute(tx, `${place.full_path}/${path}`, { project_id: project })
-    if (place.personal) await tx.insert(members).values({ user_id: place.owner_id ?? caller.user.id, project_id: project, access_level: 40, created_by_id: caller.user.id })
-    // inside the transaction: a project whose row is there has its repository
-    await ctx.git.create({ storage, id: project, kind: 'project' }, branch)
-    return project
-  }))
+      const [row] = await tx
+        .insert(projects)
+        .values({
+          shared_runners_enabled: settings.shared_runners_enabled,
+          ...columnsOf(given),
+          namespace_id: place.id,
+          creator_id: caller.user.id,
+          name,
+          path,
+          visibility: level,
+          storage,
+          default_branch: branch,
+          created_at: ctx.now(),
+          updated_at: ctx.now(),
+          last_activity_at: ctx.now(),
+        })
+        .returning({ id: projects.id })
+      const project = row?.id as number
+      await claimRoute(tx, `${place.full_path}/${path}`, { project_id: project })
+      if (place.personal)
+        await tx
+          .insert(members)
+          .values({ user_id: place.owner_id ?? caller.user.id, project_id: project, access_level: 40, created_by_id: caller.user.id })
+      // inside the transaction: a project whose row is there has its repository
+      await ctx.git.create({ storage, id: project, kind: 'project' }, branch)
+      return project
+    }),
+  )
 
   if (given.initialize_with_readme) {
     const subject = await findProjectFor(ctx, { user: { ...caller.user, admin: true } }, String(id))
     const content = `# ${name}\n\n${given.description ? `${given.description}\n` : ''}`
-    await createCommit(ctx, subject, caller, { branch, commit_message: 'Initial commit', actions: [{ action: 'create', file_path: 'README.md', content }] }, { bypassProtection: true })
+    await createCommit(
+      ctx,
+      subject,
+      caller,
+      { branch, commit_message: 'Initial commit', actions: [{ action: 'create', file_path: 'README.md', content }] },
+      { bypassProtection: true },
+    )
   }
   return id
 }
@@ -111,17 +122,27 @@ async function placeFor(ctx: Context, caller: SignedIn, namespaceId: number | un
   return { id: row.id, full_path: row.full_path, personal: false, owner_id: null, ceiling: row.visibility }
 }
 
-const limitReached = (limit: number) => new Failure('forbidden', { error: [`Your project limit is ${limit} projects! Please contact your administrator to increase it`] })
+const limitReached = (limit: number) =>
+  new Failure('forbidden', { error: [`Your project limit is ${limit} projects! Please contact your administrator to increase it`] })
 
 /** PR-14; the namespace row is locked, so two creations cannot both take the last place (SEC-131). */
 async function checkLimit(tx: Transaction, user: ActorUser, namespaceId: number) {
   if (user.admin) return
-  const [row] = await tx.select({ count: sql<number>`count(*)`.mapWith(Number) }).from(projects).where(eq(projects.namespace_id, namespaceId))
+  const [row] = await tx
+    .select({ count: sql<number>`count(*)`.mapWith(Number) })
+    .from(projects)
+    .where(eq(projects.namespace_id, namespaceId))
   if ((row?.count ?? 0) >= user.projects_limit) throw limitReached(user.projects_limit)
 }
 
 /** Name and path are each unique within a namespace; `x` and `x.wiki` exclude each other (AC-19). `except` is the project that is being changed. */
-export async function addTakenFaults(tx: Transaction, place: { id: number; full_path: string }, { name, path }: { name: string; path: string }, except: number | null, add: (field: string, texts: string[]) => void) {
+export async function addTakenFaults(
+  tx: Transaction,
+  place: { id: number; full_path: string },
+  { name, path }: { name: string; path: string },
+  except: number | null,
+  add: (field: string, texts: string[]) => void,
+) {
   const twins = await tx
     .select({ id: projects.id })
     .from(projects)

@@ -6,7 +6,7 @@ import type { Context } from '../../context.js'
 import { substring } from '../../db/fuzzy.js'
 import { namespaces, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
-import { limits, type Page, pageFrom, type Paging } from '../page.js'
+import { limits, type Page, type Paging, pageFrom } from '../page.js'
 import { VISIBILITY_LEVEL, type Visibility } from '../visibility.js'
 import { completeRecords, type ProjectRecord, selectRecords } from './load.js'
 
@@ -47,20 +47,25 @@ interface Shape {
 }
 
 const user = sql`${sql.placeholder('user')}::bigint`
-const open = (feature: SQL, eyes: Eyes) => (eyes === 'admin' ? sql`${feature} >= 10` : sql`(${feature} >= 20 or (${feature} >= 10 and ${projects.id} in ${projectsWithLevel(user, sql.raw('1'))}))`)
+const open = (feature: SQL, eyes: Eyes) =>
+  eyes === 'admin'
+    ? sql`${feature} >= 10`
+    : sql`(${feature} >= 20 or (${feature} >= 10 and ${projects.id} in ${projectsWithLevel(user, sql.raw('1'))}))`
 
 /** Each filter's condition; its values are placeholders of the same name. */
 const FILTERS: Record<string, (eyes: Eyes) => SQL> = {
   archived: () => eq(projects.archived, sql.placeholder('archived')),
   visibility: () => eq(projects.visibility, sql.placeholder('visibility')),
-  search: () => sql`(${projects.name} ilike ${sql.placeholder('search')} or ${projects.path} ilike ${sql.placeholder('search')} or ${projects.description} ilike ${sql.placeholder('search')})`,
+  search: () =>
+    sql`(${projects.name} ilike ${sql.placeholder('search')} or ${projects.path} ilike ${sql.placeholder('search')} or ${projects.description} ilike ${sql.placeholder('search')})`,
   owned: () => sql`${projects.namespace_id} in (select n.id from ${namespaces} n where n.owner_id = ${user}
     union all select m.namespace_id from members m where m.user_id = ${user} and m.namespace_id is not null and m.access_level >= 50 and m.requested_at is null
       and (m.expires_at is null or m.expires_at > (now() at time zone 'utc')::date))`,
   membership: () => sql`${projects.id} in ${projectsWithLevel(user, sql.raw('1'))}`,
   starred: () => sql`${projects.id} in (select s.project_id from project_stars s where s.user_id = ${user})`,
   with_issues_enabled: (eyes) => open(sql`${projects.issues_access_level}`, eyes),
-  with_merge_requests_enabled: (eyes) => sql`(${open(sql`${projects.merge_requests_access_level}`, eyes)} and ${open(sql`${projects.repository_access_level}`, eyes)})`,
+  with_merge_requests_enabled: (eyes) =>
+    sql`(${open(sql`${projects.merge_requests_access_level}`, eyes)} and ${open(sql`${projects.repository_access_level}`, eyes)})`,
   min_access_level: () => sql`${projects.id} in ${projectsWithLevel(user, sql`${sql.placeholder('min_access_level')}::integer`)}`,
   id_after: () => sql`${projects.id} > ${sql.placeholder('id_after')}`,
   id_before: () => sql`${projects.id} < ${sql.placeholder('id_before')}`,
@@ -94,7 +99,13 @@ const listed = statement('projects', (db, { eyes, order, descending, filters }: 
 /** All projects the caller can see and the filters let through (PR-1, PR-2, PR-9); the permission filter is part of the query (SEC-33). */
 export async function listProjects(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, filter: ProjectFilter): Promise<Page<ProjectRecord>> {
   if (!viewer && (filter.owned || filter.membership || filter.min_access_level !== undefined)) return { items: [], total: 0 }
-  const switches = { owned: filter.owned, membership: filter.membership, starred: viewer ? filter.starred : undefined, with_issues_enabled: filter.with_issues_enabled, with_merge_requests_enabled: filter.with_merge_requests_enabled }
+  const switches = {
+    owned: filter.owned,
+    membership: filter.membership,
+    starred: viewer ? filter.starred : undefined,
+    with_issues_enabled: filter.with_issues_enabled,
+    with_merge_requests_enabled: filter.with_merge_requests_enabled,
+  }
   const values = {
     archived: filter.archived,
     visibility: filter.visibility && VISIBILITY_LEVEL[filter.visibility],
@@ -110,10 +121,9 @@ export async function listProjects(ctx: Context, { user: viewer }: Pick<Caller, 
     groupId: filter.groupId,
     sharedWith: filter.sharedWith,
   }
-  const filters = [
-    ...Object.entries(switches).filter(([, on]) => on),
-    ...Object.entries(values).filter(([, value]) => value !== undefined),
-  ].map(([name]) => name)
+  const filters = [...Object.entries(switches).filter(([, on]) => on), ...Object.entries(values).filter(([, value]) => value !== undefined)].map(
+    ([name]) => name,
+  )
   const query = listed(ctx.db, { eyes: eyesOf(viewer), order: filter.order_by, descending: filter.sort === 'desc', filters })
   const run = (at: Paging) => query.execute({ ...values, user: viewer?.id ?? 0, ...limits(at) })
   const { items, total } = await pageFrom(await run(filter), filter, () => run({ page: 1, per_page: 1 }))

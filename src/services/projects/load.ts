@@ -34,7 +34,9 @@ export const namespaceColumns = {
   avatar: namespaces.avatar,
 }
 
-const shares = sql<ProjectRecord['shares'] | null>`(select json_agg(json_build_object('group_id', g.id, 'group_name', g.name, 'group_full_path', g.full_path,
+const shares = sql<
+  ProjectRecord['shares'] | null
+>`(select json_agg(json_build_object('group_id', g.id, 'group_name', g.name, 'group_full_path', g.full_path,
   'group_access_level', s.group_access, 'expires_at', s.expires_at) order by s.id)
   from project_shares s join namespaces g on g.id = s.group_id where s.project_id = ${projects.id} and (s.expires_at is null or s.expires_at > (now() at time zone 'utc')::date))`
 
@@ -48,7 +50,9 @@ export function selectRecords<Extra extends Record<string, SQL.Aliased | SQL<unk
       owner: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar, email: users.email },
       shares,
       level: projectLevel(projects, user).mapWith(Number),
-      direct: sql<number | null>`(select m.access_level from members m where m.project_id = ${projects.id} and m.user_id = ${user} and m.requested_at is null
+      direct: sql<
+        number | null
+      >`(select m.access_level from members m where m.project_id = ${projects.id} and m.user_id = ${user} and m.requested_at is null
         and (m.expires_at is null or m.expires_at > (now() at time zone 'utc')::date))`,
       group: groupLevel(projects.namespace_id, user).mapWith(Number),
       ...extra,

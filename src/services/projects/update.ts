@@ -32,27 +32,33 @@ export async function updateProject(ctx: Context, caller: SignedIn, subject: Pro
   const name = given.name ?? project.name
   const path = given.path ?? project.path
   const moved = path !== project.path
-  await unlessTaken(() => ctx.db.transaction(async (tx) => {
-    const faults = attributeFaults(given)
-    const add = (field: string, texts: string[]) => {
-      if (texts.length > 0) faults[field] = [...(faults[field] ?? []), ...texts]
-    }
-    if (given.name !== undefined) add('name', projectNameFaults(name))
-    if (given.path !== undefined) add('path', projectPathFaults(path))
-    const ceiling = project.namespace.kind === 'group' ? project.namespace.visibility : null
-    if (level !== project.visibility) add('visibility_level', visibilityFaults(caller.user, settings, level, ceiling))
-    await addTakenFaults(tx, project.namespace, { name, path }, project.id, add)
-    if (Object.keys(faults).length > 0) throw invalidRecord(faults)
-    await tx
-      .update(projects)
-      .set({ ...columnsOf(given), name, path, ...(branch !== undefined && { default_branch: branch }), updated_at: ctx.now() })
-      .where(eq(projects.id, project.id))
-    if (!moved) return
-    const former = `${project.namespace.full_path}/${project.path}`.toLowerCase()
-    await tx.delete(routes).where(eq(routes.key, former))
-    await claimRoute(tx, `${project.namespace.full_path}/${path}`, { project_id: project.id })
-    if (former !== `${project.namespace.full_path}/${path}`.toLowerCase()) await tx.insert(redirects).values({ key: former, project_id: project.id }).onConflictDoUpdate({ target: redirects.key, set: { project_id: project.id } })
-  }))
+  await unlessTaken(() =>
+    ctx.db.transaction(async (tx) => {
+      const faults = attributeFaults(given)
+      const add = (field: string, texts: string[]) => {
+        if (texts.length > 0) faults[field] = [...(faults[field] ?? []), ...texts]
+      }
+      if (given.name !== undefined) add('name', projectNameFaults(name))
+      if (given.path !== undefined) add('path', projectPathFaults(path))
+      const ceiling = project.namespace.kind === 'group' ? project.namespace.visibility : null
+      if (level !== project.visibility) add('visibility_level', visibilityFaults(caller.user, settings, level, ceiling))
+      await addTakenFaults(tx, project.namespace, { name, path }, project.id, add)
+      if (Object.keys(faults).length > 0) throw invalidRecord(faults)
+      await tx
+        .update(projects)
+        .set({ ...columnsOf(given), name, path, ...(branch !== undefined && { default_branch: branch }), updated_at: ctx.now() })
+        .where(eq(projects.id, project.id))
+      if (!moved) return
+      const former = `${project.namespace.full_path}/${project.path}`.toLowerCase()
+      await tx.delete(routes).where(eq(routes.key, former))
+      await claimRoute(tx, `${project.namespace.full_path}/${path}`, { project_id: project.id })
+      if (former !== `${project.namespace.full_path}/${path}`.toLowerCase())
+        await tx
+          .insert(redirects)
+          .values({ key: former, project_id: project.id })
+          .onConflictDoUpdate({ target: redirects.key, set: { project_id: project.id } })
+    }),
+  )
   if (branch !== undefined && branch !== project.default_branch) await repositoryOf(ctx, project).setHeadBranch(branch)
 }
 
@@ -67,7 +73,10 @@ export async function setStar(ctx: Context, caller: SignedIn, subject: ProjectSu
   return ctx.db.transaction(async (tx) => {
     const changed = starred
       ? await tx.insert(projectStars).values(star).onConflictDoNothing().returning()
-      : await tx.delete(projectStars).where(sql`${projectStars.project_id} = ${star.project_id} and ${projectStars.user_id} = ${star.user_id}`).returning()
+      : await tx
+          .delete(projectStars)
+          .where(sql`${projectStars.project_id} = ${star.project_id} and ${projectStars.user_id} = ${star.user_id}`)
+          .returning()
     if (changed.length === 0) return false
     await tx
       .update(projects)
@@ -83,7 +92,11 @@ export async function deleteProject(ctx: Context, subject: ProjectSubject): Prom
   await ctx.db.transaction(async (tx) => {
     await tx.insert(doomedRepositories).values({ project_id: id, storage }).onConflictDoNothing()
     await tx.delete(projects).where(eq(projects.id, id))
-    if (forked_from_id !== null) await tx.update(projects).set({ forks_count: sql`greatest(${projects.forks_count} - 1, 0)` }).where(eq(projects.id, forked_from_id))
+    if (forked_from_id !== null)
+      await tx
+        .update(projects)
+        .set({ forks_count: sql`greatest(${projects.forks_count} - 1, 0)` })
+        .where(eq(projects.id, forked_from_id))
   })
   ctx.jobs.add('remove repositories', () => removeDoomed(ctx))
 }
@@ -98,4 +111,3 @@ export async function removeDoomed(ctx: Context): Promise<void> {
     await ctx.db.write.delete(doomedRepositories).where(inArray(doomedRepositories.project_id, [project_id]))
   }
 }
-

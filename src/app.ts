@@ -1,0 +1,114 @@
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import formbody from '@fastify/formbody'
+import multipart from '@fastify/multipart'
+import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
+import type { Context } from './context.js'
+import { Failure, invalidInput, noSuchRoute } from './failures.js'
+import { prepareBody } from './http/body.js'
+import { renderFailure } from './http/failure-handler.js'
+import { emptyBag, parseForm, parseJson } from './http/form.js'
+import { mount } from './http/mount.js'
+import { MULTIPART_LIMITS } from './http/uploads.js'
+import { newRequestId } from './lib/request-id.js'
+import { families } from './routes/index.js'
+import { healthRoutes } from './routes/instance/health.js'
+import { referenceRoutes } from './routes/instance/reference.js'
+import { oauthRoutes } from './routes/oauth/index.js'
+import { gitHttp } from './transport/http.js'
+
+/** Bytes of a JSON or form body (SEC-71). */
+const BODY_LIMIT = 8 * 1024 * 1024
+/** SEC-69. */
+const MAX_REQUEST_LINE = 8 * 1024
+const MAX_HEADERS = 16 * 1024
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Who may call; a route without one does not start (SEC-6). */
+    policy?: string
+  }
+}
+
+/** The whole service as a Fastify instance that has not begun to listen. Reads nothing but its context. */
+export async function buildApp(ctx: Context): Promise<FastifyInstance> {
+  const app = Fastify({
+    loggerInstance: ctx.log as FastifyBaseLogger,
+    disableRequestLogging: true,
+    bodyLimit: BODY_LIMIT,
+    requestTimeout: 0,
+    connectionTimeout: 0,
+    keepAliveTimeout: 65_000,
+    forceCloseConnections: 'idle',
+    http: { maxHeaderSize: MAX_HEADERS, headersTimeout: 10_000, requestTimeout: 0 },
+    genReqId: (request) => newRequestId(request.headers['x-request-id']),
+    routerOptions: { querystringParser: (text) => parseForm(text), maxParamLength: 4_096 },
+    exposeHeadRoutes: true,
+    frameworkErrors: (error, request, reply) => void renderFailure(error, request, reply),
+    clientErrorHandler: refuseClient,
+  })
+
+  app.addHook('onRoute', ({ config, url, method }) => {
+    if (!config?.policy) throw new Error(`${String(method)} ${url} has no policy`)
+  })
+  app.addHook('onRequest', async (request, reply) => {
+    reply.headers({
+      'x-request-id': request.id,
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': 'SAMEORIGIN',
+      'cache-control': 'private, max-age=0',
+      'access-control-allow-origin': '*',
+      'access-control-expose-headers': 'Link, X-Total, X-Total-Pages, X-Page, X-Per-Page, X-Next-Page, X-Prev-Page, X-Request-Id',
+    })
+    if ((request.raw.url?.length ?? 0) > MAX_REQUEST_LINE) throw new Failure('uri_too_long', { message: '414 URI Too Long' })
+    prepareBody(request.raw)
+  })
+  app.addHook('onResponse', async (request, reply) => {
+    const { method, routeOptions } = request
+    request.log.info({ method, route: routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime), ip: request.ip }, 'request')
+  })
+  app.setErrorHandler(renderFailure)
+  app.setNotFoundHandler(() => {
+    throw noSuchRoute()
+  })
+
+  await app.register(gitHttp, { ctx })
+  await app.register(async (scope) => {
+    await scope.register(formbody, { parser: (text) => parseForm(text, 1_000) })
+    await scope.register(multipart, { limits: MULTIPART_LIMITS, throwFileSizeLimit: true })
+    scope.removeContentTypeParser(['application/json', 'text/plain'])
+    scope.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (_: unknown, body: Buffer) => parseJson(utf8(body)))
+    scope.addContentTypeParser('*', { parseAs: 'buffer' }, async ({ headers }: { headers: IncomingMessage['headers'] }, body: Buffer) => {
+      if (body.length === 0) return emptyBag()
+      throw new Failure('not_acceptable', { error: `The requested content-type '${headers['content-type'] ?? ''}' is not supported.` })
+    })
+    healthRoutes(scope, ctx)
+    oauthRoutes(scope, ctx)
+    await scope.register(async (api) => mount(api, ctx, families.flat()), { prefix: '/api/v4' })
+    await referenceRoutes(scope, ctx)
+  })
+  return app
+}
+
+function utf8(body: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(body)
+  } catch {
+    throw invalidInput('message body does not match declared format')
+  }
+}
+
+/** What is not HTTP, or too much of it, gets one plain answer and the connection closes (SEC-69, SEC-76). */
+function refuseClient(this: unknown, error: Error & { code?: string }, socket: Socket) {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+  const [status, reason] =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? [431, 'Request Header Fields Too Large']
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? [408, 'Request Timeout']
+        : [400, 'Bad Request']
+  const body = JSON.stringify({ message: `${status} ${reason}` })
+  socket.end(
+    `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: ${newRequestId(undefined)}\r\nConnection: close\r\n\r\n${body}`,
+  )
+}

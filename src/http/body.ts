@@ -1,0 +1,23 @@
+import type { IncomingMessage } from 'node:http'
+import { Failure } from '../failures.js'
+
+const GIT = /\/git-(?:upload|receive)-pack$/
+
+/** Brings the content type into the one spelling the parsers know, and refuses what no parser reads: other charsets and compressed bodies (SEC-74, SEC-76). Git's own requests pass as they are. */
+export function prepareBody(request: IncomingMessage): void {
+  const { headers, method } = request
+  if (method === 'GET' || method === 'HEAD' || GIT.test(request.url?.split('?', 1)[0] ?? '')) return
+  if (headers['content-encoding'] && headers['content-encoding'].toLowerCase() !== 'identity') throw unsupported()
+  const given = headers['content-type']
+  if (given === undefined) return
+  const [type = '', ...parameters] = given.split(';').map((part) => part.trim())
+  let boundary = ''
+  for (const parameter of parameters) {
+    const [name = '', value = ''] = parameter.split('=', 2).map((part) => part.trim())
+    if (name.toLowerCase() === 'charset' && !/^"?utf-?8"?$/i.test(value)) throw unsupported()
+    if (name.toLowerCase() === 'boundary') boundary = `; ${parameter}`
+  }
+  headers['content-type'] = `${type.toLowerCase()}${boundary}`
+}
+
+const unsupported = () => new Failure('unsupported_media_type', { message: '415 Unsupported Media Type' })

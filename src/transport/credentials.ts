@@ -1,0 +1,54 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { ActorUser } from '../access/actor.js'
+import { judgeToken } from '../access/authenticate.js'
+import type { Context } from '../context.js'
+import { checkPassword } from '../services/passwords.js'
+import { readSettings } from '../services/settings.js'
+import { actorOf, findUserByLogin } from '../services/users.js'
+
+/** What a Git client may do, by its credentials alone. */
+export interface GitCaller {
+  user: ActorUser | null
+  reads: boolean
+  writes: boolean
+}
+
+/** A refusal in plain words: 401 asks for credentials again, 403 does not. */
+export interface GitRefusal {
+  status: 401 | 403 | 404
+  text: string
+}
+
+export const DENIED: GitRefusal = { status: 401, text: 'HTTP Basic: Access denied' }
+const TOKEN_NEEDED: GitRefusal = { status: 401, text: 'HTTP Basic: Access denied. A personal access token is needed as the password' }
+
+export const isRefusal = <T extends object>(value: T | GitRefusal): value is GitRefusal => 'status' in value
+
+/** Who is calling over HTTP Basic (companions 31.2): a token as the password whatever the user name, else the account's own password. None at all is an anonymous reader. */
+export async function gitCaller(ctx: Context, headers: IncomingHttpHeaders): Promise<GitCaller | GitRefusal> {
+  const given = headers.authorization
+  if (!given) return { user: null, reads: true, writes: false }
+  const basic = /^Basic\s+([A-Za-z0-9+/=_-]+)\s*$/i.exec(given)?.[1]
+  if (!basic) return DENIED
+  const text = Buffer.from(basic, 'base64').toString('utf8')
+  const colon = text.indexOf(':')
+  const name = colon < 0 ? text : text.slice(0, colon)
+  const password = colon < 0 ? '' : text.slice(colon + 1)
+  if (password === '' || text.includes('\0')) return DENIED
+
+  const verdict = await judgeToken(ctx, password)
+  if (verdict.ok) {
+    const { scopes } = verdict.token
+    const writes = scopes.includes('api') || scopes.includes('write_repository')
+    const reads = writes || scopes.includes('read_repository')
+    return reads ? { user: verdict.user, reads, writes } : { status: 403, text: 'The token was not made for Git' }
+  }
+  if (verdict.known) return verdict.blocked ? { status: 403, text: 'Your account is blocked' } : DENIED
+
+  const [user, settings] = await Promise.all([findUserByLogin(ctx, name), readSettings(ctx)])
+  if (!settings.password_authentication_enabled_for_git) return TOKEN_NEEDED
+  const matches = await checkPassword(user?.password_hash, password)
+  if (!user || !matches || user.state !== 'active' || user.kind !== 'human') return DENIED
+  if (user.two_factor_enabled) return TOKEN_NEEDED
+  return { user: actorOf(user), reads: true, writes: true }
+}

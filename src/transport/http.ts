@@ -1,0 +1,199 @@
+import { PassThrough, type Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createGunzip } from 'node:zlib'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { ActorUser } from '../access/actor.js'
+import { effectiveLevel, featureOpen } from '../access/can.js'
+import { findProjectFor, formerProjectId, fullPathOf, type ProjectSubject } from '../access/rules.js'
+import type { Context } from '../context.js'
+import { Failure, noSuchRoute } from '../failures.js'
+import type { GitRepository, PushPolicy, RepositoryKey, Service, TransportRequest } from '../git/types.js'
+import { Unavailable } from '../lib/unavailable.js'
+import { acceptPush, type PushIntent } from '../services/pushes.js'
+import { readSettings } from '../services/settings.js'
+import { recordActivity } from '../services/users.js'
+import { DENIED, type GitRefusal, gitCaller, isRefusal } from './credentials.js'
+
+const ROUTE = /^(.+?)(\.git)?\/(info\/refs|git-upload-pack|git-receive-pack|info\/lfs\/objects\/batch)$/
+const SERVICES = new Set(['git-upload-pack', 'git-receive-pack'])
+const config = { policy: 'Git: the credentials and rights of section 31' }
+
+/** Git over HTTP (companions 31): authenticates with `access`, streams through `git`, and ends at the same door as the API. */
+export async function gitHttp(app: FastifyInstance, { ctx }: { ctx: Context }) {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
+  app.get('/*', { config, exposeHeadRoute: false }, (request, reply) => serve(ctx, request, reply))
+  app.post('/*', { config }, (request, reply) => serve(ctx, request, reply))
+}
+
+async function serve(ctx: Context, request: FastifyRequest, reply: FastifyReply) {
+  const route = ROUTE.exec((request.params as { '*': string })['*'])
+  const [, path, suffix, action] = route ?? []
+  if (!path || !action) throw noSuchRoute()
+  const get = request.method === 'GET'
+  if (action === 'info/lfs/objects/batch') {
+    if (get || !suffix) throw noSuchRoute()
+    throw new Failure('not_implemented', { message: 'Large file storage is not offered here' })
+  }
+  if (get !== (action === 'info/refs')) throw noSuchRoute()
+  reply.header('cache-control', 'no-cache')
+  const asked = get ? (request.query as Record<string, unknown>)['service'] : action
+  if (typeof asked !== 'string' || !SERVICES.has(asked)) {
+    if (get && suffix) return plain(reply, { status: 403, text: 'Only the smart protocol is served' })
+    throw noSuchRoute()
+  }
+  const service = asked as Service
+  if (!suffix) {
+    if (!get) throw noSuchRoute()
+    return reply.redirect(`${ctx.links.base}/${path.split('/').map(encodeURIComponent).join('/')}.git/info/refs?service=${service}`, 301)
+  }
+  const admitted = await admit(ctx, request, path, service)
+  if (isRefusal(admitted)) return plain(reply, admitted)
+  return stream(ctx, request, reply, service, get, admitted)
+}
+
+/** Who has been let in, and to what. */
+interface Admitted {
+  user: ActorUser | null
+  subject: ProjectSubject
+  key: RepositoryKey
+  repository: GitRepository
+  /** The path in the URL is a former one. */
+  moved: boolean
+}
+
+/** Credentials first, then sight of the project, then rights on the repository (31.2, 31.3). */
+async function admit(ctx: Context, request: FastifyRequest, path: string, service: Service): Promise<Admitted | GitRefusal> {
+  const pushes = service === 'git-receive-pack'
+  const caller = await gitCaller(ctx, request.headers)
+  if (isRefusal(caller)) return caller
+  const { user } = caller
+  const anonymous = user === null
+  const found = await findRepository(ctx, user, path)
+  if (!found) return anonymous ? DENIED : { status: 404, text: 'The project you were looking for could not be found.' }
+  if (anonymous && pushes) return DENIED
+  if (pushes && !caller.writes) return { status: 403, text: 'The token was made for reading only' }
+  const { enabled_git_access_protocol } = await readSettings(ctx)
+  if (enabled_git_access_protocol === 'ssh') return { status: 403, text: 'Git access over HTTP is not allowed' }
+  const { subject, wiki } = found
+  const mayRead = wiki ? featureOpen(subject.project.wiki_access_level, subject) : subject.can('download_code')
+  if (!mayRead) return anonymous ? DENIED : { status: 403, text: 'You are not allowed to download code from this project.' }
+  const mayWrite = wiki ? effectiveLevel(subject) >= 30 && !subject.project.archived : subject.can('push_code')
+  if (pushes && !mayWrite)
+    return { status: 403, text: subject.project.archived ? 'This project is archived.' : 'You are not allowed to push code to this project.' }
+  if (user) ctx.jobs.add('user activity', () => recordActivity(ctx, user.id))
+  const key: RepositoryKey = { storage: subject.project.storage, id: subject.project.id, kind: wiki ? 'wiki' : 'project' }
+  // a wiki comes to be on first access; a project's repository is there since its creation
+  if (wiki) await ctx.git.create(key, ctx.config.defaultBranch)
+  return { user, subject, key, repository: ctx.git.open(key), moved: found.moved }
+}
+
+async function findRepository(
+  ctx: Context,
+  user: ActorUser | null,
+  path: string,
+): Promise<{ subject: ProjectSubject; wiki: boolean; moved: boolean } | null> {
+  const find = (named: string) =>
+    findProjectFor(ctx, { user }, named).catch((error: unknown) => {
+      if (error instanceof Failure && error.kind === 'not_found') return null
+      throw error
+    })
+  const whole = path.includes('/') ? await find(path) : null
+  if (whole) return { subject: whole, wiki: false, moved: false }
+  const wiki = path.endsWith('.wiki')
+  const stem = wiki ? path.slice(0, -'.wiki'.length) : path
+  const ofWiki = wiki ? await find(stem) : null
+  if (ofWiki) return { subject: ofWiki, wiki, moved: false }
+  const former = await formerProjectId(ctx, stem)
+  const subject = former === null ? null : await find(String(former))
+  return subject && { subject, wiki, moved: true }
+}
+
+function plain(reply: FastifyReply, { status, text }: GitRefusal) {
+  if (status === 401) reply.header('www-authenticate', 'Basic realm="Roost"')
+  return reply.code(status).type('text/plain').send(`${text}\n`)
+}
+
+/** Hands the connection to git: nothing is buffered, and a client that leaves takes its process with it. */
+async function stream(ctx: Context, request: FastifyRequest, reply: FastifyReply, service: Service, advertises: boolean, admitted: Admitted) {
+  const { repository } = admitted
+  reply.hijack()
+  const { raw } = reply
+  const gone = new AbortController()
+  raw.once('close', () => {
+    if (!raw.writableFinished) gone.abort(new Error('the client has gone'))
+  })
+  const out = new PassThrough()
+  let delivered: Promise<void> = Promise.resolve()
+  // the head goes out with the first byte, so that what fails before it can still say so
+  out.once('readable', () => {
+    const type = `application/x-${service}-${advertises ? 'advertisement' : 'result'}`
+    raw.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), 'content-type': type })
+    delivered = pipeline(out, raw)
+    delivered.catch(() => undefined)
+  })
+  const protocol = request.headers['git-protocol']
+  const shared = { out, signal: gone.signal, protocol: typeof protocol === 'string' ? protocol : undefined }
+  try {
+    if (advertises) await repository.advertise(service, shared)
+    else {
+      const body = inflated(request)
+      if (service === 'git-upload-pack') await repository.uploadPack({ ...shared, body })
+      else await push(ctx, admitted, { ...shared, body })
+    }
+    await delivered
+  } catch (error) {
+    if (gone.signal.aborted) return
+    const busy = error instanceof Unavailable
+    if (!busy) request.log.error({ err: error }, 'a Git call failed')
+    if (raw.headersSent) return void raw.destroy()
+    raw.writeHead(busy ? 503 : 500, {
+      'content-type': 'text/plain',
+      'x-request-id': request.id,
+      ...(busy && { 'retry-after': String(error.retryAfter) }),
+    })
+    raw.end(busy ? 'The server is busy, try again\n' : 'Internal Server Error\n')
+  } finally {
+    const { method, id } = request
+    request.log.info({ method, id, route: '/*', service, project: admitted.subject.project.id, status: raw.statusCode }, 'request')
+  }
+}
+
+function inflated(request: FastifyRequest): Readable {
+  const body = request.body as Readable | undefined
+  const source = body ?? request.raw
+  return request.headers['content-encoding'] === 'gzip' ? source.pipe(createGunzip()).on('error', () => source.destroy()) : source
+}
+
+async function push(ctx: Context, { user, subject, key, repository, moved }: Admitted, request: TransportRequest) {
+  if (!user) throw new Error('a push without a user was let in')
+  const notices = moved ? [`Project was moved. The new address is ${ctx.links.http(fullPathOf(subject.project))}`] : []
+  if (key.kind === 'wiki') {
+    const policy: PushPolicy = {
+      verdict: async (commands) =>
+        commands.every(({ ref }) => ref.startsWith('refs/heads/') || ref.startsWith('refs/tags/')) ? null : 'Only branches and tags can be pushed.',
+      moved: async () => notices,
+    }
+    return repository.receivePack(request, policy)
+  }
+  let intent: PushIntent | undefined
+  const policy: PushPolicy = {
+    async verdict(commands, quarantine) {
+      // the rights as they are now: they may have changed while the pack arrived (SEC-14)
+      const fresh = await findProjectFor(ctx, { user }, String(subject.project.id))
+      const decided = await acceptPush(ctx, fresh, user.id, commands, quarantine)
+      if (typeof decided === 'string') return decided
+      intent = decided
+      return null
+    },
+    async moved(commands) {
+      await intent?.finish(commands)
+      return notices
+    },
+  }
+  try {
+    await repository.receivePack(request, policy)
+  } finally {
+    await intent?.settle()
+  }
+}
