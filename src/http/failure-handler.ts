@@ -10,8 +10,9 @@ export function renderFailure(error: unknown, request: FastifyRequest, reply: Fa
   return sendJson(reply.code(500), { message: '500 Internal Server Error' })
 }
 
+/** As bytes: to text Fastify would add a charset, and two clients compare the header literally (W-12). */
 export function sendJson(reply: FastifyReply, body: unknown) {
-  return reply.header('content-type', 'application/json').send(JSON.stringify(body))
+  return reply.header('content-type', 'application/json').send(Buffer.from(JSON.stringify(body)))
 }
 
 function asFailure(error: unknown): Failure | undefined {

@@ -64,10 +64,13 @@ function insert(top: Bag, keys: string[], value: unknown) {
     if (i === keys.length - 1) return set(map, key, value)
     if (keys[i + 1] !== '') {
       const inner = map[key]
-      map = isBag(inner) ? inner : (map[key] = emptyBag())
+      const below = isBag(inner) ? inner : emptyBag()
+      map[key] = below
+      map = below
       continue
     }
-    const list = Array.isArray(map[key]) ? (map[key] as unknown[]) : (map[key] = [] as unknown[])
+    const list: unknown[] = Array.isArray(map[key]) ? map[key] : []
+    map[key] = list
     if (i + 1 === keys.length - 1) {
       list.push(value)
       return

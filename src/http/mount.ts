@@ -23,8 +23,10 @@ export function mount(app: FastifyInstance, ctx: Context, endpoints: Endpoint[])
     known.methods.add(method)
     if (method === 'GET') known.methods.add('HEAD')
     defined.set(shape, known)
+    const ownHead = method === 'GET' && endpoints.some((other) => other.method === 'HEAD' && other.path === path)
     app.route({
       method: method as HTTPMethods,
+      exposeHeadRoute: method === 'GET' && !ownHead,
       url: path,
       config: { policy: access.rule },
       ...(bodyLimit === undefined ? {} : { bodyLimit }),

@@ -46,7 +46,7 @@ export function projectNameFaults(name: string): string[] {
   if (name.trim() === '') return [BLANK]
   const faults: string[] = []
   if (lengthOf(name) > 255) faults.push(tooLong(255))
-  if (!/^[\p{L}\p{N}\p{Extended_Pictographic}_][\p{L}\p{N}\p{M}\p{Pd}\p{Extended_Pictographic}\u200d\ufe0f_. -]*$/u.test(name))
+  if (!/^[\p{L}\p{N}\p{Extended_Pictographic}_][\p{L}\p{N}\p{M}\p{Pd}\p{Extended_Pictographic}\p{Cf}\p{Emoji_Modifier}_. -]*$/u.test(name))
     faults.push(PROJECT_NAME_FORMAT)
   return faults
 }

@@ -13,6 +13,6 @@ export function healthRoutes(app: FastifyInstance, ctx: Context) {
     return reply
       .code(ready ? 200 : 503)
       .header('content-type', 'application/json')
-      .send(JSON.stringify({ status: ready ? 'ok' : 'failed' }))
+      .send(Buffer.from(JSON.stringify({ status: ready ? 'ok' : 'failed' })))
   })
 }

@@ -5,28 +5,28 @@ import type { Context } from '../../context.js'
 import { openapi } from '../../http/openapi.js'
 import { families } from '../index.js'
 
+/** Where the page is. */
+export const DOCS = '/api/docs'
+
 const config = { policy: 'anyone' }
 
 /** The description of the API, and a page to read it on: all of it from here, nothing from elsewhere (SEC-171). */
 export async function referenceRoutes(app: FastifyInstance, ctx: Context) {
   // made when first asked for: a start does not wait for it
-  let text: string | undefined
+  let text: Buffer | undefined
   const document = () => openapi(families.flat(), { version: ctx.config.version, base: ctx.links.base })
   app.get('/api/v4/openapi.json', { config }, async (_, reply) => {
-    text ??= JSON.stringify(document())
+    text ??= Buffer.from(JSON.stringify(document()))
     return reply.header('content-type', 'application/json').send(text)
   })
 
   await app.register(async (docs) => {
-    docs.addHook('onRoute', (route) => {
-      route.config = { ...route.config, ...config }
-    })
     await docs.register(swagger, {
       mode: 'static',
       specification: { document: { openapi: '3.1.0', info: { title: 'Roost', version: ctx.config.version }, paths: {} } },
     })
     await docs.register(swaggerUi, {
-      routePrefix: '/api/docs',
+      routePrefix: DOCS,
       staticCSP: true,
       uiConfig: { url: '/api/v4/openapi.json', tryItOutEnabled: false, validatorUrl: null },
       transformSpecification: (specification) => specification,

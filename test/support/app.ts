@@ -1,0 +1,96 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { FastifyInstance } from 'fastify'
+import { pino } from 'pino'
+import supertest from 'supertest'
+import { afterAll, beforeAll, expect } from 'vitest'
+import type { z } from 'zod'
+import { buildApp } from '../../src/app.js'
+import { readConfig } from '../../src/config.js'
+import { type Context, createContext } from '../../src/context.js'
+import { openDatabase } from '../../src/db/client.js'
+import { families } from '../../src/routes/index.js'
+import type { Credentialed } from './factories.js'
+import { createTestDatabase } from './template-database.js'
+
+type Method = 'get' | 'post' | 'put' | 'patch' | 'delete' | 'head'
+
+/** A whole service of one test file: its own database, repositories and port. */
+export interface TestApp {
+  ctx: Context
+  app: FastifyInstance
+  /** Scheme, host and port it listens on. */
+  url: string
+  /** A call of the API as somebody, or as nobody. A success is checked against the shape its endpoint declares. */
+  api(method: Method, path: string, caller?: Credentialed | null): supertest.Test
+  /** The texts of all SQL statements sent while `work` ran. */
+  queriesOf(work: () => Promise<unknown>): Promise<string[]>
+  /** Log lines so far. */
+  logged: string[]
+  dataDir: string
+}
+
+/** Starts the service before the file's tests and takes it away after them. `environment` adds to the configuration. */
+export function testApp(environment: Record<string, string> = {}): TestApp {
+  const t = { logged: [] as string[] } as TestApp
+  let seen: string[] | undefined
+  let close: () => Promise<void>
+
+  beforeAll(async () => {
+    const database = await createTestDatabase()
+    t.dataDir = await mkdtemp(join(tmpdir(), 'roost-app-'))
+    const base = readConfig({ DATA_DIR: t.dataDir, PORT: '0', LOG_LEVEL: 'info', BASE_URL: 'http://roost.test', ...environment })
+    const log = pino({ level: base.logLevel }, { write: (line: string) => void t.logged.push(line) })
+    const db = await openDatabase(database.url, { log, poolSize: 4, onQuery: (text) => seen?.push(text) })
+    t.ctx = await createContext({ ...base, baseUrl: base.baseUrl ?? '' }, db, log)
+    t.app = await buildApp(t.ctx)
+    await t.app.listen({ host: '127.0.0.1', port: 0 })
+    t.url = `http://127.0.0.1:${(t.app.server.address() as AddressInfo).port}`
+    close = async () => {
+      await t.app.close()
+      await t.ctx.close()
+      await db.close()
+      await database.drop()
+      await rm(t.dataDir, { recursive: true, force: true, maxRetries: 5 })
+    }
+  })
+  afterAll(() => close())
+
+  t.api = (method, path, caller) => {
+    const call = supertest(t.url)[method](`/api/v4${path}`)
+    if (caller) call.set('PRIVATE-TOKEN', caller.token)
+    return call.expect((response) => checkShape(method, path, response))
+  }
+  t.queriesOf = async (work) => {
+    seen = []
+    await work()
+    const texts = seen
+    seen = undefined
+    return texts
+  }
+  return t
+}
+
+const declared = families.flat().map((endpoint) => ({
+  ...endpoint,
+  pattern: new RegExp(`^${endpoint.path.replace(/\/:[a-z_]+(\([^/]*\))?/g, '/[^/]+')}$`),
+  fixed: endpoint.path.split('/').filter((part) => part !== '' && !part.startsWith(':')).length,
+}))
+
+/** The endpoint that serves a call: of several patterns that fit, the one with more fixed parts. */
+function endpointOf(method: Method, path: string) {
+  const bare = path.split('?', 1)[0] ?? ''
+  return declared.filter((endpoint) => endpoint.method === method.toUpperCase() && endpoint.pattern.test(bare)).sort((a, b) => b.fixed - a.fixed)[0]
+}
+
+/** Every JSON success is exactly what its endpoint declares, a field too many included (SEC-8). */
+function checkShape(method: Method, path: string, response: supertest.Response) {
+  if (response.status >= 300 || response.status === 204 || method === 'head') return
+  const output = endpointOf(method, path)?.output as z.ZodType | undefined
+  if (!output || !response.headers['content-type']?.startsWith('application/json')) return
+  const parsed = output.safeParse(response.body)
+  if (!parsed.success)
+    expect.fail(`${method.toUpperCase()} ${path} answers another shape than it declares: ${parsed.error.message}\n${response.text.slice(0, 2000)}`)
+}
