@@ -154,7 +154,7 @@ export class Transport {
         )
         await policy.moved(updates).then((lines) => channel.say(lines))
       }
-      const channel = new HookChannel(child, commands, {
+      const channel = new HookChannel(child, directory, commands, {
         asked: async (updates, path) => {
           if (!path.startsWith(join(directory, 'objects', '/'))) throw new GitFault('receive-pack', null, 'the quarantine is not in the repository')
           if (await this.#holdsTooLarge(directory, quarantine(path))) return `An object is larger than ${objectBytes} bytes.`
