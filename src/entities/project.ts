@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { featureOpen } from '../access/can.js'
-import type { ProjectRecord } from '../services/projects/load.js'
+import type { BasicProjectRecord, ProjectRecord } from '../services/projects/load.js'
 import { FEATURE_LEVELS, featureName, VISIBILITIES, visibilityName } from './levels.js'
 import { Namespace, presentNamespace } from './namespace.js'
 import { presentUserRef, UserRef } from './user.js'
@@ -41,7 +41,15 @@ const Feature = z.enum(FEATURE_LEVELS)
 export const Project = z
   .strictObject({
     ...basic,
-    _links: z.record(z.string(), z.url()),
+    _links: z.strictObject({
+      self: z.url(),
+      issues: z.url().optional(),
+      merge_requests: z.url().optional(),
+      repo_branches: z.url(),
+      labels: z.url(),
+      events: z.url(),
+      members: z.url(),
+    }),
     owner: UserRef.optional(),
     archived: z.boolean(),
     empty_repo: z.boolean(),
@@ -98,25 +106,7 @@ export const Project = z
   })
   .meta({ id: 'Project' })
 
-type BasicRecord = Pick<
-  ProjectRecord,
-  | 'id'
-  | 'description'
-  | 'name'
-  | 'path'
-  | 'created_at'
-  | 'default_branch'
-  | 'empty_repo'
-  | 'tag_list'
-  | 'avatar'
-  | 'star_count'
-  | 'forks_count'
-  | 'last_activity_at'
-  | 'namespace'
->
-
-export function presentBasicProject(project: BasicRecord, view: View): z.infer<typeof BasicProject> {
-  const { namespace } = project
+export function presentBasicProject({ project, namespace }: BasicProjectRecord, view: View): z.infer<typeof BasicProject> {
   const fullPath = `${namespace.full_path}/${project.path}`
   const branch = project.empty_repo ? null : project.default_branch
   return {
@@ -146,30 +136,51 @@ const access = (level: number | null) => (level ? { access_level: level, notific
 
 /** The full view for the caller the record was loaded for; anonymous callers get the basic one (companions 6). */
 export function presentProject(
-  project: ProjectRecord,
+  record: ProjectRecord,
   view: View,
   show: { statistics?: boolean | undefined } = {},
 ): z.infer<typeof Project> | z.infer<typeof BasicProject> {
-  if (!view.viewer) return presentBasicProject(project, view)
-  const standing = { user: view.viewer, level: project.standing.level }
-  const level = view.viewer.admin ? 50 : standing.level
+  const basic = presentBasicProject(record, view)
+  if (!view.viewer) return basic
+  const { project, owner, shares, direct, group, forked_from } = record
+  const standing = { user: view.viewer, level: record.level }
+  const level = view.viewer.admin ? 50 : record.level
   const open = (feature: number) => featureOpen(feature, standing)
   const self = view.links.api(`/projects/${project.id}`)
   const issues = open(project.issues_access_level)
   const repository = open(project.repository_access_level)
   const mergeRequests = repository && open(project.merge_requests_access_level)
+  // No spread, and absent fields as undefined: a list of these is most of the work of its call, and engines build only plain literals in one step.
   return {
-    ...presentBasicProject(project, view),
+    id: basic.id,
+    description: basic.description,
+    name: basic.name,
+    name_with_namespace: basic.name_with_namespace,
+    path: basic.path,
+    path_with_namespace: basic.path_with_namespace,
+    created_at: basic.created_at,
+    default_branch: basic.default_branch,
+    tag_list: basic.tag_list,
+    topics: basic.topics,
+    ssh_url_to_repo: basic.ssh_url_to_repo,
+    http_url_to_repo: basic.http_url_to_repo,
+    web_url: basic.web_url,
+    readme_url: basic.readme_url,
+    avatar_url: basic.avatar_url,
+    star_count: basic.star_count,
+    forks_count: basic.forks_count,
+    last_activity_at: basic.last_activity_at,
+    namespace: basic.namespace,
     _links: {
       self,
-      ...(issues && { issues: `${self}/issues` }),
-      ...(mergeRequests && { merge_requests: `${self}/merge_requests` }),
+      issues: issues ? `${self}/issues` : undefined,
+      merge_requests: mergeRequests ? `${self}/merge_requests` : undefined,
       repo_branches: `${self}/repository/branches`,
       labels: `${self}/labels`,
       events: `${self}/events`,
       members: `${self}/members`,
     },
-    ...(project.owner && { owner: presentUserRef(project.owner, view) }),
+    owner: owner ? presentUserRef(owner, view) : undefined,
     archived: project.archived,
     empty_repo: project.empty_repo,
     visibility: visibilityName(project.visibility),
@@ -193,8 +204,8 @@ export function presentProject(
     request_access_enabled: project.request_access_enabled,
     open_issues_count: issues ? project.open_issues_count : 0,
     import_status: project.import_status,
-    ...(level >= 40 && { import_error: project.import_error }),
-    ...(project.forked_from && { forked_from_project: presentBasicProject(project.forked_from, view) }),
+    import_error: level >= 40 ? project.import_error : undefined,
+    forked_from_project: forked_from ? presentBasicProject(forked_from, view) : undefined,
     merge_method: project.merge_method,
     squash_option: 'default_off',
     mirror: false,
@@ -203,17 +214,17 @@ export function presentProject(
     printing_merge_request_link_enabled: project.printing_merge_request_link_enabled,
     resolve_outdated_diff_discussions: project.resolve_outdated_diff_discussions,
     ci_config_path: project.ci_config_path,
-    shared_with_groups: project.shares,
-    permissions: { project_access: access(project.standing.direct), group_access: access(project.standing.group) },
-    ...(show.statistics &&
-      level >= 20 && {
-        statistics: {
-          commit_count: project.commit_count,
-          storage_size: project.repository_size,
-          repository_size: project.repository_size,
-          lfs_objects_size: 0,
-          job_artifacts_size: 0,
-        },
-      }),
+    shared_with_groups: shares ?? [],
+    permissions: { project_access: access(direct), group_access: access(group) },
+    statistics:
+      show.statistics && level >= 20
+        ? {
+            commit_count: project.commit_count,
+            storage_size: project.repository_size,
+            repository_size: project.repository_size,
+            lfs_objects_size: 0,
+            job_artifacts_size: 0,
+          }
+        : undefined,
   }
 }

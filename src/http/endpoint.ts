@@ -17,8 +17,8 @@ export interface Call<Subject, Signed extends boolean, Input> {
   input: Input
   /** What the present functions may know. */
   view: View
-  /** Fires when the client has gone. */
-  signal: AbortSignal
+  /** A signal that fires when the client leaves before it has its answer. */
+  gone(): AbortSignal
 }
 
 /** One endpoint of the API, as data. Read by `mount` and by `openapi`, and by nothing else. */

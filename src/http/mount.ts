@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
+import type { Caller } from '../access/actor.js'
 import { authenticate } from '../access/authenticate.js'
 import type { Context } from '../context.js'
 import type { View } from '../entities/view.js'
@@ -10,6 +11,13 @@ import { originOf } from './origin.js'
 import { pageHeaders } from './page.js'
 import { parseInput } from './params.js'
 import { readMultipart } from './uploads.js'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who called, once it is known; for the log. */
+    caller?: Caller
+  }
+}
 
 const METHODS: HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
@@ -59,18 +67,23 @@ async function answer(ctx: Context, declared: Endpoint, request: FastifyRequest,
   const bag: Bag = Object.assign(emptyBag(), query, body, request.params)
 
   const caller = await authenticate(ctx, request.headers, bag, { method: request.method, path: declared.path, scope: declared.scope, id: bag['id'] })
-  if (caller.user) request.log = request.log.child({ user: caller.user.username, ...(caller.sudoer && { sudoer: caller.sudoer.username }) })
+  request.caller = caller
   if (access.signedIn && !caller.user) throw unauthenticated()
 
-  const gone = new AbortController()
-  reply.raw.once('close', () => gone.abort())
   const find = async () => access.find(ctx, caller as never, parseInput(access.path, bag))
   const early = access.early ? await find() : undefined
   const input = parseInput(schema, bag)
   const subject = access.early ? early : await find()
   const view: View = { links: ctx.links, viewer: caller.user }
-  const result = await handler({ ctx, caller, subject, input, view, signal: gone.signal })
+  const result = await handler({ ctx, caller, subject, input, view, gone: () => whenGone(reply) })
   return send(result, declared, request, reply, ctx, query)
+}
+
+/** A signal that fires when the client leaves before it has its answer; made only for calls that ask. */
+function whenGone(reply: FastifyReply): AbortSignal {
+  const gone = new AbortController()
+  reply.raw.once('close', () => reply.raw.writableFinished || gone.abort())
+  return gone.signal
 }
 
 function send(result: unknown, declared: Endpoint, request: FastifyRequest, reply: FastifyReply, ctx: Context, query: Bag) {

@@ -77,9 +77,9 @@ export const files = [
     access: read,
     scope,
     input: z.object({ file_path: z.string(), ref: opt(str()) }),
-    async handler({ ctx, subject, input, signal }) {
+    async handler({ ctx, subject, input, gone }) {
       const { entry } = await placeOf(ctx, subject, input.file_path, input.ref)
-      const { size, type, stream } = await streamBlob(ctx, subject, entry.oid, signal)
+      const { size, type, stream } = await streamBlob(ctx, subject, entry.oid, gone())
       const headers = Buffer.isBuffer(stream) ? fileHeaders(await readFile(ctx, subject, input.file_path, input.ref)) : {}
       return new Answer(200, stream, { ...headers, 'content-type': type, 'content-length': String(size) })
     },

@@ -46,8 +46,8 @@ export const repository = [
     access,
     scope,
     input: z.object({ sha: z.string() }),
-    async handler({ ctx, subject, input, signal }) {
-      const { size, type, stream } = await streamBlob(ctx, subject, input.sha, signal)
+    async handler({ ctx, subject, input, gone }) {
+      const { size, type, stream } = await streamBlob(ctx, subject, input.sha, gone())
       return new Answer(200, stream, { 'content-type': type, 'content-length': String(size) })
     },
   }),

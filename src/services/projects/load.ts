@@ -11,16 +11,26 @@ import type { UserRefRecord } from '../../entities/user.js'
 
 type Row = typeof projects.$inferSelect
 
+type ShownNamespace = NamespaceRecord & { full_name: string }
+
+/** What the basic view shows. */
+export interface BasicProjectRecord {
+  project: Row
+  namespace: ShownNamespace
+}
+
 /** A project with all that its views show, seen by one caller. */
-export interface ProjectRecord extends Row {
-  namespace: NamespaceRecord & { full_name: string }
+export interface ProjectRecord extends BasicProjectRecord {
   /** The owner of a personal project. */
   owner: UserRefRecord | null
-  shares: { group_id: number; group_name: string; group_full_path: string; group_access_level: number; expires_at: string | null }[]
-  /** The caller's level in all, by direct membership, and on the group; null without one. */
-  standing: { level: number; direct: number | null; group: number | null }
+  /** Null: shared with nobody. */
+  shares: { group_id: number; group_name: string; group_full_path: string; group_access_level: number; expires_at: string | null }[] | null
+  /** The caller's level in all, by direct membership (null without one), and on the group (0 without one). */
+  level: number
+  direct: number | null
+  group: number
   /** The source of a fork, if the caller can see it. */
-  forked_from: (Row & { namespace: NamespaceRecord & { full_name: string } }) | null
+  forked_from: BasicProjectRecord | null
 }
 
 export const namespaceColumns = {
@@ -61,16 +71,6 @@ export function selectRecords<Extra extends Record<string, SQL.Aliased | SQL<unk
     .leftJoin(users, eq(users.id, namespaces.owner_id))
 }
 
-interface SelectedRow {
-  project: Row
-  namespace: ProjectRecord['namespace']
-  owner: UserRefRecord | null
-  shares: ProjectRecord['shares'] | null
-  level: number
-  direct: number | null
-  group: number
-}
-
 const sources = statement('sources of forks', (db, eyes: ReturnType<typeof eyesOf>) =>
   db
     .select({ project: projects, namespace: namespaceColumns })
@@ -80,18 +80,14 @@ const sources = statement('sources of forks', (db, eyes: ReturnType<typeof eyesO
 )
 
 /** Rows → records; asks once for the sources of all forks among them. */
-export async function completeRecords(ctx: Context, user: ActorUser | null, rows: SelectedRow[]): Promise<ProjectRecord[]> {
+export async function completeRecords(ctx: Context, user: ActorUser | null, rows: Omit<ProjectRecord, 'forked_from'>[]): Promise<ProjectRecord[]> {
   const ids = [...new Set(rows.map((row) => row.project.forked_from_id).filter((id) => id !== null))]
   const found = ids.length > 0 ? await sources(ctx.db, eyesOf(user)).execute({ ids, user: user?.id ?? 0 }) : []
-  const byId = new Map(found.map((row) => [row.project.id, { ...row.project, namespace: row.namespace }]))
-  return rows.map(({ project, namespace, owner, shares, level, direct, group }) => ({
-    ...project,
-    namespace,
-    owner,
-    shares: shares ?? [],
-    standing: { level, direct, group: group > 0 ? group : null },
-    forked_from: project.forked_from_id === null ? null : (byId.get(project.forked_from_id) ?? null),
-  }))
+  const byId = new Map(found.map((row) => [row.project.id, row]))
+  return rows.map(({ project, namespace, owner, shares, level, direct, group }) => {
+    const forked_from = project.forked_from_id === null ? null : (byId.get(project.forked_from_id) ?? null)
+    return { project, namespace, owner, shares, level, direct, group, forked_from }
+  })
 }
 
 const single = statement('project record', (db) => selectRecords(db, {}).where(eq(projects.id, sql.placeholder('id'))))
