@@ -21,7 +21,7 @@ module.exports = {
     row('http', '^src/http/', ['http/', 'access/', 'failures\\.ts$', 'context\\.ts$', 'lib/']),
     row('services', '^src/services/', ['services/', 'db/', 'git/', 'access/', 'jobs/', 'failures\\.ts$', 'context\\.ts$', 'lib/']),
     row('access', '^src/access/', ['access/', 'db/', 'failures\\.ts$', 'context\\.ts$', 'lib/']),
-    row('entities', '^src/entities/', ['entities/', 'lib/']),
+    row('entities', '^src/entities/', ['entities/', 'access/can\\.ts$', 'lib/']),
     row('transport', '^src/transport/', ['transport/', 'access/', 'services/', 'git/', 'failures\\.ts$', 'context\\.ts$', 'lib/']),
     row('the-lowest-floors', '^src/(db|git|jobs|lib)/', ['$1/', 'lib/']),
     only('fastify', 'fastify|@fastify', ['http/', 'app\\.ts$']),

@@ -7,6 +7,7 @@ export default defineConfig({
     // Modules are shared by the files of a worker: keep no state of an application or a pool at module level.
     isolate: false,
     maxWorkers: 2,
+    setupFiles: ['./test/support/end-with-run.ts'],
     globalSetup: ['./test/support/global-setup.ts'],
     reporters: ['default', './test/support/count-reporter.ts'],
     testTimeout: 20_000,

@@ -9,11 +9,11 @@ import { prepareBody } from './http/body.js'
 import { renderFailure } from './http/failure-handler.js'
 import { emptyBag, parseForm, parseJson } from './http/form.js'
 import { mount } from './http/mount.js'
+import { DOCS, referenceRoutes } from './http/reference.js'
 import { MULTIPART_LIMITS } from './http/uploads.js'
 import { newRequestId } from './lib/request-id.js'
 import { families } from './routes/index.js'
 import { healthRoutes } from './routes/instance/health.js'
-import { DOCS, referenceRoutes } from './routes/instance/reference.js'
 import { oauthRoutes } from './routes/oauth/index.js'
 import { gitHttp } from './transport/http.js'
 
@@ -86,7 +86,7 @@ export async function buildApp(ctx: Context): Promise<FastifyInstance> {
     healthRoutes(scope, ctx)
     oauthRoutes(scope, ctx)
     await scope.register(async (api) => mount(api, ctx, families.flat()), { prefix: '/api/v4' })
-    await referenceRoutes(scope, ctx)
+    await referenceRoutes(scope, ctx, families.flat())
   })
   return app
 }

@@ -9,6 +9,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { build } from '../scripts/build.mjs'
 
 const startScript = fileURLToPath(new URL('../scripts/start.mjs', import.meta.url))
+/** In a group of its own the service would outlive an interrupted run of the tests. */
+const endWithParent = 'data:text/javascript,process.once("disconnect", () => process.kill(process.pid, "SIGKILL")); process.channel.unref()'
 
 describe('roost', () => {
   let parent: string
@@ -27,17 +29,17 @@ describe('roost', () => {
   })
 
   function roost(args: string[] = [], environment: NodeJS.ProcessEnv = {}) {
-    const child = spawn(process.execPath, [startScript, ...args], {
+    const child = spawn(process.execPath, ['--import', endWithParent, startScript, ...args], {
       detached: true,
-      env: { PATH: process.env['PATH'], DATA_DIR: dataDir, PORT: '0', LOG_LEVEL: 'warn', ...environment },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { PATH: process.env['PATH'], TMPDIR: process.env['TMPDIR'], DATA_DIR: dataDir, PORT: '0', LOG_LEVEL: 'warn', ...environment },
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     })
     running.add(child)
     const output = { stdout: '', stderr: '' }
-    child.stdout.on('data', (data: Buffer) => {
+    child.stdout?.on('data', (data: Buffer) => {
       output.stdout += data.toString()
     })
-    child.stderr.on('data', (data: Buffer) => {
+    child.stderr?.on('data', (data: Buffer) => {
       output.stderr += data.toString()
     })
     const ended = new Promise<{ code: number | null; stdout: string; stderr: string }>((resolve) =>
@@ -47,7 +49,7 @@ describe('roost', () => {
       }),
     )
     const ready = new Promise<string>((resolve, reject) => {
-      child.stdout.on('data', () => {
+      child.stdout?.on('data', () => {
         const url = /^Roost is ready at (\S+)\n/.exec(output.stdout)?.[1]
         if (url !== undefined) resolve(url)
       })

@@ -1,42 +1,46 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { members, namespaceAncestry, namespaces, projectShares } from '../db/schema/index.js'
 
-/** A membership or share that counts today: no mere request, not expired (AC-2, ME-10). Read for tables under these aliases. */
-const counts = (alias: string) =>
-  sql.raw(`${alias}.requested_at is null and (${alias}.expires_at is null or ${alias}.expires_at > (now() at time zone 'utc')::date)`)
-const shareCounts = sql.raw(`(s.expires_at is null or s.expires_at > (now() at time zone 'utc')::date)`)
+/** A membership, under the alias `m`, that counts today: no mere request, not expired (AC-2, ME-10). */
+export const membershipCounts = sql`m.requested_at is null and (m.expires_at is null or m.expires_at > (now() at time zone 'utc')::date)`
+
+/** The same for a share under the alias `s`. */
+export const shareCounts = sql`(s.expires_at is null or s.expires_at > (now() at time zone 'utc')::date)`
+
+/** The lowest level there is, as SQL: any membership at all. */
+export const ANY_LEVEL = sql`1`
 
 /** The user's level on a project as a scalar in SQL, 0 without one (AC-2, G-63). Arguments are columns, or placeholders for the user. */
 export function projectLevel(project: { id: SQLWrapper; namespace_id: SQLWrapper }, userId: SQLWrapper): SQL<number> {
   return sql<number>`greatest(
-    coalesce((select m.access_level from ${members} m where m.user_id = ${userId} and m.project_id = ${project.id} and ${counts('m')}), 0),
+    coalesce((select m.access_level from ${members} m where m.user_id = ${userId} and m.project_id = ${project.id} and ${membershipCounts}), 0),
     coalesce((select max(m.access_level) from ${namespaceAncestry} a join ${members} m on m.namespace_id = a.ancestor_id
-      where a.descendant_id = ${project.namespace_id} and m.user_id = ${userId} and ${counts('m')}), 0),
+      where a.descendant_id = ${project.namespace_id} and m.user_id = ${userId} and ${membershipCounts}), 0),
     coalesce((select max(least(s.group_access, m.access_level)) from ${projectShares} s join ${namespaceAncestry} a on a.descendant_id = s.group_id
       join ${members} m on m.namespace_id = a.ancestor_id
-      where s.project_id = ${project.id} and m.user_id = ${userId} and ${counts('m')} and ${shareCounts}), 0),
+      where s.project_id = ${project.id} and m.user_id = ${userId} and ${membershipCounts} and ${shareCounts}), 0),
     coalesce((select 50 from ${namespaces} n where n.id = ${project.namespace_id} and n.owner_id = ${userId}), 0))`
 }
 
 /** The user's level on a group: the highest on it or an ancestor (AC-3). */
 export function groupLevel(groupId: SQLWrapper, userId: SQLWrapper): SQL<number> {
   return sql<number>`coalesce((select max(m.access_level) from ${namespaceAncestry} a join ${members} m on m.namespace_id = a.ancestor_id
-    where a.descendant_id = ${groupId} and m.user_id = ${userId} and ${counts('m')}), 0)`
+    where a.descendant_id = ${groupId} and m.user_id = ${userId} and ${membershipCounts}), 0)`
 }
 
 /** Ids of all projects on which the user has a level, by any way, as a subquery. */
 export function projectsWithLevel(userId: SQLWrapper, atLeast: SQLWrapper): SQL {
   return sql`(
-    select m.project_id from ${members} m where m.user_id = ${userId} and m.project_id is not null and m.access_level >= ${atLeast} and ${counts('m')}
+    select m.project_id from ${members} m where m.user_id = ${userId} and m.project_id is not null and m.access_level >= ${atLeast} and ${membershipCounts}
     union select p2.id from ${members} m join ${namespaceAncestry} a on a.ancestor_id = m.namespace_id join projects p2 on p2.namespace_id = a.descendant_id
-      where m.user_id = ${userId} and m.access_level >= ${atLeast} and ${counts('m')}
+      where m.user_id = ${userId} and m.access_level >= ${atLeast} and ${membershipCounts}
     union select s.project_id from ${members} m join ${namespaceAncestry} a on a.ancestor_id = m.namespace_id join ${projectShares} s on s.group_id = a.descendant_id
-      where m.user_id = ${userId} and least(s.group_access, m.access_level) >= ${atLeast} and ${counts('m')} and ${shareCounts}
+      where m.user_id = ${userId} and least(s.group_access, m.access_level) >= ${atLeast} and ${membershipCounts} and ${shareCounts}
     union select p3.id from ${namespaces} n join projects p3 on p3.namespace_id = n.id where n.owner_id = ${userId})`
 }
 
 /** Ids of all groups on which the user has a level, by membership in them or in an ancestor, as a subquery. */
 export function groupsWithLevel(userId: SQLWrapper, atLeast: SQLWrapper): SQL {
   return sql`(select a.descendant_id from ${members} m join ${namespaceAncestry} a on a.ancestor_id = m.namespace_id
-    where m.user_id = ${userId} and m.access_level >= ${atLeast} and ${counts('m')})`
+    where m.user_id = ${userId} and m.access_level >= ${atLeast} and ${membershipCounts})`
 }

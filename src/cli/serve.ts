@@ -37,7 +37,7 @@ async function start(given: Config, log: Logger, opened: Step[], signal: AbortSi
     opened.push(() => own.stop())
     return own.url
   }
-  const [url, { createContext, buildApp, bootstrapAdministrator }] = await Promise.all([launch(), loadProgram()])
+  const [url, { createContext, buildApp, bootstrapAdministrator, recover }] = await Promise.all([launch(), loadProgram()])
   signal.throwIfAborted()
   const config = await settleAddress(given)
   const database = await openMigrated(url, config, { log })
@@ -46,6 +46,7 @@ async function start(given: Config, log: Logger, opened: Step[], signal: AbortSi
   const ctx = await createContext(config, database, log)
   opened.push(() => ctx.close())
   await bootstrapAdministrator(ctx)
+  await recover(ctx)
   const app = await buildApp(ctx)
   opened.push(async () => {
     const late = setTimeout(() => app.server.closeAllConnections(), DRAIN)
@@ -61,12 +62,13 @@ async function start(given: Config, log: Logger, opened: Step[], signal: AbortSi
 
 /** The larger part of the program, read while Postgres starts. */
 async function loadProgram() {
-  const [{ createContext }, { buildApp }, { bootstrapAdministrator }] = await Promise.all([
+  const [{ createContext }, { buildApp }, { bootstrapAdministrator }, { recover }] = await Promise.all([
     import('../context.js'),
     import('../app.js'),
     import('../services/bootstrap.js'),
+    import('../services/recovery.js'),
   ])
-  return { createContext, buildApp, bootstrapAdministrator }
+  return { createContext, buildApp, bootstrapAdministrator, recover }
 }
 
 async function succeeds(url: URL, signal: AbortSignal): Promise<void> {

@@ -7,8 +7,6 @@ export const UserRef = z
   .strictObject({ id: z.int(), name: z.string(), username: z.string(), state: z.string(), avatar_url: z.string().nullable(), web_url: z.url() })
   .meta({ id: 'UserBasic' })
 
-export const userRefColumns = ['id', 'name', 'username', 'state', 'avatar', 'email'] as const
-
 export interface UserRefRecord {
   id: number
   name: string

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { access, mkdir, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { writeNewFile } from '../lib/durable.js'
 import type { PushCommand } from './types.js'
@@ -79,6 +79,7 @@ export class HookChannel {
 
   constructor(
     child: ChildProcess,
+    readonly directory: string,
     readonly limit: number,
     readonly answers: HookAnswers,
   ) {
@@ -150,7 +151,7 @@ export class HookChannel {
   async #verdict(commands: PushCommand[], count: number, path: string) {
     if (count > this.limit) return `A push may update at most ${this.limit} refs.`
     try {
-      this.quarantine = Buffer.from(path, 'latin1').toString()
+      this.quarantine = resolve(this.directory, Buffer.from(path, 'latin1').toString()) // git says it from where it runs
       return await this.answers.asked(commands, this.quarantine)
     } catch (error) {
       this.fault ??= error

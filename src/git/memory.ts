@@ -15,9 +15,9 @@ export class Memory {
   readonly packed: PackedCache
 
   constructor(bytes = 96 * MEGABYTE) {
-    this.#answers = new LRUCache({ maxSize: bytes / 2 })
-    this.#graphs = new LRUCache({ maxSize: bytes / 3, sizeCalculation: ({ graph }) => graph?.bytes ?? 100 })
-    this.packed = packedCache(bytes / 6)
+    this.#answers = new LRUCache({ maxSize: Math.floor(bytes / 2) })
+    this.#graphs = new LRUCache({ maxSize: Math.floor(bytes / 3), sizeCalculation: ({ graph }) => graph?.bytes ?? 100 })
+    this.packed = packedCache(Math.floor(bytes / 6))
   }
 
   /** The answer from before, or made now; who asks the same meanwhile waits for it. Null is never remembered: it may exist tomorrow. */

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createRepository, removeRepository } from './create.js'
+import { createRepository, removeRepository, removeStale } from './create.js'
 import { maintain, repositorySize } from './maintenance.js'
 import { type PoolLimits, ProcessPool } from './processes.js'
 import { exists, quarantineReader, type Reader, type ReadFloor, readerFor, readFloor } from './reader.js'
@@ -99,6 +99,7 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
     async ping() {
       for (const path of Object.values(options.storages)) await access(path, constants.R_OK | constants.W_OK)
     },
+    clean: async () => (await Promise.all(Object.values(options.storages).map((path) => removeStale(path)))).flat(),
     async close() {
       updates.close()
       await Promise.all([wire.pool.close(), ground.close()])

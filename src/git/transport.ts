@@ -57,10 +57,9 @@ const RECEIVE = [
   '-c', 'receive.denyDeletes=false',
   '-c', 'receive.denyNonFastForwards=false',
   '-c', 'receive.fsckObjects=true',
-  '-c', 'receive.fsck.badFilemode=error',
 ] // biome-ignore format: pairs belong on one line
 
-/** Odd headers of old commits, which do no harm, pass (SEC-151, SEC-152); all else `git fsck --strict` objects to does not (SEC-87). */
+/** Odd headers of old commits, which do no harm, pass (SEC-151, SEC-152); all else `git fsck --strict` objects to does not (SEC-87). Odd modes are SEC-87 against SEC-154: Git itself only remarks on them, and old public histories hold 100664, so they pass. */
 const TOLERATED = [
   'badDate',
   'badDateOverflow',
@@ -154,7 +153,7 @@ export class Transport {
         )
         await policy.moved(updates).then((lines) => channel.say(lines))
       }
-      const channel = new HookChannel(child, commands, {
+      const channel = new HookChannel(child, directory, commands, {
         asked: async (updates, path) => {
           if (!path.startsWith(join(directory, 'objects', '/'))) throw new GitFault('receive-pack', null, 'the quarantine is not in the repository')
           if (await this.#holdsTooLarge(directory, quarantine(path))) return `An object is larger than ${objectBytes} bytes.`

@@ -156,14 +156,6 @@ export interface CommitDraft {
 
 export type DraftResult = { commit: Oid; tree: Oid } | { fault: ChangeFault /** Position in `changes`. */; index: number; path: string }
 
-export interface MergeDraft {
-  ours: Oid
-  theirs: Oid
-  author: Signature
-  committer: Signature
-  message: string
-}
-
 /** What a push asks for, as Git's receive-pack hands it over before any ref moves. */
 export interface PushCommand {
   ref: string
@@ -273,6 +265,8 @@ export interface Git {
   remove(key: RepositoryKey): Promise<void>
   /** Settles when every storage can be read and written. */
   ping(): Promise<void>
+  /** Removes what killed processes left behind and nobody holds; tells which (SEC-159). */
+  clean(): Promise<string[]>
   /** Ends all processes it started. */
   close(): Promise<void>
 }

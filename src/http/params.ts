@@ -55,24 +55,6 @@ export const rowId = () =>
       .transform((n) => (n > 0 && n <= MAX_INTEGER ? n : 0)),
   )
 
-/** A fraction in decimal or exponent notation; finite. */
-export const float = () =>
-  z.preprocess(
-    blankToUndefined,
-    z
-      .union(
-        [
-          z.number(),
-          z
-            .string()
-            .regex(/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?$/)
-            .transform(Number),
-        ],
-        INVALID,
-      )
-      .refine(Number.isFinite, INVALID),
-  )
-
 const TRUE = new Set(['true', 't', 'yes', 'y', 'on', '1'])
 const FALSE = new Set(['false', 'f', 'no', 'n', 'off', '0'])
 
@@ -121,9 +103,6 @@ export const idList = () =>
           : value,
     list(rowId()),
   )
-
-/** name[key]=value (G-53). */
-export const textMap = () => z.preprocess(nullToUndefined, z.record(z.string(), str(), INVALID))
 
 const DATE = /^(\d{4})-(\d{1,2})-(\d{1,2})$/
 const DATETIME = /^(\d{4})-?(\d{2})-?(\d{2})(?:[T ](\d{2})(?::?(\d{2})(?::?(\d{2})(?:[.,](\d{1,9}))?)?)?\s*(Z|z|[+-]\d{2}(?::?\d{2})?)?)?$/

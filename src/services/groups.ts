@@ -1,7 +1,7 @@
 import { and, asc, desc, eq, type SQL, sql } from 'drizzle-orm'
 import type { Caller, SignedIn } from '../access/actor.js'
 import { canGroup } from '../access/can.js'
-import { projectsWithLevel } from '../access/roles.js'
+import { ANY_LEVEL, membershipCounts, projectsWithLevel } from '../access/roles.js'
 import { findGroupFor, type Namespace } from '../access/rules.js'
 import { type Eyes, eyesOf } from '../access/visible.js'
 import type { Context } from '../context.js'
@@ -136,23 +136,22 @@ interface Shape {
 }
 
 const user = sql`${sql.placeholder('user')}::bigint`
-const valid = sql.raw(`m.requested_at is null and (m.expires_at is null or m.expires_at > (now() at time zone 'utc')::date)`)
 
 /** GR-5 to GR-9: which groups a list shows to whom. */
 function scopeOf({ eyes, all, owned }: Shape): SQL {
   if (owned)
     return eyes === 'anonymous'
       ? sql`false`
-      : sql`${namespaces.id} in (select m.namespace_id from members m where m.user_id = ${user} and m.access_level = 50 and m.namespace_id is not null and ${valid})`
+      : sql`${namespaces.id} in (select m.namespace_id from members m where m.user_id = ${user} and m.access_level = 50 and m.namespace_id is not null and ${membershipCounts})`
   if (eyes === 'admin') return sql`true`
   if (eyes === 'anonymous') return sql`${namespaces.visibility} >= 20`
-  const member = sql`select m.namespace_id from members m where m.user_id = ${user} and m.namespace_id is not null and ${valid}`
+  const member = sql`select m.namespace_id from members m where m.user_id = ${user} and m.namespace_id is not null and ${membershipCounts}`
   const authorised = sql`${namespaces.id} in (
     select a.descendant_id from namespace_ancestry a where a.ancestor_id in (${member})
     union select a.ancestor_id from namespace_ancestry a where a.descendant_id in (${member})
-    union select a.ancestor_id from namespace_ancestry a join projects p on p.namespace_id = a.descendant_id where p.id in ${projectsWithLevel(user, sql.raw('1'))})`
+    union select a.ancestor_id from namespace_ancestry a join projects p on p.namespace_id = a.descendant_id where p.id in ${projectsWithLevel(user, ANY_LEVEL)})`
   if (!all) return authorised
-  return sql`(${authorised} or ${namespaces.visibility} >= ${sql.raw(eyes === 'external' ? '20' : '10')})`
+  return sql`(${authorised} or ${namespaces.visibility} >= ${eyes === 'external' ? sql`20` : sql`10`})`
 }
 
 const listed = statement('groups', (db, shape: Shape) => {
@@ -165,7 +164,7 @@ const listed = statement('groups', (db, shape: Shape) => {
         eq(namespaces.kind, 'group'),
         scopeOf(shape),
         shape.level
-          ? sql`${namespaces.id} in (select a.descendant_id from namespace_ancestry a join members m on m.namespace_id = a.ancestor_id where m.user_id = ${user} and m.access_level >= ${sql.placeholder('level')} and ${valid})`
+          ? sql`${namespaces.id} in (select a.descendant_id from namespace_ancestry a join members m on m.namespace_id = a.ancestor_id where m.user_id = ${user} and m.access_level >= ${sql.placeholder('level')} and ${membershipCounts})`
           : undefined,
         shape.top ? sql`${namespaces.parent_id} is null` : undefined,
         shape.below ? eq(namespaces.parent_id, sql.placeholder('parent')) : undefined,

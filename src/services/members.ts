@@ -1,6 +1,7 @@
 import { and, asc, eq, type SQL, sql } from 'drizzle-orm'
 import type { SignedIn } from '../access/actor.js'
 import { effectiveLevel } from '../access/can.js'
+import { membershipCounts, shareCounts } from '../access/roles.js'
 import type { GroupSubject, ProjectSubject } from '../access/rules.js'
 import type { Context } from '../context.js'
 import type { Transaction } from '../db/client.js'
@@ -74,17 +75,16 @@ const direct = statement('direct members', (db, shape: Shape) =>
 /** Every membership that reaches the source, by any way, with the level it gives there. */
 const reaching = (kind: MemberSource['kind']) => {
   const source = sql.placeholder('source')
-  const valid = sql.raw(`m.requested_at is null and (m.expires_at is null or m.expires_at > (now() at time zone 'utc')::date)`)
   if (kind === 'group') {
     return sql`select m.user_id, m.access_level, m.expires_at, m.created_at from namespace_ancestry a join members m on m.namespace_id = a.ancestor_id
-      where a.descendant_id = ${source} and ${valid}`
+      where a.descendant_id = ${source} and ${membershipCounts}`
   }
-  return sql`select m.user_id, m.access_level, m.expires_at, m.created_at from members m where m.project_id = ${source} and ${valid}
+  return sql`select m.user_id, m.access_level, m.expires_at, m.created_at from members m where m.project_id = ${source} and ${membershipCounts}
     union all select m.user_id, m.access_level, m.expires_at, m.created_at from projects p join namespace_ancestry a on a.descendant_id = p.namespace_id
-      join members m on m.namespace_id = a.ancestor_id where p.id = ${source} and ${valid}
+      join members m on m.namespace_id = a.ancestor_id where p.id = ${source} and ${membershipCounts}
     union all select m.user_id, least(m.access_level, s.group_access), m.expires_at, m.created_at from project_shares s
       join namespace_ancestry a on a.descendant_id = s.group_id join members m on m.namespace_id = a.ancestor_id
-      where s.project_id = ${source} and ${valid} and (s.expires_at is null or s.expires_at > (now() at time zone 'utc')::date)`
+      where s.project_id = ${source} and ${membershipCounts} and ${shareCounts}`
 }
 
 /** Each person once, with the highest of the levels (ME-2). */

@@ -1,6 +1,6 @@
 import { and, asc, eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../access/actor.js'
-import { groupLevel, groupsWithLevel } from '../access/roles.js'
+import { ANY_LEVEL, groupLevel, groupsWithLevel } from '../access/roles.js'
 import type { Context } from '../context.js'
 import type { Transaction } from '../db/client.js'
 import { substring } from '../db/fuzzy.js'
@@ -50,7 +50,7 @@ const membersCount = (admin: boolean) => {
 
 const own = (admin: boolean) => {
   const user = sql`${sql.placeholder('user')}::bigint`
-  return admin ? sql`true` : sql`(${namespaces.owner_id} = ${user} or ${namespaces.id} in ${groupsWithLevel(user, sql.raw('1'))})`
+  return admin ? sql`true` : sql`(${namespaces.owner_id} = ${user} or ${namespaces.id} in ${groupsWithLevel(user, ANY_LEVEL)})`
 }
 
 const listed = statement('namespaces of a caller', (db, { admin, search }: { admin: boolean; search: boolean }) =>

@@ -48,7 +48,7 @@ describe('startEmbeddedPostgres', () => {
   const postmaster = async () => Number((await readFile(join(directory, 'data/postmaster.pid'), 'utf8')).split('\n')[0])
   /** Another process, leader of its own group, that starts Postgres and stays. */
   async function startElsewhere() {
-    const child = spawn(process.execPath, ['--import', 'tsx', holder, directory], { detached: true, stdio: ['ignore', 'pipe', 'inherit'] })
+    const child = spawn(process.execPath, ['--import', 'tsx', holder, directory], { detached: true, stdio: ['ignore', 'pipe', 'inherit', 'ipc'] })
     children.push(child)
     const url = await new Promise<string>((resolve, reject) => {
       child.stdout?.once('data', (data: Buffer) => resolve(data.toString().trim()))

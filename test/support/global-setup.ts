@@ -1,4 +1,5 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { spawn } from 'node:child_process'
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -20,7 +21,11 @@ export default async function setup(project: TestProject) {
   const directory = await mkdtemp(join(tmpdir(), 'roost-tests-'))
   // As root Postgres runs under another account, which must be able to enter.
   await chmod(directory, 0o711)
-  const postgres = await startEmbeddedPostgres({ directory, log: quiet, durable: false })
+  // All that tests put into the temporary folder goes with ours, also when they are interrupted; the workers inherit this.
+  process.env['TMPDIR'] = join(directory, 'tmp')
+  await mkdir(process.env['TMPDIR'], { mode: 0o711 })
+  removeAfterwards(directory)
+  const postgres = await startEmbeddedPostgres({ directory: join(directory, 'postgres'), log: quiet, durable: false })
   let done: Promise<void> | undefined
   const finish = async () => {
     await postgres.stop()
@@ -47,4 +52,13 @@ export default async function setup(project: TestProject) {
   }
   project.provide('databaseUrl', postgres.url)
   return teardown
+}
+
+/** Removes the folder when this process is gone, however it went: the workers and what they started may write until they have noticed. */
+function removeAfterwards(directory: string) {
+  const script = 'read -r _; for i in 1 2 3 4 5 6 7 8 9; do rm -rf "$1"; sleep 0.3; [ -e "$1" ] || exit 0; done'
+  const janitor = spawn('/bin/sh', ['-c', script, 'roost-tests', directory], { detached: true, cwd: '/', stdio: ['pipe', 'ignore', 'ignore'] })
+  janitor.unref()
+  const input = janitor.stdin as unknown as { unref(): void }
+  input.unref()
 }

@@ -4,4 +4,6 @@ import { startEmbeddedPostgres } from '../../src/db/embedded.js'
 const log = { info: () => undefined, warn: () => undefined, error: () => undefined }
 const { url } = await startEmbeddedPostgres({ directory: process.argv[2] as string, log })
 process.stdout.write(`${url}\n`)
-setInterval(() => undefined, 60_000)
+// The channel to the tests keeps it; it does not outlive them.
+process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'))
+process.on('message', () => undefined)

@@ -1,6 +1,6 @@
 import { and, asc, desc, eq, type SQL, sql } from 'drizzle-orm'
 import type { Caller } from '../../access/actor.js'
-import { projectsWithLevel } from '../../access/roles.js'
+import { ANY_LEVEL, membershipCounts, projectsWithLevel, shareCounts } from '../../access/roles.js'
 import { type Eyes, eyesOf, visibleProjects } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { substring } from '../../db/fuzzy.js'
@@ -50,7 +50,7 @@ const user = sql`${sql.placeholder('user')}::bigint`
 const open = (feature: SQL, eyes: Eyes) =>
   eyes === 'admin'
     ? sql`${feature} >= 10`
-    : sql`(${feature} >= 20 or (${feature} >= 10 and ${projects.id} in ${projectsWithLevel(user, sql.raw('1'))}))`
+    : sql`(${feature} >= 20 or (${feature} >= 10 and ${projects.id} in ${projectsWithLevel(user, ANY_LEVEL)}))`
 
 /** Each filter's condition; its values are placeholders of the same name. */
 const FILTERS: Record<string, (eyes: Eyes) => SQL> = {
@@ -59,9 +59,8 @@ const FILTERS: Record<string, (eyes: Eyes) => SQL> = {
   search: () =>
     sql`(${projects.name} ilike ${sql.placeholder('search')} or ${projects.path} ilike ${sql.placeholder('search')} or ${projects.description} ilike ${sql.placeholder('search')})`,
   owned: () => sql`${projects.namespace_id} in (select n.id from ${namespaces} n where n.owner_id = ${user}
-    union all select m.namespace_id from members m where m.user_id = ${user} and m.namespace_id is not null and m.access_level >= 50 and m.requested_at is null
-      and (m.expires_at is null or m.expires_at > (now() at time zone 'utc')::date))`,
-  membership: () => sql`${projects.id} in ${projectsWithLevel(user, sql.raw('1'))}`,
+    union all select m.namespace_id from members m where m.user_id = ${user} and m.namespace_id is not null and m.access_level >= 50 and ${membershipCounts})`,
+  membership: () => sql`${projects.id} in ${projectsWithLevel(user, ANY_LEVEL)}`,
   starred: () => sql`${projects.id} in (select s.project_id from project_stars s where s.user_id = ${user})`,
   with_issues_enabled: (eyes) => open(sql`${projects.issues_access_level}`, eyes),
   with_merge_requests_enabled: (eyes) =>
@@ -76,7 +75,7 @@ const FILTERS: Record<string, (eyes: Eyes) => SQL> = {
   forkedFrom: () => eq(projects.forked_from_id, sql.placeholder('forkedFrom')),
   groupId: () => eq(projects.namespace_id, sql.placeholder('groupId')),
   sharedWith: () => sql`${projects.id} in (select s.project_id from project_shares s where s.group_id = ${sql.placeholder('sharedWith')}
-    and (s.expires_at is null or s.expires_at > (now() at time zone 'utc')::date))`,
+    and ${shareCounts})`,
 }
 
 /** The ids of one page first, over the filters alone; only their rows are then joined with what is shown. */

@@ -1,6 +1,6 @@
 import { eq, type SQL, sql } from 'drizzle-orm'
 import type { ActorUser } from '../../access/actor.js'
-import { groupLevel, projectLevel } from '../../access/roles.js'
+import { groupLevel, membershipCounts, projectLevel, shareCounts } from '../../access/roles.js'
 import { eyesOf, visibleProjects } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import type { ReadDatabase } from '../../db/client.js'
@@ -38,7 +38,7 @@ const shares = sql<
   ProjectRecord['shares'] | null
 >`(select json_agg(json_build_object('group_id', g.id, 'group_name', g.name, 'group_full_path', g.full_path,
   'group_access_level', s.group_access, 'expires_at', s.expires_at) order by s.id)
-  from project_shares s join namespaces g on g.id = s.group_id where s.project_id = ${projects.id} and (s.expires_at is null or s.expires_at > (now() at time zone 'utc')::date))`
+  from project_shares s join namespaces g on g.id = s.group_id where s.project_id = ${projects.id} and ${shareCounts})`
 
 /** The one select that yields ProjectRecords but for `forked_from`; `page` narrows it and adds columns, `user` is a placeholder. */
 export function selectRecords<Extra extends Record<string, SQL.Aliased | SQL<unknown>>>(db: ReadDatabase, extra: Extra) {
@@ -52,8 +52,7 @@ export function selectRecords<Extra extends Record<string, SQL.Aliased | SQL<unk
       level: projectLevel(projects, user).mapWith(Number),
       direct: sql<
         number | null
-      >`(select m.access_level from members m where m.project_id = ${projects.id} and m.user_id = ${user} and m.requested_at is null
-        and (m.expires_at is null or m.expires_at > (now() at time zone 'utc')::date))`,
+      >`(select m.access_level from members m where m.project_id = ${projects.id} and m.user_id = ${user} and ${membershipCounts})`,
       group: groupLevel(projects.namespace_id, user).mapWith(Number),
       ...extra,
     })

@@ -1,9 +1,9 @@
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
-import type { Context } from '../../context.js'
-import { openapi } from '../../http/openapi.js'
-import { families } from '../index.js'
+import type { Context } from '../context.js'
+import type { Endpoint } from './endpoint.js'
+import { openapi } from './openapi.js'
 
 /** Where the page is. */
 export const DOCS = '/api/docs'
@@ -11,10 +11,10 @@ export const DOCS = '/api/docs'
 const config = { policy: 'anyone' }
 
 /** The description of the API, and a page to read it on: all of it from here, nothing from elsewhere (SEC-171). */
-export async function referenceRoutes(app: FastifyInstance, ctx: Context) {
+export async function referenceRoutes(app: FastifyInstance, ctx: Context, endpoints: Endpoint[]) {
   // made when first asked for: a start does not wait for it
   let text: Buffer | undefined
-  const document = () => openapi(families.flat(), { version: ctx.config.version, base: ctx.links.base })
+  const document = () => openapi(endpoints, { version: ctx.config.version, base: ctx.links.base })
   app.get('/api/v4/openapi.json', { config }, async (_, reply) => {
     text ??= Buffer.from(JSON.stringify(document()))
     return reply.header('content-type', 'application/json').send(text)

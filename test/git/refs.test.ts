@@ -1,0 +1,169 @@
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { GitFault, RefChanged, RefNameConflict } from '../../src/git/errors.js'
+import { withRefLock, writeHead } from '../../src/git/ref-updates.js'
+import { type Oid, ZERO } from '../../src/git/types.js'
+import { committed, git, gitAsync, workshop } from './support.js'
+
+const { repository, draft, refs, folder } = workshop()
+
+async function commits(directory: string, count: number): Promise<Oid[]> {
+  const made: Oid[] = []
+  for (let i = 0; i < count; i++) made.push(committed(await draft(directory, [{ action: 'create', path: `f${i}`, content: Buffer.of(i) }])).commit)
+  return made
+}
+
+const values = (directory: string) => git(directory, ['for-each-ref', '--format=%(refname) %(objectname)']).trim().split('\n').filter(Boolean)
+
+describe('RefUpdates', () => {
+  it('creates, moves and deletes, loose or packed, and works on after each failure', async () => {
+    const directory = await repository()
+    const [a = '', b = ''] = await commits(directory, 2)
+    await refs.update(directory, [{ ref: 'refs/heads/x', old: ZERO, new: a }])
+    await expect(refs.update(directory, [{ ref: 'refs/heads/x', old: ZERO, new: b }])).rejects.toMatchObject({
+      name: 'RefChanged',
+      ref: 'refs/heads/x',
+    })
+    await expect(refs.update(directory, [{ ref: 'refs/heads/x', old: b, new: a }])).rejects.toThrow(RefChanged)
+    await expect(refs.update(directory, [{ ref: 'refs/heads/none', old: b, new: a }])).rejects.toThrow(RefChanged)
+    await expect(refs.update(directory, [{ ref: 'refs/heads/none', old: b, new: ZERO }])).rejects.toThrow(RefChanged)
+    await refs.update(directory, [{ ref: 'refs/heads/x', old: a, new: b }])
+    git(directory, ['pack-refs', '--all'])
+    await refs.update(directory, [{ ref: 'refs/heads/x', old: b, new: a }])
+    git(directory, ['pack-refs', '--all'])
+    await expect(refs.update(directory, [{ ref: 'refs/heads/x', old: b, new: ZERO }])).rejects.toThrow(RefChanged)
+    await refs.update(directory, [{ ref: 'refs/heads/x', old: a, new: ZERO }])
+    expect(values(directory)).toEqual([])
+    await refs.update(directory, [{ ref: 'refs/heads/none', old: ZERO, new: ZERO }])
+  })
+
+  it('moves all refs or none', async () => {
+    const directory = await repository()
+    const [a = '', b = ''] = await commits(directory, 2)
+    await refs.update(
+      directory,
+      ['x', 'y', 'z'].map((name) => ({ ref: `refs/heads/${name}`, old: ZERO, new: a })),
+    )
+    const bad = [
+      { ref: 'refs/heads/x', old: a, new: b },
+      { ref: 'refs/heads/y', old: b, new: a },
+      { ref: 'refs/heads/z', old: a, new: ZERO },
+    ]
+    await expect(refs.update(directory, bad)).rejects.toMatchObject({ name: 'RefChanged', ref: 'refs/heads/y' })
+    expect(values(directory)).toEqual(['x', 'y', 'z'].map((name) => `refs/heads/${name} ${a}`))
+    await refs.update(
+      directory,
+      bad.filter(({ ref }) => ref !== 'refs/heads/y'),
+    )
+    expect(values(directory)).toEqual([`refs/heads/x ${b}`, `refs/heads/y ${a}`])
+  })
+
+  it('SEC-83: names that clash are told apart from refs that moved', async () => {
+    const directory = await repository()
+    const [a = ''] = await commits(directory, 1)
+    const make = (...names: string[]) =>
+      refs.update(
+        directory,
+        names.map((name) => ({ ref: `refs/heads/${name}`, old: ZERO, new: a })),
+      )
+    await make('a', 'd/e')
+    for (const pack of [false, true]) {
+      if (pack) git(directory, ['pack-refs', '--all'])
+      await expect(make('a/b')).rejects.toThrow(RefNameConflict)
+      await expect(make('d')).rejects.toThrow(RefNameConflict)
+      await expect(make('n', 'n/o')).rejects.toThrow(RefNameConflict)
+    }
+    await refs.update(directory, [{ ref: 'refs/heads/d/e', old: a, new: ZERO }])
+    await make('d')
+  })
+
+  it('refuses what is no ref and what is no commit', async () => {
+    const directory = await repository()
+    const [a = ''] = await commits(directory, 1)
+    await expect(refs.update(directory, [{ ref: 'HEAD', old: ZERO, new: a }])).rejects.toThrow(GitFault)
+    await expect(refs.update(directory, [{ ref: 'refs/heads/a..b', old: ZERO, new: a }])).rejects.toThrow(GitFault)
+    await expect(refs.update(directory, [{ ref: 'refs/heads/x', old: ZERO, new: '1'.repeat(40) }])).rejects.toThrow(GitFault)
+    expect(values(directory)).toEqual([])
+  })
+
+  it('serves more repositories than it keeps processes', async () => {
+    const directories = await Promise.all(Array.from({ length: 40 }, () => repository()))
+    await Promise.all(
+      directories.map(async (directory) => {
+        const [a = '', b = ''] = await commits(directory, 2)
+        await refs.update(directory, [{ ref: 'refs/heads/x', old: ZERO, new: a }])
+        await refs.update(directory, [{ ref: 'refs/heads/x', old: a, new: b }])
+        expect(values(directory)).toEqual([`refs/heads/x ${b}`])
+      }),
+    )
+  }, 30_000)
+
+  it('SEC-102: 20 parallel commits in each of 2 processes, 10 native pushes and a pack-refs loop lose nothing', async () => {
+    const directory = await repository()
+    const [first = ''] = await commits(directory, 1)
+    await refs.update(directory, [{ ref: 'refs/heads/main', old: ZERO, new: first }])
+    let busy = true
+    const packing = (async () => {
+      while (busy) await gitAsync(directory, ['pack-refs', '--all'])
+    })()
+    const writers = [1, 2].map(
+      () =>
+        new Promise<number | null>((resolve) => {
+          const arguments_ = ['--import', 'tsx', join(import.meta.dirname, 'commit-writer.ts'), directory, '20']
+          spawn(process.execPath, arguments_, { stdio: ['ignore', 'ignore', 'inherit'] }).once('close', resolve)
+        }),
+    )
+    const work = await folder()
+    git(work, ['clone', '-q', directory, 'w'], undefined, { GIT_ALLOW_PROTOCOL: 'file' })
+    const clone = join(work, 'w')
+    for (let i = 0; i < 10; ) {
+      git(clone, ['commit', '-q', '--allow-empty', '-m', `push ${i}`])
+      const pushed = await gitAsync(clone, ['push', '-q', 'origin', 'HEAD:main'])
+      if (pushed.code === 0) i++
+      else {
+        await gitAsync(clone, ['fetch', '-q'])
+        git(clone, ['reset', '-q', '--hard', 'origin/main'])
+      }
+    }
+    expect(await Promise.all(writers)).toEqual([0, 0])
+    busy = false
+    await packing
+    expect(git(directory, ['rev-list', '--count', 'main']).trim()).toBe('51')
+    expect(
+      git(directory, ['log', '--format=%s', 'main'])
+        .split('\n')
+        .filter(Boolean)
+        .sort()
+        .filter((subject, i, all) => subject === all[i + 1]),
+    ).toEqual([])
+    git(directory, ['fsck', '--strict', '--full'])
+  }, 90_000)
+})
+
+describe('writeHead', () => {
+  it('points HEAD at any branch', async () => {
+    const directory = await repository()
+    await writeHead(directory, 'feature/ü')
+    expect(git(directory, ['symbolic-ref', 'HEAD'])).toBe(`${Buffer.from('refs/heads/feature/ü').toString('latin1')}\n`)
+    await expect(writeHead(directory, 'a\nb')).rejects.toThrow(GitFault)
+  })
+})
+
+describe('withRefLock', () => {
+  it('runs one after the other for one ref, beside each other for two, and goes on after a failure', async () => {
+    const seen: string[] = []
+    const work =
+      (name: string, fail = false) =>
+      async () => {
+        seen.push(`${name} begins`)
+        await new Promise((resolve) => setTimeout(resolve, 20))
+        seen.push(`${name} ends`)
+        if (fail) throw new Error(name)
+      }
+    const first = withRefLock('d', 'r', work('1', true))
+    await Promise.all([expect(first).rejects.toThrow('1'), withRefLock('d', 'r', work('2')), withRefLock('d', 'other', work('3'))])
+    expect(seen.filter((line) => !line.startsWith('3'))).toEqual(['1 begins', '1 ends', '2 begins', '2 ends'])
+    expect(seen.indexOf('3 begins')).toBeLessThan(seen.indexOf('1 ends'))
+  })
+})

@@ -1,0 +1,110 @@
+import { spawn } from 'node:child_process'
+import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { createRepository, removeRepository, removeStale, repositoryDirectory, repositoryExists } from '../../src/git/create.js'
+import { maintain, repositorySize } from '../../src/git/maintenance.js'
+import { ZERO } from '../../src/git/types.js'
+import { committed, git, workshop } from './support.js'
+
+const { pool, folder, repository, draft, refs } = workshop()
+
+describe('repositories on disk', () => {
+  it('lie under the id of their project', () => {
+    expect(repositoryDirectory('/s', { storage: 'default', id: 4660, kind: 'project' })).toBe('/s/34/4660.git')
+    expect(repositoryDirectory('/s', { storage: 'default', id: 5, kind: 'wiki' })).toBe('/s/05/5.wiki.git')
+  })
+
+  it('are made once, whoever asks, and git takes them', async () => {
+    const directory = repositoryDirectory(await folder(), { storage: 'default', id: 1, kind: 'project' })
+    expect(await repositoryExists(directory)).toBe(false)
+    await Promise.all(Array.from({ length: 10 }, () => createRepository(directory, 'trunk')))
+    await createRepository(directory, 'other')
+    expect(git(directory, ['rev-parse', '--is-bare-repository', '--git-dir'])).toBe('true\n.\n')
+    expect(git(directory, ['symbolic-ref', 'HEAD'])).toBe('refs/heads/trunk\n')
+    git(directory, ['fsck', '--strict'])
+    expect(await readdir(dirname(directory))).toEqual([basename(directory)])
+  })
+
+  it('are gone at once when removed', async () => {
+    const directory = await repository()
+    await removeRepository(directory)
+    await removeRepository(directory)
+    expect(await repositoryExists(directory)).toBe(false)
+    expect(await readdir(dirname(directory))).toEqual([])
+  })
+})
+
+describe('removeStale', () => {
+  it('SEC-159: removes what killed processes left, and never what is alive', async () => {
+    const directory = await repository()
+    const storage = dirname(dirname(directory))
+    const leftovers = [
+      'HEAD.lock',
+      'packed-refs.lock',
+      'refs/heads/main.lock',
+      'objects/pack/tmp_pack_abc',
+      'objects/tmp_objdir-incoming-abc/pack/tmp_pack_x',
+    ]
+    for (const name of leftovers) {
+      await mkdir(dirname(join(directory, name)), { recursive: true })
+      await writeFile(join(directory, name), '')
+    }
+    await mkdir(join(dirname(directory), '.gone-1', 'objects'), { recursive: true })
+    const tail = spawn('tail', ['-f', join(directory, 'objects/tmp_objdir-incoming-abc/pack/tmp_pack_x')], { stdio: 'ignore' })
+    await new Promise((resolve) => tail.once('spawn', resolve))
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    const quick = { unheld: 50, held: 600_000 }
+    expect((await removeStale(storage, quick)).map((path) => basename(path)).sort()).toEqual(
+      ['.gone-1', 'HEAD.lock', 'main.lock', 'packed-refs.lock', 'tmp_pack_abc'].sort(),
+    )
+    tail.kill('SIGKILL')
+    await new Promise((resolve) => tail.once('close', resolve))
+
+    await writeFile(join(directory, 'refs/heads/young.lock'), '')
+    await writeFile(join(directory, 'refs/heads/old.lock'), '')
+    await utimes(join(directory, 'refs/heads/old.lock'), 1, 1)
+    const worker = spawn('sleep', ['30'], { cwd: directory, stdio: 'ignore' })
+    await new Promise((resolve) => worker.once('spawn', resolve))
+    expect((await removeStale(storage, quick)).map((path) => basename(path))).toEqual(['old.lock'])
+    worker.kill('SIGKILL')
+    await new Promise((resolve) => worker.once('close', resolve))
+    expect((await removeStale(storage, quick)).map((path) => basename(path)).sort()).toEqual(['tmp_objdir-incoming-abc', 'young.lock'])
+    expect(await removeStale(storage, quick)).toEqual([])
+    git(directory, ['fsck', '--strict'])
+  })
+})
+
+describe('maintain', () => {
+  it('SEC-164: joins packs and refs beside writers and drops nothing, reachable or not', async () => {
+    const directory = await repository()
+    let head = ZERO
+    const all: string[] = []
+    const commit = async (i: number) => {
+      const result = committed(
+        await draft(directory, [{ action: 'create', path: `f${i}`, content: Buffer.from(`${i}`) }], { parents: head === ZERO ? [] : [head] }),
+      )
+      await refs.update(directory, [{ ref: 'refs/heads/main', old: head, new: result.commit }])
+      head = result.commit
+      all.push(head)
+    }
+    for (let i = 0; i < 25; i++) await commit(i)
+    const loose = committed(await draft(directory, [{ action: 'create', path: 'unreachable', content: Buffer.of() }])).commit
+    await refs.update(
+      directory,
+      Array.from({ length: 250 }, (_, i) => ({ ref: `refs/tags/t${i}`, old: ZERO, new: head })),
+    )
+    const upkeep = Promise.all([maintain(pool, directory), maintain(pool, directory)])
+    for (let i = 25; i < 45; i++) await commit(i)
+    await upkeep
+    for (const oid of [...all, loose]) expect(git(directory, ['cat-file', '-t', oid])).toBe('commit\n')
+    git(directory, ['fsck', '--strict', '--full'])
+    const packs = (await readdir(join(directory, 'objects/pack'))).filter((name) => name.endsWith('.pack'))
+    expect(packs.length).toBeLessThan(24)
+    expect(await readdir(join(directory, 'refs/tags'))).toEqual([])
+    expect(await readdir(join(directory, 'objects/info'))).toContain('commit-graphs')
+    expect(await repositorySize(directory)).toBeGreaterThan(10_000)
+    await maintain(pool, directory)
+    git(directory, ['fsck', '--strict', '--full'])
+  }, 30_000)
+})

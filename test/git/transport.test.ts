@@ -1,0 +1,473 @@
+import { randomBytes } from 'node:crypto'
+import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { createGunzip } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { writePack } from '../../src/git/pack-writer.js'
+import { Stage } from '../../src/git/stage.js'
+import { Transport } from '../../src/git/transport.js'
+import { encodeTree } from '../../src/git/tree-codec.js'
+import { type GitRepository, type PushCommand, type PushPolicy, type Quarantine, type Service, ZERO } from '../../src/git/types.js'
+import { committed, git, gitAsync, PERSON, workshop } from './support.js'
+
+const { pool, folder, repository, draft, refs } = workshop()
+const repositories = new Map<string, string>()
+const accept: PushPolicy = { verdict: async () => null, moved: async () => [] }
+let policy = accept
+const faults: unknown[] = []
+let port = 0
+let transport: Transport
+
+const server = createServer(async (req, res) => {
+  const url = new URL(req.url ?? '', 'http://localhost')
+  const [, name = '', ...rest] = url.pathname.split('/')
+  const directory = repositories.get(name) ?? ''
+  const leaving = new AbortController()
+  res.on('close', () => {
+    if (!res.writableFinished) leaving.abort()
+  })
+  const protocol = req.headers['git-protocol'] as string | undefined
+  const body = req.headers['content-encoding'] === 'gzip' ? req.pipe(createGunzip()) : req
+  const exchange = { body, out: res, protocol, signal: leaving.signal }
+  try {
+    const service = (url.searchParams.get('service') ?? rest.at(-1)) as Service
+    res.setHeader('cache-control', 'no-cache')
+    if (rest.join('/') === 'info/refs') {
+      res.setHeader('content-type', `application/x-${service}-advertisement`)
+      await transport.advertise(directory, service, exchange)
+    } else {
+      res.setHeader('content-type', `application/x-${service}-result`)
+      if (service === 'git-upload-pack') await transport.uploadPack(directory, exchange)
+      else await transport.receivePack(directory, exchange, policy, (env) => reader(directory, env))
+    }
+  } catch (error) {
+    faults.push(error)
+    if (!res.headersSent) res.writeHead(500)
+    res.end()
+  }
+})
+
+/** As much of a GitRepository as these tests ask for. */
+function reader(directory: string, env: NodeJS.ProcessEnv): Quarantine & Pick<GitRepository, 'ref'> & { close(): void } {
+  return {
+    ref: async (name: string) => {
+      const { stdout } = await pool.run(directory, ['rev-parse', '--verify', '-q', name], { env, accept: [1, 128] })
+      return stdout.toString().trim() || null
+    },
+    objectInfo: async (oid: string) => {
+      const { stdout } = await pool.run(directory, ['cat-file', '--batch-check'], { env, input: `${oid}\n` })
+      const [, type, size] = stdout.toString().trim().split(' ')
+      return type === 'missing' ? null : { type, size: Number(size) }
+    },
+    close: () => undefined,
+  } as unknown as Quarantine & Pick<GitRepository, 'ref'> & { close(): void }
+}
+
+beforeAll(async () => {
+  transport = new Transport(pool, await folder())
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  port = (server.address() as AddressInfo).port
+})
+afterAll(() => new Promise((resolve) => server.close(resolve)))
+
+async function served(name: string) {
+  const directory = await repository()
+  repositories.set(name, directory)
+  return { directory, url: `http://127.0.0.1:${port}/${name}` }
+}
+
+async function withCommits(name: string, count: number) {
+  const place = await served(name)
+  let head = ZERO
+  for (let i = 0; i < count; i++) {
+    const parents = head === ZERO ? [] : [head]
+    const result = committed(await draft(place.directory, [{ action: 'create', path: `f${i}`, content: randomBytes(2000) }], { parents }))
+    await refs.update(place.directory, [{ ref: 'refs/heads/main', old: head, new: result.commit }])
+    head = result.commit
+  }
+  return { ...place, head }
+}
+
+async function clone(url: string, ...options: string[]) {
+  const work = await folder()
+  const result = await gitAsync(work, ['clone', '-q', ...options, url, 'w'])
+  return { ...result, work: join(work, 'w') }
+}
+
+function commitIn(work: string, name: string) {
+  writeFileSync(join(work, name), name)
+  git(work, ['add', name])
+  git(work, ['commit', '-qm', name])
+  return git(work, ['rev-parse', 'HEAD']).trim()
+}
+
+/** Processes that work in a repository, but for the one that waits for the next ref update. */
+function processesIn(directory: string) {
+  return readdirSync('/proc').filter((id) => {
+    if (!/^\d+$/.test(id)) return false
+    try {
+      return readlinkSync(`/proc/${id}/cwd`).startsWith(directory) && !readFileSync(`/proc/${id}/cmdline`, 'latin1').includes('update-ref')
+    } catch {
+      return false
+    }
+  })
+}
+
+const quarantines = async (directory: string) => (await readdir(join(directory, 'objects'))).filter((name) => /tmp|incoming/.test(name))
+
+describe('fetching', () => {
+  it.each(['0', '1', '2'])('GH-5, GH-6: clones, shallow clones, filters and fetches with protocol %s', async (version) => {
+    const { url, directory, head } = await withCommits(`fetch${version}`, 5)
+    const env = ['-c', `protocol.version=${version}`]
+    const full = await clone(url, ...env)
+    expect(full).toMatchObject({ code: 0 })
+    expect(git(full.work, ['rev-parse', 'HEAD']).trim()).toBe(head)
+    const shallow = await clone(url, ...env, '--depth=1')
+    expect(git(shallow.work, ['rev-list', '--count', 'HEAD']).trim()).toBe('1')
+    expect((await gitAsync(shallow.work, [...env, 'fetch', '-q', '--deepen=2'])).code).toBe(0)
+    expect(git(shallow.work, ['rev-list', '--count', 'HEAD']).trim()).toBe('3')
+    expect((await clone(url, ...env, '--filter=blob:none', '--no-checkout')).code).toBe(0)
+    const more = committed(await draft(directory, [{ action: 'create', path: 'more', content: Buffer.from('x') }], { parents: [head] }))
+    await refs.update(directory, [{ ref: 'refs/heads/main', old: head, new: more.commit }])
+    expect((await gitAsync(full.work, [...env, 'pull', '-q'])).code).toBe(0)
+    expect(git(full.work, ['rev-parse', 'HEAD']).trim()).toBe(more.commit)
+    expect(faults).toEqual([])
+  })
+
+  it('GH-8: an empty repository clones, and its first push makes the branch', async () => {
+    const { url, directory } = await served('empty')
+    const advertised = await fetch(`${url}/info/refs?service=git-receive-pack`).then((answer) => answer.text())
+    expect(advertised).toMatch(/^001f# service=git-receive-pack\n0000[0-9a-f]{4}0{40} capabilities\^\{\}\0/)
+    for (const version of ['0', '2']) expect(await clone(url, '-c', `protocol.version=${version}`)).toMatchObject({ code: 0 })
+    const { work } = await clone(url)
+    git(work, ['checkout', '-qb', 'main'])
+    const head = commitIn(work, 'first')
+    expect(await gitAsync(work, ['push', '-q', 'origin', 'main'])).toMatchObject({ code: 0 })
+    expect(git(directory, ['rev-parse', 'main']).trim()).toBe(head)
+    git(directory, ['fsck', '--strict', '--full'])
+  })
+
+  it('GH-6, GH-7: advertises what clients need, and nothing of the service itself (SEC-86)', async () => {
+    const { url, directory, head } = await withCommits('advertise', 1)
+    for (const ref of ['refs/keep-around/x', 'refs/roost/x', 'refs/merge-requests/1/head'])
+      await refs.update(directory, [{ ref, old: ZERO, new: head }])
+    const upload = await fetch(`${url}/info/refs?service=git-upload-pack`).then((answer) => answer.text())
+    for (const word of [
+      'multi_ack_detailed',
+      'no-done',
+      'side-band-64k',
+      'ofs-delta',
+      'include-tag',
+      'shallow',
+      'symref=HEAD:refs/heads/main',
+      'object-format=sha1',
+      'agent=',
+    ]) {
+      expect(upload).toContain(word)
+    }
+    expect(upload).toContain('refs/merge-requests/1/head')
+    expect(upload).not.toMatch(/keep-around|roost/)
+    const receive = await fetch(`${url}/info/refs?service=git-receive-pack`).then((answer) => answer.text())
+    for (const word of ['report-status', 'delete-refs', 'ofs-delta', 'side-band-64k', 'quiet', 'atomic']) expect(receive).toContain(word)
+    expect(receive).not.toMatch(/keep-around|roost|merge-requests/)
+    const { work } = await clone(url)
+    for (const ref of ['refs/keep-around/y', 'refs/roost/x', 'refs/merge-requests/1/head']) {
+      expect((await gitAsync(work, ['push', 'origin', `+HEAD~0:${ref}`])).code).not.toBe(0)
+    }
+    const fetched = await gitAsync(work, ['fetch', '-q', 'origin', 'refs/merge-requests/1/head'])
+    expect(fetched.code).toBe(0)
+  })
+
+  it('SEC-143: a client that leaves takes its processes with it within a second', async () => {
+    const { url, directory } = await served('leaving')
+    const stage = new Stage()
+    const blob = await stage.blob(randomBytes(40_000_000))
+    const tree = await stage.tree(encodeTree([{ mode: '100644', name: 'big', oid: blob }]))
+    const commit = await stage.commit({ tree, parents: [], author: PERSON, committer: PERSON, message: 'big' })
+    await writePack(directory, stage.objects)
+    await refs.update(directory, [{ ref: 'refs/heads/main', old: ZERO, new: commit }])
+    for (let i = 0; i < 5; i++) {
+      await new Promise<void>((resolve) => {
+        const asked = request(`${url}/git-upload-pack`, { method: 'POST' }, (answer) => {
+          answer.once('data', () => {
+            answer.destroy()
+            resolve()
+          })
+        })
+        asked.on('error', () => {})
+        asked.end(`0032want ${commit}\n00000009done\n`)
+      })
+    }
+    await new Promise((resolve) => setTimeout(resolve, 1000))
+    expect(processesIn(directory)).toEqual([])
+  })
+})
+
+describe('pushing', () => {
+  it('pushes, forces and deletes, and tells which refs moved', async () => {
+    const { url, directory, head } = await withCommits('push', 2)
+    const { work } = await clone(url)
+    const told: PushCommand[][] = []
+    policy = {
+      verdict: async (commands, quarantine) => {
+        for (const { new: oid } of commands) if (oid !== ZERO) expect(await quarantine.objectInfo(oid)).toMatchObject({ type: 'commit' })
+        return null
+      },
+      moved: async (commands) => {
+        told.push(commands)
+        return ['see http://example.org/new', 'and\x1b more']
+      },
+    }
+    const first = commitIn(work, 'one')
+    const pushed = await gitAsync(work, ['push', 'origin', 'HEAD:main', 'HEAD:refs/heads/schön', 'HEAD:refs/tags/v1'])
+    expect(pushed).toMatchObject({ code: 0 })
+    expect(pushed.err).toContain('remote: see http://example.org/new')
+    expect(pushed.err).toContain('remote: and  more')
+    expect(told[0]).toEqual([
+      { ref: 'refs/heads/main', old: head, new: first },
+      { ref: 'refs/heads/schön', old: ZERO, new: first },
+      { ref: 'refs/tags/v1', old: ZERO, new: first },
+    ])
+    git(work, ['reset', '-q', '--hard', 'HEAD~2'])
+    expect((await gitAsync(work, ['push', '-q', 'origin', '+HEAD:main', ':refs/heads/schön'])).code).toBe(0)
+    expect(git(directory, ['for-each-ref', '--format=%(refname)']).trim().split('\n')).toEqual(['refs/heads/main', 'refs/tags/v1'])
+    expect(told[1]?.map((command) => command.new).sort()).toEqual([ZERO, git(work, ['rev-parse', 'HEAD']).trim()].sort())
+    expect(faults).toEqual([])
+    policy = accept
+  })
+
+  it('GH-18: a declined push moves nothing, says why and leaves nothing behind', async () => {
+    const { url, directory, head } = await withCommits('declined', 1)
+    const { work } = await clone(url)
+    commitIn(work, 'one')
+    policy = { verdict: async () => 'You may not.\nNot at all.\r\n.', moved: async () => expect.fail() as never }
+    const pushed = await gitAsync(work, ['push', '--porcelain', 'origin', 'HEAD:main', 'HEAD:other'])
+    policy = accept
+    expect(pushed.code).toBe(1)
+    expect(pushed.err).toMatch(/remote: You may not\.\s*\nremote: Not at all\.\s*\nremote: \./)
+    expect(pushed.out.match(/\[remote rejected\] \(pre-receive hook declined\)/g)).toHaveLength(2)
+    expect(git(directory, ['for-each-ref', '--format=%(objectname)']).trim()).toBe(head)
+    expect(await quarantines(directory)).toEqual([])
+    expect((await readdir(join(directory, 'objects', 'pack'))).length).toBe(2)
+  })
+
+  it('a check that fails on our side declines too', async () => {
+    const { url, directory } = await withCommits('failing', 1)
+    const { work } = await clone(url)
+    commitIn(work, 'one')
+    policy = { verdict: () => Promise.reject(new Error('database away')), moved: async () => [] }
+    const pushed = await gitAsync(work, ['push', 'origin', 'HEAD:main'])
+    policy = accept
+    expect(pushed.code).toBe(1)
+    expect(pushed.err).not.toContain('database')
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    expect(faults.splice(0)).toMatchObject([{ message: 'database away' }])
+    expect(await quarantines(directory)).toEqual([])
+  })
+
+  it('GH-22: a ref that moved meanwhile fails alone, with --atomic all fail', async () => {
+    const { url, directory, head } = await withCommits('stale', 2)
+    const { work } = await clone(url)
+    commitIn(work, 'one')
+    const told: string[] = []
+    for (const atomic of [true, false]) {
+      const before = git(directory, ['rev-parse', 'main']).trim()
+      policy = {
+        verdict: async () => {
+          const { commit } = committed(
+            await draft(directory, [{ action: 'create', path: `race${atomic}`, content: Buffer.of() }], { parents: [before] }),
+          )
+          await refs.update(directory, [{ ref: 'refs/heads/main', old: before, new: commit }])
+          return null
+        },
+        moved: async (commands) => {
+          told.push(...commands.map((command) => command.ref))
+          return []
+        },
+      }
+      const pushed = await gitAsync(work, ['push', '--porcelain', ...(atomic ? ['--atomic'] : []), 'origin', '+HEAD:main', 'HEAD:other'])
+      expect(pushed.code).toBe(1)
+      expect(pushed.out).toMatch(atomic ? /atomic push fail|failed to update ref|transaction/ : /failed to update ref/)
+      expect(told).toEqual(atomic ? [] : ['refs/heads/other'])
+    }
+    policy = accept
+    expect(git(directory, ['merge-base', 'main', head]).trim()).toBe(head)
+  })
+
+  it('a client that leaves while the verdict is awaited leaves no process, no quarantine and no moved ref', async () => {
+    const { url, directory, head } = await withCommits('impatient', 1)
+    const { work } = await clone(url)
+    commitIn(work, 'one')
+    const leaving = new AbortController()
+    policy = {
+      verdict: async () => {
+        if (leaving.signal.aborted) return 'This is the second try, made by the client itself.'
+        leaving.abort()
+        await new Promise((resolve) => setTimeout(resolve, 300))
+        return null
+      },
+      moved: async () => expect.fail() as never,
+    }
+    const pushing = gitAsync(work, ['push', '-q', 'origin', 'HEAD:main'])
+    await new Promise<void>((resolve) => leaving.signal.addEventListener('abort', () => resolve()))
+    server.closeAllConnections()
+    await pushing
+    await new Promise((resolve) => setTimeout(resolve, 1000))
+    policy = accept
+    expect(processesIn(directory)).toEqual([])
+    expect(await quarantines(directory)).toEqual([])
+    expect(git(directory, ['rev-parse', 'main']).trim()).toBe(head)
+    faults.splice(0)
+  })
+
+  it('a client that leaves after the verdict changes nothing: the refs move and it is told', async () => {
+    const { url, directory } = await withCommits('committed', 1)
+    const { work } = await clone(url)
+    const wanted = commitIn(work, 'one')
+    let told: (commands: PushCommand[]) => void = () => {}
+    const moved = new Promise<PushCommand[]>((resolve) => {
+      told = resolve
+    })
+    policy = {
+      verdict: async () => {
+        setTimeout(() => server.closeAllConnections(), 0)
+        return null
+      },
+      moved: async (commands) => {
+        told(commands)
+        return []
+      },
+    }
+    await gitAsync(work, ['push', '-q', 'origin', 'HEAD:main'])
+    const result = await Promise.race([moved, new Promise((resolve) => setTimeout(() => resolve('not told'), 3000))])
+    policy = accept
+    const now = git(directory, ['rev-parse', 'main']).trim()
+    if (now === wanted) expect(result).toMatchObject([{ ref: 'refs/heads/main', new: wanted }])
+    else expect(result).toBe('not told')
+    faults.splice(0)
+  })
+
+  it('SEC-88: limits of pack, object and commands hold, and the disk is as before', async () => {
+    const { url, directory } = await withCommits('limits', 1)
+    const { work } = await clone(url)
+    const usual = transport
+    const parent = await folder()
+    transport = new Transport(pool, parent, { ...usual.limits, packBytes: 100_000, objectBytes: 5_000_000, commands: 10 })
+    git(work, ['checkout', '-qb', 'big'])
+    writeFileSync(join(work, 'noise'), randomBytes(200_000))
+    git(work, ['add', '.'])
+    git(work, ['commit', '-qm', 'noise'])
+    const noise = await gitAsync(work, ['push', 'origin', 'HEAD:noise'])
+    expect(noise.err).toMatch(/unpack|maximum allowed size/)
+    git(work, ['reset', '-q', '--hard', 'HEAD~1'])
+    writeFileSync(join(work, 'zeros'), Buffer.alloc(6_000_000))
+    git(work, ['add', '.'])
+    git(work, ['commit', '-qm', 'zeros'])
+    expect((await gitAsync(work, ['push', 'origin', 'HEAD:zeros'])).code).toBe(1)
+    const many = Array.from({ length: 11 }, (_, i) => `HEAD~1:refs/heads/b${i}`)
+    expect((await gitAsync(work, ['push', 'origin', ...many])).err).toContain('at most 10 refs')
+    transport = usual
+    expect(await quarantines(directory)).toEqual([])
+    expect(git(directory, ['for-each-ref', '--format=%(refname)']).trim()).toBe('refs/heads/main')
+    expect((await gitAsync(work, ['push', '-q', 'origin', ...many])).code).toBe(0)
+    faults.splice(0)
+  })
+
+  it('SEC-88: passes 10,000 commands to the verdict, and all that moved to moved', async () => {
+    const { url, directory, head } = await withCommits('many', 1)
+    const lines = Array.from({ length: 10_000 }, (_, i) => packetLine(`${ZERO} ${head} refs/tags/t${i}${i === 0 ? '\0report-status' : ''}`))
+    const pack = Buffer.from(git(directory, ['pack-objects', '--stdout', '-q'], ''), 'latin1')
+    const counts: number[] = []
+    const count = (commands: PushCommand[]) => counts.push(commands.length)
+    policy = {
+      verdict: async (commands) => (count(commands) > 1 ? null : 'too much'),
+      moved: async (commands) => {
+        count(commands)
+        return []
+      },
+    }
+    const push = async () => {
+      const body = Buffer.concat([Buffer.from(`${lines.join('')}0000`), pack])
+      return (await fetch(`${url}/git-receive-pack`, { method: 'POST', body })).text()
+    }
+    expect((await push()).match(/ng refs\/tags\/t\d+ pre-receive hook declined/g)).toHaveLength(10_000)
+    expect((await push()).match(/ok refs\/tags\/t\d+/g)).toHaveLength(10_000)
+    policy = accept
+    expect(counts).toEqual([10_000, 10_000, 10_000])
+    expect(git(directory, ['for-each-ref', 'refs/tags']).trim().split('\n')).toHaveLength(10_000)
+  }, 60_000)
+
+  const name = (text: string, mode = '100644') => ({ name: text, mode })
+  it.each([
+    ['.git', [name('.git')]],
+    ['.GIT', [name('.GIT')]],
+    ['git~1', [name('git~1')]],
+    ['.g U+200C it', [name(Buffer.from('.g\u200cit').toString('latin1'))]],
+    ['..', [name('..', '40000')]],
+    ['a slash', [name('a/b')]],
+    ['duplicates', [name('a'), name('a')]],
+    ['.gitmodules as a link', [name('.gitmodules', '120000')]],
+  ])('SEC-87: refuses a tree with %s', async (label, entries) => {
+    const { url, directory } = await served(`bad${label.replace(/[^a-z0-9]/gi, '')}`)
+    const stage = new Stage()
+    const blob = await stage.blob(Buffer.from('x'))
+    const empty = await stage.tree(encodeTree([]))
+    const tree = await stage.tree(encodeTree(entries.map((entry) => ({ ...entry, oid: entry.mode === '40000' ? empty : blob }))))
+    await refusesPush(url, directory, stage, await stage.commit({ tree, parents: [], author: PERSON, committer: PERSON, message: 'bad' }))
+  })
+
+  it('SEC-87: refuses unsorted trees, NUL in a commit, an evil .gitmodules and missing objects', async () => {
+    for (const kind of ['unsorted', 'nul', 'modules', 'missing']) {
+      const { url, directory } = await served(`evil${kind}`)
+      const stage = new Stage()
+      const blob = await stage.blob(Buffer.from(kind === 'modules' ? '[submodule "../../x"]\n\tpath = x\n\turl = -u./x\n' : 'x'))
+      const entry = (text: string) => encodeTree([{ mode: '100644', name: text, oid: kind === 'missing' ? '1'.repeat(40) : blob }])
+      const content = kind === 'unsorted' ? Buffer.concat([entry('b'), entry('a')]) : entry(kind === 'modules' ? '.gitmodules' : 'a')
+      const tree = await stage.tree(content)
+      let commit = await stage.commit({ tree, parents: [], author: PERSON, committer: PERSON, message: 'bad' })
+      const objects = stage.objects
+      if (kind === 'nul') {
+        const raw = Buffer.concat([objects.find((object) => object.oid === commit)?.content as Buffer, Buffer.from('a\0b\n')])
+        commit = git(directory, ['hash-object', '-t', 'commit', '--literally', '--stdin'], raw).trim()
+        objects.push({ oid: commit, type: 'commit', content: raw })
+      }
+      await refusesPush(url, directory, { objects }, commit)
+    }
+  })
+
+  it('SEC-151, SEC-152: takes old commits with odd headers', async () => {
+    const { url, directory } = await served('odd')
+    const work = await repository()
+    const stage = new Stage()
+    const tree = await stage.tree(encodeTree([]))
+    for (const [i, header] of ['J\xf6rg <> 1 +9999', ' <a@b> -5 +0000', 'A <a@b> 8589934592 +0000', 'A <a@b> 99999999999999999999 +0000'].entries()) {
+      const raw = Buffer.from(`tree ${tree}\nauthor ${header}\ncommitter ${header}\n\nodd\n`, 'latin1')
+      const oid = git(work, ['hash-object', '-w', '-t', 'commit', '--literally', '--stdin'], raw).trim()
+      await writePack(work, stage.objects)
+      git(work, ['update-ref', `refs/heads/odd${i}`, oid])
+      expect([header, await gitAsync(work, ['push', '-q', url, `odd${i}`])]).toMatchObject([header, { code: 0 }])
+    }
+    expect(git(directory, ['for-each-ref']).trim().split('\n')).toHaveLength(4)
+  })
+})
+
+function packetLine(line: string) {
+  return (line.length + 4).toString(16).padStart(4, '0') + line
+}
+
+/** Pushes objects as a client would that checks nothing itself. */
+async function refusesPush(url: string, directory: string, stage: Pick<Stage, 'objects'>, commit: string) {
+  const work = await repository()
+  await writePack(work, stage.objects)
+  writeFileSync(join(work, 'refs', 'heads', 'main'), `${commit}\n`)
+  const pack = Buffer.from(git(work, ['pack-objects', '--stdout', '-q'], stage.objects.map((object) => `${object.oid}\n`).join('')), 'latin1')
+  const body = Buffer.concat([Buffer.from(`${packetLine(`${ZERO} ${commit} refs/heads/main\0report-status`)}0000`), pack])
+  const answer = await fetch(`${url}/git-receive-pack`, { method: 'POST', body }).then((response) => response.text())
+  expect(answer).toMatch(/unpack (?!ok)|ng refs\/heads\/main/)
+  expect(git(directory, ['for-each-ref'])).toBe('')
+  expect(await quarantines(directory)).toEqual([])
+  expect(await readdir(join(directory, 'objects', 'pack'))).toEqual([])
+}
