@@ -42,7 +42,9 @@ describe('GET /projects/:id/repository/tags', () => {
   it.each([
     ['order_by=size', 'order_by does not have a valid value'],
     ['sort=up', 'sort does not have a valid value'],
-  ])('TG-1: refuses %s', (query, error) => t.api('get', `${tags}?${query}`, null).expect(400, { error }))
+  ])('TG-1: refuses %s', async (query, error) => {
+    await t.api('get', `${tags}?${query}`, null).expect(400, { error })
+  })
 
   it('TG-1: is paginated', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
@@ -91,8 +93,11 @@ describe('GET /projects/:id/repository/tags/:tag_name', () => {
   })
 
   // SEC-79, SEC-81, SEC-155: none of these is a tag, and none is anything else
-  it.each(['none', '--output=x', '-h', '--', 'main', '..%2Fheads%2Fmain', 'HEAD', 'full~1', '__proto__', 'a%2F'])('TG-2: 404 for %s', (name) =>
-    t.api('get', `${tags}/${name}`, null).expect(404, { message: '404 Tag Not Found' }),
+  it.each(['none', '--output=x', '-h', '--', 'main', '..%2Fheads%2Fmain', 'HEAD', 'full~1', '__proto__', 'a%2F'])(
+    'TG-2: 404 for %s',
+    async (name) => {
+      await t.api('get', `${tags}/${name}`, null).expect(404, { message: '404 Tag Not Found' })
+    },
   )
 
   it('SEC-154: tags of trees and blobs name no commit: 404 alone, left out of the list', async () => {
@@ -202,17 +207,22 @@ describe('DELETE /projects/:id/repository/tags/:tag_name', () => {
 })
 
 describe('who may', () => {
-  it.each(['get', 'post', 'put'] as const)('TG-5, TG-6: release notes are not there yet: %s answers 404', (method) =>
-    t.api(method, `${tags}/x/release`, cast.as.owner).send({}).expect(404, { error: '404 Not Found' }),
-  )
+  it.each(['get', 'post', 'put'] as const)('TG-5, TG-6: release notes are not there yet: %s answers 404', async (method) => {
+    await t.api(method, `${tags}/x/release`, cast.as.owner).send({}).expect(404, { error: '404 Not Found' })
+  })
 
-  it.each(statuses(200))('companions 5.3: %s reads the tags of a public project', (role, status) => t.api('get', tags, cast.as[role]).expect(status))
+  it.each(statuses(200))('companions 5.3: %s reads the tags of a public project', async (role, status) => {
+    await t.api('get', tags, cast.as[role]).expect(status)
+  })
 
-  it.each(statuses(201, { anonymous: 401, stranger: 403, guest: 403, reporter: 403 }))('companions 5.1 row 16: %s creates: %i', (role, status) =>
-    t
-      .api('post', tags, cast.as[role])
-      .send({ tag_name: `by-${role}`, ref: 'main' })
-      .expect(status),
+  it.each(statuses(201, { anonymous: 401, stranger: 403, guest: 403, reporter: 403 }))(
+    'companions 5.1 row 16: %s creates: %i',
+    async (role, status) => {
+      await t
+        .api('post', tags, cast.as[role])
+        .send({ tag_name: `by-${role}`, ref: 'main' })
+        .expect(status)
+    },
   )
 
   it.each(statuses(204, { anonymous: 401, stranger: 403, guest: 403, reporter: 403, developer: 400 }))(
