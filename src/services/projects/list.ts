@@ -48,9 +48,7 @@ interface Shape {
 
 const user = sql`${sql.placeholder('user')}::bigint`
 const open = (feature: SQL, eyes: Eyes) =>
-  eyes === 'admin'
-    ? sql`${feature} >= 10`
-    : sql`(${feature} >= 20 or (${feature} >= 10 and ${projects.id} in ${projectsWithLevel(user, ANY_LEVEL)}))`
+  eyes === 'admin' ? sql`${feature} >= 10` : sql`(${feature} >= 20 or (${feature} >= 10 and ${projects.id} in ${projectsWithLevel(user, ANY_LEVEL)}))`
 
 /** Each filter's condition; its values are placeholders of the same name. */
 const FILTERS: Record<string, (eyes: Eyes) => SQL> = {
