@@ -58,8 +58,8 @@ function ready(folder: string) {
 }
 
 export interface HookAnswers {
-  /** Null lets the push through; a text declines it. */
-  asked(commands: PushCommand[], quarantine: string): Promise<string | null>
+  /** Null lets the push through; a text declines it. A push without objects, such as a deletion, has no quarantine. */
+  asked(commands: PushCommand[], quarantine: string | undefined): Promise<string | null>
   moved(commands: PushCommand[]): Promise<void>
 }
 
@@ -151,7 +151,8 @@ export class HookChannel {
   async #verdict(commands: PushCommand[], count: number, path: string) {
     if (count > this.limit) return `A push may update at most ${this.limit} refs.`
     try {
-      this.quarantine = resolve(this.directory, Buffer.from(path, 'latin1').toString()) // git says it from where it runs
+      // git says it from where it runs; an empty path would be the repository itself
+      if (path !== '') this.quarantine = resolve(this.directory, Buffer.from(path, 'latin1').toString())
       return await this.answers.asked(commands, this.quarantine)
     } catch (error) {
       this.fault ??= error

@@ -148,7 +148,8 @@ function changesOf(actions: ActionInput[]): { changes: Change[]; fault: string |
   return { changes, fault: null }
 }
 
-const PATH_FAULTS = {
+/** What is said of a path that cannot be (C-26, C-27, C-34). */
+export const PATH_FAULTS = {
   blank: () => 'You must provide a file path',
   traversal: () => 'Path cannot include directory traversal',
   invalid: (path: string) => `invalid path: '${path}'`,
