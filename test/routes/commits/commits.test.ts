@@ -123,6 +123,7 @@ describe('SEC-151, SEC-152: odd commits are shown, their hash unchanged', () => 
       Buffer.from([0xff, 0xfe, 0xc3, 0x0a]),
       { message: expect.stringContaining('\ufffd') },
     ],
+    ['UTF-16', [`author ${person}`, `committer ${person}`], Buffer.from('hi', 'utf16le'), { message: 'h\0i\0' }],
     ['an unknown encoding', [`author ${person}`, `committer ${person}`, 'encoding klingon'], 'text\n', { message: 'text\n' }],
     ['an author without a name', ['author <a@b> 1 +0000', `committer ${person}`], 'x', { author_name: '', author_email: 'a@b' }],
     ['an author without an e-mail', ['author Ann <> 1 +0000', `committer ${person}`], 'x', { author_name: 'Ann', author_email: '' }],
