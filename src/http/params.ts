@@ -81,13 +81,15 @@ export const commaList = () =>
 
 const MAX_LIST = 100
 
-/** A list; a single scalar is a list of one (G-52), a map whose keys are numbers is a list too (W-3). */
+/** A list; a single scalar is a list of one (G-52), a map whose keys are numbers is a list too (W-3), any other map is none. */
 export const list = <T extends z.ZodType>(item: T, max = MAX_LIST) =>
   z.preprocess(
     (value) => {
       if (value === null || value === undefined) return undefined
       if (Array.isArray(value)) return value
-      return isBag(value) && Object.keys(value).length > 0 && Object.keys(value).every((key) => /^\d+$/.test(key)) ? Object.values(value) : [value]
+      if (!isBag(value)) return [value]
+      const keys = Object.keys(value)
+      return keys.length > 0 && keys.every((key) => /^\d+$/.test(key)) ? Object.values(value) : value
     },
     z.array(item, INVALID).max(max, INVALID),
   )

@@ -4,7 +4,7 @@ import { Commit, CommitDetail, presentCommit } from '../../entities/commit.js'
 import { Diff } from '../../entities/diff.js'
 import { forbidden } from '../../failures.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, datetime, list, opt, orDefault, paging, str } from '../../http/params.js'
+import { bool, datetime, list, opt, orDefault, paging, str, where } from '../../http/params.js'
 import { createCommit } from '../../services/commits/create.js'
 import { diffOf, findCommit, listCommits, statsOf } from '../../services/commits/read.js'
 import { slice } from '../../services/page.js'
@@ -47,7 +47,7 @@ export const commits = [
       branch: str(),
       commit_message: str(),
       start_branch: opt(str()),
-      actions: list(z.record(z.string(), z.unknown(), 'is invalid'), MOST_ACTIONS),
+      actions: where(list(z.record(z.string(), z.unknown(), 'is invalid'), MOST_ACTIONS), (actions) => actions.length > 0, 'is empty'),
       author_email: opt(str()),
       author_name: opt(str()),
     }),

@@ -209,6 +209,13 @@ describe('POST /projects/:id/repository/branches', () => {
     await create(as.maintainer, 'release/1').expect(201)
   })
 
+  it('BR-4: of ten at once one is made, the others are told that it is there', async () => {
+    const create = () => t.api('post', branches, cast.as.developer).send({ branch: 'race', ref: 'main' })
+    const answers = await Promise.all(Array.from({ length: 10 }, create))
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(1)
+    for (const { status, body } of answers) if (status !== 201) expect([status, body]).toEqual([400, { message: 'Branch already exists' }])
+  })
+
   it('BR-20: an empty project has nothing to branch from', async () => {
     const project = await aProject(t.ctx)
     await t

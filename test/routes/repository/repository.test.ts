@@ -134,6 +134,23 @@ describe('GET /projects/:id/repository/tree', () => {
     for (const name of names) expect(await paths(`path=${encodeURIComponent(name)}`, project, project.creator)).toEqual([`${name}/in`])
   })
 
+  it('SEC-154: odd modes, a missing default branch', async () => {
+    const project = await aProject(t.ctx)
+    const own = bareOf(t, project)
+    const blob = own.gitBytes(['hash-object', '-w', '--stdin'], 'x').toString().trim()
+    const content = Buffer.concat(['100664 group', '100600 mine'].map((head) => Buffer.concat([Buffer.from(`${head}\0`), Buffer.from(blob, 'hex')])))
+    const tree = own.gitBytes(['hash-object', '-t', 'tree', '-w', '--stdin', '--literally'], content).toString().trim()
+    own.git('update-ref', 'refs/heads/odd', own.git('commit-tree', '-m', 'odd', tree).trim())
+    const { body } = await t.api('get', `${project.path}/repository/tree?ref=odd`, project.creator).expect(200)
+    expect(body).toEqual([
+      { id: blob, name: 'group', type: 'blob', path: 'group', mode: '100664' },
+      { id: blob, name: 'mine', type: 'blob', path: 'mine', mode: '100600' },
+    ])
+    const diff = await t.api('get', `${project.path}/repository/commits/odd/diff`, project.creator).expect(200)
+    expect(diff.body.map(({ new_path }: { new_path: string }) => new_path)).toEqual(['group', 'mine'])
+    await t.api('get', `${project.path}/repository/tree`, project.creator).expect(404, noTree)
+  })
+
   it('SEC-153: a name that is no UTF-8 is shown with U+FFFD', async () => {
     const project = await aProject(t.ctx)
     bareOf(t, project).commits({
