@@ -11,8 +11,6 @@ import { slice } from '../../services/page.js'
 
 const read = onProject('download_code')
 
-/** Bytes of a commit's body (SEC-71, SEC-97). */
-const COMMIT_BODY = 100 * 1024 * 1024
 const MOST_ACTIONS = 100_000
 
 export const commits = [
@@ -42,7 +40,7 @@ export const commits = [
     path: '/projects/:id/repository/commits',
     summary: 'Create a commit out of several actions',
     access: onProject('push_code'),
-    bodyLimit: COMMIT_BODY,
+    largeBody: true,
     input: z.object({
       branch: str(),
       commit_message: str(),
