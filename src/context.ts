@@ -6,6 +6,7 @@ import type { Database } from './db/client.js'
 import { openGit } from './git/repository.js'
 import { TRANSPORT_LIMITS } from './git/transport.js'
 import type { Git } from './git/types.js'
+import { Fragments } from './http/fragments.js'
 import { createJobs, type Jobs } from './jobs/queue.js'
 import { type Links, linksFor } from './links.js'
 
@@ -16,6 +17,8 @@ export interface Context {
   git: Git
   jobs: Jobs
   links: Links
+  /** What lists have rendered before. */
+  fragments: Fragments
   log: Logger
   /** Of the source this program was built from; empty when unknown. */
   revision: string
@@ -41,6 +44,7 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     git,
     jobs,
     links: linksFor(config.baseUrl),
+    fragments: new Fragments(),
     log,
     revision: config.revision,
     now: () => new Date(),

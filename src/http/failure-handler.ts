@@ -10,9 +10,11 @@ export function renderFailure(error: unknown, request: FastifyRequest, reply: Fa
   return sendJson(reply.code(500), { message: '500 Internal Server Error' })
 }
 
+export const sendJson = (reply: FastifyReply, body: unknown) => sendJsonText(reply, JSON.stringify(body))
+
 /** Marked as serialised, or Fastify would add a charset, and two clients compare the header literally (W-12). */
-export function sendJson(reply: FastifyReply, body: unknown) {
-  return reply.serializer(asItIs).header('content-type', 'application/json').send(JSON.stringify(body))
+export function sendJsonText(reply: FastifyReply, text: string) {
+  return reply.serializer(asItIs).header('content-type', 'application/json').send(text)
 }
 
 const asItIs = (text: string) => text

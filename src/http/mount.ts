@@ -5,8 +5,9 @@ import type { Context } from '../context.js'
 import type { View } from '../entities/view.js'
 import { Failure, unauthenticated } from '../failures.js'
 import { Answer, type Endpoint, isStream, PageAnswer } from './endpoint.js'
-import { sendJson } from './failure-handler.js'
+import { sendJson, sendJsonText } from './failure-handler.js'
 import { type Bag, emptyBag } from './form.js'
+import { Rendered } from './fragments.js'
 import { originOf } from './origin.js'
 import { pageHeaders } from './page.js'
 import { parseInput } from './params.js'
@@ -93,5 +94,6 @@ function send(result: unknown, declared: Endpoint, request: FastifyRequest, repl
   reply.code(status)
   if (status === 204) return reply.send()
   if (!(result instanceof PageAnswer)) return sendJson(reply, result)
-  return sendJson(reply.headers(pageHeaders(result, originOf(request, ctx.links.base), request, query)), result.items)
+  reply.headers(pageHeaders(result, originOf(request, ctx.links.base), request, query))
+  return sendJsonText(reply, `[${result.items.map((item) => (item instanceof Rendered ? item.text : JSON.stringify(item))).join(',')}]`)
 }

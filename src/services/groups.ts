@@ -14,7 +14,7 @@ import { groupNameFaults, lengthOf, namespacePathFaults, tooLong } from '../lib/
 import { claimRoute, isRouteTaken } from './namespaces.js'
 import { limits, type Page, type Paging, pageFrom } from './page.js'
 import { listProjects } from './projects/list.js'
-import type { ProjectRecord } from './projects/load.js'
+import { loadProjects, type ProjectRecord } from './projects/load.js'
 import { isRestricted, readSettings } from './settings.js'
 import { VISIBILITY_LEVEL, type Visibility, visibilityWord } from './visibility.js'
 
@@ -209,12 +209,13 @@ export async function projectsOfGroup(
   groupId: number,
 ): Promise<{ own: ProjectRecord[]; shared: ProjectRecord[] }> {
   const every = async (where: { groupId: number } | { sharedWith: number }) => {
-    const found: ProjectRecord[] = []
+    const ids: number[] = []
     for (let page = 1; ; page++) {
       const { items, total } = await listProjects(ctx, caller, { ...where, order_by: 'id', sort: 'desc', page, per_page: ALL })
-      found.push(...items)
-      if (items.length === 0 || found.length >= total) return found
+      ids.push(...items.map(({ id }) => id))
+      if (items.length === 0 || ids.length >= total) break
     }
+    return (await loadProjects(ctx, caller.user, ids)).sort((a, b) => b.id - a.id)
   }
   const [own, shared] = await Promise.all([every({ groupId }), every({ sharedWith: groupId })])
   return { own, shared }

@@ -10,7 +10,7 @@ import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, clearable, commaList, needsOneOf, oneOf, opt, rowId, str } from '../../http/params.js'
 import { createProject, type NewProject } from '../../services/projects/create.js'
 import { listProjects, type ProjectFilter } from '../../services/projects/list.js'
-import { loadProject, type ProjectRecord } from '../../services/projects/load.js'
+import { loadProject, loadProjects, type ProjectRecord } from '../../services/projects/load.js'
 import { deleteProject, setArchived, setStar, updateProject } from '../../services/projects/update.js'
 import { actorOf, findUserByName, getUser } from '../../services/users.js'
 import { listParameters } from './list-input.js'
@@ -69,7 +69,10 @@ async function list(
   input: ProjectFilter & { simple?: boolean | undefined; statistics?: boolean | undefined },
   view: View,
 ) {
-  return pageOf(await listProjects(ctx, caller, input), input, shown(input, view))
+  const { items, total } = await listProjects(ctx, caller, input)
+  const variant = `project ${caller.user ? (caller.user.admin ? 'admin' : 'user') : 'anonymous'} ${input.simple ?? false} ${input.statistics ?? false}`
+  const rendered = await ctx.fragments.render(variant, items, (ids) => loadProjects(ctx, caller.user, ids), shown(input, view))
+  return pageOf({ items: rendered, total }, input, (element) => element)
 }
 
 async function create(ctx: Context, caller: SignedIn, input: NewProject, view: View) {

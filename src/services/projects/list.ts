@@ -4,11 +4,11 @@ import { ANY_LEVEL, membershipCounts, projectsWithLevel, shareCounts } from '../
 import { type Eyes, eyesOf, visibleProjects } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { substring } from '../../db/fuzzy.js'
-import { namespaces, projects } from '../../db/schema/index.js'
+import { namespaces, projects, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { limits, type Page, type Paging, pageFrom } from '../page.js'
 import { VISIBILITY_LEVEL, type Visibility } from '../visibility.js'
-import { completeRecords, type ProjectRecord, selectRecords } from './load.js'
+import { recordKey } from './load.js'
 
 export const ORDERS = ['id', 'name', 'path', 'created_at', 'updated_at', 'last_activity_at'] as const
 
@@ -88,13 +88,23 @@ const listed = statement('projects', (db, { eyes, order, descending, filters }: 
     .limit(sql.placeholder('limit'))
     .offset(sql.placeholder('offset'))
     .as('page')
-  return selectRecords(db, { total: sql<number>`${page.total}`.mapWith(Number) })
+  return db
+    .select({ id: projects.id, key: recordKey, total: sql<number>`${page.total}`.mapWith(Number) })
+    .from(projects)
+    .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
+    .leftJoin(users, eq(users.id, namespaces.owner_id))
     .innerJoin(page, eq(page.id, projects.id))
     .orderBy(direction(column), direction(projects.id))
 })
 
+/** A project of a list, not loaded yet: `key` differs whenever what this viewer is shown of it differs; null: not known. */
+export interface ListedProject {
+  id: number
+  key: string | null
+}
+
 /** All projects the caller can see and the filters let through (PR-1, PR-2, PR-9); the permission filter is part of the query (SEC-33). */
-export async function listProjects(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, filter: ProjectFilter): Promise<Page<ProjectRecord>> {
+export async function listProjects(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, filter: ProjectFilter): Promise<Page<ListedProject>> {
   if (!viewer && (filter.owned || filter.membership || filter.min_access_level !== undefined)) return { items: [], total: 0 }
   const switches = {
     owned: filter.owned,
@@ -123,6 +133,5 @@ export async function listProjects(ctx: Context, { user: viewer }: Pick<Caller, 
   )
   const query = listed(ctx.db, { eyes: eyesOf(viewer), order: filter.order_by, descending: filter.sort === 'desc', filters })
   const run = (at: Paging) => query.execute({ ...values, user: viewer?.id ?? 0, ...limits(at) })
-  const { items, total } = await pageFrom(await run(filter), filter, () => run({ page: 1, per_page: 1 }))
-  return { items: await completeRecords(ctx, viewer, items), total }
+  return pageFrom(await run(filter), filter, () => run({ page: 1, per_page: 1 }))
 }

@@ -1,10 +1,9 @@
-import { eq, type SQL, sql } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import type { ActorUser } from '../../access/actor.js'
 import { LEVELS } from '../../access/can.js'
 import { directLevel, groupLevel, shareCounts, sharedLevel } from '../../access/roles.js'
 import { eyesOf, visibleProjects } from '../../access/visible.js'
 import type { Context } from '../../context.js'
-import type { ReadDatabase } from '../../db/client.js'
 import { namespaces, projects, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { NamespaceRecord } from '../../entities/namespace.js'
@@ -51,24 +50,36 @@ const shares = sql<
   'group_access_level', s.group_access, 'expires_at', s.expires_at) order by s.id)
   from project_shares s join namespaces g on g.id = s.group_id where s.project_id = ${projects.id} and ${shareCounts})`
 
-/** The one select that yields ProjectRecords but for `forked_from`; `page` narrows it and adds columns, `user` is a placeholder. */
-export function selectRecords<Extra extends Record<string, SQL.Aliased | SQL<unknown>>>(db: ReadDatabase, extra: Extra) {
-  const user = sql`${sql.placeholder('user')}::bigint`
-  return db
+const user = sql`${sql.placeholder('user')}::bigint`
+const direct = directLevel(projects.id, user)
+const group = groupLevel(projects.namespace_id, user)
+const shared = sharedLevel(projects.id, user)
+
+/** A text that differs whenever a record differs for this viewer: all its rows as text, and his levels. Null for a fork, which also shows its source. Asks for the tables of `joined`. */
+export const recordKey = sql<
+  string | null
+>`case when ${projects.forked_from_id} is null then concat_ws(E'\\x1f', ${projects}::text, ${namespaces}::text,
+  ${users.id}, ${users.name}, ${users.username}, ${users.state}, ${users.avatar}, ${users.email}, ${namespaces.owner_id} = ${user},
+  ${direct}, ${group}, ${shared}, ${shares}) end`
+
+const records = statement('project records', (db) =>
+  db
     .select({
+      id: projects.id,
+      key: recordKey,
       project: projects,
       namespace: namespaceColumns,
       owner: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar, email: users.email },
       shares,
-      direct: directLevel(projects.id, user).mapWith(Number),
-      group: groupLevel(projects.namespace_id, user).mapWith(Number),
-      shared: sharedLevel(projects.id, user).mapWith(Number),
-      ...extra,
+      direct: direct.mapWith(Number),
+      group: group.mapWith(Number),
+      shared: shared.mapWith(Number),
     })
     .from(projects)
     .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
     .leftJoin(users, eq(users.id, namespaces.owner_id))
-}
+    .where(sql`${projects.id} = any(${sql.placeholder('ids')})`),
+)
 
 const sources = statement('sources of forks', (db, eyes: ReturnType<typeof eyesOf>) =>
   db
@@ -78,27 +89,27 @@ const sources = statement('sources of forks', (db, eyes: ReturnType<typeof eyesO
     .where(sql`${projects.id} = any(${sql.placeholder('ids')}) and ${visibleProjects(eyes, sql`${sql.placeholder('user')}::bigint`)}`),
 )
 
-type SelectedRow = Omit<ProjectRecord, 'forked_from' | 'level'> & { shared: number }
-
-/** Rows → records; asks once for the sources of all forks among them. */
-export async function completeRecords(ctx: Context, user: ActorUser | null, rows: SelectedRow[]): Promise<ProjectRecord[]> {
-  const ids = [...new Set(rows.map((row) => row.project.forked_from_id).filter((id) => id !== null))]
-  const found = ids.length > 0 ? await sources(ctx.db, eyesOf(user)).execute({ ids, user: user?.id ?? 0 }) : []
+/** Projects as this caller sees them, in no order; asks once for the sources of all forks among them. The caller must already be known to see them. */
+export async function loadProjects(
+  ctx: Context,
+  viewer: ActorUser | null,
+  ids: number[],
+): Promise<(ProjectRecord & { id: number; key: string | null })[]> {
+  const rows = await records(ctx.db, null).execute({ ids, user: viewer?.id ?? 0 })
+  const forks = [...new Set(rows.map((row) => row.project.forked_from_id).filter((id) => id !== null))]
+  const found = forks.length > 0 ? await sources(ctx.db, eyesOf(viewer)).execute({ ids: forks, user: viewer?.id ?? 0 }) : []
   const byId = new Map(found.map((row) => [row.project.id, row]))
-  return rows.map(({ project, namespace, owner, shares, direct, group, shared }) => {
-    const owns = owner !== null && owner.id === user?.id
-    const level = owns ? LEVELS.owner : Math.max(direct, group, shared)
-    const forked_from = project.forked_from_id === null ? null : (byId.get(project.forked_from_id) ?? null)
-    return { project, namespace, owner, shares, level, direct, group, forked_from }
+  return rows.map(({ shared, ...row }) => {
+    const owns = row.owner !== null && row.owner.id === viewer?.id
+    const level = owns ? LEVELS.owner : Math.max(row.direct, row.group, shared)
+    const { forked_from_id } = row.project
+    return { ...row, level, forked_from: forked_from_id === null ? null : (byId.get(forked_from_id) ?? null) }
   })
 }
 
-const single = statement('project record', (db) => selectRecords(db, {}).where(eq(projects.id, sql.placeholder('id'))))
-
-/** One project as this caller sees it. The caller must already be known to see it. */
-export async function loadProject(ctx: Context, user: ActorUser | null, id: number): Promise<ProjectRecord> {
-  const rows = await single(ctx.db, null).execute({ id, user: user?.id ?? 0 })
-  const [record] = await completeRecords(ctx, user, rows)
+/** One project as this caller sees it. */
+export async function loadProject(ctx: Context, viewer: ActorUser | null, id: number): Promise<ProjectRecord> {
+  const [record] = await loadProjects(ctx, viewer, [id])
   if (!record) throw new Error(`project ${id} vanished while it was loaded`)
   return record
 }

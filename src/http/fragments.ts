@@ -1,0 +1,45 @@
+import { LRUCache } from 'lru-cache'
+
+/** JSON that was rendered before. */
+export class Rendered {
+  constructor(readonly text: string) {}
+}
+
+/** A row of a list before it is loaded: its id, and a text that differs whenever anything differs that is shown of it to this viewer. */
+export interface Keyed {
+  id: number
+  /** Null: unknown, so the row is rendered anew. */
+  key: string | null
+}
+
+/** Bytes of rendered elements that are kept (SEC-150). */
+const KEPT = 32 * 1024 * 1024
+
+/** Elements of lists as they were rendered before. To load, map, present and serialise twenty rows costs several times what it costs to ask Postgres whether they changed; the key holds all that an element depends on, the viewer's level included, so nothing is ever shown to somebody for whom it was not rendered (SEC-47). */
+export class Fragments {
+  readonly #kept = new LRUCache<string, Rendered>({ maxSize: KEPT, sizeCalculation: ({ text }, key) => 2 * (text.length + key.length) + 200 })
+
+  /** The elements for rows in their order. `variant` names what else the rendering depends on. `load` yields missing ones with the key they have when they are loaded; a row that is gone by then is left out. */
+  async render<T extends Keyed>(
+    variant: string,
+    rows: Keyed[],
+    load: (ids: number[]) => Promise<T[]>,
+    present: (item: NoInfer<T>) => unknown,
+  ): Promise<Rendered[]> {
+    const found = new Map<number, Rendered>()
+    const missing: number[] = []
+    for (const { id, key } of rows) {
+      const kept = key === null ? undefined : this.#kept.get(`${variant}\n${key}`)
+      if (kept) found.set(id, kept)
+      else missing.push(id)
+    }
+    if (missing.length > 0) {
+      for (const item of await load(missing)) {
+        const rendered = new Rendered(JSON.stringify(present(item)))
+        found.set(item.id, rendered)
+        if (item.key !== null) this.#kept.set(`${variant}\n${item.key}`, rendered)
+      }
+    }
+    return rows.flatMap(({ id }) => found.get(id) ?? [])
+  }
+}
