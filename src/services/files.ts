@@ -4,7 +4,7 @@ import type { ProjectSubject } from '../access/rules.js'
 import type { Context } from '../context.js'
 import { notFound, refused, tooLarge } from '../failures.js'
 import type { Oid, TreeEntry } from '../git/types.js'
-import { checkPath, normalisePath } from '../lib/git-path.js'
+import { checkPath } from '../lib/git-path.js'
 import { MAX_JSON_BLOB } from './blobs.js'
 import { createCommit, PATH_FAULTS } from './commits/create.js'
 import { repositoryOf } from './repositories.js'
@@ -90,7 +90,7 @@ export async function writeFile(
   },
 ): Promise<void> {
   const { file_path } = action
-  const fault = checkPath(file_path) ?? (normalisePath(file_path) === file_path ? null : 'invalid')
+  const fault = checkPath(file_path)
   if (fault) throw refused(PATH_FAULTS[fault](file_path))
   await createCommit(ctx, subject, caller, { ...given, actions: [action] })
 }

@@ -428,6 +428,28 @@ describe('pushes to a protected branch (SEC-104, SEC-105, BR-16, BR-19)', () => 
     },
     60_000,
   )
+
+  it.each(Object.keys(may))('%s: the API decides as a push does, but lets a maintainer delete', async (name) => {
+    const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
+    for (const entry of entries[name] as object[]) await t.api('post', `${project.path}/protected_branches`, as.maintainer).send(entry).expect(201)
+    const bare = bareOf(t, project)
+    for (const role of ['guest', 'reporter', 'developer', 'maintainer', 'admin'] as const) {
+      bare.git('update-ref', 'refs/heads/line', 'refs/heads/main')
+      const below = role === 'guest' || role === 'reporter'
+      const allowed = may[name]?.[FAST]?.includes(role) ?? false
+      const refusal = below ? 403 : 400
+      const write = { branch: 'line', commit_message: 'm' }
+      const actions = [{ action: 'create', file_path: 'x', content: 'x' }]
+      const made = await t.api('post', `${project.path}/repository/commits`, as[role]).send({ ...write, actions })
+      expect([role, made.status]).toEqual([role, allowed ? 201 : refusal])
+      const file = await t.api('put', `${project.path}/repository/files/a`, as[role]).send({ ...write, content: 'b' })
+      expect([role, file.status]).toEqual([role, allowed ? 200 : refusal])
+      for (const { status, body } of [made, file]) if (status >= 400) expect(body).toEqual(below ? FORBIDDEN : PROTECTED)
+      expect(bare.git('rev-list', '--count', 'main..line').trim()).toBe(allowed ? '2' : '0')
+      const gone = await t.api('delete', `${project.path}/repository/branches/line`, as[role])
+      expect([role, gone.status]).toEqual([role, below ? 403 : role === 'developer' && name !== 'not protected' ? 400 : 204])
+    }
+  })
 })
 
 describe('who may', () => {

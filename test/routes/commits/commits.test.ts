@@ -568,7 +568,7 @@ describe('POST /projects/:id/repository/commits', () => {
 
   it('C-32, C-42: last_commit_id that is right, and one of a create, let the commit through', async () => {
     const project = await aProject(t.ctx)
-    const [first] = bareOf(t, project).commits({ files: { a: '1' } }, { files: { b: '2' } }) as [string]
+    const [first] = bareOf(t, project).commits({ files: { a: '1', c: 'once' } }, { files: { b: '2', c: null } }) as [string]
     const actions = [
       { action: 'update', file_path: 'a', content: 'x', last_commit_id: first },
       { ...create('c'), last_commit_id: 'f'.repeat(40) },

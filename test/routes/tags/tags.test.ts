@@ -1,8 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { testApp } from '../../support/app.js'
 import { aCast, type Cast, type Role, statuses } from '../../support/cast.js'
-import { aCommit, aProject, aToken, aUser } from '../../support/factories.js'
-import { bareOf, stateOf } from '../../support/repositories.js'
+import { aCommit, aProject, aToken, aUser, type TestUser } from '../../support/factories.js'
+import { aBareRepository } from '../../support/git.js'
+import { bareOf, pushAs, stateOf } from '../../support/repositories.js'
 
 const t = testApp()
 let cast: Cast
@@ -203,6 +204,33 @@ describe('DELETE /projects/:id/repository/tags/:tag_name', () => {
     await t.api('delete', `${path}/w1`, as.developer).expect(400, { message: 'You are not allowed to change existing tags on this project.' })
     await t.api('delete', `${path}/v1`, as.admin).expect(400, { message: 'Protected tags cannot be deleted.' })
     expect(await stateOf(t, project)).toEqual(before)
+  })
+})
+
+describe('tags by push (SEC-104, PU-9, companions 5.1 rows 16, 21, 22)', () => {
+  it('a developer makes them; from maintainer up they are moved and deleted; protection binds all', async () => {
+    const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
+    const bare = bareOf(t, project)
+    const source = aBareRepository()
+    try {
+      const [one, two] = source.commits({ message: 'One' }, { message: 'Two' }) as [string, string]
+      const push = async (user: TestUser, refspec: string) => (await pushAs(t, user, project, source, refspec)).code === 0
+      const value = (name: string) => bare.git('for-each-ref', '--format=%(objectname)', `refs/tags/${name}`).trim()
+      expect([await push(as.reporter, `${one}:refs/tags/t`), value('t')]).toEqual([false, ''])
+      expect([await push(as.developer, `${one}:refs/tags/t`), value('t')]).toEqual([true, one])
+      expect([await push(as.developer, `+${two}:refs/tags/t`), value('t')]).toEqual([false, one])
+      expect([await push(as.developer, ':refs/tags/t'), value('t')]).toEqual([false, one])
+      expect([await push(as.maintainer, `+${two}:refs/tags/t`), value('t')]).toEqual([true, two])
+      await t.api('post', `${project.path}/protected_tags`, as.maintainer).send({ name: 't*' }).expect(201)
+      expect([await push(as.maintainer, `+${one}:refs/tags/t`), value('t')]).toEqual([false, two])
+      expect([await push(as.admin, ':refs/tags/t'), value('t')]).toEqual([false, two])
+      expect([await push(as.developer, `${one}:refs/tags/t2`), value('t2')]).toEqual([false, ''])
+      expect([await push(as.maintainer, `${one}:refs/tags/t2`), value('t2')]).toEqual([true, one])
+      await t.api('delete', `${project.path}/protected_tags/t*`, as.maintainer).expect(204)
+      expect([await push(as.maintainer, ':refs/tags/t'), value('t')]).toEqual([true, ''])
+    } finally {
+      source.remove()
+    }
   })
 })
 
