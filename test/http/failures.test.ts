@@ -52,7 +52,7 @@ describe('a failure on its way out', () => {
     expect(await answerOf(() => 'not even an error')).toMatchObject({ status: 500, body: { message: '500 Internal Server Error' } })
   })
 
-  it('SEC-4, SEC-167: a fault of the database tells the caller nothing, and the log not the builder's copy of statement and parameters', async () => {
+  it('SEC-4, SEC-167: a fault of the database tells the caller nothing, and the log no copy of statement and parameters', async () => {
     const before = t.logged.length
     const thrown = () =>
       t.ctx.db.write.execute(sql`select ${'hunter2-secret'}::integer`).then(
