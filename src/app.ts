@@ -55,7 +55,8 @@ export async function buildApp(ctx: Context): Promise<FastifyInstance> {
     trustProxy: [...ctx.config.trustedProxies],
     routerOptions: { querystringParser: (text) => ({ text }), maxParamLength: 4_096 },
     exposeHeadRoutes: true,
-    frameworkErrors: (error, request, reply) => void refuse(error, request, reply),
+    // before any hook has run
+    frameworkErrors: (error, request, reply) => void refuse(error, request, reply.header('x-request-id', request.id).headers(EVERY_ANSWER)),
     clientErrorHandler: refuseClient,
   })
 
@@ -132,11 +133,6 @@ function refuseClient(this: unknown, error: Error & { code?: string }, socket: S
     'content-length': body.length,
     connection: 'close',
   }
-  const lines = Object.entries(headers).map(
-    ([name, value]) => `${name}: ${value}
-`,
-  )
-  socket.end(`HTTP/1.1 ${status} ${reason}
-${lines.join('')}
-${body}`)
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  socket.end(`HTTP/1.1 ${status} ${reason}\r\n${lines.join('')}\r\n${body}`)
 }

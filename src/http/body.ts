@@ -7,6 +7,11 @@ const GIT = /\/git-(?:upload|receive)-pack$/
 export function prepareBody(request: IncomingMessage): void {
   const { headers, method } = request
   if (method === 'GET' || method === 'HEAD' || GIT.test(request.url?.split('?', 1)[0] ?? '')) return
+  // an empty body counts as none, whatever its type (G-5)
+  if (headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0) {
+    delete headers['content-type']
+    return
+  }
   if (headers['content-encoding'] && headers['content-encoding'].toLowerCase() !== 'identity') throw unsupported()
   const given = headers['content-type']
   if (given === undefined) return

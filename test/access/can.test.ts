@@ -1,0 +1,208 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { GROUP_ROLES, type GroupAbility } from '../../src/access/abilities/group.js'
+import { PROJECT_PROHIBITIONS, PROJECT_ROLES, type ProjectAbility } from '../../src/access/abilities/project.js'
+import {
+  canGroup,
+  canProject,
+  effectiveLevel,
+  featureOpen,
+  INTERNAL,
+  LEVELS,
+  PRIVATE,
+  type ProjectStanding,
+  PUBLIC,
+  seesGroup,
+  seesProject,
+} from '../../src/access/can.js'
+
+const user = { admin: false, external: false }
+const external = { admin: false, external: true }
+const admin = { admin: true, external: false }
+
+const on = (who: ProjectStanding['user'], visibility: number, level = 0, more: Partial<ProjectStanding['project']> = {}): ProjectStanding => ({
+  user: who,
+  level,
+  project: { visibility, archived: false, repository_access_level: 20, ...more },
+})
+
+describe('who sees a project (G-65, G-66, AC-6, section 5.3)', () => {
+  it.each([
+    ['public: anonymous', null, PUBLIC, 0, true],
+    ['public: external', external, PUBLIC, 0, true],
+    ['internal: anonymous', null, INTERNAL, 0, false],
+    ['internal: user', user, INTERNAL, 0, true],
+    ['internal: external', external, INTERNAL, 0, false],
+    ['internal: external member', external, INTERNAL, 10, true],
+    ['private: anonymous', null, PRIVATE, 0, false],
+    ['private: user', user, PRIVATE, 0, false],
+    ['private: guest', user, PRIVATE, 10, true],
+    ['private: administrator', admin, PRIVATE, 0, true],
+  ] as const)('%s', (_, who, visibility, level, seen) => {
+    expect(seesProject(on(who, visibility, level))).toBe(seen)
+  })
+})
+
+/** The rows of section 5.1 that have an ability, for a private project: the level from which on it is held. */
+const FROM: [ProjectAbility, number][] = [
+  ['read_project', 10],
+  ['read_member', 10],
+  ['star', 10],
+  ['download_code', 20],
+  ['fork', 20],
+  ['read_statistics', 20],
+  ['push_code', 30],
+  ['create_branch', 30],
+  ['create_tag', 30],
+  ['create_commit_status', 30],
+  ['manage_release', 30],
+  ['manage_project', 40],
+  ['manage_members', 40],
+  ['manage_protection', 40],
+  ['manage_shares', 40],
+  ['delete_tag', 40],
+  ['delete_protected_branch', 40],
+  ['rename_project', 50],
+  ['change_visibility', 50],
+  ['archive_project', 50],
+  ['remove_project', 50],
+]
+
+describe('what a role may on a project (section 5.1)', () => {
+  it.each(FROM)('%s from level %i on, administrators always (G-64, AC-1, AC-4)', (ability, from) => {
+    for (const level of [10, 20, 30, 40, 50]) expect([level, canProject(on(user, PRIVATE, level), ability)]).toEqual([level, level >= from])
+    expect(canProject(on(user, PRIVATE), ability)).toBe(false)
+    expect(canProject(on(null, PRIVATE), ability)).toBe(false)
+    expect(canProject(on(admin, PRIVATE), ability)).toBe(true)
+  })
+
+  it('the table names every ability', () => {
+    const named = new Set<string>(FROM.map(([ability]) => ability))
+    const all = Object.values(PROJECT_ROLES).flat() as string[]
+    expect(all.filter((ability) => !named.has(ability) && !ability.endsWith('_if_public'))).toEqual(['request_access'])
+  })
+
+  it('AC-7: on what is open to all, a stranger downloads, stars and forks, and anonymous callers only read', () => {
+    for (const [who, visibility] of [
+      [user, PUBLIC],
+      [user, INTERNAL],
+      [external, PUBLIC],
+    ] as const)
+      for (const [ability, held] of [
+        ['download_code', true],
+        ['fork', true],
+        ['star', true],
+        ['read_member', true],
+        ['push_code', false],
+        ['read_statistics', false],
+      ] as const)
+        expect([visibility, ability, canProject(on(who, visibility), ability)]).toEqual([visibility, ability, held])
+    for (const [ability, held] of [
+      ['read_project', true],
+      ['download_code', true],
+      ['fork', false],
+      ['star', false],
+      ['read_member', false],
+    ] as const)
+      expect([ability, canProject(on(null, PUBLIC), ability)]).toEqual([ability, held])
+    expect(canProject(on(external, INTERNAL, 10), 'download_code')).toBe(false)
+    expect(canProject(on(user, INTERNAL, 10), 'download_code')).toBe(true)
+  })
+
+  it('AC-11, G-69: in an archived project nobody writes, and everything else stays', () => {
+    const archived = (who: ProjectStanding['user'], ability: ProjectAbility) => canProject(on(who, PUBLIC, 50, { archived: true }), ability)
+    for (const [ability] of FROM) {
+      const forbidden = (PROJECT_PROHIBITIONS.archived as readonly string[]).includes(ability)
+      expect([ability, archived(user, ability), archived(admin, ability)]).toEqual([ability, !forbidden, !forbidden])
+    }
+    for (const ability of ['push_code', 'create_branch', 'create_tag', 'create_commit_status'] as const) expect(archived(admin, ability)).toBe(false)
+    for (const ability of ['read_project', 'download_code', 'star', 'fork', 'archive_project', 'remove_project', 'manage_project'] as const)
+      expect(archived(user, ability)).toBe(true)
+  })
+
+  it('AC-10, G-68: the switch of the repository closes code to those below it', () => {
+    const code = (who: ProjectStanding['user'], level: number, repository_access_level: number) =>
+      canProject(on(who, PUBLIC, level, { repository_access_level }), 'download_code')
+    expect([code(user, 0, 20), code(user, 0, 10), code(user, 20, 10), code(admin, 0, 10), code(null, 0, 10)]).toEqual([
+      true,
+      false,
+      true,
+      true,
+      false,
+    ])
+    expect([code(user, 50, 0), code(admin, 0, 0), code(null, 0, 0)]).toEqual([false, false, false])
+    expect(canProject(on(user, PUBLIC, 50, { repository_access_level: 0 }), 'manage_project')).toBe(true)
+  })
+
+  it('AC-10: featureOpen', () => {
+    for (const [level, who, mine, held] of [
+      [20, null, 0, true],
+      [10, null, 0, false],
+      [10, user, 0, false],
+      [10, user, 10, true],
+      [10, admin, 0, true],
+      [0, admin, 50, false],
+    ] as const)
+      expect(featureOpen(level, { user: who, level: mine })).toBe(held)
+  })
+
+  it('a higher level never loses an ability, and what is not seen is not done', () => {
+    const abilities = fc.constantFrom(...FROM.map(([ability]) => ability))
+    const standing = fc.record({
+      who: fc.constantFrom(null, user, external, admin),
+      visibility: fc.constantFrom(0, 10, 20),
+      level: fc.constantFrom(0, 10, 20, 30, 40, 50),
+      archived: fc.boolean(),
+      repository_access_level: fc.constantFrom(0, 10, 20),
+    })
+    fc.assert(
+      fc.property(standing, abilities, fc.constantFrom(0, 10, 20, 30, 40, 50), ({ who, visibility, level, ...more }, ability, other) => {
+        const low = on(who, visibility, who ? Math.min(level, other) : 0, more)
+        const high = on(who, visibility, who ? Math.max(level, other) : 0, more)
+        if (canProject(low, ability)) expect(canProject(high, ability)).toBe(true)
+        if (!seesProject(low)) expect(canProject(low, ability)).toBe(false)
+      }),
+    )
+  })
+})
+
+describe('groups (G-67, G-74, AC-16, section 5.2)', () => {
+  const of = (who: ProjectStanding['user'], visibility: number, level = 0, seesProjectIn = false) => ({
+    user: who,
+    level,
+    group: { visibility },
+    seesProjectIn,
+  })
+  it.each([
+    ['public: anonymous', of(null, PUBLIC), true],
+    ['internal: anonymous', of(null, INTERNAL), false],
+    ['internal: user', of(user, INTERNAL), true],
+    ['internal: external', of(external, INTERNAL), false],
+    ['private: member', of(user, PRIVATE, 10), true],
+    ['private: stranger', of(user, PRIVATE), false],
+    ['private: stranger who sees a project in it', of(user, PRIVATE, 0, true), true],
+    ['private: anonymous who sees a public project in it', of(null, PRIVATE, 0, true), true],
+    ['private: administrator', of(admin, PRIVATE), true],
+  ])('%s', (_, standing, seen) => {
+    expect(seesGroup(standing)).toBe(seen)
+    expect(canGroup(standing, 'read_group')).toBe(seen)
+  })
+
+  it.each([
+    ['create_project', 40],
+    ['create_subgroup', 50],
+    ['manage_group', 50],
+    ['manage_members', 50],
+    ['remove_group', 50],
+  ] as [GroupAbility, number][])('%s from level %i on', (ability, from) => {
+    for (const level of [0, 10, 20, 30, 40, 50]) expect([level, canGroup(of(user, PUBLIC, level), ability)]).toEqual([level, level >= from])
+    expect(canGroup(of(admin, PRIVATE), ability)).toBe(true)
+    expect(canGroup(of(null, PUBLIC), ability)).toBe(false)
+    expect(Object.values(GROUP_ROLES).flat()).toContain(ability)
+  })
+
+  it('AC-4: administrators act with level 50', () => {
+    expect(effectiveLevel({ user: admin, level: 0 })).toBe(LEVELS.owner)
+    expect(effectiveLevel({ user, level: 30 })).toBe(30)
+  })
+})

@@ -1,0 +1,167 @@
+import { eq, sql } from 'drizzle-orm'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { seesGroup, seesProject } from '../../src/access/can.js'
+import { findGroupFor, findProjectFor } from '../../src/access/rules.js'
+import { eyesOf, visibleGroups, visibleProjects } from '../../src/access/visible.js'
+import { members, namespaces, projectShares, projects } from '../../src/db/schema/index.js'
+import { Failure } from '../../src/failures.js'
+import { testApp } from '../support/app.js'
+import { aGroup, anAdmin, aProject, aUser, type TestUser } from '../support/factories.js'
+import { random } from '../support/reader.js'
+
+const t = testApp()
+
+/** The rules of section 4 in plain words over plain lists, to hold the SQL against. */
+interface World {
+  people: (TestUser | null)[]
+  groups: { id: number; parent: number | null; visibility: number }[]
+  projects: { id: number; group: number | null; owner: number | null; visibility: number }[]
+  members: { user: number; project: number | null; group: number | null; level: number; counts: boolean }[]
+  shares: { project: number; group: number; level: number; counts: boolean }[]
+}
+const world: World = { people: [null], groups: [], projects: [], members: [], shares: [] }
+
+const ancestors = (group: number | null): number[] =>
+  group === null ? [] : [group, ...ancestors(world.groups.find(({ id }) => id === group)?.parent ?? null)]
+
+function groupLevel(user: number, group: number | null): number {
+  const above = ancestors(group)
+  return Math.max(0, ...world.members.filter((m) => m.counts && m.user === user && m.group !== null && above.includes(m.group)).map((m) => m.level))
+}
+
+function projectLevel(user: number, project: World['projects'][number]): number {
+  const direct = world.members.filter((m) => m.counts && m.user === user && m.project === project.id).map((m) => m.level)
+  const shared = world.shares.filter((s) => s.counts && s.project === project.id).map((s) => Math.min(s.level, groupLevel(user, s.group)))
+  return Math.max(0, ...direct, ...shared, groupLevel(user, project.group), project.owner === user ? 50 : 0)
+}
+
+const sees = (person: TestUser | null, project: World['projects'][number]) =>
+  seesProject({
+    user: person,
+    level: person ? projectLevel(person.id, project) : 0,
+    project: { ...project, archived: false, repository_access_level: 20 },
+  })
+
+const seesProjectIn = (person: TestUser | null, group: number) =>
+  world.projects.some((p) => (p.group === group || world.shares.some((s) => s.counts && s.project === p.id && s.group === group)) && sees(person, p))
+
+beforeAll(async () => {
+  const { below, chance } = random(42)
+  const pick = <T>(list: T[]) => list[below(list.length)] as T
+  const levels = [10, 20, 30, 40, 50]
+  const people: TestUser[] = [await anAdmin(t.ctx)]
+  for (let i = 0; i < 7; i++) people.push(await aUser(t.ctx, { external: i % 3 === 2 }))
+  world.people.push(...people)
+  const admin = people[0] as TestUser
+  const writer = t.ctx.db.write
+  for (let i = 0; i < 14; i++) {
+    const parent = i > 2 && chance(0.6) ? pick(world.groups).id : undefined
+    const { id } = await aGroup(t.ctx, { creator: admin, parent_id: parent })
+    const visibility = pick([0, 0, 10, 20])
+    await writer.update(namespaces).set({ visibility }).where(eq(namespaces.id, id))
+    world.groups.push({ id, parent: parent ?? null, visibility })
+  }
+  for (let i = 0; i < 30; i++) {
+    const group = chance(0.7) ? pick(world.groups).id : null
+    const creator = group === null ? pick(people.filter(({ external }) => !external)) : admin
+    const { id } = await aProject(t.ctx, { creator, ...(group !== null && { namespace_id: group }) })
+    const visibility = pick([0, 0, 10, 20])
+    await writer.update(projects).set({ visibility }).where(eq(projects.id, id))
+    world.projects.push({ id, group, owner: group === null ? creator.id : null, visibility })
+  }
+  await writer.delete(members)
+  const state = () =>
+    pick([
+      {},
+      {},
+      {},
+      { expires_at: '2001-01-01' },
+      { requested_at: new Date() },
+      { expires_at: new Date().toISOString().slice(0, 10) },
+      { expires_at: '2099-01-01' },
+    ])
+  const counts = (given: { expires_at?: string; requested_at?: Date }) =>
+    !given.requested_at && (given.expires_at ?? '9') > new Date().toISOString().slice(0, 10)
+  for (let i = 0; i < 60; i++) {
+    const source = chance(0.5) ? { project: pick(world.projects).id, group: null } : { project: null, group: pick(world.groups).id }
+    const [user, level, given] = [pick(people.slice(1)).id, pick(levels), state()]
+    if (world.members.some((m) => m.user === user && m.project === source.project && m.group === source.group)) continue
+    await writer.insert(members).values({ user_id: user, project_id: source.project, namespace_id: source.group, access_level: level, ...given })
+    world.members.push({ user, ...source, level, counts: counts(given) })
+  }
+  for (let i = 0; i < 25; i++) {
+    const [project, group, level] = [pick(world.projects).id, pick(world.groups).id, pick([10, 20, 30, 40])]
+    const expires_at = pick([null, null, '2001-01-01', '2099-01-01'])
+    if (world.shares.some((s) => s.project === project && s.group === group)) continue
+    await writer.insert(projectShares).values({ project_id: project, group_id: group, group_access: level, expires_at })
+    world.shares.push({ project, group, level, counts: expires_at !== '2001-01-01' })
+  }
+})
+
+const orNull = <T>(found: Promise<T>) =>
+  found.catch((error: unknown) => {
+    if (error instanceof Failure && error.kind === 'not_found') return null
+    throw error
+  })
+
+describe('a list and a single look agree, for every role, visibility, inheritance, share and expiry (SEC-33, SEC-37, SEC-48)', () => {
+  it('the world has some of everything', () => {
+    expect(world.members.filter((m) => !m.counts).length).toBeGreaterThan(5)
+    expect(world.shares.filter((s) => s.counts).length).toBeGreaterThan(5)
+    expect(world.groups.filter((g) => g.parent !== null).length).toBeGreaterThan(3)
+    const strangers = world.people.filter((p) => p && !p.admin && !p.external) as TestUser[]
+    const levels = new Set(strangers.flatMap((p) => world.projects.map((project) => projectLevel(p.id, project))))
+    expect(levels.size).toBeGreaterThan(4)
+  })
+
+  it('G-63, AC-2, AC-6: visibleProjects is seesProject, and the level is the rule’s', async () => {
+    for (const person of world.people) {
+      const rows = await t.ctx.db.read
+        .select({ id: projects.id })
+        .from(projects)
+        .where(visibleProjects(eyesOf(person), sql`${person?.id ?? 0}::bigint`))
+      const expected = world.projects.filter((project) => sees(person, project)).map(({ id }) => id)
+      expect(rows.map(({ id }) => id).sort((a, b) => a - b)).toEqual(expected)
+      for (const project of world.projects) {
+        const found = await orNull(findProjectFor(t.ctx, { user: person?.caller.user ?? null }, String(project.id)))
+        expect([project.id, found?.level ?? null]).toEqual([
+          project.id,
+          expected.includes(project.id) ? (person ? projectLevel(person.id, project) : 0) : null,
+        ])
+      }
+    }
+  })
+
+  it('G-67, AC-3, AC-16: visibleGroups is seesGroup, and the level is the rule’s, by id and by path', async () => {
+    const paths = new Map(
+      (await t.ctx.db.read.select({ id: namespaces.id, path: namespaces.full_path }).from(namespaces)).map(({ id, path }) => [id, path]),
+    )
+    for (const person of world.people) {
+      const rows = await t.ctx.db.read
+        .select({ id: namespaces.id })
+        .from(namespaces)
+        .where(sql`${namespaces.kind} = 'group' and ${visibleGroups(eyesOf(person), namespaces, sql`${person?.id ?? 0}::bigint`)}`)
+      const expected = world.groups
+        .filter((group) =>
+          seesGroup({ user: person, level: person ? groupLevel(person.id, group.id) : 0, group, seesProjectIn: seesProjectIn(person, group.id) }),
+        )
+        .map(({ id }) => id)
+      expect(rows.map(({ id }) => id).sort((a, b) => a - b)).toEqual(expected)
+      for (const group of world.groups) {
+        for (const name of [String(group.id), paths.get(group.id) ?? '']) {
+          const found = await orNull(findGroupFor(t.ctx, { user: person?.caller.user ?? null }, name))
+          expect([name, found?.level ?? null]).toEqual([name, expected.includes(group.id) ? (person ? groupLevel(person.id, group.id) : 0) : null])
+        }
+      }
+    }
+  })
+
+  it('SEC-33, SEC-48: GET /projects lists exactly those, and counts them', async () => {
+    for (const person of world.people) {
+      const { body, headers } = await t.api('get', '/projects?per_page=100&order_by=id&sort=asc', person).expect(200)
+      const expected = world.projects.filter((project) => sees(person, project)).map(({ id }) => id)
+      expect((body as { id: number }[]).map(({ id }) => id)).toEqual(expected)
+      expect(headers['x-total']).toBe(String(expected.length))
+    }
+  })
+})

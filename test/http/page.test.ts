@@ -1,0 +1,181 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { members, projects } from '../../src/db/schema/index.js'
+import { testApp } from '../support/app.js'
+import { aGroup, anAdmin, aProject, aToken, aUser, type TestUser } from '../support/factories.js'
+import { rawAnswer } from '../support/raw.js'
+
+const t = testApp()
+let owner: TestUser
+
+beforeAll(async () => {
+  owner = await aUser(t.ctx)
+  for (let i = 0; i < 5; i++) await aProject(t.ctx, { creator: owner, visibility: 'public' })
+})
+
+const rels = (link: string) => [...link.matchAll(/rel="([a-z]+)"/g)].map((match) => match[1])
+const urlOf = (link: string, rel: string) => new RegExp(`<([^>]*)>; rel="${rel}"`).exec(link)?.[1] ?? ''
+
+describe('the headers of a list', () => {
+  it('G-55, W-38, W-39: twenty a page from the first, with all numbers', async () => {
+    const { headers, body } = await t.api('get', '/projects', owner).expect(200)
+    expect(body).toHaveLength(5)
+    expect(headers).toMatchObject({ 'x-total': '5', 'x-total-pages': '1', 'x-per-page': '20', 'x-page': '1', 'x-next-page': '', 'x-prev-page': '' })
+  })
+
+  it('G-57: in the middle both neighbours are named', async () => {
+    const { headers, body } = await t.api('get', '/projects?per_page=2&page=2', owner).expect(200)
+    expect(body).toHaveLength(2)
+    expect(headers).toMatchObject({ 'x-total': '5', 'x-total-pages': '3', 'x-per-page': '2', 'x-page': '2', 'x-next-page': '3', 'x-prev-page': '1' })
+    expect(rels(headers['link'] ?? '')).toEqual(['prev', 'next', 'first', 'last'])
+  })
+
+  it('G-57: an empty list has one page', async () => {
+    const { headers, body } = await t.api('get', '/projects?search=nothing-like-it', owner).expect(200)
+    expect(body).toEqual([])
+    expect(headers).toMatchObject({ 'x-total': '0', 'x-total-pages': '1', 'x-next-page': '', 'x-prev-page': '' })
+    expect(rels(headers['link'] ?? '')).toEqual(['first', 'last'])
+  })
+
+  it('G-58, W-40: links repeat all parameters, sorted, and nothing of a credential', async () => {
+    const query = `visibility=public&search=project&page=2&per_page=2&private_token=${owner.token}&archived=false&unknown[]=a&unknown[]=b%20c`
+    const { headers } = await t.api('get', `/projects?${query}`).expect(200)
+    const url = urlOf(headers['link'] ?? '', 'next')
+    expect(url).toBe(`${t.url}/api/v4/projects?archived=false&page=3&per_page=2&search=project&unknown%5B%5D=a&unknown%5B%5D=b%20c&visibility=public`)
+    expect(headers['link']).not.toContain(owner.token)
+    const list = await t.api('get', `/projects?per_page=2&access_token=${owner.token}`).expect(200)
+    expect(list.headers['link']).not.toContain('access_token')
+  })
+
+  it('G-58, W-42: a client that follows them sees everything once', async () => {
+    const seen: number[] = []
+    let url = `${t.url}/api/v4/projects?per_page=2&pagination=keyset`
+    while (url) {
+      const answer = await fetch(url, { headers: { 'PRIVATE-TOKEN': owner.token } })
+      seen.push(...((await answer.json()) as { id: number }[]).map(({ id }) => id))
+      url = urlOf(answer.headers.get('link') ?? '', 'next')
+    }
+    expect(new Set(seen).size).toBe(5)
+    expect(seen).toHaveLength(5)
+  })
+
+  it('W-17, SEC-28: the host is the one that the client used, not one that a stranger forwards', async () => {
+    const get = (headers: string) =>
+      rawAnswer(t.url, `GET /api/v4/projects HTTP/1.1\r\nPRIVATE-TOKEN: ${owner.token}\r\nConnection: close\r\n${headers}\r\n`)
+    const own = await get('Host: git.example.com:8443\r\nX-Forwarded-Host: evil.example\r\nX-Forwarded-Proto: https\r\n')
+    expect(urlOf(own.headers['link'] ?? '', 'first')).toMatch(/^http:\/\/git\.example\.com:8443\/api\/v4\/projects\?/)
+    expect(own.body).not.toContain('git.example.com')
+    expect(own.body).toContain('"web_url":"http://roost.test/')
+    const odd = await get('Host: a"b<c>\r\n')
+    expect(urlOf(odd.headers['link'] ?? '', 'first')).toMatch(/^http:\/\/roost\.test\/api/)
+    const absolute = await rawAnswer(
+      t.url,
+      `GET http://elsewhere.example/api/v4/projects HTTP/1.1\r\nHost: here.example\r\nPRIVATE-TOKEN: ${owner.token}\r\nConnection: close\r\n\r\n`,
+    )
+    expect(urlOf(absolute.headers['link'] ?? '', 'first')).toMatch(/^http:\/\/here\.example\/api\/v4\/projects\?/)
+  })
+
+  it('SEC-70: no parameter breaks out of Link', async () => {
+    const { headers } = await t.api('get', `/projects?search=${encodeURIComponent('"><,;\r\nX-Evil: 1\'')}&per_page=1`, owner).expect(200)
+    expect(headers['x-evil']).toBeUndefined()
+    expect(urlOf(headers['link'] ?? '', 'last')).toContain('search=%22%3E%3C%2C%3B%0D%0AX-Evil%3A%201%27')
+  })
+
+  it('G-59, SEC-53: a page past the end is empty, however far', async () => {
+    for (const page of ['4', '9223372036854775807', '9'.repeat(40)]) {
+      const { headers, body } = await t.api('get', `/projects?per_page=2&page=${page}`, owner).expect(200)
+      expect(body).toEqual([])
+      expect(headers).toMatchObject({ 'x-total': '5', 'x-total-pages': '3', 'x-next-page': '', 'x-prev-page': '' })
+      expect(rels(headers['link'] ?? '')).toEqual(['first', 'last'])
+    }
+    await t.api('get', '/projects?page=4&per_page=2', owner).expect('x-page', '4')
+  })
+
+  it('G-55, G-56: what is out of range is brought into it, text is refused', async () => {
+    await t.api('get', '/projects?per_page=101&page=-1', owner).expect(200).expect('x-per-page', '100').expect('x-page', '1')
+    await t.api('get', '/projects?per_page=-1', owner).expect(200).expect('x-per-page', '20')
+    await t.api('get', '/projects?per_page=0', owner).expect(400, { error: 'per_page has a value not allowed' })
+    await t.api('get', '/projects?page=x&per_page=y', owner).expect(400, { error: 'page is invalid, per_page is invalid' })
+  })
+
+  it('W-9: HEAD has them as well', async () => {
+    const { headers, text } = await t.api('head', '/projects?per_page=2', owner).expect(200)
+    expect(headers).toMatchObject({ 'x-total': '5', 'content-type': 'application/json' })
+    expect(text).toBeFalsy()
+  })
+
+  it('G-60, W-41: without a stated order by id; ties of a stated order by id in the same direction', async () => {
+    const ids = async (query: string) => ((await t.api('get', `/projects?${query}`, owner).expect(200)).body as { id: number }[]).map(({ id }) => id)
+    const byId = await ids('order_by=id&sort=asc')
+    expect(byId).toEqual([...byId].sort((a, b) => a - b))
+    const moment = t.ctx.now()
+    await t.ctx.db.write.update(projects).set({ created_at: moment })
+    expect(await ids('order_by=created_at&sort=asc')).toEqual(byId)
+    expect(await ids('order_by=created_at&sort=desc')).toEqual([...byId].reverse())
+    const namespaces = ((await t.api('get', '/namespaces?per_page=100', await anAdmin(t.ctx)).expect(200)).body as { id: number }[]).map(
+      ({ id }) => id,
+    )
+    expect(namespaces).toEqual([...namespaces].sort((a, b) => a - b))
+  })
+})
+
+describe('behind a trusted proxy', () => {
+  const behind = testApp({ ROOST_TRUSTED_PROXIES: '127.0.0.0/8' })
+
+  it('G-58, SEC-28: Link names the host that the proxy forwards; a network counts', async () => {
+    const user = await aUser(behind.ctx)
+    const { headers } = await behind
+      .api('get', '/projects', user)
+      .set('X-Forwarded-Host', 'git.example.com')
+      .set('X-Forwarded-Proto', 'https')
+      .expect(200)
+    expect(urlOf(headers['link'] ?? '', 'first')).toBe('https://git.example.com/api/v4/projects?page=1&per_page=20')
+  })
+})
+
+describe('a list costs the same number of queries for one row as for a hundred', () => {
+  it('projects, members, groups, tokens, users, namespaces', async () => {
+    const person = await aUser(t.ctx)
+    const admin = await anAdmin(t.ctx)
+    const group = await aGroup(t.ctx, { owner: person })
+    const lists: [string, TestUser][] = [
+      ['/projects?membership=true', person],
+      [`${group.path}/members`, person],
+      [`${group.path}/members/all`, person],
+      ['/groups', person],
+      ['/personal_access_tokens', person],
+      ['/namespaces', person],
+      ['/users?search=crowd', admin],
+      ['/users?search=crowd', person],
+    ]
+    await aProject(t.ctx, { creator: person })
+    await aUser(t.ctx, { name: 'crowd 0' })
+    const count = async () => {
+      const counts: [string, number, number][] = []
+      for (const [path, caller] of lists) {
+        let rows = 0
+        const queries = await t.queriesOf(async () => {
+          rows = ((await t.api('get', `${path}${path.includes('?') ? '&' : '?'}per_page=100`, caller).expect(200)).body as unknown[]).length
+          await t.ctx.jobs.drain()
+        })
+        counts.push([path, queries.length, rows])
+      }
+      return counts
+    }
+    await count() // the first use of a token writes it down
+    const few = await count()
+    const crowd: TestUser[] = []
+    for (let i = 1; i < 12; i++) crowd.push(await aUser(t.ctx, { name: `crowd ${i}`, provider: 'ldap', extern_uid: `uid=${i}` }))
+    for (let i = 0; i < 12; i++) {
+      await aProject(t.ctx, { creator: person })
+      await aGroup(t.ctx, { creator: person })
+      await aToken(t.ctx, person, ['api'])
+    }
+    for (const { id } of crowd) await t.ctx.db.write.insert(members).values({ user_id: id, namespace_id: group.id, access_level: 10 })
+    const many = await count()
+    for (const [i, [path, queries, rows]] of few.entries()) {
+      expect(many[i]?.[2], path).toBeGreaterThan(rows + 9)
+      expect(many[i]?.[1], path).toBe(queries)
+      expect(queries, path).toBeGreaterThan(0)
+    }
+  })
+})
