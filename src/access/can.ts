@@ -6,6 +6,7 @@ import type { ActorUser } from './actor.js'
 export const LEVELS = { none: 0, guest: 10, reporter: 20, developer: 30, maintainer: 40, owner: 50 } as const
 
 /** Visibility levels (G-65). */
+export const PRIVATE = 0
 export const INTERNAL = 10
 export const PUBLIC = 20
 

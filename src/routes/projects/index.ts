@@ -71,7 +71,7 @@ async function list(
 ) {
   const { items, total } = await listProjects(ctx, caller, input)
   const variant = `project ${caller.user ? (caller.user.admin ? 'admin' : 'user') : 'anonymous'} ${input.simple ?? false} ${input.statistics ?? false}`
-  const rendered = await ctx.fragments.render(variant, items, (ids) => loadProjects(ctx, caller.user, ids), shown(input, view))
+  const rendered = await ctx.fragments.render(variant, items, (ids: number[]) => loadProjects(ctx, caller.user, ids), shown(input, view))
   return pageOf({ items: rendered, total }, input, (element) => element)
 }
 
