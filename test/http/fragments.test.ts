@@ -1,0 +1,44 @@
+import { describe, expect, it } from 'vitest'
+import { testApp } from '../support/app.js'
+import { aCommit, aGroup, anAdmin, aProject, aUser } from '../support/factories.js'
+
+const t = testApp()
+
+describe('elements of a list that were rendered before', () => {
+  const shown = async (path: string, id: number, caller: { token: string } | null) => {
+    const { body } = await t.api('get', `/projects?search=${path}`, caller).expect(200)
+    return (body as { id: number }[]).find((project) => project.id === id)
+  }
+
+  it('SEC-47 are never sent where the single view says something else', async () => {
+    const owner = await aUser(t.ctx)
+    const guest = await aUser(t.ctx)
+    const stranger = await aUser(t.ctx)
+    const admin = await anAdmin(t.ctx)
+    const group = await aGroup(t.ctx, { creator: owner, visibility: 'public' })
+    const project = await aProject(t.ctx, { creator: owner, namespace_id: group.id, guest, visibility: 'public', name: 'fragment' })
+    const callers = [owner, guest, stranger, admin, null]
+    const same = async () => {
+      for (const caller of callers) {
+        const { body } = await t.api('get', project.path, caller).expect(200)
+        for (let again = 0; again < 2; again++) expect(await shown('fragment', project.id, caller)).toEqual(body)
+      }
+    }
+    await same()
+    await t.api('put', project.path, owner).send({ description: 'other', issues_access_level: 'private' }).expect(200)
+    await same()
+    await t.api('put', `${project.path}/members/${guest.id}`, owner).send({ access_level: 40 }).expect(200)
+    await same()
+    await t.api('delete', `${project.path}/members/${guest.id}`, owner).expect(204)
+    await same()
+    await t.api('post', `${project.path}/star`, stranger).expect(201)
+    await same()
+    await aCommit(t.ctx, project, { f: 'x' })
+    await t.ctx.jobs.drain()
+    await same()
+    await t.api('put', project.path, owner).send({ visibility: 'private' }).expect(200)
+    expect(await shown('fragment', project.id, stranger)).toBeUndefined()
+    expect(await shown('fragment', project.id, null)).toBeUndefined()
+    expect(await shown('fragment', project.id, owner)).toMatchObject({ visibility: 'private' })
+  })
+})
