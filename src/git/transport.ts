@@ -155,9 +155,9 @@ export class Transport {
       }
       const channel = new HookChannel(child, directory, commands, {
         asked: async (updates, path) => {
-          if (!path.startsWith(join(directory, 'objects', '/'))) throw new GitFault('receive-pack', null, 'the quarantine is not in the repository')
-          if (await this.#holdsTooLarge(directory, quarantine(path))) return `An object is larger than ${objectBytes} bytes.`
-          const inside = openWith(quarantine(path))
+          const env = path === undefined ? {} : quarantine(path)
+          if ('GIT_OBJECT_DIRECTORY' in env && (await this.#holdsTooLarge(directory, env))) return `An object is larger than ${objectBytes} bytes.`
+          const inside = openWith(env)
           return policy.verdict(updates, inside).finally(() => inside.close())
         },
         moved,
