@@ -102,37 +102,17 @@ const stop = ({ child }) => new Promise((resolve) => child.once('exit', resolve)
 const pss = (pid) => Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1] ?? 0) / 1024
 const rss = (pid) => Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024
 
+/** The Postgres that serves a data folder, and its own processes. */
 function postgresOf(dataDir) {
-  const all = spawnSync('ps', ['-eo', 'pid,ppid,args'])
-    .stdout.toString()
-    .trim()
-    .split('\n')
-    .slice(1)
-    .map((line) => line.trim().split(/\s+/))
-  const master = all.find((words) => words.slice(2).join(' ').includes(`${dataDir}/postgres`) && /postgres$/.test(words[2]))
-  if (!master) return []
-  return [master[0], ...all.filter((words) => words[1] === master[0]).map((words) => words[0])]
+  const master = readFileSync(join(dataDir, 'postgres/data/postmaster.pid'), 'utf8').split('\n')[0]
+  const children = spawnSync('ps', ['-o', 'pid=', '--ppid', master]).stdout.toString().trim().split(/\s+/)
+  return [master, ...children]
 }
 
 async function throughput(url, connections, headers = { 'private-token': TOKEN }) {
   const { requests, non2xx } = await autocannon({ url, connections, duration: quick ? 3 : 6, headers })
   if (non2xx > 0) throw new Error(`${url}: ${non2xx} answers were refusals`)
   return requests.average
-}
-
-/** Works in turns of `connections` at once for a while, and tells how many a second. */
-async function spawnThroughput(work, connections, seconds = quick ? 3 : 6) {
-  let done = 0
-  const until = performance.now() + seconds * 1000
-  await Promise.all(
-    Array.from({ length: connections }, async () => {
-      while (performance.now() < until) {
-        await work()
-        done++
-      }
-    }),
-  )
-  return done / seconds
 }
 
 async function main() {
@@ -186,10 +166,15 @@ async function main() {
         1.5,
       )
     }
-    row('16 clients, commits page 1', await throughput(`${base}/commits`, 16), await spawnThroughput(() => native(stored, log(0)), 16), 5, {
-      unit: '/s',
-      atLeast: true,
-    })
+    plain = spawn(process.execPath, [join(root, 'bench/plain-server.mjs')], { stdio: ['ignore', 'pipe', 'inherit'] })
+    const plainUrl = String(await new Promise((resolve) => plain.stdout.once('data', resolve))).trim()
+    const spawned = `${plainUrl}/log?directory=${encodeURIComponent(stored)}`
+    const [pages, spawns] = [[], []]
+    for (let i = 0; i < 3; i++) {
+      spawns.push(await throughput(spawned, 16))
+      pages.push(await throughput(`${base}/commits`, 16))
+    }
+    row('16 clients, commits page 1, a spawn each', median(pages), median(spawns), 5, { unit: '/s', atLeast: true })
 
     const ids = git(stored, ['log', '-n', '400', '--no-merges', '--format=%H', 'main']).toString().trim().split('\n')
     const each = (work) => {
@@ -263,8 +248,6 @@ async function main() {
     for (let i = 0; i < 24; i++)
       await call(`${api}/projects`, { method: 'POST', body: { name: `listed ${i}`, description: 'One of the projects that the list shows' } })
     const listed = await call(`${api}/projects?per_page=20`)
-    plain = spawn(process.execPath, [join(root, 'bench/plain-server.mjs')], { stdio: ['ignore', 'pipe', 'inherit'] })
-    const plainUrl = String(await new Promise((resolve) => plain.stdout.once('data', resolve))).trim()
     await call(`${plainUrl}/list`, { method: 'POST', body: listed })
     const [ours, constant] = [[], []]
     for (let i = 0; i < 3; i++) {

@@ -4,7 +4,8 @@ import formbody from '@fastify/formbody'
 import multipart from '@fastify/multipart'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import type { Context } from './context.js'
-import { Failure, invalidInput, noSuchRoute } from './failures.js'
+import { databaseError } from './db/client.js'
+import { Failure, invalidInput, noSuchRoute, unknownType } from './failures.js'
 import { prepareBody } from './http/body.js'
 import { renderFailure } from './http/failure-handler.js'
 import { emptyBag, parseForm, parseJson } from './http/form.js'
@@ -49,11 +50,12 @@ export async function buildApp(ctx: Context): Promise<FastifyInstance> {
     connectionTimeout: 0,
     keepAliveTimeout: 65_000,
     forceCloseConnections: 'idle',
-    http: { maxHeaderSize: MAX_HEADERS, headersTimeout: 10_000, requestTimeout: 0 },
+    http: { requireHostHeader: false, maxHeaderSize: MAX_HEADERS, headersTimeout: 10_000, requestTimeout: 0 },
     genReqId: (request) => newRequestId(request.headers['x-request-id']),
-    routerOptions: { querystringParser: (text) => parseForm(text), maxParamLength: 4_096 },
+    trustProxy: [...ctx.config.trustedProxies],
+    routerOptions: { querystringParser: (text) => ({ text }), maxParamLength: 4_096 },
     exposeHeadRoutes: true,
-    frameworkErrors: (error, request, reply) => void renderFailure(error, request, reply),
+    frameworkErrors: (error, request, reply) => void refuse(error, request, reply),
     clientErrorHandler: refuseClient,
   })
 
@@ -64,6 +66,14 @@ export async function buildApp(ctx: Context): Promise<FastifyInstance> {
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id).headers(EVERY_ANSWER)
     if ((request.raw.url?.length ?? 0) > MAX_REQUEST_LINE) throw new Failure('uri_too_long', { message: '414 URI Too Long' })
+    // before the body: what is not there reads none (G-10); no name holds a NUL (SEC-49)
+    const params = Object.values((request.params ?? {}) as Record<string, string>)
+    if (request.is404 || params.some((value) => value?.includes('\0'))) throw noSuchRoute()
+    if (!request.headers.host && request.raw.httpVersion === '1.1') throw invalidInput('the Host header is missing')
+  })
+  app.addHook('preParsing', async (request) => {
+    // not by the router: what a parser throws there ends the process
+    request.query = parseForm((request.query as { text: string }).text)
     prepareBody(request.raw)
   })
   app.addHook('onResponse', async (request, reply) => {
@@ -71,7 +81,7 @@ export async function buildApp(ctx: Context): Promise<FastifyInstance> {
     const who = caller?.user ? { user: caller.user.username, ...(caller.sudoer && { sudoer: caller.sudoer.username }) } : {}
     request.log.info({ method, route: routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime), ip, ...who }, 'request')
   })
-  app.setErrorHandler(renderFailure)
+  app.setErrorHandler(refuse)
   app.setNotFoundHandler(() => {
     throw noSuchRoute()
   })
@@ -84,7 +94,7 @@ export async function buildApp(ctx: Context): Promise<FastifyInstance> {
     scope.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (_: unknown, body: Buffer) => parseJson(utf8(body)))
     scope.addContentTypeParser('*', { parseAs: 'buffer' }, async ({ headers }: { headers: IncomingMessage['headers'] }, body: Buffer) => {
       if (body.length === 0) return emptyBag()
-      throw new Failure('not_acceptable', { error: `The requested content-type '${headers['content-type'] ?? ''}' is not supported.` })
+      throw unknownType(headers['content-type'])
     })
     healthRoutes(scope, ctx)
     oauthRoutes(scope, ctx)
@@ -102,6 +112,9 @@ function utf8(body: Buffer): string {
   }
 }
 
+/** What the query builder wraps is the database's own error, such as that it is not there (503). */
+const refuse: typeof renderFailure = (error, request, reply) => renderFailure(databaseError(error), request, reply)
+
 /** What is not HTTP, or too much of it, gets one plain answer and the connection closes (SEC-69, SEC-76). */
 function refuseClient(this: unknown, error: Error & { code?: string }, socket: Socket) {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
@@ -112,7 +125,18 @@ function refuseClient(this: unknown, error: Error & { code?: string }, socket: S
         ? [408, 'Request Timeout']
         : [400, 'Bad Request']
   const body = JSON.stringify({ message: `${status} ${reason}` })
-  socket.end(
-    `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nX-Request-Id: ${newRequestId(undefined)}\r\nConnection: close\r\n\r\n${body}`,
+  const headers = {
+    ...EVERY_ANSWER,
+    'x-request-id': newRequestId(undefined),
+    'content-type': 'application/json',
+    'content-length': body.length,
+    connection: 'close',
+  }
+  const lines = Object.entries(headers).map(
+    ([name, value]) => `${name}: ${value}
+`,
   )
+  socket.end(`HTTP/1.1 ${status} ${reason}
+${lines.join('')}
+${body}`)
 }

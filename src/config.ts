@@ -76,10 +76,9 @@ const Environment = z.object({
     .transform((value) => value.split(',').map((proxy) => proxy.trim()))
     .refine((proxies) => proxies.every((proxy) => /^[0-9A-Fa-f.:]+(\/\d{1,3})?$/.test(proxy)), 'is not a list of addresses or networks')
     .optional(),
-  ROOST_MAX_BODY_BYTES: int(MEBIBYTE, 1024 * MEBIBYTE).default(100 * MEBIBYTE),
+  // a body is one string once it is parsed, and strings end at half a gibibyte
+  ROOST_MAX_BODY_BYTES: int(MEBIBYTE, 500 * MEBIBYTE).default(100 * MEBIBYTE),
   ROOST_MAX_PUSH_BYTES: int(0, Number.MAX_SAFE_INTEGER).default(0),
-  ROOST_FAILED_LOGINS: int(0, 1_000_000).default(0),
-  ROOST_RATE_LIMIT: int(0, 1_000_000).default(0),
 })
 
 export type Config = Readonly<{
@@ -109,14 +108,10 @@ export type Config = Readonly<{
   /** Addresses and networks whose X-Forwarded headers are believed; empty: nobody's. */
   trustedProxies: readonly string[]
   limits: Readonly<{
-    /** Bytes of one request body of the API. */
+    /** Bytes of a body that carries files: a commit's, made by the API; others may have 8 MiB (SEC-71). */
     bodyBytes: number
-    /** Bytes of one pushed pack; 0: no limit (GH-24). */
+    /** Bytes of one pushed pack; 0: the transport's own limit (GH-24). */
     pushBytes: number
-    /** Failed credentials in three minutes from one address before it is refused; 0: never (SEC-26). */
-    failedLogins: number
-    /** Requests a minute of one user or one anonymous address; 0: no limit (SEC-148). */
-    requestsPerMinute: number
   }>
 }>
 
@@ -158,8 +153,6 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     limits: Object.freeze({
       bodyBytes: env.ROOST_MAX_BODY_BYTES,
       pushBytes: env.ROOST_MAX_PUSH_BYTES,
-      failedLogins: env.ROOST_FAILED_LOGINS,
-      requestsPerMinute: env.ROOST_RATE_LIMIT,
     }),
   })
 }

@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import type { Config } from './config.js'
 import type { Database } from './db/client.js'
 import { openGit } from './git/repository.js'
+import { TRANSPORT_LIMITS } from './git/transport.js'
 import type { Git } from './git/types.js'
 import { createJobs, type Jobs } from './jobs/queue.js'
 import { type Links, linksFor } from './links.js'
@@ -30,6 +31,7 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
   const git = openGit({
     storages: config.storages,
     hooks,
+    transport: { ...TRANSPORT_LIMITS, ...(config.limits.pushBytes > 0 && { packBytes: config.limits.pushBytes }) },
     onFault: (fault, key) => log.error({ err: fault, repository: key }, 'a repository is missing'),
   })
   const jobs = createJobs((fault, name) => log.error({ err: fault, job: name }, 'background work failed'))

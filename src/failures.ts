@@ -56,6 +56,9 @@ export const conflict = (message: unknown) => new Failure('conflict', { message 
 
 export const tooLarge = () => new Failure('too_large', { message: '413 Request Entity Too Large' })
 
+/** A body of a type that no parser reads (G-5). */
+export const unknownType = (type = '') => new Failure('not_acceptable', { error: `The requested content-type '${type}' is not supported.` })
+
 /** A token that was good once (G-15, G-16). */
 export function invalidToken(description: string) {
   const challenge = `Bearer realm="Protected by OAuth 2.0", error="invalid_token", error_description="${description}"`

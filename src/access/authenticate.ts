@@ -75,7 +75,12 @@ export async function judgeToken(ctx: Context, value: string): Promise<TokenVerd
 
 /** The credential of a call: the first place that holds one decides (G-12, CR-5). Blank values count as absent. */
 function credentialOf(headers: IncomingHttpHeaders, parameters: Record<string, unknown>): string | null {
-  const text = (value: unknown) => (typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined)
+  const text = (value: unknown) => {
+    if (value === undefined || value === null) return undefined
+    // a list or a map is a credential too, and a bad one
+    if (typeof value === 'object') throw unauthenticated()
+    return String(value).trim() || undefined
+  }
   const authorization = text(headers.authorization)
   const bearer = authorization && /^Bearer\s+(.+)$/i.exec(authorization)?.[1]
   const found = bearer ?? text(parameters['access_token']) ?? text(parameters['private_token']) ?? text(headers['private-token'])

@@ -10,22 +10,33 @@ export const shareCounts = sql`(s.expires_at is null or s.expires_at > (now() at
 /** The lowest level there is, as SQL: any membership at all. */
 export const ANY_LEVEL = sql`1`
 
-/** The user's level on a project as a scalar in SQL, 0 without one (AC-2, G-63). Arguments are columns, or placeholders for the user. */
+/** As one piece: of a query over one table the builder strips the table's name from columns that stand directly in a selected expression, and inside a subquery the bare name then means another table's column. */
+export const qualified = <T>(expression: SQL<T>): SQL<T> => sql<T>`${expression}`
+
+/** The level that shares of a project give the user, by the groups they name; 0 without one. */
+export function sharedLevel(projectId: SQLWrapper, userId: SQLWrapper): SQL<number> {
+  return qualified(sql<number>`coalesce((select max(least(s.group_access, m.access_level)) from ${projectShares} s join ${namespaceAncestry} a on a.descendant_id = s.group_id
+    join ${members} m on m.namespace_id = a.ancestor_id
+    where s.project_id = ${projectId} and m.user_id = ${userId} and ${membershipCounts} and ${shareCounts}), 0)`)
+}
+
+/** The level of the user's own membership on a project; 0 without one. */
+export function directLevel(projectId: SQLWrapper, userId: SQLWrapper): SQL<number> {
+  return qualified(
+    sql<number>`coalesce((select m.access_level from ${members} m where m.user_id = ${userId} and m.project_id = ${projectId} and ${membershipCounts}), 0)`,
+  )
+}
+
+/** The user's level on a project, 0 without one (AC-2, G-63). Arguments are columns, or placeholders for the user. */
 export function projectLevel(project: { id: SQLWrapper; namespace_id: SQLWrapper }, userId: SQLWrapper): SQL<number> {
-  return sql<number>`greatest(
-    coalesce((select m.access_level from ${members} m where m.user_id = ${userId} and m.project_id = ${project.id} and ${membershipCounts}), 0),
-    coalesce((select max(m.access_level) from ${namespaceAncestry} a join ${members} m on m.namespace_id = a.ancestor_id
-      where a.descendant_id = ${project.namespace_id} and m.user_id = ${userId} and ${membershipCounts}), 0),
-    coalesce((select max(least(s.group_access, m.access_level)) from ${projectShares} s join ${namespaceAncestry} a on a.descendant_id = s.group_id
-      join ${members} m on m.namespace_id = a.ancestor_id
-      where s.project_id = ${project.id} and m.user_id = ${userId} and ${membershipCounts} and ${shareCounts}), 0),
-    coalesce((select 50 from ${namespaces} n where n.id = ${project.namespace_id} and n.owner_id = ${userId}), 0))`
+  return qualified(sql<number>`greatest(${directLevel(project.id, userId)}, ${groupLevel(project.namespace_id, userId)}, ${sharedLevel(project.id, userId)},
+    coalesce((select 50 from ${namespaces} n where n.id = ${project.namespace_id} and n.owner_id = ${userId}), 0))`)
 }
 
 /** The user's level on a group: the highest on it or an ancestor (AC-3). */
 export function groupLevel(groupId: SQLWrapper, userId: SQLWrapper): SQL<number> {
-  return sql<number>`coalesce((select max(m.access_level) from ${namespaceAncestry} a join ${members} m on m.namespace_id = a.ancestor_id
-    where a.descendant_id = ${groupId} and m.user_id = ${userId} and ${membershipCounts}), 0)`
+  return qualified(sql<number>`coalesce((select max(m.access_level) from ${namespaceAncestry} a join ${members} m on m.namespace_id = a.ancestor_id
+    where a.descendant_id = ${groupId} and m.user_id = ${userId} and ${membershipCounts}), 0)`)
 }
 
 /** Ids of all projects on which the user has a level, by any way, as a subquery. */

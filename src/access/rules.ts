@@ -10,7 +10,7 @@ import type { Access } from './access.js'
 import type { Caller } from './actor.js'
 import { canGroup, canProject, type GroupStanding, type ProjectStanding, seesGroup, seesProject } from './can.js'
 import { groupLevel, projectLevel } from './roles.js'
-import { type Eyes, eyesOf, visibleProjects } from './visible.js'
+import { type Eyes, eyesOf, holdsVisibleProject } from './visible.js'
 
 const nothing = z.object({})
 
@@ -111,9 +111,8 @@ export interface GroupSubject extends GroupStanding {
 const findGroup = statement('group for caller', (db, { by, eyes }: { by: 'id' | 'path'; eyes: Eyes }) => {
   const user = sql`${sql.placeholder('user')}::bigint`
   const level = eyes === 'anonymous' ? sql<number>`0` : groupLevel(namespaces.id, user)
-  const holds = sql<boolean>`exists (select 1 from ${projects} where (${projects.namespace_id} = ${namespaces.id}
-    or ${projects.id} in (select s.project_id from project_shares s where s.group_id = ${namespaces.id})) and ${visibleProjects(eyes, user)})`
-  const query = db.select({ group: namespaces, level: level.mapWith(Number), seesProjectIn: holds }).from(namespaces)
+  const seesProjectIn = holdsVisibleProject(eyes, namespaces.id, user)
+  const query = db.select({ group: namespaces, level: level.mapWith(Number), seesProjectIn }).from(namespaces)
   return by === 'id'
     ? query.where(sql`${namespaces.id} = ${sql.placeholder('value')} and ${namespaces.kind} = 'group'`)
     : query

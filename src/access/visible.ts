@@ -1,7 +1,7 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { projects } from '../db/schema/index.js'
 import type { ActorUser } from './actor.js'
-import { ANY_LEVEL, groupsWithLevel, projectsWithLevel } from './roles.js'
+import { ANY_LEVEL, groupsWithLevel, projectsWithLevel, qualified, shareCounts } from './roles.js'
 
 /** Who looks, as far as the shape of a query depends on it; the user's id itself is a parameter. */
 export type Eyes = 'anonymous' | 'admin' | 'user' | 'external'
@@ -24,12 +24,18 @@ export function visibleProjects(eyes: Eyes, userId: SQLWrapper): SQL {
   }
 }
 
+/** Whether the group holds a project the caller sees, directly or by a share that counts today (AC-16). */
+export const holdsVisibleProject = (eyes: Eyes, groupId: SQLWrapper, userId: SQLWrapper): SQL<boolean> =>
+  qualified(
+    sql<boolean>`exists (select 1 from ${projects} where (${projects.namespace_id} = ${groupId}
+    or ${projects.id} in (select s.project_id from project_shares s where s.group_id = ${groupId} and ${shareCounts})) and ${visibleProjects(eyes, userId)})`,
+  )
+
 /** `seesGroup` for rows of `namespaces` that are groups (G-67, AC-16). */
 export function visibleGroups(eyes: Eyes, group: { id: SQLWrapper; visibility: SQLWrapper }, userId: SQLWrapper): SQL {
   if (eyes === 'admin') return sql`true`
   const open = openTo(eyes)
-  const holdsVisible = sql`exists (select 1 from ${projects} where (${projects.namespace_id} = ${group.id}
-    or ${projects.id} in (select s.project_id from project_shares s where s.group_id = ${group.id})) and ${visibleProjects(eyes, userId)})`
+  const holdsVisible = holdsVisibleProject(eyes, group.id, userId)
   if (eyes === 'anonymous') return sql`(${group.visibility} >= ${open} or ${holdsVisible})`
   return sql`(${group.visibility} >= ${open} or ${group.id} in ${groupsWithLevel(userId, ANY_LEVEL)} or ${holdsVisible})`
 }

@@ -22,7 +22,7 @@ export function presentBranch({ commit, ...branch }: BranchRecord, project: { fu
   return {
     ...branch,
     commit: presentCommit(commit, project, view),
-    web_url: `${view.links.project(project.fullPath)}/tree/${encodeURI(branch.name)}`,
+    web_url: `${view.links.project(project.fullPath)}/tree/${branch.name.split('/').map(encodeURIComponent).join('/')}`,
   }
 }
 

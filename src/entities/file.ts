@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { FileRecord } from '../services/files.js'
+import type { FileFacts, FileRecord } from '../services/files.js'
 
 const head = {
   file_name: z.string(),
@@ -19,7 +19,7 @@ export const File = z.strictObject({ ...head, content: z.string() }).meta({ id: 
 /** After a write (RF-5). */
 export const FileChange = z.strictObject({ file_path: z.string(), branch: z.string() }).meta({ id: 'FileChange' })
 
-const facts = (file: FileRecord) => ({
+const facts = (file: FileFacts) => ({
   file_name: file.path.slice(file.path.lastIndexOf('/') + 1),
   file_path: file.path,
   size: file.size,
@@ -37,10 +37,10 @@ export function presentFile(file: FileRecord): z.infer<typeof File> {
 }
 
 /** RF-2: the same facts as headers; what a header cannot hold is percent-encoded (SEC-70). */
-export function fileHeaders(file: FileRecord): Record<string, string> {
+export function fileHeaders(file: FileFacts): Record<string, string> {
   const entries = Object.entries(facts(file)).map(([name, value]) => [
     `x-gitlab-${name.replaceAll('_', '-')}`,
-    String(value).replace(/[^\x20-\x7e]/g, encodeURIComponent),
+    String(value).replace(/[^\x20-\x7e]/gu, encodeURIComponent),
   ])
   return Object.fromEntries(entries) as Record<string, string>
 }

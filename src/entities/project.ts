@@ -132,7 +132,7 @@ export function presentBasicProject({ project, namespace }: BasicProjectRecord, 
   }
 }
 
-const access = (level: number | null) => (level ? { access_level: level, notification_level: 3 } : null)
+const access = (level: number) => (level ? { access_level: level, notification_level: 3 } : null)
 
 /** The full view for the caller the record was loaded for; anonymous callers get the basic one (companions 6). */
 export function presentProject(

@@ -50,7 +50,7 @@ export const CurrentUser = z
   .union([z.strictObject({ ...OwnUser.shape, ...currentOnly }), z.strictObject({ ...AdminUser.shape, ...currentOnly })])
   .meta({ id: 'CurrentUser' })
 
-export function presentUser(user: UserRecord, view: View): z.infer<typeof User> {
+function presentUser(user: UserRecord, view: View): z.infer<typeof User> {
   const { bio, location, messenger, jobsnet, microblog, website_url, organization } = user
   return {
     ...presentUserRef(user, view),
@@ -86,6 +86,16 @@ function presentOwnUser(user: UserRecord, view: View): z.infer<typeof OwnUser> {
 
 export function presentAdminUser(user: UserRecord, view: View): z.infer<typeof AdminUser> {
   return { ...presentOwnUser(user, view), is_admin: user.admin }
+}
+
+/** U-9. */
+export function presentListedUser(user: UserRecord, view: View): z.infer<typeof AdminUser> | z.infer<typeof UserRef> {
+  return view.viewer?.admin ? presentAdminUser(user, view) : presentUserRef(user, view)
+}
+
+/** U-17. */
+export function presentShownUser(user: UserRecord, view: View): z.infer<typeof AdminUser> | z.infer<typeof User> {
+  return view.viewer?.admin ? presentAdminUser(user, view) : presentUser(user, view)
 }
 
 export function presentCurrentUser(user: UserRecord, view: View): z.infer<typeof CurrentUser> {

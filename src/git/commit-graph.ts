@@ -1,4 +1,4 @@
-import { promises as fs } from 'node:fs'
+import { promises as fs, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { breath } from './breath.js'
 import type { Oid } from './types.js'
@@ -59,13 +59,11 @@ export class CommitGraph {
 }
 
 /** What tells one state of a repository's graph files from another. */
-export async function graphStamp(directory: string): Promise<string> {
-  const stamps = await Promise.all(
-    [single(directory), join(chain(directory), 'commit-graph-chain')].map(async (file) => {
-      const stat = await fs.stat(file, { bigint: true }).catch(() => null)
-      return stat ? `${stat.mtimeNs} ${stat.size} ${stat.ino}` : '-'
-    }),
-  )
+export function graphStamp(directory: string): string {
+  const stamps = [single(directory), join(chain(directory), 'commit-graph-chain')].map((file) => {
+    const stat = statSync(file, { bigint: true, throwIfNoEntry: false })
+    return stat ? `${stat.mtimeNs} ${stat.size} ${stat.ino}` : '-'
+  })
   return stamps.join(' ')
 }
 

@@ -5,7 +5,6 @@ import { access, mkdir, rename, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { writeNewFile } from '../lib/durable.js'
-import { GitFault } from './errors.js'
 import type { PushCommand } from './types.js'
 
 /** Hands the commands to the server (descriptor 3) and obeys its answer (descriptor 4): `ok`, or lines to show, each after a dash, up to a dot. No answer is a no. */
@@ -59,7 +58,7 @@ function ready(folder: string) {
 }
 
 export interface HookAnswers {
-  /** Null lets the push through; a text declines it. No quarantine: no objects came, as in a push that only deletes. */
+  /** Null lets the push through; a text declines it. A push without objects, such as a deletion, has no quarantine. */
   asked(commands: PushCommand[], quarantine: string | undefined): Promise<string | null>
   moved(commands: PushCommand[]): Promise<void>
 }
@@ -152,19 +151,13 @@ export class HookChannel {
   async #verdict(commands: PushCommand[], count: number, path: string) {
     if (count > this.limit) return `A push may update at most ${this.limit} refs.`
     try {
-      if (path !== '') this.quarantine = this.#quarantineAt(path)
+      // git says it from where it runs; an empty path would be the repository itself
+      if (path !== '') this.quarantine = resolve(this.directory, Buffer.from(path, 'latin1').toString())
       return await this.answers.asked(commands, this.quarantine)
     } catch (error) {
       this.fault ??= error
       return 'The push could not be checked. Please try again.'
     }
-  }
-
-  /** What is told is removed afterwards, so it is believed only where quarantines are. */
-  #quarantineAt(path: string) {
-    const folder = resolve(this.directory, Buffer.from(path, 'latin1').toString()) // git says it from where it runs
-    if (!folder.startsWith(join(this.directory, 'objects', '/'))) throw new GitFault('receive-pack', null, 'the quarantine is not in the repository')
-    return folder
   }
 }
 

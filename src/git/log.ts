@@ -2,11 +2,12 @@ import { breath } from './breath.js'
 import { isOid } from './cat-file.js'
 import { History, type HistorySource, type Order, signed, walk } from './history.js'
 import type { Memory } from './memory.js'
-import { parseCommit } from './object-codec.js'
 import type { Commit, LogOptions, LogPage, Oid } from './types.js'
 
 export interface LogSource extends HistorySource {
   memory: Memory
+  /** The parsed commit, remembered. */
+  commit(oid: Oid): Promise<Commit | null>
   /** Whether a commit has a file, not a folder, at a path. */
   isFile(commit: Oid, path: string): Promise<boolean>
 }
@@ -30,10 +31,8 @@ export async function readLog(source: LogSource, options: LogOptions): Promise<L
   )
   if (!order) return { commits: [], total: 0 }
   const { positions, total } = await cut(order, options)
-  const objects = await Promise.all(positions.map((at) => source.objects.readKnown(order.oids.toString('hex', at * 20, at * 20 + 20))))
-  const commits: Commit[] = []
-  for (const object of objects) if (object?.type === 'commit') commits.push(parseCommit(object.oid, object.content))
-  return { commits, total }
+  const commits = await Promise.all(positions.map((at) => source.commit(order.oids.toString('hex', at * 20, at * 20 + 20))))
+  return { commits: commits.filter((commit) => commit !== null), total }
 }
 
 /** Positions of the page asked for, and how many commits match the dates; every one is looked at, as dates need not fall along a history (C-12). */

@@ -45,7 +45,7 @@ export class Memory {
 
   /** A repository's commit-graph as it is on disk now; null when it has none. */
   async graph(directory: string): Promise<CommitGraph | null> {
-    const stamp = await graphStamp(directory)
+    const stamp = graphStamp(directory)
     const known = this.#graphs.get(directory)
     if (known?.stamp === stamp) return known.graph
     const key = `${directory} graph ${stamp}`
@@ -56,7 +56,7 @@ export class Memory {
     try {
       const graph = await making
       // rewritten while it was read: right as it is, but not to be kept under this stamp
-      if ((await graphStamp(directory)) === stamp) this.#graphs.set(directory, { stamp, graph })
+      if (graphStamp(directory) === stamp) this.#graphs.set(directory, { stamp, graph })
       return graph
     } finally {
       this.#making.delete(key)

@@ -63,12 +63,18 @@ export function readerFor(floor: ReadFloor, directory: string, { env, onFault }:
   const objects = () => residents.process(directory, 'cat-file', () => new CatFile(pool, directory, env))
   const diffTree = (kind: 'patch' | 'numstat') => residents.process(directory, kind, () => new DiffTree(pool, directory, kind, env))
   const treeSource = (): TreeSource => ({ objects: objects(), remember: (about, size, make) => memory.answer(directory, about, size, make) })
-  const history = (): LogSource => ({ pool, directory, env, objects: objects(), links: memory.links, memory, isFile })
+  const history = (): LogSource => ({ pool, directory, env, objects: objects(), links: memory.links, memory, isFile, commit })
 
-  const commit = async (oid: Oid): Promise<Commit | null> => {
-    const object = await objects().read(oid, MESSAGE)
-    return object?.type === 'commit' ? parseCommit(oid, object.content) : null
-  }
+  const commit = (oid: Oid): Promise<Commit | null> =>
+    memory.answer<Commit>(
+      directory,
+      `commit ${oid}`,
+      ({ message, parents }) => 1_200 + message.length * 2 + parents.length * 60,
+      async () => {
+        const object = await objects().read(oid, MESSAGE)
+        return object?.type === 'commit' ? parseCommit(oid, object.content) : null
+      },
+    )
   const rootOf = (oid: Oid) =>
     memory.answer<{ tree: Oid; parents: Oid[] }>(
       directory,

@@ -155,9 +155,9 @@ export class Transport {
       }
       const channel = new HookChannel(child, directory, commands, {
         asked: async (updates, path) => {
-          const env = path === undefined ? {} : quarantine(path)
-          if ('GIT_OBJECT_DIRECTORY' in env && (await this.#holdsTooLarge(directory, env))) return `An object is larger than ${objectBytes} bytes.`
-          const inside = openWith(env)
+          if (path !== undefined && !isInside(directory, path)) throw new GitFault('receive-pack', null, 'the quarantine is not in the repository')
+          if (path !== undefined && (await this.#holdsTooLarge(directory, quarantine(path)))) return `An object is larger than ${objectBytes} bytes.`
+          const inside = openWith(path === undefined ? {} : quarantine(path))
           return policy.verdict(updates, inside).finally(() => inside.close())
         },
         moved,
@@ -175,7 +175,8 @@ export class Transport {
       } finally {
         signal.removeEventListener('abort', leave)
         await channel.ended()
-        if (channel.quarantine) await rm(channel.quarantine, { recursive: true, force: true })
+        if (channel.quarantine !== undefined && isInside(directory, channel.quarantine))
+          await rm(channel.quarantine, { recursive: true, force: true })
         if (channel.accepted && !channel.told) {
           const now = openWith({})
           const values = await Promise.all(channel.accepted.map(({ ref }) => now.ref(ref))).finally(() => now.close())
@@ -212,6 +213,9 @@ export class Transport {
     return found
   }
 }
+
+/** What is removed after a push must never be more than the push brought. */
+const isInside = (directory: string, path: string) => path.startsWith(join(directory, 'objects', '/'))
 
 function protocolVersion(protocol: string | undefined): 0 | 1 | 2 {
   const versions = (protocol ?? '').split(':').map((part) => (part === 'version=2' ? 2 : part === 'version=1' ? 1 : 0))

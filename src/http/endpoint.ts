@@ -35,8 +35,8 @@ export interface Endpoint {
   status?: number | undefined
   /** Token scopes that open it beside the usual ones. */
   scope?: 'read_repository' | 'self' | undefined
-  /** Bytes of body taken; 8 MiB by default. */
-  bodyLimit?: number | undefined
+  /** Takes files, so a body as large as the configuration allows; 8 MiB else (SEC-71). */
+  largeBody?: boolean | undefined
   handler(call: Call<unknown, boolean, unknown>): Promise<unknown>
 }
 
@@ -50,7 +50,7 @@ export function endpoint<Subject, Signed extends boolean, Input extends z.ZodObj
   output?: z.ZodType
   status?: number
   scope?: 'read_repository' | 'self'
-  bodyLimit?: number
+  largeBody?: boolean
   handler(call: Call<Subject, Signed, z.infer<Input>>): Promise<unknown>
 }): Endpoint {
   return declaration as unknown as Endpoint

@@ -1,26 +1,30 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { Failure, invalidInput, noSuchRoute, STATUS, tooLarge } from '../failures.js'
+import { Failure, invalidInput, noSuchRoute, STATUS, tooLarge, unknownType } from '../failures.js'
 import { Unavailable } from '../lib/unavailable.js'
 
 /** What a caller is told of any error; what is not a refusal is our fault: told nothing but 500, logged whole (SEC-4). */
 export function renderFailure(error: unknown, request: FastifyRequest, reply: FastifyReply) {
-  const failure = asFailure(error)
+  const failure = asFailure(error, request)
   if (failure) return sendJson(reply.code(STATUS[failure.kind]).headers(failure.headers), failure.body)
   request.log.error({ err: error }, 'a call failed')
   return sendJson(reply.code(500), { message: '500 Internal Server Error' })
 }
 
-/** As bytes: to text Fastify would add a charset, and two clients compare the header literally (W-12). */
+/** Marked as serialised, or Fastify would add a charset, and two clients compare the header literally (W-12). */
 export function sendJson(reply: FastifyReply, body: unknown) {
-  return reply.header('content-type', 'application/json').send(Buffer.from(JSON.stringify(body)))
+  return reply.serializer(asItIs).header('content-type', 'application/json').send(JSON.stringify(body))
 }
 
-function asFailure(error: unknown): Failure | undefined {
+const asItIs = (text: string) => text
+
+function asFailure(error: unknown, { headers }: FastifyRequest): Failure | undefined {
   if (error instanceof Failure) return error
   if (error instanceof Unavailable)
     return new Failure('unavailable', { message: '503 Service Unavailable' }, { 'retry-after': String(error.retryAfter) })
   const { code, statusCode } = error as FastifyError
   switch (code) {
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return unknownType(headers['content-type'])
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return tooLarge()
     case 'FST_ERR_BAD_URL':

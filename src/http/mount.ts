@@ -19,13 +19,11 @@ declare module 'fastify' {
   }
 }
 
-const METHODS: HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
-
 /** Turns declarations into routes: who calls, what is said, what it is about, what comes back, in the order of G-10. */
 export function mount(app: FastifyInstance, ctx: Context, endpoints: Endpoint[]) {
   const defined = new Map<string, { url: string; methods: Set<string> }>()
   for (const declared of endpoints) {
-    const { method, path, access, bodyLimit } = declared
+    const { method, path, access, largeBody } = declared
     const shape = path.replace(/:[a-z_]+/g, ':')
     const known = defined.get(shape) ?? { url: path, methods: new Set() }
     known.methods.add(method)
@@ -37,22 +35,20 @@ export function mount(app: FastifyInstance, ctx: Context, endpoints: Endpoint[])
       exposeHeadRoute: method === 'GET' && !ownHead,
       url: path,
       config: { policy: access.rule },
-      ...(bodyLimit === undefined ? {} : { bodyLimit }),
+      ...(largeBody && { bodyLimit: ctx.config.limits.bodyBytes }),
       handler: (request, reply) => answer(ctx, declared, request, reply),
     })
   }
-  for (const { url, methods } of defined.values()) {
-    const missing = METHODS.filter((method) => !methods.has(method))
-    const allow = [...methods].sort().join(', ')
-    app.route({
-      method: missing,
-      url,
-      config: { policy: 'anyone' },
-      handler: () => {
-        throw new Failure('method_not_allowed', { error: '405 Not Allowed' }, { allow })
-      },
-    })
+  for (const { url, methods } of defined.values()) refuseOtherMethods(app, url, [...methods])
+}
+
+/** Every method a path does not have: 405 with what it has, before a body is read (G-1, G-10). */
+export function refuseOtherMethods(app: FastifyInstance, url: string, methods: string[]) {
+  const refuse = async () => {
+    throw new Failure('method_not_allowed', { error: '405 Not Allowed' }, { allow: [...methods].sort().join(', ') })
   }
+  const missing = app.supportedMethods.filter((method) => method !== 'HEAD' && !methods.includes(method))
+  app.route({ method: missing as HTTPMethods[], url, config: { policy: 'anyone' }, onRequest: refuse, handler: refuse })
 }
 
 async function answer(ctx: Context, declared: Endpoint, request: FastifyRequest, reply: FastifyReply) {
@@ -97,5 +93,5 @@ function send(result: unknown, declared: Endpoint, request: FastifyRequest, repl
   reply.code(status)
   if (status === 204) return reply.send()
   if (!(result instanceof PageAnswer)) return sendJson(reply, result)
-  return sendJson(reply.headers(pageHeaders(result, originOf(request, ctx.config.trustedProxies, ctx.links.base), request, query)), result.items)
+  return sendJson(reply.headers(pageHeaders(result, originOf(request, ctx.links.base), request, query)), result.items)
 }

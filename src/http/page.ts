@@ -10,7 +10,8 @@ export function pageHeaders({ total, page, perPage }: PageAnswer, origin: string
   const beyond = page > pages
   const prev = !beyond && page > 1 ? page - 1 : undefined
   const next = page < pages ? page + 1 : undefined
-  const path = request.raw.url?.split('?', 1)[0] ?? ''
+  // an absolute request target names the host once more; what would end the entry early is escaped (SEC-70)
+  const path = (request.raw.url?.split('?', 1)[0] ?? '').replace(/^https?:\/\/[^/]*/i, '').replace(/[<>"]/g, encodeURIComponent)
   const urlOf = urlMaker(`${origin}${path}`, parameters, perPage)
   const links = [
     prev && `<${urlOf(prev)}>; rel="prev"`,

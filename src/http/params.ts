@@ -81,13 +81,15 @@ export const commaList = () =>
 
 const MAX_LIST = 100
 
-/** A list; a single scalar is a list of one (G-52), a map whose keys are numbers is a list too (W-3). */
+/** A list; a single scalar is a list of one (G-52), a map whose keys are numbers is a list too (W-3), any other map is none. */
 export const list = <T extends z.ZodType>(item: T, max = MAX_LIST) =>
   z.preprocess(
     (value) => {
       if (value === null || value === undefined) return undefined
       if (Array.isArray(value)) return value
-      return isBag(value) && Object.keys(value).length > 0 && Object.keys(value).every((key) => /^\d+$/.test(key)) ? Object.values(value) : [value]
+      if (!isBag(value)) return [value]
+      const keys = Object.keys(value)
+      return keys.length > 0 && keys.every((key) => /^\d+$/.test(key)) ? Object.values(value) : value
     },
     z.array(item, INVALID).max(max, INVALID),
   )
@@ -201,6 +203,27 @@ export const opt = <T extends z.ZodType>(scalar: Scalar<T>) => z.pipe(scalar.def
 export const where = <T extends z.ZodType>(scalar: Scalar<T>, holds: (value: z.output<T>) => boolean, text: string) =>
   z.pipe(scalar.def.in as z.ZodTransform, scalar.def.out.refine(holds, text))
 
+const MAX_SEARCH = 255
+
+/** What a list is searched for (SEC-57). */
+export const searchText = () => where(str(), (text) => text.length <= MAX_SEARCH, `is too long (maximum is ${MAX_SEARCH} characters)`)
+
+/** A demand on several parameters at once, told at the place of the first of them; it is checked even where other parameters fail (G-44). */
+const demand = <T extends z.ZodObject>(schema: T, names: string[], holds: (given: number) => boolean, text: string): T =>
+  schema.refine((bag) => holds(names.filter((name) => bag[name] !== undefined).length), {
+    path: [names[0] as string],
+    when: () => true,
+    params: { sentence: `${names.join(', ')} ${text}` },
+  })
+
+/** At least one of these must be given. */
+export const needsOneOf = <T extends z.ZodObject>(schema: T, ...names: (keyof T['shape'] & string)[]): T =>
+  demand(schema, names, (given) => given > 0, 'are missing, at least one parameter must be provided')
+
+/** These are given together or not at all. */
+export const allOrNone = <T extends z.ZodObject>(schema: T, ...names: (keyof T['shape'] & string)[]): T =>
+  demand(schema, names, (given) => given === 0 || given === names.length, 'provide all or none of parameters')
+
 /** Optional with a default, which null and blank take too (G-47). */
 export const orDefault = <T extends z.ZodType>(scalar: Scalar<T>, value: z.output<T>) =>
   z.pipe(scalar.def.in as z.ZodTransform, scalar.def.out.optional()).transform((given) => (given === undefined ? value : given) as z.output<T>)
@@ -249,11 +272,14 @@ export function parseInput<T extends z.ZodObject>(schema: T, bag: Bag): z.infer<
   const result = schema.safeParse(bag)
   if (result.success) return result.data
   const texts: string[] = []
-  for (const issue of result.error.issues) {
+  const order = Object.keys(schema.shape)
+  const at = (issue: z.core.$ZodIssue) => order.indexOf(String(issue.path[0] ?? ''))
+  for (const issue of [...result.error.issues].sort((a, b) => at(a) - at(b))) {
     const name = String(issue.path[0] ?? '')
     const add = (text: string) => texts.includes(text) || texts.push(text)
     const wordOf = schema.shape[name] ? fixedWords(schema.shape[name] as z.ZodType) : false
-    if (name === '') add(issue.message)
+    const sentence = issue.code === 'custom' ? issue.params?.['sentence'] : undefined
+    if (sentence) add(sentence as string)
     else if (issue.path.length === 1 && (bag[name] === undefined || bag[name] === null) && issue.code !== 'custom') {
       add(`${name} is missing`)
       if (wordOf) add(`${name} does not have a valid value`)

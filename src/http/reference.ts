@@ -3,10 +3,15 @@ import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
 import type { Context } from '../context.js'
 import type { Endpoint } from './endpoint.js'
+import { refuseOtherMethods } from './mount.js'
 import { openapi } from './openapi.js'
 
 /** Where the page is. */
 export const DOCS = '/api/docs'
+
+/** Nothing from elsewhere, and no script that stands in the page (SEC-171). */
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 
 const config = { policy: 'anyone' }
 
@@ -19,6 +24,7 @@ export async function referenceRoutes(app: FastifyInstance, ctx: Context, endpoi
     text ??= Buffer.from(JSON.stringify(document()))
     return reply.header('content-type', 'application/json').send(text)
   })
+  refuseOtherMethods(app, '/api/v4/openapi.json', ['GET', 'HEAD'])
 
   await app.register(async (docs) => {
     await docs.register(swagger, {
@@ -27,7 +33,7 @@ export async function referenceRoutes(app: FastifyInstance, ctx: Context, endpoi
     })
     await docs.register(swaggerUi, {
       routePrefix: DOCS,
-      staticCSP: true,
+      staticCSP: POLICY,
       uiConfig: { url: '/api/v4/openapi.json', tryItOutEnabled: false, validatorUrl: null },
       transformSpecification: (specification) => specification,
     })

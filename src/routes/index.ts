@@ -12,11 +12,13 @@ import { repository } from './repository/index.js'
 import { tags } from './tags/index.js'
 import { tokens } from './tokens/index.js'
 import { currentUser } from './users/current-user.js'
+import { users } from './users/users.js'
 
 /** Every endpoint of the API, family by family. */
 export const families: Endpoint[][] = [
   instance,
   currentUser,
+  users,
   tokens,
   groups,
   namespaces,

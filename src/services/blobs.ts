@@ -44,5 +44,5 @@ export async function streamBlob(
   return { size, type: 'application/octet-stream', stream: blob.stream }
 }
 
-/** Git's own test: a NUL near the start makes it binary. */
-const typeOf = (content: Buffer) => (content.subarray(0, SNIFFED).includes(0) ? 'application/octet-stream' : 'text/plain; charset=utf-8')
+/** Git's own test: a NUL near the start makes it binary. No charset is named (RE-3): nobody knows it. */
+const typeOf = (content: Buffer) => (content.subarray(0, SNIFFED).includes(0) ? 'application/octet-stream' : 'text/plain')

@@ -4,6 +4,7 @@ import type { Context } from '../context.js'
 import { databaseError } from '../db/client.js'
 import { protectedBranches, protectedTags } from '../db/schema/index.js'
 import { conflict, Failure, notFound } from '../failures.js'
+import { lengthOf } from '../lib/path.js'
 import { type Page, type Paging, slice } from './page.js'
 import { type ProtectedBranch, type ProtectedTag, protectionsOf } from './protection.js'
 
@@ -30,7 +31,7 @@ export async function getProtectedBranch(ctx: Context, { project }: ProjectSubje
 
 const nameFaults = (name: string): string[] => {
   if (name.trim() === '') return ["can't be blank"]
-  return name.length > 255 ? ['is too long (maximum is 255 characters)'] : []
+  return lengthOf(name) > 255 ? ['is too long (maximum is 255 characters)'] : []
 }
 
 /** BR-11: 409 for a name that is protected, 422 for one that cannot be. */

@@ -91,7 +91,7 @@ export class Protections {
   }
 
   allowsForcePush(branch: string): boolean {
-    return this.matching(branch).every((entry) => entry.allow_force_push)
+    return this.matching(branch).some((entry) => entry.allow_force_push)
   }
 }
 

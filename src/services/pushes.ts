@@ -107,10 +107,16 @@ export async function moveRefs(ctx: Context, subject: ProjectSubject, actorId: n
     await repository.updateRefs(moves)
   } catch (error) {
     await dropIntent(ctx, intent)
-    if (error instanceof RefNameConflict) throw refused('Branch name conflicts with the name of another branch or tag')
+    if (error instanceof RefNameConflict) throw refused(nameConflict(error.ref))
     throw error
   }
   await finishMoves(ctx, subject.project.id, moves, intent, setting.settings)
+}
+
+/** SEC-83: `a` and `a/b` cannot both be there. */
+function nameConflict(ref: string) {
+  const noun = ref.startsWith('refs/tags/') ? 'tag' : 'branch'
+  return `${noun === 'tag' ? 'Tag' : 'Branch'} name conflicts with the name of another ${noun}`
 }
 
 /** A push over Git that may go ahead. */

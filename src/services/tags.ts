@@ -66,8 +66,8 @@ async function findRef(ctx: Context, { project }: ProjectSubject, name: string):
   const repository = repositoryOf(ctx, project)
   const oid = await repository.ref(TAGS + name)
   if (!oid) return null
-  const resolved = (await repository.refs(TAGS + name)).find((ref) => ref.name === TAGS + name)
-  return resolved ?? { name: TAGS + name, oid, peeled: oid }
+  const peeled = (await repository.resolve(oid))?.commit ?? oid
+  return { name: TAGS + name, oid, peeled }
 }
 
 /** TG-2. */

@@ -18,6 +18,7 @@ export async function listTree(
   const below = (path ?? '').replace(/^\/+|\/+$/g, '')
   const entries = found && (await repository.tree(found.commit, below, { recursive }))
   if (!entries) throw notFound('Tree')
-  const sorted = recursive ? entries : [...entries].sort((a, b) => RANK[a.type] - RANK[b.type])
+  // Git's own order takes a folder's name with a slash behind it
+  const sorted = [...entries].sort((a, b) => (recursive ? 0 : RANK[a.type] - RANK[b.type]) || (a.path < b.path ? -1 : a.path > b.path ? 1 : 0))
   return slice(sorted, paging)
 }

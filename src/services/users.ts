@@ -1,15 +1,19 @@
 import { randomBytes } from 'node:crypto'
-import { eq, sql } from 'drizzle-orm'
-import type { ActorUser } from '../access/actor.js'
+import { and, asc, desc, eq, or, type SQL, sql } from 'drizzle-orm'
+import type { ActorUser, Caller } from '../access/actor.js'
+import { qualified } from '../access/roles.js'
 import type { Context } from '../context.js'
-import type { Transaction } from '../db/client.js'
-import { emails, identities, namespaces, users } from '../db/schema/index.js'
+import { databaseError, type Transaction } from '../db/client.js'
+import { type Fuzzy, fuzzy, fuzzyMatch } from '../db/fuzzy.js'
+import { emails, identities, namespaces, projects, users } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
-import { conflict, invalidRecord, notFound } from '../failures.js'
+import { conflict, forbidden, invalidRecord, notFound, unauthenticated } from '../failures.js'
 import { lengthOf, namespacePathFaults, tooLong } from '../lib/path.js'
 import { claimRoute, isRouteTaken } from './namespaces.js'
+import { limits, type Page, type Paging, pageFrom } from './page.js'
 import { hashPassword } from './passwords.js'
-import { readSettings } from './settings.js'
+import { isRestricted, readSettings } from './settings.js'
+import { VISIBILITY_LEVEL } from './visibility.js'
 
 export type User = typeof users.$inferSelect
 
@@ -36,6 +40,12 @@ export interface NewUser {
 }
 
 const EMAIL = /^[^\s@]+@[^\s@]+$/
+const UNIQUE_VIOLATION = '23505'
+const MAX_PROJECTS = 2_147_483_647
+
+/** A page on the web, with or without its scheme; nothing that runs or reads files when it is followed (SEC-64). */
+const isWebAddress = (text: string) =>
+  text.length <= 2_048 && !/[\p{Cc}\s]/u.test(text) && /^(?:https?:\/\/[^/@]+(?:[/?#].*)?|(?!\/\/)(?![a-z][a-z0-9+.-]*:)[^@]*)$/i.test(text)
 
 /** Creates a user with the personal namespace (CR-4, U-18 to U-24): 409 for a taken e-mail or username, 400 with all texts else. */
 export async function createUser(ctx: Context, given: NewUser): Promise<User> {
@@ -46,45 +56,51 @@ export async function createUser(ctx: Context, given: NewUser): Promise<User> {
   const external = given.external ?? settings.user_default_external
   const hash = password.length >= 8 && password.length <= 128 ? await hashPassword(password) : null
 
-  return ctx.db.transaction(async (tx) => {
-    const faults = await userFaults(tx, { ...given, email, password })
-    if (Object.keys(faults).length > 0) {
-      const [twin] = await tx.select({ email: users.email, username: users.username }).from(users).where(sql`lower(${users.email}) = ${email}`)
-      if (twin) throw conflict('Email has already been taken')
-      const [namesake] = await tx.select({ id: users.id }).from(users).where(eq(users.username, username))
-      if (namesake) throw conflict('Username has already been taken')
-      throw invalidRecord(faults)
-    }
-    const [user] = await tx
-      .insert(users)
-      .values({
-        username,
-        name,
-        email,
-        password_hash: hash,
-        admin: given.admin ?? false,
-        external,
-        projects_limit: external ? 0 : (given.projects_limit ?? settings.default_projects_limit),
-        can_create_group: external ? false : (given.can_create_group ?? true),
-        confirmed_at: given.skip_confirmation ? ctx.now() : null,
-        bio: given.bio ?? null,
-        location: given.location ?? null,
-        messenger: given.messenger ?? '',
-        jobsnet: given.jobsnet ?? '',
-        microblog: given.microblog ?? '',
-        website_url: given.website_url ?? '',
-        organization: given.organization ?? '',
-      })
-      .returning()
-    if (!user) throw new Error('no row came back from an insert')
-    if (given.provider && given.extern_uid)
-      await tx.insert(identities).values({ user_id: user.id, provider: given.provider, extern_uid: given.extern_uid })
-    const [namespace] = await tx
-      .insert(namespaces)
-      .values({ kind: 'user', name: username, path: username, full_path: username, full_name: username, owner_id: user.id, visibility: 20 })
-      .returning({ id: namespaces.id })
-    await claimRoute(tx, username, { namespace_id: namespace?.id as number })
-    return user
+  const create = () =>
+    ctx.db.transaction(async (tx) => {
+      const faults = await userFaults(tx, { ...given, email, password })
+      if (Object.keys(faults).length > 0) {
+        const [twin] = await tx.select({ email: users.email, username: users.username }).from(users).where(sql`lower(${users.email}) = ${email}`)
+        if (twin) throw conflict('Email has already been taken')
+        const [namesake] = await tx.select({ id: users.id }).from(users).where(eq(users.username, username))
+        if (namesake) throw conflict('Username has already been taken')
+        throw invalidRecord(faults)
+      }
+      const [user] = await tx
+        .insert(users)
+        .values({
+          username,
+          name,
+          email,
+          password_hash: hash,
+          admin: given.admin ?? false,
+          external,
+          projects_limit: external ? 0 : (given.projects_limit ?? settings.default_projects_limit),
+          can_create_group: external ? false : (given.can_create_group ?? true),
+          confirmed_at: given.skip_confirmation ? ctx.now() : null,
+          bio: given.bio ?? null,
+          location: given.location ?? null,
+          messenger: given.messenger ?? '',
+          jobsnet: given.jobsnet ?? '',
+          microblog: given.microblog ?? '',
+          website_url: given.website_url ?? '',
+          organization: given.organization ?? '',
+        })
+        .returning()
+      if (!user) throw new Error('no row came back from an insert')
+      if (given.provider && given.extern_uid)
+        await tx.insert(identities).values({ user_id: user.id, provider: given.provider, extern_uid: given.extern_uid })
+      const [namespace] = await tx
+        .insert(namespaces)
+        .values({ kind: 'user', name: username, path: username, full_path: username, full_name: username, owner_id: user.id, visibility: 20 })
+        .returning({ id: namespaces.id })
+      await claimRoute(tx, username, { namespace_id: namespace?.id as number })
+      return user
+    })
+  return create().catch((error: unknown) => {
+    // somebody took the name or the address in the same moment: now the checks see him and say so
+    if ((databaseError(error) as { code?: string }).code === UNIQUE_VIOLATION) return create()
+    throw error
   })
 }
 
@@ -113,6 +129,8 @@ async function userFaults(tx: Transaction, user: NewUser & { password: string })
   if (await isRouteTaken(tx, user.username)) add('username', 'has already been taken')
   if (user.bio && lengthOf(user.bio) > 255) add('bio', tooLong(255))
   if (user.projects_limit !== undefined && user.projects_limit < 0) add('projects_limit', 'must be greater than or equal to 0')
+  if (user.projects_limit !== undefined && user.projects_limit > MAX_PROJECTS) add('projects_limit', `must be less than or equal to ${MAX_PROJECTS}`)
+  if (user.website_url && !isWebAddress(user.website_url)) add('website_url', 'must be a valid URL')
   if (user.provider && user.extern_uid) {
     const [same] = await tx
       .select({ id: identities.id })
@@ -160,20 +178,17 @@ export async function findUserByLogin(ctx: Context, login: string): Promise<User
   return (await byLogin(ctx.db, null).execute({ login }))[0]
 }
 
-const identitiesOf = statement('identities of a user', (db) =>
-  db
-    .select({ provider: identities.provider, extern_uid: identities.extern_uid })
-    .from(identities)
-    .where(eq(identities.user_id, sql.placeholder('id')))
-    .orderBy(identities.id),
+const personalCount = qualified(
+  sql<number>`(select count(*) from ${projects} p join ${namespaces} n on n.id = p.namespace_id where n.owner_id = ${users.id})`,
+)
+const namespaceOf = qualified(sql<number | null>`(select n.id from ${namespaces} n where n.owner_id = ${users.id})`)
+const identitiesOf = qualified(
+  sql<UserRecord['identities']>`(select coalesce(json_agg(json_build_object('provider', i.provider, 'extern_uid', i.extern_uid) order by i.id), '[]')
+    from ${identities} i where i.user_id = ${users.id})`,
 )
 
-const personalProjects = statement('personal namespace of a user', (db) =>
-  db
-    .select({ id: namespaces.id, projects: sql<number>`(select count(*) from projects p where p.namespace_id = ${namespaces.id})`.mapWith(Number) })
-    .from(namespaces)
-    .where(eq(namespaces.owner_id, sql.placeholder('id'))),
-)
+/** What the largest view needs beside the row itself. */
+const more = { identities: identitiesOf, namespace_id: namespaceOf.mapWith(Number), personal_projects: personalCount.mapWith(Number) }
 
 /** The user with all that the largest view shows. */
 export interface UserRecord extends User {
@@ -182,13 +197,118 @@ export interface UserRecord extends User {
   personal_projects: number
 }
 
+const record = statement('user record', (db) =>
+  db
+    .select({ user: users, ...more })
+    .from(users)
+    .where(eq(users.id, sql.placeholder('id'))),
+)
+
+/** 404 when there is none. */
 export async function loadUser(ctx: Context, id: number): Promise<UserRecord> {
-  const [user, own, [namespace]] = await Promise.all([
-    getUser(ctx, id),
-    identitiesOf(ctx.db, null).execute({ id }),
-    personalProjects(ctx.db, null).execute({ id }),
-  ])
-  return { ...user, identities: own, namespace_id: namespace?.id ?? null, personal_projects: namespace?.projects ?? 0 }
+  const [row] = await record(ctx.db, null).execute({ id })
+  if (!row) throw notFound('User')
+  return toRecord(row)
+}
+
+const toRecord = ({ user, ...rest }: { user: User } & Pick<UserRecord, keyof typeof more>): UserRecord => ({ ...user, ...rest })
+
+export const USER_ORDERS = ['id', 'name', 'username', 'created_at', 'updated_at'] as const
+
+export interface UserFilter extends Paging {
+  active?: boolean | undefined
+  blocked?: boolean | undefined
+  external?: boolean | undefined
+  search?: string | undefined
+  username?: string | undefined
+  extern_uid?: string | undefined
+  provider?: string | undefined
+  created_before?: Date | undefined
+  created_after?: Date | undefined
+  order_by: (typeof USER_ORDERS)[number]
+  sort: 'asc' | 'desc'
+}
+
+/** What the text of the list query depends on. */
+interface ListShape {
+  admin: boolean
+  filters: string[]
+  search: Fuzzy['shape']
+  order: (typeof USER_ORDERS)[number]
+  descending: boolean
+}
+
+/** Each filter's condition; its values are placeholders of the same name. */
+const FILTERS: Record<string, () => SQL> = {
+  active: () => sql`(${users.state} = 'active' and ${users.kind} = 'human')`,
+  blocked: () => sql`${users.state} <> 'active'`,
+  external: () => sql`${users.external}`,
+  username: () => eq(users.username, sql.placeholder('username')),
+  extern_uid: () =>
+    sql`${users.id} in (select i.user_id from ${identities} i where i.provider = ${sql.placeholder('provider')} and lower(i.extern_uid) = lower(${sql.placeholder('extern_uid')}))`,
+  created_before: () => sql`${users.created_at} <= ${sql.placeholder('created_before')}::timestamptz`,
+  created_after: () => sql`${users.created_at} >= ${sql.placeholder('created_after')}::timestamptz`,
+}
+
+const whole = sql`lower(${sql.placeholder('whole')})`
+
+const listed = statement('users', (db, { admin, filters, search, order, descending }: ListShape) => {
+  const direction = descending ? desc : asc
+  const column = order === 'name' || order === 'username' ? sql`lower(${users[order]})` : users[order]
+  // U-16: to others than administrators the best match comes first
+  const rank = sql`case when lower(${users.name}) = ${whole} then 0 when lower(${users.username}) = ${whole} then 1 when lower(${users.email}) = ${whole} then 2 else 3 end`
+  const ordered = admin
+    ? [direction(column), direction(users.id)]
+    : search === 'all'
+      ? [desc(users.id)]
+      : [asc(rank), asc(sql`lower(${users.name})`), asc(users.id)]
+  return db
+    .select({ user: users, ...(admin && more), total: sql<number>`count(*) over ()`.mapWith(Number) })
+    .from(users)
+    .where(
+      and(
+        admin ? undefined : sql`not ${users.external}`,
+        ...filters.map((name) => FILTERS[name]?.()),
+        search === 'all' ? undefined : or(fuzzyMatch([users.name, users.username], search), sql`lower(${users.email}) = ${whole}`),
+      ),
+    )
+    .orderBy(...ordered)
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset'))
+})
+
+const NOTHING_MORE = { identities: [], namespace_id: null, personal_projects: 0 }
+
+/** U-8 to U-16: the people this caller may list. Only for an administrator the records hold more than the row. */
+export async function listUsers(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, filter: UserFilter): Promise<Page<UserRecord>> {
+  const admin = viewer?.admin ?? false
+  const hidden = !viewer && isRestricted(await readSettings(ctx), VISIBILITY_LEVEL.public)
+  if (hidden || (!viewer && !filter.username?.trim())) throw forbidden('Not authorized to access /api/v4/users')
+  if (!admin && (filter.external || filter.extern_uid !== undefined)) throw viewer ? forbidden() : unauthenticated()
+  const { values: words, shape } = fuzzy(filter.search)
+  const given = {
+    active: filter.active || undefined,
+    blocked: filter.blocked || undefined,
+    external: filter.external || undefined,
+    username: filter.username,
+    extern_uid: filter.extern_uid,
+    created_before: viewer ? filter.created_before?.toISOString() : undefined,
+    created_after: viewer ? filter.created_after?.toISOString() : undefined,
+  }
+  const filters = Object.entries(given)
+    .filter(([, value]) => value !== undefined)
+    .map(([name]) => name)
+  const query = listed(ctx.db, { admin, filters, search: shape, order: filter.order_by, descending: filter.sort === 'desc' })
+  const values = { ...given, ...words, provider: filter.provider, whole: filter.search?.trim() ?? '' }
+  const run = (at: Paging) => query.execute({ ...values, ...limits(at) })
+  const { items, total } = await pageFrom(await run(filter), filter, () => run({ page: 1, per_page: 1 }))
+  return { items: items.map((row) => toRecord({ ...NOTHING_MORE, ...row })), total }
+}
+
+/** U-17: everybody may be seen, by people without a token unless the administrator closed that. */
+export async function showUser(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, id: number): Promise<UserRecord> {
+  if (!viewer && isRestricted(await readSettings(ctx), VISIBILITY_LEVEL.public)) throw notFound('User')
+  return loadUser(ctx, id)
 }
 
 /** Today's date as the user's last activity, written at most once a day (EV-6). */

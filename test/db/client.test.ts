@@ -80,11 +80,18 @@ describe('openDatabase', () => {
 
   it('repeats a transaction that Postgres found in conflict', async () => {
     let tries = 0
+    // all three have read before one writes, so two of them must be in conflict
+    let everyoneHasRead: () => void = () => undefined
+    const allRead = new Promise<void>((resolve) => {
+      everyoneHasRead = resolve
+    })
     const rename = () =>
       db.transaction(
         async (tx) => {
           tries++
           const rows = await tx.select().from(things).where(sql`id = 1`)
+          if (tries === 3) everyoneHasRead()
+          await allRead
           await tx
             .update(things)
             .set({ name: `${rows[0]?.name}!` })

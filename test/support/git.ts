@@ -52,7 +52,7 @@ export function aBareRepository(at?: string): TestRepository {
   const gitBytes = (args: string[], input: string | Buffer = '') =>
     execFileSync('git', args, { cwd: directory, env: { ...ENV, GIT_DIR: directory }, input, maxBuffer: 1 << 30, stdio: ['pipe', 'pipe', 'pipe'] })
   const git = (...args: string[]) => gitBytes(args).toString('utf8')
-  execFileSync('git', ['init', '-q', '--bare', '-b', 'main', directory], { env: ENV })
+  if (!existsSync(join(directory, 'HEAD'))) execFileSync('git', ['init', '-q', '--bare', '-b', 'main', directory], { env: ENV })
 
   const commits = (...list: TestCommit[]) => {
     const parts: (string | Buffer)[] = []

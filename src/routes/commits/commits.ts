@@ -4,15 +4,13 @@ import { Commit, CommitDetail, presentCommit } from '../../entities/commit.js'
 import { Diff } from '../../entities/diff.js'
 import { forbidden } from '../../failures.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, datetime, list, opt, orDefault, paging, str } from '../../http/params.js'
+import { bool, datetime, list, opt, orDefault, paging, str, where } from '../../http/params.js'
 import { createCommit } from '../../services/commits/create.js'
 import { diffOf, findCommit, listCommits, statsOf } from '../../services/commits/read.js'
 import { slice } from '../../services/page.js'
 
 const read = onProject('download_code')
 
-/** Bytes of a commit's body (SEC-71, SEC-97). */
-const COMMIT_BODY = 100 * 1024 * 1024
 const MOST_ACTIONS = 100_000
 
 export const commits = [
@@ -42,12 +40,12 @@ export const commits = [
     path: '/projects/:id/repository/commits',
     summary: 'Create a commit out of several actions',
     access: onProject('push_code'),
-    bodyLimit: COMMIT_BODY,
+    largeBody: true,
     input: z.object({
       branch: str(),
       commit_message: str(),
       start_branch: opt(str()),
-      actions: list(z.record(z.string(), z.unknown(), 'is invalid'), MOST_ACTIONS),
+      actions: where(list(z.record(z.string(), z.unknown(), 'is invalid'), MOST_ACTIONS), (actions) => actions.length > 0, 'is empty'),
       author_email: opt(str()),
       author_name: opt(str()),
     }),

@@ -3,13 +3,13 @@ import { anyone, findGroupFor, onGroup, signedIn } from '../../access/rules.js'
 import { Group, GroupDetails, presentGroup, presentGroupDetails } from '../../entities/group.js'
 import { VISIBILITIES } from '../../entities/levels.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, clearable, idList, int, oneOf, opt, orDefault, paging, rowId, str } from '../../http/params.js'
+import { bool, clearable, idList, int, oneOf, opt, orDefault, paging, rowId, searchText, str } from '../../http/params.js'
 import { createGroup, listGroups, projectsOfGroup } from '../../services/groups.js'
 
 const listParameters = {
   skip_groups: opt(idList()),
   all_available: opt(bool()),
-  search: opt(str()),
+  search: opt(searchText()),
   order_by: orDefault(oneOf(['name', 'path']), 'name'),
   sort: orDefault(oneOf(['asc', 'desc']), 'asc'),
   owned: opt(bool()),

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Context } from '../../context.js'
+import { refuseOtherMethods } from '../../http/mount.js'
 
 /** VE-3, VE-4: what a supervisor asks; tells neither versions nor addresses (SEC-169). */
 export function healthRoutes(app: FastifyInstance, ctx: Context) {
@@ -15,4 +16,5 @@ export function healthRoutes(app: FastifyInstance, ctx: Context) {
       .header('content-type', 'application/json')
       .send(Buffer.from(JSON.stringify({ status: ready ? 'ok' : 'failed' })))
   })
+  for (const url of ['/-/health', '/-/liveness', '/-/readiness']) refuseOtherMethods(app, url, ['GET', 'HEAD'])
 }

@@ -4,7 +4,7 @@ import { onGroupSignedIn, onProjectSignedIn } from '../../access/rules.js'
 import { Member, presentMember } from '../../entities/member.js'
 import { notFound } from '../../failures.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { clearableDate, idList, int, opt, paging, rowId, str } from '../../http/params.js'
+import { clearableDate, idList, int, needsOneOf, opt, paging, rowId, searchText, str } from '../../http/params.js'
 import {
   addMember,
   changeMember,
@@ -55,7 +55,7 @@ const membersOf = (path: '/projects/:id' | '/groups/:id', on: (ability: 'read_me
       path: `${path}/members${inherited ? '/all' : ''}`,
       summary: inherited ? 'List members, inherited ones included' : 'List direct members',
       access: on('read_member'),
-      input: z.object({ query: opt(str()), user_ids: opt(idList()), ...paging }),
+      input: z.object({ query: opt(searchText()), user_ids: opt(idList()), ...paging }),
       output: z.array(Member),
       async handler({ ctx, subject, input, view }) {
         return pageOf(await listMembers(ctx, subject.source, { ...input, inherited }), input, (member) => presentMember(member, view))
@@ -80,9 +80,11 @@ const membersOf = (path: '/projects/:id' | '/groups/:id', on: (ability: 'read_me
     path: `${path}/members`,
     summary: 'Add a member',
     access: on('manage_members'),
-    input: z
-      .object({ user_id: opt(rowId()), username: opt(str()), access_level: LEVEL, expires_at: opt(clearableDate()) })
-      .refine(({ user_id, username }) => user_id !== undefined || username !== undefined, 'user_id is missing'),
+    input: needsOneOf(
+      z.object({ user_id: opt(rowId()), username: opt(str()), access_level: LEVEL, expires_at: opt(clearableDate()) }),
+      'user_id',
+      'username',
+    ),
     output: Member,
     async handler({ ctx, caller, subject, input, view }) {
       const user_id = input.user_id ?? (await findUserByName(ctx, input.username ?? ''))?.id

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { signedIn } from '../../access/rules.js'
 import { Namespace, presentNamespace } from '../../entities/namespace.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { opt, paging, rowId, str } from '../../http/params.js'
+import { opt, paging, rowId, searchText } from '../../http/params.js'
 import { getNamespace, listNamespaces, namespaceExists } from '../../services/namespaces.js'
 
 /** NS-1 to NS-3. */
@@ -12,7 +12,7 @@ export const namespaces = [
     path: '/namespaces',
     summary: 'List namespaces of the caller',
     access: signedIn,
-    input: z.object({ search: opt(str()), ...paging }),
+    input: z.object({ search: opt(searchText()), ...paging }),
     output: z.array(Namespace),
     async handler({ ctx, caller, input, view }) {
       return pageOf(await listNamespaces(ctx, caller, input), input, (namespace) => presentNamespace(namespace, view))

@@ -4,6 +4,7 @@ import type { Context } from '../../context.js'
 import { Failure, unauthenticated } from '../../failures.js'
 import { sendJson } from '../../http/failure-handler.js'
 import type { Bag } from '../../http/form.js'
+import { refuseOtherMethods } from '../../http/mount.js'
 import { readMultipart } from '../../http/uploads.js'
 import { grantByPassword, grantByRefresh, revokeGrant, tokenInfo } from '../../services/oauth.js'
 
@@ -42,6 +43,10 @@ export function oauthRoutes(app: FastifyInstance, ctx: Context) {
     if (!verdict.ok) throw verdict.failure
     return sendJson(reply, await tokenInfo(ctx, verdict.token.id))
   })
+
+  refuseOtherMethods(app, '/oauth/token', ['POST'])
+  refuseOtherMethods(app, '/oauth/revoke', ['POST'])
+  refuseOtherMethods(app, '/oauth/token/info', ['GET', 'HEAD'])
 }
 
 async function textsOf(request: FastifyRequest): Promise<(name: string) => string | undefined> {

@@ -5,10 +5,10 @@ import type { Context } from '../../context.js'
 import { FEATURE_LEVELS, VISIBILITIES } from '../../entities/levels.js'
 import { BasicProject, Project, presentBasicProject, presentProject } from '../../entities/project.js'
 import type { View } from '../../entities/view.js'
-import { invalidInput, notFound } from '../../failures.js'
+import { notFound } from '../../failures.js'
 import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, clearable, commaList, oneOf, opt, rowId, str } from '../../http/params.js'
-import { createProject } from '../../services/projects/create.js'
+import { bool, clearable, commaList, needsOneOf, oneOf, opt, rowId, str } from '../../http/params.js'
+import { createProject, type NewProject } from '../../services/projects/create.js'
 import { listProjects, type ProjectFilter } from '../../services/projects/list.js'
 import { loadProject, type ProjectRecord } from '../../services/projects/load.js'
 import { deleteProject, setArchived, setStar, updateProject } from '../../services/projects/update.js'
@@ -48,16 +48,17 @@ const attributes = {
   ci_config_path: opt(clearable()),
 }
 
-const creation = z.object({
+const creation = {
   name: opt(str()),
   path: opt(str()),
   namespace_id: opt(rowId()),
   default_branch: opt(str()),
   initialize_with_readme: opt(bool()),
   ...attributes,
-})
+}
 
-const changes = z.object({ name: opt(str()), path: opt(str()), default_branch: opt(str()), ...attributes })
+const settable = { name: opt(str()), path: opt(str()), default_branch: opt(str()), ...attributes }
+const changes = needsOneOf(z.object(settable), ...(Object.keys(settable) as (keyof typeof settable)[]))
 
 const shown = (input: { simple?: boolean | undefined; statistics?: boolean | undefined }, view: View) => (project: ProjectRecord) =>
   input.simple ? presentBasicProject(project, view) : presentProject(project, view, input)
@@ -71,8 +72,7 @@ async function list(
   return pageOf(await listProjects(ctx, caller, input), input, shown(input, view))
 }
 
-async function create(ctx: Context, caller: SignedIn, input: z.infer<typeof creation>, view: View) {
-  if (!input.name && !input.path) throw invalidInput('name, path are missing, at least one parameter must be provided')
+async function create(ctx: Context, caller: SignedIn, input: NewProject, view: View) {
   const id = await createProject(ctx, caller, input)
   return presentProject(await loadProject(ctx, caller.user, id), view)
 }
@@ -156,7 +156,7 @@ export const projects = [
     path: '/projects',
     summary: 'Create a project',
     access: signedIn,
-    input: creation,
+    input: needsOneOf(z.object(creation), 'name', 'path'),
     output: Project,
     handler: ({ ctx, caller, input, view }) => create(ctx, caller, input, view),
   }),
@@ -165,7 +165,7 @@ export const projects = [
     path: '/projects/user/:user_id',
     summary: 'Create a project for a user',
     access: admin,
-    input: z.object({ user_id: rowId(), ...creation.shape, name: str() }),
+    input: z.object({ user_id: rowId(), ...creation, name: str() }),
     output: Project,
     async handler({ ctx, caller, input, view }) {
       const owner = actorOf(await getUser(ctx, input.user_id))
@@ -180,9 +180,6 @@ export const projects = [
     input: changes,
     output: Project,
     async handler({ ctx, caller, subject, input, view }) {
-      if (Object.values(input).every((value) => value === undefined)) {
-        throw invalidInput(`${Object.keys(changes.shape).join(', ')} are missing, at least one parameter must be provided`)
-      }
       await updateProject(ctx, caller, subject, input)
       return presentProject(await loadProject(ctx, caller.user, subject.project.id), view)
     },

@@ -1,12 +1,12 @@
 import { VISIBILITIES } from '../../entities/levels.js'
-import { bool, commaList, datetime, int, oneOf, opt, orDefault, paging, rowId, str } from '../../http/params.js'
+import { bool, commaList, datetime, int, oneOf, opt, orDefault, paging, rowId, searchText } from '../../http/params.js'
 import { ORDERS } from '../../services/projects/list.js'
 
 /** List parameters common to all lists of projects (companions 8.1). */
 export const listParameters = {
   archived: opt(bool()),
   visibility: opt(oneOf(VISIBILITIES)),
-  search: opt(str()),
+  search: opt(searchText()),
   order_by: orDefault(oneOf(ORDERS), 'created_at'),
   sort: orDefault(oneOf(['asc', 'desc']), 'desc'),
   simple: opt(bool()),

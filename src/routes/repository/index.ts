@@ -32,7 +32,7 @@ export const repository = [
     summary: 'A blob by its id',
     access,
     scope,
-    input: z.object({ sha: z.string() }),
+    input: z.object({ sha: z.string().toLowerCase() }),
     output: Blob,
     async handler({ ctx, subject, input }) {
       const content = await readBlob(ctx, subject, input.sha)
@@ -45,7 +45,7 @@ export const repository = [
     summary: 'The bytes of a blob',
     access,
     scope,
-    input: z.object({ sha: z.string() }),
+    input: z.object({ sha: z.string().toLowerCase() }),
     async handler({ ctx, subject, input, gone }) {
       const { size, type, stream } = await streamBlob(ctx, subject, input.sha, gone())
       return new Answer(200, stream, { 'content-type': type, 'content-length': String(size) })

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { admin, signedIn } from '../../access/rules.js'
 import { presentToken, Token, TokenWithValue } from '../../entities/token.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, date, datetime, list, oneOf, opt, orDefault, paging, rowId, str } from '../../http/params.js'
+import { bool, date, datetime, list, oneOf, opt, orDefault, paging, rowId, searchText, str } from '../../http/params.js'
 import { createOwnToken, createToken, findToken, isActive, listTokens, revokeToken, rotateToken, SORTS, tokenOwner } from '../../services/tokens.js'
 
 const creation = { name: str(), scopes: list(str()), expires_at: opt(date()), description: opt(str()) }
@@ -43,7 +43,7 @@ export const tokens = [
       user_id: opt(rowId()),
       state: opt(oneOf(['active', 'inactive'])),
       revoked: opt(bool()),
-      search: opt(str()),
+      search: opt(searchText()),
       created_after: opt(datetime()),
       created_before: opt(datetime()),
       last_used_after: opt(datetime()),

@@ -3,7 +3,8 @@ import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { invalidInput, refused, tooLarge } from '../../failures.js'
 import { RefChanged, RefNameConflict } from '../../git/errors.js'
-import { type Change, type Commit, type GitRepository, type Oid, type Stats, ZERO } from '../../git/types.js'
+import { withRefLock } from '../../git/ref-updates.js'
+import { type Change, type Commit, type GitRepository, type Oid, type Signature, type Stats, ZERO } from '../../git/types.js'
 import { branchNameFault } from '../../lib/branch-name.js'
 import { checkPath, normalisePath } from '../../lib/git-path.js'
 import { lengthOf } from '../../lib/path.js'
@@ -53,9 +54,22 @@ export async function createCommit(
   if (given.actions.length > MAX_ACTIONS) throw tooLarge()
   const identity = authorOf(ctx, caller, given)
   if (lengthOf(given.commit_message) > MAX_MESSAGE) throw refused('The commit message is too long')
+  // writers of one branch stand in line here; those of other processes meet at the ref (C-33, SEC-102)
+  return withRefLock(`project ${project.id}`, branch, () => commitTo(ctx, subject, caller, given, identity, bypassProtection))
+}
+
+async function commitTo(
+  ctx: Context,
+  subject: ProjectSubject,
+  caller: SignedIn,
+  given: NewCommit,
+  author: Signature,
+  bypassProtection: boolean,
+): Promise<CreatedCommit> {
+  const { project } = subject
+  const { branch } = given
   const repository = repositoryOf(ctx, project)
   const [protections, settings] = await Promise.all([protectionsOf(ctx, project.id), readSettings(ctx)])
-
   for (let tried = 1; ; tried++) {
     const empty = (await repository.refs('refs/heads/')).length === 0
     if (!bypassProtection) {
@@ -68,7 +82,7 @@ export async function createCommit(
     const drafted = await repository.draftCommit({
       parents: base.parent ? [base.parent] : [],
       changes: read.changes,
-      author: identity,
+      author,
       committer: signatureOf(ctx, caller),
       message: given.commit_message,
       ...(read.fault && { check: true }),
@@ -148,7 +162,8 @@ function changesOf(actions: ActionInput[]): { changes: Change[]; fault: string |
   return { changes, fault: null }
 }
 
-const PATH_FAULTS = {
+/** What is said of a path that cannot be (C-26, C-27, C-34). */
+export const PATH_FAULTS = {
   blank: () => 'You must provide a file path',
   traversal: () => 'Path cannot include directory traversal',
   invalid: (path: string) => `invalid path: '${path}'`,
@@ -163,7 +178,7 @@ function changeOf(action: ActionInput): Change | string {
     if (text === undefined || text.trim() === '') return PATH_FAULTS.blank()
     const path = normalisePath(text)
     const fault = checkPath(path)
-    if (fault) return PATH_FAULTS[fault](text)
+    if (fault) return PATH_FAULTS[fault](path)
     paths.push(path)
   }
   const [path, from] = paths as [string, string]
@@ -176,9 +191,9 @@ function changeOf(action: ActionInput): Change | string {
   return { action: kind, path, content, ...executable }
 }
 
-/** C-39: line ends of text become LF; bytes stay bytes. */
+/** C-39: line ends of text become LF; bytes stay bytes. What is no base64 is skipped, the letters of its URL alphabet too. */
 function contentOf(text: string, encoding: string | undefined): Buffer {
-  const content = Buffer.from(text, encoding === 'base64' ? 'base64' : 'utf8')
+  const content = encoding === 'base64' ? Buffer.from(text.replace(/[^A-Za-z0-9+/=]/g, ''), 'base64') : Buffer.from(text, 'utf8')
   if (!content.includes('\r\n') || content.subarray(0, 8_000).includes(0)) return content
   return Buffer.from(content.toString('latin1').replaceAll('\r\n', '\n'), 'latin1')
 }

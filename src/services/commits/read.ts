@@ -30,7 +30,8 @@ export async function listCommits(ctx: Context, { project }: ProjectSubject, fil
     from,
     skip,
     limit,
-    ...(filter.since && { since: Math.ceil(filter.since.getTime() / 1000) }),
+    // to the second (C-12), which is all that a commit's date has: half a second more is no other moment
+    ...(filter.since && { since: Math.floor(filter.since.getTime() / 1000) }),
     ...(filter.until && { until: Math.floor(filter.until.getTime() / 1000) }),
     ...(filter.path && { path: filter.path }),
     ...(filter.first_parent && { firstParent: true }),

@@ -1,6 +1,7 @@
 import { eq, type SQL, sql } from 'drizzle-orm'
 import type { ActorUser } from '../../access/actor.js'
-import { groupLevel, membershipCounts, projectLevel, shareCounts } from '../../access/roles.js'
+import { LEVELS } from '../../access/can.js'
+import { directLevel, groupLevel, shareCounts, sharedLevel } from '../../access/roles.js'
 import { eyesOf, visibleProjects } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import type { ReadDatabase } from '../../db/client.js'
@@ -25,9 +26,9 @@ export interface ProjectRecord extends BasicProjectRecord {
   owner: UserRefRecord | null
   /** Null: shared with nobody. */
   shares: { group_id: number; group_name: string; group_full_path: string; group_access_level: number; expires_at: string | null }[] | null
-  /** The caller's level in all, by direct membership (null without one), and on the group (0 without one). */
+  /** The caller's level in all, by direct membership, and on the group; 0 without one. */
   level: number
-  direct: number | null
+  direct: number
   group: number
   /** The source of a fork, if the caller can see it. */
   forked_from: BasicProjectRecord | null
@@ -59,11 +60,9 @@ export function selectRecords<Extra extends Record<string, SQL.Aliased | SQL<unk
       namespace: namespaceColumns,
       owner: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar, email: users.email },
       shares,
-      level: projectLevel(projects, user).mapWith(Number),
-      direct: sql<
-        number | null
-      >`(select m.access_level from members m where m.project_id = ${projects.id} and m.user_id = ${user} and ${membershipCounts})`,
+      direct: directLevel(projects.id, user).mapWith(Number),
       group: groupLevel(projects.namespace_id, user).mapWith(Number),
+      shared: sharedLevel(projects.id, user).mapWith(Number),
       ...extra,
     })
     .from(projects)
@@ -79,12 +78,16 @@ const sources = statement('sources of forks', (db, eyes: ReturnType<typeof eyesO
     .where(sql`${projects.id} = any(${sql.placeholder('ids')}) and ${visibleProjects(eyes, sql`${sql.placeholder('user')}::bigint`)}`),
 )
 
+type SelectedRow = Omit<ProjectRecord, 'forked_from' | 'level'> & { shared: number }
+
 /** Rows → records; asks once for the sources of all forks among them. */
-export async function completeRecords(ctx: Context, user: ActorUser | null, rows: Omit<ProjectRecord, 'forked_from'>[]): Promise<ProjectRecord[]> {
+export async function completeRecords(ctx: Context, user: ActorUser | null, rows: SelectedRow[]): Promise<ProjectRecord[]> {
   const ids = [...new Set(rows.map((row) => row.project.forked_from_id).filter((id) => id !== null))]
   const found = ids.length > 0 ? await sources(ctx.db, eyesOf(user)).execute({ ids, user: user?.id ?? 0 }) : []
   const byId = new Map(found.map((row) => [row.project.id, row]))
-  return rows.map(({ project, namespace, owner, shares, level, direct, group }) => {
+  return rows.map(({ project, namespace, owner, shares, direct, group, shared }) => {
+    const owns = owner !== null && owner.id === user?.id
+    const level = owns ? LEVELS.owner : Math.max(direct, group, shared)
     const forked_from = project.forked_from_id === null ? null : (byId.get(project.forked_from_id) ?? null)
     return { project, namespace, owner, shares, level, direct, group, forked_from }
   })

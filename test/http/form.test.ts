@@ -1,0 +1,159 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { Failure } from '../../src/failures.js'
+import { type Bag, parseForm, parseJson } from '../../src/http/form.js'
+
+/** As JSON shows it, so that objects without a prototype compare. */
+const plain = (bag: Bag) => JSON.parse(JSON.stringify(bag)) as unknown
+
+function refusal(work: () => unknown): unknown {
+  try {
+    work()
+  } catch (error) {
+    if (error instanceof Failure) return error.body
+    throw error
+  }
+  return undefined
+}
+
+describe('parseForm', () => {
+  it.each([
+    ['a=1&b=2', { a: '1', b: '2' }],
+    ['a=1&a=2', { a: '2' }],
+    ['a', { a: null }],
+    ['a=', { a: '' }],
+    ['', {}],
+    ['&&a=1&', { a: '1' }],
+    ['a=b=c', { a: 'b=c' }],
+    ['a=1+2%2B3', { a: '1 2+3' }],
+    ['a[]=1&a[]=2', { a: ['1', '2'] }],
+    ['a%5B%5D=1&a%5B%5D=2', { a: ['1', '2'] }],
+    ['a[b]=c&a[d]=e', { a: { b: 'c', d: 'e' } }],
+    ['a[b][c]=d', { a: { b: { c: 'd' } } }],
+    ['actions[][action]=create&actions[][file_path]=x', { actions: [{ action: 'create', file_path: 'x' }] }],
+    [
+      'actions[][action]=create&actions[][action]=delete&actions[][file_path]=y',
+      { actions: [{ action: 'create' }, { action: 'delete', file_path: 'y' }] },
+    ],
+    ['actions[0][action]=create&actions[1][action]=delete', { actions: { 0: { action: 'create' }, 1: { action: 'delete' } } }],
+    ['[a]=1', { '[a]': '1' }],
+    ['a[b=1', { 'a[b': '1' }],
+    ['a[b]c=1', { 'a[b]c': '1' }],
+    ['toString=2&hasOwnProperty=3', { toString: '2', hasOwnProperty: '3' }],
+  ])('W-3, G-52, G-53: reads %s', (text, expected) => {
+    expect(plain(parseForm(text))).toEqual(expected)
+  })
+
+  it('SEC-54: the last of a scalar and a list of one name wins', () => {
+    expect(plain(parseForm('a=1&a[]=2'))).toEqual({ a: ['2'] })
+    expect(plain(parseForm('a[]=2&a=1'))).toEqual({ a: '1' })
+    expect(plain(parseForm('a[]=2&a[b]=1'))).toEqual({ a: { b: '1' } })
+  })
+
+  it.each(['a=%ff', 'a=%c0%af', '%ff=1', 'a=%zz', 'a=%'])('SEC-50: refuses %s', (text) => {
+    expect(refusal(() => parseForm(text))).toEqual({ error: 'a parameter is not valid UTF-8' })
+  })
+
+  it.each(['a=%00', 'a%00b=1', 'a[%00]=1', 'a=x\0'])('SEC-49: refuses a NUL in %j', (text) => {
+    expect(refusal(() => parseForm(text))).toEqual({ error: 'a parameter contains a NUL character' })
+  })
+
+  it('SEC-71, SEC-75: bounds depth, names and fields', () => {
+    const deep = (n: number) => `a${'[b]'.repeat(n)}=1`
+    expect(refusal(() => parseForm(deep(31)))).toBeUndefined()
+    expect(refusal(() => parseForm(deep(32)))).toEqual({ error: 'parameters are nested too deeply' })
+    expect(refusal(() => parseForm(`${'a'.repeat(256)}=1`))).toBeUndefined()
+    expect(refusal(() => parseForm(`${'a'.repeat(257)}=1`))).toEqual({ error: 'a parameter name is too long' })
+    const fields = (n: number) => Array.from({ length: n }, (_, i) => `f${i}=1`).join('&')
+    expect(refusal(() => parseForm(fields(1_000), 1_000))).toBeUndefined()
+    expect(refusal(() => parseForm(fields(1_001), 1_000))).toEqual({ error: 'too many parameters' })
+  })
+
+  it.each(['__proto__=1', '__proto__[b]=1', 'a[__proto__][b]=1', 'a[constructor][prototype][b]=1', 'a[][__proto__][b]=1', 'prototype[b]=1'])(
+    'SEC-72: %s touches no prototype',
+    (text) => {
+      const bag = parseForm(text)
+      expect(({} as Record<string, unknown>)['b']).toBeUndefined()
+      expect(Object.getPrototypeOf(bag)).toBeNull()
+      expect(JSON.stringify(bag)).not.toContain('"1"')
+    },
+  )
+
+  it('throws nothing but a Failure, whatever the text (SEC-1)', () => {
+    const piece = fc.oneof(
+      fc.constantFrom('[', ']', '[]', '&', '=', '%', '%5B', '%5D', '%00', '+', '__proto__', 'a', 'b', '%ff', '%F0%9F'),
+      fc.string({ unit: 'binary' }),
+    )
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
+        refusal(() => parseForm(pieces.join('')))
+        expect(Object.keys(Object.prototype)).toEqual([])
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  it('gives back what was encoded', () => {
+    const text = fc.string({ unit: 'grapheme' }).filter((value) => !value.includes('\0') && value.isWellFormed())
+    const name = text.filter((value) => value !== '' && !value.includes('[') && !['__proto__', 'constructor', 'prototype'].includes(value))
+    fc.assert(
+      fc.property(fc.dictionary(name, text), (pairs) => {
+        const encoded = Object.entries(pairs).map(([key, value]) => `${encodeURIComponent(key)}=${encodeURIComponent(value)}`)
+        expect({ ...parseForm(encoded.join('&')) }).toEqual({ ...pairs })
+      }),
+    )
+    fc.assert(
+      fc.property(fc.array(text, { minLength: 1 }), (values) => {
+        expect(parseForm(values.map((value) => `a[]=${encodeURIComponent(value)}`).join('&'))['a']).toEqual(values)
+      }),
+    )
+  })
+})
+
+describe('parseJson', () => {
+  it.each(['', ' ', '\n\t'])('G-5: takes %j as no body', (text) => {
+    expect(plain(parseJson(text))).toEqual({})
+  })
+
+  it.each(['{', '[]', '"text"', '1', 'null', 'true', '{"a":1}x', "{'a':1}", 'NaN'])('G-5, W-20: refuses %s', (text) => {
+    expect(refusal(() => parseJson(text))).toEqual({ error: 'message body does not match declared format' })
+  })
+
+  it('SEC-49, SEC-50: refuses NUL and lone surrogates, in values and names', () => {
+    for (const text of ['{"a":"\\u0000"}', '{"\\u0000":1}', '{"a":{"b":["\\u0000"]}}'])
+      expect(refusal(() => parseJson(text))).toEqual({ error: 'a parameter contains a NUL character' })
+    for (const text of ['{"a":"\\ud800"}', '{"\\udc00":1}'])
+      expect(refusal(() => parseJson(text))).toEqual({ error: 'a parameter is not valid Unicode' })
+    expect(parseJson('{"a":"\\ud83d\\ude00"}')['a']).toBe('😀')
+  })
+
+  it('SEC-71: bounds depth, elements and names', () => {
+    const deep = (n: number) => `${'{"a":'.repeat(n)}1${'}'.repeat(n)}`
+    expect(refusal(() => parseJson(deep(32)))).toBeUndefined()
+    expect(refusal(() => parseJson(deep(33)))).toEqual({ error: 'parameters are nested too deeply' })
+    expect(refusal(() => parseJson(`${'{"a":'.repeat(100_000)}1`))).toEqual({ error: 'message body does not match declared format' })
+    const wide = (n: number) => JSON.stringify({ a: Array.from({ length: n }, () => 1) })
+    expect(refusal(() => parseJson(wide(99_999)))).toBeUndefined()
+    expect(refusal(() => parseJson(wide(100_000)))).toEqual({ error: 'too many parameters' })
+    expect(refusal(() => parseJson(`{"${'a'.repeat(257)}":1}`))).toEqual({ error: 'a parameter name is too long' })
+  })
+
+  it('SEC-72, SEC-73: keeps odd names as names and drops those that are dangerous', () => {
+    const bag = parseJson('{"__proto__":{"b":1},"constructor":{"b":1},"toString":"x","a":{"__proto__":{"b":1},"hasOwnProperty":2}}')
+    expect(plain(bag)).toEqual({ toString: 'x', a: { hasOwnProperty: 2 } })
+    expect(({} as Record<string, unknown>)['b']).toBeUndefined()
+  })
+
+  it('throws nothing but a Failure, and gives back what JSON holds', () => {
+    fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => void refusal(() => parseJson(text))))
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 5 })), (value) => {
+        const text = JSON.stringify(value)
+        const failed = refusal(() => parseJson(text))
+        const odd = /\\u0000|\\ud[89a-f]|__proto__|constructor|prototype/i.test(text)
+        if (!odd) expect(failed).toBeUndefined()
+        if (!odd) expect(plain(parseJson(text))).toEqual(JSON.parse(text))
+      }),
+    )
+  })
+})

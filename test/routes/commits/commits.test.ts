@@ -1,0 +1,898 @@
+import { request } from 'node:http'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { testApp } from '../../support/app.js'
+import { aCast, type Cast, type Role, statuses } from '../../support/cast.js'
+import { aProject, aToken, aUser, type TestProject, type TestUser } from '../../support/factories.js'
+import { bareOf, stateOf } from '../../support/repositories.js'
+
+const t = testApp()
+let cast: Cast
+
+beforeAll(async () => {
+  cast = await aCast(t.ctx, { visibility: 'public', files: { 'a.txt': 'a\n', 'dir/b.txt': 'b\n' } })
+})
+
+const FORBIDDEN = { message: '403 Forbidden' }
+const NO_COMMIT = { message: '404 Commit Not Found' }
+const at = (project: TestProject) => `${project.path}/repository/commits`
+const enc = encodeURIComponent
+const idsOf = (body: { id: string }[]) => body.map(({ id }) => id)
+
+/** A commit object of these bytes, as any client may have pushed it. */
+function rawCommit(project: TestProject, lines: string[], message: string | Buffer) {
+  const bare = bareOf(t, project)
+  const tree = bare.gitBytes(['mktree'], '').toString().trim()
+  const content = Buffer.concat([Buffer.from([`tree ${tree}`, ...lines, '', ''].join('\n'), 'latin1'), Buffer.from(message)])
+  return bare.gitBytes(['hash-object', '-t', 'commit', '-w', '--stdin', '--literally'], content).toString().trim()
+}
+
+describe('the shape of a commit', () => {
+  it('C-1, C-3, C-4, C-5, C-6, C-18, C-47: all fields; created_at is the committer’s date; stats against the first parent', async () => {
+    const project = await aProject(t.ctx)
+    const bare = bareOf(t, project)
+    const [root, id] = bare.commits(
+      { files: { a: '1\n2\n', bin: Buffer.from([0, 1]) }, message: 'Root\n', date: 1_600_000_000 },
+      {
+        files: { a: '1\n3\n4\n', bin: Buffer.from([0, 2]) },
+        message: 'Second\n\nwith a body\n',
+        author: 'Eve <eve@example.org> 1500000000 +0300',
+        date: 1_600_000_100,
+      },
+    ) as [string, string]
+    const { body } = await t.api('get', `${at(project)}/${id}`, project.creator).expect(200)
+    expect(body).toEqual({
+      id,
+      short_id: id.slice(0, 8),
+      title: 'Second',
+      message: 'Second\n\nwith a body\n',
+      parent_ids: [root],
+      author_name: 'Eve',
+      author_email: 'eve@example.org',
+      authored_date: '2017-07-14T02:40:00.000Z',
+      committer_name: 'Ada',
+      committer_email: 'ada@example.com',
+      committed_date: '2020-09-13T12:28:20.000Z',
+      created_at: '2020-09-13T12:28:20.000Z',
+      web_url: `http://roost.test/${project.fullPath}/commit/${id}`,
+      stats: { additions: 2, deletions: 1, total: 3 },
+      project_id: project.id,
+      status: null,
+      last_pipeline: null,
+    })
+    const first = await t.api('get', `${at(project)}/${root}`, project.creator).expect(200)
+    expect(first.body).toMatchObject({ parent_ids: [], stats: { additions: 2, deletions: 0, total: 2 } })
+  })
+
+  it('C-47: stats=false leaves them out', async () => {
+    for (const word of ['false', '0', 'no'])
+      expect((await t.api('get', `${at(cast.project)}/main?stats=${word}`, null).expect(200)).body).not.toHaveProperty('stats')
+    expect((await t.api('get', `${at(cast.project)}/main?stats=`, null).expect(200)).body.stats).toEqual({ additions: 2, deletions: 0, total: 2 })
+    await t.api('get', `${at(cast.project)}/main?stats=maybe`, null).expect(400, { error: 'stats is invalid' })
+  })
+
+  const eighty = 'x'.repeat(80)
+  it.each([
+    ['one line', 'one line'],
+    ['first\nsecond\n', 'first'],
+    ['first\r\nsecond', 'first'],
+    ['', '--no commit message'],
+    [' \n\n', '--no commit message'],
+    ['y'.repeat(99), 'y'.repeat(99)],
+    ['y'.repeat(100), `${'y'.repeat(80)}…`],
+    [`${'word '.repeat(19)}words`, `${'word '.repeat(16).trim()}…`],
+    [`${eighty} ${eighty}`, `${eighty}…`],
+    [`${eighty}z ${eighty}`, `${eighty}…`],
+    [`${'é'.repeat(50)} ${'é'.repeat(60)}`, `${'é'.repeat(50)}…`],
+  ])('C-2: the title of %j', async (message, title) => {
+    const id = rawCommit(cast.project, ['author A <a@b> 1 +0000', 'committer A <a@b> 1 +0000'], message)
+    const { body } = await t.api('get', `${at(cast.project)}/${id}`, null).expect(200)
+    expect([body.title, body.message]).toEqual([title, message])
+  })
+
+  it('C-5, SEC-154: an octopus merge lists its parents in order; stats are against the first', async () => {
+    const project = await aProject(t.ctx)
+    const [, b, c, merge] = bareOf(t, project).commits(
+      { files: { a: 'a\n' } },
+      { branch: 'b', parents: [0], files: { b: 'b\n' } },
+      { branch: 'c', parents: [0], files: { c: 'c\n' } },
+      { branch: 'main', parents: [1, 2, 0], files: { b: 'b\n', c: 'c\n' } },
+    ) as [string, string, string, string]
+    const { body } = await t.api('get', `${at(project)}/${merge}`, project.creator).expect(200)
+    expect([body.parent_ids.slice(0, 2), body.stats]).toEqual([[b, c], { additions: 1, deletions: 0, total: 1 }])
+  })
+})
+
+describe('SEC-151, SEC-152: odd commits are shown, their hash unchanged', () => {
+  const person = 'A <a@b> 1 +0000'
+  it.each<[string, string[], string | Buffer, object]>([
+    [
+      'Latin-1 with a header that says so',
+      [`author J\xf6rg <a@b> 1 +0000`, `committer ${person}`, 'encoding ISO-8859-1'],
+      Buffer.from('Gr\xfc\xdfe\n', 'latin1'),
+      { author_name: 'Jörg', message: 'Grüße\n' },
+    ],
+    [
+      'Latin-1 without',
+      [`author J\xf6rg <a@b> 1 +0000`, `committer ${person}`],
+      Buffer.from('\xfc\n', 'latin1'),
+      { author_name: 'J\ufffdrg', message: '\ufffd\n' },
+    ],
+    [
+      'random bytes',
+      [`author ${person}`, `committer ${person}`],
+      Buffer.from([0xff, 0xfe, 0xc3, 0x0a]),
+      { message: expect.stringContaining('\ufffd') },
+    ],
+    ['UTF-16', [`author ${person}`, `committer ${person}`], Buffer.from('hi', 'utf16le'), { message: 'h\0i\0' }],
+    ['an unknown encoding', [`author ${person}`, `committer ${person}`, 'encoding klingon'], 'text\n', { message: 'text\n' }],
+    ['an author without a name', ['author <a@b> 1 +0000', `committer ${person}`], 'x', { author_name: '', author_email: 'a@b' }],
+    ['an author without an e-mail', ['author Ann <> 1 +0000', `committer ${person}`], 'x', { author_name: 'Ann', author_email: '' }],
+    ['no author at all', [`committer ${person}`], 'x', { author_name: '', author_email: '' }],
+    ['a date before 1970', ['author A <a@b> -86400 +0000', `committer ${person}`], 'x', { authored_date: '1969-12-31T00:00:00.000Z' }],
+    [
+      'the year of 2^33',
+      ['author A <a@b> 8589934592 +0000', 'committer A <a@b> 8589934592 +9999'],
+      'x',
+      { authored_date: '2242-03-16T12:56:32.000Z', created_at: '2242-03-16T12:56:32.000Z' },
+    ],
+    [
+      'a date no calendar holds',
+      ['author A <a@b> 99999999999999999999 +0000', 'committer A <a@b> 253402300800 +0000'],
+      'x',
+      { authored_date: '9999-12-31T23:59:59.000Z' },
+    ],
+    ['no offset', ['author A <a@b> 60', `committer ${person}`], 'x', { authored_date: '1970-01-01T00:01:00.000Z' }],
+    ['no date', ['author A <a@b>', `committer ${person}`], 'x', { authored_date: '1970-01-01T00:00:00.000Z' }],
+    ['a date in words', ['author A <a@b> yesterday', `committer ${person}`], 'x', { authored_date: '1970-01-01T00:00:00.000Z' }],
+  ])('%s', async (_, lines, message, expected) => {
+    const id = rawCommit(cast.project, lines, message)
+    const { body } = await t.api('get', `${at(cast.project)}/${id}`, null).expect(200)
+    expect(body).toMatchObject({ id, ...expected })
+    const list = await t.api('get', `${at(cast.project)}?ref_name=${id}`, null).expect(200)
+    expect([idsOf(list.body), list.headers['x-total']]).toEqual([[id], '1'])
+    await t.api('get', `${at(cast.project)}/${id}/diff`, null).expect(200, [])
+  })
+
+  it('SEC-151: a message of 10 MB', async () => {
+    const id = rawCommit(cast.project, [`author ${person}`, `committer ${person}`], Buffer.alloc(10_000_000, 'm'))
+    const { body } = await t.api('get', `${at(cast.project)}/${id}`, null).expect(200)
+    expect([body.id, body.message.length, body.title]).toEqual([id, 10_000_000, `${'m'.repeat(80)}…`])
+  })
+})
+
+describe('GET /projects/:id/repository/commits/:sha', () => {
+  it('C-8, SEC-82: a branch, a tag, an annotated tag, a hash whole or cut, HEAD; names win over cut hashes', async () => {
+    const project = await aProject(t.ctx)
+    const bare = bareOf(t, project)
+    const [one, two] = bare.commits({ message: 'One\n' }, { branch: 'topic/x', parents: [0], message: 'Two\n' }) as [string, string]
+    bare.git('tag', 'light', two)
+    bare.git('tag', '-a', '-m', 'x', 'full', two)
+    bare.git('update-ref', `refs/heads/${one.slice(0, 8)}`, two)
+    bare.git('update-ref', `refs/heads/${one}`, two)
+    bare.git('update-ref', 'refs/tags/main', two)
+    const found = async (sha: string) => (await t.api('get', `${at(project)}/${enc(sha)}`, project.creator).expect(200)).body.id
+    for (const name of ['main', 'HEAD', one, one.toUpperCase(), one.slice(0, 7)]) expect([name, await found(name)]).toEqual([name, one])
+    for (const name of ['topic/x', 'light', 'full', two, two.slice(0, 7), one.slice(0, 8)]) expect([name, await found(name)]).toEqual([name, two])
+  })
+
+  // SEC-79, SEC-81
+  // biome-ignore format: one list
+  it.each(['none', 'f'.repeat(40), 'a'.repeat(64), 'abc', 'HEAD~3', 'HEAD^', 'main@{1}', ':/Add', 'main:a.txt', '^main', 'main..main', '--all', '--output=x', '-h', '@', 'refs/heads/main', 'main^{tree}', 'dir\nx', '__proto__', 'NaN', '-1', ' '])(
+    'C-8, SEC-81: 404 for %j', async (sha) => {
+      await t.api('get', `${at(cast.project)}/${enc(sha)}`, null).expect(404, NO_COMMIT)
+      await t.api('get', `${at(cast.project)}/${enc(sha)}/diff`, null).expect(404, NO_COMMIT)
+    },
+  )
+
+  it('C-8, SEC-154, SEC-43: trees, blobs, tags of them and commits of other projects are no commits here', async () => {
+    const bare = bareOf(t, cast.project)
+    bare.git('tag', '-f', 'of-a-tree', 'main^{tree}')
+    const other = await aProject(t.ctx)
+    const [elsewhere] = bareOf(t, other).commits({ message: 'only there' }) as [string]
+    for (const sha of ['of-a-tree', bare.git('rev-parse', 'main^{tree}').trim(), bare.git('rev-parse', 'main:a.txt').trim(), elsewhere])
+      await t.api('get', `${at(cast.project)}/${sha}`, null).expect(404, NO_COMMIT)
+  })
+
+  it('SEC-154: an empty repository, and a HEAD that names a missing branch', async () => {
+    const project = await aProject(t.ctx)
+    for (const sha of ['main', 'HEAD']) await t.api('get', `${at(project)}/${sha}`, project.creator).expect(404, NO_COMMIT)
+    bareOf(t, project).commits({ branch: 'other' })
+    await t.api('get', `${at(project)}/HEAD`, project.creator).expect(404, NO_COMMIT)
+    await t.api('get', at(project), project.creator).expect(200, [])
+  })
+})
+
+describe('GET /projects/:id/repository/commits', () => {
+  let project: TestProject
+  let caller: TestUser
+  let ids: string[]
+  const list = async (query = '') => {
+    const { body, headers } = await t.api('get', `${at(project)}?${query}`, caller).expect(200)
+    return { positions: idsOf(body).map((id) => ids.indexOf(id)), total: headers['x-total'], body, headers }
+  }
+
+  beforeAll(async () => {
+    project = await aProject(t.ctx)
+    caller = project.creator
+    ids = bareOf(t, project).commits(
+      { files: { old: 'a\nb\nc\nd\n', 'dir/x': 'x' }, date: 1_600_000_000 },
+      { files: { other: 'o' }, date: 1_600_000_100 },
+      { files: { old: null, new: 'a\nb\nc\nd\n' }, date: 1_600_000_200 },
+      { files: { new: 'a\nb\nc\nd\ne\n' }, date: 1_600_000_300 },
+      { branch: 'side', parents: [1], files: { 'dir/y': 'y' }, date: 1_600_000_250 },
+      { branch: 'main', parents: [3, 4], files: { 'dir/y': 'y' }, date: 1_600_000_400 },
+    )
+  })
+
+  it('C-9, C-15: newest first, with all fields and neither stats nor status', async () => {
+    const { positions, body, total } = await list()
+    expect([positions, total]).toEqual([[5, 3, 4, 2, 1, 0], '6'])
+    expect(Object.keys(body[0]).sort()).toEqual(
+      [
+        'id',
+        'short_id',
+        'title',
+        'message',
+        'parent_ids',
+        'author_name',
+        'author_email',
+        'authored_date',
+        'committer_name',
+        'committer_email',
+        'committed_date',
+        'created_at',
+        'web_url',
+      ].sort(),
+    )
+  })
+
+  it('C-9: parents never come before children when dates tie', async () => {
+    const tied = await aProject(t.ctx)
+    const oids = bareOf(t, tied).commits(...Array.from({ length: 12 }, (_, i) => ({ message: `${i}\n`, date: 1_600_000_000 })))
+    const { body } = await t.api('get', at(tied), tied.creator).expect(200)
+    expect(idsOf(body)).toEqual(oids.reverse())
+  })
+
+  it('C-10: ref_name is a branch, tag or hash; what it does not name has no commits', async () => {
+    expect((await list('ref_name=side')).positions).toEqual([4, 1, 0])
+    expect((await list(`ref_name=${ids[2]}`)).positions).toEqual([2, 1, 0])
+    expect((await list('ref_name=')).positions).toEqual([5, 3, 4, 2, 1, 0])
+    for (const ref of ['none', 'HEAD~3', 'main@{1}', ':/x', 'main:new', '^main', 'side..main', '--all', '--output=x', '@', '-h']) {
+      const { body, total } = await list(`ref_name=${enc(ref)}`)
+      expect([ref, body, total]).toEqual([ref, [], '0'])
+    }
+    const empty = await aProject(t.ctx)
+    const { headers } = await t.api('get', at(empty), empty.creator).expect(200, [])
+    expect(headers).toMatchObject({ 'x-total': '0', 'x-total-pages': '1' })
+  })
+
+  it('C-11, SEC-80: path is a file, along its renames, or a directory, literally', async () => {
+    expect((await list('path=new')).positions).toEqual([3, 2, 0])
+    expect((await list('path=dir')).positions).toEqual([4, 0])
+    expect((await list('path=dir/')).positions).toEqual([4, 0])
+    expect((await list('path=dir/x')).positions).toEqual([0])
+    for (const path of ['none', '*', ':(top)new', ':/new', ':!new', '[n]ew', '--output=x', '/new', '../new', 'dir//x']) {
+      const { body, total } = await list(`path=${enc(path)}`)
+      expect([path, body, total]).toEqual([path, [], '0'])
+    }
+  })
+
+  it('C-12: since and until are inclusive, to the second, of the committer date', async () => {
+    expect((await list('since=2020-09-13T12:30:00Z')).positions).toEqual([5, 3, 4, 2])
+    expect((await list('since=2020-09-13T12:30:00.900Z')).positions).toEqual([5, 3, 4, 2])
+    expect((await list('since=2020-09-13T12:30:01Z')).positions).toEqual([5, 3, 4])
+    expect((await list('until=2020-09-13T12:30:00Z')).positions).toEqual([2, 1, 0])
+    expect((await list('until=2020-09-13T12:29:59.999Z')).positions).toEqual([1, 0])
+    expect((await list('since=2020-09-13T15:28:20%2B03:00&until=2020-09-13T12:30:00')).positions).toEqual([2, 1])
+    expect((await list('since=2020-09-14')).total).toBe('0')
+    await t.api('get', `${at(project)}?since=never`, caller).expect(400, { error: 'since is invalid' })
+    await t.api('get', `${at(project)}?since=x&until=2020-13-01`, caller).expect(400, { error: 'since is invalid, until is invalid' })
+  })
+
+  it('C-13: X-Total counts what matches all filters, on every page', async () => {
+    const first = await list('since=2020-09-13T12:28:20Z&path=new&per_page=1')
+    expect([first.positions, first.total]).toEqual([[3], '2'])
+    const { positions, headers } = await list('per_page=4&page=2&ref_name=main')
+    expect(positions).toEqual([1, 0])
+    expect(headers).toMatchObject({ 'x-total': '6', 'x-total-pages': '2', 'x-page': '2', 'x-per-page': '4', 'x-prev-page': '1', 'x-next-page': '' })
+    const link = (page: number, rel: string) => `<${t.url}/api/v4${at(project)}?page=${page}&per_page=4&ref_name=main>; rel="${rel}"`
+    expect(headers['link']).toBe([link(1, 'prev'), link(1, 'first'), link(2, 'last')].join(', '))
+  })
+
+  it('C-14: all=true lists every ref, with_stats=true counts lines', async () => {
+    bareOf(t, project).git('update-ref', 'refs/tags/tip', ids[4] as string)
+    expect((await list('all=true&ref_name=none')).positions).toEqual([5, 3, 4, 2, 1, 0])
+    expect((await list('with_stats=true&per_page=1&page=6')).body[0].stats).toEqual({ additions: 5, deletions: 0, total: 5 })
+  })
+})
+
+describe('POST /projects/:id/repository/commits', () => {
+  const create = (file_path: string, content = 'x') => ({ action: 'create', file_path, content })
+  const post = (project: TestProject, caller: TestUser, given: object) => t.api('post', at(project), caller).send({ commit_message: 'm', ...given })
+
+  it('C-18, C-19, C-43, C-45: applies all actions in order to one commit by the caller', async () => {
+    const { project, as } = await aCast(t.ctx, { files: { keep: 'keep', old: '1\n2\n', gone: 'g\n', 'dir/only': 'o\n' } })
+    const bare = bareOf(t, project)
+    const parent = bare.git('rev-parse', 'main').trim()
+    const before = Date.now()
+    const actions = [
+      create('new.txt', 'n\n'),
+      { action: 'update', file_path: 'new.txt', content: 'later\n' },
+      { action: 'move', file_path: 'moved', previous_path: 'old' },
+      { action: 'update', file_path: 'moved', content: '1\n3\n' },
+      { action: 'delete', file_path: 'gone' },
+      { action: 'delete', file_path: 'dir/only' },
+      create('gone/now/a/dir', 'd\n'),
+    ]
+    const { body } = await post(project, as.developer, {
+      branch: 'topic',
+      start_branch: 'main',
+      commit_message: 'Many things\n\nat once',
+      actions,
+    }).expect(201)
+    const { name, email } = as.developer
+    expect(body).toMatchObject({
+      id: bare.git('rev-parse', 'topic').trim(),
+      parent_ids: [parent],
+      title: 'Many things',
+      message: 'Many things\n\nat once',
+      author_name: name,
+      author_email: email,
+      committer_name: name,
+      committer_email: email,
+      project_id: project.id,
+      status: null,
+    })
+    expect(body.stats).toEqual((await t.api('get', `${at(project)}/topic`, as.developer).expect(200)).body.stats)
+    expect(Date.parse(body.created_at)).toBeGreaterThan(before - 2_000)
+    expect(body.authored_date).toBe(body.created_at)
+    expect(bare.git('ls-tree', '-r', '--name-only', 'topic').trim().split('\n')).toEqual(['gone/now/a/dir', 'keep', 'moved', 'new.txt'])
+    expect([bare.git('show', 'topic:new.txt'), bare.git('show', 'topic:moved')]).toEqual(['later\n', '1\n3\n'])
+    expect(Date.parse((await t.api('get', project.path, as.developer)).body.last_activity_at)).toBeGreaterThanOrEqual(before - 1)
+    // SEC-101
+    bare.git('fsck', '--strict')
+  })
+
+  it('C-17: what is missing or no list', async () => {
+    const { developer } = cast.as
+    const send = (body: object) => t.api('post', at(cast.project), developer).send(body)
+    await send({}).expect(400, { error: 'branch is missing, commit_message is missing, actions is missing' })
+    await send({ branch: 'x', actions: [create('a')] }).expect(400, { error: 'commit_message is missing' })
+    await send({ branch: 'x', commit_message: 'm' }).expect(400, { error: 'actions is missing' })
+    for (const actions of ['create', 7, [1], ['create'], [[create('a')]], create('a'), {}])
+      await send({ branch: 'x', commit_message: 'm', actions }).expect(400, { error: 'actions is invalid' })
+    await send({ branch: 'x', commit_message: 'm', actions: [] }).expect(400, { error: 'actions is empty' })
+    await send({ commit_message: 'm', actions: [] }).expect(400, { error: 'branch is missing, actions is empty' })
+  })
+
+  it('W-1, W-3, G-5: actions come as a form too', async () => {
+    const project = await aProject(t.ctx)
+    const form =
+      'branch=main&commit_message=m&actions[][action]=create&actions[][file_path]=a&actions[][content]=1&actions[][action]=create&actions[][file_path]=b&actions[][content]=2'
+    await t.api('post', at(project), project.creator).type('form').send(form).expect(201)
+    const more = 'branch=main&commit_message=m&actions[0][action]=create&actions[0][file_path]=c&actions[0][content]=3'
+    await t.api('post', at(project), project.creator).type('form').send(more).expect(201)
+    expect(bareOf(t, project).git('ls-tree', '--name-only', 'main')).toBe('a\nb\nc\n')
+  })
+
+  const EXISTS = 'A file with this name already exists'
+  const MISSING = "A file with this name doesn't exist"
+  const BLANK = 'You must provide a file path'
+  const TRAVERSAL = 'Path cannot include directory traversal'
+  const NO_BRANCH = 'You can only create or edit files when you are on a branch'
+  const invalid = (path: string) => `invalid path: '${path}'`
+  const noName = (branch: string) => `Something went wrong when we tried to create '${branch}' for you: Branch name is invalid`
+  const stale = (path: string) => `The file has changed since you started editing it: ${path}`
+  const one = (action: object) => ({ branch: 'work', actions: [action] })
+
+  it.each<[string, object, string]>([
+    ['C-21 create', one(create('a.txt')), EXISTS],
+    ['C-21 create on a directory', one(create('dir')), EXISTS],
+    ['C-21 of an earlier action', { branch: 'work', actions: [create('n'), create('n')] }, EXISTS],
+    ['C-22 update', one({ action: 'update', file_path: 'none', content: 'x' }), MISSING],
+    ['C-22 delete', one({ action: 'delete', file_path: 'none' }), MISSING],
+    ['C-22 move', one({ action: 'move', file_path: 'n', previous_path: 'none' }), MISSING],
+    [
+      'C-22 after a deletion',
+      {
+        branch: 'work',
+        actions: [
+          { action: 'delete', file_path: 'a.txt' },
+          { action: 'update', file_path: 'a.txt', content: 'x' },
+        ],
+      },
+      MISSING,
+    ],
+    ['C-41 delete a directory', one({ action: 'delete', file_path: 'dir' }), MISSING],
+    ['C-23 move', one({ action: 'move', file_path: 'dir/b.txt', previous_path: 'a.txt' }), EXISTS],
+    ['C-40 move to itself', one({ action: 'move', file_path: 'a.txt', previous_path: 'a.txt', content: 'x' }), EXISTS],
+    ['C-24', one({ action: 'chmod', file_path: 'a.txt' }), "Unknown action 'chmod'"],
+    ['C-24 absent', one({ file_path: 'a.txt' }), "Unknown action ''"],
+    ['C-24, SEC-155', one({ action: '__proto__', file_path: '..' }), "Unknown action '__proto__'"],
+    ['C-25 create', one({ action: 'create', file_path: 'n' }), 'You must provide content'],
+    ['C-25 update null', one({ action: 'update', file_path: 'a.txt', content: null }), 'You must provide content'],
+    ['C-26', one(create('../n')), TRAVERSAL],
+    ['C-26 after normalisation', one(create('dir/../../n')), TRAVERSAL],
+    ['C-26 delete', one({ action: 'delete', file_path: '/../a.txt' }), TRAVERSAL],
+    ['C-26 source of a move', one({ action: 'move', file_path: 'n', previous_path: '../a.txt' }), TRAVERSAL],
+    ['C-27 absent', one({ action: 'create', content: 'x' }), BLANK],
+    ['C-27 blank', one(create(' ')), BLANK],
+    ['C-27, C-38 nothing left', one(create('dir/..')), BLANK],
+    ['C-27 move', one({ action: 'move', file_path: 'n' }), BLANK],
+    ['C-28', { branch: 'main', actions: [create('n')] }, 'You are not allowed to push into this branch'],
+    ['C-28 before all else (C-35)', { branch: 'main', start_branch: 'none', actions: [{}] }, 'You are not allowed to push into this branch'],
+    ['C-29, C-36 no start branch', { branch: 'none', actions: [create('n')] }, NO_BRANCH],
+    ['C-29, SEC-98 unknown start branch', { branch: 'b', start_branch: 'none', actions: [create('n')] }, NO_BRANCH],
+    ['C-29, C-36 a tag is no start branch', { branch: 'b', start_branch: 'v1', actions: [create('n')] }, NO_BRANCH],
+    ['C-29 in Git’s own syntax', { branch: 'b', start_branch: 'main~0', actions: [create('n')] }, NO_BRANCH],
+    ['C-29 before C-31 (C-35)', { branch: 'a..b', start_branch: 'none', actions: [create('n')] }, NO_BRANCH],
+    [
+      'C-30, SEC-98',
+      { branch: 'work', start_branch: 'main', actions: [create('n')] },
+      "A branch called 'work' already exists. Switch to that branch in order to make changes",
+    ],
+    ['C-31', { branch: 'a..b', start_branch: 'main', actions: [create('n')] }, noName('a..b')],
+    ['C-31, SEC-83 a hash', { branch: 'f'.repeat(40), start_branch: 'main', actions: [create('n')] }, noName('f'.repeat(40))],
+    ['C-31, SEC-83 an option', { branch: '-b', start_branch: 'main', actions: [create('n')] }, noName('-b')],
+    ['C-31, SEC-83 a full name', { branch: 'refs/heads/b', start_branch: 'main', actions: [create('n')] }, noName('refs/heads/b')],
+    ['C-31, SEC-83 below another', { branch: 'work/b', start_branch: 'main', actions: [create('n')] }, noName('work/b')],
+    ['C-32, SEC-96 update', one({ action: 'update', file_path: 'a.txt', content: 'x', last_commit_id: 'f'.repeat(40) }), stale('a.txt')],
+    ['C-32 delete', one({ action: 'delete', file_path: '/dir/./b.txt', last_commit_id: 'x' }), stale('dir/b.txt')],
+    ['C-32 move', one({ action: 'move', file_path: 'n', previous_path: 'a.txt', last_commit_id: 'x' }), stale('a.txt')],
+    [
+      'C-32 before the actions (C-35)',
+      { branch: 'work', actions: [{ action: 'chmod' }, { action: 'delete', file_path: 'a.txt', last_commit_id: 'x' }] },
+      stale('a.txt'),
+    ],
+    ['C-42 without history C-22 decides', one({ action: 'delete', file_path: 'none', last_commit_id: 'x' }), MISSING],
+    ['C-35 the first bad action', { branch: 'work', actions: [create('n'), create('a.txt'), { action: 'chmod' }] }, EXISTS],
+    ['C-34 a file as directory', one(create('a.txt/n')), invalid('a.txt/n')],
+    ['SEC-99 a link as directory', one(create('link/n')), invalid('link/n')],
+    ['C-34 an empty part', one(create('dir//n')), invalid('dir//n')],
+    ['SEC-92 a trailing slash', one(create('n/')), invalid('n/')],
+    ['SEC-92 a line break', one(create('a\nb')), invalid('a\nb')],
+    ['SEC-92 a long part', one(create('x'.repeat(256))), invalid('x'.repeat(256))],
+    ['SEC-92 a long path', one(create(`${`${'y'.repeat(250)}/`.repeat(17)}n`)), expect.stringContaining('invalid path') as unknown as string],
+    ['SEC-92 many levels', one(create(`${'d/'.repeat(128)}n`)), invalid(`${'d/'.repeat(128)}n`)],
+    ...['.git', '.git/config', 'x/.GIT/y', '.git./x', '.git /x', 'git~1', '.git::$INDEX_ALLOCATION/x', '.g\u200cit/x', '.git\\x'].map(
+      (path) => [`SEC-93 ${path}`, one(create(path)), invalid(path)] as [string, object, string],
+    ),
+    ['SEC-93 delete', one({ action: 'delete', file_path: '.git/config' }), invalid('.git/config')],
+    ['SEC-93 move', one({ action: 'move', file_path: '.GIT/x', previous_path: 'a.txt' }), invalid('.GIT/x')],
+    ['SEC-93 source of a move', one({ action: 'move', file_path: 'n', previous_path: '.git/config' }), invalid('.git/config')],
+    ['SEC-100 <', { ...one(create('n')), author_name: 'a<b', author_email: 'a@b' }, 'author_name is invalid'],
+    ['SEC-100 a line break', { ...one(create('n')), author_name: 'a', author_email: 'a@b\nparent x' }, 'author_email is invalid'],
+    ['SEC-100 empty', { ...one(create('n')), author_name: '', author_email: 'a@b' }, 'author_name is invalid'],
+    ['SEC-100 long', { ...one(create('n')), author_name: 'n'.repeat(256), author_email: 'a@b' }, 'author_name is invalid'],
+  ])('C-20, SEC-2: %s is refused and changes nothing', async (_, given, message) => {
+    const bare = bareOf(t, cast.project)
+    if (bare.git('branch', '--list', 'work') === '') {
+      const main = bare.git('rev-parse', 'main').trim()
+      bare.commits({ branch: 'work', parents: [main], files: { link: { mode: '120000', content: 'dir' } } })
+      bare.git('tag', 'v1', main)
+    }
+    const before = await stateOf(t, cast.project)
+    const { body } = await post(cast.project, cast.as.developer, given).expect(400)
+    expect(body).toEqual({ message })
+    expect(await stateOf(t, cast.project)).toEqual(before)
+  })
+
+  it('SEC-95: one bad action of 1,000 stops all; SEC-97: 10,001 are too many', async () => {
+    const project = await aProject(t.ctx, { files: { a: 'a' } })
+    const before = await stateOf(t, project)
+    const many = Array.from({ length: 999 }, (_, i) => create(`f/${i}`))
+    await post(project, project.creator, { branch: 'b', start_branch: 'main', actions: [...many, create('a')] }).expect(400, { message: EXISTS })
+    const tooMany = Array.from({ length: 10_001 }, (_, i) => create(`f/${i}`))
+    await post(project, project.creator, { branch: 'main', actions: tooMany }).expect(413, { message: '413 Request Entity Too Large' })
+    expect(await stateOf(t, project)).toEqual(before)
+    await post(project, project.creator, { branch: 'main', actions: many }).expect(201)
+  })
+
+  it('C-46, SEC-97: a body above 100 MiB is refused before it is read', async () => {
+    const status = await new Promise((resolve, reject) => {
+      const headers = { 'content-type': 'application/json', 'content-length': 100 * 1024 * 1024 + 1, 'private-token': cast.as.developer.token }
+      const call = request(`${t.url}/api/v4${at(cast.project)}`, { method: 'POST', headers }, (response) => {
+        resolve(response.statusCode)
+        call.destroy()
+      })
+      call.on('error', reject)
+      call.flushHeaders()
+    })
+    expect(status).toBe(413)
+  })
+
+  it('C-36: on top of a branch, or a new one from a start branch', async () => {
+    const project = await aProject(t.ctx, { files: { a: 'a' } })
+    const bare = bareOf(t, project)
+    const main = bare.git('rev-parse', 'main').trim()
+    const made = await post(project, project.creator, { branch: 'new/one', start_branch: 'main', actions: [create('b')] }).expect(201)
+    expect([made.body.parent_ids, bare.git('rev-parse', 'main').trim()]).toEqual([[main], main])
+    const next = await post(project, project.creator, { branch: 'new/one', actions: [create('c')] }).expect(201)
+    expect(next.body.parent_ids).toEqual([made.body.id])
+    const same = await post(project, project.creator, { branch: 'new/one', start_branch: 'new/one', actions: [create('d')] }).expect(201)
+    expect(same.body.parent_ids).toEqual([next.body.id])
+    const blank = await post(project, project.creator, { branch: 'new/one', start_branch: '', actions: [create('e')] }).expect(201)
+    expect(blank.body.parent_ids).toEqual([same.body.id])
+  })
+
+  it('C-37, PU-1: in an empty repository any branch will do, and start_branch is ignored', async () => {
+    const project = await aProject(t.ctx)
+    const { body } = await post(project, project.creator, { branch: 'first', start_branch: 'none', actions: [create('a')] }).expect(201)
+    expect(body.parent_ids).toEqual([])
+    const shown = (await t.api('get', project.path, project.creator).expect(200)).body
+    expect(shown).toMatchObject({ default_branch: 'first', empty_repo: false })
+    expect((await t.api('get', `${project.path}/repository/branches/first`, project.creator)).body).toMatchObject({ default: true, protected: true })
+    const other = await aProject(t.ctx)
+    await post(other, other.creator, { branch: 'a..b', actions: [create('a')] }).expect(400, { message: noName('a..b') })
+  })
+
+  it('C-38: paths are normalised, and the normalised path counts', async () => {
+    const project = await aProject(t.ctx)
+    const actions = [create('/a'), create('./b'), create('x/../c'), create('d/./e'), create('//f')]
+    await post(project, project.creator, { branch: 'main', actions }).expect(201)
+    expect(bareOf(t, project).git('ls-tree', '-r', '--name-only', 'main')).toBe('a\nb\nc\nd/e\nf\n')
+    await post(project, project.creator, { branch: 'main', actions: [create('/d/../a')] }).expect(400, { message: EXISTS })
+  })
+
+  it.each<[string, object, Buffer]>([
+    ['text', { content: 'a\r\nb\rc\n' }, Buffer.from('a\nb\rc\n')],
+    ['nothing', { content: '' }, Buffer.alloc(0)],
+    ['a number', { content: 7 }, Buffer.from('7')],
+    ['base64 text', { content: Buffer.from('ü\r\n').toString('base64'), encoding: 'base64' }, Buffer.from('ü\n')],
+    ['base64 bytes', { content: Buffer.from([0, 13, 10, 255]).toString('base64'), encoding: 'base64' }, Buffer.from([0, 13, 10, 255])],
+    ['base64 with other characters', { content: 'Y W\nJ!_-j', encoding: 'base64' }, Buffer.from('abc')],
+    ['no base64 at all', { content: '!!!', encoding: 'base64' }, Buffer.alloc(0)],
+    ['an unknown encoding', { content: 'YQ==', encoding: 'rot13' }, Buffer.from('YQ==')],
+  ])('C-39, SEC-94: content as %s', async (_, given, stored) => {
+    const project = await aProject(t.ctx)
+    await post(project, project.creator, { branch: 'main', actions: [{ action: 'create', file_path: 'f', ...given }] }).expect(201)
+    expect(bareOf(t, project).gitBytes(['cat-file', 'blob', 'main:f'])).toEqual(stored)
+  })
+
+  it('C-40, SEC-99: move and update keep the mode, move without content the content, create makes 100644', async () => {
+    const project = await aProject(t.ctx)
+    const bare = bareOf(t, project)
+    bare.commits({ files: { run: { mode: '100755', content: 'r' }, link: { mode: '120000', content: '/etc/passwd' }, text: 't' } })
+    const actions = [
+      { action: 'move', file_path: 'bin/run', previous_path: 'run' },
+      { action: 'update', file_path: 'bin/run', content: 'r2' },
+      { action: 'move', file_path: 'link2', previous_path: 'link' },
+      { action: 'move', file_path: 'text2', previous_path: 'text', content: 't2' },
+      create('plain'),
+    ]
+    await post(project, project.creator, { branch: 'main', actions }).expect(201)
+    const modes = bare.git('ls-tree', '-r', '--format=%(objectmode) %(path)', 'main')
+    expect(modes).toBe('100755 bin/run\n120000 link2\n100644 plain\n100644 text2\n')
+    expect(['bin/run', 'link2', 'text2'].map((path) => bare.git('cat-file', 'blob', `main:${path}`))).toEqual(['r2', '/etc/passwd', 't2'])
+  })
+
+  it('C-32, C-42: last_commit_id that is right, and one of a create, let the commit through', async () => {
+    const project = await aProject(t.ctx)
+    const [first] = bareOf(t, project).commits({ files: { a: '1' } }, { files: { b: '2' } }) as [string]
+    const actions = [
+      { action: 'update', file_path: 'a', content: 'x', last_commit_id: first },
+      { ...create('c'), last_commit_id: 'f'.repeat(40) },
+    ]
+    const { body } = await post(project, project.creator, { branch: 'main', actions }).expect(201)
+    await post(project, project.creator, { branch: 'main', actions: [{ ...actions[0], last_commit_id: body.id }] }).expect(201)
+  })
+
+  it('C-43: the author is given whole or is the caller', async () => {
+    const project = await aProject(t.ctx)
+    const { name, email } = project.creator
+    const author = async (given: object, file: string) => {
+      const { body } = await post(project, project.creator, { branch: 'main', actions: [create(file)], ...given }).expect(201)
+      expect([body.committer_name, body.committer_email]).toEqual([name, email])
+      return [body.author_name, body.author_email]
+    }
+    expect(await author({ author_name: 'Ada', author_email: 'ada@example.org' }, 'a')).toEqual(['Ada', 'ada@example.org'])
+    expect(await author({ author_name: 'Ada' }, 'b')).toEqual([name, email])
+    expect(await author({ author_email: 'ada@example.org' }, 'c')).toEqual([name, email])
+  })
+
+  it('C-44: an unchanged tree makes a commit', async () => {
+    const project = await aProject(t.ctx, { files: { a: 'a' } })
+    const { body } = await post(project, project.creator, { branch: 'main', actions: [{ action: 'update', file_path: 'a', content: 'a' }] }).expect(
+      201,
+    )
+    expect(body.stats).toEqual({ additions: 0, deletions: 0, total: 0 })
+    const bare = bareOf(t, project)
+    expect(bare.git('rev-parse', 'main^{tree}')).toBe(bare.git('rev-parse', 'main~1^{tree}'))
+  })
+
+  it('SEC-100: the message keeps its line ends; NUL and broken Unicode are refused', async () => {
+    const project = await aProject(t.ctx)
+    const { body } = await post(project, project.creator, { branch: 'main', commit_message: 'a\r\nb', actions: [create('a')] }).expect(201)
+    expect(body.message).toBe('a\r\nb')
+    for (const text of ['a\0b', '\ud800']) {
+      const answer = await post(project, project.creator, { branch: 'main', commit_message: text, actions: [create('b')] }).expect(400)
+      expect(Object.keys(answer.body)).toEqual(['error'])
+    }
+    const broken = Buffer.concat([Buffer.from('{"branch":"main","commit_message":"'), Buffer.from([0xff]), Buffer.from('"}')])
+    await t
+      .api('post', at(project), project.creator)
+      .type('json')
+      .serialize((bytes) => bytes)
+      .send(broken)
+      .expect(400, { error: 'message body does not match declared format' })
+  })
+
+  it('SEC-155: odd names stay strings', async () => {
+    const project = await aProject(t.ctx)
+    const names = ['__proto__', 'constructor', 'null', 'undefined', 'NaN', 'true', '0', '-1', '1e3']
+    await post(project, project.creator, { branch: '__proto__', actions: names.map((name) => create(name, name)) }).expect(201)
+    const bare = bareOf(t, project)
+    expect(bare.git('ls-tree', '--name-only', '__proto__').trim().split('\n').sort()).toEqual([...names].sort())
+    for (const branch of ['constructor', 'null', 'NaN', 'true', '0', '1e3']) {
+      await post(project, project.creator, { branch, start_branch: '__proto__', actions: [create('n')] }).expect(201)
+      expect(idsOf((await t.api('get', `${at(project)}?ref_name=${branch}`, project.creator).expect(200)).body)).toHaveLength(2)
+    }
+  })
+
+  it('C-33, SEC-102: of 20 commits at once each is in the history once, or was refused', async () => {
+    const project = await aProject(t.ctx, { files: { seed: 's' } })
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, i) => post(project, project.creator, { branch: 'main', commit_message: `c${i}`, actions: [create(`f${i}`)] })),
+    )
+    const made = answers.filter(({ status }) => status === 201).map(({ body }) => body.id)
+    for (const { status, body } of answers)
+      if (status !== 201) expect([status, body]).toEqual([400, { message: 'Could not update branch main. Please refresh and try again.' }])
+    const bare = bareOf(t, project)
+    const history = bare.git('log', '--format=%H', 'main').trim().split('\n')
+    expect(history).toHaveLength(made.length + 1)
+    expect(history.slice(0, -1).sort()).toEqual([...made].sort())
+    expect(bare.git('ls-tree', '--name-only', 'main').trim().split('\n')).toHaveLength(made.length + 1)
+    // writers of one service stand in line, so none has to try again
+    expect(made).toHaveLength(20)
+  })
+})
+
+describe('GET /projects/:id/repository/commits/:sha/diff', () => {
+  const lines = (n: number, text = 'line') => Array.from({ length: n }, (_, i) => `${text} ${i}\n`).join('')
+
+  it('C-52 to C-56: one element a file, by path, as a unified text', async () => {
+    const project = await aProject(t.ctx)
+    const bare = bareOf(t, project)
+    const ten = lines(10)
+    bare.commits({
+      files: {
+        changed: ten,
+        deleted: 'd\n',
+        'old-name': ten.replaceAll('line', 'move'),
+        same: lines(10, 'same'),
+        mode: 'm\n',
+        bin: Buffer.from([0, 1]),
+        'bin-gone': Buffer.from([0, 9]),
+        unended: 'a',
+        copied: lines(10, 'copy'),
+        kept: 'k',
+        link: { mode: '120000', content: 'kept' },
+      },
+    })
+    const [id] = bare.commits({
+      parents: [bare.git('rev-parse', 'main').trim()],
+      files: {
+        changed: ten.replace('line 4', 'LINE 4'),
+        deleted: null,
+        'old-name': null,
+        'z-new-name': ten.replaceAll('line', 'move').replace('move 9', 'MOVE 9'),
+        same: null,
+        'same-name': lines(10, 'same'),
+        mode: { mode: '100755', content: 'm\n' },
+        bin: Buffer.from([0, 2]),
+        'bin-gone': null,
+        'bin-new': Buffer.from([0, 7, 7]),
+        unended: 'b',
+        'copy-of-copied': lines(10, 'copy'),
+        added: 'one\ntwo\n',
+        empty: '',
+        module: { mode: '160000', content: 'c'.repeat(40) },
+        link: { mode: '120000', content: 'added' },
+      },
+    }) as [string]
+    const { body, headers } = await t.api('get', `${at(project)}/${id}/diff`, project.creator).expect(200)
+    const flags = { new_file: false, renamed_file: false, deleted_file: false }
+    const entry = (path: string, diff: string, more: object = {}) => ({
+      old_path: path,
+      new_path: path,
+      a_mode: '100644',
+      b_mode: '100644',
+      ...flags,
+      diff,
+      ...more,
+    })
+    const added = { a_mode: '0', new_file: true }
+    const deleted = { b_mode: '0', deleted_file: true }
+    const copy = lines(10, 'copy').replace(/^/gm, '+').slice(0, -1)
+    expect(body).toEqual([
+      entry('added', '--- /dev/null\n+++ b/added\n@@ -0,0 +1,2 @@\n+one\n+two\n', added),
+      entry('bin', 'Binary files a/bin and b/bin differ\n'),
+      entry('bin-gone', 'Binary files a/bin-gone and /dev/null differ\n', deleted),
+      entry('bin-new', 'Binary files /dev/null and b/bin-new differ\n', added),
+      entry(
+        'changed',
+        '--- a/changed\n+++ b/changed\n@@ -2,7 +2,7 @@ line 0\n line 1\n line 2\n line 3\n-line 4\n+LINE 4\n line 5\n line 6\n line 7\n',
+      ),
+      entry('copy-of-copied', `--- /dev/null\n+++ b/copy-of-copied\n@@ -0,0 +1,10 @@\n${copy}`, added),
+      entry('deleted', '--- a/deleted\n+++ /dev/null\n@@ -1 +0,0 @@\n-d\n', deleted),
+      entry('empty', '', added),
+      entry('link', '--- a/link\n+++ b/link\n@@ -1 +1 @@\n-kept\n\\ No newline at end of file\n+added\n\\ No newline at end of file\n', {
+        a_mode: '120000',
+        b_mode: '120000',
+      }),
+      entry('mode', '', { b_mode: '100755' }),
+      entry('module', `--- /dev/null\n+++ b/module\n@@ -0,0 +1 @@\n+Subproject commit ${'c'.repeat(40)}\n`, {
+        a_mode: '0',
+        b_mode: '160000',
+        new_file: true,
+      }),
+      entry('old-name', '--- a/old-name\n+++ b/z-new-name\n@@ -7,4 +7,4 @@ move 5\n move 6\n move 7\n move 8\n-move 9\n+MOVE 9\n', {
+        new_path: 'z-new-name',
+        renamed_file: true,
+      }),
+      entry('same', '', { new_path: 'same-name', renamed_file: true }),
+      entry('unended', '--- a/unended\n+++ b/unended\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n'),
+    ])
+    expect(headers['x-total']).toBe('14')
+  })
+
+  it('C-52, SEC-154: a root commit is compared with nothing, a merge with its first parent, and an empty commit changes nothing', async () => {
+    const project = await aProject(t.ctx)
+    const [root, , merge, empty] = bareOf(t, project).commits(
+      { files: { a: 'a\n' } },
+      { branch: 'side', parents: [0], files: { b: 'b\n' } },
+      { branch: 'main', parents: [0, 1], files: { b: 'b\n' } },
+      { branch: 'main' },
+    ) as [string, string, string, string]
+    const changed = async (id: string) =>
+      (await t.api('get', `${at(project)}/${id}/diff`, project.creator).expect(200)).body.map(({ new_path }: { new_path: string }) => new_path)
+    expect(await changed(root)).toEqual(['a'])
+    expect(await changed(merge)).toEqual(['b'])
+    expect(await changed(empty)).toEqual([])
+  })
+
+  it('C-52: paginated; at most 100 files', async () => {
+    const project = await aProject(t.ctx)
+    const files = Object.fromEntries(Array.from({ length: 120 }, (_, i) => [`f${String(i).padStart(3, '0')}`, 'x\n']))
+    bareOf(t, project).commits({ files })
+    const { body, headers } = await t.api('get', `${at(project)}/main/diff?per_page=30&page=4`, project.creator).expect(200)
+    expect(body.map(({ new_path }: { new_path: string }) => new_path)).toEqual(Object.keys(files).slice(90, 100))
+    expect(headers).toMatchObject({ 'x-total': '100', 'x-total-pages': '4', 'x-next-page': '' })
+    expect(headers['link']).toContain('rel="prev"')
+  })
+
+  it.each<[string, Record<string, string>, string[]]>([
+    ['5,000 lines', { a: lines(2_400), b: lines(2_400), c: lines(400) }, ['a', 'b']],
+    ['512,000 bytes', Object.fromEntries('abcdef'.split('').map((name) => [name, `${name.repeat(99)}\n`.repeat(900)])), ['a', 'b', 'c', 'd', 'e']],
+  ])('C-52: files beyond %s of text are left out', async (_, files, kept) => {
+    const project = await aProject(t.ctx)
+    bareOf(t, project).commits({ files })
+    const { body } = await t.api('get', `${at(project)}/main/diff`, project.creator).expect(200)
+    expect(body.map(({ new_path }: { new_path: string }) => new_path)).toEqual(kept)
+  })
+
+  it('C-57: a file whose text reaches 102,400 bytes has none; one byte less is shown', async () => {
+    const project = await aProject(t.ctx)
+    const head = (name: string) => `--- /dev/null\n+++ b/${name}\n@@ -0,0 +1 @@\n+`.length
+    const content = (name: string, size: number) => `${'x'.repeat(size - head(name) - 1)}\n`
+    bareOf(t, project).commits({ files: { at: content('at', 102_400), up: content('up', 102_399) } })
+    const { body } = await t.api('get', `${at(project)}/main/diff`, project.creator).expect(200)
+    expect(
+      body.map(({ new_path, diff, new_file }: { new_path: string; diff: string; new_file: boolean }) => [new_path, diff.length, new_file]),
+    ).toEqual([
+      ['at', 0, true],
+      ['up', 102_399, true],
+    ])
+  })
+
+  it('SEC-153: odd file names are listed, none hides its neighbours', async () => {
+    const project = await aProject(t.ctx)
+    const names = ['a\nb', 'c\td', '"quoted"', 'back\\slash', '   ', '-x', '--', '*', ':(top)x', '__proto__', 'n'.repeat(255), 'é', '~last']
+    bareOf(t, project).commits({ files: [...names.map((name): [string, string] => [name, 'x\n']), [Buffer.from([0x66, 0xff]), 'x\n']] })
+    const { body } = await t.api('get', `${at(project)}/main/diff`, project.creator).expect(200)
+    expect(body.map(({ new_path }: { new_path: string }) => new_path).sort()).toEqual([...names, 'f\ufffd'].sort())
+    for (const { new_path, diff } of body) expect(diff).toBe(`--- /dev/null\n+++ b/${new_path}\n@@ -0,0 +1 @@\n+x\n`)
+    for (const name of names) {
+      const touched = await t.api('get', `${at(project)}?path=${enc(name)}`, project.creator).expect(200)
+      expect([name, touched.body.length]).toEqual([name, 1])
+    }
+  })
+
+  it('SEC-154: CRLF and a file that becomes a link', async () => {
+    const project = await aProject(t.ctx)
+    const [, id] = bareOf(t, project).commits(
+      { files: { crlf: 'a\r\n', turns: 'x\n' } },
+      { files: { crlf: 'b\r\n', turns: { mode: '120000', content: 'crlf' } } },
+    ) as [string, string]
+    const { body } = await t.api('get', `${at(project)}/${id}/diff`, project.creator).expect(200)
+    expect(body[0].diff).toBe('--- a/crlf\n+++ b/crlf\n@@ -1 +1 @@\n-a\r\n+b\r\n')
+    expect(body[1]).toMatchObject({ new_path: 'turns', a_mode: '100644', b_mode: '120000' })
+  })
+})
+
+describe('who may', () => {
+  it.each(statuses(200))('G-65, companions 5.3: %s reads the commits of a public project', async (role, status) => {
+    for (const path of ['', '/main', '/main/diff']) await t.api('get', at(cast.project) + path, cast.as[role]).expect(status)
+  })
+
+  // W-37: without a credential this is a 403, as G-10 and C-16 say for this family
+  it.each(statuses(201, { anonymous: 403, stranger: 403, guest: 403, reporter: 403 }))('C-16, PU-9: %s commits: %i', async (role, status) => {
+    const before = status === 201 ? null : await stateOf(t, cast.project)
+    const given = { branch: `by-${role}`, start_branch: 'main', commit_message: 'm', actions: [{ action: 'create', file_path: 'n', content: 'x' }] }
+    const { body } = await t.api('post', at(cast.project), cast.as[role]).send(given).expect(status)
+    if (before) {
+      expect(body).toEqual(FORBIDDEN)
+      expect(await stateOf(t, cast.project)).toEqual(before)
+    }
+  })
+
+  it('G-10, G-11: whoever may not commit is told so before his parameters are read', async () => {
+    await t.api('post', at(cast.project), cast.as.guest).send({}).expect(403, FORBIDDEN)
+    await t.api('post', at(cast.project), cast.as.developer).send({}).expect(400)
+  })
+
+  it.each<[Role, number, number]>([
+    ['anonymous', 404, 404],
+    ['stranger', 404, 404],
+    ['guest', 403, 403],
+    ['reporter', 200, 403],
+    ['developer', 200, 201],
+    ['maintainer', 200, 201],
+    ['owner', 200, 201],
+    ['admin', 200, 201],
+  ])('G-40, G-62: %s before a private project reads: %i, writes: %i', async (role, reads, writes) => {
+    const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
+    for (const path of ['', '/main', '/main/diff']) {
+      const { body } = await t.api('get', at(project) + path, as[role]).expect(reads)
+      if (reads === 404) expect(body).toEqual({ message: '404 Project Not Found' })
+      if (reads === 403) expect(body).toEqual(FORBIDDEN)
+    }
+    const given = { branch: 'b', start_branch: 'main', commit_message: 'm', actions: [{ action: 'create', file_path: 'n', content: 'x' }] }
+    await t.api('post', at(project), as[role]).send(given).expect(writes)
+  })
+
+  it.each([
+    [0, 201],
+    [1, 201],
+    [2, 400],
+  ] as const)('SEC-105: default_branch_protection %i: a developer’s commit to the default branch: %i', async (protection, status) => {
+    const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
+    // as the setting would have left the entry that the first commit made
+    await t.api('delete', `${project.path}/protected_branches/main`, as.maintainer).expect(204)
+    if (protection > 0)
+      await t
+        .api('post', `${project.path}/protected_branches`, as.maintainer)
+        .send({ name: 'main', push_access_level: protection === 1 ? 30 : 40 })
+        .expect(201)
+    const given = { branch: 'main', commit_message: 'm', actions: [{ action: 'create', file_path: 'n', content: 'x' }] }
+    const { body } = await t.api('post', at(project), as.developer).send(given).expect(status)
+    if (status === 400) expect(body).toEqual({ message: 'You are not allowed to push into this branch' })
+  })
+
+  it('AC-11, SEC-107, G-69: archived is read, not written; AC-10, G-68: switched off is neither', async () => {
+    const { project, as } = await aCast(t.ctx, { visibility: 'public', files: { a: 'a' } })
+    await t.api('post', `${project.path}/archive`, as.owner).expect(201)
+    const before = await stateOf(t, project)
+    const given = { branch: 'main', commit_message: 'm', actions: [{ action: 'create', file_path: 'n', content: 'x' }] }
+    for (const caller of [as.owner, as.admin]) await t.api('post', at(project), caller).send(given).expect(403, FORBIDDEN)
+    expect(await stateOf(t, project)).toEqual(before)
+    await t.api('get', `${at(project)}/main/diff`, null).expect(200)
+    await t.api('post', `${project.path}/unarchive`, as.owner).expect(201)
+    await t.api('put', project.path, as.owner).send({ repository_access_level: 'disabled' }).expect(200)
+    for (const caller of [null, as.owner, as.admin])
+      for (const path of ['', '/main', '/main/diff']) await t.api('get', at(project) + path, caller).expect(403, FORBIDDEN)
+    await t.api('post', at(project), as.owner).send(given).expect(403, FORBIDDEN)
+  })
+
+  it('companions 3.3: read_api reads; read_repository alone does not open commits; neither writes', async () => {
+    const user = await aUser(t.ctx)
+    const project = await aProject(t.ctx, { developer: user, files: { a: 'a' } })
+    await t.api('get', at(project), { token: await aToken(t.ctx, user, ['read_api']) }).expect(200)
+    for (const scope of ['read_repository', 'read_user'] as const)
+      await t.api('get', at(project), { token: await aToken(t.ctx, user, [scope]) }).expect(403)
+    await t
+      .api('post', at(project), { token: await aToken(t.ctx, user, ['read_api', 'write_repository']) })
+      .send({})
+      .expect(403)
+  })
+})

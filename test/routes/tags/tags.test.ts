@@ -1,0 +1,287 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { testApp } from '../../support/app.js'
+import { aCast, type Cast, type Role, statuses } from '../../support/cast.js'
+import { aCommit, aProject, aToken, aUser } from '../../support/factories.js'
+import { bareOf, stateOf } from '../../support/repositories.js'
+
+const t = testApp()
+let cast: Cast
+let tags: string
+let main: string
+
+beforeAll(async () => {
+  cast = await aCast(t.ctx, { visibility: 'public', files: { 'a.txt': 'a\n' } })
+  tags = `${cast.project.path}/repository/tags`
+  main = bareOf(t, cast.project).git('rev-parse', 'main').trim()
+})
+
+const NOT_ALLOWED = { message: '403 Forbidden' }
+
+describe('GET /projects/:id/repository/tags', () => {
+  it('TG-1: lists tags by commit date, newest first, or by name, either way round; search works as for branches', async () => {
+    const project = await aProject(t.ctx)
+    const bare = bareOf(t, project)
+    const dates = { 'v1.0': 3_000, 'v1.1': 1_000, beta: 2_000, v1: 4_000 }
+    for (const [name, date] of Object.entries(dates)) {
+      const [oid] = bare.commits({ branch: name, parents: [], date, files: { a: name } })
+      bare.git('tag', name, oid as string)
+    }
+    const names = async (query: string) =>
+      (await t.api('get', `${project.path}/repository/tags${query}`, project.creator).expect(200)).body.map(({ name }: { name: string }) => name)
+    expect(await names('')).toEqual(['v1', 'v1.0', 'beta', 'v1.1'])
+    expect(await names('?order_by=updated&sort=asc')).toEqual(['v1.1', 'beta', 'v1.0', 'v1'])
+    expect(await names('?order_by=name')).toEqual(['v1.1', 'v1.0', 'v1', 'beta'])
+    expect(await names('?order_by=name&sort=asc')).toEqual(['beta', 'v1', 'v1.0', 'v1.1'])
+    expect(await names('?search=V1&sort=asc')).toEqual(['v1.1', 'v1.0', 'v1'])
+    expect(await names('?search=v1&sort=asc')).toEqual(['v1', 'v1.1', 'v1.0'])
+    expect(await names('?search=^v1.&order_by=name')).toEqual(['v1.1', 'v1.0'])
+    expect(await names('?search=.1$')).toEqual(['v1.1'])
+    expect(await names('?search=nothing')).toEqual([])
+  })
+
+  it.each([
+    ['order_by=size', 'order_by does not have a valid value'],
+    ['sort=up', 'sort does not have a valid value'],
+  ])('TG-1: refuses %s', async (query, error) => {
+    await t.api('get', `${tags}?${query}`, null).expect(400, { error })
+  })
+
+  it('TG-1: is paginated', async () => {
+    const project = await aProject(t.ctx, { files: { a: 'a' } })
+    const bare = bareOf(t, project)
+    for (const name of ['a', 'b', 'c']) bare.git('tag', name, 'main')
+    const { body, headers } = await t
+      .api('get', `${project.path}/repository/tags?order_by=name&sort=asc&per_page=2&page=2`, project.creator)
+      .expect(200)
+    expect(body.map(({ name }: { name: string }) => name)).toEqual(['c'])
+    expect(headers).toMatchObject({ 'x-total': '3', 'x-total-pages': '2', 'x-page': '2', 'x-per-page': '2', 'x-prev-page': '1', 'x-next-page': '' })
+    const link = (page: number, rel: string) =>
+      `<${t.url}/api/v4${project.path}/repository/tags?order_by=name&page=${page}&per_page=2&sort=asc>; rel="${rel}"`
+    expect(headers['link']).toBe([link(1, 'prev'), link(1, 'first'), link(2, 'last')].join(', '))
+  })
+
+  it('TG-1: an empty repository has none', async () => {
+    const project = await aProject(t.ctx)
+    const { headers } = await t.api('get', `${project.path}/repository/tags`, project.creator).expect(200, [])
+    expect(headers['x-total']).toBe('0')
+  })
+})
+
+describe('GET /projects/:id/repository/tags/:tag_name', () => {
+  it('TG-2: a lightweight tag has no message and targets the commit', async () => {
+    bareOf(t, cast.project).git('tag', 'light/one', main)
+    const { body } = await t.api('get', `${tags}/light%2Fone`, null).expect(200)
+    expect(body).toMatchObject({
+      name: 'light/one',
+      message: null,
+      target: main,
+      release: null,
+      protected: false,
+      commit: { id: main, title: 'Add files' },
+    })
+  })
+
+  it('TG-2: an annotated tag, and a tag of a tag, show the commit in the end', async () => {
+    const bare = bareOf(t, cast.project)
+    bare.git('tag', '-a', '-m', 'First line\n\nmore', 'full', main)
+    bare.git('tag', '-a', '-m', 'outer', 'of-a-tag', 'full')
+    const target = bare.git('rev-parse', 'refs/tags/full').trim()
+    const { body } = await t.api('get', `${tags}/full`, null).expect(200)
+    expect(body).toMatchObject({ name: 'full', message: 'First line\n\nmore', target, commit: { id: main } })
+    const outer = await t.api('get', `${tags}/of-a-tag`, null).expect(200)
+    expect(outer.body).toMatchObject({ message: 'outer', target: bare.git('rev-parse', 'refs/tags/of-a-tag').trim(), commit: { id: main } })
+  })
+
+  // SEC-79, SEC-81, SEC-155: none of these is a tag, and none is anything else
+  it.each(['none', '--output=x', '-h', '--', 'main', '..%2Fheads%2Fmain', 'HEAD', 'full~1', '__proto__', 'a%2F'])(
+    'TG-2: 404 for %s',
+    async (name) => {
+      await t.api('get', `${tags}/${name}`, null).expect(404, { message: '404 Tag Not Found' })
+    },
+  )
+
+  it('SEC-154: tags of trees and blobs name no commit: 404 alone, left out of the list', async () => {
+    const project = await aProject(t.ctx, { files: { 'a.txt': 'a' } })
+    const bare = bareOf(t, project)
+    bare.git('tag', 'tree', 'main^{tree}')
+    bare.git('tag', '-a', '-m', 'x', 'blob', 'main:a.txt')
+    bare.git('tag', 'good', 'main')
+    for (const name of ['tree', 'blob'])
+      await t.api('get', `${project.path}/repository/tags/${name}`, project.creator).expect(404, { message: '404 Tag Not Found' })
+    const { body, headers } = await t.api('get', `${project.path}/repository/tags`, project.creator).expect(200)
+    expect([body.map(({ name }: { name: string }) => name), headers['x-total']]).toEqual([['good'], '1'])
+  })
+})
+
+describe('POST /projects/:id/repository/tags', () => {
+  it('TG-3: without a message a lightweight tag of a branch, tag or commit', async () => {
+    for (const [i, ref] of ['main', main, main.slice(0, 8), 'HEAD'].entries()) {
+      const { body } = await t
+        .api('post', tags, cast.as.developer)
+        .send({ tag_name: `made-${i}`, ref })
+        .expect(201)
+      expect(body).toMatchObject({ name: `made-${i}`, message: null, target: main, commit: { id: main }, release: null, protected: false })
+    }
+    await t.api('post', tags, cast.as.developer).send({ tag_name: 'from-a-tag', ref: 'made-0' }).expect(201)
+    expect(bareOf(t, cast.project).git('rev-parse', 'refs/tags/from-a-tag').trim()).toBe(main)
+  })
+
+  it('TG-3: with a message an annotated tag, the caller as tagger', async () => {
+    const { developer } = cast.as
+    const { body } = await t.api('post', tags, developer).send({ tag_name: 'noted', ref: 'main', message: 'What is new\n\nmuch' }).expect(201)
+    const bare = bareOf(t, cast.project)
+    const text = bare.git('cat-file', 'tag', 'noted')
+    expect(body).toMatchObject({
+      name: 'noted',
+      message: 'What is new\n\nmuch',
+      target: bare.git('rev-parse', 'refs/tags/noted').trim(),
+      commit: { id: main },
+    })
+    expect(text).toContain(`object ${main}\ntype commit\ntag noted\ntagger ${developer.name} <${developer.email}> `)
+    expect(text.split('\n\n').slice(1).join('\n\n')).toBe('What is new\n\nmuch\n')
+    bare.git('fsck', '--strict')
+  })
+
+  it.each([
+    ['an invalid name', { tag_name: 'a..b', ref: 'main' }, { message: 'Tag name invalid' }],
+    ['an empty name', { tag_name: '', ref: 'main' }, { message: 'Tag name invalid' }],
+    ['a name like an option', { tag_name: '--force', ref: 'main' }, { message: 'Tag name invalid' }],
+    ['a full ref name', { tag_name: 'refs/tags/x', ref: 'main' }, { message: 'Tag name invalid' }],
+    ['a name that is taken', { tag_name: 'taken', ref: 'main' }, { message: 'Tag taken already exists' }],
+    ['a name below another', { tag_name: 'taken/x', ref: 'main' }, { message: 'Tag name conflicts with the name of another tag' }],
+    ['an unknown ref', { tag_name: 'new', ref: 'none' }, { message: 'Target none is invalid' }],
+    ['an empty ref', { tag_name: 'new', ref: '' }, { message: 'Target  is invalid' }],
+    ['a ref in Git’s own syntax', { tag_name: 'new', ref: 'main~0' }, { message: 'Target main~0 is invalid' }],
+    ['no name', { ref: 'main' }, { error: 'tag_name is missing' }],
+    ['nothing', {}, { error: 'tag_name is missing, ref is missing' }],
+  ])('TG-3, SEC-2: refuses %s and changes nothing', async (_, given, answer) => {
+    const bare = bareOf(t, cast.project)
+    bare.git('update-ref', 'refs/tags/taken', main)
+    const before = await stateOf(t, cast.project)
+    await t.api('post', tags, cast.as.developer).send(given).expect(400, answer)
+    expect(await stateOf(t, cast.project)).toEqual(before)
+  })
+
+  it('TG-3: a protected tag is made by whom its level lets in', async () => {
+    const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
+    const path = `${project.path}/repository/tags`
+    await t.api('post', `${project.path}/protected_tags`, as.maintainer).send({ name: 'v*', create_access_level: 40 }).expect(201)
+    await t.api('post', `${project.path}/protected_tags`, as.maintainer).send({ name: 'none', create_access_level: 0 }).expect(201)
+    const message = 'You are not allowed to create this tag as it is protected.'
+    await t.api('post', path, as.developer).send({ tag_name: 'v1', ref: 'main' }).expect(400, { message })
+    await t.api('post', path, as.admin).send({ tag_name: 'none', ref: 'main' }).expect(400, { message })
+    await t.api('post', path, as.developer).send({ tag_name: 'other', ref: 'main' }).expect(201)
+    const { body } = await t.api('post', path, as.maintainer).send({ tag_name: 'v1', ref: 'main' }).expect(201)
+    expect(body.protected).toBe(true)
+  })
+
+  it('TG-3: an empty repository has nothing to tag', async () => {
+    const project = await aProject(t.ctx)
+    await t
+      .api('post', `${project.path}/repository/tags`, project.creator)
+      .send({ tag_name: 'a', ref: 'main' })
+      .expect(400, { message: 'Target main is invalid' })
+  })
+})
+
+describe('DELETE /projects/:id/repository/tags/:tag_name', () => {
+  it('TG-4: a maintainer deletes a tag; what it named stays', async () => {
+    const bare = bareOf(t, cast.project)
+    bare.git('tag', '-f', 'doomed/one', main)
+    await t.api('delete', `${tags}/doomed%2Fone`, cast.as.maintainer).expect(204, {})
+    expect(bare.git('tag', '--list', 'doomed/*')).toBe('')
+    await t.api('get', `${cast.project.path}/repository/commits/${main}`, null).expect(200)
+    await t.api('delete', `${tags}/doomed%2Fone`, cast.as.maintainer).expect(404, { message: '404 Tag Not Found' })
+  })
+
+  it('TG-4: 400 for a developer, and for a protected tag for everybody', async () => {
+    const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
+    const path = `${project.path}/repository/tags`
+    for (const tag_name of ['v1', 'w1']) await t.api('post', path, as.developer).send({ tag_name, ref: 'main' }).expect(201)
+    await t.api('post', `${project.path}/protected_tags`, as.maintainer).send({ name: 'v*' }).expect(201)
+    const before = await stateOf(t, project)
+    await t.api('delete', `${path}/w1`, as.developer).expect(400, { message: 'You are not allowed to change existing tags on this project.' })
+    await t.api('delete', `${path}/v1`, as.admin).expect(400, { message: 'Protected tags cannot be deleted.' })
+    expect(await stateOf(t, project)).toEqual(before)
+  })
+})
+
+describe('who may', () => {
+  it.each(['get', 'post', 'put'] as const)('TG-5, TG-6: release notes are not there yet: %s answers 404', async (method) => {
+    await t.api(method, `${tags}/x/release`, cast.as.owner).send({}).expect(404, { error: '404 Not Found' })
+  })
+
+  it.each(statuses(200))('companions 5.3: %s reads the tags of a public project', async (role, status) => {
+    await t.api('get', tags, cast.as[role]).expect(status)
+  })
+
+  it.each(statuses(201, { anonymous: 401, stranger: 403, guest: 403, reporter: 403 }))(
+    'companions 5.1 row 16: %s creates: %i',
+    async (role, status) => {
+      await t
+        .api('post', tags, cast.as[role])
+        .send({ tag_name: `by-${role}`, ref: 'main' })
+        .expect(status)
+    },
+  )
+
+  it.each(statuses(204, { anonymous: 401, stranger: 403, guest: 403, reporter: 403, developer: 400 }))(
+    'companions 5.1 row 21: %s deletes: %i',
+    async (role, status) => {
+      bareOf(t, cast.project).git('tag', '-f', `del-${role}`, main)
+      await t.api('delete', `${tags}/del-${role}`, cast.as[role]).expect(status)
+    },
+  )
+
+  it.each<[Role, number]>([
+    ['anonymous', 404],
+    ['stranger', 404],
+    ['guest', 403],
+    ['reporter', 200],
+    ['developer', 200],
+    ['admin', 200],
+  ])('G-40, companions 5.1 row 3: %s before a private project: %i', async (role, status) => {
+    const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
+    bareOf(t, project).git('tag', 'v1', 'main')
+    for (const path of ['/repository/tags', '/repository/tags/v1']) {
+      const { body } = await t.api('get', project.path + path, as[role]).expect(status)
+      if (status === 404) expect(body).toEqual({ message: '404 Project Not Found' })
+      if (status === 403) expect(body).toEqual(NOT_ALLOWED)
+    }
+  })
+
+  it('AC-11: an archived project is read, not written', async () => {
+    const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
+    bareOf(t, project).git('tag', 'v1', 'main')
+    await t.api('post', `${project.path}/archive`, as.owner).expect(201)
+    const before = await stateOf(t, project)
+    await t.api('post', `${project.path}/repository/tags`, as.owner).send({ tag_name: 'x', ref: 'main' }).expect(403, NOT_ALLOWED)
+    await t.api('delete', `${project.path}/repository/tags/v1`, as.admin).expect(403, NOT_ALLOWED)
+    await t.api('get', `${project.path}/repository/tags/v1`, as.reporter).expect(200)
+    expect(await stateOf(t, project)).toEqual(before)
+  })
+
+  it('AC-10: a repository switched off refuses reads and writes, administrators included; one for members refuses others', async () => {
+    const { project, as } = await aCast(t.ctx, { visibility: 'public', files: { a: 'a' } })
+    await t.api('put', project.path, as.owner).send({ repository_access_level: 'private' }).expect(200)
+    await t.api('get', `${project.path}/repository/tags`, as.stranger).expect(403, NOT_ALLOWED)
+    await t.api('get', `${project.path}/repository/tags`, as.guest).expect(200)
+    await t.api('put', project.path, as.owner).send({ repository_access_level: 'disabled' }).expect(200)
+    for (const caller of [null, as.owner, as.admin]) await t.api('get', `${project.path}/repository/tags`, caller).expect(403, NOT_ALLOWED)
+    await t.api('post', `${project.path}/repository/tags`, as.owner).send({ tag_name: 'x', ref: 'main' }).expect(403, NOT_ALLOWED)
+  })
+
+  it('companions 3.3: read_api reads; read_repository alone does not open tags; neither writes', async () => {
+    const user = await aUser(t.ctx)
+    const project = await aProject(t.ctx, { developer: user })
+    await aCommit(t.ctx, project, { a: 'a' })
+    const path = `${project.path}/repository/tags`
+    await t.api('get', path, { token: await aToken(t.ctx, user, ['read_api']) }).expect(200)
+    await t.api('get', path, { token: await aToken(t.ctx, user, ['read_repository']) }).expect(403)
+    const { body } = await t
+      .api('post', path, { token: await aToken(t.ctx, user, ['read_api', 'write_repository']) })
+      .send({ tag_name: 'x', ref: 'main' })
+      .expect(403)
+    expect(body).toMatchObject({ error: 'insufficient_scope', scope: 'api' })
+  })
+})
