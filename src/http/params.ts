@@ -228,41 +228,13 @@ export const allOrNone = <T extends z.ZodObject>(schema: T, ...names: (keyof T['
 export const orDefault = <T extends z.ZodType>(scalar: Scalar<T>, value: z.output<T>) =>
   z.pipe(scalar.def.in as z.ZodTransform, scalar.def.out.optional()).transform((given) => (given === undefined ? value : given) as z.output<T>)
 
+/** A whole number of any size, or nothing. */
+const count = () => z.preprocess(blankToUndefined, z.union([z.int(), z.string().regex(/^[+-]?\d{1,40}$/).transform(Number)], INVALID).optional()) // biome-ignore format: one scalar
+
 /** `page` and `per_page` of every list (G-55, G-56). Pages past all rows are allowed up to any size. */
 export const paging = {
-  page: z
-    .preprocess(
-      blankToUndefined,
-      z
-        .union(
-          [
-            z.int(),
-            z
-              .string()
-              .regex(/^[+-]?\d{1,40}$/)
-              .transform(Number),
-          ],
-          INVALID,
-        )
-        .optional(),
-    )
-    .transform((n) => (n === undefined || n < 1 ? 1 : n)),
-  per_page: z
-    .preprocess(
-      blankToUndefined,
-      z
-        .union(
-          [
-            z.int(),
-            z
-              .string()
-              .regex(/^[+-]?\d{1,40}$/)
-              .transform(Number),
-          ],
-          INVALID,
-        )
-        .optional(),
-    )
+  page: count().transform((n) => (n === undefined || n < 1 ? 1 : n)),
+  per_page: count()
     .refine((n) => n !== 0, 'has a value not allowed')
     .transform((n) => (n === undefined || n < 0 ? 20 : Math.min(n, 100))),
 }
