@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -120,6 +120,7 @@ async function main() {
   const source = generated(cache)
   const big = bulky(cache)
   const dataDir = mkdtempSync(join(tmpdir(), 'roost-bench-'))
+  chmodSync(dataDir, 0o711) // as root, Postgres runs under another account and passes through
   const scratch = mkdtempSync(join(tmpdir(), 'roost-bench-'))
   let roost
   let plain
