@@ -73,9 +73,11 @@ async function refuseBranch(
 }
 
 function refuseTag({ subject, protections }: PushSetting, move: RefMove, tag: string): string | null {
-  if (move.old !== ZERO && !subject.can('delete_tag')) return 'You are not allowed to change existing tags on this project.'
+  // a delete is one whatever old value the client claims
+  const creates = move.old === ZERO && move.new !== ZERO
+  if (!creates && !subject.can('delete_tag')) return 'You are not allowed to change existing tags on this project.'
   if (!protections.isTagProtected(tag)) return null
-  if (move.old !== ZERO) return move.new === ZERO ? 'Protected tags cannot be deleted.' : 'Protected tags cannot be updated.'
+  if (!creates) return move.new === ZERO ? 'Protected tags cannot be deleted.' : 'Protected tags cannot be updated.'
   return reaches(subject, protections.createTagLevel(tag)) ? null : 'You are not allowed to create this tag as it is protected.'
 }
 
@@ -133,10 +135,13 @@ export async function acceptPush(
   subject: ProjectSubject,
   actorId: number,
   commands: RefMove[],
-  repository: Pick<GitRepository, 'isAncestor'>,
+  repository: Pick<GitRepository, 'isAncestor' | 'objectInfo'>,
 ): Promise<PushIntent | string> {
   const setting = await pushSetting(ctx, subject, 'git', repository)
   for (const command of commands) {
+    // a ref whose old value nobody has is taken for broken, and git compares nothing before it moves or deletes it (GH-22)
+    if ((command.old !== ZERO || command.new === ZERO) && !(await repository.objectInfo(command.old)))
+      return `The old value of ${command.ref} is not known here.`
     const reason = await refusalOf(setting, command)
     if (reason) return reason
   }
@@ -163,7 +168,7 @@ export async function finishMoves(ctx: Context, projectId: number, moves: RefMov
     await tx.update(projects).set({ last_activity_at: ctx.now() }).where(eq(projects.id, projectId))
     if (intent !== null) await tx.delete(refIntents).where(eq(refIntents.id, intent))
   })
-  ctx.jobs.add('repository upkeep', () => keepUp(ctx, projectId))
+  keepUpSoon(ctx, projectId)
 }
 
 /** The first branch becomes the default one and is protected; the last one's end makes the repository empty again (PU-1, BR-17). */
@@ -212,6 +217,12 @@ async function repositoryById(ctx: Context, projectId: number) {
   return project && { git: repositoryOf(ctx, project), defaultBranch: project.default_branch }
 }
 
+/** Milliseconds between the starts of two upkeeps of one project, so that a burst of commits pays for few. */
+const UPKEEP_GAP = 2_000
+
+const keepUpSoon = (ctx: Context, projectId: number) =>
+  ctx.jobs.coalesce(`upkeep ${projectId}`, UPKEEP_GAP, 'repository upkeep', () => keepUp(ctx, projectId))
+
 /** Size, commit count, commit-graph and packs: none of it waits for, or fails, the push. */
 async function keepUp(ctx: Context, projectId: number) {
   const repository = await repositoryById(ctx, projectId)
@@ -222,16 +233,23 @@ async function keepUp(ctx: Context, projectId: number) {
   await ctx.db.write.update(projects).set({ repository_size: size, commit_count: log.total }).where(eq(projects.id, projectId))
 }
 
-/** Finishes or drops one intent by looking at its refs: what has its new value did move (SEC-158). */
+/** Finishes or drops one intent by looking at its refs: what has its new value, or has gone on from there, did move (SEC-158). */
 export async function settleIntent(ctx: Context, intent: typeof refIntents.$inferSelect): Promise<void> {
   const repository = await repositoryById(ctx, intent.project_id)
   const moved: RefMove[] = []
   for (const update of intent.updates) {
     const now: Oid = (await repository?.git.ref(update.ref)) ?? ZERO
-    if (now === update.new) moved.push(update)
+    if (now === update.new || (repository && (await hasGoneOn(repository.git, update.new, now)))) moved.push(update)
   }
   if (moved.length > 0) await finishMoves(ctx, intent.project_id, moved, intent.id, await readSettings(ctx))
   else await dropIntent(ctx, intent.id)
+}
+
+/** Whether a ref that was at one commit may since have moved on to the other. */
+async function hasGoneOn(repository: GitRepository, from: Oid, to: Oid): Promise<boolean> {
+  if (from === ZERO || to === ZERO) return false
+  const known = await Promise.all([repository.commit(from), repository.commit(to)])
+  return known.every((commit) => commit !== null) && repository.isAncestor(from, to)
 }
 
 /** At start: settles what a killed process left half done. */
@@ -239,4 +257,16 @@ export async function settleIntents(ctx: Context): Promise<number> {
   const left = await ctx.db.write.select().from(refIntents).orderBy(sql`${refIntents.id}`)
   for (const intent of left) await settleIntent(ctx, intent)
   return left.length
+}
+
+/** Upkeep lost to a kill is at most this old; a second would do. */
+const RECENT = '1 minute'
+
+/** At start: brings up to date what projects say of their repositories, for those that were busy when the last process ended. */
+export async function catchUp(ctx: Context): Promise<void> {
+  const busy = await ctx.db.write
+    .select({ id: projects.id })
+    .from(projects)
+    .where(sql`${projects.last_activity_at} > (select max(${projects.last_activity_at}) from ${projects}) - ${RECENT}::interval`)
+  for (const { id } of busy) keepUpSoon(ctx, id)
 }

@@ -1,6 +1,6 @@
 import type { Context } from '../context.js'
 import { removeDoomed } from './projects/update.js'
-import { settleIntents } from './pushes.js'
+import { catchUp, settleIntents } from './pushes.js'
 
 /** Milliseconds after the start when leftovers are looked for once more: those too young to be called stale at the start are then old enough. */
 const AGAIN = 4_000
@@ -8,6 +8,7 @@ const AGAIN = 4_000
 /** At start: finishes or undoes what a killed process left half done (SEC-158, SEC-159, SEC-134). What was acknowledged is there before the first request. */
 export async function recover(ctx: Context): Promise<void> {
   await settleIntents(ctx)
+  await catchUp(ctx)
   const clean = async () => {
     const removed = await ctx.git.clean()
     if (removed.length > 0) ctx.log.warn({ removed: removed.length }, 'removed what a killed process left behind')

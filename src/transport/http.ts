@@ -7,6 +7,7 @@ import { effectiveLevel, featureOpen } from '../access/can.js'
 import { findProjectFor, formerProjectId, fullPathOf, type ProjectSubject } from '../access/rules.js'
 import type { Context } from '../context.js'
 import { Failure, noSuchRoute } from '../failures.js'
+import { GitFault } from '../git/errors.js'
 import type { GitRepository, PushPolicy, RepositoryKey, Service, TransportRequest } from '../git/types.js'
 import { Unavailable } from '../lib/unavailable.js'
 import { acceptPush, type PushIntent } from '../services/pushes.js'
@@ -29,7 +30,7 @@ export async function gitHttp(app: FastifyInstance, { ctx }: { ctx: Context }) {
 async function serve(ctx: Context, request: FastifyRequest, reply: FastifyReply) {
   const route = ROUTE.exec((request.params as { '*': string })['*'])
   const [, path, suffix, action] = route ?? []
-  if (!path || !action) throw noSuchRoute()
+  if (!path || !action || path.includes('\0') || !path.isWellFormed()) throw noSuchRoute()
   const get = request.method === 'GET'
   if (action === 'info/lfs/objects/batch') {
     if (get || !suffix) throw noSuchRoute()
@@ -47,10 +48,13 @@ async function serve(ctx: Context, request: FastifyRequest, reply: FastifyReply)
     if (!get) throw noSuchRoute()
     return reply.redirect(`${ctx.links.base}/${path.split('/').map(encodeURIComponent).join('/')}.git/info/refs?service=${service}`, 301)
   }
+  if (!ENCODINGS.has(encodingOf(request))) return plain(reply, { status: 415, text: 'Only gzip is understood' })
   const admitted = await admit(ctx, request, path, service)
   if (isRefusal(admitted)) return plain(reply, admitted)
   return stream(ctx, request, reply, service, get, admitted)
 }
+
+const NOT_FOUND: GitRefusal = { status: 404, text: 'The project you were looking for could not be found.' }
 
 /** Who has been let in, and to what. */
 interface Admitted {
@@ -70,7 +74,7 @@ async function admit(ctx: Context, request: FastifyRequest, path: string, servic
   const { user } = caller
   const anonymous = user === null
   const found = await findRepository(ctx, user, path)
-  if (!found) return anonymous ? DENIED : { status: 404, text: 'The project you were looking for could not be found.' }
+  if (!found) return anonymous ? DENIED : NOT_FOUND
   if (anonymous && pushes) return DENIED
   if (pushes && !caller.writes) return { status: 403, text: 'The token was made for reading only' }
   const { enabled_git_access_protocol } = await readSettings(ctx)
@@ -85,7 +89,21 @@ async function admit(ctx: Context, request: FastifyRequest, path: string, servic
   const key: RepositoryKey = { storage: subject.project.storage, id: subject.project.id, kind: wiki ? 'wiki' : 'project' }
   // a wiki comes to be on first access; a project's repository is there since its creation
   if (wiki) await ctx.git.create(key, ctx.config.defaultBranch)
+  else if (!(await ctx.git.exists(key))) {
+    ctx.log.error({ repository: key }, 'a repository is missing')
+    return NOT_FOUND
+  }
   return { user, subject, key, repository: ctx.git.open(key), moved: found.moved }
+}
+
+/** The project as the user stands to it; null when it is absent or out of his sight. */
+async function findSubject(ctx: Context, user: ActorUser | null, named: string): Promise<ProjectSubject | null> {
+  try {
+    return await findProjectFor(ctx, { user }, named)
+  } catch (error) {
+    if (error instanceof Failure && error.kind === 'not_found') return null
+    throw error
+  }
 }
 
 async function findRepository(
@@ -93,11 +111,7 @@ async function findRepository(
   user: ActorUser | null,
   path: string,
 ): Promise<{ subject: ProjectSubject; wiki: boolean; moved: boolean } | null> {
-  const find = (named: string) =>
-    findProjectFor(ctx, { user }, named).catch((error: unknown) => {
-      if (error instanceof Failure && error.kind === 'not_found') return null
-      throw error
-    })
+  const find = (named: string) => findSubject(ctx, user, named)
   const whole = path.includes('/') ? await find(path) : null
   if (whole) return { subject: whole, wiki: false, moved: false }
   const wiki = path.endsWith('.wiki')
@@ -132,37 +146,52 @@ async function stream(ctx: Context, request: FastifyRequest, reply: FastifyReply
     delivered = pipeline(out, raw)
     delivered.catch(() => undefined)
   })
+  const refuse = (status: number, text: string, headers: Record<string, string> = {}) => {
+    raw.writeHead(status, { ...(reply.getHeaders() as Record<string, string>), 'content-type': 'text/plain', ...headers })
+    raw.end(`${text}\n`)
+  }
   const protocol = request.headers['git-protocol']
   const shared = { out, signal: gone.signal, protocol: typeof protocol === 'string' ? protocol : undefined }
+  const body = advertises ? null : inflated(request)
   try {
-    if (advertises) await repository.advertise(service, shared)
+    if (body === null) await repository.advertise(service, shared)
     else {
-      const body = inflated(request)
       if (service === 'git-upload-pack') await repository.uploadPack({ ...shared, body })
       else await push(ctx, admitted, { ...shared, body })
     }
     await delivered
   } catch (error) {
     if (gone.signal.aborted) return
+    const senseless = body?.errored || (error instanceof GitFault && SENSELESS.test(error.stderr))
     const busy = error instanceof Unavailable
-    if (!busy) request.log.error({ err: error }, 'a Git call failed')
+    if (!busy && !senseless) request.log.error({ err: error }, 'a Git call failed')
     if (raw.headersSent) return void raw.destroy()
-    raw.writeHead(busy ? 503 : 500, {
-      'content-type': 'text/plain',
-      'x-request-id': request.id,
-      ...(busy && { 'retry-after': String(error.retryAfter) }),
-    })
-    raw.end(busy ? 'The server is busy, try again\n' : 'Internal Server Error\n')
+    if (senseless) refuse(400, 'The request is not of the Git protocol', { connection: 'close' })
+    else if (busy) refuse(503, 'The server is busy, try again', { 'retry-after': String(error.retryAfter) })
+    else refuse(500, 'Internal Server Error')
   } finally {
     const { method, id } = request
     request.log.info({ method, id, route: '/*', service, project: admitted.subject.project.id, status: raw.statusCode }, 'request')
   }
 }
 
+/** What git says, in its locale C, of a request it cannot make sense of. */
+const SENSELESS =
+  /protocol error|the remote end hung up|unknown capability|invalid command|no command requested|unexpected (line|data|flush|end)|expected (flush|object)|early EOF/
+
+const encodingOf = (request: FastifyRequest) => (request.headers['content-encoding'] ?? 'identity').toLowerCase()
+
+const ENCODINGS = new Set(['identity', 'gzip', 'x-gzip'])
+
 function inflated(request: FastifyRequest): Readable {
-  const body = request.body as Readable | undefined
-  const source = body ?? request.raw
-  return request.headers['content-encoding'] === 'gzip' ? source.pipe(createGunzip()).on('error', () => source.destroy()) : source
+  const body = (request.body as Readable | undefined) ?? request.raw
+  if (encodingOf(request) === 'identity') return body
+  const inflating = createGunzip()
+  // a body that is cut ends the inflating too, and with it git
+  body.once('close', () => {
+    if (!body.readableEnded) inflating.destroy()
+  })
+  return body.pipe(inflating)
 }
 
 async function push(ctx: Context, { user, subject, key, repository, moved }: Admitted, request: TransportRequest) {
@@ -180,7 +209,8 @@ async function push(ctx: Context, { user, subject, key, repository, moved }: Adm
   const policy: PushPolicy = {
     async verdict(commands, quarantine) {
       // the rights as they are now: they may have changed while the pack arrived (SEC-14)
-      const fresh = await findProjectFor(ctx, { user }, String(subject.project.id))
+      const fresh = await findSubject(ctx, user, String(subject.project.id))
+      if (!fresh) return NOT_FOUND.text
       const decided = await acceptPush(ctx, fresh, user.id, commands, quarantine)
       if (typeof decided === 'string') return decided
       intent = decided

@@ -1,0 +1,298 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+
+const startScript = fileURLToPath(new URL('../scripts/start.mjs', import.meta.url))
+/** A service in a group of its own ends with whoever started it. */
+const endWithParent = 'data:text/javascript,process.once("disconnect", () => process.kill(process.pid, "SIGKILL")); process.channel.unref()'
+const TOKEN = 'kill-token-0123456789'
+const GIT_ENV = {
+  PATH: process.env.PATH,
+  HOME: '/nonexistent',
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_CONFIG_GLOBAL: '/dev/null',
+  GIT_TERMINAL_PROMPT: '0',
+  GIT_AUTHOR_NAME: 'Ada',
+  GIT_AUTHOR_EMAIL: 'ada@example.com',
+  GIT_COMMITTER_NAME: 'Ada',
+  GIT_COMMITTER_EMAIL: 'ada@example.com',
+  LC_ALL: 'C',
+}
+
+/** Starts the service in a folder and resolves when it is ready. `end` kills its whole group and waits until it is gone. */
+export async function startService(dataDir, environment = {}) {
+  const child = spawn(process.execPath, ['--import', endWithParent, startScript], {
+    detached: true,
+    env: {
+      PATH: process.env.PATH,
+      TMPDIR: process.env.TMPDIR,
+      DATA_DIR: dataDir,
+      PORT: '0',
+      LOG_LEVEL: 'warn',
+      ROOST_ADMIN_TOKEN: TOKEN,
+      ...environment,
+    },
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  })
+  let out = ''
+  let log = ''
+  child.stderr.on('data', (text) => {
+    log += text
+  })
+  const ended = new Promise((resolve) => child.once('close', resolve))
+  const url = await new Promise((resolve, reject) => {
+    child.stdout.on('data', (text) => {
+      out += text
+      const ready = /^Roost is ready at (\S+)\n/m.exec(out)?.[1]
+      if (ready) resolve(ready)
+    })
+    void ended.then((code) => reject(new Error(`the service ended with ${code}: ${out.slice(-2000)}${log}`)))
+  })
+  return {
+    url,
+    pid: child.pid,
+    log: () => out + log,
+    async end(signal = 'SIGKILL') {
+      try {
+        process.kill(signal === 'SIGKILL' ? -child.pid : child.pid, signal)
+      } catch {
+        // it is gone already
+      }
+      return ended
+    },
+  }
+}
+
+/** A call of the API: status and body; null when there was no whole answer. */
+export async function call(url, method, path, body) {
+  try {
+    const answer = await fetch(`${url}/api/v4${path}`, {
+      method,
+      headers: { 'private-token': TOKEN, ...(body && { 'content-type': 'application/json' }) },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    const text = await answer.text()
+    return { status: answer.status, body: text === '' ? null : JSON.parse(text) }
+  } catch {
+    return null
+  }
+}
+
+/** Runs git beside everything else; resolves with its exit code and words. */
+export function gitBeside(cwd, args) {
+  return new Promise((resolve, reject) => {
+    const child = spawn('git', args, { cwd, env: GIT_ENV, stdio: ['ignore', 'pipe', 'pipe'] })
+    let text = ''
+    child.stdout.on('data', (chunk) => {
+      text += chunk
+    })
+    child.stderr.on('data', (chunk) => {
+      text += chunk
+    })
+    child.once('error', reject)
+    child.once('close', (code) => resolve({ code, text }))
+  })
+}
+
+function git(cwd, ...args) {
+  const { status, stdout, stderr } = spawnSync('git', ['-c', 'safe.directory=*', ...args], { cwd, env: GIT_ENV, encoding: 'utf8' })
+  return { ok: status === 0, out: stdout.trim(), text: stdout + stderr }
+}
+
+/** The service's URL with the token in it, as Git takes it. */
+export const withToken = (url) => url.replace('//', `//kill:${TOKEN}@`)
+
+export const repositoryOf = (dataDir, id) => join(dataDir, 'repositories', (id % 256).toString(16).padStart(2, '0'), `${id}.git`)
+
+const need = (answer, status, what) => {
+  if (answer?.status !== status) throw new Error(`${what}: ${answer ? `${answer.status} ${JSON.stringify(answer.body)}` : 'no answer'}`)
+  return answer.body
+}
+
+/**
+ * Kills the service with SIGKILL at a random moment of writing, starts it again and looks for what was lost; `rounds` times.
+ * Resolves with the faults found, none when all is well.
+ */
+export async function killRounds(rounds, report) {
+  const folder = mkdtempSync(join(tmpdir(), 'roost-kill-'))
+  chmodSync(folder, 0o711)
+  const dataDir = join(folder, 'data')
+  const faults = []
+  let service = await startService(dataDir)
+  try {
+    const project = need(await call(service.url, 'POST', '/projects', { name: 'kill' }), 201, 'a project')
+    const commits = `/projects/${project.id}/repository/commits`
+    const first = { branch: 'main', commit_message: 'first', actions: [{ action: 'create', file_path: 'first', content: '' }] }
+    need(await call(service.url, 'POST', commits, first), 201, 'the first commit')
+    const places = ['push-a', 'push-b'].map((branch) => ({ branch, work: join(folder, branch) }))
+    for (const { branch, work } of places) {
+      mkdirSync(work)
+      git(work, 'init', '-q', '-b', branch)
+    }
+    const state = { project, commits, places, branches: new Map(), made: [], heads: new Map(), count: 0 }
+    for (let round = 1; round <= rounds; round++) {
+      const acknowledged = await write(service, state, 200 + Math.random() * 1_300)
+      await service.end()
+      const before = Date.now()
+      service = await startService(dataDir)
+      const found = await look(service, dataDir, state)
+      faults.push(...found.map((fault) => `round ${round}: ${fault}`))
+      report(
+        `round ${round}: ${acknowledged} writes acknowledged, back in ${Date.now() - before} ms, ${found.length === 0 ? 'nothing lost' : found.join('; ')}`,
+      )
+    }
+  } finally {
+    await service.end('SIGTERM')
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+  }
+  return faults
+}
+
+/** Writes through every door until the time is over and the service is killed; notes what was acknowledged. Returns how many writes were. */
+async function write(service, state, time) {
+  const { project, commits, places } = state
+  const until = Date.now() + time
+  let acknowledged = 0
+  const on = () => Date.now() < until
+  const commit = async (branch) => {
+    while (on()) {
+      const n = ++state.count
+      const action = { action: 'create', file_path: `d${n % 7}/f${n}`, content: `${n}` }
+      const answer = await call(service.url, 'POST', commits, { branch, commit_message: `${n}`, start_branch: undefined, actions: [action] })
+      if (answer?.status !== 201) continue
+      acknowledged++
+      state.heads.set(branch, [...(state.heads.get(branch) ?? []), answer.body.id])
+    }
+  }
+  const push = async (place) => {
+    const { branch, work } = place
+    while (on()) {
+      writeFileSync(join(work, 'file'), `${++state.count}`)
+      git(work, 'add', '.')
+      git(work, 'commit', '-qm', `${state.count}`)
+      place.tried = git(work, 'rev-parse', 'HEAD').out
+      const { code } = await gitBeside(work, ['push', '-q', `${withToken(service.url)}/${project.path_with_namespace}.git`, `HEAD:${branch}`])
+      if (code !== 0) continue
+      place.known = place.tried
+      acknowledged++
+    }
+  }
+  const branch = async () => {
+    for (let last; on(); ) {
+      const name = `b${++state.count}`
+      state.branches.set(name, 'unsure')
+      const made = await call(service.url, 'POST', `/projects/${project.id}/repository/branches`, { branch: name, ref: 'main' })
+      if (made?.status !== 201) continue
+      acknowledged++
+      state.branches.set(name, 'there')
+      if (last) {
+        state.branches.set(last, 'unsure')
+        const gone = await call(service.url, 'DELETE', `/projects/${project.id}/repository/branches/${last}`)
+        if (gone?.status === 204) state.branches.set(last, 'gone')
+      }
+      last = name
+    }
+  }
+  const make = async () => {
+    while (on()) {
+      const n = ++state.count
+      const made = await call(service.url, 'POST', '/projects', { name: `made ${n}`, path: `made${n}` })
+      if (made?.status !== 201) continue
+      const record = { id: made.body.id }
+      state.made.push(record)
+      const action = { action: 'create', file_path: 'a', content: 'a' }
+      const answer = await call(service.url, 'POST', `/projects/${record.id}/repository/commits`, {
+        branch: 'trunk',
+        commit_message: 'a',
+        actions: [action],
+      })
+      if (answer?.status === 201) record.head = answer.body.id
+      acknowledged += answer?.status === 201 ? 2 : 1
+    }
+  }
+  // the writers see the end at their next call, so the kill comes in the middle of whatever they do
+  const writers = Promise.all([commit('main'), commit('main'), push(places[0]), push(places[1]), branch(), make()])
+  await sleep(time)
+  process.kill(-service.pid, 'SIGKILL')
+  await writers
+  return acknowledged
+}
+
+/** What is not as it was acknowledged, in words. */
+async function look(service, dataDir, state) {
+  const { project, places, branches, heads, made } = state
+  const faults = []
+  const fault = (text) => faults.push(text)
+  const directory = repositoryOf(dataDir, project.id)
+  const valueAt = (ref, at = directory) => git(at, 'rev-parse', '-q', '--verify', ref).out
+
+  for (const [branch, ids] of heads) {
+    for (const id of ids) if (!git(directory, 'merge-base', '--is-ancestor', id, `refs/heads/${branch}`).ok) fault(`${branch} has lost ${id}`)
+    heads.set(branch, [valueAt(`refs/heads/${branch}`)])
+  }
+  for (const place of places) {
+    const now = valueAt(`refs/heads/${place.branch}`)
+    if (now !== (place.known ?? '') && now !== place.tried) fault(`${place.branch} is at ${now}, not at ${place.known}`)
+    if (now !== '') place.known = now
+  }
+  for (const [branch, expected] of branches) {
+    const is = valueAt(`refs/heads/${branch}`) === '' ? 'gone' : 'there'
+    if (expected !== 'unsure' && is !== expected) fault(`${branch} is ${is}, not ${expected}`)
+  }
+  branches.clear()
+  const checked = git(directory, 'fsck', '--strict', '--full', '--no-dangling')
+  if (!checked.ok || /error|missing|broken/.test(checked.text)) fault(`fsck: ${checked.text}`)
+
+  const { url } = JSON.parse(readFileSync(join(dataDir, 'postgres/running.json'), 'utf8'))
+  const client = new pg.Client(url)
+  await client.connect()
+  const { rows: intents } = await client.query('select * from ref_intents')
+  if (intents.length > 0) fault(`${intents.length} intents left`)
+  for (const { id, head } of made.splice(0)) {
+    const answer = await call(service.url, 'GET', `/projects/${id}`)
+    if (answer?.status !== 200) fault(`project ${id}: ${answer?.status}`)
+    const trunk = valueAt('refs/heads/trunk', repositoryOf(dataDir, id))
+    if (head && trunk !== head) fault(`project ${id} is at ${trunk}, not at ${head}`)
+    const { empty_repo, default_branch } = answer?.body ?? {}
+    if (empty_repo !== (trunk === '')) fault(`project ${id}: empty_repo is ${empty_repo}`)
+    if (trunk === '') continue
+    if (default_branch !== 'trunk') fault(`project ${id}: default_branch is ${default_branch}`)
+    if (git(repositoryOf(dataDir, id), 'symbolic-ref', 'HEAD').out !== 'refs/heads/trunk') fault(`project ${id}: HEAD names another branch`)
+    const { rows } = await client.query('select name from protected_branches where project_id = $1', [id])
+    if (rows.length !== 1 || rows[0].name !== 'trunk') fault(`project ${id}: protected are ${JSON.stringify(rows)}`)
+  }
+  await client.end()
+
+  // without a hand laid on: every door takes the next write, whatever locks were left
+  const n = ++state.count
+  const next = { branch: 'main', commit_message: 'next', actions: [{ action: 'create', file_path: `next${n}`, content: '' }] }
+  const committed = await call(service.url, 'POST', state.commits, next)
+  if (committed?.status !== 201) fault(`the next commit: ${committed?.status} ${JSON.stringify(committed?.body)}`)
+  for (const place of places) {
+    const { code, text } = await gitBeside(place.work, [
+      'push',
+      `${withToken(service.url)}/${project.path_with_namespace}.git`,
+      `HEAD:${place.branch}`,
+    ])
+    if (code !== 0) fault(`the next push: ${text}`)
+    place.known = git(place.work, 'rev-parse', 'HEAD').out
+  }
+  return faults
+}
+
+/** Quarantines, temporary packs and lock files in a repository. */
+export const leftovers = (directory) =>
+  readdirSync(directory, { recursive: true })
+    .map(String)
+    .filter((name) => /\.lock$|tmp_|incoming-/.test(name))
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const rounds = Number(process.argv[2] ?? 50)
+  const faults = await killRounds(rounds, (line) => process.stdout.write(`${line}\n`))
+  process.stdout.write(`${rounds} kills, ${faults.length} faults\n`)
+  process.exitCode = faults.length === 0 ? 0 : 1
+}

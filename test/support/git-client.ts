@@ -1,0 +1,118 @@
+import { spawn } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll } from 'vitest'
+import { repositoryDirectory } from '../../src/git/create.js'
+import type { TestApp } from './app.js'
+
+const ENV = {
+  PATH: process.env['PATH'],
+  HOME: '/nonexistent',
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_CONFIG_GLOBAL: '/dev/null',
+  GIT_TERMINAL_PROMPT: '0',
+  GIT_AUTHOR_NAME: 'Ada',
+  GIT_AUTHOR_EMAIL: 'ada@example.com',
+  GIT_COMMITTER_NAME: 'Ada',
+  GIT_COMMITTER_EMAIL: 'ada@example.com',
+  LC_ALL: 'C',
+  TZ: 'UTC',
+}
+
+export interface Ended {
+  code: number | null
+  out: string
+  err: string
+}
+
+/** Native git as its users run it, beside the event loop of the service it talks to. */
+export function gitRun(cwd: string, ...args: string[]): Promise<Ended> {
+  return new Promise((resolve, reject) => {
+    const child = spawn('git', args, { cwd, env: { ...ENV, TMPDIR: process.env['TMPDIR'] }, stdio: ['ignore', 'pipe', 'pipe'] })
+    const ended: Ended = { code: null, out: '', err: '' }
+    child.stdout.on('data', (text) => {
+      ended.out += text
+    })
+    child.stderr.on('data', (text) => {
+      ended.err += text
+    })
+    child.once('error', reject)
+    child.once('close', (code) => resolve({ ...ended, code }))
+  })
+}
+
+/** The same where it must succeed; its output without the last line end. */
+export async function gitOut(cwd: string, ...args: string[]): Promise<string> {
+  const { code, out, err } = await gitRun(cwd, ...args)
+  if (code !== 0) throw new Error(`git ${args.join(' ')} ended with ${code}: ${err}`)
+  return out.trimEnd()
+}
+
+/** What people at their machines do with a service: clone, commit, push. Their folders go with the test file. */
+export function gitClient(t: TestApp) {
+  const folders: string[] = []
+  afterAll(() => {
+    for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+  })
+  const folder = () => {
+    const path = mkdtempSync(join(tmpdir(), 'roost-work-'))
+    folders.push(path)
+    return path
+  }
+  /** A project's address, with somebody's credentials in it. */
+  const url = (fullPath: string, caller?: { token: string } | null, name = 'git') =>
+    `${caller ? t.url.replace('//', `//${encodeURIComponent(name)}:${encodeURIComponent(caller.token)}@`) : t.url}/${fullPath}.git`
+  const clone = async (address: string, ...options: string[]) => {
+    const parent = folder()
+    const ended = await gitRun(
+      parent,
+      ...options.filter((o) => o.startsWith('protocol.')).flatMap((o) => ['-c', o]),
+      'clone',
+      '-q',
+      ...options.filter((o) => !o.startsWith('protocol.')),
+      address,
+      'w',
+    )
+    return { ...ended, work: join(parent, 'w') }
+  }
+  /** A clone that must succeed; its folder. */
+  const cloned = async (address: string, ...options: string[]) => {
+    const { code, err, work } = await clone(address, ...options)
+    if (code !== 0) throw new Error(`git clone ended with ${code}: ${err}`)
+    return work
+  }
+  return { folder, url, clone, cloned }
+}
+
+/** One more commit in a work tree; its id. */
+export async function commitIn(work: string, name: string, content = name): Promise<string> {
+  writeFileSync(join(work, name), content)
+  await gitOut(work, 'add', '--', name)
+  await gitOut(work, 'commit', '-qm', name)
+  return gitOut(work, 'rev-parse', 'HEAD')
+}
+
+/** The folder of a project's repository on disk. */
+export const directoryOf = (t: TestApp, id: number, kind: 'project' | 'wiki' = 'project') =>
+  repositoryDirectory(t.ctx.config.storages['default'] as string, { storage: 'default', id, kind })
+
+/** Git processes that work in a repository, but for the residents that wait for the next question. */
+export function gitProcessesIn(directory: string): string[] {
+  return readdirSync('/proc').filter((id) => {
+    if (!/^\d+$/.test(id)) return false
+    try {
+      if (!readlinkSync(`/proc/${id}/cwd`).startsWith(directory)) return false
+      return /upload-pack|receive-pack|pack-objects|index-pack|unpack-objects|pre-receive|rev-list/.test(
+        readFileSync(`/proc/${id}/cmdline`, 'latin1'),
+      )
+    } catch {
+      return false
+    }
+  })
+}
+
+export const packet = (text: string | Buffer) => {
+  const body = Buffer.from(text)
+  return Buffer.concat([Buffer.from((body.length + 4).toString(16).padStart(4, '0')), body])
+}
