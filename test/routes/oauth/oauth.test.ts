@@ -1,0 +1,186 @@
+import { eq } from 'drizzle-orm'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { tokens, users } from '../../../src/db/schema/index.js'
+import { digestOf } from '../../../src/lib/secret.js'
+import { createUser } from '../../../src/services/users.js'
+import { testApp } from '../../support/app.js'
+import { anAdmin, aToken, aUser, setSettings, type TestUser } from '../../support/factories.js'
+
+const t = testApp()
+let user: TestUser
+
+beforeAll(async () => {
+  user = await aUser(t.ctx)
+})
+
+interface Grant {
+  access_token: string
+  refresh_token: string
+}
+const post = (path: string, fields: Record<string, string>) => fetch(t.url + path, { method: 'POST', body: new URLSearchParams(fields) })
+const login = (more: Record<string, string> = {}) =>
+  post('/oauth/token', { grant_type: 'password', username: user.username, password: user.password, ...more })
+const grant = async (more?: Record<string, string>) => (await (await login(more)).json()) as Grant
+const fault = async (response: Response) => [response.status, ((await response.json()) as { error: string }).error]
+
+describe('POST /oauth/token (CR-12)', () => {
+  it('a password gives a pair, for username or address', async () => {
+    const response = await login()
+    expect(response.headers.get('cache-control')).toBe('no-store')
+    const body = (await response.json()) as Grant
+    expect(body).toEqual({
+      access_token: expect.stringMatching(/^[A-Za-z0-9_-]{20}$/) as string,
+      token_type: 'Bearer',
+      expires_in: 7_200,
+      refresh_token: expect.any(String) as string,
+      scope: 'api',
+      created_at: expect.any(Number) as number,
+    })
+    await t.api('get', '/user', { token: body.access_token }).expect(200)
+    expect((await login({ username: user.email.toUpperCase(), client_id: 'x', client_secret: 'y' })).status).toBe(200)
+    expect((await login({ scope: 'read_user read_api' })).status).toBe(200)
+    const json = await fetch(`${t.url}/oauth/token`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ grant_type: 'password', username: user.username, password: user.password }),
+    })
+    expect(json.status).toBe(200)
+  })
+
+  it('marks the sign-in', async () => {
+    await login()
+    const { body } = await t.api('get', '/user', user).expect(200)
+    expect(body).toMatchObject({
+      current_sign_in_at: expect.any(String) as string,
+      last_sign_in_at: expect.any(String) as string,
+      last_activity_on: t.ctx.now().toISOString().slice(0, 10),
+    })
+  })
+
+  it.each([
+    ['a wrong password', { password: 'wrong password' }],
+    ['an unknown user', { username: 'nobody-at-all' }],
+    ['an overlong password', { password: 'x'.repeat(10_000) }],
+  ])('%s is invalid_grant', async (_, more) => {
+    expect(await fault(await login(more))).toEqual([401, 'invalid_grant'])
+  })
+
+  it('so are a blocked user, two factors and the setting', async () => {
+    const person = await aUser(t.ctx)
+    const as = () => login({ username: person.username, password: person.password })
+    const set = (values: Partial<typeof users.$inferInsert>) => t.ctx.db.write.update(users).set(values).where(eq(users.id, person.id))
+    expect((await as()).status).toBe(200)
+    await set({ state: 'blocked' })
+    expect(await fault(await as())).toEqual([401, 'invalid_grant'])
+    await set({ state: 'active', two_factor_enabled: true })
+    expect(await fault(await as())).toEqual([401, 'invalid_grant'])
+    await set({ two_factor_enabled: false })
+    await setSettings(t.ctx, { password_authentication_enabled_for_web: false })
+    expect(await fault(await as())).toEqual([401, 'invalid_grant'])
+    await setSettings(t.ctx, {})
+    expect((await as()).status).toBe(200)
+  })
+
+  it('CR-4: an unconfirmed user may sign in; SEC-25: one whose password is to be reset may not', async () => {
+    const fresh = await aUser(t.ctx, { skip_confirmation: false })
+    expect((await login({ username: fresh.username, password: fresh.password })).status).toBe(200)
+    await createUser(t.ctx, { email: 'reset@example.com', username: 'resetting', name: 'R', password: 'password given', reset_password: true })
+    expect(await fault(await login({ username: 'resetting', password: 'password given' }))).toEqual([401, 'invalid_grant'])
+    expect(await fault(await login({ username: 'resetting', password: '' }))).toEqual([400, 'invalid_request'])
+  })
+
+  it.each([
+    ['invalid_request', { grant_type: '' }],
+    ['invalid_request', { username: '' }],
+    ['invalid_request', { grant_type: 'refresh_token' }],
+    ['unsupported_grant_type', { grant_type: 'client_credentials' }],
+    ['invalid_scope', { scope: 'everything' }],
+    ['invalid_scope', { scope: 'sudo' }],
+  ])('400 %s for %o', async (error, more) => {
+    expect(await fault(await login(more))).toEqual([400, error])
+  })
+
+  it('an administrator may ask for sudo', async () => {
+    const admin = await anAdmin(t.ctx)
+    const { access_token } = await grant({ username: admin.username, password: admin.password, scope: 'api sudo' })
+    expect((await t.api('get', `/user?sudo=${user.id}`, { token: access_token }).expect(200)).body).toMatchObject({ id: user.id })
+  })
+
+  it('a refresh ends the old pair, once, also when two ask', async () => {
+    const old = await grant()
+    const refresh = () => post('/oauth/token', { grant_type: 'refresh_token', refresh_token: old.refresh_token })
+    const answers = await Promise.all([refresh(), refresh(), refresh()])
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 401, 401])
+    const fresh = (await answers.find(({ status }) => status === 200)?.json()) as Grant
+    await t.api('get', '/user', { token: old.access_token }).expect(401)
+    await t.api('get', '/user', { token: fresh.access_token }).expect(200)
+    expect(await fault(await post('/oauth/token', { grant_type: 'refresh_token', refresh_token: 'unknown' }))).toEqual([401, 'invalid_grant'])
+  })
+
+  it('the pair lives two hours', async () => {
+    const { access_token } = await grant()
+    await t.ctx.db.write
+      .update(tokens)
+      .set({ valid_until: new Date(t.ctx.now().getTime() - 1) })
+      .where(eq(tokens.digest, digestOf(access_token)))
+    expect((await t.api('get', '/user', { token: access_token }).expect(401)).body).toMatchObject({ error: 'invalid_token' })
+  })
+
+  it('SEC-27: a known and an unknown user cost the same hashing', async () => {
+    const times = async (username: string) => {
+      const taken: number[] = []
+      for (let i = 0; i < 5; i++) {
+        const begin = performance.now()
+        await login({ username, password: 'wrong password' })
+        taken.push(performance.now() - begin)
+      }
+      return taken.sort((a, b) => a - b)[2] ?? 0
+    }
+    const [known, unknown] = [await times(user.username), await times('nobody-at-all')]
+    expect(unknown).toBeGreaterThan(known / 4)
+  })
+
+  it('there is no session (section 3.4)', async () => {
+    await t.api('post', '/session', user).send({ login: 'x', password: 'y' }).expect(404, { error: '404 Not Found' })
+  })
+})
+
+describe('POST /oauth/revoke (CR-13)', () => {
+  it('ends a pair by either half; an unknown token looks the same', async () => {
+    for (const half of ['access_token', 'refresh_token'] as const) {
+      const pair = await grant()
+      const response = await post('/oauth/revoke', { token: pair[half] })
+      expect([response.status, await response.json()]).toEqual([200, {}])
+      await t.api('get', '/user', { token: pair.access_token }).expect(401)
+      expect(await fault(await post('/oauth/token', { grant_type: 'refresh_token', refresh_token: pair.refresh_token }))).toEqual([
+        401,
+        'invalid_grant',
+      ])
+    }
+    const unknown = await post('/oauth/revoke', { token: 'unknown' })
+    expect([unknown.status, await unknown.json()]).toEqual([200, {}])
+    expect(await fault(await post('/oauth/revoke', {}))).toEqual([400, 'invalid_request'])
+    await post('/oauth/revoke', { token: user.token })
+    await t.api('get', '/user', user).expect(200)
+  })
+})
+
+describe('GET /oauth/token/info (CR-13a)', () => {
+  it('tells of the bearer’s token', async () => {
+    const info = (token: string) => fetch(`${t.url}/oauth/token/info`, { headers: { authorization: `Bearer ${token}` } })
+    const { access_token } = await grant({ scope: 'read_user' })
+    const body = (await (await info(access_token)).json()) as { expires_in: number }
+    expect(body).toEqual({
+      resource_owner_id: user.id,
+      scope: ['read_user'],
+      expires_in: expect.any(Number) as number,
+      application: { uid: null },
+      created_at: expect.any(Number) as number,
+    })
+    expect(body.expires_in).toBeGreaterThan(7_100)
+    expect(await (await info(await aToken(t.ctx, user, ['api']))).json()).toMatchObject({ expires_in: null })
+    expect((await info('unknown')).status).toBe(401)
+    expect((await fetch(`${t.url}/oauth/token/info`)).status).toBe(401)
+    expect((await fetch(`${t.url}/oauth/token/info`, { headers: { 'PRIVATE-TOKEN': user.token } })).status).toBe(401)
+  })
+})
