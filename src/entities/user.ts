@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { View } from './view.js'
 
@@ -13,7 +12,6 @@ export interface UserRefRecord {
   username: string
   state: string
   avatar: string | null
-  email: string
 }
 
 export function presentUserRef(user: UserRefRecord, view: View): z.infer<typeof UserRef> {
@@ -27,9 +25,7 @@ export function presentUserRef(user: UserRefRecord, view: View): z.infer<typeof 
   }
 }
 
-/** The uploaded image, else the avatar service's picture of the address, else null (G-83). */
+/** The uploaded image, or null; the avatar service of G-83 comes with the setting that switches it. */
 function avatarUrl(user: UserRefRecord, view: View): string | null {
-  if (user.avatar) return `${view.links.base}/uploads/-/system/user/avatar/${user.id}/${user.avatar}`
-  if (!view.avatarService) return null
-  return `${view.avatarService}/${createHash('md5').update(user.email.trim().toLowerCase()).digest('hex')}?s=80&d=identicon`
+  return user.avatar ? `${view.links.base}/uploads/-/system/user/avatar/${user.id}/${user.avatar}` : null
 }

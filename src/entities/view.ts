@@ -6,6 +6,4 @@ export interface View {
   links: Links
   /** Null for an anonymous viewer. */
   viewer: ActorUser | null
-  /** Address of the avatar service, while it is switched on (G-83). */
-  avatarService?: string | undefined
 }

@@ -35,7 +35,7 @@ export const sourceOfGroup = (subject: GroupSubject): MemberSource => ({
   ownerId: null,
 })
 
-const userColumns = { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar, email: users.email }
+const userColumns = { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar }
 const counts = sql`${members.requested_at} is null and (${members.expires_at} is null or ${members.expires_at} > (now() at time zone 'utc')::date)`
 
 interface Shape {

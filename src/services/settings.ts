@@ -6,7 +6,6 @@ import { VISIBILITY_LEVEL, type Visibility } from './visibility.js'
 
 /** What an administrator can set, as far as something in the service acts on it; named once, here, with its default. */
 export const DEFAULTS = {
-  avatarsvc_enabled: true,
   default_branch_protection: 2 as 0 | 1 | 2,
   default_group_visibility: 'private' as Visibility,
   default_project_visibility: 'private' as Visibility,

@@ -59,7 +59,7 @@ const shared = sharedLevel(projects.id, user)
 export const recordKey = sql<
   string | null
 >`case when ${projects.forked_from_id} is null then concat_ws(E'\\x1f', ${projects}::text, ${namespaces}::text,
-  ${users.id}, ${users.name}, ${users.username}, ${users.state}, ${users.avatar}, ${users.email}, ${namespaces.owner_id} = ${user},
+  ${users.id}, ${users.name}, ${users.username}, ${users.state}, ${users.avatar}, ${namespaces.owner_id} = ${user},
   ${direct}, ${group}, ${shared}, ${shares}) end`
 
 const records = statement('project records', (db) =>
@@ -69,7 +69,7 @@ const records = statement('project records', (db) =>
       key: recordKey,
       project: projects,
       namespace: namespaceColumns,
-      owner: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar, email: users.email },
+      owner: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar },
       shares,
       direct: direct.mapWith(Number),
       group: group.mapWith(Number),
