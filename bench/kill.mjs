@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -283,12 +283,6 @@ async function look(service, dataDir, state) {
   }
   return faults
 }
-
-/** Quarantines, temporary packs and lock files in a repository. */
-export const leftovers = (directory) =>
-  readdirSync(directory, { recursive: true })
-    .map(String)
-    .filter((name) => /\.lock$|tmp_|incoming-/.test(name))
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const rounds = Number(process.argv[2] ?? 50)

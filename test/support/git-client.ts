@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -112,6 +113,13 @@ export function gitProcessesIn(directory: string): string[] {
   })
 }
 
+/** A pack of no objects. */
+export const EMPTY_PACK = (() => {
+  const head = Buffer.from('PACK\0\0\0\x02\0\0\0\0', 'latin1')
+  return Buffer.concat([head, createHash('sha1').update(head).digest()])
+})()
+
+/** One line as the wire carries it. */
 export const packet = (text: string | Buffer) => {
   const body = Buffer.from(text)
   return Buffer.concat([Buffer.from((body.length + 4).toString(16).padStart(4, '0')), body])

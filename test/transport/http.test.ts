@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { join } from 'node:path'
@@ -9,15 +9,11 @@ import { members, projects, tokens, users } from '../../src/db/schema/index.js'
 import { createToken } from '../../src/services/tokens.js'
 import { testApp } from '../support/app.js'
 import { aCommit, anAdmin, aProject, aToken, aUser, setSettings, type TestProject, type TestUser } from '../support/factories.js'
-import { commitIn, directoryOf, gitClient, gitOut, gitProcessesIn, gitRun, packet } from '../support/git-client.js'
+import { commitIn, directoryOf, EMPTY_PACK, gitClient, gitOut, gitProcessesIn, gitRun, packet } from '../support/git-client.js'
 
 const t = testApp()
 const client = gitClient(t)
 const ZERO = '0'.repeat(40)
-const EMPTY_PACK = (() => {
-  const head = Buffer.from('PACK\0\0\0\x02\0\0\0\0', 'latin1')
-  return Buffer.concat([head, createHash('sha1').update(head).digest()])
-})()
 
 type Service = 'git-upload-pack' | 'git-receive-pack'
 interface Answer {

@@ -1,0 +1,22 @@
+export interface Service {
+  url: string
+  pid: number
+  /** All it has printed. */
+  log(): string
+  /** Ends it and waits until it is gone; SIGKILL ends its whole group. Resolves with its exit code. */
+  end(signal?: NodeJS.Signals): Promise<number | null>
+}
+export interface Answer {
+  status: number
+  // biome-ignore lint/suspicious/noExplicitAny: whatever the API says
+  body: any
+}
+
+/** Starts the service in a folder and resolves when it is ready. */
+export function startService(dataDir: string, environment?: Record<string, string>): Promise<Service>
+/** A call of the API as the administrator; null when there was no whole answer. */
+export function call(url: string, method: string, path: string, body?: object): Promise<Answer | null>
+/** The service's URL with the administrator's token in it, as Git takes it. */
+export function withToken(url: string): string
+/** Kills the service at random moments of writing, and resolves with what was lost. */
+export function killRounds(rounds: number, report: (line: string) => void): Promise<string[]>

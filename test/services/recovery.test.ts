@@ -1,0 +1,194 @@
+import { closeSync, existsSync, mkdirSync, openSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { eq } from 'drizzle-orm'
+import { describe, expect, it } from 'vitest'
+import { doomedRepositories, projects, protectedBranches, refIntents } from '../../src/db/schema/index.js'
+import { ZERO } from '../../src/git/types.js'
+import { recover } from '../../src/services/recovery.js'
+import { testApp } from '../support/app.js'
+import { aCommit, aProject, setSettings, type TestProject } from '../support/factories.js'
+import { commitIn, directoryOf, gitClient, gitOut, gitRun } from '../support/git-client.js'
+
+const t = testApp()
+const client = gitClient(t)
+const LONG_AGO = new Date('2020-01-01T00:00:00Z')
+
+/** What a process writes before it moves refs, and all that is left of it when it is killed. */
+const leaveIntent = (project: TestProject, updates: { ref: string; old: string; new: string }[], origin: 'api' | 'git' = 'git') =>
+  t.ctx.db.write.insert(refIntents).values({ project_id: project.id, actor_id: project.creator.id, origin, updates })
+const intents = () => t.ctx.db.write.select().from(refIntents)
+const rowOf = async (project: TestProject) => {
+  const [row] = await t.ctx.db.write.select().from(projects).where(eq(projects.id, project.id))
+  return row as typeof projects.$inferSelect
+}
+const protectedIn = async (project: TestProject) =>
+  (await t.ctx.db.write.select().from(protectedBranches).where(eq(protectedBranches.project_id, project.id))).map(({ name }) => name)
+const age = (project: TestProject) => t.ctx.db.write.update(projects).set({ last_activity_at: LONG_AGO }).where(eq(projects.id, project.id))
+
+/** An empty project whose repository has the objects of a commit, and no ref. */
+async function withObjects() {
+  const project = await aProject(t.ctx)
+  const source = client.folder()
+  await gitOut(source, 'init', '-q', '-b', 'main')
+  const first = await commitIn(source, 'a')
+  const second = await commitIn(source, 'b')
+  const directory = directoryOf(t, project.id)
+  await gitOut(source, 'push', '-q', directory, 'HEAD:refs/heads/carrier')
+  await gitOut(directory, 'update-ref', '-d', 'refs/heads/carrier')
+  await age(project)
+  return { project, directory, first, second }
+}
+
+describe('intents left by a kill (SEC-158)', () => {
+  it.each(['api', 'git'] as const)('killed before the ref moved (%s): dropped, nothing has changed', async (origin) => {
+    const { project, first } = await withObjects()
+    await leaveIntent(project, [{ ref: 'refs/heads/trunk', old: ZERO, new: first }], origin)
+    const { empty_repo, default_branch, last_activity_at } = await rowOf(project)
+    await recover(t.ctx)
+    expect(await intents()).toEqual([])
+    expect(await rowOf(project)).toMatchObject({ empty_repo, default_branch, last_activity_at })
+    expect(empty_repo).toBe(true)
+    expect(await protectedIn(project)).toEqual([])
+    await t.ctx.jobs.drain()
+  })
+
+  it.each(['api', 'git'] as const)('killed after the ref moved (%s): finished', async (origin) => {
+    const { project, directory, second } = await withObjects()
+    await leaveIntent(project, [{ ref: 'refs/heads/trunk', old: ZERO, new: second }], origin)
+    await gitOut(directory, 'update-ref', 'refs/heads/trunk', second)
+    await recover(t.ctx)
+    expect(await intents()).toEqual([])
+    const row = await rowOf(project)
+    expect(row).toMatchObject({ empty_repo: false, default_branch: 'trunk' })
+    expect(row.last_activity_at.getTime()).toBeGreaterThan(LONG_AGO.getTime())
+    expect(await gitOut(directory, 'symbolic-ref', 'HEAD')).toBe('refs/heads/trunk')
+    expect(await protectedIn(project)).toEqual(['trunk'])
+    await t.ctx.jobs.drain()
+    expect((await rowOf(project)).commit_count).toBe(2)
+  })
+
+  it('killed between the refs of one push: what moved is finished', async () => {
+    const { project, directory, first, second } = await withObjects()
+    await leaveIntent(project, [
+      { ref: 'refs/heads/one', old: ZERO, new: first },
+      { ref: 'refs/heads/two', old: ZERO, new: second },
+    ])
+    await gitOut(directory, 'update-ref', 'refs/heads/two', second)
+    await recover(t.ctx)
+    expect(await intents()).toEqual([])
+    expect(await rowOf(project)).toMatchObject({ empty_repo: false, default_branch: 'two' })
+    expect(await protectedIn(project)).toEqual(['two'])
+    await t.ctx.jobs.drain()
+  })
+
+  it('the ref has gone on since: the first branch is still followed', async () => {
+    const { project, directory, first, second } = await withObjects()
+    await leaveIntent(project, [{ ref: 'refs/heads/main', old: ZERO, new: first }])
+    await leaveIntent(project, [{ ref: 'refs/heads/main', old: first, new: second }])
+    await gitOut(directory, 'update-ref', 'refs/heads/main', second)
+    await recover(t.ctx)
+    expect(await intents()).toEqual([])
+    expect(await rowOf(project)).toMatchObject({ empty_repo: false, default_branch: 'main' })
+    expect(await protectedIn(project)).toEqual(['main'])
+    await t.ctx.jobs.drain()
+  })
+
+  it('killed after the end of the last branch: empty again', async () => {
+    await setSettings(t.ctx, { default_branch_protection: 0 })
+    const project = await aProject(t.ctx, { files: { a: 'a' } })
+    const head = await gitOut(directoryOf(t, project.id), 'rev-parse', 'main')
+    await leaveIntent(project, [{ ref: 'refs/heads/main', old: head, new: ZERO }])
+    await gitOut(directoryOf(t, project.id), 'update-ref', '-d', 'refs/heads/main')
+    await recover(t.ctx)
+    expect(await intents()).toEqual([])
+    expect((await rowOf(project)).empty_repo).toBe(true)
+    await setSettings(t.ctx, {})
+    await t.ctx.jobs.drain()
+  })
+
+  it('killed between the protection and the end: finished once more does no harm (SEC-166)', async () => {
+    const project = await aProject(t.ctx, { files: { a: 'a' } })
+    const head = await gitOut(directoryOf(t, project.id), 'rev-parse', 'main')
+    const before = await rowOf(project)
+    await leaveIntent(project, [{ ref: 'refs/heads/main', old: ZERO, new: head }], 'api')
+    await recover(t.ctx)
+    expect(await intents()).toEqual([])
+    const { last_activity_at, repository_size, commit_count, ...row } = await rowOf(project)
+    expect(before).toMatchObject(row)
+    expect(await protectedIn(project)).toEqual(['main'])
+    await t.ctx.jobs.drain()
+    expect((await rowOf(project)).commit_count).toBe(1)
+  })
+
+  it('of a repository that is gone: dropped, and the start goes on', async () => {
+    const { project, first } = await withObjects()
+    await leaveIntent(project, [{ ref: 'refs/heads/main', old: ZERO, new: first }])
+    await t.ctx.git.remove({ storage: 'default', id: project.id, kind: 'project' })
+    await recover(t.ctx)
+    expect(await intents()).toEqual([])
+    await t.ctx.jobs.drain()
+  })
+
+  it('brings size and count up to date where a kill came before the upkeep', async () => {
+    const project = await aProject(t.ctx, { files: { a: 'a' } })
+    await aCommit(t.ctx, project, { b: 'b' })
+    await t.ctx.jobs.drain()
+    await t.ctx.db.write.update(projects).set({ commit_count: 0, repository_size: 0 }).where(eq(projects.id, project.id))
+    await recover(t.ctx)
+    await t.ctx.jobs.drain()
+    const row = await rowOf(project)
+    expect(row.commit_count).toBe(2)
+    expect(row.repository_size).toBeGreaterThan(0)
+  })
+})
+
+describe('what a kill leaves on disk (SEC-159)', () => {
+  it('stale locks, temporary packs and quarantines go; what is held or young stays; the next push goes through', async () => {
+    const project = await aProject(t.ctx, { files: { a: 'a' } })
+    const held = await aProject(t.ctx, { files: { a: 'a' } })
+    await t.ctx.jobs.drain()
+    const directory = directoryOf(t, project.id)
+    const work = await client.cloned(client.url(project.fullPath, project.creator))
+    const leave = (at: string, ...names: string[]) =>
+      names.map((name) => {
+        const path = join(at, name)
+        if (name.includes('incoming')) mkdirSync(path, { recursive: true })
+        else writeFileSync(path, '')
+        utimesSync(path, LONG_AGO, LONG_AGO)
+        return path
+      })
+    const stale = leave(
+      directory,
+      'refs/heads/main.lock',
+      'packed-refs.lock',
+      'HEAD.lock',
+      'objects/pack/tmp_pack_x1',
+      'objects/tmp_obj_x1',
+      'objects/incoming-x1',
+    )
+    const [open] = leave(directoryOf(t, held.id), 'objects/pack/tmp_pack_live') as [string]
+    const descriptor = openSync(open, 'r')
+    const kept = ['HEAD', 'config', 'refs/heads/main']
+    await recover(t.ctx)
+    await t.ctx.jobs.drain()
+    for (const name of kept) expect(existsSync(join(directory, name)), name).toBe(true)
+    expect(existsSync(open)).toBe(true)
+    closeSync(descriptor)
+    expect(stale.filter((path) => existsSync(path))).toEqual([])
+    await commitIn(work, 'next')
+    expect(await gitRun(work, 'push', '-q', 'origin', 'HEAD:main')).toMatchObject({ code: 0 })
+    expect((await gitRun(directory, 'fsck', '--strict')).code).toBe(0)
+  })
+
+  it('the repositories of a project whose deletion was interrupted go', async () => {
+    const project = await aProject(t.ctx, { files: { a: 'a' } })
+    await t.ctx.jobs.drain()
+    await t.ctx.db.write.insert(doomedRepositories).values({ project_id: project.id, storage: 'default' })
+    await t.ctx.db.write.delete(projects).where(eq(projects.id, project.id))
+    expect(existsSync(directoryOf(t, project.id))).toBe(true)
+    await recover(t.ctx)
+    await t.ctx.jobs.drain()
+    expect(existsSync(directoryOf(t, project.id))).toBe(false)
+    expect(await t.ctx.db.write.select().from(doomedRepositories)).toEqual([])
+  })
+})
