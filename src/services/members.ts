@@ -213,7 +213,8 @@ export async function changeMember(
     const row = await membershipFor(tx, source, userId)
     checkGrant(ctx, source, access_level, expires_at)
     if (row.access_level > source.level) throw forbidden()
-    if (row.access_level === 50 && access_level < 50) await keepAnOwner(tx, source, userId)
+    // an end to the last owner's membership would leave none on that day (SEC-124)
+    if (row.access_level === 50 && (access_level < 50 || expires_at)) await keepAnOwner(tx, source, userId)
     await tx
       .update(members)
       .set({ access_level, ...(expires_at !== undefined && { expires_at }), updated_at: ctx.now() })

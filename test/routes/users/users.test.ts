@@ -1,0 +1,281 @@
+import { eq } from 'drizzle-orm'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { emails, users } from '../../../src/db/schema/index.js'
+import { testApp } from '../../support/app.js'
+import { aGroup, anAdmin, aProject, aUser, setSettings, type TestUser } from '../../support/factories.js'
+
+const t = testApp()
+let admin: TestUser
+let user: TestUser
+
+beforeAll(async () => {
+  admin = await anAdmin(t.ctx, { name: 'Root' })
+  user = await aUser(t.ctx, { name: 'Ada Lovelace', username: 'ada', email: 'ada@engine.example' })
+  await aUser(t.ctx, { name: 'Grace Hopper', username: 'grace_h', email: 'grace@navy.example' })
+  await aUser(t.ctx, { name: 'Guest from outside', username: 'outsider', external: true })
+  await aUser(t.ctx, { name: 'Ada Blocked', username: 'blockedone', state: 'blocked' })
+  const ghost = await aUser(t.ctx, { name: 'Ghost User', username: 'ghost' })
+  await t.ctx.db.write.update(users).set({ kind: 'ghost' }).where(eq(users.id, ghost.id))
+})
+
+const names = async (query: string, caller: TestUser | null = user) =>
+  ((await t.api('get', `/users${query}`, caller).expect(200)).body as { username: string }[]).map(({ username }) => username)
+const valid = (n: number | string) => ({ email: `new${n}@example.com`, username: `new${n}`, name: `New ${n}`, password: 'password1' })
+const post = (given: object, caller: TestUser | null = admin) => t.api('post', '/users', caller).send(given)
+
+describe('GET /users (U-8 to U-16)', () => {
+  it('U-8: without a token only by username', async () => {
+    const refusal = { message: '403 Forbidden - Not authorized to access /api/v4/users' }
+    for (const query of ['', '?search=ada', '?username=', '?username=%20']) await t.api('get', `/users${query}`).expect(403, refusal)
+    expect(await names('?username=ada', null)).toEqual(['ada'])
+    expect(await names('?username=nobody', null)).toEqual([])
+    await setSettings(t.ctx, { restricted_visibility_levels: ['public'] })
+    await t.api('get', '/users?username=ada').expect(403, refusal)
+    await t.api('get', `/users/${user.id}`).expect(404, { message: '404 User Not Found' })
+    await setSettings(t.ctx, {})
+  })
+
+  it('U-9, SEC-44, SEC-45: people see the basic view, administrators all', async () => {
+    const [basic] = (await t.api('get', '/users?username=ada', user).expect(200)).body as object[]
+    expect(Object.keys(basic ?? {}).sort()).toEqual(['avatar_url', 'id', 'name', 'state', 'username', 'web_url'])
+    const [full] = (await t.api('get', '/users?username=ada', admin).expect(200)).body as object[]
+    expect(full).toMatchObject({ email: 'ada@engine.example', is_admin: false, external: false, identities: [] })
+  })
+
+  it('U-10, U-11: external people and the ghost show to administrators', async () => {
+    expect(await names('')).not.toContain('outsider')
+    expect(await names('?username=outsider')).toEqual([])
+    expect(await names('', admin)).toEqual(expect.arrayContaining(['outsider', 'ghost', 'blockedone']))
+    expect(await names('?active=true', admin)).not.toEqual(expect.arrayContaining(['ghost']))
+    expect(await names('?active=true')).not.toContain('blockedone')
+    expect(await names('?blocked=true')).toEqual(['blockedone'])
+    expect(await names('?blocked=true&active=true')).toEqual([])
+    expect(await names('?blocked=false&active=false&external=false')).toContain('blockedone')
+  })
+
+  it('U-12: a username is exact', async () => {
+    expect(await names('?username=ADA')).toEqual([])
+    expect(await names('?username=ad')).toEqual([])
+  })
+
+  it('U-13, G-76 to G-80: search in name or username, or the whole address', async () => {
+    expect(await names('?search=lace')).toEqual(['ada'])
+    expect(await names('?search=%20%20LOVELACE%20%20%20ada%20')).toEqual(['ada'])
+    expect(await names('?search=lovelace%20hopper')).toEqual([])
+    expect(await names('?search=%22ace%20hop%22')).toEqual(['grace_h'])
+    expect(await names('?search=%22hop%20ace%22')).toEqual([])
+    expect(await names('?search=hopper%20x')).toEqual(['grace_h'])
+    expect(await names('?search=ac')).toEqual([])
+    expect(await names('?search=e_h')).toEqual(['grace_h'])
+    expect(await names('?search=e%25h')).toEqual([])
+    expect(await names('?search=hopper%20grace_h')).toEqual([])
+    expect(await names('?search=GRACE@navy.example')).toEqual(['grace_h'])
+    expect(await names('?search=grace@navy')).toEqual([])
+    expect((await names('?search=%20')).length).toBe((await names('')).length)
+  })
+
+  it('U-14, SEC-46: identities and external are for administrators', async () => {
+    await aUser(t.ctx, { username: 'ldapper', provider: 'ldap', extern_uid: 'CN=Ldapper' })
+    expect(await names('?provider=ldap&extern_uid=cn=ldapper', admin)).toEqual(['ldapper'])
+    expect(await names('?provider=saml&extern_uid=cn=ldapper', admin)).toEqual([])
+    expect(await names('?external=true', admin)).toEqual(['outsider'])
+    for (const query of ['?provider=ldap&extern_uid=x', '?external=true']) {
+      await t.api('get', `/users${query}`, user).expect(403)
+      await t.api('get', `/users${query}&username=ada`).expect(401)
+    }
+    for (const query of ['?provider=ldap', '?extern_uid=x'])
+      await t.api('get', `/users${query}`, admin).expect(400, { error: 'extern_uid, provider provide all or none of parameters' })
+  })
+
+  it('U-15: created_before and created_after, inclusive', async () => {
+    const moment = new Date('2017-01-02T03:04:05.678Z')
+    await t.ctx.db.write.update(users).set({ created_at: moment }).where(eq(users.id, user.id))
+    expect(await names(`?created_before=${moment.toISOString()}`)).toEqual(['ada'])
+    expect(await names('?created_before=2017-01-02T03:04:05.677Z')).toEqual([])
+    expect(await names(`?created_after=${moment.toISOString()}&created_before=2018-01-01`)).toEqual(['ada'])
+    await t.api('get', '/users?created_after=now', user).expect(400, { error: 'created_after is invalid' })
+  })
+
+  it('U-16: order is an administrator’s to choose, and checked for all', async () => {
+    await t.api('get', '/users?order_by=email', user).expect(400, { error: 'order_by does not have a valid value' })
+    const ids = async (query: string, caller: TestUser) =>
+      ((await t.api('get', `/users?per_page=100&${query}`, caller).expect(200)).body as { id: number }[]).map(({ id }) => id)
+    const down = (list: number[]) => [...list].sort((a, b) => b - a)
+    expect(await ids('order_by=name&sort=asc', user)).toEqual(down(await ids('', user)))
+    expect(await ids('', admin)).toEqual(down(await ids('', admin)))
+    expect(await ids('sort=asc', admin)).toEqual([...(await ids('', admin))].reverse())
+    expect((await names('?order_by=name&sort=asc', admin))[0]).toBe('blockedone')
+    await aUser(t.ctx, { name: 'Zoe the first', username: 'findme' })
+    await aUser(t.ctx, { name: 'findme', username: 'zzz' })
+    await aUser(t.ctx, { name: 'A findme too', username: 'aaa' })
+    await aUser(t.ctx, { name: 'B findme too', username: 'bbb' })
+    expect(await names('?search=findme')).toEqual(['zzz', 'findme', 'aaa', 'bbb'])
+    expect(await names('?search=findme', admin)).toEqual(['bbb', 'aaa', 'zzz', 'findme'])
+  })
+})
+
+describe('GET /users/:id (U-17)', () => {
+  it('shows people the normal view, administrators all; blocked and external people too', async () => {
+    const path = `/users/${user.id}`
+    for (const caller of [null, user]) {
+      const { body } = await t.api('get', path, caller).expect(200)
+      expect(body).toMatchObject({
+        username: 'ada',
+        bio: null,
+        location: null,
+        messenger: '',
+        jobsnet: '',
+        microblog: '',
+        website_url: '',
+        organization: '',
+        web_url: 'http://roost.test/ada',
+      })
+      for (const field of ['email', 'is_admin', 'last_sign_in_at', 'identities', 'external']) expect(body).not.toHaveProperty(field)
+    }
+    expect((await t.api('get', path, admin).expect(200)).body).toMatchObject({ email: 'ada@engine.example', is_admin: false })
+    for (const username of ['blockedone', 'outsider']) {
+      const [row] = await t.ctx.db.read.select().from(users).where(eq(users.username, username))
+      expect((await t.api('get', `/users/${row?.id}`, user).expect(200)).body).toMatchObject({ username })
+    }
+    for (const id of ['999999', '99999999999']) await t.api('get', `/users/${id}`, user).expect(404, { message: '404 User Not Found' })
+  })
+
+  it('U-6, U-7: can_create_project counts the personal projects; identities are ordered', async () => {
+    const limited = await aUser(t.ctx, { projects_limit: 1, provider: 'ldap', extern_uid: 'uid=limited' })
+    const shown = async () => (await t.api('get', `/users/${limited.id}`, admin).expect(200)).body as object
+    expect(await shown()).toMatchObject({
+      can_create_project: true,
+      projects_limit: 1,
+      identities: [{ provider: 'ldap', extern_uid: 'uid=limited' }],
+    })
+    await aProject(t.ctx, { creator: limited })
+    expect(await shown()).toMatchObject({ can_create_project: false })
+  })
+})
+
+describe('POST /users (U-18 to U-24, G-75)', () => {
+  it('U-18, U-20, U-22, G-87: 201 with the whole view and the defaults', async () => {
+    const { body } = await post({ ...valid(1), location: 'Here', organization: null, website_url: 'https://a.example' }).expect(201)
+    expect(body).toMatchObject({
+      username: 'new1',
+      state: 'active',
+      is_admin: false,
+      external: false,
+      can_create_group: true,
+      projects_limit: 100_000,
+      confirmed_at: null,
+      location: 'Here',
+      organization: '',
+      bio: null,
+      website_url: 'https://a.example',
+      current_sign_in_at: null,
+      last_activity_on: null,
+    })
+    expect(JSON.stringify(body)).not.toContain('password1')
+  })
+
+  it('U-20, G-66: settings give the defaults, and external people get nothing whatever was sent', async () => {
+    await setSettings(t.ctx, { user_default_external: true, default_projects_limit: 7 })
+    expect((await post({ ...valid(2), projects_limit: 5, can_create_group: true }).expect(201)).body).toMatchObject({
+      external: true,
+      can_create_group: false,
+      projects_limit: 0,
+    })
+    expect((await post({ ...valid(3), external: false }).expect(201)).body).toMatchObject({ external: false, projects_limit: 7 })
+    await setSettings(t.ctx, {})
+    expect((await post({ ...valid(4), admin: true, skip_confirmation: true, can_create_group: false }).expect(201)).body).toMatchObject({
+      is_admin: true,
+      confirmed_at: expect.any(String) as string,
+      can_create_group: false,
+    })
+  })
+
+  it('U-19: names what is missing, in order', async () => {
+    await post({ extern_uid: 'x' }).expect(400, {
+      error:
+        'email is missing, password, reset_password are missing, at least one parameter must be provided, name is missing, username is missing, extern_uid, provider provide all or none of parameters',
+    })
+    await post({ ...valid(5), password: undefined, reset_password: false }).expect(400, { message: { password: ["can't be blank"] } })
+  })
+
+  it('U-21: reset_password wins over a password', async () => {
+    await post({ ...valid(6), reset_password: true, password: 'short' }).expect(201)
+  })
+
+  it.each([
+    ['a blank address', { email: ' ' }, { email: ["can't be blank"] }],
+    ['an address without @', { email: 'nobody' }, { email: ['is invalid'] }],
+    ['an address with two lines', { email: 'a@b\nc@d' }, { email: ['is invalid'] }],
+    ['an address of 255 characters', { email: `${'a'.repeat(243)}@example.com` }, { email: ['is invalid'] }],
+    ['a short password', { password: 'seven77' }, { password: ['is too short (minimum is 8 characters)'] }],
+    ['a long password', { password: 'x'.repeat(129) }, { password: ['is too long (maximum is 128 characters)'] }],
+    ['an empty password', { password: '' }, { password: ["can't be blank"] }],
+    ['a blank name', { name: ' ' }, { name: ["can't be blank"] }],
+    ['a name of 256 characters', { name: 'x'.repeat(256) }, { name: ['is too long (maximum is 255 characters)'] }],
+    ['a reserved username', { username: 'Admin' }, { username: ['Admin is a reserved name'] }],
+    [
+      'a username with a line break',
+      { username: 'ab\ncd' },
+      { username: ["can contain only letters, digits, '_', '-' and '.'. Cannot start with '-' or end in '.', '.git' or '.atom'."] },
+    ],
+    [
+      'a look-alike username',
+      { username: 'аda' },
+      { username: ["can contain only letters, digits, '_', '-' and '.'. Cannot start with '-' or end in '.', '.git' or '.atom'."] },
+    ],
+    ['a bio of 256 characters', { bio: 'x'.repeat(256) }, { bio: ['is too long (maximum is 255 characters)'] }],
+    ['a negative limit', { projects_limit: -1 }, { projects_limit: ['must be greater than or equal to 0'] }],
+    ['a limit beyond 32 bits', { projects_limit: 2_147_483_648 }, { projects_limit: ['must be less than or equal to 2147483647'] }],
+    ['a script as website', { website_url: 'javascript:alert(1)' }, { website_url: ['must be a valid URL'] }],
+    ['a website with a line break', { website_url: 'https://a.example\r\nX: y' }, { website_url: ['must be a valid URL'] }],
+    ['a website without scheme or host', { website_url: '//evil.example' }, { website_url: ['must be a valid URL'] }],
+  ])('U-23, AC-17, AC-18, G-41, SEC-62 to SEC-65: refuses %s', async (_, given, message) => {
+    await post({ ...valid('refused'), ...given }).expect(400, { message })
+  })
+
+  it('U-23: at the limits everything passes', async () => {
+    await post({
+      ...valid('limits'),
+      name: 'x'.repeat(255),
+      bio: 'x'.repeat(255),
+      password: 'x'.repeat(128),
+      username: 'x'.repeat(255),
+      email: ` ${'A'.repeat(242)}@example.com `,
+    }).expect(201)
+  })
+
+  it('U-24, SEC-126: conflicts before texts', async () => {
+    await post({ ...valid(7), email: 'ADA@engine.example', name: '' }).expect(409, { message: 'Email has already been taken' })
+    await post({ ...valid(7), username: 'ada', name: '' }).expect(409, { message: 'Username has already been taken' })
+    await post({ ...valid(7), username: 'ADA' }).expect(400, { message: { username: ['has already been taken'] } })
+    const group = await aGroup(t.ctx)
+    await post({ ...valid(7), username: group.fullPath }).expect(400, { message: { username: ['has already been taken'] } })
+    await t.ctx.db.write.insert(emails).values({ user_id: user.id, email: 'second@engine.example' })
+    await post({ ...valid(7), email: 'Second@engine.example' }).expect(400, { message: { email: ['has already been taken'] } })
+    await post({ ...valid(7), provider: 'ldap', extern_uid: 'UID=LIMITED' }).expect(400, {
+      message: { 'identities.extern_uid': ['has already been taken'] },
+    })
+  })
+
+  it('of two in the same moment one is told of the conflict', async () => {
+    const answers = await Promise.all([1, 2, 3, 4].map(() => post(valid('race'))))
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409])
+  })
+
+  it('CR-4, AC-12: the personal namespace comes with the user', async () => {
+    const { body } = await post(valid(8)).expect(201)
+    expect((await t.api('get', '/namespaces/new8', admin).expect(200)).body).toMatchObject({
+      kind: 'user',
+      path: 'new8',
+      name: 'new8',
+      full_path: 'new8',
+      parent_id: null,
+    })
+    expect(body).toMatchObject({ web_url: 'http://roost.test/new8' })
+  })
+
+  it('G-75: administrators only', async () => {
+    await post(valid(9), user).expect(403, { message: '403 Forbidden' })
+    await post(valid(9), null).expect(401, { message: '401 Unauthorized' })
+  })
+})
