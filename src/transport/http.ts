@@ -19,15 +19,24 @@ const ROUTE = /^(.+?)(\.git)?\/(info\/refs|git-upload-pack|git-receive-pack|info
 const SERVICES = new Set(['git-upload-pack', 'git-receive-pack'])
 const config = { policy: 'Git: the credentials and rights of section 31' }
 
-/** Git over HTTP (companions 31): authenticates with `access`, streams through `git`, and ends at the same door as the API. */
-export async function gitHttp(app: FastifyInstance, { ctx }: { ctx: Context }) {
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
-  app.get('/*', { config, exposeHeadRoute: false }, (request, reply) => serve(ctx, request, reply))
-  app.post('/*', { config }, (request, reply) => serve(ctx, request, reply))
+/** Bytes of a body that must come in so many milliseconds. */
+interface Pace {
+  every: number
+  bytes: number
 }
 
-async function serve(ctx: Context, request: FastifyRequest, reply: FastifyReply) {
+/** SEC-142: 1 KiB/s. */
+const PACE: Pace = { every: 10_000, bytes: 10 * 1024 }
+
+/** Git over HTTP (companions 31): authenticates with `access`, streams through `git`, and ends at the same door as the API. */
+export async function gitHttp(app: FastifyInstance, { ctx, pace = PACE }: { ctx: Context; pace?: Pace }) {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
+  app.get('/*', { config, exposeHeadRoute: false }, (request, reply) => serve(ctx, request, reply, pace))
+  app.post('/*', { config }, (request, reply) => serve(ctx, request, reply, pace))
+}
+
+async function serve(ctx: Context, request: FastifyRequest, reply: FastifyReply, pace: Pace) {
   const route = ROUTE.exec((request.params as { '*': string })['*'])
   const [, path, suffix, action] = route ?? []
   if (!path || !action || path.includes('\0') || !path.isWellFormed()) throw noSuchRoute()
@@ -51,7 +60,7 @@ async function serve(ctx: Context, request: FastifyRequest, reply: FastifyReply)
   if (!ENCODINGS.has(encodingOf(request))) return plain(reply, { status: 415, text: 'Only gzip is understood' })
   const admitted = await admit(ctx, request, path, service)
   if (isRefusal(admitted)) return plain(reply, admitted)
-  return stream(ctx, request, reply, service, get, admitted)
+  return stream(ctx, request, reply, service, get ? null : pace, admitted)
 }
 
 const NOT_FOUND: GitRefusal = { status: 404, text: 'The project you were looking for could not be found.' }
@@ -129,8 +138,9 @@ function plain(reply: FastifyReply, { status, text }: GitRefusal) {
 }
 
 /** Hands the connection to git: nothing is buffered, and a client that leaves takes its process with it. */
-async function stream(ctx: Context, request: FastifyRequest, reply: FastifyReply, service: Service, advertises: boolean, admitted: Admitted) {
+async function stream(ctx: Context, request: FastifyRequest, reply: FastifyReply, service: Service, pace: Pace | null, admitted: Admitted) {
   const { repository } = admitted
+  const advertises = pace === null
   reply.hijack()
   const { raw } = reply
   const gone = new AbortController()
@@ -153,6 +163,13 @@ async function stream(ctx: Context, request: FastifyRequest, reply: FastifyReply
   const protocol = request.headers['git-protocol']
   const shared = { out, signal: gone.signal, protocol: typeof protocol === 'string' ? protocol : undefined }
   const body = advertises ? null : inflated(request)
+  let late = false
+  const watch =
+    pace &&
+    watchPace(request, pace, () => {
+      late = true
+      gone.abort(new Error('the body comes too slowly'))
+    })
   try {
     if (body === null) await repository.advertise(service, shared)
     else {
@@ -161,6 +178,8 @@ async function stream(ctx: Context, request: FastifyRequest, reply: FastifyReply
     }
     await delivered
   } catch (error) {
+    if (late && !raw.headersSent && !raw.destroyed) return void refuse(408, 'The request took too long', { connection: 'close' })
+    if (late) return void raw.destroy()
     if (gone.signal.aborted) return
     const senseless = body?.errored || (error instanceof GitFault && SENSELESS.test(error.stderr))
     const busy = error instanceof Unavailable
@@ -170,9 +189,25 @@ async function stream(ctx: Context, request: FastifyRequest, reply: FastifyReply
     else if (busy) refuse(503, 'The server is busy, try again', { 'retry-after': String(error.retryAfter) })
     else refuse(500, 'Internal Server Error')
   } finally {
+    if (watch) clearInterval(watch)
     const { method, id } = request
     request.log.info({ method, id, route: '/*', service, project: admitted.subject.project.id, status: raw.statusCode }, 'request')
   }
+}
+
+/** Tells once when less of a body came than should have, while nothing of it waited for git (SEC-142): each half-sent request holds a git process. */
+function watchPace({ raw }: FastifyRequest, { every, bytes }: Pace, slow: () => void): NodeJS.Timeout {
+  let before = raw.socket.bytesRead
+  const timer = setInterval(() => {
+    const { bytesRead } = raw.socket
+    if (raw.complete) clearInterval(timer)
+    else if (bytesRead - before < bytes && raw.readableLength === 0) {
+      clearInterval(timer)
+      slow()
+    }
+    before = bytesRead
+  }, every)
+  return timer.unref()
 }
 
 /** What git says, in its locale C, of a request it cannot make sense of. */
@@ -187,6 +222,7 @@ function inflated(request: FastifyRequest): Readable {
   const body = (request.body as Readable | undefined) ?? request.raw
   if (encodingOf(request) === 'identity') return body
   const inflating = createGunzip()
+  inflating.on('error', () => {}) // it may come before git listens; who reads from it finds it destroyed
   // a body that is cut ends the inflating too, and with it git
   body.once('close', () => {
     if (!body.readableEnded) inflating.destroy()

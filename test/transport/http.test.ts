@@ -1,12 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { eq } from 'drizzle-orm'
+import Fastify from 'fastify'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { members, projects, tokens, users } from '../../src/db/schema/index.js'
 import { createToken } from '../../src/services/tokens.js'
+import { gitHttp } from '../../src/transport/http.js'
 import { testApp } from '../support/app.js'
 import { aCommit, anAdmin, aProject, aToken, aUser, setSettings, type TestProject, type TestUser } from '../support/factories.js'
 import { commitIn, directoryOf, EMPTY_PACK, gitClient, gitOut, gitProcessesIn, gitRun, packet } from '../support/git-client.js'
@@ -972,13 +975,69 @@ describe('pushing', () => {
     expect(await value('refs/heads/large')).toBe(head)
   })
 
-  it('isomorphic twins: two pushes to one branch at once, one wins (GH-22)', async () => {
+  it('SEC-88: at most 10,000 refs in one push', async () => {
+    const head = await value('refs/heads/main')
+    const commands = Array.from({ length: 10_001 }, (_, i): [string, string, string] => [ZERO, head, `refs/heads/many/${i}`])
+    const answer = await raw(commands, 'report-status side-band-64k')
+    expect(answer.text).toContain('A push may update at most 10000 refs.')
+    expect(await gitOut(directory, 'for-each-ref', '--count=1', 'refs/heads/many')).toBe('')
+  })
+
+  it('of several pushes to one branch at once one wins (GH-22)', async () => {
     const clones = await Promise.all([1, 2, 3, 4].map(() => client.cloned(client.url(project.fullPath, owner))))
     const heads = await Promise.all(clones.map((clone, i) => commitIn(clone, `race${i}`)))
     const pushes = await Promise.all(clones.map((clone) => gitRun(clone, 'push', '-q', 'origin', 'HEAD:main')))
     expect(pushes.filter(({ code }) => code === 0)).toHaveLength(1)
     expect(await value('refs/heads/main')).toBe(heads[pushes.findIndex(({ code }) => code === 0)])
   })
+})
+
+describe('slow bodies (SEC-142)', () => {
+  const slow = Fastify()
+  beforeAll(async () => {
+    await slow.register(gitHttp, { ctx: t.ctx, pace: { every: 400, bytes: 100 } })
+    await slow.listen({ host: '127.0.0.1', port: 0 })
+    return () => slow.close()
+  })
+
+  it.each(['git-upload-pack', 'git-receive-pack'] as const)(
+    '%s: what stops coming is 408 and ends its process; what comes at a pace goes on',
+    async (service) => {
+      const project = await aProject(t.ctx, { files: { a: 'a' } })
+      const { port } = slow.server.address() as AddressInfo
+      const authorization = `Basic ${Buffer.from(`x:${project.creator.token}`).toString('base64')}`
+      const send = (path: string, say: (asked: ReturnType<typeof request>) => void) =>
+        new Promise<{ status: number | undefined; connection: string | undefined }>((resolve, reject) => {
+          const asked = request({ host: '127.0.0.1', port, path, method: 'POST', agent: false, headers: { authorization } }, (answer) => {
+            answer.resume()
+            answer.on('end', () => resolve({ status: answer.statusCode, connection: answer.headers.connection }))
+          })
+          asked.on('error', reject)
+          say(asked)
+        })
+      const path = `/${project.fullPath}.git/${service}`
+      expect(await send(path, (asked) => void asked.write('00'))).toEqual({ status: 408, connection: 'close' })
+      await expect.poll(() => gitProcessesIn(directoryOf(t, project.id)), { timeout: 1_000, interval: 20 }).toEqual([])
+      // two seconds of a body that keeps coming: capabilities nobody knows, in one long line
+      const head = await gitOut(directoryOf(t, project.id), 'rev-parse', 'main')
+      const line =
+        service === 'git-upload-pack'
+          ? `want ${head} ${'x'.repeat(2_000)}\n`
+          : `${ZERO} ${head} refs/heads/paced\0 report-status ${'x'.repeat(2_000)}`
+      const body = Buffer.concat([packet(line), Buffer.from('0000'), service === 'git-upload-pack' ? packet('done\n') : EMPTY_PACK])
+      const steadily = await send(path, (asked) => {
+        let at = 0
+        const timer = setInterval(() => {
+          asked.write(body.subarray(at, at + 100))
+          at += 100
+          if (at < body.length) return
+          clearInterval(timer)
+          asked.end()
+        }, 80)
+      })
+      expect(steadily.status).toBe(200)
+    },
+  )
 })
 
 describe('limits of a push (GH-24, SEC-88)', () => {
