@@ -16,7 +16,7 @@ const failed = (fault: string) => ({ message: `Failed to save group {${fault}}` 
 const PATH = "can contain only letters, digits, '_', '-' and '.'. Cannot start with '-' or end in '.', '.git' or '.atom'."
 
 describe('POST /groups (GR-21 to GR-34, G-74)', () => {
-  it('GR-23, AC-13, G-82, G-84, W-13: the creator owns it', async () => {
+  it('GR-23, AC-13, G-82, G-84, G-90, W-13: the creator owns it', async () => {
     const { body } = await post({ name: 'Über Gruppe', path: 'uber', description: null }).expect(201)
     expect(body).toMatchObject({
       name: 'Über Gruppe',
@@ -32,6 +32,8 @@ describe('POST /groups (GR-21 to GR-34, G-74)', () => {
       projects: [],
       shared_projects: [],
     })
+    // G-88, GR-2: what tells the two shapes of a group apart stays away
+    expect(body).not.toHaveProperty('lfs_enabled')
     const { id } = body as { id: number }
     expect((await t.api('get', `/groups/${id}/members`, user).expect(200)).body).toMatchObject([{ id: user.id, access_level: 50 }])
     const below = await post({ name: 'Below', path: 'below', parent_id: id }).expect(201)

@@ -58,7 +58,7 @@ describe('GET /users (U-8 to U-16)', () => {
     expect(await names('?username=ad')).toEqual([])
   })
 
-  it('U-13, G-76 to G-80: search in name or username, or the whole address', async () => {
+  it('U-13, G-76, G-77, G-78, G-79, G-80: search in name or username, or the whole address', async () => {
     expect(await names('?search=lace')).toEqual(['ada'])
     expect(await names('?search=%20%20LOVELACE%20%20%20ada%20')).toEqual(['ada'])
     expect(await names('?search=lovelace%20hopper')).toEqual([])

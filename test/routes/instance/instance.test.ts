@@ -1,0 +1,128 @@
+import { rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { families } from '../../../src/routes/index.js'
+import { testApp } from '../../support/app.js'
+import { aUser } from '../../support/factories.js'
+
+const t = testApp()
+
+describe('GET /version and /metadata', () => {
+  it('VE-1, VE-6: three parts that clients branch on', async () => {
+    const user = await aUser(t.ctx)
+    const { body } = await t.api('get', '/version', user).expect(200)
+    expect(Object.keys(body as object).sort()).toEqual(['revision', 'version'])
+    expect((body as { version: string }).version).toBe('10.5.0')
+    expect((body as { version: string }).version).toMatch(/^\d+\.\d+\.\d+[^.]*$/)
+    await t.api('get', '/version').expect(401, { message: '401 Unauthorized' })
+  })
+
+  it('VE-2', async () => {
+    const { body } = await t.api('get', '/metadata', await aUser(t.ctx)).expect(200)
+    expect(body).toEqual({
+      version: '10.5.0',
+      revision: expect.any(String) as string,
+      kas: { enabled: false, externalUrl: null, version: null },
+      enterprise: false,
+    })
+    await t.api('get', '/metadata').expect(401)
+  })
+})
+
+describe('health', () => {
+  it('VE-3, SEC-169: says that it lives, and nothing else', async () => {
+    for (const path of ['/-/health', '/-/liveness']) {
+      const response = await fetch(t.url + path)
+      expect([response.status, await response.text()]).toEqual([200, 'OK'])
+      expect(response.headers.get('content-type')).toContain('text/plain')
+    }
+  })
+
+  it('VE-4, SEC-170: is ready while database and storage answer, and not without the storage', async () => {
+    const ready = async () => {
+      const response = await fetch(`${t.url}/-/readiness`)
+      return [response.status, await response.json()] as unknown
+    }
+    const storage = t.ctx.config.storages['default'] ?? ''
+    await t.ctx.git.create({ storage: 'default', id: 1, kind: 'project' }, 'main')
+    expect(await ready()).toEqual([200, { status: 'ok' }])
+    await rename(storage, join(t.dataDir, 'away'))
+    expect(await ready()).toEqual([503, { status: 'failed' }])
+    expect(await (await fetch(`${t.url}/-/health`)).text()).toBe('OK')
+    await rename(join(t.dataDir, 'away'), storage)
+    expect(await ready()).toEqual([200, { status: 'ok' }])
+  })
+
+  it('VE-5: the base path and unknown paths answer quickly, without a token', async () => {
+    for (const path of ['/api/v4', '/api/v4/', '/api/v4/no/such/thing', '/']) {
+      const response = await fetch(t.url + path)
+      expect([path, response.status, await response.json()]).toEqual([path, 404, { error: '404 Not Found' }])
+    }
+    expect(t.logged.filter((line) => line.includes('"level":50'))).toEqual([])
+  })
+})
+
+describe('the description of the API', () => {
+  it('is OpenAPI 3.1 and names every endpoint with its parameters, its rule and its answer', async () => {
+    const response = await fetch(`${t.url}/api/v4/openapi.json`)
+    expect(response.headers.get('content-type')).toBe('application/json')
+    interface Operation {
+      operationId: string
+      'x-access': string
+      parameters: { name: string; in: string; required: boolean }[]
+      responses: object
+    }
+    const document = (await response.json()) as {
+      openapi: string
+      info: object
+      paths: Record<string, Record<string, Operation>>
+      components: { schemas: object }
+    }
+    expect(document.openapi).toBe('3.1.0')
+    expect(document.info).toMatchObject({ title: 'Roost', version: '10.5.0' })
+    const listed = Object.entries(document.paths).flatMap(([path, operations]) =>
+      Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
+    )
+    expect(listed.sort()).toEqual(
+      families
+        .flat()
+        .map(({ method, path }) => `${method} ${path.replace(/:([a-z_]+)(\([^/]*\))?/g, '{$1}')}`)
+        .sort(),
+    )
+    const operations = Object.entries(document.paths).flatMap(([path, each]) => Object.values(each).map((operation) => ({ path, ...operation })))
+    expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length)
+    for (const { path, parameters, ...operation } of operations) {
+      const inPath = parameters.filter((parameter) => parameter.in === 'path')
+      expect(inPath.map(({ name }) => `{${name}}`)).toEqual(path.match(/\{[a-z_]+\}/g) ?? [])
+      expect(inPath.every(({ required }) => required)).toBe(true)
+      expect(operation['x-access']).toBeTruthy()
+      expect(Object.keys(operation.responses)).toContain('4XX')
+    }
+    // whatever is referred to is there
+    const text = JSON.stringify(document)
+    for (const [, name = ''] of text.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g))
+      expect(document.components.schemas).toHaveProperty([name])
+    expect([...text.matchAll(/"\$ref":"([^"]+)"/g)].filter(([, ref = '']) => !ref.startsWith('#/components/schemas/'))).toEqual([])
+    expect(document.components.schemas).toMatchObject({ Project: expect.anything() as object, AdminUser: expect.anything() as object })
+  })
+
+  it('SEC-171: the page and all it loads come from here, under a strict policy, and no parameter names another document', async () => {
+    const page = await fetch(`${t.url}/api/docs`)
+    expect(page.status).toBe(200)
+    const policy = page.headers.get('content-security-policy') ?? ''
+    expect(policy).toContain("default-src 'none'")
+    expect(policy).toContain("script-src 'self';")
+    expect(policy).not.toMatch(/https?:|unsafe-eval|\*|upgrade-insecure/)
+    const html = await page.text()
+    const parts = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, part = '']) => new URL(part, page.url))
+    expect(parts.length).toBeGreaterThan(4)
+    for (const url of parts) {
+      expect(url.origin).toBe(t.url)
+      const part = await fetch(url)
+      expect([url.pathname, part.status, (await part.arrayBuffer()).byteLength > 0]).toEqual([url.pathname, 200, true])
+    }
+    const initializer = await (await fetch(parts.find(({ pathname }) => pathname.endsWith('initializer.js')) ?? '')).text()
+    expect(initializer).toContain('/api/v4/openapi.json')
+    expect(initializer).not.toContain('queryConfigEnabled')
+  })
+})

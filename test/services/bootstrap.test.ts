@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest'
+import { tokens, users } from '../../src/db/schema/index.js'
+import { bootstrapAdministrator } from '../../src/services/bootstrap.js'
+import { createTokenFor } from '../../src/services/tokens.js'
+import { testApp } from '../support/app.js'
+import { aUser } from '../support/factories.js'
+
+const TOKEN = 'a-token-of-the-first-start'
+
+describe('the first start, with everything configured', () => {
+  const t = testApp({
+    ROOST_ADMIN_USERNAME: 'chief',
+    ROOST_ADMIN_EMAIL: 'chief@example.com',
+    ROOST_ADMIN_PASSWORD: 'chief password',
+    ROOST_ADMIN_TOKEN: TOKEN,
+  })
+
+  it('CR-1, CR-2: makes one administrator and the token, also when two start at once, and again changes nothing', async () => {
+    await Promise.all([bootstrapAdministrator(t.ctx), bootstrapAdministrator(t.ctx), bootstrapAdministrator(t.ctx)])
+    const everything = async () => [await t.ctx.db.read.select().from(users), await t.ctx.db.read.select().from(tokens)]
+    const first = await everything()
+    expect(first.map((rows) => rows.length)).toEqual([1, 1])
+    await bootstrapAdministrator(t.ctx)
+    expect(await everything()).toEqual(first)
+    expect(first[1]).toMatchObject([
+      { name: 'bootstrap', kind: 'personal', expires_at: null, scopes: ['api', 'sudo', 'read_repository', 'write_repository'] },
+    ])
+    expect(JSON.stringify(first)).not.toContain(TOKEN)
+    expect((await t.api('get', '/user', { token: TOKEN }).expect(200)).body).toMatchObject({
+      username: 'chief',
+      email: 'chief@example.com',
+      is_admin: true,
+      confirmed_at: expect.any(String) as string,
+    })
+    expect(t.logged.join('')).not.toContain('chief password')
+    const login = await fetch(`${t.url}/oauth/token`, {
+      method: 'POST',
+      body: new URLSearchParams({ grant_type: 'password', username: 'chief', password: 'chief password' }),
+    })
+    expect(login.status).toBe(200)
+  })
+
+  it('CR-2: a token that was revoked stays so', async () => {
+    const { id } = (await t.api('get', '/personal_access_tokens/self', { token: TOKEN }).expect(200)).body as { id: number }
+    await t.api('delete', `/personal_access_tokens/${id}`, { token: TOKEN }).expect(204)
+    await bootstrapAdministrator(t.ctx)
+    await t.api('get', '/user', { token: TOKEN }).expect(401)
+  })
+})
+
+describe('the first start, with nothing configured', () => {
+  const t = testApp()
+
+  it('CR-1: the administrator is root with id 1, and the password is made and logged once', async () => {
+    await bootstrapAdministrator(t.ctx)
+    await bootstrapAdministrator(t.ctx)
+    const lines = t.logged.filter((line) => line.includes('password is'))
+    expect(lines).toHaveLength(1)
+    const password = /password is ([A-Za-z0-9_-]{20})"/.exec(lines[0] ?? '')?.[1] ?? ''
+    const login = await fetch(`${t.url}/oauth/token`, {
+      method: 'POST',
+      body: new URLSearchParams({ grant_type: 'password', username: 'root', password }),
+    })
+    const { access_token } = (await login.json()) as { access_token: string }
+    expect((await t.api('get', '/user', { token: access_token }).expect(200)).body).toMatchObject({ id: 1, username: 'root', is_admin: true })
+    expect(await t.ctx.db.read.select().from(tokens)).toMatchObject([{ kind: 'oauth' }])
+  })
+
+  it('CR-3: a token made for a user by name works', async () => {
+    const user = await aUser(t.ctx)
+    const token = await createTokenFor(t.ctx, {
+      username: user.username.toUpperCase(),
+      name: 'command line',
+      scopes: ['read_user'],
+      expires_at: '2099-01-01',
+    })
+    expect((await t.api('get', '/user', { token }).expect(200)).body).toMatchObject({ id: user.id })
+    await t.api('get', '/projects', { token }).expect(403)
+    await expect(createTokenFor(t.ctx, { username: 'nobody-at-all', name: 'x', scopes: ['api'] })).rejects.toThrow('404 User Not Found')
+    await expect(createTokenFor(t.ctx, { username: user.username, name: 'x', scopes: ['everything'] })).rejects.toThrow('available scopes')
+  })
+})
