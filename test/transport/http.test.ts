@@ -86,7 +86,7 @@ function expectPlain(answer: Answer) {
 const DENIED = 'HTTP Basic: Access denied\n'
 const NOT_FOUND = 'The project you were looking for could not be found.\n'
 
-describe('who may fetch and push (5.3, GH-10 to GH-13, AC-6)', () => {
+describe('who may fetch and push (5.3; GH-10..GH-13, AC-6)', () => {
   const people: Record<string, TestUser | null> = { anonymous: null }
   const places: Record<string, TestProject> = {}
   beforeAll(async () => {
@@ -608,6 +608,7 @@ describe('wiki repositories (GH-3, GH-17)', () => {
     // nothing of it is the project's
     const [row] = await t.ctx.db.write.select().from(projects).where(eq(projects.id, id))
     expect(row?.empty_repo).toBe(true)
+    // GH-19
     const declined = await gitRun(work, 'push', 'origin', 'HEAD:refs/other/x')
     expect(declined.err).toContain('remote: Only branches and tags can be pushed.')
   })

@@ -3,7 +3,7 @@ import { fullPathOf, onProject, onProjectSignedIn } from '../../access/rules.js'
 import { Branch, presentBranch } from '../../entities/branch.js'
 import { notFound } from '../../failures.js'
 import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, oneOf, opt, orDefault, paging, str } from '../../http/params.js'
+import { bool, oneOf, opt, orDefault, paging, searchText, str } from '../../http/params.js'
 import { branchExists, createBranch, deleteBranch, deleteMergedBranches, getBranch, listBranches } from '../../services/branches.js'
 import { protectOneBranch, unprotectOneBranch } from '../../services/protected-branches.js'
 
@@ -16,7 +16,7 @@ export const branches = [
     path: '/projects/:id/repository/branches',
     summary: 'List branches',
     access: onProject('download_code'),
-    input: z.object({ search: opt(str()), sort: orDefault(oneOf(['name_asc', 'updated_asc', 'updated_desc']), 'name_asc'), ...paging }),
+    input: z.object({ search: opt(searchText()), sort: orDefault(oneOf(['name_asc', 'updated_asc', 'updated_desc']), 'name_asc'), ...paging }),
     output: z.array(Branch),
     async handler({ ctx, subject, input, view }) {
       const fullPath = fullPathOf(subject.project)

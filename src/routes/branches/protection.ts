@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { onProjectSignedIn } from '../../access/rules.js'
 import { ProtectedBranch, ProtectedTag, presentProtectedBranch, presentProtectedTag } from '../../entities/branch.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, int, list, opt, orDefault, paging, str, where } from '../../http/params.js'
+import { bool, int, list, opt, orDefault, paging, searchText, str, where } from '../../http/params.js'
 import {
   changeProtectedBranch,
   getProtectedBranch,
@@ -30,7 +30,7 @@ export const protection = [
     path: '/projects/:id/protected_branches',
     summary: 'List protected branches',
     access,
-    input: z.object({ search: opt(str()), ...paging }),
+    input: z.object({ search: opt(searchText()), ...paging }),
     output: z.array(ProtectedBranch),
     async handler({ ctx, subject, input }) {
       return pageOf(await listProtectedBranches(ctx, subject, input), input, presentProtectedBranch)

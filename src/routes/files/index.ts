@@ -30,6 +30,7 @@ const change = (method: 'POST' | 'PUT', action: 'create' | 'update') =>
     path,
     summary: action === 'create' ? 'Create a file' : 'Change a file',
     access: write,
+    largeBody: true,
     input: written,
     output: FileChange,
     async handler({ ctx, caller, subject, input }) {

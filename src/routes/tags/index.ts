@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { fullPathOf, onProject, onProjectSignedIn } from '../../access/rules.js'
 import { presentTag, Tag } from '../../entities/tag.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { oneOf, opt, orDefault, paging, str } from '../../http/params.js'
+import { oneOf, opt, orDefault, paging, searchText, str } from '../../http/params.js'
 import { createTag, deleteTag, getTag, listTags } from '../../services/tags.js'
 
 const named = z.object({ tag_name: z.string() })
@@ -17,7 +17,7 @@ export const tags = [
     input: z.object({
       order_by: orDefault(oneOf(['name', 'updated']), 'updated'),
       sort: orDefault(oneOf(['asc', 'desc']), 'desc'),
-      search: opt(str()),
+      search: opt(searchText()),
       ...paging,
     }),
     output: z.array(Tag),

@@ -650,7 +650,7 @@ describe('POST /projects/:id/repository/commits', () => {
 describe('GET /projects/:id/repository/commits/:sha/diff', () => {
   const lines = (n: number, text = 'line') => Array.from({ length: n }, (_, i) => `${text} ${i}\n`).join('')
 
-  it('C-52 to C-56: one element a file, by path, as a unified text', async () => {
+  it('C-52..C-56: one element a file, by path, as a unified text', async () => {
     const project = await aProject(t.ctx)
     const bare = bareOf(t, project)
     const ten = lines(10)
