@@ -97,15 +97,21 @@ export class RefStore {
     const file = await fs.open(path).catch(ignoreMissing(null))
     if (!file) return new Map()
     try {
-      const stamp = stampOf(await file.stat({ bigint: true }))
+      const stat = await file.stat({ bigint: true })
+      const { mtimeMs } = stat
+      const stamp = stampOf(stat)
       const refs = await parse(await file.readFile('utf8'))
-      this.cache.set(this.directory, { stamp, refs })
+      // a file written just now may be written again within one tick of the clock, and look the same
+      if (Date.now() - Number(mtimeMs) > SETTLED) this.cache.set(this.directory, { stamp, refs })
       return refs
     } finally {
       await file.close()
     }
   }
 }
+
+/** Milliseconds after which a file is taken for settled. */
+const SETTLED = 100
 
 const stampOf = ({ mtimeNs, ctimeNs, size, ino }: BigIntStats) => `${mtimeNs} ${ctimeNs} ${size} ${ino}`
 

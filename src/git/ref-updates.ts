@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { rename, rm } from 'node:fs/promises'
+import { readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { syncDirectory, writeNewFile } from '../lib/durable.js'
 import { Unavailable } from '../lib/unavailable.js'
@@ -76,7 +76,7 @@ export class RefUpdates {
     else this.#running++
     try {
       const updater = this.#take(directory)
-      await updater.transact(updates, this.limits.deadline)
+      await updater.transact(directory, updates, this.limits.deadline)
       updater.rest(this.limits.idle, () => this.#idle.delete(directory))
       this.#idle.set(directory, updater)
     } finally {
@@ -102,7 +102,7 @@ class Updater {
   #out = ''
   #errors = ''
   #timer: NodeJS.Timeout | undefined
-  #committed: (() => void) | undefined
+  #said: (() => void) | undefined
   readonly #ended: Promise<number | null>
   alive = true
 
@@ -111,7 +111,7 @@ class Updater {
     this.#child.stdin?.on('error', () => {}) // it ended early; its exit code tells the story
     this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       this.#out += text
-      if (this.#out.endsWith('commit: ok\n')) this.#committed?.()
+      this.#said?.()
     })
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       if (this.#errors.length < 65_536) this.#errors += text
@@ -126,27 +126,42 @@ class Updater {
     })
   }
 
-  async transact(updates: RefUpdate[], deadline: number): Promise<void> {
+  async transact(directory: string, updates: RefUpdate[], deadline: number): Promise<void> {
     clearTimeout(this.#timer)
     this.#out = ''
     this.#errors = ''
-    const committed = new Promise<'committed'>((resolve) => {
-      this.#committed = () => resolve('committed')
-    })
     let late = false
     const timer = setTimeout(() => {
       late = true
       kill(this.#child)
     }, deadline)
-    this.#child.stdin?.write(transaction(updates))
+    const expect = async (answer: string) => {
+      const outcome = await Promise.race([this.#hears(answer), this.#ended])
+      if (outcome !== 'heard') throw late ? new Unavailable('git update-ref ran out of time') : failure(outcome, this.#errors, updates)
+    }
     try {
-      const outcome = await Promise.race([committed, this.#ended])
-      if (outcome === 'committed' || this.#out.endsWith('commit: ok\n')) return
-      throw late ? new Unavailable('git update-ref ran out of time') : failure(outcome, this.#errors, updates)
+      this.#child.stdin?.write(prepared(updates))
+      await expect('prepare: ok\n')
+      const stale = await firstStale(directory, updates)
+      this.#child.stdin?.write(stale === null ? 'commit\0' : 'abort\0')
+      await expect(stale === null ? 'commit: ok\n' : 'abort: ok\n')
+      if (stale !== null) {
+        this.end() // what it remembers of packed-refs is no longer true
+        throw new RefChanged(stale)
+      }
     } finally {
       clearTimeout(timer)
-      this.#committed = undefined
+      this.#said = undefined
     }
+  }
+
+  #hears(answer: string): Promise<'heard'> {
+    return new Promise((resolve) => {
+      this.#said = () => {
+        if (this.#out.endsWith(answer)) resolve('heard')
+      }
+      this.#said()
+    })
   }
 
   rest(time: number, gone: () => void) {
@@ -164,14 +179,36 @@ class Updater {
   }
 }
 
-function transaction(updates: RefUpdate[]) {
+function prepared(updates: RefUpdate[]) {
   const lines = updates.map((update) => {
     if (!/^refs\/[^\0\n]+$/.test(update.ref)) throw new GitFault('update-ref', null, `not a full ref name: ${update.ref}`)
     if (update.new !== ZERO) return `update ${update.ref}\0${update.new}\0${update.old}\0`
     if (update.old !== ZERO) return `delete ${update.ref}\0${update.old}\0`
     return `verify ${update.ref}\0${ZERO}\0`
   })
-  return `start\0${lines.join('')}prepare\0commit\0`
+  return `start\0${lines.join('')}prepare\0`
+}
+
+/** The first ref whose old value does not hold, read from the files while git holds their locks. Git has compared already, but with the packed-refs it remembers: it takes a file of the same size, inode and second for the same file, and a resident process meets such a one when packed-refs is rewritten twice in a second. */
+async function firstStale(directory: string, updates: RefUpdate[]): Promise<string | null> {
+  let packed: Buffer | undefined
+  for (const { ref, old } of updates) {
+    const loose = await readFile(join(directory, ref), 'latin1').catch(ignoreAbsent)
+    if (loose !== undefined && loose !== '') {
+      if (!loose.startsWith('ref:') && loose.slice(0, 40) !== old) return ref
+      continue
+    }
+    const text: Buffer = packed ?? (await readFile(join(directory, 'packed-refs')).catch(ignoreAbsent)) ?? Buffer.alloc(0)
+    packed = text
+    const at = text.indexOf(` ${ref}\n`)
+    const now = at < 40 ? ZERO : text.toString('latin1', at - 40, at)
+    if (now !== old) return ref
+  }
+  return null
+}
+
+function ignoreAbsent(error: NodeJS.ErrnoException): undefined {
+  if (!['ENOENT', 'ENOTDIR', 'EISDIR'].includes(error.code ?? '')) throw error
 }
 
 /** git's own words (locale C) say which of the expected failures it was. */
