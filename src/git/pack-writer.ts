@@ -23,7 +23,8 @@ export async function writePack(directory: string, objects: StagedObject[]) {
   const indexTmp = join(folder, `tmp_idx_${suffix}`)
   try {
     const { entries, checksum } = await writePackFile(packTmp, objects)
-    await writeNewFile(indexTmp, packIndex(entries, checksum), 0o444)
+    // both syncs at once: neither file has its name yet
+    await Promise.all([syncFile(packTmp), writeNewFile(indexTmp, packIndex(entries, checksum), 0o444)])
     const name = join(folder, `pack-${checksum.toString('hex')}`)
     await rename(packTmp, `${name}.pack`)
     await rename(indexTmp, `${name}.idx`)
@@ -34,6 +35,12 @@ export async function writePack(directory: string, objects: StagedObject[]) {
   }
 }
 
+async function syncFile(path: string) {
+  const file = await open(path, 'r')
+  await file.sync().finally(() => file.close())
+}
+
+/** Written, not yet synced. */
 async function writePackFile(path: string, objects: StagedObject[]) {
   const entries: IndexEntry[] = []
   const hash = createHash('sha1')
@@ -53,7 +60,6 @@ async function writePackFile(path: string, objects: StagedObject[]) {
       yield checksum
     }
     for await (const chunk of joined(stored())) await file.writeFile(chunk)
-    await file.sync()
     return { entries, checksum }
   } finally {
     await file.close()

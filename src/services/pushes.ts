@@ -164,10 +164,10 @@ export async function acceptPush(
 /** All that follows when refs have moved, by name, and the end of the intent. What is here holds before the caller gets an answer (PU-1); upkeep follows soon after. */
 export async function finishMoves(ctx: Context, projectId: number, moves: RefMove[], intent: number | null, settings: Settings): Promise<void> {
   await followBranches(ctx, projectId, moves, settings)
-  await ctx.db.transaction(async (tx) => {
-    await tx.update(projects).set({ last_activity_at: ctx.now() }).where(eq(projects.id, projectId))
-    if (intent !== null) await tx.delete(refIntents).where(eq(refIntents.id, intent))
-  })
+  // One statement, and no wait for the disk: every commit waits for it, and an intent that comes back after a loss of power is settled again.
+  await ctx.db.write.execute(sql`with finished as (delete from ${refIntents} where ${refIntents.id} = ${intent})
+    update ${projects} set last_activity_at = ${ctx.now().toISOString()}::timestamptz
+    from (select set_config('synchronous_commit', 'off', true)) relaxed where id = ${projectId}`)
   keepUpSoon(ctx, projectId)
 }
 

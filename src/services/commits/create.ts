@@ -71,7 +71,7 @@ async function commitTo(
   const repository = repositoryOf(ctx, project)
   const [protections, settings] = await Promise.all([protectionsOf(ctx, project.id), readSettings(ctx)])
   for (let tried = 1; ; tried++) {
-    const empty = (await repository.refs('refs/heads/')).length === 0
+    const empty = project.empty_repo && (await repository.refs('refs/heads/')).length === 0
     if (!bypassProtection) {
       const blocked = empty && settings.default_branch_protection === 2 && !subject.can('manage_protection')
       if (blocked || !mayPushTo(subject, protections, branch)) throw refused(NOT_ALLOWED)
@@ -90,6 +90,9 @@ async function commitTo(
     if ('fault' in drafted) throw refused(faultText(drafted))
     if (read.fault) throw refused(read.fault)
 
+    // the objects are there: what the answer says of them is read while the branch moves
+    const described = Promise.all([repository.commit(drafted.commit), repository.stats([drafted.commit])])
+    described.catch(() => undefined)
     const move = { ref: `refs/heads/${branch}`, old: base.old, new: drafted.commit }
     const intent = await recordIntent(ctx, project.id, caller.user.id, 'api', [move])
     try {
@@ -102,7 +105,7 @@ async function commitTo(
       throw refused(`Could not update branch ${branch}. Please refresh and try again.`)
     }
     await finishMoves(ctx, project.id, [move], intent, settings)
-    const [commit, [stats]] = await Promise.all([repository.commit(drafted.commit), repository.stats([drafted.commit])])
+    const [commit, [stats]] = await described
     return { commit: commit as Commit, stats: stats ?? { additions: 0, deletions: 0 } }
   }
 }
