@@ -239,7 +239,7 @@ async function main() {
         .join('')
       await native(
         twin,
-        ['-c', 'core.fsync=all', '-c', 'fastimport.unpackLimit=0', 'fast-import', '--quiet', '--force'],
+        ['-c', 'core.fsync=all', 'fast-import', '--quiet', '--force'],
         `commit refs/bench/new\ncommitter Ada <a@example.com> ${1_800_000_000 + n} +0000\ndata 2\nx\nfrom ${tip}\n${body}\n`,
       )
       await native(twin, ['-c', 'core.fsync=all', 'update-ref', 'refs/heads/main', 'refs/bench/new', tip])
