@@ -4,6 +4,7 @@ import type { Context } from '../context.js'
 import { tokens, users } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import { Failure, forbidden, insufficientScope, invalidInput, invalidToken, unauthenticated } from '../failures.js'
+import { numericId } from '../lib/numeric-id.js'
 import { digestOf } from '../lib/secret.js'
 import { type ActorUser, ANONYMOUS, type Caller } from './actor.js'
 import { checkScope, type Scope, type ScopedRoute } from './scopes.js'
@@ -123,9 +124,8 @@ async function sudo(ctx: Context, user: ActorUser, scopes: Scope[], target: stri
   if (!user.admin) throw forbidden('Must be admin to use sudo')
   if (!scopes.includes('sudo') && !scopes.includes('api')) throw insufficientScope('sudo')
   const unknown = new Failure('not_found', { message: `404 User with ID or username '${target}' Not Found` })
-  const numeric = /^\d+$/.test(target)
-  if (numeric && Number(target) > 2_147_483_647) throw unknown
-  const [found] = await findUser(ctx.db, numeric ? 'id' : 'username').execute({ value: numeric ? Number(target) : target })
+  const id = numericId(target)
+  const [found] = await findUser(ctx.db, id === null ? 'username' : 'id').execute({ value: id ?? target })
   if (!found) throw unknown
   return found
 }

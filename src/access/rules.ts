@@ -4,6 +4,7 @@ import type { Context } from '../context.js'
 import { namespaces, projects, redirects, routes } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import { forbidden, notFound } from '../failures.js'
+import { numericId } from '../lib/numeric-id.js'
 import type { GroupAbility } from './abilities/group.js'
 import type { ProjectAbility } from './abilities/project.js'
 import type { Access } from './access.js'
@@ -53,11 +54,10 @@ const findProject = statement('project for caller', (db, { by, signed }: { by: '
 
 /** The project named by an id (digits) or a full path, as the caller stands to it; 404 when it is absent or out of his sight, all the same (G-2, G-40). */
 export async function findProjectFor(ctx: Context, caller: Pick<Caller, 'user'>, named: string, kind = 'Project'): Promise<ProjectSubject> {
-  const numeric = /^\d+$/.test(named)
-  if (numeric && (named.length > 10 || Number(named) > 2_147_483_647)) throw notFound(kind)
+  const id = numericId(named)
   const { user } = caller
-  const [row] = await findProject(ctx.db, { by: numeric ? 'id' : 'path', signed: user !== null }).execute({
-    value: numeric ? Number(named) : named.toLowerCase(),
+  const [row] = await findProject(ctx.db, { by: id === null ? 'path' : 'id', signed: user !== null }).execute({
+    value: id ?? named.toLowerCase(),
     user: user?.id ?? 0,
   })
   if (!row) throw notFound(kind)
@@ -122,11 +122,10 @@ const findGroup = statement('group for caller', (db, { by, eyes }: { by: 'id' | 
 
 /** The group named by an id or a full path, as the caller stands to it; 404 when absent or out of his sight (G-67). */
 export async function findGroupFor(ctx: Context, caller: Pick<Caller, 'user'>, named: string, kind = 'Group'): Promise<GroupSubject> {
-  const numeric = /^\d+$/.test(named)
-  if (numeric && (named.length > 10 || Number(named) > 2_147_483_647)) throw notFound(kind)
+  const id = numericId(named)
   const { user } = caller
-  const [row] = await findGroup(ctx.db, { by: numeric ? 'id' : 'path', eyes: eyesOf(user) }).execute({
-    value: numeric ? Number(named) : named.toLowerCase(),
+  const [row] = await findGroup(ctx.db, { by: id === null ? 'path' : 'id', eyes: eyesOf(user) }).execute({
+    value: id ?? named.toLowerCase(),
     user: user?.id ?? 0,
   })
   if (!row) throw notFound(kind)

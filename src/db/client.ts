@@ -83,6 +83,9 @@ export function databaseError(error: unknown): unknown {
   return error instanceof Error && error.constructor.name === 'DrizzleQueryError' && error.cause !== undefined ? error.cause : error
 }
 
+/** Whether Postgres refused a row because a unique index holds one like it: somebody else was quicker. */
+export const isUniqueViolation = (error: unknown) => codeOf(databaseError(error)) === '23505'
+
 function translated(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof Unavailable) return error
   const code = codeOf(error)

@@ -1,7 +1,8 @@
 import { z } from 'zod'
+import { visibilityWord } from '../lib/visibility.js'
 import type { GroupRecord } from '../services/groups.js'
 import type { ProjectRecord } from '../services/projects/load.js'
-import { VISIBILITIES, visibilityName } from './levels.js'
+import { VISIBILITIES } from './levels.js'
 import { BasicProject, Project, presentProject } from './project.js'
 import type { View } from './view.js'
 
@@ -38,7 +39,7 @@ function presentCommon(group: GroupRecord, view: View) {
     name,
     path,
     description,
-    visibility: visibilityName(group.visibility),
+    visibility: visibilityWord(group.visibility),
     avatar_url: group.avatar ? `${view.links.base}/uploads/-/system/group/avatar/${id}/${group.avatar}` : null,
     web_url: view.links.group(full_path),
     request_access_enabled,

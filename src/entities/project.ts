@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { featureOpen } from '../access/can.js'
+import { visibilityWord } from '../lib/visibility.js'
 import type { BasicProjectRecord, ProjectRecord } from '../services/projects/load.js'
-import { FEATURE_LEVELS, featureName, VISIBILITIES, visibilityName } from './levels.js'
+import { FEATURE_LEVELS, featureName, VISIBILITIES } from './levels.js'
 import { Namespace, presentNamespace } from './namespace.js'
 import { presentUserRef, UserRef } from './user.js'
 import type { View } from './view.js'
@@ -183,7 +184,7 @@ export function presentProject(
     owner: owner ? presentUserRef(owner, view) : undefined,
     archived: project.archived,
     empty_repo: project.empty_repo,
-    visibility: visibilityName(project.visibility),
+    visibility: visibilityWord(project.visibility),
     updated_at: project.updated_at.toISOString(),
     creator_id: project.creator_id,
     issues_enabled: issues,

@@ -8,7 +8,7 @@ import type { RepositoryKey } from './types.js'
 
 const CONFIG = '[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n'
 
-/** Where a repository lives below its storage's folder. */
+/** Where a repository lives below its storage's folder: `<two hex digits of the id>/<id>.git`, so that no folder grows too large. */
 export function repositoryDirectory(storagePath: string, { id, kind }: RepositoryKey) {
   const shard = (id % 256).toString(16).padStart(2, '0')
   return join(storagePath, shard, `${id}${kind === 'wiki' ? '.wiki' : ''}.git`)
@@ -33,6 +33,7 @@ export async function createRepository(directory: string, branch: string) {
   await Promise.all([syncDirectory(shard), syncDirectory(dirname(shard))])
 }
 
+/** Whether there is a repository in this directory. */
 export async function repositoryExists(directory: string) {
   return access(join(directory, 'HEAD'), constants.F_OK).then(
     () => true,

@@ -1,7 +1,6 @@
-import { promises as fs } from 'node:fs'
-import { join } from 'node:path'
 import { aheadBehind, lastCommits, mergeBase, mergedInto, refsContaining } from './ancestry.js'
 import { CatFile } from './cat-file.js'
+import { repositoryExists } from './create.js'
 import { DiffTree, diffRange, EMPTY_TREE } from './diff.js'
 import { MESSAGE } from './history.js'
 import { type LogSource, readLog } from './log.js'
@@ -122,9 +121,9 @@ export function readerFor(floor: ReadFloor, directory: string, { env, onFault }:
     try {
       const answer = await work()
       const nothing = answer === null || (Array.isArray(answer) && answer.length === 0)
-      if (!nothing || (await exists(directory))) return answer
+      if (!nothing || (await repositoryExists(directory))) return answer
     } catch (fault) {
-      if (await exists(directory)) throw fault
+      if (await repositoryExists(directory)) throw fault
     }
     onFault?.(new Error('the repository is not on disk'))
     return empty
@@ -194,10 +193,3 @@ export function quarantineReader(pool: ProcessPool, directory: string, env: Node
   const floor = { pool, residents: new Residents(pool), memory: new Memory(16 * 1_048_576) }
   return { ...readerFor(floor, directory, { env }), close: () => floor.residents.close() }
 }
-
-/** Whether there is a repository in this directory. */
-export const exists = (directory: string): Promise<boolean> =>
-  fs.access(join(directory, 'HEAD')).then(
-    () => true,
-    () => false,
-  )

@@ -1,10 +1,9 @@
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
-import { join } from 'node:path'
-import { createRepository, removeRepository, removeStale } from './create.js'
+import { createRepository, removeRepository, removeStale, repositoryDirectory, repositoryExists } from './create.js'
 import { maintain, repositorySize } from './maintenance.js'
 import { type PoolLimits, ProcessPool } from './processes.js'
-import { exists, quarantineReader, type Reader, type ReadFloor, readerFor, readFloor } from './reader.js'
+import { quarantineReader, type Reader, type ReadFloor, readerFor, readFloor } from './reader.js'
 import { RefUpdates, writeHead } from './ref-updates.js'
 import { Transport, type TransportLimits } from './transport.js'
 import type { Git, GitRepository, Oid, RepositoryKey } from './types.js'
@@ -39,7 +38,7 @@ export function openGround({ storages, onFault, pool }: GitOptions): Ground {
     floor,
     directory,
     reader: (key) => ({ key, ...readerFor(floor, directory(key), { onFault: (fault) => onFault?.(fault, key) }) }),
-    exists: (key) => exists(directory(key)),
+    exists: (key) => repositoryExists(directory(key)),
     forget(key) {
       floor.residents.forget(directory(key))
       floor.memory.forget(directory(key))
@@ -51,12 +50,12 @@ export function openGround({ storages, onFault, pool }: GitOptions): Ground {
   }
 }
 
-/** `<storage>/<two hex digits of the id>/<id>.git`, so that no folder grows too large. */
-function directoryOf(storages: Record<string, string>, { storage, id, kind }: RepositoryKey): string {
+function directoryOf(storages: Record<string, string>, key: RepositoryKey): string {
+  const { storage, id } = key
   const root = Object.hasOwn(storages, storage) ? storages[storage] : undefined
   if (root === undefined) throw new Error(`there is no storage called ${storage}`)
   if (!Number.isSafeInteger(id) || id < 0) throw new Error(`${id} is no repository id`)
-  return join(root, (id % 256).toString(16).padStart(2, '0'), `${id}${kind === 'wiki' ? '.wiki' : ''}.git`)
+  return repositoryDirectory(root, key)
 }
 
 /** All repositories of this installation, for reading, writing and the wire. */

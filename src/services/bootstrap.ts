@@ -1,6 +1,6 @@
 import { asc, eq } from 'drizzle-orm'
 import type { Context } from '../context.js'
-import { databaseError } from '../db/client.js'
+import { isUniqueViolation } from '../db/client.js'
 import { tokens, users } from '../db/schema/index.js'
 import { Failure } from '../failures.js'
 import { digestOf, newSecret } from '../lib/secret.js'
@@ -8,7 +8,6 @@ import { createToken } from './tokens.js'
 import { createUser } from './users.js'
 
 const BOOTSTRAP_SCOPES = ['api', 'sudo', 'read_repository', 'write_repository']
-const UNIQUE_VIOLATION = '23505'
 
 /** On an empty database: the administrator (CR-1) and the configured first token (CR-2). Repeating it changes nothing, two at once make one. */
 export async function bootstrapAdministrator(ctx: Context): Promise<void> {
@@ -21,7 +20,7 @@ export async function bootstrapAdministrator(ctx: Context): Promise<void> {
     .where(eq(tokens.digest, digestOf(token)))
   if (known.length > 0) return
   await createToken(ctx, admin, { name: 'bootstrap', scopes: BOOTSTRAP_SCOPES }, token).catch((error: unknown) => {
-    if ((databaseError(error) as { code?: string }).code !== UNIQUE_VIOLATION) throw error
+    if (!isUniqueViolation(error)) throw error
   })
 }
 

@@ -5,18 +5,18 @@ import { ANY_LEVEL, membershipCounts, projectsWithLevel } from '../access/roles.
 import { findGroupFor, type Namespace } from '../access/rules.js'
 import { type Eyes, eyesOf } from '../access/visible.js'
 import type { Context } from '../context.js'
-import { databaseError } from '../db/client.js'
+import { isUniqueViolation } from '../db/client.js'
 import { type Fuzzy, fuzzy, fuzzyMatch } from '../db/fuzzy.js'
 import { members, namespaceAncestry, namespaces } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import { Failure, forbidden } from '../failures.js'
 import { groupNameFaults, lengthOf, namespacePathFaults, tooLong } from '../lib/path.js'
+import { VISIBILITY_LEVEL, type Visibility, visibilityWord } from '../lib/visibility.js'
 import { claimRoute, isRouteTaken } from './namespaces.js'
 import { limits, type Page, type Paging, pageFrom } from './page.js'
 import { listProjects } from './projects/list.js'
 import { loadProjects, type ProjectRecord } from './projects/load.js'
 import { isRestricted, readSettings } from './settings.js'
-import { VISIBILITY_LEVEL, type Visibility, visibilityWord } from './visibility.js'
 
 export interface NewGroup {
   name: string
@@ -102,7 +102,7 @@ export async function createGroup(ctx: Context, caller: SignedIn, given: NewGrou
       return id
     })
   } catch (error) {
-    if ((databaseError(error) as { code?: string }).code === '23505') throw failedToSave({ path: ['has already been taken'] })
+    if (isUniqueViolation(error)) throw failedToSave({ path: ['has already been taken'] })
     throw error
   }
 }

@@ -8,6 +8,7 @@ import { namespaceAncestry, namespaces, redirects, routes } from '../db/schema/i
 import { statement } from '../db/statement.js'
 import type { NamespaceRecord } from '../entities/namespace.js'
 import { notFound } from '../failures.js'
+import { numericId } from '../lib/numeric-id.js'
 import { limits, type Page, type Paging, pageFrom } from './page.js'
 
 /** Takes a full path for a namespace or project and the redirects that lead there. The primary key decides between two who want it at once. */
@@ -95,10 +96,9 @@ const single = statement('namespace for caller', (db, { admin, by }: { admin: bo
 
 /** NS-2: an own one or one the caller has a level on, by id or full path; else 404. */
 export async function getNamespace(ctx: Context, caller: SignedIn, named: string): Promise<NamespaceRecord> {
-  const numeric = /^\d+$/.test(named)
-  if (numeric && Number(named) > 2_147_483_647) throw notFound('Namespace')
-  const query = single(ctx.db, { admin: caller.user.admin, by: numeric ? 'id' : 'path' })
-  const [row] = await query.execute({ user: caller.user.id, value: numeric ? Number(named) : named.toLowerCase() })
+  const id = numericId(named)
+  const query = single(ctx.db, { admin: caller.user.admin, by: id === null ? 'path' : 'id' })
+  const [row] = await query.execute({ user: caller.user.id, value: id ?? named.toLowerCase() })
   if (!row) throw notFound('Namespace')
   return shown(row)
 }

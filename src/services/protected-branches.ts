@@ -1,7 +1,7 @@
 import { and, eq, sql } from 'drizzle-orm'
 import type { ProjectSubject } from '../access/rules.js'
 import type { Context } from '../context.js'
-import { databaseError } from '../db/client.js'
+import { isUniqueViolation } from '../db/client.js'
 import { protectedBranches, protectedTags } from '../db/schema/index.js'
 import { conflict, Failure, notFound } from '../failures.js'
 import { lengthOf } from '../lib/path.js'
@@ -122,7 +122,7 @@ export async function protectTag(ctx: Context, { project }: ProjectSubject, name
     const [row] = await ctx.db.write.insert(protectedTags).values({ project_id: project.id, name, create_level: level }).returning()
     return row as ProtectedTag
   } catch (error) {
-    if ((databaseError(error) as { code?: string }).code !== '23505') throw error
+    if (!isUniqueViolation(error)) throw error
     throw new Failure('unprocessable', { message: ['Name has already been taken'] })
   }
 }

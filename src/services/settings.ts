@@ -2,7 +2,7 @@ import { eq } from 'drizzle-orm'
 import type { Context } from '../context.js'
 import { applicationSettings } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
-import { VISIBILITY_LEVEL, type Visibility } from './visibility.js'
+import { VISIBILITY_LEVEL, type Visibility } from '../lib/visibility.js'
 
 /** What an administrator can set, as far as something in the service acts on it; named once, here, with its default. */
 export const DEFAULTS = {

@@ -3,17 +3,17 @@ import { and, asc, desc, eq, or, type SQL, sql } from 'drizzle-orm'
 import type { ActorUser, Caller } from '../access/actor.js'
 import { qualified } from '../access/roles.js'
 import type { Context } from '../context.js'
-import { databaseError, type Transaction } from '../db/client.js'
+import { isUniqueViolation, type Transaction } from '../db/client.js'
 import { type Fuzzy, fuzzy, fuzzyMatch } from '../db/fuzzy.js'
 import { emails, identities, namespaces, projects, users } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import { conflict, forbidden, invalidRecord, notFound, unauthenticated } from '../failures.js'
 import { lengthOf, namespacePathFaults, tooLong } from '../lib/path.js'
+import { VISIBILITY_LEVEL } from '../lib/visibility.js'
 import { claimRoute, isRouteTaken } from './namespaces.js'
 import { limits, type Page, type Paging, pageFrom } from './page.js'
 import { hashPassword } from './passwords.js'
 import { isRestricted, readSettings } from './settings.js'
-import { VISIBILITY_LEVEL } from './visibility.js'
 
 export type User = typeof users.$inferSelect
 
@@ -40,7 +40,6 @@ export interface NewUser {
 }
 
 const EMAIL = /^[^\s@]+@[^\s@]+$/
-const UNIQUE_VIOLATION = '23505'
 const MAX_PROJECTS = 2_147_483_647
 
 /** A page on the web, with or without its scheme; nothing that runs or reads files when it is followed (SEC-64). */
@@ -99,7 +98,7 @@ export async function createUser(ctx: Context, given: NewUser): Promise<User> {
     })
   return create().catch((error: unknown) => {
     // somebody took the name or the address in the same moment: now the checks see him and say so
-    if ((databaseError(error) as { code?: string }).code === UNIQUE_VIOLATION) return create()
+    if (isUniqueViolation(error)) return create()
     throw error
   })
 }

@@ -8,6 +8,7 @@ import type { View } from '../../entities/view.js'
 import { notFound } from '../../failures.js'
 import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, clearable, commaList, needsOneOf, oneOf, opt, rowId, str } from '../../http/params.js'
+import { numericId } from '../../lib/numeric-id.js'
 import { createProject, type NewProject } from '../../services/projects/create.js'
 import { listProjects, type ProjectFilter } from '../../services/projects/list.js'
 import { loadProject, loadProjects, type ProjectRecord } from '../../services/projects/load.js'
@@ -127,9 +128,8 @@ export const projects = [
     output: z.array(AnyProject),
     async handler({ ctx, caller, input, view }) {
       const { user_id } = input
-      const owner = /^\d+$/.test(user_id)
-        ? await getUser(ctx, Number(user_id) > 2_147_483_647 ? 0 : Number(user_id))
-        : await findUserByName(ctx, user_id)
+      const id = numericId(user_id)
+      const owner = id === null ? await findUserByName(ctx, user_id) : await getUser(ctx, id)
       if (!owner) throw notFound('User')
       return list(ctx, caller, { ...input, ownerId: owner.id }, view)
     },

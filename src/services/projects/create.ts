@@ -4,15 +4,15 @@ import type { ActorUser, SignedIn } from '../../access/actor.js'
 import { canGroup } from '../../access/can.js'
 import { findGroupFor, findProjectFor } from '../../access/rules.js'
 import type { Context } from '../../context.js'
-import { databaseError, type Transaction } from '../../db/client.js'
+import { databaseError, isUniqueViolation, type Transaction } from '../../db/client.js'
 import { members, namespaces, projects } from '../../db/schema/index.js'
 import { Failure, invalidRecord } from '../../failures.js'
 import { branchNameFault } from '../../lib/branch-name.js'
 import { pathFromName, projectNameFaults, projectPathFaults } from '../../lib/path.js'
+import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
 import { createCommit } from '../commits/create.js'
 import { claimRoute, isRouteTaken } from '../namespaces.js'
 import { readSettings, type Settings } from '../settings.js'
-import { VISIBILITY_LEVEL } from '../visibility.js'
 import { attributeFaults, columnsOf, type ProjectAttributes, visibilityFaults } from './attributes.js'
 
 export interface NewProject extends ProjectAttributes {
@@ -162,9 +162,9 @@ export async function unlessTaken<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (thrown) {
-    const error = databaseError(thrown) as { code?: string; constraint?: string }
-    if (error.code !== '23505') throw thrown
-    throw invalidRecord(error.constraint?.includes('name') ? { name: ['has already been taken'] } : { path: ['has already been taken'] })
+    if (!isUniqueViolation(thrown)) throw thrown
+    const { constraint } = databaseError(thrown) as { constraint?: string }
+    throw invalidRecord(constraint?.includes('name') ? { name: ['has already been taken'] } : { path: ['has already been taken'] })
   }
 }
 

@@ -6,8 +6,8 @@ import type { Context } from '../../context.js'
 import { substring } from '../../db/fuzzy.js'
 import { namespaces, projects, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
+import { VISIBILITY_LEVEL, type Visibility } from '../../lib/visibility.js'
 import { limits, type Page, type Paging, pageFrom } from '../page.js'
-import { VISIBILITY_LEVEL, type Visibility } from '../visibility.js'
 import { recordKey } from './load.js'
 
 export const ORDERS = ['id', 'name', 'path', 'created_at', 'updated_at', 'last_activity_at'] as const
