@@ -1,5 +1,6 @@
 export * from './members.js'
 export * from './namespaces.js'
+export * from './pipelines.js'
 export * from './projects.js'
 export * from './pushes.js'
 export * from './routes.js'
