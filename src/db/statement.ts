@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Database, ReadDatabase } from './client.js'
+import type { Database, ReadDatabase, Transaction } from './client.js'
 import { rowMapper, type SelectedField } from './row-mapper.js'
 
 /** Named statements a database connection keeps; shapes beyond that many are prepared without a name, so callers cannot fill Postgres' memory with them (SEC-150). */
@@ -31,6 +31,26 @@ export function statement<Shape, Q extends Preparable>(
       if (statements.size < KEPT) statements.set(key, prepared)
     }
     return prepared as ReturnType<Q['prepare']>
+  }
+}
+
+const steps = new Map<string, object>()
+
+/** A statement of transactions, built once and prepared once on each connection that runs it. For the few that many callers run at once. */
+export function step<Shape, Q extends Preparable>(
+  name: string,
+  build: (tx: Transaction, shape: Shape) => Q,
+): (tx: Transaction, shape: Shape) => ReturnType<Q['prepare']> {
+  return (tx, shape) => {
+    const key = `${name} ${JSON.stringify(shape)}`
+    let prepared = steps.get(key)
+    if (!prepared) {
+      prepared = quick(build(tx, shape).prepare(createHash('sha1').update(key).digest('hex'))) as object
+      steps.set(key, prepared)
+    }
+    // the same statement on the connection that this transaction holds
+    const { client } = (tx as unknown as { session: { client: unknown } }).session
+    return Object.create(prepared, { client: { value: client } }) as ReturnType<Q['prepare']>
   }
 }
 

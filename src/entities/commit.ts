@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Commit as GitCommit, Stats } from '../git/types.js'
+import { PipelineRef } from './pipeline.js'
 import type { View } from './view.js'
 
 export const Commit = z
@@ -20,8 +21,6 @@ export const Commit = z
     stats: z.strictObject({ additions: z.int(), deletions: z.int(), total: z.int() }).optional(),
   })
   .meta({ id: 'Commit' })
-
-const PipelineRef = z.strictObject({ id: z.int(), sha: z.string(), ref: z.string(), status: z.string() })
 
 /** After creation, and the single view (C-18, C-47). */
 export const CommitDetail = z

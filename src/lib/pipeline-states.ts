@@ -2,5 +2,5 @@
 export const PIPELINE_STATES = ['created', 'pending', 'running', 'success', 'failed', 'canceled', 'skipped', 'manual'] as const
 export type PipelineState = (typeof PIPELINE_STATES)[number]
 
-/** Not at an end yet. */
-export const OPEN_STATES = ['created', 'pending', 'running'] as const satisfies PipelineState[]
+/** The stage every status belongs to (ST-13). */
+export const STAGE = 'external'

@@ -2,11 +2,13 @@ import type { Endpoint } from '../http/endpoint.js'
 import { branches } from './branches/branches.js'
 import { protection } from './branches/protection.js'
 import { commits } from './commits/commits.js'
+import { commitStatuses } from './commits/statuses.js'
 import { files } from './files/index.js'
 import { groups } from './groups/index.js'
 import { instance } from './instance/index.js'
 import { members } from './members/index.js'
 import { namespaces } from './namespaces/index.js'
+import { pipelines } from './pipelines/index.js'
 import { projects } from './projects/index.js'
 import { repository } from './repository/index.js'
 import { tags } from './tags/index.js'
@@ -30,4 +32,6 @@ export const families: Endpoint[][] = [
   repository,
   files,
   commits,
+  commitStatuses,
+  pipelines,
 ]

@@ -1,17 +1,26 @@
 /** What each role adds on a project; a role also holds all that the roles above it hold (companions 5.1). A visitor is a signed-in person without a membership, or anybody, on a project he can see. */
 export const PROJECT_ROLES = {
   anonymous: ['read_project', 'download_code_if_public'],
-  visitor: ['read_member', 'star', 'request_access', 'fork_if_public'],
-  guest: [],
-  reporter: ['download_code', 'fork', 'read_statistics'],
-  developer: ['push_code', 'create_branch', 'create_tag', 'create_commit_status', 'manage_release'],
+  visitor: ['read_member', 'star', 'request_access', 'fork_if_public', 'read_pipeline_if_public'],
+  guest: ['read_pipeline_if_jobs_are_public'],
+  reporter: ['download_code', 'fork', 'read_statistics', 'read_pipeline'],
+  developer: ['push_code', 'create_branch', 'create_tag', 'create_commit_status', 'cancel_pipeline', 'manage_release'],
   maintainer: ['manage_project', 'manage_members', 'manage_protection', 'delete_tag', 'delete_protected_branch', 'manage_shares'],
   owner: ['rename_project', 'change_visibility', 'archive_project', 'remove_project'],
 } as const
 
 /** What nobody may do while a state holds. */
 export const PROJECT_PROHIBITIONS = {
-  archived: ['push_code', 'create_branch', 'create_tag', 'delete_tag', 'delete_protected_branch', 'create_commit_status', 'manage_release'],
+  archived: [
+    'push_code',
+    'create_branch',
+    'create_tag',
+    'delete_tag',
+    'delete_protected_branch',
+    'create_commit_status',
+    'cancel_pipeline',
+    'manage_release',
+  ],
   /** The repository feature is switched off for the caller (AC-10). */
   no_repository: [
     'download_code',
@@ -21,11 +30,17 @@ export const PROJECT_PROHIBITIONS = {
     'delete_tag',
     'delete_protected_branch',
     'create_commit_status',
+    'read_pipeline',
+    'cancel_pipeline',
     'manage_release',
     'fork',
   ],
+  /** The jobs feature is. Posting and listing statuses is not part of it: whoever builds elsewhere switches it off. */
+  no_jobs: ['read_pipeline', 'cancel_pipeline'],
 } as const
 
 export type ProjectRole = keyof typeof PROJECT_ROLES
 type Listed = (typeof PROJECT_ROLES)[ProjectRole][number]
-export type ProjectAbility = Exclude<Listed, 'download_code_if_public' | 'fork_if_public'>
+/** Held under a further condition, which `canProject` knows. */
+export type ConditionalAbility = Extract<Listed, `${string}_if_${string}`>
+export type ProjectAbility = Exclude<Listed, ConditionalAbility>

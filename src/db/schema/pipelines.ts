@@ -75,9 +75,7 @@ export const commitStatuses = pgTable(
   },
   (t) => [
     uniqueIndex('commit_statuses_latest_key').on(t.project_id, t.pipeline_id, t.name).where(sql`${t.latest}`),
-    uniqueIndex('commit_statuses_open_key')
-      .on(t.project_id, t.pipeline_id, t.name, t.user_id)
-      .where(sql`${t.status} in ('pending', 'running')`),
+    uniqueIndex('commit_statuses_open_key').on(t.project_id, t.pipeline_id, t.name, t.user_id).where(sql`${t.status} in ('pending', 'running')`),
     index('commit_statuses_status_idx').on(t.project_id, t.pipeline_id, t.status).where(sql`${t.latest}`),
     index('commit_statuses_pipeline_id_idx').on(t.project_id, t.pipeline_id, t.latest, t.id),
     index('commit_statuses_project_id_idx').on(t.project_id, t.id).where(sql`${t.latest}`),

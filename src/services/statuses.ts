@@ -1,0 +1,286 @@
+import { and, asc, eq, sql } from 'drizzle-orm'
+import type { SignedIn } from '../access/actor.js'
+import type { ProjectSubject } from '../access/rules.js'
+import type { Context } from '../context.js'
+import { isUniqueViolation, type Transaction } from '../db/client.js'
+import { commitStatuses, pipelines, users } from '../db/schema/index.js'
+import { statement, step } from '../db/statement.js'
+import type { CommitStatusRecord } from '../entities/commit-status.js'
+import { invalidRecord, notFound, refused } from '../failures.js'
+import type { Oid } from '../git/types.js'
+import { lengthOf, tooLong } from '../lib/path.js'
+import { type PipelineState, STAGE } from '../lib/pipeline-states.js'
+import { isUrl } from '../lib/url.js'
+import { findCommit } from './commits/read.js'
+import { limits, type Page, type Paging, pageFrom } from './page.js'
+import { followStatuses, lockPipeline } from './pipelines.js'
+import { repositoryOf } from './repositories.js'
+
+/** What may be posted: the event that leads to each state, and the states it may come from (ST-17, PL-3). A new status comes from `created`; what is at an end never changes again. */
+const TRANSITIONS = {
+  pending: { event: 'enqueue', from: ['created'] },
+  running: { event: 'run', from: ['created', 'pending'] },
+  success: { event: 'success', from: ['created', 'pending', 'running'] },
+  failed: { event: 'drop', from: ['created', 'pending', 'running'] },
+  canceled: { event: 'cancel', from: ['created', 'pending', 'running'] },
+} as const satisfies Record<string, { event: string; from: readonly PipelineState[] }>
+
+export type PostedState = keyof typeof TRANSITIONS
+export const POSTED_STATES = Object.keys(TRANSITIONS) as [PostedState, ...PostedState[]]
+
+/** 400 with the text of ST-18 where a status may not go from one state to another. */
+function checkTransition(from: PipelineState, to: PostedState) {
+  const { event, from: allowed } = TRANSITIONS[to]
+  if ((allowed as readonly PipelineState[]).includes(from)) return
+  throw refused(`Cannot transition status via :${event} from :${from} (Reason(s): Status cannot transition via "${event}")`)
+}
+
+export interface NewStatus {
+  sha: string
+  state: PostedState
+  ref?: string | undefined
+  name?: string | undefined
+  context?: string | undefined
+  target_url?: string | undefined
+  description?: string | undefined
+  coverage?: number | undefined
+  pipeline_id?: number | undefined
+}
+
+/** SEC-63. */
+const MAX_TEXT = 255
+/** As much as a parameter of a path may have (W-7): git knows branches with longer names than are made here. */
+const MAX_REF = 1_024
+const URL_SCHEMES = ['http', 'https', 'ssh', 'git']
+
+/** ST-23, ST-24, SEC-63. */
+function checkTexts({
+  name,
+  ref,
+  target_url,
+  description,
+}: {
+  name: string
+  ref: string | null
+  target_url: string | null
+  description: string | null
+}) {
+  const faults: Record<string, string[]> = {}
+  if (lengthOf(name) > MAX_TEXT) faults['name'] = [tooLong(MAX_TEXT)]
+  if (ref !== null && Buffer.byteLength(ref) > MAX_REF) faults['ref'] = [tooLong(MAX_REF)]
+  if (target_url !== null) {
+    const texts = isUrl(target_url, URL_SCHEMES) ? [] : ['must be a valid URL']
+    if (lengthOf(target_url) > MAX_TEXT) texts.push(tooLong(MAX_TEXT))
+    if (texts.length > 0) faults['target_url'] = texts
+  }
+  if (description !== null && lengthOf(description) > MAX_TEXT) faults['description'] = [tooLong(MAX_TEXT)]
+  if (Object.keys(faults).length > 0) throw invalidRecord(faults)
+}
+
+const userColumns = { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar }
+
+const statusColumns = {
+  id: commitStatuses.id,
+  pipeline_id: commitStatuses.pipeline_id,
+  status: commitStatuses.status,
+  name: commitStatuses.name,
+  target_url: commitStatuses.target_url,
+  description: commitStatuses.description,
+  coverage: commitStatuses.coverage,
+  created_at: commitStatuses.created_at,
+  started_at: commitStatuses.started_at,
+  finished_at: commitStatuses.finished_at,
+}
+
+const value = (name: string) => sql`${sql.placeholder(name)}`
+
+/** The poster, and his status of that name that is not at an end, if there is one: a unique index keeps it the only one (ST-14). */
+const findOpen = step('open status of a poster', (tx, _: null) =>
+  tx
+    .select({ author: userColumns, open: { id: commitStatuses.id, status: commitStatuses.status } })
+    .from(users)
+    .leftJoin(
+      commitStatuses,
+      and(
+        eq(commitStatuses.project_id, sql.placeholder('project')),
+        eq(commitStatuses.pipeline_id, sql.placeholder('pipeline')),
+        eq(commitStatuses.name, sql.placeholder('name')),
+        eq(commitStatuses.user_id, users.id),
+        sql`${commitStatuses.status} in ('pending', 'running')`,
+      ),
+    )
+    .where(eq(users.id, sql.placeholder('user'))),
+)
+
+/** ST-15: what is not given stays. */
+const changeStatus = step('change a status', (tx, _: null) =>
+  tx
+    .update(commitStatuses)
+    .set({
+      status: value('status'),
+      target_url: sql`coalesce(${value('target_url')}, ${commitStatuses.target_url})`,
+      description: sql`coalesce(${value('description')}, ${commitStatuses.description})`,
+      coverage: sql`coalesce(${value('coverage')}, ${commitStatuses.coverage})`,
+      started_at: sql`coalesce(${value('started_at')}, ${commitStatuses.started_at})`,
+      finished_at: value('finished_at'),
+    })
+    .where(eq(commitStatuses.id, sql.placeholder('id')))
+    .returning(statusColumns),
+)
+
+/** ST-16. */
+const replaceOlder = step('replace older statuses', (tx, _: null) =>
+  tx
+    .update(commitStatuses)
+    .set({ latest: false })
+    .where(
+      and(
+        eq(commitStatuses.project_id, sql.placeholder('project')),
+        eq(commitStatuses.pipeline_id, sql.placeholder('pipeline')),
+        eq(commitStatuses.name, sql.placeholder('name')),
+        sql`${commitStatuses.latest}`,
+      ),
+    ),
+)
+
+const addStatus = step('add a status', (tx, _: null) =>
+  tx
+    .insert(commitStatuses)
+    .values({
+      project_id: value('project'),
+      pipeline_id: value('pipeline'),
+      user_id: value('user'),
+      name: value('name'),
+      status: value('status'),
+      target_url: value('target_url'),
+      description: value('description'),
+      coverage: value('coverage'),
+      created_at: value('created_at'),
+      started_at: value('started_at'),
+      finished_at: value('finished_at'),
+    })
+    .returning(statusColumns),
+)
+
+const given = (text: string | undefined) => (text === undefined || text.trim() === '' ? null : text)
+
+/** Writes down what somebody found out about a commit (ST-9 to ST-24, PL-1 to PL-4): in his status of that name that is not at an end, or else in a new one, which takes the place of the older ones. */
+export async function postStatus(ctx: Context, subject: ProjectSubject, caller: SignedIn, posted: NewStatus): Promise<CommitStatusRecord> {
+  const sha = await commitOf(ctx, subject, posted.sha)
+  const { pipeline_id: named } = posted
+  // a pipeline that is named brings its ref along
+  const ref = given(posted.ref) ?? (named === undefined ? await refOf(ctx, subject, sha) : null)
+  const name = given(posted.name) ?? given(posted.context) ?? 'default'
+  const texts = { name, ref, target_url: given(posted.target_url), description: given(posted.description) }
+  checkTexts(texts)
+
+  const status = posted.state
+  const now = ctx.now().toISOString()
+  const values = {
+    ...texts,
+    status,
+    coverage: posted.coverage ?? null,
+    created_at: now,
+    // ST-19
+    started_at: status === 'running' ? now : null,
+    finished_at: status === 'pending' || status === 'running' ? null : now,
+  }
+  const write = async (tx: Transaction): Promise<CommitStatusRecord> => {
+    // whoever holds the pipeline sees all statuses that were posted before, and nobody posts another meanwhile
+    const pipeline = await lockPipeline(ctx, tx, subject, caller, named === undefined ? { sha, ref: ref as string } : { sha, ref, id: named })
+    const at = { project: subject.project.id, pipeline: pipeline.id, name, user: caller.user.id }
+    const [found] = await findOpen(tx, null).execute(at)
+    if (!found) throw notFound('User')
+    if (found.open) checkTransition(found.open.status, status)
+    else await replaceOlder(tx, null).execute(at)
+    const [row] = found.open
+      ? await changeStatus(tx, null).execute({ ...values, id: found.open.id })
+      : await addStatus(tx, null).execute({ ...values, ...at })
+    if (!row) throw new Error('a status was neither changed nor added')
+    await followStatuses(ctx, tx, at)
+    return { ...row, sha, ref: pipeline.ref, author: found.author }
+  }
+  try {
+    return await ctx.db.transaction(write)
+  } catch (error) {
+    // somebody made the pipeline at the same moment: it is there now, and the number of ours was taken back
+    if (isUniqueViolation(error)) return ctx.db.transaction(write)
+    throw error
+  }
+}
+
+/** The full hash of what the path names; that of a commit seen before is answered from memory. */
+async function commitOf(ctx: Context, subject: ProjectSubject, revision: string): Promise<Oid> {
+  const known = /^[0-9a-f]{40}$/.test(revision) && (await repositoryOf(ctx, subject.project).commit(revision))
+  return (known || (await findCommit(ctx, subject, revision))).oid
+}
+
+/** The branch a status belongs to when none is given: the default one if it contains the commit, else the first by name that does (ST-11). */
+async function refOf(ctx: Context, { project }: ProjectSubject, sha: Oid): Promise<string> {
+  const repository = repositoryOf(ctx, project)
+  const head = await repository.ref(`${HEADS}${project.default_branch}`)
+  if (head && (head === sha || (await repository.isAncestor(sha, head)))) return project.default_branch
+  const [first] = (await repository.refsContaining(sha, HEADS)).sort()
+  if (!first) throw notFound('References for commit')
+  return first.slice(HEADS.length)
+}
+
+const HEADS = 'refs/heads/'
+
+interface ListShape {
+  all: boolean
+  ref: boolean
+  name: boolean
+}
+
+/** The ids of a page first; only its rows are joined with their authors. */
+const listed = statement('commit statuses', (db, { all, ref, name }: ListShape) => {
+  const page = db
+    .select({ id: commitStatuses.id, sha: pipelines.sha, ref: pipelines.ref, total: sql<number>`count(*) over ()`.as('total') })
+    .from(pipelines)
+    .innerJoin(commitStatuses, and(eq(commitStatuses.project_id, pipelines.project_id), eq(commitStatuses.pipeline_id, pipelines.id)))
+    .where(
+      and(
+        eq(pipelines.project_id, sql.placeholder('project')),
+        eq(pipelines.sha, sql.placeholder('sha')),
+        ref ? eq(pipelines.ref, sql.placeholder('ref')) : undefined,
+        all ? undefined : sql`${commitStatuses.latest}`,
+        name ? eq(commitStatuses.name, sql.placeholder('name')) : undefined,
+      ),
+    )
+    .orderBy(asc(commitStatuses.id))
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset'))
+    .as('page')
+  return db
+    .select({
+      ...statusColumns,
+      sha: page.sha,
+      ref: page.ref,
+      author: userColumns,
+      total: sql<number>`${page.total}`.mapWith(Number),
+    })
+    .from(page)
+    .innerJoin(commitStatuses, eq(commitStatuses.id, page.id))
+    .innerJoin(users, eq(users.id, commitStatuses.user_id))
+    .orderBy(asc(commitStatuses.id))
+})
+
+export interface StatusFilter extends Paging {
+  sha: string
+  ref?: string | undefined
+  stage?: string | undefined
+  name?: string | undefined
+  all?: boolean | undefined
+}
+
+/** ST-1 to ST-8. The commit may be named in any way (ST-2). */
+export async function listStatuses(ctx: Context, subject: ProjectSubject, filter: StatusFilter): Promise<Page<CommitStatusRecord>> {
+  const { project } = subject
+  const sha = await commitOf(ctx, subject, filter.sha)
+  if (filter.stage && filter.stage !== STAGE) return { items: [], total: 0 }
+  const ref = filter.ref || project.default_branch
+  const shape = { all: filter.all === true, ref: ref !== '', name: Boolean(filter.name) }
+  const run = (at: Paging) => listed(ctx.db, shape).execute({ project: project.id, sha, ref, name: filter.name, ...limits(at) })
+  return pageFrom(await run(filter), filter, () => run({ page: 1, per_page: 1 }))
+}
