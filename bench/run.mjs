@@ -6,10 +6,11 @@ import { commits } from './parts/commits.mjs'
 import { projects } from './parts/projects.mjs'
 import { reads } from './parts/reads.mjs'
 import { start } from './parts/start.mjs'
+import { statuses } from './parts/statuses.mjs'
 import { wire } from './parts/wire.mjs'
 
 /** In the order of the table. */
-const PARTS = { start, reads, commits, projects, wire }
+const PARTS = { start, reads, commits, projects, statuses, wire }
 
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'))
 const unknown = words.filter((word) => !Object.hasOwn(PARTS, word))

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { Database, ReadDatabase, Transaction } from './client.js'
+import type { NodePgDatabase } from 'drizzle-orm/node-postgres'
+import type { Database, ReadDatabase, Sender } from './client.js'
 import { rowMapper, type SelectedField } from './row-mapper.js'
 
 /** Named statements a database connection keeps; shapes beyond that many are prepared without a name, so callers cannot fill Postgres' memory with them (SEC-150). */
@@ -36,20 +37,19 @@ export function statement<Shape, Q extends Preparable>(
 
 const steps = new Map<string, object>()
 
-/** A statement of transactions, built once and prepared once on each connection that runs it. For the few that many callers run at once. */
+/** A statement of bursts, built once and prepared once on each connection that sends it. */
 export function step<Shape, Q extends Preparable>(
   name: string,
-  build: (tx: Transaction, shape: Shape) => Q,
-): (tx: Transaction, shape: Shape) => ReturnType<Q['prepare']> {
-  return (tx, shape) => {
+  build: (db: NodePgDatabase, shape: Shape) => Q,
+): (on: Sender, shape: Shape) => ReturnType<Q['prepare']> {
+  return ({ client, builder }, shape) => {
     const key = `${name} ${JSON.stringify(shape)}`
     let prepared = steps.get(key)
     if (!prepared) {
-      prepared = quick(build(tx, shape).prepare(createHash('sha1').update(key).digest('hex'))) as object
+      prepared = quick(build(builder, shape).prepare(createHash('sha1').update(key).digest('hex'))) as object
       steps.set(key, prepared)
     }
-    // the same statement on the connection that this transaction holds
-    const { client } = (tx as unknown as { session: { client: unknown } }).session
+    // the builder's own sends it to a connection of the pool
     return Object.create(prepared, { client: { value: client } }) as ReturnType<Q['prepare']>
   }
 }

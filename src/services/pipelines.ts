@@ -2,7 +2,7 @@ import { and, asc, desc, eq, type SQL, sql } from 'drizzle-orm'
 import type { SignedIn } from '../access/actor.js'
 import type { ProjectSubject } from '../access/rules.js'
 import type { Context } from '../context.js'
-import type { Transaction } from '../db/client.js'
+import { isMissingReference, isUniqueViolation, type Sender } from '../db/client.js'
 import { commitStatuses, pipelines, users } from '../db/schema/index.js'
 import { statement, step } from '../db/statement.js'
 import type { PipelineBasicRecord, PipelineRecord, PipelineRefRecord } from '../entities/pipeline.js'
@@ -15,82 +15,79 @@ import { repositoryOf } from './repositories.js'
 
 const ofProject = eq(pipelines.project_id, sql.placeholder('project'))
 
-/** The pipeline of a commit and ref, or one by its id, held until the transaction ends. Not against readers of its key: the rows that refer to it. */
-const lock = step('lock a pipeline', (tx, { by, ref }: { by: 'ref' | 'id'; ref: boolean }) =>
-  tx
-    .select({ id: pipelines.id, ref: pipelines.ref })
-    .from(pipelines)
-    .where(
-      and(
-        ofProject,
-        eq(pipelines.sha, sql.placeholder('sha')),
-        ref ? eq(pipelines.ref, sql.placeholder('ref')) : undefined,
-        by === 'id' ? eq(pipelines.id, sql.placeholder('id')) : undefined,
-      ),
-    )
-    .for('no key update'),
+/** Names a pipeline: by commit and ref, or by its id, which must then be of that commit and, where they are given, of that ref. */
+export interface PipelineAt {
+  project: number
+  sha: Oid | null
+  ref: string | null
+  id: number | null
+}
+
+/** What the text of a query that names a pipeline depends on. */
+export const shapeOf = ({ sha, ref, id }: PipelineAt) => ({ sha: sha !== null, ref: ref !== null, id: id !== null })
+export type PipelineShape = ReturnType<typeof shapeOf>
+
+/** The condition for the pipeline so named, with placeholders for its parts. */
+export const isAt = ({ sha, ref, id }: PipelineShape): SQL =>
+  and(
+    ofProject,
+    sha ? eq(pipelines.sha, sql.placeholder('sha')) : undefined,
+    ref ? eq(pipelines.ref, sql.placeholder('ref')) : undefined,
+    id ? eq(pipelines.id, sql.placeholder('id')) : undefined,
+  ) as SQL
+
+const lock = step('lock a pipeline', (db, shape: PipelineShape) =>
+  db.select({ id: pipelines.id }).from(pipelines).where(isAt(shape)).for('no key update'),
 )
 
-/** Where a status goes: the pipeline named by its id, which must be of this commit and, if one is given, of this ref (X-11, SEC-31), or else the one of commit and ref, made if there is none (ST-13, PL-1). Locked until the transaction ends. Fails with a unique violation when somebody else makes the same one. */
-export async function lockPipeline(
-  ctx: Context,
-  tx: Transaction,
-  { project }: ProjectSubject,
-  caller: SignedIn,
-  at: { sha: Oid; ref: string } | { sha: Oid; ref: string | null; id: number },
-): Promise<{ id: number; ref: string }> {
-  const id = 'id' in at ? at.id : null
-  const { sha, ref } = at
-  const [found] = await lock(tx, { by: id === null ? 'ref' : 'id', ref: ref !== null }).execute({ project: project.id, sha, ref, id })
-  if (found) return found
-  if (id !== null || ref === null) throw notFound()
+/** Holds a pipeline until the burst ends: the statements after this one see all statuses that were posted before, and nobody posts another meanwhile. */
+export const lockPipeline = (on: Sender, at: PipelineAt) => lock(on, shapeOf(at)).execute({ ...at })
+
+/** Makes the pipeline of a commit and ref if there is none yet (ST-13, PL-1). */
+export async function makePipeline(ctx: Context, { project }: ProjectSubject, caller: SignedIn, sha: Oid, ref: string): Promise<void> {
   const repository = repositoryOf(ctx, project)
   const [branch, tag] = await Promise.all([repository.ref(`refs/heads/${ref}`), repository.ref(`refs/tags/${ref}`)])
   const now = ctx.now()
-  const [made] = await tx
-    .insert(pipelines)
-    .values({
-      project_id: project.id,
-      iid: await nextIid(tx, project.id, 'pipeline'),
-      sha,
-      ref,
-      tag: tag !== null && branch === null,
-      user_id: caller.user.id,
-      created_at: now,
-      updated_at: now,
+  const more = { sha, ref, tag: tag !== null && branch === null, user_id: caller.user.id, created_at: now, updated_at: now }
+  try {
+    await ctx.db.transaction(async (tx) => {
+      const iid = await nextIid(tx, project.id, 'pipeline')
+      await tx.insert(pipelines).values({ project_id: project.id, iid, ...more })
     })
-    .returning({ id: pipelines.id, ref: pipelines.ref })
-  return made as { id: number; ref: string }
+  } catch (error) {
+    // somebody else made it at the same moment, and the number of ours was taken back; or the project has just been deleted
+    if (!isUniqueViolation(error) && !isMissingReference(error)) throw error
+  }
 }
 
 /** The states that the latest statuses of a pipeline are in: one look into an index for each state there is, however many statuses there are. */
-const present = sql`array(select state from unnest(array[${sql.join(
+const present = (shape: PipelineShape) => sql`array(select state from unnest(array[${sql.join(
   PIPELINE_STATES.map((state) => sql`${state}`),
   sql`, `,
-)}]::text[]) state where exists (select 1 from ${commitStatuses} s
-  where s.project_id = ${sql.placeholder('project')} and s.pipeline_id = ${sql.placeholder('pipeline')} and s.latest and s.status = state))`
+)}]::text[]) state where exists (select 1 from ${commitStatuses} s where s.project_id = ${sql.placeholder('project')}
+  and s.pipeline_id = (select ${pipelines.id} from ${pipelines} where ${isAt(shape)}) and s.latest and s.status = state))`
 
 /** PL-5 and ST-20, first match. No status can be told that it may fail, so none counts as another. */
-const computed = sql`(select case
+const computed = (shape: PipelineShape) => sql`(select case
     when present <@ '{created}' then 'created'
     when present <@ '{success,skipped}' then 'success'
     when present <@ '{success,skipped,canceled}' then 'canceled'
     when present <@ '{pending,created,skipped}' then 'pending'
     when present && '{running,pending,created}' then 'running'
-    else 'failed' end as status from (select ${present} as present) found) computed`
+    else 'failed' end as status from (select ${present(shape)} as present) found) computed`
 
-const recompute = step('recompute a pipeline', (tx, _: null) =>
-  tx
+const recompute = step('recompute a pipeline', (db, shape: PipelineShape) =>
+  db
     .update(pipelines)
     .set({ status: sql`computed.status`, updated_at: sql`${sql.placeholder('now')}` })
-    .from(computed)
-    .where(and(eq(pipelines.id, sql.placeholder('pipeline')), sql`${pipelines.status} <> computed.status`)),
+    .from(computed(shape))
+    .where(and(isAt(shape), sql`${pipelines.status} <> computed.status`)),
 )
 
-/** All that follows when statuses of a locked pipeline were added, changed or cancelled, by name; what is here holds before the caller gets an answer. */
-export async function followStatuses(ctx: Context, tx: Transaction, at: { project: number; pipeline: number }): Promise<void> {
-  await recompute(tx, null).execute({ ...at, now: ctx.now().toISOString() })
-}
+/** All that follows, in the same burst, when statuses of a locked pipeline were added, changed or cancelled, by name. */
+export const followStatuses = (ctx: Context, on: Sender, at: PipelineAt) => [
+  recompute(on, shapeOf(at)).execute({ ...at, now: ctx.now().toISOString() }),
+]
 
 const refColumns = { id: pipelines.id, sha: pipelines.sha, ref: pipelines.ref, status: pipelines.status }
 
@@ -222,26 +219,23 @@ export async function latestPipeline(ctx: Context, { project }: ProjectSubject, 
   return found
 }
 
+const cancelOpen = step('cancel open statuses', (db, shape: PipelineShape) =>
+  db
+    .update(commitStatuses)
+    .set({ status: 'canceled', finished_at: sql`${sql.placeholder('now')}` })
+    .where(
+      and(
+        eq(commitStatuses.project_id, sql.placeholder('project')),
+        sql`${commitStatuses.pipeline_id} = (select ${pipelines.id} from ${pipelines} where ${isAt(shape)})`,
+        sql`${commitStatuses.status} in ('created', 'pending', 'running')`,
+      ),
+    ),
+)
+
 /** PL-12: all that is not at an end, replaced statuses too, becomes cancelled. A pipeline at its end stays as it is. */
 export async function cancelPipeline(ctx: Context, subject: ProjectSubject, id: number): Promise<PipelineRecord> {
-  await ctx.db.transaction(async (tx) => {
-    const [held] = await tx
-      .select({ id: pipelines.id })
-      .from(pipelines)
-      .where(and(eq(pipelines.project_id, subject.project.id), eq(pipelines.id, id)))
-      .for('no key update')
-    if (!held) throw notFound()
-    await tx
-      .update(commitStatuses)
-      .set({ status: 'canceled', finished_at: ctx.now() })
-      .where(
-        and(
-          eq(commitStatuses.project_id, subject.project.id),
-          eq(commitStatuses.pipeline_id, id),
-          sql`${commitStatuses.status} in ('created', 'pending', 'running')`,
-        ),
-      )
-    await followStatuses(ctx, tx, { project: subject.project.id, pipeline: id })
-  })
+  const at = { project: subject.project.id, sha: null, ref: null, id }
+  const now = ctx.now().toISOString()
+  await ctx.db.burst((on) => [lockPipeline(on, at), cancelOpen(on, shapeOf(at)).execute({ ...at, now }), ...followStatuses(ctx, on, at)])
   return getPipeline(ctx, subject, id)
 }

@@ -2,7 +2,6 @@ import { and, asc, eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../access/actor.js'
 import type { ProjectSubject } from '../access/rules.js'
 import type { Context } from '../context.js'
-import { isUniqueViolation, type Transaction } from '../db/client.js'
 import { commitStatuses, pipelines, users } from '../db/schema/index.js'
 import { statement, step } from '../db/statement.js'
 import type { CommitStatusRecord } from '../entities/commit-status.js'
@@ -13,7 +12,7 @@ import { type PipelineState, STAGE } from '../lib/pipeline-states.js'
 import { isUrl } from '../lib/url.js'
 import { findCommit } from './commits/read.js'
 import { limits, type Page, type Paging, pageFrom } from './page.js'
-import { followStatuses, lockPipeline } from './pipelines.js'
+import { followStatuses, isAt, lockPipeline, makePipeline, type PipelineShape, shapeOf } from './pipelines.js'
 import { repositoryOf } from './repositories.js'
 
 /** What may be posted: the event that leads to each state, and the states it may come from (ST-17, PL-3). A new status comes from `created`; what is at an end never changes again. */
@@ -28,11 +27,10 @@ const TRANSITIONS = {
 export type PostedState = keyof typeof TRANSITIONS
 export const POSTED_STATES = Object.keys(TRANSITIONS) as [PostedState, ...PostedState[]]
 
-/** 400 with the text of ST-18 where a status may not go from one state to another. */
-function checkTransition(from: PipelineState, to: PostedState) {
-  const { event, from: allowed } = TRANSITIONS[to]
-  if ((allowed as readonly PipelineState[]).includes(from)) return
-  throw refused(`Cannot transition status via :${event} from :${from} (Reason(s): Status cannot transition via "${event}")`)
+/** ST-18. */
+function refusal(from: PipelineState, to: PostedState) {
+  const { event } = TRANSITIONS[to]
+  return refused(`Cannot transition status via :${event} from :${from} (Reason(s): Status cannot transition via "${event}")`)
 }
 
 export interface NewStatus {
@@ -94,119 +92,88 @@ const statusColumns = {
 
 const value = (name: string) => sql`${sql.placeholder(name)}`
 
-/** The poster, and his status of that name that is not at an end, if there is one: a unique index keeps it the only one (ST-14). */
-const findOpen = step('open status of a poster', (tx, _: null) =>
-  tx
-    .select({ author: userColumns, open: { id: commitStatuses.id, status: commitStatuses.status } })
+/** Changes the poster's status of that name that is not at an end, if its state allows it (ST-14, ST-15), or, where he has none, adds one and marks the older ones as replaced (ST-16). One row: the poster, the pipeline and the open status if there are any, and what was written if anything was. */
+const post = step('post a status', (db, at: PipelineShape) => {
+  const pipeline = db.$with('pipeline').as(db.select({ id: pipelines.id, ref: pipelines.ref }).from(pipelines).where(isAt(at)))
+  const ofName = sql`s.project_id = ${value('project')} and s.pipeline_id = (select id from pipeline) and s.name = ${value('name')}`
+  const open = db.$with('open', {}).as(sql`select s.id, s.status from ${commitStatuses} s
+    where ${ofName} and s.user_id = ${value('user')} and s.status in ('pending', 'running')`)
+  const changed = db.$with('changed', {}).as(sql`update ${commitStatuses} s set status = ${value('status')},
+      target_url = coalesce(${value('target_url')}, s.target_url), description = coalesce(${value('description')}, s.description),
+      coverage = coalesce(${value('coverage')}, s.coverage), started_at = coalesce(${value('started_at')}, s.started_at),
+      finished_at = ${value('finished_at')}
+    from open where s.id = open.id and open.status = any(${value('from')}) returning s.*`)
+  const replaced = db.$with('replaced', {}).as(sql`update ${commitStatuses} s set latest = false
+    where ${ofName} and s.latest and not exists (select 1 from open) returning s.id`)
+  // the count makes it wait for the older ones: only one of a name may be the latest
+  const added = db.$with('added', {}).as(sql`insert into ${commitStatuses}
+      (project_id, pipeline_id, user_id, name, status, target_url, description, coverage, created_at, started_at, finished_at)
+    select ${value('project')}, pipeline.id, poster.id, ${value('name')}, ${value('status')}, ${value('target_url')}, ${value('description')},
+      ${value('coverage')}, ${value('created_at')}::timestamptz, ${value('started_at')}::timestamptz, ${value('finished_at')}::timestamptz
+    from pipeline, ${users} poster, (select count(*) from replaced) older
+    where poster.id = ${value('user')} and not exists (select 1 from open) returning *`)
+  const written = sql`(select * from changed union all select * from added) written`
+  return db
+    .with(pipeline, open, changed, replaced, added)
+    .select({
+      author: userColumns,
+      pipeline: sql<number | null>`pipeline.id`.mapWith(Number),
+      ref: sql<string | null>`pipeline.ref`,
+      open: sql<PipelineState | null>`open.status`,
+      id: sql<number | null>`written.id`.mapWith(Number),
+      target_url: sql<string | null>`written.target_url`,
+      description: sql<string | null>`written.description`,
+      coverage: sql<number | null>`written.coverage`,
+      created_at: sql<Date>`written.created_at`.mapWith(commitStatuses.created_at),
+      started_at: sql<Date | null>`written.started_at`.mapWith(commitStatuses.started_at),
+      finished_at: sql<Date | null>`written.finished_at`.mapWith(commitStatuses.finished_at),
+    })
     .from(users)
-    .leftJoin(
-      commitStatuses,
-      and(
-        eq(commitStatuses.project_id, sql.placeholder('project')),
-        eq(commitStatuses.pipeline_id, sql.placeholder('pipeline')),
-        eq(commitStatuses.name, sql.placeholder('name')),
-        eq(commitStatuses.user_id, users.id),
-        sql`${commitStatuses.status} in ('pending', 'running')`,
-      ),
-    )
-    .where(eq(users.id, sql.placeholder('user'))),
-)
-
-/** ST-15: what is not given stays. */
-const changeStatus = step('change a status', (tx, _: null) =>
-  tx
-    .update(commitStatuses)
-    .set({
-      status: value('status'),
-      target_url: sql`coalesce(${value('target_url')}, ${commitStatuses.target_url})`,
-      description: sql`coalesce(${value('description')}, ${commitStatuses.description})`,
-      coverage: sql`coalesce(${value('coverage')}, ${commitStatuses.coverage})`,
-      started_at: sql`coalesce(${value('started_at')}, ${commitStatuses.started_at})`,
-      finished_at: value('finished_at'),
-    })
-    .where(eq(commitStatuses.id, sql.placeholder('id')))
-    .returning(statusColumns),
-)
-
-/** ST-16. */
-const replaceOlder = step('replace older statuses', (tx, _: null) =>
-  tx
-    .update(commitStatuses)
-    .set({ latest: false })
-    .where(
-      and(
-        eq(commitStatuses.project_id, sql.placeholder('project')),
-        eq(commitStatuses.pipeline_id, sql.placeholder('pipeline')),
-        eq(commitStatuses.name, sql.placeholder('name')),
-        sql`${commitStatuses.latest}`,
-      ),
-    ),
-)
-
-const addStatus = step('add a status', (tx, _: null) =>
-  tx
-    .insert(commitStatuses)
-    .values({
-      project_id: value('project'),
-      pipeline_id: value('pipeline'),
-      user_id: value('user'),
-      name: value('name'),
-      status: value('status'),
-      target_url: value('target_url'),
-      description: value('description'),
-      coverage: value('coverage'),
-      created_at: value('created_at'),
-      started_at: value('started_at'),
-      finished_at: value('finished_at'),
-    })
-    .returning(statusColumns),
-)
+    .leftJoin(pipeline, sql`true`)
+    .leftJoin(sql`open`, sql`true`)
+    .leftJoin(written, sql`true`)
+    .where(eq(users.id, sql.placeholder('user')))
+})
 
 const given = (text: string | undefined) => (text === undefined || text.trim() === '' ? null : text)
 
 /** Writes down what somebody found out about a commit (ST-9 to ST-24, PL-1 to PL-4): in his status of that name that is not at an end, or else in a new one, which takes the place of the older ones. */
 export async function postStatus(ctx: Context, subject: ProjectSubject, caller: SignedIn, posted: NewStatus): Promise<CommitStatusRecord> {
   const sha = await commitOf(ctx, subject, posted.sha)
-  const { pipeline_id: named } = posted
+  const id = posted.pipeline_id ?? null
   // a pipeline that is named brings its ref along
-  const ref = given(posted.ref) ?? (named === undefined ? await refOf(ctx, subject, sha) : null)
+  const ref = given(posted.ref) ?? (id === null ? await refOf(ctx, subject, sha) : null)
   const name = given(posted.name) ?? given(posted.context) ?? 'default'
+  const status = posted.state
   const texts = { name, ref, target_url: given(posted.target_url), description: given(posted.description) }
   checkTexts(texts)
 
-  const status = posted.state
   const now = ctx.now().toISOString()
+  const at = { project: subject.project.id, sha, ref, id }
   const values = {
+    ...at,
     ...texts,
+    user: caller.user.id,
     status,
+    from: TRANSITIONS[status].from,
     coverage: posted.coverage ?? null,
     created_at: now,
     // ST-19
     started_at: status === 'running' ? now : null,
     finished_at: status === 'pending' || status === 'running' ? null : now,
   }
-  const write = async (tx: Transaction): Promise<CommitStatusRecord> => {
-    // whoever holds the pipeline sees all statuses that were posted before, and nobody posts another meanwhile
-    const pipeline = await lockPipeline(ctx, tx, subject, caller, named === undefined ? { sha, ref: ref as string } : { sha, ref, id: named })
-    const at = { project: subject.project.id, pipeline: pipeline.id, name, user: caller.user.id }
-    const [found] = await findOpen(tx, null).execute(at)
-    if (!found) throw notFound('User')
-    if (found.open) checkTransition(found.open.status, status)
-    else await replaceOlder(tx, null).execute(at)
-    const [row] = found.open
-      ? await changeStatus(tx, null).execute({ ...values, id: found.open.id })
-      : await addStatus(tx, null).execute({ ...values, ...at })
-    if (!row) throw new Error('a status was neither changed nor added')
-    await followStatuses(ctx, tx, at)
-    return { ...row, sha, ref: pipeline.ref, author: found.author }
+  const write = async () => {
+    const [, [row]] = await ctx.db.burst((on) => [lockPipeline(on, at), post(on, shapeOf(at)).execute(values), ...followStatuses(ctx, on, at)])
+    return row
   }
-  try {
-    return await ctx.db.transaction(write)
-  } catch (error) {
-    // somebody made the pipeline at the same moment: it is there now, and the number of ours was taken back
-    if (isUniqueViolation(error)) return ctx.db.transaction(write)
-    throw error
+  let row = await write()
+  if (row?.pipeline === null && id === null && ref !== null) {
+    await makePipeline(ctx, subject, caller, sha, ref)
+    row = await write()
   }
+  if (!row || row.pipeline === null || row.ref === null) throw notFound()
+  if (row.id === null) throw refusal(row.open as PipelineState, status)
+  return { ...row, id: row.id, sha, ref: row.ref, pipeline_id: row.pipeline, status, name }
 }
 
 /** The full hash of what the path names; that of a commit seen before is answered from memory. */
