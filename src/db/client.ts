@@ -1,3 +1,4 @@
+import type { Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DrizzleQueryError } from 'drizzle-orm/errors'
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
@@ -313,9 +314,19 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
       try {
         const results = await retried(async () => {
           const client = await bursts.client()
-          const begun = client.query('begin; set local synchronous_commit = off')
-          const sent = send({ client, builder: write })
-          const settled: PromiseSettledResult<unknown>[] = await Promise.allSettled([begun, ...sent, client.query('commit')])
+          // in one write
+          const { stream } = (client as unknown as { connection: { stream: Writable } }).connection
+          stream.cork()
+          const statements: Promise<unknown>[] = [client.query('begin; set local synchronous_commit = off')]
+          try {
+            statements.push(...send({ client, builder: write }), client.query('commit'))
+          } catch (fault) {
+            statements.push(client.query('rollback'))
+            throw fault
+          } finally {
+            stream.uncork()
+          }
+          const settled = await Promise.allSettled(statements)
           // those after the first failure failed because of it
           return settled.map((each) => {
             if (each.status === 'rejected') throw each.reason

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { bigint, boolean, doublePrecision, index, integer, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { boolean, doublePrecision, index, integer, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
 import { PIPELINE_STATES } from '../../lib/pipeline-states.js'
 import { id, moment, ref } from './columns.js'
 import { projects } from './projects.js'
@@ -53,13 +53,12 @@ export const commitStatuses = pgTable(
   'commit_statuses',
   {
     id: id(),
-    project_id: ref()
-      .notNull()
-      .references(() => projects.id, { onDelete: 'cascade' }),
+    /** Its pipeline's: goes with that. */
+    project_id: ref().notNull(),
     pipeline_id: ref()
       .notNull()
       .references(() => pipelines.id, { onDelete: 'cascade' }),
-    user_id: bigint({ mode: 'number' })
+    user_id: ref()
       .notNull()
       .references(() => users.id),
     name: text().notNull(),
