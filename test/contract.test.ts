@@ -98,8 +98,6 @@ const MISSING = [
   'POST /projects/:id/repository/commits/:sha/cherry_pick',
   'GET /projects/:id/repository/commits/:sha/comments',
   'POST /projects/:id/repository/commits/:sha/comments',
-  'GET /projects/:id/repository/commits/:sha/statuses',
-  'POST /projects/:id/statuses/:sha',
   'PUT /users/:id',
   'DELETE /users/:id',
   'GET /user/activities',

@@ -321,7 +321,7 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
           try {
             statements.push(...send({ client, builder: write }), client.query('commit'))
           } catch (fault) {
-            statements.push(client.query('rollback'))
+            void Promise.allSettled([...statements, client.query('rollback')])
             throw fault
           } finally {
             stream.uncork()
