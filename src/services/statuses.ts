@@ -182,17 +182,25 @@ async function commitOf(ctx: Context, subject: ProjectSubject, revision: string)
   return (known || (await findCommit(ctx, subject, revision))).oid
 }
 
+const HEADS = 'refs/heads/'
+/** So many branches are asked one by one, from memory when they were asked before; git asks more of them at once, in a process of its own. */
+const FEW_BRANCHES = 50
+
 /** The branch a status belongs to when none is given: the default one if it contains the commit, else the first by name that does (ST-11). */
 async function refOf(ctx: Context, { project }: ProjectSubject, sha: Oid): Promise<string> {
   const repository = repositoryOf(ctx, project)
-  const head = await repository.ref(`${HEADS}${project.default_branch}`)
-  if (head && (head === sha || (await repository.isAncestor(sha, head)))) return project.default_branch
-  const [first] = (await repository.refsContaining(sha, HEADS)).sort()
-  if (!first) throw notFound('References for commit')
-  return first.slice(HEADS.length)
+  const contains = async (head: Oid) => head === sha || repository.isAncestor(sha, head)
+  const usual = await repository.ref(HEADS + project.default_branch)
+  if (usual && (await contains(usual))) return project.default_branch
+  const branches = await repository.refs(HEADS)
+  if (branches.length > FEW_BRANCHES) {
+    const [first] = await repository.refsContaining(sha, HEADS)
+    if (first) return first.slice(HEADS.length)
+  } else {
+    for (const { name, oid } of branches) if (await contains(oid)) return name.slice(HEADS.length)
+  }
+  throw notFound('References for commit')
 }
-
-const HEADS = 'refs/heads/'
 
 interface ListShape {
   all: boolean

@@ -245,6 +245,9 @@ describe('POST /projects/:id/statuses/:sha', () => {
     bare.git('branch', 'aaa', onMain)
     const refOf = async (commit: string) => (await post(project, commit, project.creator, { state: 'success' }).expect(201)).body.ref
     expect([await refOf(onMain), await refOf(root), await refOf(side)]).toEqual(['main', 'main', 'a-side/x'])
+    // among very many it is the same
+    bare.gitBytes(['update-ref', '--stdin'], Array.from({ length: 60 }, (_, i) => `create refs/heads/many/${i} ${onMain}\n`).join(''))
+    expect([await refOf(onMain), await refOf(root), await refOf(side)]).toEqual(['main', 'main', 'a-side/x'])
     // a blank one counts as none (SEC-81)
     expect((await post(project, side, project.creator, { state: 'success', ref: '' }).expect(201)).body.ref).toBe('a-side/x')
   })
