@@ -35,22 +35,28 @@ export function statement<Shape, Q extends Preparable>(
   }
 }
 
-const steps = new Map<string, object>()
+const steps = new WeakMap<object, Map<string, unknown>>()
 
-/** A statement of bursts, built once and prepared once on each connection that sends it. */
+/** A statement of bursts, built and prepared once for each connection that sends it. */
 export function step<Shape, Q extends Preparable>(
   name: string,
   build: (db: NodePgDatabase, shape: Shape) => Q,
 ): (on: Sender, shape: Shape) => ReturnType<Q['prepare']> {
   return ({ client, builder }, shape) => {
-    const key = `${name} ${JSON.stringify(shape)}`
-    let prepared = steps.get(key)
-    if (!prepared) {
-      prepared = quick(build(builder, shape).prepare(createHash('sha1').update(key).digest('hex'))) as object
-      steps.set(key, prepared)
+    let known = steps.get(client)
+    if (!known) {
+      known = new Map()
+      steps.set(client, known)
     }
-    // the builder's own sends it to a connection of the pool
-    return Object.create(prepared, { client: { value: client } }) as ReturnType<Q['prepare']>
+    const key = `${name} ${JSON.stringify(shape)}`
+    let prepared = known.get(key)
+    if (!prepared) {
+      prepared = quick(build(builder, shape).prepare(createHash('sha1').update(key).digest('hex')))
+      // the builder would send it to a connection of the pool
+      ;(prepared as { client: unknown }).client = client
+      known.set(key, prepared)
+    }
+    return prepared as ReturnType<Q['prepare']>
   }
 }
 

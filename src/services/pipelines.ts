@@ -60,28 +60,24 @@ export async function makePipeline(ctx: Context, { project }: ProjectSubject, ca
   }
 }
 
-/** The states that the latest statuses of a pipeline are in: one look into an index for each state there is, however many statuses there are. */
-const present = (shape: PipelineShape) => sql`array(select state from unnest(array[${sql.join(
-  PIPELINE_STATES.map((state) => sql`${state}`),
-  sql`, `,
-)}]::text[]) state where exists (select 1 from ${commitStatuses} s where s.project_id = ${sql.placeholder('project')}
-  and s.pipeline_id = (select ${pipelines.id} from ${pipelines} where ${isAt(shape)}) and s.latest and s.status = state))`
-
-/** PL-5 and ST-20, first match. No status can be told that it may fail, so none counts as another. */
-const computed = (shape: PipelineShape) => sql`(select case
+/** PL-5 and ST-20, first match, from the states that the latest statuses of a pipeline are in: one look into an index for each state there is, however many statuses there are. No status can be told that it may fail, so none counts as another. */
+const computed = (shape: PipelineShape) => sql`(select id, case
     when present <@ '{created}' then 'created'
     when present <@ '{success,skipped}' then 'success'
     when present <@ '{success,skipped,canceled}' then 'canceled'
     when present <@ '{pending,created,skipped}' then 'pending'
     when present && '{running,pending,created}' then 'running'
-    else 'failed' end as status from (select ${present(shape)} as present) found) computed`
+    else 'failed' end as status
+  from (select ${pipelines.id}, array(select state from unnest(${`{${PIPELINE_STATES.join(',')}}`}::text[]) state where exists (select 1 from ${commitStatuses} s
+      where s.project_id = ${pipelines.project_id} and s.pipeline_id = ${pipelines.id} and s.latest and s.status = state)) as present
+    from ${pipelines} where ${isAt(shape)}) found) computed`
 
 const recompute = step('recompute a pipeline', (db, shape: PipelineShape) =>
   db
     .update(pipelines)
     .set({ status: sql`computed.status`, updated_at: sql`${sql.placeholder('now')}` })
     .from(computed(shape))
-    .where(and(isAt(shape), sql`${pipelines.status} <> computed.status`)),
+    .where(sql`${pipelines.id} = computed.id and ${pipelines.status} <> computed.status`),
 )
 
 /** All that follows, in the same burst, when statuses of a locked pipeline were added, changed or cancelled, by name. */

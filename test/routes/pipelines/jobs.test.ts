@@ -90,6 +90,7 @@ describe('jobs', () => {
   })
 
   it('costs the same queries with few jobs and with many', async () => {
+    await t.ctx.jobs.drain()
     const queries = (path: string) => t.queriesOf(() => get(path).expect(200))
     const paths = ['/jobs', `/pipelines/${main}/jobs`]
     for (const path of paths) await queries(path)

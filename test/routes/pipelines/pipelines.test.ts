@@ -207,6 +207,7 @@ describe('GET /projects/:id/pipelines', () => {
   it('costs the same queries with one pipeline and with many, and opens no repository', async () => {
     const project = await aBuilt()
     await say(project, {}).expect(201)
+    await t.ctx.jobs.drain()
     const queries = () => t.queriesOf(() => get(project, '/pipelines').expect(200))
     await queries()
     const few = (await queries()).length
