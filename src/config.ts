@@ -52,6 +52,7 @@ const Environment = z.object({
     .string()
     .regex(/^[\x21-\x7e]{20,255}$/, 'is not 20 to 255 printable ASCII characters')
     .optional(),
+  ROOST_SECRET_KEY: z.string().min(32, 'is shorter than 32 characters').max(1_024, 'is longer than 1024 characters').optional(),
   LOG_LEVEL: z.enum(LOG_LEVELS, `is not one of ${LOG_LEVELS.join(', ')}`).default('info'),
   STORAGES: z
     .string()
@@ -97,6 +98,8 @@ export type Config = Readonly<{
     unnamedStatements: boolean
   }>
   admin: Readonly<{ username: string; email: string; password: string | undefined; token: string | undefined }>
+  /** What is kept encrypted is so under this; undefined: under a key of the data folder's own. */
+  secretKey: string | undefined
   logLevel: (typeof LOG_LEVELS)[number]
   /** Name to absolute path; never empty. */
   storages: Readonly<Record<string, string>>
@@ -144,6 +147,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
       password: env.ROOST_ADMIN_PASSWORD,
       token: env.ROOST_ADMIN_TOKEN,
     }),
+    secretKey: env.ROOST_SECRET_KEY,
     logLevel: env.LOG_LEVEL,
     storages: Object.freeze(storages),
     version: env.ROOST_VERSION,

@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
+import type { Caller } from './access/actor.js'
 import type { Config } from './config.js'
 import type { Database } from './db/client.js'
 import { openGit } from './git/repository.js'
@@ -8,7 +9,16 @@ import { TRANSPORT_LIMITS } from './git/transport.js'
 import type { Git } from './git/types.js'
 import { Fragments } from './http/fragments.js'
 import { createJobs, type Jobs } from './jobs/queue.js'
+import { ownSecret, type Vault, vaultOf } from './lib/vault.js'
 import { type Links, linksFor } from './links.js'
+
+/** The call that a piece of work is done for. */
+export interface Origin {
+  caller: Caller
+  /** Of the client. */
+  address: string
+  requestId: string
+}
 
 /** All that code reaches beyond its arguments. */
 export interface Context {
@@ -19,7 +29,11 @@ export interface Context {
   links: Links
   /** What lists have rendered before. */
   fragments: Fragments
+  /** For what is kept encrypted. */
+  vault: Vault
   log: Logger
+  /** Set while a call is answered (see `during`); absent in work of the service's own. */
+  origin?: Origin
   /** Of the source this program was built from; empty when unknown. */
   revision: string
   now(): Date
@@ -45,6 +59,7 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     jobs,
     links: linksFor(config.baseUrl),
     fragments: new Fragments(),
+    vault: vaultOf(config.secretKey ?? (await ownSecret(config.dataDir))),
     log,
     revision: config.revision,
     now: () => new Date(),
@@ -54,3 +69,6 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     },
   }
 }
+
+/** The same context for the length of one call, which knows the call. */
+export const during = (ctx: Context, origin: Origin): Context => Object.assign(Object.create(ctx) as Context, { origin })

@@ -54,6 +54,8 @@ export const noSuchRoute = () => new Failure('not_found', { error: '404 Not Foun
 
 export const conflict = (message: unknown) => new Failure('conflict', { message })
 
+export const preconditionFailed = () => new Failure('stale', { message: '412 Precondition Failed' })
+
 export const tooLarge = () => new Failure('too_large', { message: '413 Request Entity Too Large' })
 
 /** A body of a type that no parser reads (G-5). */

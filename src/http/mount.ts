@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import type { Caller } from '../access/actor.js'
 import { authenticate } from '../access/authenticate.js'
-import type { Context } from '../context.js'
+import { type Context, during } from '../context.js'
 import type { View } from '../entities/view.js'
-import { Failure, unauthenticated } from '../failures.js'
+import { Failure, preconditionFailed, unauthenticated } from '../failures.js'
 import { Answer, type Endpoint, isStream, PageAnswer } from './endpoint.js'
 import { sendJson, sendJsonText } from './failure-handler.js'
 import { type Bag, emptyBag } from './form.js'
@@ -72,7 +72,15 @@ async function answer(ctx: Context, declared: Endpoint, request: FastifyRequest,
   const input = parseInput(schema, bag)
   const subject = access.early ? early : await find()
   const view: View = { links: ctx.links, viewer: caller.user }
-  const result = await handler({ ctx, caller, subject, input, view, gone: () => whenGone(reply) })
+  const result = await handler({
+    ctx: during(ctx, { caller, address: request.ip, requestId: request.id }),
+    caller,
+    subject,
+    input,
+    view,
+    gone: () => whenGone(reply),
+    unchangedSince: (changed) => checkUnchanged(request.headers['if-unmodified-since'], changed),
+  })
   return send(result, declared, request, reply, ctx, query)
 }
 
@@ -81,6 +89,12 @@ function whenGone(reply: FastifyReply): AbortSignal {
   const gone = new AbortController()
   reply.raw.once('close', () => reply.raw.writableFinished || gone.abort())
   return gone.signal
+}
+
+/** To the second, as the header counts. */
+function checkUnchanged(header: string | undefined, changed: Date) {
+  const since = header === undefined ? Number.NaN : Date.parse(header)
+  if (Math.floor(changed.getTime() / 1000) > Math.floor(since / 1000)) throw preconditionFailed()
 }
 
 function send(result: unknown, declared: Endpoint, request: FastifyRequest, reply: FastifyReply, ctx: Context, query: Bag) {

@@ -12,6 +12,10 @@ import { repository } from './repository/index.js'
 import { tags } from './tags/index.js'
 import { tokens } from './tokens/index.js'
 import { currentUser } from './users/current-user.js'
+import { emails } from './users/emails.js'
+import { gpgKeys } from './users/gpg-keys.js'
+import { impersonationTokens } from './users/impersonation-tokens.js'
+import { keys } from './users/keys.js'
 import { users } from './users/users.js'
 
 /** Every endpoint of the API, family by family. */
@@ -19,6 +23,10 @@ export const families: Endpoint[][] = [
   instance,
   currentUser,
   users,
+  keys,
+  gpgKeys,
+  emails,
+  impersonationTokens,
   tokens,
   groups,
   namespaces,

@@ -5,11 +5,13 @@ import { qualified } from '../access/roles.js'
 import type { Context } from '../context.js'
 import { isUniqueViolation, type Transaction } from '../db/client.js'
 import { type Fuzzy, fuzzy, fuzzyMatch } from '../db/fuzzy.js'
-import { emails, identities, namespaces, projects, users } from '../db/schema/index.js'
+import { identities, namespaces, projects, users } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import { conflict, forbidden, invalidRecord, notFound, unauthenticated } from '../failures.js'
+import { emailFault, normaliseEmail } from '../lib/email.js'
 import { lengthOf, namespacePathFaults, tooLong } from '../lib/path.js'
 import { VISIBILITY_LEVEL } from '../lib/visibility.js'
+import { isEmailTaken } from './emails.js'
 import { claimRoute, isRouteTaken } from './namespaces.js'
 import { limits, type Page, type Paging, pageFrom } from './page.js'
 import { hashPassword } from './passwords.js'
@@ -39,7 +41,6 @@ export interface NewUser {
   extern_uid?: string | undefined
 }
 
-const EMAIL = /^[^\s@]+@[^\s@]+$/
 const MAX_PROJECTS = 2_147_483_647
 
 /** A page on the web, with or without its scheme; nothing that runs or reads files when it is followed (SEC-64). */
@@ -49,7 +50,7 @@ const isWebAddress = (text: string) =>
 /** Creates a user with the personal namespace (CR-4, U-18 to U-24): 409 for a taken e-mail or username, 400 with all texts else. */
 export async function createUser(ctx: Context, given: NewUser): Promise<User> {
   const settings = await readSettings(ctx)
-  const email = given.email.trim().toLowerCase()
+  const email = normaliseEmail(given.email)
   const { username, name } = given
   const password = given.reset_password ? randomBytes(32).toString('base64url') : (given.password ?? '')
   const external = given.external ?? settings.user_default_external
@@ -109,14 +110,9 @@ async function userFaults(tx: Transaction, user: NewUser & { password: string })
   const add = (field: string, ...texts: string[]) => {
     if (texts.length > 0) faults[field] = [...(faults[field] ?? []), ...texts]
   }
-  if (user.email === '') add('email', "can't be blank")
-  else if (!EMAIL.test(user.email) || lengthOf(user.email) > 254) add('email', 'is invalid')
-  const [taken] = await tx
-    .select({ one: sql`1` })
-    .from(users)
-    .where(sql`lower(${users.email}) = ${user.email}`)
-    .union(tx.select({ one: sql`1` }).from(emails).where(sql`lower(${emails.email}) = ${user.email}`))
-  if (taken) add('email', 'has already been taken')
+  const fault = emailFault(user.email)
+  if (fault) add('email', fault)
+  if (await isEmailTaken(tx, user.email)) add('email', 'has already been taken')
   if (!user.reset_password) {
     if (user.password === '') add('password', "can't be blank")
     else if (user.password.length < 8) add('password', 'is too short (minimum is 8 characters)')

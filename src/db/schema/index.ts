@@ -1,3 +1,6 @@
+export * from './audit.js'
+export * from './custom-attributes.js'
+export * from './keys.js'
 export * from './members.js'
 export * from './namespaces.js'
 export * from './projects.js'
