@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import type { Caller } from './access/actor.js'
+import { Throttle } from './access/throttle.js'
 import type { Config } from './config.js'
 import type { Database } from './db/client.js'
 import { openGit } from './git/repository.js'
@@ -29,6 +30,7 @@ export interface Context {
   links: Links
   /** What lists have rendered before. */
   fragments: Fragments
+  throttle: Throttle
   /** For what is kept encrypted. */
   vault: Vault
   log: Logger
@@ -51,6 +53,7 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     transport: { ...TRANSPORT_LIMITS, ...(config.limits.pushBytes > 0 && { packBytes: config.limits.pushBytes }) },
     onFault: (fault, key) => log.error({ err: fault, repository: key }, 'a repository is missing'),
   })
+  const now = () => new Date()
   const jobs = createJobs((fault, name) => log.error({ err: fault, job: name }, 'background work failed'))
   return {
     config,
@@ -59,10 +62,11 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     jobs,
     links: linksFor(config.baseUrl),
     fragments: new Fragments(),
+    throttle: new Throttle(config.failedCredentials.attempts, config.failedCredentials.window, now),
     vault: vaultOf(config.secretKey ?? (await ownSecret(config.dataDir))),
     log,
     revision: config.revision,
-    now: () => new Date(),
+    now,
     async close() {
       await jobs.drain()
       await git.close()

@@ -26,10 +26,11 @@ export class Failure extends Error {
   override name = 'Failure'
   constructor(
     readonly kind: FailureKind,
-    readonly body: { message: unknown } | { error: unknown; [more: string]: unknown },
+    /** JSON, or a plain text where a rule wants one. */
+    readonly body: { message: unknown } | { error: unknown; [more: string]: unknown } | string,
     readonly headers: Record<string, string> = {},
   ) {
-    super(JSON.stringify(body))
+    super(typeof body === 'string' ? body : JSON.stringify(body))
   }
 }
 
@@ -55,6 +56,9 @@ export const noSuchRoute = () => new Failure('not_found', { error: '404 Not Foun
 export const conflict = (message: unknown) => new Failure('conflict', { message })
 
 export const preconditionFailed = () => new Failure('stale', { message: '412 Precondition Failed' })
+
+/** Too many bad credentials from one address (SEC-26, W-34). */
+export const tooMany = (seconds: number) => new Failure('too_many', 'Retry later', { 'retry-after': String(seconds) })
 
 export const tooLarge = () => new Failure('too_large', { message: '413 Request Entity Too Large' })
 

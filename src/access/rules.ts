@@ -8,7 +8,7 @@ import { numericId } from '../lib/numeric-id.js'
 import type { GroupAbility } from './abilities/group.js'
 import type { ProjectAbility } from './abilities/project.js'
 import type { Access } from './access.js'
-import type { Caller } from './actor.js'
+import type { Caller, SignedIn } from './actor.js'
 import { canGroup, canProject, type GroupStanding, type ProjectStanding, seesGroup, seesProject } from './can.js'
 import { groupLevel, projectLevel } from './roles.js'
 import { type Eyes, eyesOf, holdsVisibleProject } from './visible.js'
@@ -195,3 +195,31 @@ function groupAccess(ability: GroupAbility, signed: boolean): Access<GroupSubjec
     },
   }
 }
+
+/** Whatever administrators look at by its id alone. */
+export interface AdminSubject {
+  id: number
+}
+
+/** On a thing of any owner, for administrators: 403 for others whatever they name, then 404. */
+const adminOn = (kind: string, find: (ctx: Context, caller: SignedIn, named: string) => Promise<number>): Access<AdminSubject, true> => ({
+  rule: `administrator, ${kind}`,
+  signedIn: true,
+  early: false,
+  path: projectPath,
+  async find(ctx, caller, params) {
+    await onlyAdmins(ctx, caller)
+    return { id: await find(ctx, caller, params['id'] as string) }
+  },
+})
+
+export const adminOnUser = adminOn('any user', async (ctx, _, named) => {
+  const [user] = await ctx.db.read
+    .select({ id: users.id })
+    .from(users)
+    .where(eq(users.id, numericId(named) ?? 0))
+  if (!user) throw notFound('User')
+  return user.id
+})
+export const adminOnGroup = adminOn('any group', async (ctx, caller, named) => (await findGroupFor(ctx, caller, named)).group.id)
+export const adminOnProject = adminOn('any project', async (ctx, caller, named) => (await findProjectFor(ctx, caller, named)).project.id)

@@ -63,7 +63,8 @@ async function answer(ctx: Context, declared: Endpoint, request: FastifyRequest,
         : (request.body as Bag | undefined)
   const bag: Bag = Object.assign(emptyBag(), query, body, request.params)
 
-  const caller = await authenticate(ctx, request.headers, bag, { method: request.method, path: declared.path, scope: declared.scope, id: bag['id'] })
+  const route = { method: request.method, path: declared.path, scope: declared.scope, id: bag['id'] }
+  const caller = await authenticate(ctx, request.headers, bag, route, request.ip)
   request.caller = caller
   if (access.signedIn && !caller.user) throw unauthenticated()
 

@@ -2,6 +2,7 @@ import type { Endpoint } from '../http/endpoint.js'
 import { branches } from './branches/branches.js'
 import { protection } from './branches/protection.js'
 import { commits } from './commits/commits.js'
+import { customAttributes } from './custom-attributes/index.js'
 import { files } from './files/index.js'
 import { groups } from './groups/index.js'
 import { instance } from './instance/index.js'
@@ -11,11 +12,13 @@ import { projects } from './projects/index.js'
 import { repository } from './repository/index.js'
 import { tags } from './tags/index.js'
 import { tokens } from './tokens/index.js'
+import { activities } from './users/activities.js'
 import { currentUser } from './users/current-user.js'
 import { emails } from './users/emails.js'
 import { gpgKeys } from './users/gpg-keys.js'
 import { impersonationTokens } from './users/impersonation-tokens.js'
 import { keys } from './users/keys.js'
+import { status } from './users/status.js'
 import { users } from './users/users.js'
 
 /** Every endpoint of the API, family by family. */
@@ -23,6 +26,8 @@ export const families: Endpoint[][] = [
   instance,
   currentUser,
   users,
+  activities,
+  status,
   keys,
   gpgKeys,
   emails,
@@ -38,4 +43,5 @@ export const families: Endpoint[][] = [
   repository,
   files,
   commits,
+  customAttributes,
 ]

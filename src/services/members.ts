@@ -2,7 +2,7 @@ import { and, asc, eq, type SQL, sql } from 'drizzle-orm'
 import type { SignedIn } from '../access/actor.js'
 import { effectiveLevel } from '../access/can.js'
 import { membershipCounts, shareCounts } from '../access/roles.js'
-import type { GroupSubject, ProjectSubject } from '../access/rules.js'
+import { fullPathOf, type GroupSubject, type ProjectSubject } from '../access/rules.js'
 import type { Context } from '../context.js'
 import type { Transaction } from '../db/client.js'
 import { substring } from '../db/fuzzy.js'
@@ -10,12 +10,14 @@ import { members, users } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import type { MemberRecord } from '../entities/member.js'
 import { conflict, forbidden, invalidRecord, notFound } from '../failures.js'
+import { type AuditAction, audit, changesOf } from './audit.js'
 import { limits, type Page, type Paging, pageFrom } from './page.js'
 
 /** A project or a group, whichever the members are of; what both have in common for them. */
 export interface MemberSource {
   kind: 'project' | 'group'
   id: number
+  fullPath: string
   /** The caller's level on it, administrators 50. */
   level: number
   /** Owner of the personal namespace, whose membership nobody may touch (ME-9). */
@@ -25,12 +27,14 @@ export interface MemberSource {
 export const sourceOfProject = (subject: ProjectSubject): MemberSource => ({
   kind: 'project',
   id: subject.project.id,
+  fullPath: fullPathOf(subject.project),
   level: effectiveLevel(subject),
   ownerId: subject.project.namespace.owner_id,
 })
 export const sourceOfGroup = (subject: GroupSubject): MemberSource => ({
   kind: 'group',
   id: subject.group.id,
+  fullPath: subject.group.full_path,
   level: effectiveLevel(subject),
   ownerId: null,
 })
@@ -165,6 +169,10 @@ async function keepAnOwner(tx: Transaction, source: MemberSource, userId: number
   if (owners.every((owner) => owner.user_id === userId)) throw forbidden()
 }
 
+/** The audit row of a membership. */
+const tell = (ctx: Context, tx: Transaction, source: MemberSource, action: AuditAction, userId: number, changes: Record<string, unknown>) =>
+  audit(ctx, tx, { action, target: { type: source.kind, id: source.id, name: source.fullPath }, changes: { user_id: userId, ...changes } })
+
 /** ME-5, ME-11: a wish to join becomes the membership. */
 export async function addMember(
   ctx: Context,
@@ -196,6 +204,7 @@ export async function addMember(
         .returning({ id: members.id })
       if (!row) throw conflict('Member already exists')
     }
+    await tell(ctx, tx, source, 'member_added', user_id, { access_level, expires_at: expires_at ?? null })
   })
   return getMember(ctx, source, user_id)
 }
@@ -219,6 +228,7 @@ export async function changeMember(
       .update(members)
       .set({ access_level, ...(expires_at !== undefined && { expires_at }), updated_at: ctx.now() })
       .where(eq(members.id, row.id))
+    await tell(ctx, tx, source, 'member_updated', userId, changesOf(row, { access_level, expires_at }))
   })
   return getMember(ctx, source, userId)
 }
@@ -231,5 +241,6 @@ export async function removeMember(ctx: Context, source: MemberSource, caller: S
     if (userId !== caller.user.id && row.access_level > source.level) throw forbidden()
     if (row.access_level === 50) await keepAnOwner(tx, source, userId)
     await tx.delete(members).where(eq(members.id, row.id))
+    await tell(ctx, tx, source, 'member_removed', userId, { access_level: row.access_level })
   })
 }

@@ -81,8 +81,12 @@ export async function roomForToken(tx: Transaction, userId: number): Promise<voi
 }
 
 /** The audit row of a token; never its value. */
-export const tellOfToken = (ctx: Context, tx: Transaction, action: AuditAction, { id, name, kind, user_id, scopes, expires_at }: Token) =>
-  audit(ctx, tx, { action, target: { type: 'token', id, name }, changes: { kind, user_id, scopes, expires_at } })
+export const tellOfToken = (
+  ctx: Context,
+  tx: Pick<Transaction, 'insert'>,
+  action: AuditAction,
+  { id, name, kind, user_id, scopes, expires_at }: Token,
+) => audit(ctx, tx, { action, target: { type: 'token', id, name }, changes: { kind, user_id, scopes, expires_at } })
 
 /** CR-16: no more than the presented credential covers; `sudo` only out of a `sudo` or password-grant credential of an administrator. */
 export async function createOwnToken(ctx: Context, caller: SignedIn, given: NewToken): Promise<{ token: Token; value: string }> {

@@ -9,8 +9,12 @@ import { identities, namespaces, projects, users } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import { conflict, forbidden, invalidRecord, notFound, unauthenticated } from '../failures.js'
 import { emailFault, normaliseEmail } from '../lib/email.js'
+import { numericId } from '../lib/numeric-id.js'
 import { lengthOf, namespacePathFaults, tooLong } from '../lib/path.js'
 import { VISIBILITY_LEVEL } from '../lib/visibility.js'
+import { audit } from './audit.js'
+import { imageFaults, keepAvatar } from './avatars.js'
+import { attributePairs, hasCustomAttributes } from './custom-attributes.js'
 import { isEmailTaken } from './emails.js'
 import { claimRoute, isRouteTaken } from './namespaces.js'
 import { limits, type Page, type Paging, pageFrom } from './page.js'
@@ -39,6 +43,7 @@ export interface NewUser {
   organization?: string | undefined
   provider?: string | undefined
   extern_uid?: string | undefined
+  avatar?: { data: Buffer } | undefined
 }
 
 const MAX_PROJECTS = 2_147_483_647
@@ -58,13 +63,10 @@ export async function createUser(ctx: Context, given: NewUser): Promise<User> {
 
   const create = () =>
     ctx.db.transaction(async (tx) => {
-      const faults = await userFaults(tx, { ...given, email, password })
+      const faults = await userFaults(tx, { ...given, email, password, avatar: given.avatar?.data }, null)
       if (Object.keys(faults).length > 0) {
-        const [twin] = await tx.select({ email: users.email, username: users.username }).from(users).where(sql`lower(${users.email}) = ${email}`)
-        if (twin) throw conflict('Email has already been taken')
-        const [namesake] = await tx.select({ id: users.id }).from(users).where(eq(users.username, username))
-        if (namesake) throw conflict('Username has already been taken')
-        throw invalidRecord(faults)
+        const taken = await userConflict(tx, { email, username }, 0)
+        throw taken ? conflict(taken) : invalidRecord(faults)
       }
       const [user] = await tx
         .insert(users)
@@ -95,45 +97,93 @@ export async function createUser(ctx: Context, given: NewUser): Promise<User> {
         .values({ kind: 'user', name: username, path: username, full_path: username, full_name: username, owner_id: user.id, visibility: 20 })
         .returning({ id: namespaces.id })
       await claimRoute(tx, username, { namespace_id: namespace?.id as number })
+      await audit(ctx, tx, {
+        action: 'user_created',
+        target: { type: 'user', id: user.id, name: username },
+        changes: { admin: user.admin, external },
+      })
       return user
     })
-  return create().catch((error: unknown) => {
+  const user = await create().catch((error: unknown) => {
     // somebody took the name or the address in the same moment: now the checks see him and say so
     if (isUniqueViolation(error)) return create()
     throw error
   })
+  if (!given.avatar) return user
+  const avatar = await keepAvatar(ctx, 'user', user.id, given.avatar.data)
+  await ctx.db.write.update(users).set({ avatar }).where(eq(users.id, user.id))
+  return { ...user, avatar }
 }
 
-/** Field → texts, in the order of U-23; empty when the user may be stored. */
-async function userFaults(tx: Transaction, user: NewUser & { password: string }): Promise<Record<string, string[]>> {
+/** What is to be stored of a user; what is undefined stays as it is. */
+export interface UserDraft {
+  /** Normalised. */
+  email?: string | undefined
+  password?: string | undefined
+  name?: string | undefined
+  username?: string | undefined
+  bio?: string | null | undefined
+  projects_limit?: number | undefined
+  website_url?: string | undefined
+  provider?: string | undefined
+  extern_uid?: string | undefined
+  avatar?: Buffer | undefined
+}
+
+/** Field → texts, in the order of U-23; empty when the user may be stored. What `self` has himself is not taken. */
+export async function userFaults(tx: Transaction, user: UserDraft, self: { id: number; username: string } | null): Promise<Record<string, string[]>> {
   const faults: Record<string, string[]> = {}
   const add = (field: string, ...texts: string[]) => {
     if (texts.length > 0) faults[field] = [...(faults[field] ?? []), ...texts]
   }
-  const fault = emailFault(user.email)
-  if (fault) add('email', fault)
-  if (await isEmailTaken(tx, user.email)) add('email', 'has already been taken')
-  if (!user.reset_password) {
-    if (user.password === '') add('password', "can't be blank")
-    else if (user.password.length < 8) add('password', 'is too short (minimum is 8 characters)')
-    else if (user.password.length > 128) add('password', tooLong(128))
+  const { email, password, name, username, bio, projects_limit } = user
+  if (email !== undefined) {
+    const fault = emailFault(email)
+    if (fault) add('email', fault)
+    if (await isEmailTaken(tx, email, self?.id)) add('email', 'has already been taken')
   }
-  if (user.name.trim() === '') add('name', "can't be blank")
-  if (lengthOf(user.name) > 255) add('name', tooLong(255))
-  add('username', ...namespacePathFaults(user.username, 'top'))
-  if (await isRouteTaken(tx, user.username)) add('username', 'has already been taken')
-  if (user.bio && lengthOf(user.bio) > 255) add('bio', tooLong(255))
-  if (user.projects_limit !== undefined && user.projects_limit < 0) add('projects_limit', 'must be greater than or equal to 0')
-  if (user.projects_limit !== undefined && user.projects_limit > MAX_PROJECTS) add('projects_limit', `must be less than or equal to ${MAX_PROJECTS}`)
+  if (password !== undefined) {
+    if (password === '') add('password', "can't be blank")
+    else if (password.length < 8) add('password', 'is too short (minimum is 8 characters)')
+    else if (password.length > 128) add('password', tooLong(128))
+  }
+  if (name !== undefined) {
+    if (name.trim() === '') add('name', "can't be blank")
+    if (lengthOf(name) > 255) add('name', tooLong(255))
+  }
+  if (username !== undefined) {
+    add('username', ...namespacePathFaults(username, 'top'))
+    const own = self !== null && username.toLowerCase() === self.username.toLowerCase()
+    if (!own && (await isRouteTaken(tx, username))) add('username', 'has already been taken')
+  }
+  if (bio && lengthOf(bio) > 255) add('bio', tooLong(255))
+  if (projects_limit !== undefined && projects_limit < 0) add('projects_limit', 'must be greater than or equal to 0')
+  if (projects_limit !== undefined && projects_limit > MAX_PROJECTS) add('projects_limit', `must be less than or equal to ${MAX_PROJECTS}`)
   if (user.website_url && !isWebAddress(user.website_url)) add('website_url', 'must be a valid URL')
   if (user.provider && user.extern_uid) {
     const [same] = await tx
       .select({ id: identities.id })
       .from(identities)
-      .where(sql`${identities.provider} = ${user.provider} and lower(${identities.extern_uid}) = ${user.extern_uid.toLowerCase()}`)
+      .where(
+        sql`${identities.provider} = ${user.provider} and lower(${identities.extern_uid}) = ${user.extern_uid.toLowerCase()} and ${identities.user_id} <> ${self?.id ?? 0}`,
+      )
     if (same) add('identities.extern_uid', 'has already been taken')
   }
+  if (user.avatar) add('avatar', ...imageFaults(user.avatar))
   return faults
+}
+
+/** Whether somebody else has the primary address, or else exactly the username: those conflicts are told before all other faults (U-24, U-30). */
+export async function userConflict(tx: Transaction, { email, username }: UserDraft, self: number): Promise<string | null> {
+  if (email !== undefined) {
+    const [twin] = await tx.select({ id: users.id }).from(users).where(sql`lower(${users.email}) = ${email} and ${users.id} <> ${self}`)
+    if (twin) return 'Email has already been taken'
+  }
+  if (username !== undefined) {
+    const [namesake] = await tx.select({ id: users.id }).from(users).where(sql`${users.username} = ${username} and ${users.id} <> ${self}`)
+    if (namesake) return 'Username has already been taken'
+  }
+  return null
 }
 
 const byId = statement('user by id', (db) =>
@@ -159,6 +209,15 @@ const byName = statement('user by username', (db) =>
 /** Whatever the case of the username. */
 export async function findUserByName(ctx: Context, username: string): Promise<User | undefined> {
   return (await byName(ctx.db, null).execute({ username }))[0]
+}
+
+/** By id (digits) or by username, as far as the caller may see people at all; 404. */
+export async function findUserNamed(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, named: string): Promise<User> {
+  if (!viewer && isRestricted(await readSettings(ctx), VISIBILITY_LEVEL.public)) throw notFound('User')
+  const id = numericId(named)
+  const user = id === null ? await findUserByName(ctx, named) : await getUser(ctx, id)
+  if (!user) throw notFound('User')
+  return user
 }
 
 const byLogin = statement('user by login', (db) =>
@@ -220,6 +279,7 @@ export interface UserFilter extends Paging {
   provider?: string | undefined
   created_before?: Date | undefined
   created_after?: Date | undefined
+  custom_attributes?: [string, string][] | undefined
   order_by: (typeof USER_ORDERS)[number]
   sort: 'asc' | 'desc'
 }
@@ -243,6 +303,7 @@ const FILTERS: Record<string, () => SQL> = {
     sql`${users.id} in (select i.user_id from ${identities} i where i.provider = ${sql.placeholder('provider')} and lower(i.extern_uid) = lower(${sql.placeholder('extern_uid')}))`,
   created_before: () => sql`${users.created_at} <= ${sql.placeholder('created_before')}::timestamptz`,
   created_after: () => sql`${users.created_at} >= ${sql.placeholder('created_after')}::timestamptz`,
+  custom_attributes: () => hasCustomAttributes('user', users.id),
 }
 
 const whole = sql`lower(${sql.placeholder('whole')})`
@@ -289,6 +350,7 @@ export async function listUsers(ctx: Context, { user: viewer }: Pick<Caller, 'us
     extern_uid: filter.extern_uid,
     created_before: viewer ? filter.created_before?.toISOString() : undefined,
     created_after: viewer ? filter.created_after?.toISOString() : undefined,
+    custom_attributes: attributePairs(viewer, filter.custom_attributes),
   }
   const filters = Object.entries(given)
     .filter(([, value]) => value !== undefined)

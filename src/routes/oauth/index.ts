@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { ANONYMOUS } from '../../access/actor.js'
 import { judgeToken } from '../../access/authenticate.js'
-import type { Context } from '../../context.js'
-import { Failure, unauthenticated } from '../../failures.js'
+import { type Context, during } from '../../context.js'
+import { Failure, tooMany, unauthenticated } from '../../failures.js'
 import { sendJson } from '../../http/failure-handler.js'
 import type { Bag } from '../../http/form.js'
 import { refuseOtherMethods } from '../../http/mount.js'
@@ -23,8 +24,11 @@ export function oauthRoutes(app: FastifyInstance, ctx: Context) {
     }
     reply.header('cache-control', 'no-store')
     const kind = need('grant_type')
-    if (kind === 'password')
-      return sendJson(reply, await grantByPassword(ctx, { username: need('username'), password: need('password'), scope: text('scope') }))
+    if (kind === 'password') {
+      const credentials = { username: need('username'), password: need('password'), scope: text('scope') }
+      const origin = { caller: ANONYMOUS, address: request.ip, requestId: request.id }
+      return sendJson(reply, await grantByPassword(during(ctx, origin), credentials))
+    }
     if (kind === 'refresh_token') return sendJson(reply, await grantByRefresh(ctx, need('refresh_token')))
     throw fault('unsupported_grant_type', 'The authorization grant type is not supported by the authorization server.')
   })
@@ -39,8 +43,13 @@ export function oauthRoutes(app: FastifyInstance, ctx: Context) {
   app.get('/oauth/token/info', { config: { policy: 'bearer credential' } }, async (request, reply) => {
     const bearer = /^Bearer\s+(.+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? (request.query as Bag)['access_token']
     if (typeof bearer !== 'string') throw unauthenticated()
+    const wait = ctx.throttle.wait(request.ip)
+    if (wait > 0) throw tooMany(wait)
     const verdict = await judgeToken(ctx, bearer.trim())
-    if (!verdict.ok) throw verdict.failure
+    if (!verdict.ok) {
+      ctx.throttle.failed(request.ip)
+      throw verdict.failure
+    }
     return sendJson(reply, await tokenInfo(ctx, verdict.token.id))
   })
 
