@@ -3,13 +3,14 @@ import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { Bench, root } from './harness.mjs'
 import { commits } from './parts/commits.mjs'
+import { people } from './parts/people.mjs'
 import { projects } from './parts/projects.mjs'
 import { reads } from './parts/reads.mjs'
 import { start } from './parts/start.mjs'
 import { wire } from './parts/wire.mjs'
 
 /** In the order of the table. */
-const PARTS = { start, reads, commits, projects, wire }
+const PARTS = { start, reads, commits, projects, people, wire }
 
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'))
 const unknown = words.filter((word) => !Object.hasOwn(PARTS, word))

@@ -45,6 +45,11 @@ CREATE TABLE "ssh_keys" (
 	"updated_at" timestamp (3) with time zone DEFAULT now() NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE "list_versions" (
+	"kind" text PRIMARY KEY NOT NULL,
+	"version" bigint NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "user_statuses" (
 	"user_id" bigint PRIMARY KEY NOT NULL,
 	"emoji" text NOT NULL,
@@ -53,6 +58,7 @@ CREATE TABLE "user_statuses" (
 	"updated_at" timestamp (3) with time zone DEFAULT now() NOT NULL
 );
 --> statement-breakpoint
+DROP INDEX "namespaces_owner_id_key";--> statement-breakpoint
 ALTER TABLE "tokens" ADD COLUMN "sealed" text;--> statement-breakpoint
 ALTER TABLE "custom_attributes" ADD CONSTRAINT "custom_attributes_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."users"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "custom_attributes" ADD CONSTRAINT "custom_attributes_group_id_namespaces_id_fk" FOREIGN KEY ("group_id") REFERENCES "public"."namespaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
@@ -71,4 +77,6 @@ CREATE UNIQUE INDEX "gpg_keys_primary_keyid_key" ON "gpg_keys" USING btree ("pri
 CREATE INDEX "gpg_keys_user_id_idx" ON "gpg_keys" USING btree ("user_id","id");--> statement-breakpoint
 CREATE UNIQUE INDEX "ssh_keys_fingerprint_key" ON "ssh_keys" USING btree ("fingerprint");--> statement-breakpoint
 CREATE UNIQUE INDEX "ssh_keys_fingerprint_sha256_key" ON "ssh_keys" USING btree ("fingerprint_sha256");--> statement-breakpoint
-CREATE INDEX "ssh_keys_user_id_idx" ON "ssh_keys" USING btree ("user_id","id");
+CREATE INDEX "ssh_keys_user_id_idx" ON "ssh_keys" USING btree ("user_id","id");--> statement-breakpoint
+CREATE INDEX "users_not_external_idx" ON "users" USING btree ("id") WHERE not "users"."external";--> statement-breakpoint
+CREATE UNIQUE INDEX "namespaces_owner_id_key" ON "namespaces" USING btree ("owner_id");

@@ -12,6 +12,7 @@ import { Fragments } from './http/fragments.js'
 import { createJobs, type Jobs } from './jobs/queue.js'
 import { ownSecret, type Vault, vaultOf } from './lib/vault.js'
 import { type Links, linksFor } from './links.js'
+import { Totals } from './services/totals.js'
 
 /** The call that a piece of work is done for. */
 export interface Origin {
@@ -30,6 +31,7 @@ export interface Context {
   links: Links
   /** What lists have rendered before. */
   fragments: Fragments
+  totals: Totals
   throttle: Throttle
   /** For what is kept encrypted. */
   vault: Vault
@@ -62,6 +64,7 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     jobs,
     links: linksFor(config.baseUrl),
     fragments: new Fragments(),
+    totals: new Totals(),
     throttle: new Throttle(config.failedCredentials.attempts, config.failedCredentials.window, now),
     vault: vaultOf(config.secretKey ?? (await ownSecret(config.dataDir))),
     log,

@@ -4,6 +4,7 @@ import type { Transaction } from '../db/client.js'
 import { users } from '../db/schema/index.js'
 import { forbidden, notFound } from '../failures.js'
 import { audit } from './audit.js'
+import { touchList } from './totals.js'
 
 /** There is always an active administrator (SEC-123): 403 when this one is the last, also when two are to go at once. */
 export async function keepAnAdministrator(tx: Transaction, leaving: number): Promise<void> {
@@ -42,6 +43,7 @@ export async function setBlocked(ctx: Context, id: number, blocked: boolean): Pr
     if (next === user.state) return false
     if (blocked && user.admin) await keepAnAdministrator(tx, id)
     await tx.update(users).set({ state: next, updated_at: ctx.now() }).where(eq(users.id, id))
+    await touchList(tx, 'users')
     await audit(ctx, tx, { action: blocked ? 'user_blocked' : 'user_unblocked', target: { type: 'user', id, name: user.username } })
     return true
   })

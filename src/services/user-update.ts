@@ -9,6 +9,7 @@ import { dropAvatar, keepAvatar } from './avatars.js'
 import { renameNamespace } from './namespaces.js'
 import { hashPassword } from './passwords.js'
 import { readSettings } from './settings.js'
+import { touchList } from './totals.js'
 import { keepAnAdministrator } from './user-state.js'
 import { type User, userConflict, userFaults } from './users.js'
 
@@ -81,6 +82,7 @@ export async function updateUser(ctx: Context, id: number, given: UserChange): P
         ...changesOf(user, next, ['password_hash']),
         ...(given.provider && { identity: [given.provider, given.extern_uid] }),
       }
+      await touchList(tx, 'users')
       if (Object.keys(changes).length > 0)
         await audit(ctx, tx, { action: 'user_updated', target: { type: 'user', id, name: user.username }, changes })
       return user

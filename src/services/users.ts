@@ -1,25 +1,23 @@
 import { randomBytes } from 'node:crypto'
-import { and, asc, desc, eq, or, type SQL, sql } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import type { ActorUser, Caller } from '../access/actor.js'
 import { qualified } from '../access/roles.js'
 import type { Context } from '../context.js'
 import { isUniqueViolation, type Transaction } from '../db/client.js'
-import { type Fuzzy, fuzzy, fuzzyMatch } from '../db/fuzzy.js'
 import { identities, namespaces, projects, users } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
-import { conflict, forbidden, invalidRecord, notFound, unauthenticated } from '../failures.js'
+import { conflict, invalidRecord, notFound } from '../failures.js'
 import { emailFault, normaliseEmail } from '../lib/email.js'
 import { numericId } from '../lib/numeric-id.js'
 import { lengthOf, namespacePathFaults, tooLong } from '../lib/path.js'
 import { VISIBILITY_LEVEL } from '../lib/visibility.js'
 import { audit } from './audit.js'
 import { imageFaults, keepAvatar } from './avatars.js'
-import { attributePairs, hasCustomAttributes } from './custom-attributes.js'
 import { isEmailTaken } from './emails.js'
 import { claimRoute, isRouteTaken } from './namespaces.js'
-import { limits, type Page, type Paging, pageFrom } from './page.js'
 import { hashPassword } from './passwords.js'
 import { isRestricted, readSettings } from './settings.js'
+import { touchList } from './totals.js'
 
 export type User = typeof users.$inferSelect
 
@@ -97,6 +95,7 @@ export async function createUser(ctx: Context, given: NewUser): Promise<User> {
         .values({ kind: 'user', name: username, path: username, full_path: username, full_name: username, owner_id: user.id, visibility: 20 })
         .returning({ id: namespaces.id })
       await claimRoute(tx, username, { namespace_id: namespace?.id as number })
+      await touchList(tx, 'users')
       await audit(ctx, tx, {
         action: 'user_created',
         target: { type: 'user', id: user.id, name: username },
@@ -242,7 +241,7 @@ const identitiesOf = qualified(
 )
 
 /** What the largest view needs beside the row itself. */
-const more = { identities: identitiesOf, namespace_id: namespaceOf.mapWith(Number), personal_projects: personalCount.mapWith(Number) }
+export const more = { identities: identitiesOf, namespace_id: namespaceOf.mapWith(Number), personal_projects: personalCount.mapWith(Number) }
 
 /** The user with all that the largest view shows. */
 export interface UserRecord extends User {
@@ -265,102 +264,7 @@ export async function loadUser(ctx: Context, id: number): Promise<UserRecord> {
   return toRecord(row)
 }
 
-const toRecord = ({ user, ...rest }: { user: User } & Pick<UserRecord, keyof typeof more>): UserRecord => ({ ...user, ...rest })
-
-export const USER_ORDERS = ['id', 'name', 'username', 'created_at', 'updated_at'] as const
-
-export interface UserFilter extends Paging {
-  active?: boolean | undefined
-  blocked?: boolean | undefined
-  external?: boolean | undefined
-  search?: string | undefined
-  username?: string | undefined
-  extern_uid?: string | undefined
-  provider?: string | undefined
-  created_before?: Date | undefined
-  created_after?: Date | undefined
-  custom_attributes?: [string, string][] | undefined
-  order_by: (typeof USER_ORDERS)[number]
-  sort: 'asc' | 'desc'
-}
-
-/** What the text of the list query depends on. */
-interface ListShape {
-  admin: boolean
-  filters: string[]
-  search: Fuzzy['shape']
-  order: (typeof USER_ORDERS)[number]
-  descending: boolean
-}
-
-/** Each filter's condition; its values are placeholders of the same name. */
-const FILTERS: Record<string, () => SQL> = {
-  active: () => sql`(${users.state} = 'active' and ${users.kind} = 'human')`,
-  blocked: () => sql`${users.state} <> 'active'`,
-  external: () => sql`${users.external}`,
-  username: () => eq(users.username, sql.placeholder('username')),
-  extern_uid: () =>
-    sql`${users.id} in (select i.user_id from ${identities} i where i.provider = ${sql.placeholder('provider')} and lower(i.extern_uid) = lower(${sql.placeholder('extern_uid')}))`,
-  created_before: () => sql`${users.created_at} <= ${sql.placeholder('created_before')}::timestamptz`,
-  created_after: () => sql`${users.created_at} >= ${sql.placeholder('created_after')}::timestamptz`,
-  custom_attributes: () => hasCustomAttributes('user', users.id),
-}
-
-const whole = sql`lower(${sql.placeholder('whole')})`
-
-const listed = statement('users', (db, { admin, filters, search, order, descending }: ListShape) => {
-  const direction = descending ? desc : asc
-  const column = order === 'name' || order === 'username' ? sql`lower(${users[order]})` : users[order]
-  // U-16: to others than administrators the best match comes first
-  const rank = sql`case when lower(${users.name}) = ${whole} then 0 when lower(${users.username}) = ${whole} then 1 when lower(${users.email}) = ${whole} then 2 else 3 end`
-  const ordered = admin
-    ? [direction(column), direction(users.id)]
-    : search === 'all'
-      ? [desc(users.id)]
-      : [asc(rank), asc(sql`lower(${users.name})`), asc(users.id)]
-  return db
-    .select({ user: users, ...(admin && more), total: sql<number>`count(*) over ()`.mapWith(Number) })
-    .from(users)
-    .where(
-      and(
-        admin ? undefined : sql`not ${users.external}`,
-        ...filters.map((name) => FILTERS[name]?.()),
-        search === 'all' ? undefined : or(fuzzyMatch([users.name, users.username], search), sql`lower(${users.email}) = ${whole}`),
-      ),
-    )
-    .orderBy(...ordered)
-    .limit(sql.placeholder('limit'))
-    .offset(sql.placeholder('offset'))
-})
-
-const NOTHING_MORE = { identities: [], namespace_id: null, personal_projects: 0 }
-
-/** U-8 to U-16: the people this caller may list. Only for an administrator the records hold more than the row. */
-export async function listUsers(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, filter: UserFilter): Promise<Page<UserRecord>> {
-  const admin = viewer?.admin ?? false
-  const hidden = !viewer && isRestricted(await readSettings(ctx), VISIBILITY_LEVEL.public)
-  if (hidden || (!viewer && !filter.username?.trim())) throw forbidden('Not authorized to access /api/v4/users')
-  if (!admin && (filter.external || filter.extern_uid !== undefined)) throw viewer ? forbidden() : unauthenticated()
-  const { values: words, shape } = fuzzy(filter.search)
-  const given = {
-    active: filter.active || undefined,
-    blocked: filter.blocked || undefined,
-    external: filter.external || undefined,
-    username: filter.username,
-    extern_uid: filter.extern_uid,
-    created_before: viewer ? filter.created_before?.toISOString() : undefined,
-    created_after: viewer ? filter.created_after?.toISOString() : undefined,
-    custom_attributes: attributePairs(viewer, filter.custom_attributes),
-  }
-  const filters = Object.entries(given)
-    .filter(([, value]) => value !== undefined)
-    .map(([name]) => name)
-  const query = listed(ctx.db, { admin, filters, search: shape, order: filter.order_by, descending: filter.sort === 'desc' })
-  const values = { ...given, ...words, provider: filter.provider, whole: filter.search?.trim() ?? '' }
-  const run = (at: Paging) => query.execute({ ...values, ...limits(at) })
-  const { items, total } = await pageFrom(await run(filter), filter, () => run({ page: 1, per_page: 1 }))
-  return { items: items.map((row) => toRecord({ ...NOTHING_MORE, ...row })), total }
-}
+export const toRecord = ({ user, ...rest }: { user: User } & Pick<UserRecord, keyof typeof more>): UserRecord => ({ ...user, ...rest })
 
 /** U-17: everybody may be seen, by people without a token unless the administrator closed that. */
 export async function showUser(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, id: number): Promise<UserRecord> {

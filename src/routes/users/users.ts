@@ -22,9 +22,10 @@ import {
   textMap,
 } from '../../http/params.js'
 import { attributesFor } from '../../services/custom-attributes.js'
+import { listUsers, USER_ORDERS } from '../../services/user-list.js'
 import { setBlocked } from '../../services/user-state.js'
 import { updateUser } from '../../services/user-update.js'
-import { createUser, listUsers, loadUser, showUser, USER_ORDERS } from '../../services/users.js'
+import { createUser, loadUser, showUser } from '../../services/users.js'
 
 /** In the order in which U-19 names what is missing. */
 const creation = allOrNone(

@@ -112,6 +112,7 @@ describe.each(SOURCES)('custom attributes of %s', (source) => {
   it('a list asks the same number of questions for one and for many (N+1)', async () => {
     const ask = async (perPage: number) =>
       (await t.queriesOf(() => t.api('get', `/${source}?with_custom_attributes=true&per_page=${perPage}`, admin).expect(200))).length
+    await ask(1)
     expect(await ask(1)).toBe(await ask(100))
   })
 })
