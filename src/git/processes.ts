@@ -78,6 +78,9 @@ export interface RunResult {
   truncated: boolean
 }
 
+/** How a scan ended: git said all, the reader had enough, or the time was up. */
+export type ScanEnd = 'whole' | 'enough' | 'late'
+
 /** Starts short-lived git processes, a bounded number at once; who cannot be served soon gets Unavailable (SEC-143). */
 export class ProcessPool {
   #running = 0
@@ -122,6 +125,43 @@ export class ProcessPool {
           else reject(new GitFault(args[0] ?? '', code, stderr))
         })
         child.stdin?.on('error', () => {}) // a process that ends early closes its input; its exit code tells the story
+        child.stdin?.end(options.input)
+      })
+    } finally {
+      release()
+    }
+  }
+
+  /** Hands on what git prints until it ends, until `take` has enough and says false, or until the deadline; the latter two end git. Throws GitFault on an exit code that is not accepted. */
+  async scan(directory: string, args: string[], take: (chunk: Buffer) => boolean, options: Omit<RunOptions, 'maxBytes'> = {}): Promise<ScanEnd> {
+    const release = await this.acquire(directory, options.signal)
+    try {
+      return await new Promise<ScanEnd>((resolve, reject) => {
+        const child = this.start(directory, args, { env: options.env, signal: options.signal, deadline: options.deadline })
+        let enough = false
+        let stderr = ''
+        child.stdout?.on('data', (chunk: Buffer) => {
+          if (enough) return
+          try {
+            enough = !take(chunk)
+          } catch (fault) {
+            enough = true
+            reject(fault)
+          }
+          if (enough) kill(child)
+        })
+        child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+          if (stderr.length < 65_536) stderr += text
+        })
+        child.on('error', reject)
+        child.on('close', (code) => {
+          if (options.signal?.aborted) reject(options.signal.reason)
+          else if (enough) resolve('enough')
+          else if (code === 0 || (code !== null && options.accept?.includes(code))) resolve('whole')
+          else if (timedOut.has(child)) resolve('late')
+          else reject(new GitFault(args[0] ?? '', code, stderr))
+        })
+        child.stdin?.on('error', () => {})
         child.stdin?.end(options.input)
       })
     } finally {

@@ -156,6 +156,21 @@ export interface CommitDraft {
 
 export type DraftResult = { commit: Oid; tree: Oid } | { fault: ChangeFault /** Position in `changes`. */; index: number; path: string }
 
+/** A commit upon `onto` that does again, or takes back, what another one changed against its first parent. */
+export interface PickDraft {
+  /** The commit whose change is meant. */
+  commit: Oid
+  /** Takes the change back. */
+  reverse?: boolean
+  onto: Oid
+  author: Signature
+  committer: Signature
+  message: string
+}
+
+/** `unchanged`: there is nothing to do, the change is there (or gone) already. */
+export type PickResult = { commit: Oid; tree: Oid } | { refusal: 'conflict' | 'unchanged' }
+
 /** What a push asks for, as Git's receive-pack hands it over before any ref moves. */
 export interface PushCommand {
   ref: string
@@ -238,6 +253,8 @@ export interface GitRepository {
 
   // writing objects: none of these moves a ref; all objects are synced when they return
   draftCommit(draft: CommitDraft): Promise<DraftResult>
+  /** Exactly what `git cherry-pick` or `git revert` would make of it. */
+  draftPick(draft: PickDraft): Promise<PickResult>
   /** A commit of an existing tree with any parents. */
   writeCommit(commit: { tree: Oid; parents: Oid[]; author: Signature; committer: Signature; message: string }): Promise<Oid>
   writeTag(tag: { name: string; target: Oid; targetType: Tag['targetType']; tagger: Signature; message: string }): Promise<Oid>

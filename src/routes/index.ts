@@ -1,6 +1,7 @@
 import type { Endpoint } from '../http/endpoint.js'
 import { branches } from './branches/branches.js'
 import { protection } from './branches/protection.js'
+import { picks } from './commits/cherry-pick.js'
 import { commits } from './commits/commits.js'
 import { files } from './files/index.js'
 import { groups } from './groups/index.js'
@@ -30,4 +31,5 @@ export const families: Endpoint[][] = [
   repository,
   files,
   commits,
+  picks,
 ]
