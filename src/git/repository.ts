@@ -1,5 +1,6 @@
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
+import { archive } from './archive.js'
 import { createRepository, removeRepository, removeStale, repositoryDirectory, repositoryExists } from './create.js'
 import { maintain, repositorySize } from './maintenance.js'
 import { draftPick } from './merge.js'
@@ -80,6 +81,7 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
       draftPick: (draft) => draftPick({ directory, pool, readObject }, draft),
       writeCommit: (commit) => writeCommit(directory, commit),
       writeTag: (tag) => writeTag(directory, tag),
+      archive: (options) => archive(wire.pool, directory, options),
       advertise: (service, request) => wire.advertise(directory, service, request),
       uploadPack: (request) => wire.uploadPack(directory, request),
       receivePack: (request, policy) => wire.receivePack(directory, request, policy, openWith),
