@@ -175,7 +175,8 @@ describe('draftPick', () => {
 
   it('SEC-147: a file beyond what may be held in memory is a conflict, not a fault', async () => {
     const bare = aBareRepository()
-    const big = (word: string, end: string) => Buffer.concat([Buffer.from(`${word}\n`), Buffer.alloc(3_000_000, `${'x'.repeat(99)}\n`), Buffer.from(end)])
+    const big = (word: string, end: string) =>
+      Buffer.concat([Buffer.from(`${word}\n`), Buffer.alloc(3_000_000, `${'x'.repeat(99)}\n`), Buffer.from(end)])
     const [, ours, theirs] = bare.commits(
       { files: { big: big('a', 'b') } },
       { files: { big: big('ours', 'b') } },
