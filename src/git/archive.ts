@@ -1,20 +1,13 @@
-import { constants } from 'node:fs'
-import { access } from 'node:fs/promises'
-import { delimiter, join } from 'node:path'
 import { finished, Readable } from 'node:stream'
 import { GitFault } from './errors.js'
-import { gitEnvironment, kill, type ProcessPool } from './processes.js'
+import { kill, type ProcessPool, programOnPath } from './processes.js'
 import type { ArchiveKind, ArchiveOptions } from './types.js'
 
-/** Git packs by itself, but for bzip2, which it starts without a shell (SEC-79); no signature an archive asks about starts a verifier (SEC-85). Large files go through in pieces (SEC-147). */
-const CONFIG = [
-  '-c', 'tar.tar.gz.command=git archive gzip',
-  '-c', 'tar.tar.bz2.command=bzip2',
-  '-c', 'gpg.program=/dev/null',
-  '-c', 'gpg.ssh.program=/dev/null',
-  '-c', 'gpg.x509.program=/dev/null',
-  '-c', 'core.bigFileThreshold=32m',
-] // biome-ignore format: pairs belong on one line
+/** Git packs by itself, but for bzip2, which it starts without a shell (SEC-79). Large files go through in pieces (SEC-147). */
+const CONFIG = ['-c', 'tar.tar.gz.command=git archive gzip', '-c', 'core.bigFileThreshold=32m']
+
+/** Git finds no program but its own: a repository's attributes could else have it start a verifier of signatures (SEC-85). */
+const ALONE = { PATH: '/nonexistent' }
 
 /** Milliseconds without a byte going through after which an archive is given up. */
 const STALLED = 30_000
@@ -23,8 +16,9 @@ const STALLED = 30_000
 export async function archive(pool: ProcessPool, directory: string, { kind, commit, prefix, path, signal }: ArchiveOptions): Promise<Readable> {
   const release = await pool.acquire(directory, signal)
   try {
-    const args = [...CONFIG, 'archive', `--format=${kind}`, `--prefix=${prefix}/`, commit, ...(path === '' ? [] : ['--', path])]
-    const child = pool.start(directory, args, { signal, stdio: ['ignore', 'pipe', 'pipe'] })
+    const bzip2 = kind === 'tar.bz2' ? ['-c', `tar.tar.bz2.command=${bzip2Path()}`] : []
+    const args = [...CONFIG, ...bzip2, 'archive', `--format=${kind}`, `--prefix=${prefix}/`, commit, ...(path === '' ? [] : ['--', path])]
+    const child = pool.start(directory, args, { env: ALONE, signal, stdio: ['ignore', 'pipe', 'pipe'] })
     let stderr = ''
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       if (stderr.length < 65_536) stderr += text
@@ -68,9 +62,10 @@ export async function archive(pool: ProcessPool, directory: string, { kind, comm
 }
 
 /** Whether this machine has what packing in this way takes. */
-export async function canArchive(kind: ArchiveKind): Promise<boolean> {
-  if (kind !== 'tar.bz2') return true
-  const folders = (gitEnvironment()['PATH'] ?? '').split(delimiter).filter(Boolean)
-  const found = await Promise.all(folders.map((folder) => access(join(folder, 'bzip2'), constants.X_OK).then(() => true, () => false))) // biome-ignore format: one question
-  return found.includes(true)
+export const canArchive = (kind: ArchiveKind): boolean => kind !== 'tar.bz2' || bzip2Path() !== null
+
+/** A path with other signs would make git ask a shell. */
+function bzip2Path(): string | null {
+  const path = programOnPath('bzip2')
+  return path && /^[\w./+-]+$/.test(path) ? path : null
 }

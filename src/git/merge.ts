@@ -18,15 +18,18 @@ interface Merged {
   objects: StagedObject[]
 }
 
+/** Bytes git may ask for in one piece: a file larger than this cannot be merged line by line (SEC-147). */
+const LARGEST = 256 * 1024 * 1024
+
 /** Does again upon `onto`, or takes back from it, what a commit changed against its first parent; exactly what `git cherry-pick` and `git revert` come to (C-50, SEC-103). All objects of the new commit are on the disk when it returns; no ref moves. */
-export async function draftPick(context: WriteContext, draft: PickDraft): Promise<PickResult> {
+export async function draftPick(context: WriteContext, draft: PickDraft, largest = LARGEST): Promise<PickResult> {
   const { directory, readObject } = context
   const picked = await readObject(draft.commit)
   if (picked?.type !== 'commit') throw new Error(`commit ${draft.commit} cannot be read`)
   const { tree, parents } = parseCommit(draft.commit, picked.content)
   const before = parents[0] ? await treeOf(parents[0], readObject) : EMPTY_TREE
   const ours = await treeOf(draft.onto, readObject)
-  const merged = draft.reverse ? await mergeTrees(context, tree, ours, before) : await mergeTrees(context, before, ours, tree)
+  const merged = await (draft.reverse ? mergeTrees(context, tree, ours, before, largest) : mergeTrees(context, before, ours, tree, largest))
   if (!merged) return { refusal: 'conflict' }
   if (merged.tree === ours) return { refusal: 'unchanged' }
 
@@ -38,7 +41,7 @@ export async function draftPick(context: WriteContext, draft: PickDraft): Promis
 }
 
 /** Three trees merged; null: conflicts. `git merge-tree` of this age takes commits only and finds the base itself, so it gets three commits that nobody keeps: the base, and two upon it. */
-async function mergeTrees(context: WriteContext, base: Oid, ours: Oid, theirs: Oid): Promise<Merged | null> {
+async function mergeTrees(context: WriteContext, base: Oid, ours: Oid, theirs: Oid, largest: number): Promise<Merged | null> {
   if (base === theirs || ours === theirs) return { tree: ours, objects: [] }
   if (base === ours) return { tree: theirs, objects: [] }
   const stage = new Stage()
@@ -48,20 +51,17 @@ async function mergeTrees(context: WriteContext, base: Oid, ours: Oid, theirs: O
   return withObjectsAside(context.directory, async ({ path, env }) => {
     await Promise.all(stage.objects.map((object) => writeLoose(path, object)))
     const known = new Set(stage.objects.map(({ oid }) => oid))
-    const tree = await mergeTree(context, ...sides, env)
+    const tree = await mergeTree(context, ...sides, { ...env, GIT_ALLOC_LIMIT: `${largest}` })
     return tree === null ? null : { tree, objects: await readLoose(path, known) }
   })
 }
 
 const NOBODY: Signature = { name: 'nobody', email: '', seconds: 0, offset: '+0000' }
 
-/** Bytes git may ask for in one piece: a file larger than this cannot be merged line by line (SEC-147). */
-const LARGEST = 256 * 1024 * 1024
-
 /** The tree two commits merge to, written where `env` says; null: conflicts. Nothing is synced: what is kept is written once more. */
 async function mergeTree({ directory, pool }: WriteContext, ours: Oid, theirs: Oid, env: NodeJS.ProcessEnv): Promise<Oid | null> {
   const args = ['-c', 'core.fsync=none', 'merge-tree', '--write-tree', '--no-messages', ours, theirs]
-  const { stdout, stderr, exitCode } = await pool.run(directory, args, { env: { ...env, GIT_ALLOC_LIMIT: `${LARGEST}` }, accept: [1, 128] })
+  const { stdout, stderr, exitCode } = await pool.run(directory, args, { env, accept: [1, 128] })
   if (exitCode === 1 || stderr.includes('attempting to allocate')) return null
   if (exitCode !== 0) throw new GitFault('merge-tree', exitCode, stderr)
   return stdout.toString('latin1').trim()

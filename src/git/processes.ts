@@ -1,4 +1,6 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
+import { accessSync, constants, statSync } from 'node:fs'
+import { delimiter, isAbsolute, join } from 'node:path'
 import { Unavailable } from '../lib/unavailable.js'
 import { GitFault } from './errors.js'
 
@@ -22,6 +24,24 @@ export function gitEnvironment(): NodeJS.ProcessEnv {
     TZ: 'UTC',
   }
 }
+
+/** Where the system finds a program; null when it does not. */
+export function programOnPath(name: string): string | null {
+  const folders = (process.env['PATH'] ?? '').split(delimiter).filter(isAbsolute)
+  return folders.map((folder) => join(folder, name)).find(isExecutable) ?? null
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return statSync(path).isFile()
+  } catch {
+    return false
+  }
+}
+
+/** Named in full, so that a git that must find no other program can be given an empty path. */
+let git: string | null = null
 
 /** Options every git command starts with: trust our own directories, sync what is written, keep memory small, start no maintenance behind our back. */
 export const GIT_OPTIONS = [
@@ -242,7 +262,8 @@ export class ProcessPool {
       stdio?: SpawnOptions['stdio']
     } = {},
   ): ChildProcess {
-    const child = spawn('git', [...GIT_OPTIONS, ...args], {
+    git ??= programOnPath('git')
+    const child = spawn(git ?? 'git', [...GIT_OPTIONS, ...args], {
       cwd: directory,
       env: { ...gitEnvironment(), GIT_DIR: directory, ...options.env },
       stdio: options.stdio ?? ['pipe', 'pipe', 'pipe'],

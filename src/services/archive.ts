@@ -38,7 +38,7 @@ export async function planArchive(
   { sha, format, path }: { sha?: string | undefined; format: ArchiveFormat; path?: string | undefined },
 ): Promise<ArchivePlan> {
   const kind = KINDS[format]
-  if (!(await canArchive(kind))) throw notAcceptable()
+  if (!canArchive(kind)) throw notAcceptable()
   const repository = repositoryOf(ctx, project)
   const ref = sha || project.default_branch
   const found = await repository.resolve(ref)
