@@ -129,7 +129,8 @@ class GrepReader {
   }
 
   #line(path: string, number: number, content: Buffer) {
-    if (this.#open && this.#open.path !== path) this.#close()
+    // without context git draws no line between chunks
+    if (this.#open && (this.#open.path !== path || this.#open.start + this.#open.lines.length !== number)) this.#close()
     this.#open ??= { path, start: number, lines: [] }
     this.#open.lines.push(content.toString('utf8', 0, LINE * 4).slice(0, LINE))
   }
