@@ -2,6 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { Bench, root } from './harness.mjs'
+import { archive } from './parts/archive.mjs'
+import { cherryPick } from './parts/cherry-pick.mjs'
 import { commits } from './parts/commits.mjs'
 import { projects } from './parts/projects.mjs'
 import { reads } from './parts/reads.mjs'
@@ -9,7 +11,7 @@ import { start } from './parts/start.mjs'
 import { wire } from './parts/wire.mjs'
 
 /** In the order of the table. */
-const PARTS = { start, reads, commits, projects, wire }
+const PARTS = { start, reads, commits, 'cherry-pick': cherryPick, archive, projects, wire }
 
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'))
 const unknown = words.filter((word) => !Object.hasOwn(PARTS, word))

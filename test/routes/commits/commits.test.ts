@@ -308,6 +308,35 @@ describe('GET /projects/:id/repository/commits', () => {
   })
 })
 
+describe('X-10: first_parent, alone and with the other filters', () => {
+  it('leaves out what merges brought in', async () => {
+    const project = await aProject(t.ctx)
+    const bare = bareOf(t, project)
+    bare.commits(
+      { files: { a: '0' } },
+      { files: { a: '1' } },
+      { branch: 'side', parents: [0], files: { b: '2' } },
+      { branch: 'side', files: { b: '3' } },
+      { branch: 'main', parents: [1, 3], files: { b: '3' } },
+      { files: { b: '5' } },
+    )
+    const asGit = (...args: string[]) =>
+      bare
+        .git('rev-list', ...args)
+        .trim()
+        .split('\n')
+    const shown = async (query: string) => idsOf((await t.api('get', `${at(project)}?${query}`, project.creator).expect(200)).body)
+    expect(await shown('first_parent=true')).toEqual(asGit('--first-parent', 'main'))
+    expect(await shown('first_parent=false')).toEqual(asGit('main'))
+    expect(await shown('first_parent=true&path=b')).toEqual(asGit('--first-parent', 'main', '--', 'b'))
+    expect(await shown('first_parent=true&all=true')).toEqual(asGit('--first-parent', '--branches'))
+    const paged = await t.api('get', `${at(project)}?first_parent=true&per_page=2&page=2&with_stats=true`, project.creator).expect(200)
+    expect([idsOf(paged.body), paged.headers['x-total']]).toEqual([asGit('--first-parent', 'main').slice(2), '4'])
+    expect(paged.body[0].stats).toEqual({ additions: 1, deletions: 1, total: 2 })
+    await t.api('get', `${at(project)}?first_parent=x&all=maybe`, project.creator).expect(400, { error: 'all is invalid, first_parent is invalid' })
+  })
+})
+
 describe('POST /projects/:id/repository/commits', () => {
   const create = (file_path: string, content = 'x') => ({ action: 'create', file_path, content })
   const post = (project: TestProject, caller: TestUser, given: object) => t.api('post', at(project), caller).send({ commit_message: 'm', ...given })
