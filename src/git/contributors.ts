@@ -4,7 +4,7 @@ import type { LogSource } from './log.js'
 import type { Contributor, Oid } from './types.js'
 
 /** So many people are told apart; a history of more is somebody's joke (SEC-147). */
-const MOST = 100_000
+const MOST = 50_000
 /** Characters of a name or an address that are kept. */
 const LONGEST = 1_000
 

@@ -288,7 +288,7 @@ describe('GET /projects/:id/repository/archive', () => {
         )
       return Buffer.concat(parts)
     }
-    own.commits({ files: Object.fromEntries(Array.from({ length: 12 }, (_, i) => [`f${i}`, random(i)])) })
+    own.commits({ files: Object.fromEntries(Array.from({ length: 5 }, (_, i) => [`f${i}`, random(i)])) })
     const running = () => processesIn(own.directory)
     await Promise.all(
       Array.from(
@@ -298,7 +298,7 @@ describe('GET /projects/:id/repository/archive', () => {
             const request = get(`${t.url}/api/v4${at(project)}.${i % 2 ? 'tar' : 'tar.gz'}`, (response) => {
               response.once('data', () => {
                 response.pause()
-                // git waits for the client: what is on the way is far less than the 46 MB there are
+                // git waits for the client: what is on the way is far less than the 19 MB there are
                 setTimeout(() => {
                   try {
                     expect(running()).toBeGreaterThan(0)
