@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { DrizzleQueryError } from 'drizzle-orm'
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
 import type { PgTransactionConfig } from 'drizzle-orm/pg-core'
 import pg from 'pg'
@@ -80,7 +81,7 @@ const codeOf = (error: unknown) => (error instanceof Error && 'code' in error &&
 
 /** The error Postgres or the connection gave; the builder's wrapper around it has the parameters in its message and belongs in no log (SEC-167). */
 export function databaseError(error: unknown): unknown {
-  return error instanceof Error && error.constructor.name === 'DrizzleQueryError' && error.cause !== undefined ? error.cause : error
+  return error instanceof DrizzleQueryError && error.cause !== undefined ? error.cause : error
 }
 
 /** Whether Postgres refused a row because a unique index holds one like it: somebody else was quicker. */
