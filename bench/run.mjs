@@ -2,6 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { Bench, root } from './harness.mjs'
+import { archive } from './parts/archive.mjs'
+import { cherryPick } from './parts/cherry-pick.mjs'
 import { commits } from './parts/commits.mjs'
 import { people } from './parts/people.mjs'
 import { projects } from './parts/projects.mjs'
@@ -10,7 +12,7 @@ import { start } from './parts/start.mjs'
 import { wire } from './parts/wire.mjs'
 
 /** In the order of the table. */
-const PARTS = { start, reads, commits, projects, people, wire }
+const PARTS = { start, reads, commits, 'cherry-pick': cherryPick, archive, projects, people, wire }
 
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'))
 const unknown = words.filter((word) => !Object.hasOwn(PARTS, word))

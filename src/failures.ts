@@ -62,6 +62,9 @@ export const tooMany = (seconds: number) => new Failure('too_many', 'Retry later
 
 export const tooLarge = () => new Failure('too_large', { message: '413 Request Entity Too Large' })
 
+/** Asked for in a form that is not made here (RE-6). */
+export const notAcceptable = () => new Failure('not_acceptable', { message: '406 Not Acceptable' })
+
 /** A body of a type that no parser reads (G-5). */
 export const unknownType = (type = '') => new Failure('not_acceptable', { error: `The requested content-type '${type}' is not supported.` })
 

@@ -95,7 +95,6 @@ const MISSING = [
   'GET /search',
   'GET /groups/:id/-/search',
   'GET /projects/:id/-/search',
-  'POST /projects/:id/repository/commits/:sha/cherry_pick',
   'GET /projects/:id/repository/commits/:sha/comments',
   'POST /projects/:id/repository/commits/:sha/comments',
   'GET /projects/:id/repository/commits/:sha/statuses',

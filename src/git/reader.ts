@@ -1,5 +1,6 @@
 import { aheadBehind, lastCommits, mergeBase, mergedInto, refsContaining } from './ancestry.js'
 import { CatFile } from './cat-file.js'
+import { contributors } from './contributors.js'
 import { repositoryExists } from './create.js'
 import { DiffTree, diffRange, EMPTY_TREE } from './diff.js'
 import { MESSAGE } from './history.js'
@@ -10,6 +11,7 @@ import type { ProcessPool } from './processes.js'
 import { RefStore } from './ref-store.js'
 import { Residents } from './residents.js'
 import { resolveRevision } from './revision.js'
+import { grep, searchLog } from './search.js'
 import { entriesAt, entryAt, type TreeSource } from './tree.js'
 import type { Commit, Diff, DiffLimits, GitRepository, Oid, Stats } from './types.js'
 
@@ -35,6 +37,9 @@ export type Reader = Pick<
   | 'merged'
   | 'refsContaining'
   | 'aheadBehind'
+  | 'contributors'
+  | 'searchLog'
+  | 'grep'
   | 'diff'
   | 'stats'
 >
@@ -177,11 +182,14 @@ export function readerFor(floor: ReadFloor, directory: string, { env, onFault }:
 
     log: (options) => guarded({ commits: [], total: 0 }, () => readLog(history(), options)),
     lastCommits: (from, paths) => guarded(paths.map(() => null), () => lastCommits(history(), from, paths)), // biome-ignore format: one call
-    mergeBase: (a, b) => guarded(null, () => mergeBase(history(), a, b)),
+    mergeBase: (...oids) => guarded(null, () => mergeBase(history(), oids)),
     isAncestor: async (ancestor, descendant) => (await guarded([false], () => mergedInto(history(), [ancestor], descendant)))[0] ?? false,
     merged: (heads, into) => guarded(heads.map(() => false), () => mergedInto(history(), heads, into)), // biome-ignore format: one call
     refsContaining: (oid, prefix) => guarded([], () => refsContaining(history(), oid, prefix)),
     aheadBehind: (a, b) => guarded({ ahead: 0, behind: 0 }, () => aheadBehind(history(), a, b)),
+    contributors: (head) => guarded([], () => contributors(history(), head)),
+    searchLog: (from, text, options) => guarded({ commits: [], truncated: false }, () => searchLog(history(), from, text, options)),
+    grep: (oid, text, options) => guarded({ chunks: [], truncated: false }, () => grep({ ...history(), root: rootOf }, oid, text, options)),
 
     diff: (from, to, limits) => guarded({ files: [], truncated: false }, () => diff(from, to, limits)),
     stats: (oids) => guarded(oids.map(() => ({ additions: 0, deletions: 0 })), () => Promise.all(oids.map(statsOf))), // biome-ignore format: one call

@@ -74,7 +74,7 @@ async function answer(ctx: Context, declared: Endpoint, request: FastifyRequest,
   const subject = access.early ? early : await find()
   const view: View = { links: ctx.links, viewer: caller.user }
   const result = await handler({
-    ctx: during(ctx, { caller, address: request.ip, requestId: request.id }),
+    ctx: forCall(ctx, request, caller),
     caller,
     subject,
     input,
@@ -84,6 +84,9 @@ async function answer(ctx: Context, declared: Endpoint, request: FastifyRequest,
   })
   return send(result, declared, request, reply, ctx, query)
 }
+
+/** The context of one call. */
+export const forCall = (ctx: Context, { ip, id }: FastifyRequest, caller: Caller): Context => during(ctx, { caller, address: ip, requestId: id })
 
 /** A signal that fires when the client leaves before it has its answer; made only for calls that ask. */
 function whenGone(reply: FastifyReply): AbortSignal {

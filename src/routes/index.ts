@@ -1,14 +1,19 @@
 import type { Endpoint } from '../http/endpoint.js'
 import { branches } from './branches/branches.js'
 import { protection } from './branches/protection.js'
+import { picks } from './commits/cherry-pick.js'
 import { commits } from './commits/commits.js'
+import { commitRefs } from './commits/refs.js'
 import { customAttributes } from './custom-attributes/index.js'
+
 import { files } from './files/index.js'
 import { groups } from './groups/index.js'
 import { instance } from './instance/index.js'
 import { members } from './members/index.js'
 import { namespaces } from './namespaces/index.js'
 import { projects } from './projects/index.js'
+import { archives } from './repository/archive.js'
+import { history } from './repository/history.js'
 import { repository } from './repository/index.js'
 import { tags } from './tags/index.js'
 import { tokens } from './tokens/index.js'
@@ -41,7 +46,11 @@ export const families: Endpoint[][] = [
   protection,
   tags,
   repository,
+  archives,
+  history,
   files,
   commits,
   customAttributes,
+  picks,
+  commitRefs,
 ]

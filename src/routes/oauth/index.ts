@@ -1,11 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ANONYMOUS } from '../../access/actor.js'
 import { judgeToken } from '../../access/authenticate.js'
-import { type Context, during } from '../../context.js'
+import type { Context } from '../../context.js'
 import { Failure, tooMany, unauthenticated } from '../../failures.js'
 import { sendJson } from '../../http/failure-handler.js'
 import type { Bag } from '../../http/form.js'
-import { refuseOtherMethods } from '../../http/mount.js'
+import { forCall, refuseOtherMethods } from '../../http/mount.js'
 import { readMultipart } from '../../http/uploads.js'
 import { grantByPassword, grantByRefresh, revokeGrant, tokenInfo } from '../../services/oauth.js'
 
@@ -26,8 +26,7 @@ export function oauthRoutes(app: FastifyInstance, ctx: Context) {
     const kind = need('grant_type')
     if (kind === 'password') {
       const credentials = { username: need('username'), password: need('password'), scope: text('scope') }
-      const origin = { caller: ANONYMOUS, address: request.ip, requestId: request.id }
-      return sendJson(reply, await grantByPassword(during(ctx, origin), credentials))
+      return sendJson(reply, await grantByPassword(forCall(ctx, request, ANONYMOUS), credentials))
     }
     if (kind === 'refresh_token') return sendJson(reply, await grantByRefresh(ctx, need('refresh_token')))
     throw fault('unsupported_grant_type', 'The authorization grant type is not supported by the authorization server.')
