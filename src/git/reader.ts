@@ -2,8 +2,9 @@ import { aheadBehind, lastCommits, mergeBase, mergedInto, refsContaining } from 
 import { CatFile } from './cat-file.js'
 import { repositoryExists } from './create.js'
 import { DiffTree, diffRange, EMPTY_TREE } from './diff.js'
+import { isChangedLine } from './diff-line.js'
 import { MESSAGE } from './history.js'
-import { type LogSource, readLog } from './log.js'
+import { countNew, type LogSource, readLog } from './log.js'
 import { Memory } from './memory.js'
 import { parseCommit, parseTag } from './object-codec.js'
 import type { ProcessPool } from './processes.js'
@@ -29,6 +30,7 @@ export type Reader = Pick<
   | 'entry'
   | 'tree'
   | 'log'
+  | 'countNew'
   | 'lastCommits'
   | 'mergeBase'
   | 'isAncestor'
@@ -36,6 +38,7 @@ export type Reader = Pick<
   | 'refsContaining'
   | 'aheadBehind'
   | 'diff'
+  | 'isChangedLine'
   | 'stats'
 >
 
@@ -103,6 +106,12 @@ export function readerFor(floor: ReadFloor, directory: string, { env, onFault }:
     const found = await memory.answer(directory, about, size, make)
     // the kept one stays as it is, whatever the caller does with its own
     return found ? { files: found.files.map((file) => ({ ...file })), truncated: found.truncated } : none
+  }
+
+  const isChanged: Reader['isChangedLine'] = async (from, to, at) => {
+    const [left, right] = await Promise.all([from === null ? null : rootOf(from), rootOf(to)])
+    if (!right || (from !== null && !left)) return false
+    return isChangedLine({ pool, directory, env }, left?.tree ?? null, right.tree, at)
   }
 
   const statsOf = async (oid: Oid): Promise<Stats> => {
@@ -176,6 +185,7 @@ export function readerFor(floor: ReadFloor, directory: string, { env, onFault }:
       }),
 
     log: (options) => guarded({ commits: [], total: 0 }, () => readLog(history(), options)),
+    countNew: (from, to, most) => guarded(0, () => countNew(history(), from, to, most)),
     lastCommits: (from, paths) => guarded(paths.map(() => null), () => lastCommits(history(), from, paths)), // biome-ignore format: one call
     mergeBase: (a, b) => guarded(null, () => mergeBase(history(), a, b)),
     isAncestor: async (ancestor, descendant) => (await guarded([false], () => mergedInto(history(), [ancestor], descendant)))[0] ?? false,
@@ -184,6 +194,7 @@ export function readerFor(floor: ReadFloor, directory: string, { env, onFault }:
     aheadBehind: (a, b) => guarded({ ahead: 0, behind: 0 }, () => aheadBehind(history(), a, b)),
 
     diff: (from, to, limits) => guarded({ files: [], truncated: false }, () => diff(from, to, limits)),
+    isChangedLine: (from, to, at) => guarded(false, () => isChanged(from, to, at)),
     stats: (oids) => guarded(oids.map(() => ({ additions: 0, deletions: 0 })), () => Promise.all(oids.map(statsOf))), // biome-ignore format: one call
   }
 }
