@@ -96,8 +96,6 @@ const MISSING = [
   'GET /groups/:id/-/search',
   'GET /projects/:id/-/search',
   'POST /projects/:id/repository/commits/:sha/cherry_pick',
-  'GET /projects/:id/repository/commits/:sha/comments',
-  'POST /projects/:id/repository/commits/:sha/comments',
   'GET /projects/:id/repository/commits/:sha/statuses',
   'POST /projects/:id/statuses/:sha',
   'PUT /users/:id',

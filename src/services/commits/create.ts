@@ -104,7 +104,7 @@ async function commitTo(
       if (tried < TRIES) continue
       throw refused(`Could not update branch ${branch}. Please refresh and try again.`)
     }
-    await finishMoves(ctx, project.id, [move], intent, settings)
+    await finishMoves(ctx, project.id, [move], intent, settings, repository)
     const [commit, [stats]] = await described
     return { commit: commit as Commit, stats: stats ?? { additions: 0, deletions: 0 } }
   }

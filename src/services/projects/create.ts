@@ -11,6 +11,7 @@ import { branchNameFault } from '../../lib/branch-name.js'
 import { pathFromName, projectNameFaults, projectPathFaults } from '../../lib/path.js'
 import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
 import { createCommit } from '../commits/create.js'
+import { recordEvent } from '../events.js'
 import { claimRoute, isRouteTaken } from '../namespaces.js'
 import { readSettings, type Settings } from '../settings.js'
 import { attributeFaults, columnsOf, type ProjectAttributes, visibilityFaults } from './attributes.js'
@@ -72,6 +73,14 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
         await tx
           .insert(members)
           .values({ user_id: place.owner_id ?? caller.user.id, project_id: project, access_level: 40, created_by_id: caller.user.id })
+      await recordEvent(tx, {
+        project_id: project,
+        author_id: caller.user.id,
+        action: 'created',
+        target_type: 'Project',
+        target_id: project,
+        created_at: ctx.now(),
+      })
       // inside the transaction: a project whose row is there has its repository
       await ctx.git.create({ storage, id: project, kind: 'project' }, branch)
       return project
