@@ -177,14 +177,15 @@ export async function finishMoves(
     followBranches(ctx, projectId, moves, settings),
     dropReleases(ctx, projectId, moves),
   ])
+  const now = ctx.now().toISOString()
   const pushed = sql`insert into ${events} (project_id, author_id, action, push, created_at)
-    select ${projectId}::bigint, finished.actor_id, 'pushed', told.push, ${ctx.now().toISOString()}::timestamptz
+    select ${projectId}::bigint, finished.actor_id, 'pushed', told.push, ${now}::timestamptz
     from finished join ${users} on ${users.id} = finished.actor_id, jsonb_array_elements(${JSON.stringify(told)}::jsonb) with ordinality as told (push, turn)
     order by told.turn`
   // One statement, and no wait for the disk: every commit waits for it, and an intent that comes back after a loss of power is settled again.
   // The events go with the intent, so a push is told once however often it is finished.
   await ctx.db.write.execute(sql`with finished as (delete from ${refIntents} where ${refIntents.id} = ${intent} returning actor_id), pushed as (${pushed})
-    update ${projects} set last_activity_at = ${ctx.now().toISOString()}::timestamptz
+    update ${projects} set last_activity_at = ${now}::timestamptz
     from (select set_config('synchronous_commit', 'off', true)) relaxed where id = ${projectId}`)
   keepUpSoon(ctx, projectId)
 }

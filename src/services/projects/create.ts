@@ -50,6 +50,7 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
       await addTakenFaults(tx, place, { name, path }, null, add)
       if (Object.keys(faults).length > 0) throw invalidRecord(faults)
 
+      const now = ctx.now()
       const [row] = await tx
         .insert(projects)
         .values({
@@ -62,9 +63,9 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
           visibility: level,
           storage,
           default_branch: branch,
-          created_at: ctx.now(),
-          updated_at: ctx.now(),
-          last_activity_at: ctx.now(),
+          created_at: now,
+          updated_at: now,
+          last_activity_at: now,
         })
         .returning({ id: projects.id })
       const project = row?.id as number
@@ -79,7 +80,7 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
         action: 'created',
         target_type: 'Project',
         target_id: project,
-        created_at: ctx.now(),
+        created_at: now,
       })
       // inside the transaction: a project whose row is there has its repository
       await ctx.git.create({ storage, id: project, kind: 'project' }, branch)
