@@ -185,7 +185,7 @@ export async function finishMoves(
   // One statement, and no wait for the disk: every commit waits for it, and an intent that comes back after a loss of power is settled again.
   // The events go with the intent, so a push is told once however often it is finished.
   await ctx.db.write.execute(sql`with finished as (delete from ${refIntents} where ${refIntents.id} = ${intent} returning actor_id), pushed as (${pushed})
-    update ${projects} set last_activity_at = ${now}::timestamptz
+    update ${projects} set last_activity_at = greatest(last_activity_at, ${now}::timestamptz)
     from (select set_config('synchronous_commit', 'off', true)) relaxed where id = ${projectId}`)
   keepUpSoon(ctx, projectId)
 }
