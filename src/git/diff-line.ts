@@ -1,5 +1,6 @@
 import { CONFIG, EMPTY_TREE, OPTIONS } from './diff.js'
 import { GitFault } from './errors.js'
+import { literal } from './log.js'
 import { kill, type ProcessPool } from './processes.js'
 import type { Oid } from './types.js'
 
@@ -86,7 +87,7 @@ async function holdsLine(
   let head = ''
   const names = paths.map((path) => path.toString('utf8'))
   // what no argument can spell is found among all the others
-  const speakable = names.every((name, i) => name.length <= LONGEST && paths[i]?.equals(Buffer.from(name)))
+  const speakable = names.every((name, i) => name.length <= LONGEST && literal(name) === name && paths[i]?.equals(Buffer.from(name)))
   const options = OPTIONS.filter((option) => option !== '-z')
   const args = ['diff-tree', ...options, '-p', '-U0', from, to, '--', ...(speakable ? names : [])]
   await streamOf(repository, args, (chunk) => {
