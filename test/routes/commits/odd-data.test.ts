@@ -115,6 +115,9 @@ describe('commits that no Git of today would make (SEC-151, SEC-152)', () => {
   const check = async (list: Raw[]) => {
     const { project, commits } = await chain(list)
     const answers = await askEverything(t, project, { revisions: ['odd', 'odd-tag'], commits, paths: ['start.txt'] })
+    // the upkeep that follows a write ends as well
+    await t.api('post', `${project.path}/repository/branches`, project.creator).send({ branch: 'more', ref: 'odd' }).expect(201)
+    await t.ctx.jobs.drain()
     for (const [i, id] of commits.entries()) expect([i, answers.get(`commits/${id}`)]).toMatchObject([i, { status: 200, body: { id } }])
     const { body } = await t.api('get', `${project.path}/repository/commits?ref_name=odd&per_page=100`, project.creator).expect(200)
     expect((body as { id: string }[]).map(({ id }) => id)).toEqual(expect.arrayContaining(commits))
