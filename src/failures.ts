@@ -40,6 +40,13 @@ export const invalidInput = (text: string) => new Failure('invalid', { error: te
 /** A stored object would be invalid: field → texts (G-34). */
 export const invalidRecord = (faults: Record<string, string[]>) => new Failure('invalid', { message: faults })
 
+/** The same where the map of faults stands in a sentence (G-43): `{:field=>["text"]}`. */
+export function failedTo(doing: string, faults: Record<string, string[]>) {
+  const quote = (text: string) => `"${text.replace(/["\\]/g, '\\$&')}"`
+  const fields = Object.entries(faults).map(([field, texts]) => `:${field}=>[${texts.map(quote).join(', ')}]`)
+  return new Failure('invalid', { message: `Failed to ${doing} {${fields.join(', ')}}` })
+}
+
 /** Any other 400 with a sentence (W-22). */
 export const refused = (text: string) => new Failure('invalid', { message: text })
 

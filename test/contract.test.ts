@@ -95,8 +95,6 @@ const MISSING = [
   'GET /search',
   'GET /groups/:id/-/search',
   'GET /projects/:id/-/search',
-  'GET /projects/:id/repository/commits/:sha/comments',
-  'POST /projects/:id/repository/commits/:sha/comments',
   'GET /projects/:id/repository/commits/:sha/statuses',
   'POST /projects/:id/statuses/:sha',
   'DELETE /users/:id',

@@ -9,8 +9,9 @@ import type { Diff, DiffLimits, Oid, Stats } from './types.js'
 export const EMPTY_TREE = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
 
 /** Nothing of the repository or its owner runs or changes a diff (SEC-85); blobs above 10 MiB count as binary without being read (SEC-146). */
-const CONFIG = ['-c', 'core.bigFileThreshold=10m', '-c', 'diff.renameLimit=1000', '-c', 'core.bare=true']
-const OPTIONS = [
+export const CONFIG = ['-c', 'core.bigFileThreshold=10m', '-c', 'diff.renameLimit=1000', '-c', 'core.bare=true']
+/** Of every difference of trees. */
+export const OPTIONS = [
   '-r',
   '-M50%',
   '--no-ext-diff',

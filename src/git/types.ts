@@ -274,6 +274,8 @@ export interface GitRepository {
 
   // history
   log(options: LogOptions): Promise<LogPage>
+  /** How many commits `to` has that `from` has not; of histories beyond `most` commits only so many are looked at. */
+  countNew(from: Oid[], to: Oid, most: number): Promise<number>
   /** The newest commit reachable from `from` that touched each path; null where none did. */
   lastCommits(from: Oid, paths: string[]): Promise<(Oid | null)[]>
   /** Of more than two: the best commit that all of them have. */
@@ -299,6 +301,8 @@ export interface GitRepository {
   // differences
   /** From null: against the empty tree. Renames at 50 %, no copies (C-52 to C-57). */
   diff(from: Oid | null, to: Oid, limits: DiffLimits): Promise<Diff>
+  /** Whether a line of the file that is at `path` afterwards is one that the difference removes (`old`) or adds (`new`); as large as it may be. */
+  isChangedLine(from: Oid | null, to: Oid, at: { path: string; side: 'old' | 'new'; line: number }): Promise<boolean>
   /** Against the first parent (C-6), one a commit asked. */
   stats(commits: Oid[]): Promise<Stats[]>
 

@@ -2,16 +2,18 @@ import type { Endpoint } from '../http/endpoint.js'
 import { branches } from './branches/branches.js'
 import { protection } from './branches/protection.js'
 import { picks } from './commits/cherry-pick.js'
+import { commitComments } from './commits/comments.js'
 import { commits } from './commits/commits.js'
 import { commitRefs } from './commits/refs.js'
 import { customAttributes } from './custom-attributes/index.js'
-
+import { events } from './events/index.js'
 import { files } from './files/index.js'
 import { groups } from './groups/index.js'
 import { instance } from './instance/index.js'
 import { members } from './members/index.js'
 import { namespaces } from './namespaces/index.js'
 import { projects } from './projects/index.js'
+import { releases } from './releases/index.js'
 import { archives } from './repository/archive.js'
 import { history } from './repository/history.js'
 import { repository } from './repository/index.js'
@@ -45,6 +47,7 @@ export const families: Endpoint[][] = [
   branches,
   protection,
   tags,
+  releases,
   repository,
   archives,
   history,
@@ -53,4 +56,6 @@ export const families: Endpoint[][] = [
   customAttributes,
   picks,
   commitRefs,
+  commitComments,
+  events,
 ]

@@ -9,7 +9,7 @@ import { isUniqueViolation } from '../db/client.js'
 import { type Fuzzy, fuzzy, fuzzyMatch } from '../db/fuzzy.js'
 import { members, namespaceAncestry, namespaces } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
-import { Failure, forbidden } from '../failures.js'
+import { Failure, failedTo, forbidden } from '../failures.js'
 import { groupNameFaults, lengthOf, namespacePathFaults, tooLong } from '../lib/path.js'
 import { VISIBILITY_LEVEL, type Visibility, visibilityWord } from '../lib/visibility.js'
 import { attributePairs, hasCustomAttributes } from './custom-attributes.js'
@@ -29,15 +29,8 @@ export interface NewGroup {
   parent_id?: number | undefined
 }
 
-/** GR-34, G-43: the map of faults as one text. */
-export function faultsAsText(faults: Record<string, string[]>): string {
-  const quote = (text: string) => `"${text.replace(/["\\]/g, '\\$&')}"`
-  return `{${Object.entries(faults)
-    .map(([field, texts]) => `:${field}=>[${texts.map(quote).join(', ')}]`)
-    .join(', ')}}`
-}
-
-const failedToSave = (faults: Record<string, string[]>) => new Failure('invalid', { message: `Failed to save group ${faultsAsText(faults)}` })
+/** GR-34. */
+const failedToSave = (faults: Record<string, string[]>) => failedTo('save group', faults)
 
 const MAX_ANCESTORS = 20
 

@@ -11,6 +11,7 @@ import { statement } from '../db/statement.js'
 import type { MemberRecord } from '../entities/member.js'
 import { conflict, forbidden, invalidRecord, notFound } from '../failures.js'
 import { type AuditAction, audit, changesOf } from './audit.js'
+import { recordEvent } from './events.js'
 import { limits, type Page, type Paging, pageFrom } from './page.js'
 
 /** A project or a group, whichever the members are of; what both have in common for them. */
@@ -205,8 +206,31 @@ export async function addMember(
       if (!row) throw conflict('Member already exists')
     }
     await tell(ctx, tx, source, 'member_added', user_id, { access_level, expires_at: expires_at ?? null })
+    await recordMembership(ctx, tx, source, user_id, 'joined')
   })
   return getMember(ctx, source, user_id)
+}
+
+/** Events are of projects; who comes to and leaves a group makes none (EV-5). */
+async function recordMembership(ctx: Context, tx: Transaction, source: MemberSource, userId: number, action: 'joined' | 'left') {
+  if (source.kind === 'project')
+    await recordEvent(tx, { project_id: source.id, author_id: userId, action, target_type: 'User', target_id: userId, created_at: ctx.now() })
+}
+
+/** Takes memberships whose day has come away and tells of those of projects, as of the moment they ended (ME-10, EV-5). They have counted for nothing since. */
+export async function endExpiredMemberships(ctx: Context): Promise<void> {
+  const today = ctx.now().toISOString().slice(0, 10)
+  await ctx.db.transaction(async (tx) => {
+    const over = await tx
+      .delete(members)
+      .where(sql`${members.expires_at} <= ${today} and ${members.requested_at} is null`)
+      .returning({ user_id: members.user_id, project_id: members.project_id, expires_at: members.expires_at })
+    for (const { user_id, project_id, expires_at } of over) {
+      if (project_id === null) continue
+      const created_at = new Date(`${expires_at}T00:00:00.000Z`)
+      await recordEvent(tx, { project_id, author_id: user_id, action: 'expired', target_type: 'User', target_id: user_id, created_at })
+    }
+  })
 }
 
 const isOver = (ctx: Context, day: string | null) => day !== null && day <= ctx.now().toISOString().slice(0, 10)
@@ -242,5 +266,6 @@ export async function removeMember(ctx: Context, source: MemberSource, caller: S
     if (row.access_level === 50) await keepAnOwner(tx, source, userId)
     await tx.delete(members).where(eq(members.id, row.id))
     await tell(ctx, tx, source, 'member_removed', userId, { access_level: row.access_level })
+    await recordMembership(ctx, tx, source, userId, 'left')
   })
 }

@@ -3,7 +3,7 @@ export const PROJECT_ROLES = {
   anonymous: ['read_project', 'download_code_if_public'],
   visitor: ['read_member', 'star', 'request_access', 'fork_if_public'],
   guest: [],
-  reporter: ['download_code', 'fork', 'read_statistics'],
+  reporter: ['download_code', 'comment_on_commit', 'fork', 'read_statistics'],
   developer: ['push_code', 'create_branch', 'create_tag', 'create_commit_status', 'manage_release'],
   maintainer: ['manage_project', 'manage_members', 'manage_protection', 'delete_tag', 'delete_protected_branch', 'manage_shares'],
   owner: ['rename_project', 'change_visibility', 'archive_project', 'remove_project'],
@@ -11,10 +11,20 @@ export const PROJECT_ROLES = {
 
 /** What nobody may do while a state holds. */
 export const PROJECT_PROHIBITIONS = {
-  archived: ['push_code', 'create_branch', 'create_tag', 'delete_tag', 'delete_protected_branch', 'create_commit_status', 'manage_release'],
+  archived: [
+    'push_code',
+    'create_branch',
+    'create_tag',
+    'delete_tag',
+    'delete_protected_branch',
+    'create_commit_status',
+    'manage_release',
+    'comment_on_commit',
+  ],
   /** The repository feature is switched off for the caller (AC-10). */
   no_repository: [
     'download_code',
+    'comment_on_commit',
     'push_code',
     'create_branch',
     'create_tag',

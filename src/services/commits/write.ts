@@ -56,7 +56,7 @@ export async function commitToBranch<T>(
         if (tried < TRIES) continue
         throw refused(`Could not update branch ${branch}. Please refresh and try again.`)
       }
-      await finishMoves(ctx, project.id, [move], intent, settings)
+      await finishMoves(ctx, project.id, [move], intent, settings, repository)
       return described
     }
   })
