@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import autocannon from 'autocannon'
+import pg from 'pg'
 import { generated, git } from './repository.mjs'
 
 export const root = fileURLToPath(new URL('..', import.meta.url))
@@ -73,6 +74,7 @@ export class Bench {
   #plain = null
   #plainUrl = null
   #large = null
+  #projects = null
   #stopping = false
 
   constructor({ quick }) {
@@ -104,6 +106,18 @@ export class Bench {
 
   stop() {
     return new Promise((resolve) => this.child.once('exit', resolve).kill('SIGTERM'))
+  }
+
+  /** Runs SQL in the service's database, for more rows than calls could make in time; gives the rows. */
+  async sql(text, values) {
+    const { url } = JSON.parse(readFileSync(join(this.dataDir, 'postgres/running.json'), 'utf8'))
+    const client = new pg.Client(url)
+    await client.connect()
+    try {
+      return (await client.query(text, values)).rows
+    } finally {
+      await client.end()
+    }
   }
 
   /** Ends everything and leaves nothing behind. */
@@ -168,6 +182,15 @@ export class Bench {
     this.#plain = spawn(process.execPath, [join(root, 'bench/plain-server.mjs')], { stdio: ['ignore', 'pipe', 'inherit'] })
     this.#plainUrl = String(await new Promise((resolve) => this.#plain.stdout.once('data', resolve))).trim()
     return this.#plainUrl
+  }
+
+  /** Requests a second of ours and of the list that all bars mean by the constant list: 20 projects. */
+  async againstConstantList(connections, ours) {
+    this.#projects ??= (async () => {
+      for (let i = 0; i < 24; i++) await this.project(`listed ${i}`, { description: 'One of the projects that the list shows' })
+      return call(`${this.api}/projects?per_page=20`)
+    })()
+    return this.againstConstant(await this.#projects, connections, ours)
   }
 
   /** Gives the bare Fastify a list to send and tells where. */

@@ -2,7 +2,10 @@ import { writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { Bench, root } from './harness.mjs'
+import { archive } from './parts/archive.mjs'
+import { cherryPick } from './parts/cherry-pick.mjs'
 import { commits } from './parts/commits.mjs'
+import { people } from './parts/people.mjs'
 import { projects } from './parts/projects.mjs'
 import { reads } from './parts/reads.mjs'
 import { start } from './parts/start.mjs'
@@ -10,7 +13,7 @@ import { statuses } from './parts/statuses.mjs'
 import { wire } from './parts/wire.mjs'
 
 /** In the order of the table. */
-const PARTS = { start, reads, commits, projects, statuses, wire }
+const PARTS = { start, reads, commits, 'cherry-pick': cherryPick, archive, statuses, projects, people, wire }
 
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'))
 const unknown = words.filter((word) => !Object.hasOwn(PARTS, word))

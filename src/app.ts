@@ -16,6 +16,7 @@ import { newRequestId } from './lib/request-id.js'
 import { families } from './routes/index.js'
 import { healthRoutes } from './routes/instance/health.js'
 import { oauthRoutes } from './routes/oauth/index.js'
+import { avatarRoutes } from './routes/uploads/avatars.js'
 import { gitHttp } from './transport/http.js'
 
 /** Bytes of a JSON or form body (SEC-71). */
@@ -99,6 +100,7 @@ export async function buildApp(ctx: Context): Promise<FastifyInstance> {
     })
     healthRoutes(scope, ctx)
     oauthRoutes(scope, ctx)
+    avatarRoutes(scope, ctx)
     await scope.register(async (api) => mount(api, ctx, families.flat()), { prefix: '/api/v4' })
     await referenceRoutes(scope, ctx, families.flat())
   })

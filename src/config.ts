@@ -52,6 +52,9 @@ const Environment = z.object({
     .string()
     .regex(/^[\x21-\x7e]{20,255}$/, 'is not 20 to 255 printable ASCII characters')
     .optional(),
+  ROOST_FAILED_CREDENTIALS: int(0, 1_000_000).default(0),
+  ROOST_FAILED_CREDENTIALS_WINDOW: int(1, 86_400).default(180),
+  ROOST_SECRET_KEY: z.string().min(32, 'is shorter than 32 characters').max(1_024, 'is longer than 1024 characters').optional(),
   LOG_LEVEL: z.enum(LOG_LEVELS, `is not one of ${LOG_LEVELS.join(', ')}`).default('info'),
   STORAGES: z
     .string()
@@ -97,6 +100,8 @@ export type Config = Readonly<{
     unnamedStatements: boolean
   }>
   admin: Readonly<{ username: string; email: string; password: string | undefined; token: string | undefined }>
+  /** What is kept encrypted is so under this; undefined: under a key of the data folder's own. */
+  secretKey: string | undefined
   logLevel: (typeof LOG_LEVELS)[number]
   /** Name to absolute path; never empty. */
   storages: Readonly<Record<string, string>>
@@ -113,6 +118,8 @@ export type Config = Readonly<{
     /** Bytes of one pushed pack; 0: the transport's own limit (GH-24). */
     pushBytes: number
   }>
+  /** How many bad credentials an address may present in so many seconds before it has to wait; 0 attempts: any number (SEC-26). */
+  failedCredentials: Readonly<{ attempts: number; window: number }>
 }>
 
 /** Reads and checks the environment once; an empty variable counts as absent. Throws ConfigFault with one line naming the first bad variable. */
@@ -144,6 +151,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
       password: env.ROOST_ADMIN_PASSWORD,
       token: env.ROOST_ADMIN_TOKEN,
     }),
+    secretKey: env.ROOST_SECRET_KEY,
     logLevel: env.LOG_LEVEL,
     storages: Object.freeze(storages),
     version: env.ROOST_VERSION,
@@ -154,5 +162,6 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
       bodyBytes: env.ROOST_MAX_BODY_BYTES,
       pushBytes: env.ROOST_MAX_PUSH_BYTES,
     }),
+    failedCredentials: Object.freeze({ attempts: env.ROOST_FAILED_CREDENTIALS, window: env.ROOST_FAILED_CREDENTIALS_WINDOW }),
   })
 }

@@ -1,6 +1,8 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
+import type { Caller } from './access/actor.js'
+import { Throttle } from './access/throttle.js'
 import type { Config } from './config.js'
 import type { Database } from './db/client.js'
 import { openGit } from './git/repository.js'
@@ -8,7 +10,17 @@ import { TRANSPORT_LIMITS } from './git/transport.js'
 import type { Git } from './git/types.js'
 import { Fragments } from './http/fragments.js'
 import { createJobs, type Jobs } from './jobs/queue.js'
+import { ownSecret, type Vault, vaultOf } from './lib/vault.js'
 import { type Links, linksFor } from './links.js'
+import { Totals } from './services/totals.js'
+
+/** The call that a piece of work is done for. */
+export interface Origin {
+  caller: Caller
+  /** Of the client. */
+  address: string
+  requestId: string
+}
 
 /** All that code reaches beyond its arguments. */
 export interface Context {
@@ -19,7 +31,13 @@ export interface Context {
   links: Links
   /** What lists have rendered before. */
   fragments: Fragments
+  totals: Totals
+  throttle: Throttle
+  /** For what is kept encrypted. */
+  vault: Vault
   log: Logger
+  /** Set while a call is answered (see `during`); absent in work of the service's own. */
+  origin?: Origin
   /** Of the source this program was built from; empty when unknown. */
   revision: string
   now(): Date
@@ -37,6 +55,7 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     transport: { ...TRANSPORT_LIMITS, ...(config.limits.pushBytes > 0 && { packBytes: config.limits.pushBytes }) },
     onFault: (fault, key) => log.error({ err: fault, repository: key }, 'a repository is missing'),
   })
+  const now = () => new Date()
   const jobs = createJobs((fault, name) => log.error({ err: fault, job: name }, 'background work failed'))
   return {
     config,
@@ -45,12 +64,18 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     jobs,
     links: linksFor(config.baseUrl),
     fragments: new Fragments(),
+    totals: new Totals(),
+    throttle: new Throttle(config.failedCredentials.attempts, config.failedCredentials.window, now),
+    vault: vaultOf(config.secretKey ?? (await ownSecret(config.dataDir))),
     log,
     revision: config.revision,
-    now: () => new Date(),
+    now,
     async close() {
       await jobs.drain()
       await git.close()
     },
   }
 }
+
+/** The same context for the length of one call, which knows the call. */
+export const during = (ctx: Context, origin: Origin): Context => Object.assign(Object.create(ctx) as Context, { origin })

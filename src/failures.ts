@@ -26,10 +26,11 @@ export class Failure extends Error {
   override name = 'Failure'
   constructor(
     readonly kind: FailureKind,
-    readonly body: { message: unknown } | { error: unknown; [more: string]: unknown },
+    /** JSON, or a plain text where a rule wants one. */
+    readonly body: { message: unknown } | { error: unknown; [more: string]: unknown } | string,
     readonly headers: Record<string, string> = {},
   ) {
-    super(JSON.stringify(body))
+    super(typeof body === 'string' ? body : JSON.stringify(body))
   }
 }
 
@@ -38,6 +39,13 @@ export const invalidInput = (text: string) => new Failure('invalid', { error: te
 
 /** A stored object would be invalid: field → texts (G-34). */
 export const invalidRecord = (faults: Record<string, string[]>) => new Failure('invalid', { message: faults })
+
+/** The same where the map of faults stands in a sentence (G-43): `{:field=>["text"]}`. */
+export function failedTo(doing: string, faults: Record<string, string[]>) {
+  const quote = (text: string) => `"${text.replace(/["\\]/g, '\\$&')}"`
+  const fields = Object.entries(faults).map(([field, texts]) => `:${field}=>[${texts.map(quote).join(', ')}]`)
+  return new Failure('invalid', { message: `Failed to ${doing} {${fields.join(', ')}}` })
+}
 
 /** Any other 400 with a sentence (W-22). */
 export const refused = (text: string) => new Failure('invalid', { message: text })
@@ -54,7 +62,15 @@ export const noSuchRoute = () => new Failure('not_found', { error: '404 Not Foun
 
 export const conflict = (message: unknown) => new Failure('conflict', { message })
 
+export const preconditionFailed = () => new Failure('stale', { message: '412 Precondition Failed' })
+
+/** Too many bad credentials from one address (SEC-26, W-34). */
+export const tooMany = (seconds: number) => new Failure('too_many', 'Retry later', { 'retry-after': String(seconds) })
+
 export const tooLarge = () => new Failure('too_large', { message: '413 Request Entity Too Large' })
+
+/** Asked for in a form that is not made here (RE-6). */
+export const notAcceptable = () => new Failure('not_acceptable', { message: '406 Not Acceptable' })
 
 /** A body of a type that no parser reads (G-5). */
 export const unknownType = (type = '') => new Failure('not_acceptable', { error: `The requested content-type '${type}' is not supported.` })

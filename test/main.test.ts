@@ -81,6 +81,15 @@ describe('roost', () => {
     expect(await roost(['token', 'create', 'root']).ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\S+\n$/) })
   })
 
+  it('knows the errors of its database after it was built: of equal users at once one is made', async () => {
+    const token = 'a-token-of-the-administrator'
+    const url = await roost([], { ROOST_ADMIN_TOKEN: token }).ready
+    const user = { name: 'One', username: 'one', email: 'one@example.com', password: 'password1' }
+    const create = () => fetch(`${url}/api/v4/users`, { method: 'POST', headers: { 'private-token': token }, body: new URLSearchParams(user) })
+    const statuses = (await Promise.all(Array.from({ length: 50 }, create))).map(({ status }) => status)
+    expect(statuses.sort()).toEqual([201, ...Array(49).fill(409)])
+  })
+
   it('finishes a running request before it ends', async () => {
     const service = roost()
     const { hostname, port } = new URL(await service.ready)

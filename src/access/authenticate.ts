@@ -3,7 +3,7 @@ import { eq, sql } from 'drizzle-orm'
 import type { Context } from '../context.js'
 import { tokens, users } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
-import { Failure, forbidden, insufficientScope, invalidInput, invalidToken, unauthenticated } from '../failures.js'
+import { Failure, forbidden, insufficientScope, invalidInput, invalidToken, tooMany, unauthenticated } from '../failures.js'
 import { numericId } from '../lib/numeric-id.js'
 import { digestOf } from '../lib/secret.js'
 import { type ActorUser, ANONYMOUS, type Caller } from './actor.js'
@@ -97,6 +97,7 @@ export async function authenticate(
   headers: IncomingHttpHeaders,
   parameters: Record<string, unknown>,
   route: ScopedRoute,
+  address: string,
 ): Promise<Caller> {
   const credential = credentialOf(headers, parameters)
   const target = sudoTarget(headers, parameters)
@@ -104,8 +105,13 @@ export async function authenticate(
     if (target !== undefined) throw unauthenticated()
     return ANONYMOUS
   }
+  const wait = ctx.throttle.wait(address)
+  if (wait > 0) throw tooMany(wait)
   const verdict = await judgeToken(ctx, credential)
-  if (!verdict.ok) throw verdict.failure
+  if (!verdict.ok) {
+    ctx.throttle.failed(address)
+    throw verdict.failure
+  }
   const { user, token } = verdict
   checkScope(token.scopes, route)
   if (target === undefined) return { user, token }

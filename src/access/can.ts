@@ -64,7 +64,7 @@ export function canProject(standing: ProjectStanding, ability: ProjectAbility): 
   if (rung >= projectRung(ability)) return true
   // note 2 of section 5.1: code of a project that is open to the caller by its visibility alone
   const open = sees(project.visibility, user)
-  if (ability === 'download_code') return open && rung >= projectRung('download_code_if_public')
+  if (ability === 'download_code' || ability === 'comment_on_commit') return open && rung >= projectRung('download_code_if_public')
   if (ability === 'fork') return open && rung >= projectRung('fork_if_public')
   // note 3: a guest of a private project
   if (ability === 'read_pipeline')

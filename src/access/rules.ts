@@ -1,14 +1,14 @@
 import { eq, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import type { Context } from '../context.js'
-import { namespaces, projects, redirects, routes } from '../db/schema/index.js'
+import { namespaces, projects, redirects, routes, users } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import { forbidden, notFound } from '../failures.js'
 import { numericId } from '../lib/numeric-id.js'
 import type { GroupAbility } from './abilities/group.js'
 import type { ProjectAbility } from './abilities/project.js'
 import type { Access } from './access.js'
-import type { Caller } from './actor.js'
+import type { Caller, SignedIn } from './actor.js'
 import { canGroup, canProject, type GroupStanding, type ProjectStanding, seesGroup, seesProject } from './can.js'
 import { groupLevel, projectLevel } from './roles.js'
 import { type Eyes, eyesOf, holdsVisibleProject } from './visible.js'
@@ -28,6 +28,49 @@ const onlyAdmins = async (_: Context, caller: Caller) => {
 
 /** Administrators; asked after the parameters were read, as the users family does (G-10, G-11). */
 export const admin: Access<null, true> = { rule: 'administrator', signedIn: true, early: false, path: nothing, find: onlyAdmins }
+
+/** Administrators, before any other parameter is read (G-10). */
+export const adminFirst: Access<null, true> = { ...admin, rule: 'administrator, before parameters', early: true }
+
+/** The account a call about keys, addresses and the like is about. */
+export interface AccountSubject {
+  account: { id: number; username: string }
+}
+
+/** The caller's own account. */
+export const onSelf: Access<AccountSubject, true> = {
+  rule: 'signed in, self',
+  signedIn: true,
+  early: true,
+  path: nothing,
+  find: async (_, { user }) => ({ account: user }),
+}
+
+const findAccount = statement('account by id', (db) =>
+  db
+    .select({ id: users.id, username: users.username })
+    .from(users)
+    .where(sql`${users.id} = ${sql.placeholder('id')} and ${users.kind} = 'human'`),
+)
+
+/** 404 when there is none; the ghost has neither keys nor tokens (SEC-125). */
+export async function accountById(ctx: Context, id: number): Promise<AccountSubject['account']> {
+  const [account] = await findAccount(ctx.db, null).execute({ id })
+  if (!account) throw notFound('User')
+  return account
+}
+
+/** Another's account, for administrators; 404 when there is none. After the parameters were read (G-11). */
+export const onUser: Access<AccountSubject, true> = {
+  rule: 'administrator, user',
+  signedIn: true,
+  early: false,
+  path: z.object({ id: z.string() }),
+  async find(ctx, caller, params) {
+    await onlyAdmins(ctx, caller)
+    return { account: await accountById(ctx, numericId(params['id'] as string) ?? 0) }
+  },
+}
 
 /** The row of a project with what every decision and most answers about it need. */
 export type Project = typeof projects.$inferSelect & { namespace: Namespace }
@@ -156,3 +199,31 @@ function groupAccess(ability: GroupAbility, signed: boolean): Access<GroupSubjec
     },
   }
 }
+
+/** Whatever administrators look at by its id alone. */
+export interface AdminSubject {
+  id: number
+}
+
+/** On a thing of any owner, for administrators: 403 for others whatever they name, then 404. */
+const adminOn = (kind: string, find: (ctx: Context, caller: SignedIn, named: string) => Promise<number>): Access<AdminSubject, true> => ({
+  rule: `administrator, ${kind}`,
+  signedIn: true,
+  early: false,
+  path: projectPath,
+  async find(ctx, caller, params) {
+    await onlyAdmins(ctx, caller)
+    return { id: await find(ctx, caller, params['id'] as string) }
+  },
+})
+
+export const adminOnUser = adminOn('any user', async (ctx, _, named) => {
+  const [user] = await ctx.db.read
+    .select({ id: users.id })
+    .from(users)
+    .where(eq(users.id, numericId(named) ?? 0))
+  if (!user) throw notFound('User')
+  return user.id
+})
+export const adminOnGroup = adminOn('any group', async (ctx, caller, named) => (await findGroupFor(ctx, caller, named)).group.id)
+export const adminOnProject = adminOn('any project', async (ctx, caller, named) => (await findProjectFor(ctx, caller, named)).project.id)

@@ -24,6 +24,16 @@ export function visibleProjects(eyes: Eyes, userId: SQLWrapper): SQL {
   }
 }
 
+const REPORTER = sql`20`
+
+/** The ability `download_code` for every row of `projects` that is visible (AC-10, note 2 of section 5.1). */
+export function readableCode(eyes: Eyes, userId: SQLWrapper): SQL {
+  if (eyes === 'admin') return sql`${projects.repository_access_level} >= 10`
+  if (eyes === 'anonymous') return sql`(${projects.repository_access_level} >= 20 and ${projects.visibility} >= 20)`
+  return sql`((${projects.repository_access_level} >= 20 or ${projects.repository_access_level} >= 10 and ${projects.id} in ${projectsWithLevel(userId, ANY_LEVEL)})
+    and (${projects.visibility} >= ${openTo(eyes)} or ${projects.id} in ${projectsWithLevel(userId, REPORTER)}))`
+}
+
 /** Whether the group holds a project the caller sees, directly or by a share that counts today (AC-16). */
 export const holdsVisibleProject = (eyes: Eyes, groupId: SQLWrapper, userId: SQLWrapper): SQL<boolean> =>
   qualified(

@@ -1,8 +1,6 @@
 import { parseArgs } from 'node:util'
 import { type Config, ConfigFault } from '../config.js'
-import { createLog } from '../log.js'
-import { anyPostgres, openMigrated } from './database.js'
-import { checkFolders, settleAddress } from './host.js'
+import { withContext } from './context.js'
 
 export const TOKEN_USAGE = 'roost token create <username> [--name NAME] [--scopes api,read_user] [--expires-at YYYY-MM-DD]'
 
@@ -19,32 +17,12 @@ export async function createToken(given: Config, args: string[]): Promise<void> 
   if (expiresAt !== undefined && !isDate(expiresAt)) throw new ConfigFault(`--expires-at ${expiresAt} is not a date (YYYY-MM-DD)`)
   const scopes = (values.scopes ?? 'api').split(',').map((scope) => scope.trim())
 
-  const log = createLog('error')
-  await checkFolders(given)
-  const config = await settleAddress(given)
-  const postgres = await anyPostgres(config, log)
-  try {
-    const database = await openMigrated(postgres.url, config, { log, poolSize: 1 })
-    try {
-      const [{ createContext }, { bootstrapAdministrator }, { createTokenFor }] = await Promise.all([
-        import('../context.js'),
-        import('../services/bootstrap.js'),
-        import('../services/tokens.js'),
-      ])
-      const ctx = await createContext(config, database, log)
-      try {
-        await bootstrapAdministrator(ctx)
-        const token = await createTokenFor(ctx, { username, name: values.name ?? 'command line', scopes, expires_at: expiresAt })
-        process.stdout.write(`${token}\n`)
-      } finally {
-        await ctx.close()
-      }
-    } finally {
-      await database.close()
-    }
-  } finally {
-    await postgres.stop()
-  }
+  await withContext(given, async (ctx) => {
+    const [{ bootstrapAdministrator }, { createTokenFor }] = await Promise.all([import('../services/bootstrap.js'), import('../services/tokens.js')])
+    await bootstrapAdministrator(ctx)
+    const token = await createTokenFor(ctx, { username, name: values.name ?? 'command line', scopes, expires_at: expiresAt })
+    process.stdout.write(`${token}\n`)
+  })
 }
 
 function isDate(text: string): boolean {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Commit as GitCommit, Stats } from '../git/types.js'
+import { titleOf } from '../lib/commit-title.js'
 import { PipelineRef } from './pipeline.js'
 import type { View } from './view.js'
 
@@ -36,17 +37,6 @@ export function gitDate(seconds: number): string {
   const first = -62_135_596_800
   const known = Number.isFinite(seconds) ? Math.min(Math.max(seconds, -MAX_SECONDS), MAX_SECONDS) : 0
   return new Date(Math.min(Math.max(known, first), last) * 1000).toISOString()
-}
-
-/** C-2. */
-export function titleOf(message: string): string {
-  const line = (message.trimStart().split('\n', 1)[0] ?? '').trim()
-  if (line === '') return '--no commit message'
-  const characters = [...line]
-  if (characters.length < 100) return line
-  const head = characters.slice(0, 81)
-  const space = head.lastIndexOf(' ')
-  return `${characters.slice(0, space > 0 ? space : 80).join('')}…`
 }
 
 export function presentCommit(commit: GitCommit, project: { fullPath: string }, view: View, stats?: Stats): z.infer<typeof Commit> {

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { visibilityWord } from '../lib/visibility.js'
 import type { GroupRecord } from '../services/groups.js'
 import type { ProjectRecord } from '../services/projects/load.js'
+import { noted } from './custom-attribute.js'
 import { VISIBILITIES } from './levels.js'
 import { BasicProject, Project, presentProject } from './project.js'
 import type { View } from './view.js'
@@ -18,6 +19,7 @@ const common = {
   full_name: z.string(),
   full_path: z.string(),
   parent_id: z.int().nullable(),
+  ...noted,
 }
 
 /** GR-1. */

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { featureOpen } from '../access/can.js'
 import { visibilityWord } from '../lib/visibility.js'
 import type { BasicProjectRecord, ProjectRecord } from '../services/projects/load.js'
+import { noted } from './custom-attribute.js'
 import { FEATURE_LEVELS, featureName, VISIBILITIES } from './levels.js'
 import { Namespace, presentNamespace } from './namespace.js'
 import { presentUserRef, UserRef } from './user.js'
@@ -31,6 +32,7 @@ const basic = {
   forks_count: z.int(),
   last_activity_at: z.iso.datetime(),
   namespace: Namespace,
+  ...noted,
 }
 
 /** What anonymous callers and `simple=true` get: the search view and where it lives. */

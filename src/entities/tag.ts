@@ -3,19 +3,22 @@ import type { TagRecord } from '../services/tags.js'
 import { Commit, presentCommit } from './commit.js'
 import type { View } from './view.js'
 
+/** TG-5. */
+export const ReleaseNote = z.strictObject({ tag_name: z.string(), description: z.string() })
+
 export const Tag = z
   .strictObject({
     name: z.string(),
     message: z.string().nullable(),
     target: z.string(),
     commit: Commit,
-    release: z.strictObject({ tag_name: z.string(), description: z.string() }).nullable(),
+    release: ReleaseNote.nullable(),
     protected: z.boolean(),
   })
   .meta({ id: 'Tag' })
 
 export function presentTag(
-  { name, tag, target, commit, protected: isProtected }: TagRecord,
+  { name, tag, target, commit, protected: isProtected, release }: TagRecord,
   project: { fullPath: string },
   view: View,
 ): z.infer<typeof Tag> {
@@ -24,7 +27,7 @@ export function presentTag(
     message: tag ? tag.message.replace(/\n$/, '') : null,
     target,
     commit: presentCommit(commit, project, view),
-    release: null,
+    release,
     protected: isProtected,
   }
 }

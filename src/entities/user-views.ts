@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { UserRecord } from '../services/users.js'
+import { noted } from './custom-attribute.js'
 import { presentUserRef, UserRef } from './user.js'
 import type { View } from './view.js'
 
@@ -41,7 +42,7 @@ export const OwnUser = z
   .meta({ id: 'OwnUser' })
 
 /** U-4. */
-export const AdminUser = z.strictObject({ ...OwnUser.shape, is_admin: z.boolean() }).meta({ id: 'AdminUser' })
+export const AdminUser = z.strictObject({ ...OwnUser.shape, is_admin: z.boolean(), ...noted }).meta({ id: 'AdminUser' })
 
 const currentOnly = { commit_email: z.string(), public_email: z.string().nullable(), private_profile: z.boolean(), namespace_id: z.int().nullable() }
 

@@ -34,13 +34,13 @@ export async function mergedInto(source: LogSource, heads: Oid[], into: Oid): Pr
   return heads.map((head) => answers.get(head) ?? false)
 }
 
-/** The best common ancestor, the first of them if there are several. */
-export async function mergeBase(source: LogSource, a: Oid, b: Oid): Promise<Oid | null> {
-  if (!isOid(a) || !isOid(b)) return null
-  const found = await source.memory.answer<{ base: Oid | null }>(source.directory, `base ${a} ${b}`, SMALL, async () => {
-    const { stdout, exitCode } = await run(source, ['merge-base', a, b], [1, 128])
+/** The best common ancestor of all, the first of them if there are several. */
+export async function mergeBase(source: LogSource, commits: Oid[]): Promise<Oid | null> {
+  if (!commits.every(isOid)) return null
+  const found = await source.memory.answer<{ base: Oid | null }>(source.directory, `base ${commits.join(' ')}`, SMALL, async () => {
+    const { stdout, exitCode } = await run(source, ['merge-base', ...(commits.length > 2 ? ['--octopus'] : []), ...commits], [1, 128])
     if (exitCode === 128) return null // one of them is not here
-    return { base: stdout.toString('latin1').trim() || null }
+    return { base: stdout.toString('latin1').split('\n', 1)[0] || null }
   })
   return found?.base ?? null
 }

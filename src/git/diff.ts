@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { Unavailable } from '../lib/unavailable.js'
 import { DiffParser } from './diff-parser.js'
-import { GitFault } from './errors.js'
-import { kill, type ProcessPool } from './processes.js'
+import type { ProcessPool } from './processes.js'
 import { ENOUGH, type Exchange, Resident } from './resident.js'
 import type { Diff, DiffLimits, Oid, Stats } from './types.js'
 
@@ -10,8 +9,9 @@ import type { Diff, DiffLimits, Oid, Stats } from './types.js'
 export const EMPTY_TREE = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
 
 /** Nothing of the repository or its owner runs or changes a diff (SEC-85); blobs above 10 MiB count as binary without being read (SEC-146). */
-const CONFIG = ['-c', 'core.bigFileThreshold=10m', '-c', 'diff.renameLimit=1000', '-c', 'core.bare=true']
-const OPTIONS = [
+export const CONFIG = ['-c', 'core.bigFileThreshold=10m', '-c', 'diff.renameLimit=1000', '-c', 'core.bare=true']
+/** Of every difference of trees. */
+export const OPTIONS = [
   '-r',
   '-M50%',
   '--no-ext-diff',
@@ -71,36 +71,14 @@ export async function diffRange(
   limits: DiffLimits,
   env?: NodeJS.ProcessEnv,
 ): Promise<Diff> {
-  const release = await pool.acquire(directory)
-  try {
-    const parser = new DiffParser(limits, null, false)
-    const child = pool.start(directory, [...CONFIG, 'diff-tree', ...OPTIONS, ...PATCH, from, to], { env, stdio: ['ignore', 'pipe', 'pipe'] })
-    let stderr = ''
-    child.stderr?.on('data', (chunk: Buffer) => {
-      stderr = (stderr + chunk.toString('utf8')).slice(-2_000)
-    })
-    await new Promise<void>((resolve, reject) => {
-      child.stdout?.on('data', (chunk: Buffer) => {
-        if (parser.full) return
-        try {
-          parser.take(chunk)
-        } catch (fault) {
-          reject(fault)
-          kill(child)
-        }
-        if (parser.full) kill(child)
-      })
-      child.on('error', reject)
-      child.on('close', (code, signal) => {
-        if (code === 0 || parser.full) resolve()
-        else if (signal) reject(new Unavailable('git diff-tree was ended'))
-        else reject(new GitFault('diff-tree', code, stderr))
-      })
-    })
-    return parser.finish()
-  } finally {
-    release()
+  const parser = new DiffParser(limits, null, false)
+  const take = (chunk: Buffer) => {
+    parser.take(chunk)
+    return !parser.full
   }
+  const end = await pool.scan(directory, [...CONFIG, 'diff-tree', ...OPTIONS, ...PATCH, from, to], take, { ...(env && { env }) })
+  if (end === 'late') throw new Unavailable('git diff-tree ran out of time')
+  return parser.finish()
 }
 
 /** A line git echoes, because it is no object id, after all it said before. */

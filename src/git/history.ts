@@ -135,8 +135,8 @@ const UNSIGNED = 2 ** 64
 /** A date as it was written, from one that git keeps unsigned. */
 export const signed = (date: number) => (date >= UNSIGNED / 2 ? date - UNSIGNED : date)
 
-/** The commits `from` reaches and `exclude` does not, in exactly the order of `git log` (C-9): newest committer date first, first come first served among equals. */
-export async function walk(history: History, from: Oid[], exclude: Oid[], firstParent: boolean): Promise<Order> {
+/** The commits `from` reaches and `exclude` does not, in exactly the order of `git log` (C-9): newest committer date first, first come first served among equals. After `most` commits of both it ends with what it found. */
+export async function walk(history: History, from: Oid[], exclude: Oid[], firstParent: boolean, most = Number.POSITIVE_INFINITY): Promise<Order> {
   const flags = new Flags(history.graph?.count ?? 0)
   const queue = new DateQueue()
   let interesting = 0
@@ -173,7 +173,7 @@ export async function walk(history: History, from: Oid[], exclude: Oid[], firstP
   const slice = new Slice()
   let slop = SLOP
   let date = Number.POSITIVE_INFINITY
-  for (let node = queue.pop(); node >= 0; node = queue.pop()) {
+  for (let node = queue.pop(), left = most; node >= 0 && left > 0; node = queue.pop(), left--) {
     if (slice.over) await slice.breathe()
     flags.clear(node, QUEUED)
     const excluded = (flags.get(node) & EXCLUDED) !== 0

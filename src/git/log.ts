@@ -35,6 +35,12 @@ export async function readLog(source: LogSource, options: LogOptions): Promise<L
   return { commits: commits.filter((commit) => commit !== null), total }
 }
 
+/** How many commits `to` has that `from` has not, looking at no more than `most` commits. */
+export async function countNew(source: LogSource, from: Oid[], to: Oid, most: number): Promise<number> {
+  if (!isOid(to)) return 0
+  return (await walk(new History(await source.memory.graph(source.directory), source), [to], from.filter(isOid), false, most)).dates.length
+}
+
 /** Positions of the page asked for, and how many commits match the dates; every one is looked at, as dates need not fall along a history (C-12). */
 async function cut({ dates }: Order, { since, until, skip, limit }: LogOptions): Promise<{ positions: number[]; total: number }> {
   const positions: number[] = []

@@ -18,7 +18,8 @@ export async function maintain(pool: ProcessPool, directory: string) {
       await run('repack', '-d', '-q', '--geometric=2', '--write-midx', '--write-bitmap-index')
       await syncDirectory(join(directory, 'objects', 'pack'))
     }
-    await run('commit-graph', 'write', '--reachable', '--changed-paths', '--split', '--no-progress')
+    // the older numbers: for the newer ones git counts beyond the largest date, and with such a date in the history never ends (SEC-152)
+    await run('-c', 'commitGraph.generationVersion=1', 'commit-graph', 'write', '--reachable', '--changed-paths', '--split', '--no-progress')
     if ((await countFiles(join(directory, 'refs'))) > MANY_LOOSE_REFS) {
       await run('-c', 'core.fsync=committed,loose-object,reference', '-c', 'core.packedRefsTimeout=10000', 'pack-refs', '--all')
       await syncDirectory(directory)

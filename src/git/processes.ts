@@ -1,4 +1,6 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
+import { accessSync, constants, statSync } from 'node:fs'
+import { delimiter, isAbsolute, join } from 'node:path'
 import { Unavailable } from '../lib/unavailable.js'
 import { GitFault } from './errors.js'
 
@@ -22,6 +24,24 @@ export function gitEnvironment(): NodeJS.ProcessEnv {
     TZ: 'UTC',
   }
 }
+
+/** Where the system finds a program; null when it does not. */
+export function programOnPath(name: string): string | null {
+  const folders = (process.env['PATH'] ?? '').split(delimiter).filter(isAbsolute)
+  return folders.map((folder) => join(folder, name)).find(isExecutable) ?? null
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return statSync(path).isFile()
+  } catch {
+    return false
+  }
+}
+
+/** Named in full, so that a git that must find no other program can be given an empty path. */
+let git: string | null = null
 
 /** Options every git command starts with: trust our own directories, sync what is written, keep memory small, start no maintenance behind our back. */
 export const GIT_OPTIONS = [
@@ -78,6 +98,9 @@ export interface RunResult {
   truncated: boolean
 }
 
+/** How a scan ended: git said all, the reader had enough, or the time was up. */
+export type ScanEnd = 'whole' | 'enough' | 'late'
+
 /** Starts short-lived git processes, a bounded number at once; who cannot be served soon gets Unavailable (SEC-143). */
 export class ProcessPool {
   #running = 0
@@ -122,6 +145,43 @@ export class ProcessPool {
           else reject(new GitFault(args[0] ?? '', code, stderr))
         })
         child.stdin?.on('error', () => {}) // a process that ends early closes its input; its exit code tells the story
+        child.stdin?.end(options.input)
+      })
+    } finally {
+      release()
+    }
+  }
+
+  /** Hands on what git prints until it ends, until `take` has enough and says false, or until the deadline; the latter two end git. Throws GitFault on an exit code that is not accepted. */
+  async scan(directory: string, args: string[], take: (chunk: Buffer) => boolean, options: Omit<RunOptions, 'maxBytes'> = {}): Promise<ScanEnd> {
+    const release = await this.acquire(directory, options.signal)
+    try {
+      return await new Promise<ScanEnd>((resolve, reject) => {
+        const child = this.start(directory, args, { env: options.env, signal: options.signal, deadline: options.deadline })
+        let enough = false
+        let stderr = ''
+        child.stdout?.on('data', (chunk: Buffer) => {
+          if (enough) return
+          try {
+            enough = !take(chunk)
+          } catch (fault) {
+            enough = true
+            reject(fault)
+          }
+          if (enough) kill(child)
+        })
+        child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+          if (stderr.length < 65_536) stderr += text
+        })
+        child.on('error', reject)
+        child.on('close', (code) => {
+          if (options.signal?.aborted) reject(options.signal.reason)
+          else if (enough) resolve('enough')
+          else if (code === 0 || (code !== null && options.accept?.includes(code))) resolve('whole')
+          else if (timedOut.has(child)) resolve('late')
+          else reject(new GitFault(args[0] ?? '', code, stderr))
+        })
+        child.stdin?.on('error', () => {})
         child.stdin?.end(options.input)
       })
     } finally {
@@ -202,7 +262,8 @@ export class ProcessPool {
       stdio?: SpawnOptions['stdio']
     } = {},
   ): ChildProcess {
-    const child = spawn('git', [...GIT_OPTIONS, ...args], {
+    git ??= programOnPath('git')
+    const child = spawn(git ?? 'git', [...GIT_OPTIONS, ...args], {
       cwd: directory,
       env: { ...gitEnvironment(), GIT_DIR: directory, ...options.env },
       stdio: options.stdio ?? ['pipe', 'pipe', 'pipe'],

@@ -1,15 +1,18 @@
 import { aheadBehind, lastCommits, mergeBase, mergedInto, refsContaining } from './ancestry.js'
 import { CatFile } from './cat-file.js'
+import { contributors } from './contributors.js'
 import { repositoryExists } from './create.js'
 import { DiffTree, diffRange, EMPTY_TREE } from './diff.js'
+import { isChangedLine } from './diff-line.js'
 import { MESSAGE } from './history.js'
-import { type LogSource, readLog } from './log.js'
+import { countNew, type LogSource, readLog } from './log.js'
 import { Memory } from './memory.js'
 import { parseCommit, parseTag } from './object-codec.js'
 import type { ProcessPool } from './processes.js'
 import { RefStore } from './ref-store.js'
 import { Residents } from './residents.js'
 import { resolveRevision } from './revision.js'
+import { grep, searchLog } from './search.js'
 import { entriesAt, entryAt, type TreeSource } from './tree.js'
 import type { Commit, Diff, DiffLimits, GitRepository, Oid, Stats } from './types.js'
 
@@ -29,13 +32,18 @@ export type Reader = Pick<
   | 'entry'
   | 'tree'
   | 'log'
+  | 'countNew'
   | 'lastCommits'
   | 'mergeBase'
   | 'isAncestor'
   | 'merged'
   | 'refsContaining'
   | 'aheadBehind'
+  | 'contributors'
+  | 'searchLog'
+  | 'grep'
   | 'diff'
+  | 'isChangedLine'
   | 'stats'
 >
 
@@ -103,6 +111,12 @@ export function readerFor(floor: ReadFloor, directory: string, { env, onFault }:
     const found = await memory.answer(directory, about, size, make)
     // the kept one stays as it is, whatever the caller does with its own
     return found ? { files: found.files.map((file) => ({ ...file })), truncated: found.truncated } : none
+  }
+
+  const isChanged: Reader['isChangedLine'] = async (from, to, at) => {
+    const [left, right] = await Promise.all([from === null ? null : rootOf(from), rootOf(to)])
+    if (!right || (from !== null && !left)) return false
+    return isChangedLine({ pool, directory, env }, left?.tree ?? null, right.tree, at)
   }
 
   const statsOf = async (oid: Oid): Promise<Stats> => {
@@ -176,14 +190,19 @@ export function readerFor(floor: ReadFloor, directory: string, { env, onFault }:
       }),
 
     log: (options) => guarded({ commits: [], total: 0 }, () => readLog(history(), options)),
+    countNew: (from, to, most) => guarded(0, () => countNew(history(), from, to, most)),
     lastCommits: (from, paths) => guarded(paths.map(() => null), () => lastCommits(history(), from, paths)), // biome-ignore format: one call
-    mergeBase: (a, b) => guarded(null, () => mergeBase(history(), a, b)),
+    mergeBase: (...oids) => guarded(null, () => mergeBase(history(), oids)),
     isAncestor: async (ancestor, descendant) => (await guarded([false], () => mergedInto(history(), [ancestor], descendant)))[0] ?? false,
     merged: (heads, into) => guarded(heads.map(() => false), () => mergedInto(history(), heads, into)), // biome-ignore format: one call
     refsContaining: (oid, prefix) => guarded([], () => refsContaining(history(), oid, prefix)),
     aheadBehind: (a, b) => guarded({ ahead: 0, behind: 0 }, () => aheadBehind(history(), a, b)),
+    contributors: (head) => guarded([], () => contributors(history(), head)),
+    searchLog: (from, text, options) => guarded({ commits: [], truncated: false }, () => searchLog(history(), from, text, options)),
+    grep: (oid, text, options) => guarded({ chunks: [], truncated: false }, () => grep({ ...history(), root: rootOf }, oid, text, options)),
 
     diff: (from, to, limits) => guarded({ files: [], truncated: false }, () => diff(from, to, limits)),
+    isChangedLine: (from, to, at) => guarded(false, () => isChanged(from, to, at)),
     stats: (oids) => guarded(oids.map(() => ({ additions: 0, deletions: 0 })), () => Promise.all(oids.map(statsOf))), // biome-ignore format: one call
   }
 }

@@ -1,7 +1,9 @@
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
+import { archive } from './archive.js'
 import { createRepository, removeRepository, removeStale, repositoryDirectory, repositoryExists } from './create.js'
 import { maintain, repositorySize } from './maintenance.js'
+import { draftPick } from './merge.js'
 import { type PoolLimits, ProcessPool } from './processes.js'
 import { quarantineReader, type Reader, type ReadFloor, readerFor, readFloor } from './reader.js'
 import { RefUpdates, writeHead } from './ref-updates.js'
@@ -76,8 +78,10 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
       setHeadBranch: (branch) => writeHead(directory, branch),
       updateRefs: (moves) => updates.update(directory, moves),
       draftCommit: (draft) => draftCommit({ directory, pool, readObject }, draft),
+      draftPick: (draft) => draftPick({ directory, pool, readObject }, draft),
       writeCommit: (commit) => writeCommit(directory, commit),
       writeTag: (tag) => writeTag(directory, tag),
+      archive: (options) => archive(wire.pool, directory, options),
       advertise: (service, request) => wire.advertise(directory, service, request),
       uploadPack: (request) => wire.uploadPack(directory, request),
       receivePack: (request, policy) => wire.receivePack(directory, request, policy, openWith),

@@ -132,6 +132,46 @@ export interface LogPage {
   total: number
 }
 
+export type ArchiveKind = 'tar' | 'tar.gz' | 'tar.bz2' | 'zip'
+
+export interface ArchiveOptions {
+  kind: ArchiveKind
+  commit: Oid
+  /** The folder everything is in. */
+  prefix: string
+  /** Only this file or folder, literally; '' is all. */
+  path: string
+  /** Ends git when it fires. */
+  signal: AbortSignal
+}
+
+export interface Contributor {
+  name: string
+  email: string
+  commits: number
+}
+
+export interface GrepOptions {
+  /** Literal paths of files and folders; all when absent. */
+  paths?: string[]
+  /** Lines shown before and after each hit. */
+  context: number
+  /** So many chunks. */
+  limit: number
+  /** Milliseconds after which what was found is the answer. */
+  deadline?: number
+  signal?: AbortSignal
+}
+
+/** Lines of a file that belong together: hits and what is around them. */
+export interface GrepChunk {
+  path: string
+  /** Of the first line, from 1. */
+  startLine: number
+  /** The lines, LF between them. */
+  text: string
+}
+
 /** One change of the commits API, already normalised by the service (C-38) and validated as a path (SEC-92, SEC-93). */
 export type Change =
   | { action: 'create'; path: string; content: Buffer; executable?: boolean }
@@ -155,6 +195,21 @@ export interface CommitDraft {
 }
 
 export type DraftResult = { commit: Oid; tree: Oid } | { fault: ChangeFault /** Position in `changes`. */; index: number; path: string }
+
+/** A commit upon `onto` that does again, or takes back, what another one changed against its first parent. */
+export interface PickDraft {
+  /** The commit whose change is meant. */
+  commit: Oid
+  /** Takes the change back. */
+  reverse?: boolean
+  onto: Oid
+  author: Signature
+  committer: Signature
+  message: string
+}
+
+/** `unchanged`: there is nothing to do, the change is there (or gone) already. */
+export type PickResult = { commit: Oid; tree: Oid } | { refusal: 'conflict' | 'unchanged' }
 
 /** What a push asks for, as Git's receive-pack hands it over before any ref moves. */
 export interface PushCommand {
@@ -219,9 +274,12 @@ export interface GitRepository {
 
   // history
   log(options: LogOptions): Promise<LogPage>
+  /** How many commits `to` has that `from` has not; of histories beyond `most` commits only so many are looked at. */
+  countNew(from: Oid[], to: Oid, most: number): Promise<number>
   /** The newest commit reachable from `from` that touched each path; null where none did. */
   lastCommits(from: Oid, paths: string[]): Promise<(Oid | null)[]>
-  mergeBase(a: Oid, b: Oid): Promise<Oid | null>
+  /** Of more than two: the best commit that all of them have. */
+  mergeBase(...commits: Oid[]): Promise<Oid | null>
   isAncestor(ancestor: Oid, descendant: Oid): Promise<boolean>
   /** Which of `heads` are contained in `into`; warm answers start no process. */
   merged(heads: Oid[], into: Oid): Promise<boolean[]>
@@ -229,20 +287,36 @@ export interface GitRepository {
   refsContaining(commit: Oid, prefix: 'refs/heads/' | 'refs/tags/'): Promise<string[]>
   /** How many commits each side has that the other has not. */
   aheadBehind(a: Oid, b: Oid): Promise<{ ahead: number; behind: number }>
+  /** Who wrote the commits of a history, merges left out, by e-mail address, in no order. */
+  contributors(head: Oid): Promise<Contributor[]>
+  /** Commits of a history whose message holds a text, newest first; `truncated` when there are more or the time was up. */
+  searchLog(
+    from: Oid,
+    text: string,
+    options: { limit: number; deadline?: number; signal?: AbortSignal },
+  ): Promise<{ commits: Commit[]; truncated: boolean }>
+  /** Where a text stands in the files of a commit, by path; `truncated` when there is more, the time was up or files were left out. */
+  grep(commit: Oid, text: string, options: GrepOptions): Promise<{ chunks: GrepChunk[]; truncated: boolean }>
 
   // differences
   /** From null: against the empty tree. Renames at 50 %, no copies (C-52 to C-57). */
   diff(from: Oid | null, to: Oid, limits: DiffLimits): Promise<Diff>
+  /** Whether a line of the file that is at `path` afterwards is one that the difference removes (`old`) or adds (`new`); as large as it may be. */
+  isChangedLine(from: Oid | null, to: Oid, at: { path: string; side: 'old' | 'new'; line: number }): Promise<boolean>
   /** Against the first parent (C-6), one a commit asked. */
   stats(commits: Oid[]): Promise<Stats[]>
 
   // writing objects: none of these moves a ref; all objects are synced when they return
   draftCommit(draft: CommitDraft): Promise<DraftResult>
+  /** Exactly what `git cherry-pick` or `git revert` would make of it. */
+  draftPick(draft: PickDraft): Promise<PickResult>
   /** A commit of an existing tree with any parents. */
   writeCommit(commit: { tree: Oid; parents: Oid[]; author: Signature; committer: Signature; message: string }): Promise<Oid>
   writeTag(tag: { name: string; target: Oid; targetType: Tag['targetType']; tagger: Signature; message: string }): Promise<Oid>
 
   // the wire
+  /** The files of a commit as one stream with backpressure. */
+  archive(options: ArchiveOptions): Promise<Readable>
   advertise(service: Service, request: Omit<TransportRequest, 'body'>): Promise<void>
   uploadPack(request: TransportRequest): Promise<void>
   receivePack(request: TransportRequest, policy: PushPolicy): Promise<void>

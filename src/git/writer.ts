@@ -1,5 +1,6 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { withObjectsAside } from './aside.js'
 import { changeTree, type ReadObject } from './changes.js'
 import { packOf, writePack } from './pack-writer.js'
 import type { ProcessPool } from './processes.js'
@@ -49,7 +50,8 @@ export async function writeTag(
   return oid
 }
 
-async function treeOf(commit: Oid, readObject: ReadObject): Promise<Oid> {
+/** The tree of a commit that is known to exist. */
+export async function treeOf(commit: Oid, readObject: ReadObject): Promise<Oid> {
   const object = await readObject(commit)
   const tree = object?.type === 'commit' ? /^tree ([0-9a-f]{40})\n/.exec(object.content.toString('latin1', 0, 46))?.[1] : undefined
   if (!tree) throw new Error(`commit ${commit} cannot be read`)
@@ -57,18 +59,14 @@ async function treeOf(commit: Oid, readObject: ReadObject): Promise<Oid> {
 }
 
 /** Git's own check of files such as `.gitmodules`, whose content can be an attack on whoever clones (SEC-101). Costs a process, so it is asked only when one was written. */
-async function passesFsck(pool: ProcessPool, directory: string, stage: Stage): Promise<boolean> {
-  const objects = join(directory, 'objects')
-  const aside = await mkdtemp(join(objects, 'tmp_objdir-check-'))
-  try {
-    await mkdir(join(aside, 'pack'))
+function passesFsck(pool: ProcessPool, directory: string, stage: Stage): Promise<boolean> {
+  return withObjectsAside(directory, async ({ path, env }) => {
+    await mkdir(join(path, 'pack'))
     const { exitCode } = await pool.run(directory, ['index-pack', '--strict', '--stdin'], {
       input: await packOf(stage.objects),
-      env: { GIT_OBJECT_DIRECTORY: aside, GIT_ALTERNATE_OBJECT_DIRECTORIES: objects },
+      env,
       accept: [1, 128],
     })
     return exitCode === 0
-  } finally {
-    await rm(aside, { recursive: true, force: true })
-  }
+  })
 }

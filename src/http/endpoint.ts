@@ -19,6 +19,8 @@ export interface Call<Subject, Signed extends boolean, Input> {
   view: View
   /** A signal that fires when the client leaves before it has its answer. */
   gone(): AbortSignal
+  /** 412 when what is to be deleted changed after the moment of `If-Unmodified-Since`; a header that is none counts as absent (G-89). */
+  unchangedSince(changed: Date): void
 }
 
 /** One endpoint of the API, as data. Read by `mount` and by `openapi`, and by nothing else. */

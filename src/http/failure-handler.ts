@@ -5,7 +5,11 @@ import { Unavailable } from '../lib/unavailable.js'
 /** What a caller is told of any error; what is not a refusal is our fault: told nothing but 500, logged whole (SEC-4). */
 export function renderFailure(error: unknown, request: FastifyRequest, reply: FastifyReply) {
   const failure = asFailure(error, request)
-  if (failure) return sendJson(reply.code(STATUS[failure.kind]).headers(failure.headers), failure.body)
+  if (failure) {
+    const { kind, headers, body } = failure
+    reply.code(STATUS[kind]).headers(headers)
+    return typeof body === 'string' ? reply.type('text/plain; charset=utf-8').send(body) : sendJson(reply, body)
+  }
   request.log.error({ err: error }, 'a call failed')
   return sendJson(reply.code(500), { message: '500 Internal Server Error' })
 }

@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import type { Caller } from '../access/actor.js'
 import { authenticate } from '../access/authenticate.js'
-import type { Context } from '../context.js'
+import { type Context, during } from '../context.js'
 import type { View } from '../entities/view.js'
-import { Failure, unauthenticated } from '../failures.js'
+import { Failure, preconditionFailed, unauthenticated } from '../failures.js'
 import { Answer, type Endpoint, isStream, PageAnswer } from './endpoint.js'
 import { sendJson, sendJsonText } from './failure-handler.js'
 import { type Bag, emptyBag } from './form.js'
@@ -63,7 +63,8 @@ async function answer(ctx: Context, declared: Endpoint, request: FastifyRequest,
         : (request.body as Bag | undefined)
   const bag: Bag = Object.assign(emptyBag(), query, body, request.params)
 
-  const caller = await authenticate(ctx, request.headers, bag, { method: request.method, path: declared.path, scope: declared.scope, id: bag['id'] })
+  const route = { method: request.method, path: declared.path, scope: declared.scope, id: bag['id'] }
+  const caller = await authenticate(ctx, request.headers, bag, route, request.ip)
   request.caller = caller
   if (access.signedIn && !caller.user) throw unauthenticated()
 
@@ -72,15 +73,32 @@ async function answer(ctx: Context, declared: Endpoint, request: FastifyRequest,
   const input = parseInput(schema, bag)
   const subject = access.early ? early : await find()
   const view: View = { links: ctx.links, viewer: caller.user }
-  const result = await handler({ ctx, caller, subject, input, view, gone: () => whenGone(reply) })
+  const result = await handler({
+    ctx: forCall(ctx, request, caller),
+    caller,
+    subject,
+    input,
+    view,
+    gone: () => whenGone(reply),
+    unchangedSince: (changed) => checkUnchanged(request.headers['if-unmodified-since'], changed),
+  })
   return send(result, declared, request, reply, ctx, query)
 }
+
+/** The context of one call. */
+export const forCall = (ctx: Context, { ip, id }: FastifyRequest, caller: Caller): Context => during(ctx, { caller, address: ip, requestId: id })
 
 /** A signal that fires when the client leaves before it has its answer; made only for calls that ask. */
 function whenGone(reply: FastifyReply): AbortSignal {
   const gone = new AbortController()
   reply.raw.once('close', () => reply.raw.writableFinished || gone.abort())
   return gone.signal
+}
+
+/** To the second, as the header counts. */
+function checkUnchanged(header: string | undefined, changed: Date) {
+  const since = header === undefined ? Number.NaN : Date.parse(header)
+  if (Math.floor(changed.getTime() / 1000) > Math.floor(since / 1000)) throw preconditionFailed()
 }
 
 function send(result: unknown, declared: Endpoint, request: FastifyRequest, reply: FastifyReply, ctx: Context, query: Bag) {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { invalidInput } from '../failures.js'
 import { type Bag, isBag } from './form.js'
+import type { Upload } from './uploads.js'
 
 /**
  * The scalars of the API as zod schemas. A null or, for all but text, an empty value counts as absent (G-47).
@@ -111,6 +112,24 @@ export const list = <T extends z.ZodType>(item: T, max = MAX_LIST) =>
       return keys.length > 0 && keys.every((key) => /^\d+$/.test(key)) ? Object.values(value) : value
     },
     z.array(item, INVALID).max(max, INVALID),
+  )
+
+const MOST_PAIRS = 20
+
+/** A map of texts, as its pairs: whatever a key is called, it is one (G-53, SEC-73). */
+export const textMap = () =>
+  z.preprocess(
+    (value) => (value === '' || value === null ? undefined : isBag(value) ? Object.entries(value) : value),
+    z
+      .array(z.tuple([z.string(), z.union([z.string(), z.number().transform(String), z.boolean().transform(String)])]), INVALID)
+      .max(MOST_PAIRS, INVALID),
+  )
+
+/** A file of a multipart body; its bytes are the record's to judge. */
+export const file = () =>
+  z.preprocess(
+    blankToUndefined,
+    z.custom<Upload>((value) => Buffer.isBuffer((value as Upload | undefined)?.data), INVALID),
   )
 
 /** A list of ids, also as `1,2` (G-52). */

@@ -1,8 +1,13 @@
 import type { Endpoint } from '../http/endpoint.js'
 import { branches } from './branches/branches.js'
 import { protection } from './branches/protection.js'
+import { picks } from './commits/cherry-pick.js'
+import { commitComments } from './commits/comments.js'
 import { commits } from './commits/commits.js'
+import { commitRefs } from './commits/refs.js'
 import { commitStatuses } from './commits/statuses.js'
+import { customAttributes } from './custom-attributes/index.js'
+import { events } from './events/index.js'
 import { files } from './files/index.js'
 import { groups } from './groups/index.js'
 import { instance } from './instance/index.js'
@@ -10,10 +15,19 @@ import { members } from './members/index.js'
 import { namespaces } from './namespaces/index.js'
 import { pipelines } from './pipelines/index.js'
 import { projects } from './projects/index.js'
+import { releases } from './releases/index.js'
+import { archives } from './repository/archive.js'
+import { history } from './repository/history.js'
 import { repository } from './repository/index.js'
 import { tags } from './tags/index.js'
 import { tokens } from './tokens/index.js'
+import { activities } from './users/activities.js'
 import { currentUser } from './users/current-user.js'
+import { emails } from './users/emails.js'
+import { gpgKeys } from './users/gpg-keys.js'
+import { impersonationTokens } from './users/impersonation-tokens.js'
+import { keys } from './users/keys.js'
+import { status } from './users/status.js'
 import { users } from './users/users.js'
 
 /** Every endpoint of the API, family by family. */
@@ -21,6 +35,12 @@ export const families: Endpoint[][] = [
   instance,
   currentUser,
   users,
+  activities,
+  status,
+  keys,
+  gpgKeys,
+  emails,
+  impersonationTokens,
   tokens,
   groups,
   namespaces,
@@ -29,9 +49,17 @@ export const families: Endpoint[][] = [
   branches,
   protection,
   tags,
+  releases,
   repository,
+  archives,
+  history,
   files,
   commits,
   commitStatuses,
   pipelines,
+  customAttributes,
+  picks,
+  commitRefs,
+  commitComments,
+  events,
 ]

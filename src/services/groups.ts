@@ -9,9 +9,10 @@ import { isUniqueViolation } from '../db/client.js'
 import { type Fuzzy, fuzzy, fuzzyMatch } from '../db/fuzzy.js'
 import { members, namespaceAncestry, namespaces } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
-import { Failure, forbidden } from '../failures.js'
+import { Failure, failedTo, forbidden } from '../failures.js'
 import { groupNameFaults, lengthOf, namespacePathFaults, tooLong } from '../lib/path.js'
 import { VISIBILITY_LEVEL, type Visibility, visibilityWord } from '../lib/visibility.js'
+import { attributePairs, hasCustomAttributes } from './custom-attributes.js'
 import { claimRoute, isRouteTaken } from './namespaces.js'
 import { limits, type Page, type Paging, pageFrom } from './page.js'
 import { listProjects } from './projects/list.js'
@@ -28,15 +29,8 @@ export interface NewGroup {
   parent_id?: number | undefined
 }
 
-/** GR-34, G-43: the map of faults as one text. */
-export function faultsAsText(faults: Record<string, string[]>): string {
-  const quote = (text: string) => `"${text.replace(/["\\]/g, '\\$&')}"`
-  return `{${Object.entries(faults)
-    .map(([field, texts]) => `:${field}=>[${texts.map(quote).join(', ')}]`)
-    .join(', ')}}`
-}
-
-const failedToSave = (faults: Record<string, string[]>) => new Failure('invalid', { message: `Failed to save group ${faultsAsText(faults)}` })
+/** GR-34. */
+const failedToSave = (faults: Record<string, string[]>) => failedTo('save group', faults)
 
 const MAX_ANCESTORS = 20
 
@@ -116,6 +110,7 @@ export interface GroupFilter extends Paging {
   owned?: boolean | undefined
   min_access_level?: number | undefined
   top_level_only?: boolean | undefined
+  custom_attributes?: [string, string][] | undefined
   /** Only the direct subgroups of this group (GR-14). */
   parentId?: number | undefined
 }
@@ -129,6 +124,7 @@ interface Shape {
   level: boolean
   top: boolean
   skip: boolean
+  attributes: boolean
   below: boolean
   search: Fuzzy['shape']
   order: 'name' | 'path'
@@ -169,6 +165,7 @@ const listed = statement('groups', (db, shape: Shape) => {
         shape.top ? sql`${namespaces.parent_id} is null` : undefined,
         shape.below ? eq(namespaces.parent_id, sql.placeholder('parent')) : undefined,
         shape.skip ? sql`${namespaces.id} <> all(${sql.placeholder('skip')})` : undefined,
+        shape.attributes ? hasCustomAttributes('group', namespaces.id) : undefined,
         fuzzyMatch([namespaces.name, namespaces.path], shape.search),
       ),
     )
@@ -180,8 +177,10 @@ const listed = statement('groups', (db, shape: Shape) => {
 /** The groups a list shows to this caller (GR-5 to GR-11). */
 export async function listGroups(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, filter: GroupFilter): Promise<Page<GroupRecord>> {
   const search = fuzzy(filter.search)
+  const custom_attributes = attributePairs(viewer, filter.custom_attributes)
   const shape: Shape = {
     eyes: eyesOf(viewer),
+    attributes: custom_attributes !== undefined,
     all: filter.all_available ?? false,
     owned: filter.owned ?? false,
     level: filter.min_access_level !== undefined && viewer !== null,
@@ -193,7 +192,14 @@ export async function listGroups(ctx: Context, { user: viewer }: Pick<Caller, 'u
     descending: filter.sort === 'desc',
   }
   const query = listed(ctx.db, shape)
-  const values = { ...search.values, user: viewer?.id ?? 0, skip: filter.skip_groups ?? [], parent: filter.parentId, level: filter.min_access_level }
+  const values = {
+    ...search.values,
+    custom_attributes,
+    user: viewer?.id ?? 0,
+    skip: filter.skip_groups ?? [],
+    parent: filter.parentId,
+    level: filter.min_access_level,
+  }
   const run = (at: Paging) => query.execute({ ...values, ...limits(at) })
   const { items, total } = await pageFrom(await run(filter), filter, () => run({ page: 1, per_page: 1 }))
   return { items: items.map(({ group }) => group), total }

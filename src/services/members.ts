@@ -2,7 +2,7 @@ import { and, asc, eq, type SQL, sql } from 'drizzle-orm'
 import type { SignedIn } from '../access/actor.js'
 import { effectiveLevel } from '../access/can.js'
 import { membershipCounts, shareCounts } from '../access/roles.js'
-import type { GroupSubject, ProjectSubject } from '../access/rules.js'
+import { fullPathOf, type GroupSubject, type ProjectSubject } from '../access/rules.js'
 import type { Context } from '../context.js'
 import type { Transaction } from '../db/client.js'
 import { substring } from '../db/fuzzy.js'
@@ -10,12 +10,15 @@ import { members, users } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import type { MemberRecord } from '../entities/member.js'
 import { conflict, forbidden, invalidRecord, notFound } from '../failures.js'
+import { type AuditAction, audit, changesOf } from './audit.js'
+import { recordEvent } from './events.js'
 import { limits, type Page, type Paging, pageFrom } from './page.js'
 
 /** A project or a group, whichever the members are of; what both have in common for them. */
 export interface MemberSource {
   kind: 'project' | 'group'
   id: number
+  fullPath: string
   /** The caller's level on it, administrators 50. */
   level: number
   /** Owner of the personal namespace, whose membership nobody may touch (ME-9). */
@@ -25,12 +28,14 @@ export interface MemberSource {
 export const sourceOfProject = (subject: ProjectSubject): MemberSource => ({
   kind: 'project',
   id: subject.project.id,
+  fullPath: fullPathOf(subject.project),
   level: effectiveLevel(subject),
   ownerId: subject.project.namespace.owner_id,
 })
 export const sourceOfGroup = (subject: GroupSubject): MemberSource => ({
   kind: 'group',
   id: subject.group.id,
+  fullPath: subject.group.full_path,
   level: effectiveLevel(subject),
   ownerId: null,
 })
@@ -165,6 +170,10 @@ async function keepAnOwner(tx: Transaction, source: MemberSource, userId: number
   if (owners.every((owner) => owner.user_id === userId)) throw forbidden()
 }
 
+/** The audit row of a membership. */
+const tell = (ctx: Context, tx: Transaction, source: MemberSource, action: AuditAction, userId: number, changes: Record<string, unknown>) =>
+  audit(ctx, tx, { action, target: { type: source.kind, id: source.id, name: source.fullPath }, changes: { user_id: userId, ...changes } })
+
 /** ME-5, ME-11: a wish to join becomes the membership. */
 export async function addMember(
   ctx: Context,
@@ -196,8 +205,32 @@ export async function addMember(
         .returning({ id: members.id })
       if (!row) throw conflict('Member already exists')
     }
+    await tell(ctx, tx, source, 'member_added', user_id, { access_level, expires_at: expires_at ?? null })
+    await recordMembership(ctx, tx, source, user_id, 'joined')
   })
   return getMember(ctx, source, user_id)
+}
+
+/** Events are of projects; who comes to and leaves a group makes none (EV-5). */
+async function recordMembership(ctx: Context, tx: Transaction, source: MemberSource, userId: number, action: 'joined' | 'left') {
+  if (source.kind === 'project')
+    await recordEvent(tx, { project_id: source.id, author_id: userId, action, target_type: 'User', target_id: userId, created_at: ctx.now() })
+}
+
+/** Takes memberships whose day has come away and tells of those of projects, as of the moment they ended (ME-10, EV-5). They have counted for nothing since. */
+export async function endExpiredMemberships(ctx: Context): Promise<void> {
+  const today = ctx.now().toISOString().slice(0, 10)
+  await ctx.db.transaction(async (tx) => {
+    const over = await tx
+      .delete(members)
+      .where(sql`${members.expires_at} <= ${today} and ${members.requested_at} is null`)
+      .returning({ user_id: members.user_id, project_id: members.project_id, expires_at: members.expires_at })
+    for (const { user_id, project_id, expires_at } of over) {
+      if (project_id === null) continue
+      const created_at = new Date(`${expires_at}T00:00:00.000Z`)
+      await recordEvent(tx, { project_id, author_id: user_id, action: 'expired', target_type: 'User', target_id: user_id, created_at })
+    }
+  })
 }
 
 const isOver = (ctx: Context, day: string | null) => day !== null && day <= ctx.now().toISOString().slice(0, 10)
@@ -219,6 +252,7 @@ export async function changeMember(
       .update(members)
       .set({ access_level, ...(expires_at !== undefined && { expires_at }), updated_at: ctx.now() })
       .where(eq(members.id, row.id))
+    await tell(ctx, tx, source, 'member_updated', userId, changesOf(row, { access_level, expires_at }))
   })
   return getMember(ctx, source, userId)
 }
@@ -231,5 +265,7 @@ export async function removeMember(ctx: Context, source: MemberSource, caller: S
     if (userId !== caller.user.id && row.access_level > source.level) throw forbidden()
     if (row.access_level === 50) await keepAnOwner(tx, source, userId)
     await tx.delete(members).where(eq(members.id, row.id))
+    await tell(ctx, tx, source, 'member_removed', userId, { access_level: row.access_level })
+    await recordMembership(ctx, tx, source, userId, 'left')
   })
 }

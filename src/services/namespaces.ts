@@ -29,6 +29,31 @@ export async function isRouteTaken(tx: Transaction, fullPath: string): Promise<b
   return taken !== undefined
 }
 
+/** Gives a namespace another path or name; every path and name below follows, and what projects were called leads Git to them (AC-12, GH-4). The new full path must be free. */
+export async function renameNamespace(tx: Transaction, id: number, { path, name }: { path: string; name: string }): Promise<void> {
+  const [old] = await tx.select().from(namespaces).where(eq(namespaces.id, id)).for('update')
+  if (!old) return
+  const renamed = (full: string, own: string, mine: string) => full.slice(0, full.length - own.length) + mine
+  const full_path = renamed(old.full_path, old.path, path)
+  const full_name = renamed(old.full_name, old.name, name)
+  const below = sql`(select a.descendant_id from ${namespaceAncestry} a where a.ancestor_id = ${id})`
+  if (full_path !== old.full_path) {
+    const own = sql`(r.namespace_id in ${below} or r.project_id in (select p.id from projects p where p.namespace_id in ${below}))`
+    const key = full_path.toLowerCase()
+    const moved = sql`${key} || substr(r.key, ${old.full_path.length + 1}::integer)`
+    if (key !== old.full_path.toLowerCase()) {
+      await tx.execute(sql`insert into ${redirects} (key, project_id) select r.key, r.project_id from ${routes} r where r.project_id is not null and ${own}
+        on conflict (key) do update set project_id = excluded.project_id`)
+      await tx.execute(sql`delete from ${redirects} d using ${routes} r where d.key = ${moved} and ${own}`)
+    }
+    await tx.execute(sql`update ${routes} r set key = ${moved} where ${own}`)
+  }
+  await tx.execute(sql`update ${namespaces} set
+      full_path = ${full_path} || substr(full_path, ${old.full_path.length + 1}::integer),
+      full_name = ${full_name} || substr(full_name, ${old.full_name.length + 1}::integer) where id in ${below}`)
+  await tx.update(namespaces).set({ path, name }).where(eq(namespaces.id, id))
+}
+
 const columns = {
   id: namespaces.id,
   name: namespaces.name,

@@ -1,11 +1,13 @@
 import { eq, or, sql } from 'drizzle-orm'
 import { SCOPES } from '../access/scopes.js'
 import type { Context } from '../context.js'
+import type { Transaction } from '../db/client.js'
 import { tokens, users } from '../db/schema/index.js'
 import { Failure } from '../failures.js'
 import { digestOf, newSecret } from '../lib/secret.js'
 import { checkPassword } from './passwords.js'
 import { readSettings } from './settings.js'
+import { type Token, tellOfToken } from './tokens.js'
 import { findUserByLogin, type User } from './users.js'
 
 /** Seconds an access token lives. */
@@ -34,9 +36,15 @@ export async function grantByPassword(
   { username, password, scope }: { username: string; password: string; scope?: string | undefined },
 ): Promise<Grant> {
   const scopes = scopesOf(scope)
+  const address = ctx.origin?.address ?? ''
+  // whoever guessed too often is told the same as before (CR-15)
+  if (ctx.throttle.wait(address) > 0) throw invalidGrant()
   const [user, settings] = await Promise.all([findUserByLogin(ctx, username), readSettings(ctx)])
   const matches = await checkPassword(user?.password_hash, password)
-  if (!user || !matches || !maySignIn(user) || !settings.password_authentication_enabled_for_web) throw invalidGrant()
+  if (!user || !matches || !maySignIn(user) || !settings.password_authentication_enabled_for_web) {
+    ctx.throttle.failed(address)
+    throw invalidGrant()
+  }
   if (scopes.includes('sudo') && !user.admin) throw invalidScope()
   await ctx.db.write
     .update(users)
@@ -59,20 +67,24 @@ function scopesOf(scope: string | undefined): string[] {
   return scopes.length > 0 ? scopes : ['api']
 }
 
-async function issue(ctx: Context, userId: number, scopes: string[], db: Pick<Context['db']['write'], 'insert'> = ctx.db.write): Promise<Grant> {
+async function issue(ctx: Context, userId: number, scopes: string[], db: Pick<Transaction, 'insert'> = ctx.db.write): Promise<Grant> {
   const [access, refresh] = [newSecret(), newSecret()]
   const now = ctx.now()
-  await db.insert(tokens).values({
-    user_id: userId,
-    kind: 'oauth',
-    name: 'password grant',
-    digest: digestOf(access),
-    refresh_digest: digestOf(refresh),
-    scopes,
-    valid_until: new Date(now.getTime() + LIFE * 1000),
-    created_at: now,
-    updated_at: now,
-  })
+  const [token] = await db
+    .insert(tokens)
+    .values({
+      user_id: userId,
+      kind: 'oauth',
+      name: 'password grant',
+      digest: digestOf(access),
+      refresh_digest: digestOf(refresh),
+      scopes,
+      valid_until: new Date(now.getTime() + LIFE * 1000),
+      created_at: now,
+      updated_at: now,
+    })
+    .returning()
+  await tellOfToken(ctx, db, 'token_created', token as Token)
   return {
     access_token: access,
     token_type: 'Bearer',

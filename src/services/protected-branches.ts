@@ -1,10 +1,11 @@
 import { and, eq, sql } from 'drizzle-orm'
-import type { ProjectSubject } from '../access/rules.js'
+import { fullPathOf, type Project, type ProjectSubject } from '../access/rules.js'
 import type { Context } from '../context.js'
-import { isUniqueViolation } from '../db/client.js'
+import type { Transaction } from '../db/client.js'
 import { protectedBranches, protectedTags } from '../db/schema/index.js'
 import { conflict, Failure, notFound } from '../failures.js'
 import { lengthOf } from '../lib/path.js'
+import { type AuditAction, audit } from './audit.js'
 import { type Page, type Paging, slice } from './page.js'
 import { type ProtectedBranch, type ProtectedTag, protectionsOf } from './protection.js'
 
@@ -34,6 +35,22 @@ const nameFaults = (name: string): string[] => {
   return lengthOf(name) > 255 ? ['is too long (maximum is 255 characters)'] : []
 }
 
+/** A change of what protects a project, with its audit row in one transaction. */
+async function audited<Row extends { id: number; project_id: number; name: string }>(
+  ctx: Context,
+  project: Project,
+  action: AuditAction,
+  change: (tx: Transaction) => Promise<Row | undefined>,
+): Promise<Row | undefined> {
+  return ctx.db.transaction(async (tx) => {
+    const row = await change(tx)
+    if (!row) return undefined
+    const { id: _, project_id, ...entry } = row
+    await audit(ctx, tx, { action, target: { type: 'project', id: project_id, name: fullPathOf(project) }, changes: entry })
+    return row
+  })
+}
+
 /** BR-11: 409 for a name that is protected, 422 for one that cannot be. */
 export async function protectBranch(
   ctx: Context,
@@ -42,42 +59,39 @@ export async function protectBranch(
 ): Promise<ProtectedBranch> {
   const faults = nameFaults(entry.name)
   if (faults.length > 0) throw new Failure('unprocessable', { message: faults.map((fault) => `Name ${fault}`) })
-  const [row] = await ctx.db.write
-    .insert(protectedBranches)
-    .values({
-      project_id: project.id,
-      name: entry.name,
-      push_level: entry.push_access_level,
-      merge_level: entry.merge_access_level,
-      allow_force_push: entry.allow_force_push,
-    })
-    .onConflictDoNothing()
-    .returning()
-  if (!row) throw conflict(`Protected branch '${entry.name}' already exists`)
+  const { name, allow_force_push } = entry
+  const row = await audited(ctx, project, 'protected_branch_added', async (tx) => {
+    const values = { project_id: project.id, name, push_level: entry.push_access_level, merge_level: entry.merge_access_level, allow_force_push }
+    return (await tx.insert(protectedBranches).values(values).onConflictDoNothing().returning())[0]
+  })
+  if (!row) throw conflict(`Protected branch '${name}' already exists`)
   return row
 }
 
 /** BR-12: what is given changes. */
 export async function changeProtectedBranch(
   ctx: Context,
-  { project }: ProjectSubject,
+  subject: ProjectSubject,
   name: string,
   change: { allow_force_push?: boolean; push_level?: number; merge_level?: number },
 ): Promise<ProtectedBranch> {
-  const current = await getProtectedBranch(ctx, { project } as ProjectSubject, name)
+  const current = await getProtectedBranch(ctx, subject, name)
   if (Object.keys(change).length === 0) return current
-  const [row] = await ctx.db.write.update(protectedBranches).set(change).where(eq(protectedBranches.id, current.id)).returning()
+  const row = await audited(
+    ctx,
+    subject.project,
+    'protected_branch_updated',
+    async (tx) => (await tx.update(protectedBranches).set(change).where(eq(protectedBranches.id, current.id)).returning())[0],
+  )
   if (!row) throw notFound()
   return row
 }
 
+const branchCalled = (project: Project, name: string) => and(eq(protectedBranches.project_id, project.id), eq(protectedBranches.name, name))
+
 /** BR-13. */
-export async function removeProtectedBranch(ctx: Context, { project }: ProjectSubject, name: string): Promise<void> {
-  const gone = await ctx.db.write
-    .delete(protectedBranches)
-    .where(and(eq(protectedBranches.project_id, project.id), eq(protectedBranches.name, name)))
-    .returning({ id: protectedBranches.id })
-  if (gone.length === 0) throw notFound()
+export async function removeProtectedBranch(ctx: Context, subject: ProjectSubject, name: string): Promise<void> {
+  if (!(await unprotectOneBranch(ctx, subject, name))) throw notFound()
 }
 
 /** BR-7: protects one branch by its name; flags that are absent mean false when new and stay when it was protected. */
@@ -90,18 +104,25 @@ export async function protectOneBranch(
   const level = (developers: boolean | undefined) => (developers ? 30 : 40)
   const change = { ...(push !== undefined && { push_level: level(push) }), ...(merge !== undefined && { merge_level: level(merge) }) }
   const values = { project_id: project.id, name, push_level: level(push), merge_level: level(merge) }
-  await ctx.db.write
-    .insert(protectedBranches)
-    .values(values)
-    .onConflictDoUpdate({
-      target: [protectedBranches.project_id, protectedBranches.name],
-      set: Object.keys(change).length > 0 ? change : { name: sql`excluded.name` },
-    })
+  const set = Object.keys(change).length > 0 ? change : { name: sql`excluded.name` }
+  const target = [protectedBranches.project_id, protectedBranches.name]
+  await audited(
+    ctx,
+    project,
+    'protected_branch_updated',
+    async (tx) => (await tx.insert(protectedBranches).values(values).onConflictDoUpdate({ target, set }).returning())[0],
+  )
 }
 
-/** BR-8: nothing to do when there is no entry of exactly that name. */
-export async function unprotectOneBranch(ctx: Context, { project }: ProjectSubject, name: string): Promise<void> {
-  await ctx.db.write.delete(protectedBranches).where(and(eq(protectedBranches.project_id, project.id), eq(protectedBranches.name, name)))
+/** BR-8: false when there is no entry of exactly that name. */
+export async function unprotectOneBranch(ctx: Context, { project }: ProjectSubject, name: string): Promise<boolean> {
+  const gone = await audited(
+    ctx,
+    project,
+    'protected_branch_removed',
+    async (tx) => (await tx.delete(protectedBranches).where(branchCalled(project, name)).returning())[0],
+  )
+  return gone !== undefined
 }
 
 /** BR-14. */
@@ -117,20 +138,23 @@ export async function getProtectedTag(ctx: Context, { project }: ProjectSubject,
 
 export async function protectTag(ctx: Context, { project }: ProjectSubject, name: string, level: number): Promise<ProtectedTag> {
   const faults = nameFaults(name)
-  if (faults.length > 0) throw new Failure('unprocessable', { message: faults.map((fault) => `Name ${fault}`) })
-  try {
-    const [row] = await ctx.db.write.insert(protectedTags).values({ project_id: project.id, name, create_level: level }).returning()
-    return row as ProtectedTag
-  } catch (error) {
-    if (!isUniqueViolation(error)) throw error
-    throw new Failure('unprocessable', { message: ['Name has already been taken'] })
-  }
+  const values = { project_id: project.id, name, create_level: level }
+  const row =
+    faults.length === 0
+      ? await audited(
+          ctx,
+          project,
+          'protected_tag_added',
+          async (tx) => (await tx.insert(protectedTags).values(values).onConflictDoNothing().returning())[0],
+        )
+      : undefined
+  if (!row)
+    throw new Failure('unprocessable', { message: faults.length > 0 ? faults.map((fault) => `Name ${fault}`) : ['Name has already been taken'] })
+  return row
 }
 
 export async function removeProtectedTag(ctx: Context, { project }: ProjectSubject, name: string): Promise<void> {
-  const gone = await ctx.db.write
-    .delete(protectedTags)
-    .where(and(eq(protectedTags.project_id, project.id), eq(protectedTags.name, name)))
-    .returning({ id: protectedTags.id })
-  if (gone.length === 0) throw notFound()
+  const called = and(eq(protectedTags.project_id, project.id), eq(protectedTags.name, name))
+  const gone = await audited(ctx, project, 'protected_tag_removed', async (tx) => (await tx.delete(protectedTags).where(called).returning())[0])
+  if (!gone) throw notFound()
 }

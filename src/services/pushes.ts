@@ -1,13 +1,15 @@
-import { eq, sql } from 'drizzle-orm'
+import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { ProjectSubject } from '../access/rules.js'
 import type { Context } from '../context.js'
 import type { Transaction } from '../db/client.js'
-import { projects, protectedBranches, refIntents } from '../db/schema/index.js'
+import { events, type PushData, projects, protectedBranches, refIntents, releases, users } from '../db/schema/index.js'
 import { forbidden, refused } from '../failures.js'
 import { RefNameConflict } from '../git/errors.js'
 import { type GitRepository, type Oid, type RefUpdate, ZERO } from '../git/types.js'
 import { branchNameFault } from '../lib/branch-name.js'
+import { dropOldEvents } from './events.js'
 import { Protections, protectionsOf, reaches } from './protection.js'
+import { pushDataOf } from './push-events.js'
 import { repositoryOf } from './repositories.js'
 import { readSettings, type Settings } from './settings.js'
 
@@ -112,7 +114,7 @@ export async function moveRefs(ctx: Context, subject: ProjectSubject, actorId: n
     if (error instanceof RefNameConflict) throw refused(nameConflict(error.ref))
     throw error
   }
-  await finishMoves(ctx, subject.project.id, moves, intent, setting.settings)
+  await finishMoves(ctx, subject.project.id, moves, intent, setting.settings, repository)
 }
 
 /** SEC-83: `a` and `a/b` cannot both be there. */
@@ -150,7 +152,7 @@ export async function acceptPush(
   let finished = false
   return {
     async finish(moved) {
-      await finishMoves(ctx, id, moved, intent, setting.settings)
+      await finishMoves(ctx, id, moved, intent, setting.settings, repositoryOf(ctx, subject.project))
       finished = true
     },
     async settle() {
@@ -161,14 +163,42 @@ export async function acceptPush(
   }
 }
 
-/** All that follows when refs have moved, by name, and the end of the intent. What is here holds before the caller gets an answer (PU-1); upkeep follows soon after. */
-export async function finishMoves(ctx: Context, projectId: number, moves: RefMove[], intent: number | null, settings: Settings): Promise<void> {
-  await followBranches(ctx, projectId, moves, settings)
+/** All that follows when refs have moved, by name, and the end of the intent. What is here holds before the caller gets an answer (PU-1); upkeep follows soon after. `repository` is looked up when it is not given. */
+export async function finishMoves(
+  ctx: Context,
+  projectId: number,
+  moves: RefMove[],
+  intent: number | null,
+  settings: Settings,
+  repository?: GitRepository,
+): Promise<void> {
+  const [told] = await Promise.all([
+    tell(ctx, projectId, moves, repository),
+    followBranches(ctx, projectId, moves, settings),
+    dropReleases(ctx, projectId, moves),
+  ])
+  const now = ctx.now().toISOString()
+  const pushed = sql`insert into ${events} (project_id, author_id, action, push, created_at)
+    select ${projectId}::bigint, finished.actor_id, 'pushed', told.push, ${now}::timestamptz
+    from finished join ${users} on ${users.id} = finished.actor_id, jsonb_array_elements(${JSON.stringify(told)}::jsonb) with ordinality as told (push, turn)
+    order by told.turn`
   // One statement, and no wait for the disk: every commit waits for it, and an intent that comes back after a loss of power is settled again.
-  await ctx.db.write.execute(sql`with finished as (delete from ${refIntents} where ${refIntents.id} = ${intent})
-    update ${projects} set last_activity_at = ${ctx.now().toISOString()}::timestamptz
+  // The events go with the intent, so a push is told once however often it is finished.
+  await ctx.db.write.execute(sql`with finished as (delete from ${refIntents} where ${refIntents.id} = ${intent} returning actor_id), pushed as (${pushed})
+    update ${projects} set last_activity_at = greatest(last_activity_at, ${now}::timestamptz)
     from (select set_config('synchronous_commit', 'off', true)) relaxed where id = ${projectId}`)
   keepUpSoon(ctx, projectId)
+}
+
+async function tell(ctx: Context, projectId: number, moves: RefMove[], given?: GitRepository): Promise<PushData[]> {
+  const repository = given ?? (await repositoryById(ctx, projectId))?.git
+  return repository ? pushDataOf(repository, moves) : []
+}
+
+/** PU-8. */
+async function dropReleases(ctx: Context, projectId: number, moves: RefMove[]): Promise<void> {
+  const gone = moves.filter((move) => move.new === ZERO && move.ref.startsWith('refs/tags/')).map(({ ref }) => ref.slice('refs/tags/'.length))
+  if (gone.length > 0) await ctx.db.write.delete(releases).where(and(eq(releases.project_id, projectId), inArray(releases.tag, gone)))
 }
 
 /** The first branch becomes the default one and is protected; the last one's end makes the repository empty again (PU-1, BR-17). */
@@ -228,6 +258,7 @@ async function keepUp(ctx: Context, projectId: number) {
   const repository = await repositoryById(ctx, projectId)
   if (!repository) return
   await repository.git.maintain()
+  await dropOldEvents(ctx, projectId)
   const head = await repository.git.ref(`refs/heads/${repository.defaultBranch}`)
   const [size, log] = await Promise.all([repository.git.size(), head ? repository.git.log({ from: [head], skip: 0, limit: 1 }) : { total: 0 }])
   await ctx.db.write.update(projects).set({ repository_size: size, commit_count: log.total }).where(eq(projects.id, projectId))

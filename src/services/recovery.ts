@@ -1,9 +1,11 @@
 import type { Context } from '../context.js'
+import { endExpiredMemberships } from './members.js'
 import { removeDoomed } from './projects/update.js'
 import { catchUp, settleIntents } from './pushes.js'
 
 /** Milliseconds after the start when leftovers are looked for once more: those too young to be called stale at the start are then old enough. */
 const AGAIN = 4_000
+const HOUR = 3_600_000
 
 /** At start: finishes or undoes what a killed process left half done (SEC-158, SEC-159, SEC-134). What was acknowledged is there before the first request. */
 export async function recover(ctx: Context): Promise<void> {
@@ -16,4 +18,7 @@ export async function recover(ctx: Context): Promise<void> {
   ctx.jobs.add('remove leftovers', clean)
   ctx.jobs.add('remove repositories', () => removeDoomed(ctx))
   setTimeout(() => ctx.jobs.add('remove leftovers', clean), AGAIN).unref()
+  const endMemberships = () => ctx.jobs.add('expired memberships', () => endExpiredMemberships(ctx))
+  endMemberships()
+  setInterval(endMemberships, HOUR).unref()
 }

@@ -1,6 +1,9 @@
+import { and, eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../access/actor.js'
 import type { ProjectSubject } from '../access/rules.js'
 import type { Context } from '../context.js'
+import { releases } from '../db/schema/index.js'
+import { statement } from '../db/statement.js'
 import { notFound, refused } from '../failures.js'
 import { RefChanged } from '../git/errors.js'
 import { type Commit, type Ref, type Tag, ZERO } from '../git/types.js'
@@ -20,6 +23,7 @@ export interface TagRecord {
   tag: Tag | null
   commit: Commit
   protected: boolean
+  release: { tag_name: string; description: string } | null
 }
 
 /** TG-1; tags of trees and blobs name no commit and are left out. */
@@ -47,17 +51,28 @@ export async function listTags(
   return { items: await records(ctx, subject, items), total }
 }
 
+const notesOf = statement('releases of tags', (db) =>
+  db
+    .select({ tag_name: releases.tag, description: releases.description })
+    .from(releases)
+    .where(and(eq(releases.project_id, sql.placeholder('project')), sql`${releases.tag} = any(${sql.placeholder('tags')}::text[])`)),
+)
+
 async function records(ctx: Context, { project }: ProjectSubject, refs: Ref[]): Promise<TagRecord[]> {
   const repository = repositoryOf(ctx, project)
-  const [protections, commits, tags] = await Promise.all([
+  const names = refs.map(({ name }) => name.slice(TAGS.length))
+  const [protections, commits, tags, notes] = await Promise.all([
     protectionsOf(ctx, project.id),
     repository.commits(refs.map(({ peeled }) => peeled)),
     Promise.all(refs.map(({ oid, peeled }) => (oid === peeled ? null : repository.tag(oid)))),
+    names.length > 0 ? notesOf(ctx.db, null).execute({ project: project.id, tags: names }) : [],
   ])
+  const described = new Map(notes.map((note) => [note.tag_name, note]))
   return refs.flatMap((ref, i) => {
     const commit = commits[i]
-    const name = ref.name.slice(TAGS.length)
-    return commit ? [{ name, target: ref.oid, tag: tags[i] ?? null, commit, protected: protections.isTagProtected(name) }] : []
+    const name = names[i] as string
+    const release = described.get(name) ?? null
+    return commit ? [{ name, target: ref.oid, tag: tags[i] ?? null, commit, protected: protections.isTagProtected(name), release }] : []
   })
 }
 

@@ -2,11 +2,13 @@ import { and, asc, desc, eq, type SQL, sql } from 'drizzle-orm'
 import type { SignedIn } from '../access/actor.js'
 import { SCOPES, type Scope } from '../access/scopes.js'
 import type { Context } from '../context.js'
+import type { Transaction } from '../db/client.js'
 import { substring } from '../db/fuzzy.js'
 import { tokens, users } from '../db/schema/index.js'
 import { forbidden, invalidRecord, notFound, refused, unauthenticated } from '../failures.js'
 import { lengthOf, tooLong } from '../lib/path.js'
 import { digestOf, newSecret } from '../lib/secret.js'
+import { type AuditAction, audit } from './audit.js'
 import { limits, type Page, type Paging } from './page.js'
 import { findUserByName } from './users.js'
 
@@ -50,27 +52,41 @@ export async function createToken(
   const faults = tokenFaults(given)
   if (given.scopes.includes('sudo') && !user.admin) faults['scopes'] = ['can only contain available scopes']
   if (Object.keys(faults).length > 0) throw invalidRecord(faults)
-  const [count] = await ctx.db.write
-    .select({ count: sql<number>`count(*)`.mapWith(Number) })
-    .from(tokens)
-    .where(and(eq(tokens.user_id, user.id), eq(tokens.revoked, false)))
-  if ((count?.count ?? 0) >= MAX_TOKENS) throw invalidRecord({ base: [`there are already ${MAX_TOKENS} tokens`] })
-  const [token] = await ctx.db.write
-    .insert(tokens)
-    .values({
-      user_id: user.id,
-      kind: 'personal',
-      name: given.name,
-      description: given.description ?? null,
-      digest: digestOf(value),
-      scopes: given.scopes,
-      expires_at: given.expires_at ?? null,
-      created_at: ctx.now(),
-      updated_at: ctx.now(),
-    })
-    .returning()
-  return { token: token as Token, value }
+  return ctx.db.transaction(async (tx) => {
+    await roomForToken(tx, user.id)
+    const [row] = await tx
+      .insert(tokens)
+      .values({
+        user_id: user.id,
+        kind: 'personal',
+        name: given.name,
+        description: given.description ?? null,
+        digest: digestOf(value),
+        scopes: given.scopes,
+        expires_at: given.expires_at ?? null,
+        created_at: ctx.now(),
+        updated_at: ctx.now(),
+      })
+      .returning()
+    const token = row as Token
+    await tellOfToken(ctx, tx, 'token_created', token)
+    return { token, value }
+  })
 }
+
+/** 400 when the account has as many working tokens as it may (SEC-130). */
+export async function roomForToken(tx: Transaction, userId: number): Promise<void> {
+  const held = await tx.$count(tokens, and(eq(tokens.user_id, userId), eq(tokens.revoked, false)))
+  if (held >= MAX_TOKENS) throw invalidRecord({ base: [`there are already ${MAX_TOKENS} tokens`] })
+}
+
+/** The audit row of a token; never its value. */
+export const tellOfToken = (
+  ctx: Context,
+  tx: Pick<Transaction, 'insert'>,
+  action: AuditAction,
+  { id, name, kind, user_id, scopes, expires_at }: Token,
+) => audit(ctx, tx, { action, target: { type: 'token', id, name }, changes: { kind, user_id, scopes, expires_at } })
 
 /** CR-16: no more than the presented credential covers; `sudo` only out of a `sudo` or password-grant credential of an administrator. */
 export async function createOwnToken(ctx: Context, caller: SignedIn, given: NewToken): Promise<{ token: Token; value: string }> {
@@ -111,10 +127,13 @@ const today = (ctx: Context) => ctx.now().toISOString().slice(0, 10)
 /** Neither revoked nor expired (T-4, SEC-13). */
 export const isActive = (ctx: Context, token: Token) => !token.revoked && (token.expires_at === null || token.expires_at > today(ctx))
 
+/** The same as SQL. */
+export const activeTokens = (ctx: Context) => sql`(not ${tokens.revoked} and (${tokens.expires_at} is null or ${tokens.expires_at} > ${today(ctx)}))`
+
 /** CR-18: administrators see everybody's, others their own; impersonation and OAuth tokens never appear. */
 export async function listTokens(ctx: Context, caller: SignedIn, filter: TokenFilter): Promise<Page<Token>> {
   if (!caller.user.admin && filter.user_id !== undefined && filter.user_id !== caller.user.id) throw unauthenticated()
-  const active = sql`(not ${tokens.revoked} and (${tokens.expires_at} is null or ${tokens.expires_at} > ${today(ctx)}))`
+  const active = activeTokens(ctx)
   const conditions: (SQL | undefined)[] = [
     eq(tokens.kind, 'personal'),
     caller.user.admin ? (filter.user_id === undefined ? undefined : eq(tokens.user_id, filter.user_id)) : eq(tokens.user_id, caller.user.id),
@@ -179,18 +198,27 @@ export async function rotateToken(ctx: Context, token: Token, expiresAt: string 
       .insert(tokens)
       .values({ user_id, kind, name, description, scopes, digest: digestOf(value), expires_at, created_at: ctx.now(), updated_at: ctx.now() })
       .returning()
+    await tellOfToken(ctx, tx, 'token_rotated', fresh as Token)
     return { token: fresh as Token, value }
   })
 }
 
 /** CR-21: the row stays; revoking twice is a 400. */
 export async function revokeToken(ctx: Context, token: Token): Promise<void> {
-  const changed = await ctx.db.write
-    .update(tokens)
-    .set({ revoked: true, updated_at: ctx.now() })
-    .where(and(eq(tokens.id, token.id), eq(tokens.revoked, false)))
-    .returning({ id: tokens.id })
-  if (changed.length === 0) throw refused('The token is already revoked')
+  if (!(await endToken(ctx, token))) throw refused('The token is already revoked')
+}
+
+/** Revokes it; false when it was revoked before. */
+export async function endToken(ctx: Context, token: Token): Promise<boolean> {
+  return ctx.db.transaction(async (tx) => {
+    const changed = await tx
+      .update(tokens)
+      .set({ revoked: true, updated_at: ctx.now() })
+      .where(and(eq(tokens.id, token.id), eq(tokens.revoked, false)))
+      .returning({ id: tokens.id })
+    if (changed.length > 0) await tellOfToken(ctx, tx, 'token_revoked', token)
+    return changed.length > 0
+  })
 }
 
 /** The owner of a token to be, for administrators (CR-17). */

@@ -1,19 +1,23 @@
 import { randomBytes } from 'node:crypto'
-import { and, asc, desc, eq, or, type SQL, sql } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import type { ActorUser, Caller } from '../access/actor.js'
 import { qualified } from '../access/roles.js'
 import type { Context } from '../context.js'
 import { isUniqueViolation, type Transaction } from '../db/client.js'
-import { type Fuzzy, fuzzy, fuzzyMatch } from '../db/fuzzy.js'
-import { emails, identities, namespaces, projects, users } from '../db/schema/index.js'
+import { identities, namespaces, projects, users } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
-import { conflict, forbidden, invalidRecord, notFound, unauthenticated } from '../failures.js'
+import { conflict, invalidRecord, notFound } from '../failures.js'
+import { emailFault, normaliseEmail } from '../lib/email.js'
+import { numericId } from '../lib/numeric-id.js'
 import { lengthOf, namespacePathFaults, tooLong } from '../lib/path.js'
 import { VISIBILITY_LEVEL } from '../lib/visibility.js'
+import { audit } from './audit.js'
+import { imageFaults, keepAvatar } from './avatars.js'
+import { isEmailTaken } from './emails.js'
 import { claimRoute, isRouteTaken } from './namespaces.js'
-import { limits, type Page, type Paging, pageFrom } from './page.js'
 import { hashPassword } from './passwords.js'
 import { isRestricted, readSettings } from './settings.js'
+import { touchList } from './totals.js'
 
 export type User = typeof users.$inferSelect
 
@@ -37,9 +41,9 @@ export interface NewUser {
   organization?: string | undefined
   provider?: string | undefined
   extern_uid?: string | undefined
+  avatar?: { data: Buffer } | undefined
 }
 
-const EMAIL = /^[^\s@]+@[^\s@]+$/
 const MAX_PROJECTS = 2_147_483_647
 
 /** A page on the web, with or without its scheme; nothing that runs or reads files when it is followed (SEC-64). */
@@ -49,7 +53,7 @@ const isWebAddress = (text: string) =>
 /** Creates a user with the personal namespace (CR-4, U-18 to U-24): 409 for a taken e-mail or username, 400 with all texts else. */
 export async function createUser(ctx: Context, given: NewUser): Promise<User> {
   const settings = await readSettings(ctx)
-  const email = given.email.trim().toLowerCase()
+  const email = normaliseEmail(given.email)
   const { username, name } = given
   const password = given.reset_password ? randomBytes(32).toString('base64url') : (given.password ?? '')
   const external = given.external ?? settings.user_default_external
@@ -57,13 +61,10 @@ export async function createUser(ctx: Context, given: NewUser): Promise<User> {
 
   const create = () =>
     ctx.db.transaction(async (tx) => {
-      const faults = await userFaults(tx, { ...given, email, password })
+      const faults = await userFaults(tx, { ...given, email, password, avatar: given.avatar?.data }, null)
       if (Object.keys(faults).length > 0) {
-        const [twin] = await tx.select({ email: users.email, username: users.username }).from(users).where(sql`lower(${users.email}) = ${email}`)
-        if (twin) throw conflict('Email has already been taken')
-        const [namesake] = await tx.select({ id: users.id }).from(users).where(eq(users.username, username))
-        if (namesake) throw conflict('Username has already been taken')
-        throw invalidRecord(faults)
+        const taken = await userConflict(tx, { email, username }, 0)
+        throw taken ? conflict(taken) : invalidRecord(faults)
       }
       const [user] = await tx
         .insert(users)
@@ -94,50 +95,94 @@ export async function createUser(ctx: Context, given: NewUser): Promise<User> {
         .values({ kind: 'user', name: username, path: username, full_path: username, full_name: username, owner_id: user.id, visibility: 20 })
         .returning({ id: namespaces.id })
       await claimRoute(tx, username, { namespace_id: namespace?.id as number })
+      await touchList(tx, 'users')
+      await audit(ctx, tx, {
+        action: 'user_created',
+        target: { type: 'user', id: user.id, name: username },
+        changes: { admin: user.admin, external },
+      })
       return user
     })
-  return create().catch((error: unknown) => {
+  const user = await create().catch((error: unknown) => {
     // somebody took the name or the address in the same moment: now the checks see him and say so
     if (isUniqueViolation(error)) return create()
     throw error
   })
+  if (!given.avatar) return user
+  const avatar = await keepAvatar(ctx, 'user', user.id, given.avatar.data)
+  await ctx.db.write.update(users).set({ avatar }).where(eq(users.id, user.id))
+  return { ...user, avatar }
 }
 
-/** Field → texts, in the order of U-23; empty when the user may be stored. */
-async function userFaults(tx: Transaction, user: NewUser & { password: string }): Promise<Record<string, string[]>> {
+/** What is to be stored of a user; what is undefined stays as it is. */
+export interface UserDraft {
+  /** Normalised. */
+  email?: string | undefined
+  password?: string | undefined
+  name?: string | undefined
+  username?: string | undefined
+  bio?: string | null | undefined
+  projects_limit?: number | undefined
+  website_url?: string | undefined
+  provider?: string | undefined
+  extern_uid?: string | undefined
+  avatar?: Buffer | undefined
+}
+
+/** Field → texts, in the order of U-23; empty when the user may be stored. What `self` has himself is not taken. */
+export async function userFaults(tx: Transaction, user: UserDraft, self: { id: number; username: string } | null): Promise<Record<string, string[]>> {
   const faults: Record<string, string[]> = {}
   const add = (field: string, ...texts: string[]) => {
     if (texts.length > 0) faults[field] = [...(faults[field] ?? []), ...texts]
   }
-  if (user.email === '') add('email', "can't be blank")
-  else if (!EMAIL.test(user.email) || lengthOf(user.email) > 254) add('email', 'is invalid')
-  const [taken] = await tx
-    .select({ one: sql`1` })
-    .from(users)
-    .where(sql`lower(${users.email}) = ${user.email}`)
-    .union(tx.select({ one: sql`1` }).from(emails).where(sql`lower(${emails.email}) = ${user.email}`))
-  if (taken) add('email', 'has already been taken')
-  if (!user.reset_password) {
-    if (user.password === '') add('password', "can't be blank")
-    else if (user.password.length < 8) add('password', 'is too short (minimum is 8 characters)')
-    else if (user.password.length > 128) add('password', tooLong(128))
+  const { email, password, name, username, bio, projects_limit } = user
+  if (email !== undefined) {
+    const fault = emailFault(email)
+    if (fault) add('email', fault)
+    if (await isEmailTaken(tx, email, self?.id)) add('email', 'has already been taken')
   }
-  if (user.name.trim() === '') add('name', "can't be blank")
-  if (lengthOf(user.name) > 255) add('name', tooLong(255))
-  add('username', ...namespacePathFaults(user.username, 'top'))
-  if (await isRouteTaken(tx, user.username)) add('username', 'has already been taken')
-  if (user.bio && lengthOf(user.bio) > 255) add('bio', tooLong(255))
-  if (user.projects_limit !== undefined && user.projects_limit < 0) add('projects_limit', 'must be greater than or equal to 0')
-  if (user.projects_limit !== undefined && user.projects_limit > MAX_PROJECTS) add('projects_limit', `must be less than or equal to ${MAX_PROJECTS}`)
+  if (password !== undefined) {
+    if (password === '') add('password', "can't be blank")
+    else if (password.length < 8) add('password', 'is too short (minimum is 8 characters)')
+    else if (password.length > 128) add('password', tooLong(128))
+  }
+  if (name !== undefined) {
+    if (name.trim() === '') add('name', "can't be blank")
+    if (lengthOf(name) > 255) add('name', tooLong(255))
+  }
+  if (username !== undefined) {
+    add('username', ...namespacePathFaults(username, 'top'))
+    const own = self !== null && username.toLowerCase() === self.username.toLowerCase()
+    if (!own && (await isRouteTaken(tx, username))) add('username', 'has already been taken')
+  }
+  if (bio && lengthOf(bio) > 255) add('bio', tooLong(255))
+  if (projects_limit !== undefined && projects_limit < 0) add('projects_limit', 'must be greater than or equal to 0')
+  if (projects_limit !== undefined && projects_limit > MAX_PROJECTS) add('projects_limit', `must be less than or equal to ${MAX_PROJECTS}`)
   if (user.website_url && !isWebAddress(user.website_url)) add('website_url', 'must be a valid URL')
   if (user.provider && user.extern_uid) {
     const [same] = await tx
       .select({ id: identities.id })
       .from(identities)
-      .where(sql`${identities.provider} = ${user.provider} and lower(${identities.extern_uid}) = ${user.extern_uid.toLowerCase()}`)
+      .where(
+        sql`${identities.provider} = ${user.provider} and lower(${identities.extern_uid}) = ${user.extern_uid.toLowerCase()} and ${identities.user_id} <> ${self?.id ?? 0}`,
+      )
     if (same) add('identities.extern_uid', 'has already been taken')
   }
+  if (user.avatar) add('avatar', ...imageFaults(user.avatar))
   return faults
+}
+
+/** Whether somebody else has the primary address, or else exactly the username: those conflicts are told before all other faults (U-24, U-30). */
+export async function userConflict(tx: Transaction, { email, username }: UserDraft, self: number): Promise<string | null> {
+  if (email !== undefined) {
+    const [twin] = await tx.select({ id: users.id }).from(users).where(sql`lower(${users.email}) = ${email} and ${users.id} <> ${self}`)
+    if (twin) return 'Email has already been taken'
+  }
+  if (username !== undefined) {
+    const [namesake] = await tx.select({ id: users.id }).from(users).where(sql`${users.username} = ${username} and ${users.id} <> ${self}`)
+    if (namesake) return 'Username has already been taken'
+  }
+  return null
 }
 
 const byId = statement('user by id', (db) =>
@@ -165,6 +210,15 @@ export async function findUserByName(ctx: Context, username: string): Promise<Us
   return (await byName(ctx.db, null).execute({ username }))[0]
 }
 
+/** By id (digits) or by username, as far as the caller may see people at all; 404. */
+export async function findUserNamed(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, named: string): Promise<User> {
+  if (!viewer && isRestricted(await readSettings(ctx), VISIBILITY_LEVEL.public)) throw notFound('User')
+  const id = numericId(named)
+  const user = id === null ? await findUserByName(ctx, named) : await getUser(ctx, id)
+  if (!user) throw notFound('User')
+  return user
+}
+
 const byLogin = statement('user by login', (db) =>
   db
     .select()
@@ -187,7 +241,7 @@ const identitiesOf = qualified(
 )
 
 /** What the largest view needs beside the row itself. */
-const more = { identities: identitiesOf, namespace_id: namespaceOf.mapWith(Number), personal_projects: personalCount.mapWith(Number) }
+export const more = { identities: identitiesOf, namespace_id: namespaceOf.mapWith(Number), personal_projects: personalCount.mapWith(Number) }
 
 /** The user with all that the largest view shows. */
 export interface UserRecord extends User {
@@ -210,99 +264,7 @@ export async function loadUser(ctx: Context, id: number): Promise<UserRecord> {
   return toRecord(row)
 }
 
-const toRecord = ({ user, ...rest }: { user: User } & Pick<UserRecord, keyof typeof more>): UserRecord => ({ ...user, ...rest })
-
-export const USER_ORDERS = ['id', 'name', 'username', 'created_at', 'updated_at'] as const
-
-export interface UserFilter extends Paging {
-  active?: boolean | undefined
-  blocked?: boolean | undefined
-  external?: boolean | undefined
-  search?: string | undefined
-  username?: string | undefined
-  extern_uid?: string | undefined
-  provider?: string | undefined
-  created_before?: Date | undefined
-  created_after?: Date | undefined
-  order_by: (typeof USER_ORDERS)[number]
-  sort: 'asc' | 'desc'
-}
-
-/** What the text of the list query depends on. */
-interface ListShape {
-  admin: boolean
-  filters: string[]
-  search: Fuzzy['shape']
-  order: (typeof USER_ORDERS)[number]
-  descending: boolean
-}
-
-/** Each filter's condition; its values are placeholders of the same name. */
-const FILTERS: Record<string, () => SQL> = {
-  active: () => sql`(${users.state} = 'active' and ${users.kind} = 'human')`,
-  blocked: () => sql`${users.state} <> 'active'`,
-  external: () => sql`${users.external}`,
-  username: () => eq(users.username, sql.placeholder('username')),
-  extern_uid: () =>
-    sql`${users.id} in (select i.user_id from ${identities} i where i.provider = ${sql.placeholder('provider')} and lower(i.extern_uid) = lower(${sql.placeholder('extern_uid')}))`,
-  created_before: () => sql`${users.created_at} <= ${sql.placeholder('created_before')}::timestamptz`,
-  created_after: () => sql`${users.created_at} >= ${sql.placeholder('created_after')}::timestamptz`,
-}
-
-const whole = sql`lower(${sql.placeholder('whole')})`
-
-const listed = statement('users', (db, { admin, filters, search, order, descending }: ListShape) => {
-  const direction = descending ? desc : asc
-  const column = order === 'name' || order === 'username' ? sql`lower(${users[order]})` : users[order]
-  // U-16: to others than administrators the best match comes first
-  const rank = sql`case when lower(${users.name}) = ${whole} then 0 when lower(${users.username}) = ${whole} then 1 when lower(${users.email}) = ${whole} then 2 else 3 end`
-  const ordered = admin
-    ? [direction(column), direction(users.id)]
-    : search === 'all'
-      ? [desc(users.id)]
-      : [asc(rank), asc(sql`lower(${users.name})`), asc(users.id)]
-  return db
-    .select({ user: users, ...(admin && more), total: sql<number>`count(*) over ()`.mapWith(Number) })
-    .from(users)
-    .where(
-      and(
-        admin ? undefined : sql`not ${users.external}`,
-        ...filters.map((name) => FILTERS[name]?.()),
-        search === 'all' ? undefined : or(fuzzyMatch([users.name, users.username], search), sql`lower(${users.email}) = ${whole}`),
-      ),
-    )
-    .orderBy(...ordered)
-    .limit(sql.placeholder('limit'))
-    .offset(sql.placeholder('offset'))
-})
-
-const NOTHING_MORE = { identities: [], namespace_id: null, personal_projects: 0 }
-
-/** U-8 to U-16: the people this caller may list. Only for an administrator the records hold more than the row. */
-export async function listUsers(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, filter: UserFilter): Promise<Page<UserRecord>> {
-  const admin = viewer?.admin ?? false
-  const hidden = !viewer && isRestricted(await readSettings(ctx), VISIBILITY_LEVEL.public)
-  if (hidden || (!viewer && !filter.username?.trim())) throw forbidden('Not authorized to access /api/v4/users')
-  if (!admin && (filter.external || filter.extern_uid !== undefined)) throw viewer ? forbidden() : unauthenticated()
-  const { values: words, shape } = fuzzy(filter.search)
-  const given = {
-    active: filter.active || undefined,
-    blocked: filter.blocked || undefined,
-    external: filter.external || undefined,
-    username: filter.username,
-    extern_uid: filter.extern_uid,
-    created_before: viewer ? filter.created_before?.toISOString() : undefined,
-    created_after: viewer ? filter.created_after?.toISOString() : undefined,
-  }
-  const filters = Object.entries(given)
-    .filter(([, value]) => value !== undefined)
-    .map(([name]) => name)
-  const query = listed(ctx.db, { admin, filters, search: shape, order: filter.order_by, descending: filter.sort === 'desc' })
-  const values = { ...given, ...words, provider: filter.provider, whole: filter.search?.trim() ?? '' }
-  const run = (at: Paging) => query.execute({ ...values, ...limits(at) })
-  const { items, total } = await pageFrom(await run(filter), filter, () => run({ page: 1, per_page: 1 }))
-  return { items: items.map((row) => toRecord({ ...NOTHING_MORE, ...row })), total }
-}
+export const toRecord = ({ user, ...rest }: { user: User } & Pick<UserRecord, keyof typeof more>): UserRecord => ({ ...user, ...rest })
 
 /** U-17: everybody may be seen, by people without a token unless the administrator closed that. */
 export async function showUser(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, id: number): Promise<UserRecord> {

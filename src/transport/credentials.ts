@@ -25,7 +25,15 @@ const TOKEN_NEEDED: GitRefusal = { status: 401, text: 'HTTP Basic: Access denied
 export const isRefusal = <T extends object>(value: T | GitRefusal): value is GitRefusal => 'status' in value
 
 /** Who is calling over HTTP Basic (companions 31.2): a token as the password whatever the user name, else the account's own password. None at all is an anonymous reader. */
-export async function gitCaller(ctx: Context, headers: IncomingHttpHeaders): Promise<GitCaller | GitRefusal> {
+export async function gitCaller(ctx: Context, headers: IncomingHttpHeaders, address: string): Promise<GitCaller | GitRefusal> {
+  // whoever guessed too often is told the same as before (CR-15)
+  if (headers.authorization && ctx.throttle.wait(address) > 0) return DENIED
+  const caller = await judged(ctx, headers)
+  if (isRefusal(caller) && caller.status === 401) ctx.throttle.failed(address)
+  return caller
+}
+
+async function judged(ctx: Context, headers: IncomingHttpHeaders): Promise<GitCaller | GitRefusal> {
   const given = headers.authorization
   if (!given) return { user: null, reads: true, writes: false }
   const basic = /^Basic\s+([A-Za-z0-9+/=_-]+)\s*$/i.exec(given)?.[1]

@@ -78,7 +78,7 @@ interface Admitted {
 /** Credentials first, then sight of the project, then rights on the repository (31.2, 31.3). */
 async function admit(ctx: Context, request: FastifyRequest, path: string, service: Service): Promise<Admitted | GitRefusal> {
   const pushes = service === 'git-receive-pack'
-  const caller = await gitCaller(ctx, request.headers)
+  const caller = await gitCaller(ctx, request.headers, request.ip)
   if (isRefusal(caller)) return caller
   const { user } = caller
   const anonymous = user === null

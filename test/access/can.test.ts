@@ -49,6 +49,7 @@ const FROM: [ProjectAbility, number][] = [
   ['read_member', 10],
   ['star', 10],
   ['download_code', 20],
+  ['comment_on_commit', 20],
   ['fork', 20],
   ['read_statistics', 20],
   ['read_pipeline', 20],
@@ -92,6 +93,7 @@ describe('what a role may on a project (section 5.1)', () => {
     ] as const)
       for (const [ability, held] of [
         ['download_code', true],
+        ['comment_on_commit', true],
         ['fork', true],
         ['star', true],
         ['read_member', true],

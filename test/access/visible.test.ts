@@ -2,7 +2,7 @@ import { eq, sql } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { seesGroup, seesProject } from '../../src/access/can.js'
 import { findGroupFor, findProjectFor } from '../../src/access/rules.js'
-import { eyesOf, visibleGroups, visibleProjects } from '../../src/access/visible.js'
+import { eyesOf, readableCode, visibleGroups, visibleProjects } from '../../src/access/visible.js'
 import { members, namespaces, projectShares, projects } from '../../src/db/schema/index.js'
 import { Failure } from '../../src/failures.js'
 import { testApp } from '../support/app.js'
@@ -129,6 +129,28 @@ describe('a list and a single look agree, for every role, visibility, inheritanc
           expected.includes(project.id) ? (person ? projectLevel(person.id, project) : 0) : null,
         ])
       }
+    }
+  })
+
+  it('AC-10, EV-4: readableCode is the right to download code', async () => {
+    for (const [i, { id }] of world.projects.entries())
+      await t.ctx.db.write
+        .update(projects)
+        .set({ repository_access_level: [20, 10, 0, 20][i % 4] as number })
+        .where(eq(projects.id, id))
+    for (const person of world.people) {
+      const eyes = eyesOf(person)
+      const user = sql`${person?.id ?? 0}::bigint`
+      const rows = await t.ctx.db.read
+        .select({ id: projects.id })
+        .from(projects)
+        .where(sql`${visibleProjects(eyes, user)} and ${readableCode(eyes, user)}`)
+      const expected: number[] = []
+      for (const { id } of world.projects) {
+        const found = await orNull(findProjectFor(t.ctx, { user: person?.caller.user ?? null }, String(id)))
+        if (found?.can('download_code')) expected.push(id)
+      }
+      expect(rows.map(({ id }) => id).sort((a, b) => a - b)).toEqual(expected)
     }
   })
 

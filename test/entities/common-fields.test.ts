@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { gitDate, titleOf } from '../../src/entities/commit.js'
+import { gitDate } from '../../src/entities/commit.js'
+import { titleOf } from '../../src/lib/commit-title.js'
 import { testApp } from '../support/app.js'
 import { aCommit, aGroup, aProject, aUser } from '../support/factories.js'
 

@@ -30,6 +30,7 @@ export interface TestApp {
   /** Log lines so far. */
   logged: string[]
   dataDir: string
+  databaseUrl: string
 }
 
 /** Starts the service before the file's tests and takes it away after them. `environment` adds to the configuration. */
@@ -40,6 +41,7 @@ export function testApp(environment: Record<string, string> = {}): TestApp {
 
   beforeAll(async () => {
     const database = await createTestDatabase()
+    t.databaseUrl = database.url
     t.dataDir = await mkdtemp(join(tmpdir(), 'roost-app-'))
     const base = readConfig({ DATA_DIR: t.dataDir, PORT: '0', LOG_LEVEL: 'info', BASE_URL: 'http://roost.test', ...environment })
     const log = pino({ level: base.logLevel }, { write: (line: string) => void t.logged.push(line) })

@@ -9,6 +9,7 @@ import { createGroup, type NewGroup } from '../../src/services/groups.js'
 import { createProject, type NewProject } from '../../src/services/projects/create.js'
 import type { Settings } from '../../src/services/settings.js'
 import { createToken } from '../../src/services/tokens.js'
+import { touchList } from '../../src/services/totals.js'
 import { actorOf, createUser, type NewUser, type User } from '../../src/services/users.js'
 
 /** Somebody who can make calls. */
@@ -40,7 +41,10 @@ export async function aUser(ctx: Context, given: Partial<NewUser> & { scopes?: S
     password,
   })
   const { token, value } = await createToken(ctx, user, { name: 'test', scopes: scopes ?? (user.admin ? ['api', 'sudo'] : ['api']) })
-  if (state) await ctx.db.write.update(users).set({ state }).where(eq(users.id, user.id))
+  if (state) {
+    await ctx.db.write.update(users).set({ state }).where(eq(users.id, user.id))
+    await touchList(ctx.db.write, 'users')
+  }
   return {
     ...user,
     password,

@@ -3,7 +3,7 @@ export const PROJECT_ROLES = {
   anonymous: ['read_project', 'download_code_if_public'],
   visitor: ['read_member', 'star', 'request_access', 'fork_if_public', 'read_pipeline_if_public'],
   guest: ['read_pipeline_if_jobs_are_public'],
-  reporter: ['download_code', 'fork', 'read_statistics', 'read_pipeline'],
+  reporter: ['download_code', 'comment_on_commit', 'fork', 'read_statistics', 'read_pipeline'],
   developer: ['push_code', 'create_branch', 'create_tag', 'create_commit_status', 'cancel_pipeline', 'manage_release'],
   maintainer: ['manage_project', 'manage_members', 'manage_protection', 'delete_tag', 'delete_protected_branch', 'manage_shares'],
   owner: ['rename_project', 'change_visibility', 'archive_project', 'remove_project'],
@@ -20,10 +20,12 @@ export const PROJECT_PROHIBITIONS = {
     'create_commit_status',
     'cancel_pipeline',
     'manage_release',
+    'comment_on_commit',
   ],
   /** The repository feature is switched off for the caller (AC-10). */
   no_repository: [
     'download_code',
+    'comment_on_commit',
     'push_code',
     'create_branch',
     'create_tag',

@@ -30,7 +30,7 @@ export const namespaces = pgTable(
   },
   (t) => [
     index('namespaces_parent_id_idx').on(t.parent_id),
-    uniqueIndex('namespaces_owner_id_key').on(t.owner_id).where(sql`${t.kind} = 'user'`),
+    uniqueIndex('namespaces_owner_id_key').on(t.owner_id),
     index('namespaces_visibility_idx').on(t.visibility).where(sql`${t.kind} = 'group'`),
   ],
 )

@@ -3,7 +3,7 @@ import { boolean, date, index, pgTable, text, uniqueIndex } from 'drizzle-orm/pg
 import { id, moment, ref } from './columns.js'
 import { users } from './users.js'
 
-/** Everything that can be presented as a token, so that one look-up and one function judge every carrier (SEC-12). Only digests are kept (SEC-21). */
+/** Everything that can be presented as a token, so that one look-up and one function judge every carrier (SEC-12). Only digests are kept, and of impersonation tokens what the vault seals (SEC-21). */
 export const tokens = pgTable(
   'tokens',
   {
@@ -17,6 +17,8 @@ export const tokens = pgTable(
     /** SHA-256 of the value, hex. */
     digest: text().notNull(),
     refresh_digest: text(),
+    /** The value of an impersonation token, sealed: its answers show it again (CR-7, T-4). */
+    sealed: text(),
     scopes: text().array().notNull(),
     revoked: boolean().notNull().default(false),
     /** Good until 00:00 UTC of this day (CR-8). */

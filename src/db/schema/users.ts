@@ -45,6 +45,8 @@ export const users = pgTable(
   (t) => [
     uniqueIndex('users_username_key').on(sql`lower(${t.username})`),
     uniqueIndex('users_email_key').on(sql`lower(${t.email})`),
+    // what everybody is shown, for pages and totals (U-10)
+    index('users_not_external_idx').on(t.id).where(sql`not ${t.external}`),
     index('users_last_activity_on_idx').on(t.last_activity_on, t.id),
   ],
 )

@@ -47,6 +47,8 @@ export const commits = [
       branch: str(),
       commit_message: str(),
       start_branch: opt(str()),
+      start_sha: opt(str()),
+      force: opt(bool()),
       actions: where(list(z.record(z.string(), z.unknown(), 'is invalid'), MOST_ACTIONS), (actions) => actions.length > 0, 'is empty'),
       author_email: opt(str()),
       author_name: opt(str()),

@@ -1,10 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { ANONYMOUS } from '../../access/actor.js'
 import { judgeToken } from '../../access/authenticate.js'
 import type { Context } from '../../context.js'
-import { Failure, unauthenticated } from '../../failures.js'
+import { Failure, tooMany, unauthenticated } from '../../failures.js'
 import { sendJson } from '../../http/failure-handler.js'
 import type { Bag } from '../../http/form.js'
-import { refuseOtherMethods } from '../../http/mount.js'
+import { forCall, refuseOtherMethods } from '../../http/mount.js'
 import { readMultipart } from '../../http/uploads.js'
 import { grantByPassword, grantByRefresh, revokeGrant, tokenInfo } from '../../services/oauth.js'
 
@@ -23,8 +24,10 @@ export function oauthRoutes(app: FastifyInstance, ctx: Context) {
     }
     reply.header('cache-control', 'no-store')
     const kind = need('grant_type')
-    if (kind === 'password')
-      return sendJson(reply, await grantByPassword(ctx, { username: need('username'), password: need('password'), scope: text('scope') }))
+    if (kind === 'password') {
+      const credentials = { username: need('username'), password: need('password'), scope: text('scope') }
+      return sendJson(reply, await grantByPassword(forCall(ctx, request, ANONYMOUS), credentials))
+    }
     if (kind === 'refresh_token') return sendJson(reply, await grantByRefresh(ctx, need('refresh_token')))
     throw fault('unsupported_grant_type', 'The authorization grant type is not supported by the authorization server.')
   })
@@ -39,8 +42,13 @@ export function oauthRoutes(app: FastifyInstance, ctx: Context) {
   app.get('/oauth/token/info', { config: { policy: 'bearer credential' } }, async (request, reply) => {
     const bearer = /^Bearer\s+(.+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? (request.query as Bag)['access_token']
     if (typeof bearer !== 'string') throw unauthenticated()
+    const wait = ctx.throttle.wait(request.ip)
+    if (wait > 0) throw tooMany(wait)
     const verdict = await judgeToken(ctx, bearer.trim())
-    if (!verdict.ok) throw verdict.failure
+    if (!verdict.ok) {
+      ctx.throttle.failed(request.ip)
+      throw verdict.failure
+    }
     return sendJson(reply, await tokenInfo(ctx, verdict.token.id))
   })
 

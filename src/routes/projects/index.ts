@@ -2,18 +2,18 @@ import { z } from 'zod'
 import type { Caller, SignedIn } from '../../access/actor.js'
 import { admin, anyone, onProject, onProjectSignedIn, signedIn } from '../../access/rules.js'
 import type { Context } from '../../context.js'
+import { withAttributes } from '../../entities/custom-attribute.js'
 import { FEATURE_LEVELS, VISIBILITIES } from '../../entities/levels.js'
 import { BasicProject, Project, presentBasicProject, presentProject } from '../../entities/project.js'
 import type { View } from '../../entities/view.js'
-import { notFound } from '../../failures.js'
 import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, clearable, commaList, needsOneOf, oneOf, opt, rowId, str } from '../../http/params.js'
-import { numericId } from '../../lib/numeric-id.js'
+import { attributesFor } from '../../services/custom-attributes.js'
 import { createProject, type NewProject } from '../../services/projects/create.js'
 import { listProjects, type ProjectFilter } from '../../services/projects/list.js'
 import { loadProject, loadProjects, type ProjectRecord } from '../../services/projects/load.js'
 import { deleteProject, setArchived, setStar, updateProject } from '../../services/projects/update.js'
-import { actorOf, findUserByName, getUser } from '../../services/users.js'
+import { actorOf, findUserNamed, getUser } from '../../services/users.js'
 import { listParameters } from './list-input.js'
 
 const AnyProject = z.union([Project, BasicProject])
@@ -67,10 +67,17 @@ const shown = (input: { simple?: boolean | undefined; statistics?: boolean | und
 async function list(
   ctx: Context,
   caller: Caller,
-  input: ProjectFilter & { simple?: boolean | undefined; statistics?: boolean | undefined },
+  input: ProjectFilter & { simple?: boolean | undefined; statistics?: boolean | undefined; with_custom_attributes?: boolean | undefined },
   view: View,
 ) {
   const { items, total } = await listProjects(ctx, caller, input)
+  const ids = items.map(({ id }) => id)
+  const attributes = await attributesFor(ctx, caller, input, 'project', ids)
+  if (attributes) {
+    const records = new Map((await loadProjects(ctx, caller.user, ids)).map((project) => [project.id, project]))
+    const found = ids.flatMap((id) => records.get(id) ?? [])
+    return pageOf({ items: found, total }, input, (project) => withAttributes(shown(input, view)(project), attributes.get(project.id)))
+  }
   const variant = `project ${caller.user ? (caller.user.admin ? 'admin' : 'user') : 'anonymous'} ${input.simple ?? false} ${input.statistics ?? false}`
   const rendered = await ctx.fragments.render(variant, items, (ids: number[]) => loadProjects(ctx, caller.user, ids), shown(input, view))
   return pageOf({ items: rendered, total }, input, (element) => element)
@@ -127,10 +134,7 @@ export const projects = [
     input: z.object({ user_id: z.string(), ...listParameters }),
     output: z.array(AnyProject),
     async handler({ ctx, caller, input, view }) {
-      const { user_id } = input
-      const id = numericId(user_id)
-      const owner = id === null ? await findUserByName(ctx, user_id) : await getUser(ctx, id)
-      if (!owner) throw notFound('User')
+      const owner = await findUserNamed(ctx, caller, input.user_id)
       return list(ctx, caller, { ...input, ownerId: owner.id }, view)
     },
   }),
@@ -139,10 +143,12 @@ export const projects = [
     path: '/projects/:id',
     summary: 'A project',
     access: onProject('read_project'),
-    input: z.object({ statistics: opt(bool()) }),
+    input: z.object({ statistics: opt(bool()), with_custom_attributes: opt(bool()) }),
     output: AnyProject,
     async handler({ ctx, caller, subject, input, view }) {
-      return presentProject(await loadProject(ctx, caller.user, subject.project.id), view, input)
+      const { id } = subject.project
+      const attributes = await attributesFor(ctx, caller, input, 'project', [id])
+      return withAttributes(presentProject(await loadProject(ctx, caller.user, id), view, input), attributes?.get(id))
     },
   }),
   endpoint({

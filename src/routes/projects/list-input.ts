@@ -1,5 +1,5 @@
 import { VISIBILITIES } from '../../entities/levels.js'
-import { bool, commaList, datetime, int, oneOf, opt, orDefault, paging, rowId, searchText } from '../../http/params.js'
+import { bool, commaList, datetime, int, oneOf, opt, orDefault, paging, rowId, searchText, textMap } from '../../http/params.js'
 import { ORDERS } from '../../services/projects/list.js'
 
 /** List parameters common to all lists of projects (companions 8.1). */
@@ -22,5 +22,7 @@ export const listParameters = {
   last_activity_after: opt(datetime()),
   last_activity_before: opt(datetime()),
   topic: opt(commaList()),
+  custom_attributes: opt(textMap()),
+  with_custom_attributes: opt(bool()),
   ...paging,
 }

@@ -1,13 +1,14 @@
 import { z } from 'zod'
 import { fullPathOf, onProject, onProjectSignedIn } from '../../access/rules.js'
-import { presentTag, Tag } from '../../entities/tag.js'
+import { presentTag, ReleaseNote, Tag } from '../../entities/tag.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { oneOf, opt, orDefault, paging, searchText, str } from '../../http/params.js'
-import { createTag, deleteTag, getTag, listTags } from '../../services/tags.js'
+import { changeReleaseNote, createDescribedTag, createReleaseNote } from '../../services/releases.js'
+import { deleteTag, getTag, listTags } from '../../services/tags.js'
 
 const named = z.object({ tag_name: z.string() })
 
-/** TG-1 to TG-4. */
+/** TG-1 to TG-6. */
 export const tags = [
   endpoint({
     method: 'GET',
@@ -42,10 +43,10 @@ export const tags = [
     path: '/projects/:id/repository/tags',
     summary: 'Create a tag',
     access: onProjectSignedIn('create_tag'),
-    input: z.object({ tag_name: str(), ref: str(), message: opt(str()) }),
+    input: z.object({ tag_name: str(), ref: str(), message: opt(str()), release_description: opt(str()) }),
     output: Tag,
     async handler({ ctx, caller, subject, input, view }) {
-      return presentTag(await createTag(ctx, subject, caller, input), { fullPath: fullPathOf(subject.project) }, view)
+      return presentTag(await createDescribedTag(ctx, subject, caller, input), { fullPath: fullPathOf(subject.project) }, view)
     },
   }),
   endpoint({
@@ -56,6 +57,28 @@ export const tags = [
     input: named,
     async handler({ ctx, caller, subject, input }) {
       await deleteTag(ctx, subject, caller, input.tag_name)
+    },
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/projects/:id/repository/tags/:tag_name/release',
+    summary: 'Describe what a tag released',
+    access: onProjectSignedIn('manage_release'),
+    input: z.object({ tag_name: z.string(), description: str() }),
+    output: ReleaseNote,
+    async handler({ ctx, caller, subject, input }) {
+      return createReleaseNote(ctx, subject, caller, input.tag_name, input.description)
+    },
+  }),
+  endpoint({
+    method: 'PUT',
+    path: '/projects/:id/repository/tags/:tag_name/release',
+    summary: 'Change what is said of a tag',
+    access: onProjectSignedIn('manage_release'),
+    input: z.object({ tag_name: z.string(), description: str() }),
+    output: ReleaseNote,
+    async handler({ ctx, subject, input }) {
+      return changeReleaseNote(ctx, subject, input.tag_name, input.description)
     },
   }),
 ]

@@ -1,10 +1,31 @@
 import { z } from 'zod'
 import { admin, anyone } from '../../access/rules.js'
+import { withAttributes } from '../../entities/custom-attribute.js'
 import { UserRef } from '../../entities/user.js'
 import { AdminUser, presentAdminUser, presentListedUser, presentShownUser, User } from '../../entities/user-views.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { allOrNone, bool, datetime, int, needsOneOf, oneOf, opt, orDefault, paging, rowId, searchText, str } from '../../http/params.js'
-import { createUser, listUsers, loadUser, showUser, USER_ORDERS } from '../../services/users.js'
+import {
+  allOrNone,
+  bool,
+  clearable,
+  datetime,
+  file,
+  int,
+  needsOneOf,
+  oneOf,
+  opt,
+  orDefault,
+  paging,
+  rowId,
+  searchText,
+  str,
+  textMap,
+} from '../../http/params.js'
+import { attributesFor } from '../../services/custom-attributes.js'
+import { listUsers, USER_ORDERS } from '../../services/user-list.js'
+import { setBlocked } from '../../services/user-state.js'
+import { updateUser } from '../../services/user-update.js'
+import { createUser, loadUser, showUser } from '../../services/users.js'
 
 /** In the order in which U-19 names what is missing. */
 const creation = allOrNone(
@@ -30,6 +51,7 @@ const creation = allOrNone(
       can_create_group: opt(bool()),
       skip_confirmation: opt(bool()),
       external: opt(bool()),
+      avatar: opt(file()),
     }),
     'password',
     'reset_password',
@@ -38,7 +60,45 @@ const creation = allOrNone(
   'provider',
 )
 
-/** U-8 to U-24. */
+const changes = allOrNone(
+  z.object({
+    email: opt(str()),
+    username: opt(str()),
+    name: opt(str()),
+    password: opt(str()),
+    messenger: opt(clearable()),
+    jobsnet: opt(clearable()),
+    microblog: opt(clearable()),
+    website_url: opt(clearable()),
+    organization: opt(clearable()),
+    projects_limit: opt(int({ min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER })),
+    extern_uid: opt(str()),
+    provider: opt(str()),
+    bio: opt(clearable()),
+    location: opt(clearable()),
+    admin: opt(bool()),
+    can_create_group: opt(bool()),
+    skip_reconfirmation: opt(bool()),
+    external: opt(bool()),
+    avatar: opt(file()),
+    id: rowId(),
+  }),
+  'extern_uid',
+  'provider',
+)
+
+const switchState = (action: 'block' | 'unblock') =>
+  endpoint({
+    method: 'POST',
+    path: `/users/:id(^\\d+$)/${action}`,
+    summary: action === 'block' ? 'Block a user' : 'Let a blocked user in again',
+    access: admin,
+    input: z.object({ id: rowId() }),
+    output: z.boolean(),
+    handler: ({ ctx, input }) => setBlocked(ctx, input.id, action === 'block'),
+  })
+
+/** U-8 to U-36, U-41 to U-44. */
 export const users = [
   endpoint({
     method: 'GET',
@@ -56,6 +116,8 @@ export const users = [
         external: opt(bool()),
         created_before: opt(datetime()),
         created_after: opt(datetime()),
+        custom_attributes: opt(textMap()),
+        with_custom_attributes: opt(bool()),
         order_by: orDefault(oneOf(USER_ORDERS), 'id'),
         sort: orDefault(oneOf(['asc', 'desc']), 'desc'),
         ...paging,
@@ -65,7 +127,10 @@ export const users = [
     ),
     output: z.array(z.union([AdminUser, UserRef])),
     async handler({ ctx, caller, input, view }) {
-      return pageOf(await listUsers(ctx, caller, input), input, (user) => presentListedUser(user, view))
+      const page = await listUsers(ctx, caller, input)
+      const ids = page.items.map(({ id }) => id)
+      const attributes = await attributesFor(ctx, caller, input, 'user', ids)
+      return pageOf(page, input, (user) => withAttributes(presentListedUser(user, view), attributes?.get(user.id)))
     },
   }),
   endpoint({
@@ -73,10 +138,12 @@ export const users = [
     path: '/users/:id(^\\d+$)',
     summary: 'A user',
     access: anyone,
-    input: z.object({ id: rowId() }),
+    input: z.object({ id: rowId(), with_custom_attributes: opt(bool()) }),
     output: z.union([AdminUser, User]),
     async handler({ ctx, caller, input, view }) {
-      return presentShownUser(await showUser(ctx, caller, input.id), view)
+      const user = await showUser(ctx, caller, input.id)
+      const attributes = await attributesFor(ctx, caller, input, 'user', [user.id])
+      return withAttributes(presentShownUser(user, view), attributes?.get(user.id))
     },
   }),
   endpoint({
@@ -91,4 +158,18 @@ export const users = [
       return presentAdminUser(await loadUser(ctx, id), view)
     },
   }),
+  endpoint({
+    method: 'PUT',
+    path: '/users/:id(^\\d+$)',
+    summary: 'Change a user',
+    access: admin,
+    input: changes,
+    output: AdminUser,
+    async handler({ ctx, input, view }) {
+      await updateUser(ctx, input.id, input)
+      return presentAdminUser(await loadUser(ctx, input.id), view)
+    },
+  }),
+  switchState('block'),
+  switchState('unblock'),
 ]

@@ -2,16 +2,14 @@ import type { SignedIn } from '../../access/actor.js'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { invalidInput, refused, tooLarge } from '../../failures.js'
-import { RefChanged, RefNameConflict } from '../../git/errors.js'
-import { withRefLock } from '../../git/ref-updates.js'
 import { type Change, type Commit, type GitRepository, type Oid, type Signature, type Stats, ZERO } from '../../git/types.js'
 import { branchNameFault } from '../../lib/branch-name.js'
 import { checkPath, normalisePath } from '../../lib/git-path.js'
 import { lengthOf } from '../../lib/path.js'
-import { mayPushTo, protectionsOf } from '../protection.js'
-import { dropIntent, finishMoves, recordIntent } from '../pushes.js'
+import { mayPushTo } from '../protection.js'
+import { refusalOf } from '../pushes.js'
 import { repositoryOf, signatureOf } from '../repositories.js'
-import { readSettings } from '../settings.js'
+import { commitToBranch, invalidBranch, NOT_ALLOWED, type Rules } from './write.js'
 
 /** One element of `actions[]`, as it was sent. */
 export type ActionInput = Record<string, unknown>
@@ -20,6 +18,9 @@ export interface NewCommit {
   branch: string
   commit_message: string
   start_branch?: string | undefined
+  /** A whole hash, in place of `start_branch`. */
+  start_sha?: string | undefined
+  force?: boolean | undefined
   actions: ActionInput[]
   author_email?: string | undefined
   author_name?: string | undefined
@@ -33,10 +34,7 @@ export interface CreatedCommit {
 /** SEC-97. */
 const MAX_ACTIONS = 10_000
 const MAX_MESSAGE = 1_000_000
-/** How often a commit is made anew on a head that moved meanwhile; then C-33. */
-const TRIES = 5
 
-const NOT_ALLOWED = 'You are not allowed to push into this branch'
 const EXISTS = 'A file with this name already exists'
 const MISSING = "A file with this name doesn't exist"
 
@@ -51,66 +49,63 @@ export async function createCommit(
   const { project } = subject
   const { branch } = given
   if (given.actions.length === 0) throw invalidInput('actions is empty')
+  if (given.start_branch && given.start_sha) throw invalidInput('start_branch, start_sha are mutually exclusive')
   if (given.actions.length > MAX_ACTIONS) throw tooLarge()
   const identity = authorOf(ctx, caller, given)
   if (lengthOf(given.commit_message) > MAX_MESSAGE) throw refused('The commit message is too long')
-  // writers of one branch stand in line here; those of other processes meet at the ref (C-33, SEC-102)
-  return withRefLock(`project ${project.id}`, branch, () => commitTo(ctx, subject, caller, given, identity, bypassProtection))
-}
-
-async function commitTo(
-  ctx: Context,
-  subject: ProjectSubject,
-  caller: SignedIn,
-  given: NewCommit,
-  author: Signature,
-  bypassProtection: boolean,
-): Promise<CreatedCommit> {
-  const { project } = subject
-  const { branch } = given
   const repository = repositoryOf(ctx, project)
-  const [protections, settings] = await Promise.all([protectionsOf(ctx, project.id), readSettings(ctx)])
-  for (let tried = 1; ; tried++) {
+  const draft = async (rules: Rules) => {
     const empty = project.empty_repo && (await repository.refs('refs/heads/')).length === 0
     if (!bypassProtection) {
-      const blocked = empty && settings.default_branch_protection === 2 && !subject.can('manage_protection')
-      if (blocked || !mayPushTo(subject, protections, branch)) throw refused(NOT_ALLOWED)
+      const blocked = empty && rules.settings.default_branch_protection === 2 && !subject.can('manage_protection')
+      if (blocked || !mayPushTo(subject, rules.protections, branch)) throw refused(NOT_ALLOWED)
     }
     const base = await baseOf(repository, given, empty)
-    for (const action of given.actions) await checkLastCommit(repository, base.parent, action)
-    const read = changesOf(given.actions)
-    const drafted = await repository.draftCommit({
-      parents: base.parent ? [base.parent] : [],
-      changes: read.changes,
-      author,
-      committer: signatureOf(ctx, caller),
-      message: given.commit_message,
-      ...(read.fault && { check: true }),
-    })
-    if ('fault' in drafted) throw refused(faultText(drafted))
-    if (read.fault) throw refused(read.fault)
-
-    // the objects are there: what the answer says of them is read while the branch moves
-    const described = Promise.all([repository.commit(drafted.commit), repository.stats([drafted.commit])])
-    described.catch(() => undefined)
-    const move = { ref: `refs/heads/${branch}`, old: base.old, new: drafted.commit }
-    const intent = await recordIntent(ctx, project.id, caller.user.id, 'api', [move])
-    try {
-      await repository.updateRefs([move])
-    } catch (error) {
-      await dropIntent(ctx, intent)
-      if (error instanceof RefNameConflict) throw refused(invalidBranch(branch))
-      if (!(error instanceof RefChanged)) throw error
-      if (tried < TRIES) continue
-      throw refused(`Could not update branch ${branch}. Please refresh and try again.`)
-    }
-    await finishMoves(ctx, project.id, [move], intent, settings)
-    const [commit, [stats]] = await described
-    return { commit: commit as Commit, stats: stats ?? { additions: 0, deletions: 0 } }
+    if (base.parent && !(await mayStartFrom(subject, repository, rules, branch, base.old, base.parent))) throw refused(NOT_ALLOWED)
+    return { commit: await draftOf(ctx, caller, repository, given, identity, base.parent), old: base.old }
   }
+  const describe = (commit: Oid) => Promise.all([repository.commit(commit), repository.stats([commit])])
+  const [commit, [stats]] = await commitToBranch(ctx, subject, caller, branch, draft, describe)
+  return { commit: commit as Commit, stats: stats ?? { additions: 0, deletions: 0 } }
 }
 
-const invalidBranch = (branch: string) => `Something went wrong when we tried to create '${branch}' for you: Branch name is invalid`
+/** The commit of all actions upon a parent, its objects on the disk. */
+async function draftOf(
+  ctx: Context,
+  caller: SignedIn,
+  repository: GitRepository,
+  given: NewCommit,
+  author: Signature,
+  parent: Oid | null,
+): Promise<Oid> {
+  for (const action of given.actions) await checkLastCommit(repository, parent, action)
+  const read = changesOf(given.actions)
+  const drafted = await repository.draftCommit({
+    parents: parent ? [parent] : [],
+    changes: read.changes,
+    author,
+    committer: signatureOf(ctx, caller),
+    message: given.commit_message,
+    ...(read.fault && { check: true }),
+  })
+  if ('fault' in drafted) throw refused(faultText(drafted))
+  if (read.fault) throw refused(read.fault)
+  return drafted.commit
+}
+
+/** With `force` a branch may leave its history behind: on a protected branch only where that is allowed (SEC-104, BR-19); the text is that of every write to one (PU-9). */
+async function mayStartFrom(
+  subject: ProjectSubject,
+  repository: GitRepository,
+  { protections, settings }: Rules,
+  branch: string,
+  old: Oid,
+  parent: Oid,
+): Promise<boolean> {
+  if (old === ZERO || old === parent) return true
+  const move = { ref: `refs/heads/${branch}`, old, new: parent }
+  return (await refusalOf({ subject, protections, settings, door: 'api', repository }, move)) === null
+}
 
 /** C-43, SEC-100: the author may be given, whole or not at all. */
 function authorOf(ctx: Context, caller: SignedIn, { author_name, author_email }: NewCommit) {
@@ -122,19 +117,29 @@ function authorOf(ctx: Context, caller: SignedIn, { author_name, author_email }:
   return author_name !== undefined && author_email !== undefined ? { ...own, name: author_name.trim(), email: author_email.trim() } : own
 }
 
-/** Where the commit goes: its parent and the value the branch must still have (C-29 to C-31, C-36, C-37). */
-async function baseOf(repository: GitRepository, { branch, start_branch }: NewCommit, empty: boolean): Promise<{ parent: Oid | null; old: Oid }> {
+/** Where the commit goes: its parent and the value the branch must still have (C-29 to C-31, C-36, C-37). `start_sha` names a start that need not be a branch, `force` lets an existing branch begin anew at the start (X-10). */
+async function baseOf(repository: GitRepository, given: NewCommit, empty: boolean): Promise<{ parent: Oid | null; old: Oid }> {
+  const { branch, start_branch, start_sha, force } = given
   if (empty) {
     if (branchNameFault(branch)) throw refused(invalidBranch(branch))
     return { parent: null, old: ZERO }
   }
-  const start = start_branch || branch
-  const [target, source] = await Promise.all([headOf(repository, branch), headOf(repository, start)])
-  if (!source) throw refused('You can only create or edit files when you are on a branch')
-  if (target && start !== branch) throw refused(`A branch called '${branch}' already exists. Switch to that branch in order to make changes`)
-  if (target) return { parent: target, old: target }
+  const [target, source] = await Promise.all([
+    headOf(repository, branch),
+    start_sha ? startCommit(repository, start_sha) : headOf(repository, start_branch || branch),
+  ])
+  if (!source)
+    throw refused(start_sha ? `There is no commit ${start_sha} to start from` : 'You can only create or edit files when you are on a branch')
+  const elsewhere = start_sha ? source !== target : (start_branch || branch) !== branch
+  if (target && elsewhere && !force) throw refused(`A branch called '${branch}' already exists. Switch to that branch in order to make changes`)
+  if (target) return { parent: source, old: target }
   if (branchNameFault(branch)) throw refused(invalidBranch(branch))
   return { parent: source, old: ZERO }
+}
+
+/** Whole hashes only: what a shorter one means may change between two tries. */
+async function startCommit(repository: GitRepository, sha: string): Promise<Oid | null> {
+  return /^[0-9a-f]{40}$/.test(sha) ? ((await repository.commit(sha))?.oid ?? null) : null
 }
 
 async function headOf(repository: GitRepository, branch: string): Promise<Oid | null> {

@@ -1,8 +1,8 @@
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
-import { notFound } from '../../failures.js'
+import { notFound, refused } from '../../failures.js'
 import type { Commit, DiffLimits, FileDiff, GitRepository, Oid, Stats } from '../../git/types.js'
-import { limits, type Page, type Paging } from '../page.js'
+import { limits, type Page, type Paging, slice } from '../page.js'
 import { repositoryOf } from '../repositories.js'
 
 export interface CommitFilter extends Paging {
@@ -59,6 +59,42 @@ export async function findCommit(ctx: Context, { project }: ProjectSubject, revi
   const commit = found && (await repository.commit(found.commit))
   if (!commit) throw notFound('Commit')
   return commit
+}
+
+/** The best commit that all of these revisions have (RE-5). */
+export async function findMergeBase(ctx: Context, { project }: ProjectSubject, refs: string[]): Promise<Commit> {
+  if (refs.length < 2) throw refused('At least two refs are needed')
+  const repository = repositoryOf(ctx, project)
+  const found = await Promise.all(refs.map((ref) => repository.resolve(ref)))
+  const unknown = refs.filter((_, i) => found[i] === null)
+  if (unknown.length > 0) throw refused(`Could not find ref: ${unknown.join(', ')}`)
+  const base = await repository.mergeBase(...found.map((one) => one?.commit as Oid))
+  const commit = base && (await repository.commit(base))
+  if (!commit) throw notFound('Merge Base')
+  return commit
+}
+
+export interface CommitRef {
+  type: 'branch' | 'tag'
+  name: string
+}
+
+const PREFIXES = { branch: ['refs/heads/'], tag: ['refs/tags/'], all: ['refs/heads/', 'refs/tags/'] } as const
+
+/** Branches, then tags, that contain a commit, each by name (RE-8). */
+export async function refsOf(
+  ctx: Context,
+  subject: ProjectSubject,
+  { sha, type, ...paging }: { sha: string; type: keyof typeof PREFIXES } & Paging,
+): Promise<Page<CommitRef>> {
+  const { oid } = await findCommit(ctx, subject, sha)
+  const repository = repositoryOf(ctx, subject.project)
+  const found = await Promise.all(PREFIXES[type].map((prefix) => repository.refsContaining(oid, prefix)))
+  const refs = found.flat().map((ref): CommitRef => {
+    const tag = ref.startsWith('refs/tags/')
+    return { type: tag ? 'tag' : 'branch', name: ref.slice(tag ? 'refs/tags/'.length : 'refs/heads/'.length) }
+  })
+  return slice(refs, paging)
 }
 
 /** Against the first parent (C-6). */

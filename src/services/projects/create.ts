@@ -11,6 +11,7 @@ import { branchNameFault } from '../../lib/branch-name.js'
 import { pathFromName, projectNameFaults, projectPathFaults } from '../../lib/path.js'
 import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
 import { createCommit } from '../commits/create.js'
+import { recordEvent } from '../events.js'
 import { claimRoute, isRouteTaken } from '../namespaces.js'
 import { readSettings, type Settings } from '../settings.js'
 import { attributeFaults, columnsOf, type ProjectAttributes, visibilityFaults } from './attributes.js'
@@ -49,6 +50,7 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
       await addTakenFaults(tx, place, { name, path }, null, add)
       if (Object.keys(faults).length > 0) throw invalidRecord(faults)
 
+      const now = ctx.now()
       const [row] = await tx
         .insert(projects)
         .values({
@@ -61,9 +63,9 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
           visibility: level,
           storage,
           default_branch: branch,
-          created_at: ctx.now(),
-          updated_at: ctx.now(),
-          last_activity_at: ctx.now(),
+          created_at: now,
+          updated_at: now,
+          last_activity_at: now,
         })
         .returning({ id: projects.id })
       const project = row?.id as number
@@ -72,6 +74,14 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
         await tx
           .insert(members)
           .values({ user_id: place.owner_id ?? caller.user.id, project_id: project, access_level: 40, created_by_id: caller.user.id })
+      await recordEvent(tx, {
+        project_id: project,
+        author_id: caller.user.id,
+        action: 'created',
+        target_type: 'Project',
+        target_id: project,
+        created_at: now,
+      })
       // inside the transaction: a project whose row is there has its repository
       await ctx.git.create({ storage, id: project, kind: 'project' }, branch)
       return project

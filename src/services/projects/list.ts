@@ -7,6 +7,7 @@ import { substring } from '../../db/fuzzy.js'
 import { namespaces, projects, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { VISIBILITY_LEVEL, type Visibility } from '../../lib/visibility.js'
+import { attributePairs, hasCustomAttributes } from '../custom-attributes.js'
 import { limits, type Page, type Paging, pageFrom } from '../page.js'
 import { recordKey } from './load.js'
 
@@ -29,6 +30,7 @@ export interface ProjectFilter extends Paging {
   last_activity_after?: Date | undefined
   last_activity_before?: Date | undefined
   topic?: string[] | undefined
+  custom_attributes?: [string, string][] | undefined
   /** Only projects of this user's personal namespace (PR-2). */
   ownerId?: number | undefined
   /** Only forks of this project (PR-9). */
@@ -69,6 +71,7 @@ const FILTERS: Record<string, (eyes: Eyes) => SQL> = {
   last_activity_after: () => sql`${projects.last_activity_at} >= ${sql.placeholder('last_activity_after')}::timestamptz`,
   last_activity_before: () => sql`${projects.last_activity_at} <= ${sql.placeholder('last_activity_before')}::timestamptz`,
   topic: () => sql`${projects.tag_list} @> ${sql.placeholder('topic')}::text[]`,
+  custom_attributes: () => hasCustomAttributes('project', projects.id),
   ownerId: () => sql`${projects.namespace_id} = (select n.id from ${namespaces} n where n.owner_id = ${sql.placeholder('ownerId')})`,
   forkedFrom: () => eq(projects.forked_from_id, sql.placeholder('forkedFrom')),
   groupId: () => eq(projects.namespace_id, sql.placeholder('groupId')),
@@ -123,6 +126,7 @@ export async function listProjects(ctx: Context, { user: viewer }: Pick<Caller, 
     last_activity_after: filter.last_activity_after?.toISOString(),
     last_activity_before: filter.last_activity_before?.toISOString(),
     topic: filter.topic && filter.topic.length > 0 ? filter.topic : undefined,
+    custom_attributes: attributePairs(viewer, filter.custom_attributes),
     ownerId: filter.ownerId,
     forkedFrom: filter.forkedFrom,
     groupId: filter.groupId,

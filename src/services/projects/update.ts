@@ -1,11 +1,12 @@
 import { eq, inArray, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
-import type { ProjectSubject } from '../../access/rules.js'
+import { fullPathOf, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { doomedRepositories, projectStars, projects, redirects, routes } from '../../db/schema/index.js'
 import { forbidden, invalidRecord } from '../../failures.js'
 import { projectNameFaults, projectPathFaults } from '../../lib/path.js'
-import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
+import { VISIBILITY_LEVEL, visibilityWord } from '../../lib/visibility.js'
+import { audit } from '../audit.js'
 import { claimRoute } from '../namespaces.js'
 import { repositoryOf } from '../repositories.js'
 import { readSettings } from '../settings.js'
@@ -48,6 +49,12 @@ export async function updateProject(ctx: Context, caller: SignedIn, subject: Pro
         .update(projects)
         .set({ ...columnsOf(given), name, path, ...(branch !== undefined && { default_branch: branch }), updated_at: ctx.now() })
         .where(eq(projects.id, project.id))
+      if (level !== project.visibility)
+        await audit(ctx, tx, {
+          action: 'visibility_changed',
+          target: { type: 'project', id: project.id, name: fullPathOf(project) },
+          changes: { visibility: [visibilityWord(project.visibility), visibilityWord(level)] },
+        })
       if (!moved) return
       const former = `${project.namespace.full_path}/${project.path}`.toLowerCase()
       await tx.delete(routes).where(eq(routes.key, former))

@@ -1,5 +1,7 @@
 import { request } from 'node:http'
+import { eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { projects } from '../../../src/db/schema/index.js'
 import { testApp } from '../../support/app.js'
 import { aCast, type Cast, type Role, statuses } from '../../support/cast.js'
 import { aProject, aToken, aUser, type TestProject, type TestUser } from '../../support/factories.js'
@@ -303,6 +305,35 @@ describe('GET /projects/:id/repository/commits', () => {
     bareOf(t, project).git('update-ref', 'refs/tags/tip', ids[4] as string)
     expect((await list('all=true&ref_name=none')).positions).toEqual([5, 3, 4, 2, 1, 0])
     expect((await list('with_stats=true&per_page=1&page=6')).body[0].stats).toEqual({ additions: 5, deletions: 0, total: 5 })
+  })
+})
+
+describe('X-10: first_parent, alone and with the other filters', () => {
+  it('leaves out what merges brought in', async () => {
+    const project = await aProject(t.ctx)
+    const bare = bareOf(t, project)
+    bare.commits(
+      { files: { a: '0' } },
+      { files: { a: '1' } },
+      { branch: 'side', parents: [0], files: { b: '2' } },
+      { branch: 'side', files: { b: '3' } },
+      { branch: 'main', parents: [1, 3], files: { b: '3' } },
+      { files: { b: '5' } },
+    )
+    const asGit = (...args: string[]) =>
+      bare
+        .git('rev-list', ...args)
+        .trim()
+        .split('\n')
+    const shown = async (query: string) => idsOf((await t.api('get', `${at(project)}?${query}`, project.creator).expect(200)).body)
+    expect(await shown('first_parent=true')).toEqual(asGit('--first-parent', 'main'))
+    expect(await shown('first_parent=false')).toEqual(asGit('main'))
+    expect(await shown('first_parent=true&path=b')).toEqual(asGit('--first-parent', 'main', '--', 'b'))
+    expect(await shown('first_parent=true&all=true')).toEqual(asGit('--first-parent', '--branches'))
+    const paged = await t.api('get', `${at(project)}?first_parent=true&per_page=2&page=2&with_stats=true`, project.creator).expect(200)
+    expect([idsOf(paged.body), paged.headers['x-total']]).toEqual([asGit('--first-parent', 'main').slice(2), '4'])
+    expect(paged.body[0].stats).toEqual({ additions: 1, deletions: 1, total: 2 })
+    await t.api('get', `${at(project)}?first_parent=x&all=maybe`, project.creator).expect(400, { error: 'all is invalid, first_parent is invalid' })
   })
 })
 
@@ -644,6 +675,92 @@ describe('POST /projects/:id/repository/commits', () => {
     expect(bare.git('ls-tree', '--name-only', 'main').trim().split('\n')).toHaveLength(made.length + 1)
     // writers of one service stand in line, so none has to try again
     expect(made).toHaveLength(20)
+  })
+})
+
+describe('X-10: start_sha and force', () => {
+  const given = (more: object) => ({ commit_message: 'm', actions: [{ action: 'create', file_path: 'new', content: 'x' }], ...more })
+  const post = (project: TestProject, more: object, caller: TestUser = project.creator) => t.api('post', at(project), caller).send(given(more))
+
+  /** Two commits on main, and one on another branch. */
+  async function two(roles: Parameters<typeof aProject>[1] = {}) {
+    const project = await aProject(t.ctx, roles)
+    const [first, second, other] = bareOf(t, project).commits(
+      { files: { a: 'a' } },
+      { files: { b: 'b' } },
+      { branch: 'other', parents: [0], files: { c: 'c' } },
+    ) as [string, string, string]
+    await t.ctx.db.write.update(projects).set({ empty_repo: false }).where(eq(projects.id, project.id))
+    return { project, bare: bareOf(t, project), first, second, other }
+  }
+
+  it('a new branch starts from any commit, which need not be the head of one', async () => {
+    const { project, bare, first, second } = await two()
+    const { body } = await post(project, { branch: 'old', start_sha: first }).expect(201)
+    expect([body.parent_ids, bare.git('rev-parse', 'old').trim()]).toEqual([[first], body.id])
+    expect(bare.git('ls-tree', '--name-only', 'old')).toBe('a\nnew\n')
+    // a start that is the head of the branch is no other start
+    expect((await post(project, { branch: 'main', start_sha: second }).expect(201)).body.parent_ids).toEqual([second])
+    expect((await post(project, { branch: 'blank', start_sha: '', start_branch: 'other' }).expect(201)).body.parent_ids).toEqual([
+      bare.git('rev-parse', 'other').trim(),
+    ])
+  })
+
+  it('what is no commit, no whole hash, or one of two starts is refused and changes nothing', async () => {
+    const { project, bare, first } = await two()
+    const before = await stateOf(t, project)
+    const none = ['f'.repeat(40), first.slice(0, 12), 'main', 'HEAD', '--all', bare.git('rev-parse', 'main^{tree}').trim()]
+    for (const start_sha of none)
+      await post(project, { branch: 'x', start_sha }).expect(400, { message: `There is no commit ${start_sha} to start from` })
+    await post(project, { branch: 'x', start_sha: first, start_branch: 'main' }).expect(400, {
+      error: 'start_branch, start_sha are mutually exclusive',
+    })
+    await post(project, { branch: 'main', start_sha: first }).expect(400, {
+      message: "A branch called 'main' already exists. Switch to that branch in order to make changes",
+    })
+    await post(project, { branch: 'main', force: 'maybe' }).expect(400, { error: 'force is invalid' })
+    expect(await stateOf(t, project)).toEqual(before)
+  })
+
+  it('force lets an existing branch begin anew at the start, and makes a missing one', async () => {
+    const { project, bare, first, other } = await two()
+    await post(project, { branch: 'main', start_branch: 'other' }).expect(400)
+    const one = await post(project, { branch: 'main', start_branch: 'other', force: true }).expect(201)
+    expect(one.body.parent_ids).toEqual([other])
+    const two_ = await post(project, { branch: 'main', start_sha: first, force: true }).expect(201)
+    expect([two_.body.parent_ids, bare.git('rev-parse', 'main').trim()]).toEqual([[first], two_.body.id])
+    await post(project, { branch: 'fresh', start_branch: 'other', force: true }).expect(201)
+    // without another start it is a commit like any other
+    const three = await post(project, { branch: 'other', force: true }).expect(201)
+    expect(three.body.parent_ids).toEqual([other])
+  })
+
+  it('SEC-104, BR-19, PU-9: force leaves no history behind on a protected branch that does not allow it', async () => {
+    const developer = await aUser(t.ctx)
+    const { project, bare, second } = await two({ developer })
+    const protect = (more: object) =>
+      t
+        .api('post', `${project.path}/protected_branches`, project.creator)
+        .send({ name: 'main', push_access_level: 30, ...more })
+        .expect(201)
+    await protect({})
+    const before = await stateOf(t, project)
+    for (const caller of [developer, project.creator])
+      await post(project, { branch: 'main', start_branch: 'other', force: true }, caller).expect(400, {
+        message: 'You are not allowed to push into this branch',
+      })
+    expect(await stateOf(t, project)).toEqual(before)
+    // a start that goes on from the branch leaves nothing behind
+    bare.commits({ branch: 'ahead', parents: [second], files: { d: 'd' } })
+    await post(project, { branch: 'main', start_branch: 'ahead', force: true }, developer).expect(201)
+    await t.api('delete', `${project.path}/protected_branches/main`, project.creator).expect(204)
+    await protect({ allow_force_push: true })
+    await post(project, { branch: 'main', start_branch: 'other', force: true }, developer).expect(201)
+  })
+
+  it('C-37: in an empty repository a start is not looked at', async () => {
+    const project = await aProject(t.ctx)
+    expect((await post(project, { branch: 'main', start_sha: 'f'.repeat(40), force: true }).expect(201)).body.parent_ids).toEqual([])
   })
 })
 

@@ -235,10 +235,6 @@ describe('tags by push (SEC-104, PU-9, companions 5.1 rows 16, 21, 22)', () => {
 })
 
 describe('who may', () => {
-  it.each(['get', 'post', 'put'] as const)('TG-5, TG-6: release notes are not there yet: %s answers 404', async (method) => {
-    await t.api(method, `${tags}/x/release`, cast.as.owner).send({}).expect(404, { error: '404 Not Found' })
-  })
-
   it.each(statuses(200))('companions 5.3: %s reads the tags of a public project', async (role, status) => {
     await t.api('get', tags, cast.as[role]).expect(status)
   })

@@ -1,0 +1,29 @@
+import type { Config } from '../config.js'
+import type { Context } from '../context.js'
+import { createLog } from '../log.js'
+import { anyPostgres, openMigrated } from './database.js'
+import { checkFolders, settleAddress } from './host.js'
+
+/** Does a command's work on the service's data, beside a running service or, with the embedded Postgres started for the length of it, without one. */
+export async function withContext(given: Config, work: (ctx: Context) => Promise<void>): Promise<void> {
+  const log = createLog('error')
+  await checkFolders(given)
+  const config = await settleAddress(given)
+  const postgres = await anyPostgres(config, log)
+  try {
+    const database = await openMigrated(postgres.url, config, { log, poolSize: 1 })
+    try {
+      const { createContext } = await import('../context.js')
+      const ctx = await createContext(config, database, log)
+      try {
+        await work(ctx)
+      } finally {
+        await ctx.close()
+      }
+    } finally {
+      await database.close()
+    }
+  } finally {
+    await postgres.stop()
+  }
+}

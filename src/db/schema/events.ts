@@ -1,0 +1,59 @@
+import { sql } from 'drizzle-orm'
+import { check, index, jsonb, pgTable, text } from 'drizzle-orm/pg-core'
+import { id, moment, ref } from './columns.js'
+import { projects } from './projects.js'
+import { users } from './users.js'
+
+/** The words lists of events are filtered by; `actionName` of the entity makes the shown ones of them (EV-5). */
+export const EVENT_ACTIONS = [
+  'created',
+  'updated',
+  'closed',
+  'reopened',
+  'pushed',
+  'commented',
+  'merged',
+  'joined',
+  'left',
+  'destroyed',
+  'expired',
+] as const
+
+export const EVENT_TARGETS = ['Issue', 'MergeRequest', 'Milestone', 'Note', 'DiffNote', 'DiscussionNote', 'Snippet', 'Project', 'User'] as const
+
+/** What moved in a push, and how many commits it brought; `commit_title` is null when the ref is gone. */
+export interface PushData {
+  commit_count: number
+  action: 'created' | 'removed' | 'pushed'
+  ref_type: 'branch' | 'tag'
+  commit_from: string | null
+  commit_to: string | null
+  ref: string
+  commit_title: string | null
+}
+
+/** What happened in a project, one row a thing; never changed afterwards, and dropped when it is old. */
+export const events = pgTable(
+  'events',
+  {
+    id: id(),
+    project_id: ref()
+      .notNull()
+      .references(() => projects.id, { onDelete: 'cascade' }),
+    author_id: ref()
+      .notNull()
+      .references(() => users.id),
+    action: text({ enum: EVENT_ACTIONS }).notNull(),
+    target_type: text({ enum: EVENT_TARGETS }),
+    target_id: ref(),
+    /** Of targets that never change it, such as commits. */
+    target_title: text(),
+    push: jsonb().$type<PushData>(),
+    created_at: moment().notNull(),
+  },
+  (t) => [
+    check('events_push_data', sql`(${t.action} = 'pushed') = (${t.push} is not null)`),
+    index('events_project_id_created_at_idx').on(t.project_id, t.created_at, t.id),
+    index('events_author_id_created_at_idx').on(t.author_id, t.created_at, t.id),
+  ],
+)

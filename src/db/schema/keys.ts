@@ -1,0 +1,54 @@
+import { sql } from 'drizzle-orm'
+import { index, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { id, moment, ref } from './columns.js'
+import { users } from './users.js'
+
+/** Of the account that may sign in with it. */
+const owner = () =>
+  ref()
+    .notNull()
+    .references(() => users.id, { onDelete: 'cascade' })
+
+export const sshKeys = pgTable(
+  'ssh_keys',
+  {
+    id: id(),
+    user_id: owner(),
+    title: text().notNull(),
+    /** One line, as it was given but for line breaks (K-6). */
+    key: text().notNull(),
+    /** MD5 of the key's bytes, pairs of hex digits with colons; what makes two keys the same (K-8, K-10). */
+    fingerprint: text().notNull(),
+    /** SHA-256 of the same, base64 without padding. */
+    fingerprint_sha256: text().notNull(),
+    created_at: moment().notNull().defaultNow(),
+    updated_at: moment().notNull().defaultNow(),
+  },
+  (t) => [
+    uniqueIndex('ssh_keys_fingerprint_key').on(t.fingerprint),
+    uniqueIndex('ssh_keys_fingerprint_sha256_key').on(t.fingerprint_sha256),
+    index('ssh_keys_user_id_idx').on(t.user_id, t.id),
+  ],
+)
+
+export const gpgKeys = pgTable(
+  'gpg_keys',
+  {
+    id: id(),
+    user_id: owner(),
+    /** The armored block, trimmed. */
+    key: text().notNull(),
+    /** Of the primary key, upper-case hex. */
+    fingerprint: text().notNull(),
+    primary_keyid: text().notNull(),
+    created_at: moment().notNull().defaultNow(),
+    updated_at: moment().notNull().defaultNow(),
+  },
+  (t) => [
+    // the block itself may be longer than an index entry
+    uniqueIndex('gpg_keys_key_key').on(sql`md5(${t.key})`),
+    uniqueIndex('gpg_keys_fingerprint_key').on(t.fingerprint),
+    uniqueIndex('gpg_keys_primary_keyid_key').on(t.primary_keyid),
+    index('gpg_keys_user_id_idx').on(t.user_id, t.id),
+  ],
+)

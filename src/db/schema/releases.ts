@@ -1,0 +1,57 @@
+import { sql } from 'drizzle-orm'
+import { index, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { id, moment, ref } from './columns.js'
+import { projects } from './projects.js'
+import { users } from './users.js'
+
+/** What people say of a tag; one without a name is a release note (TG-5). */
+export const releases = pgTable(
+  'releases',
+  {
+    id: id(),
+    project_id: ref()
+      .notNull()
+      .references(() => projects.id, { onDelete: 'cascade' }),
+    tag: text().notNull(),
+    /** Null: the tag's name. */
+    name: text(),
+    description: text().notNull(),
+    /** The description rendered: once when it is written, not each time it is read. */
+    description_html: text().notNull(),
+    author_id: ref()
+      .notNull()
+      .references(() => users.id),
+    released_at: moment().notNull(),
+    created_at: moment().notNull(),
+    updated_at: moment().notNull(),
+  },
+  (t) => [
+    uniqueIndex('releases_project_id_tag_key').on(t.project_id, t.tag),
+    index('releases_project_id_released_at_idx').on(t.project_id, t.released_at, t.id),
+    index('releases_project_id_created_at_idx').on(t.project_id, t.created_at, t.id),
+    index('releases_author_id_idx').on(t.author_id),
+  ],
+)
+
+/** A further file of a release, wherever it lies. */
+export const releaseLinks = pgTable(
+  'release_links',
+  {
+    id: id(),
+    release_id: ref()
+      .notNull()
+      .references(() => releases.id, { onDelete: 'cascade' }),
+    name: text().notNull(),
+    url: text().notNull(),
+    /** From `/` on; a lasting address of the file below the release. */
+    filepath: text(),
+    link_type: text({ enum: ['other', 'runbook', 'image', 'package'] }).notNull(),
+    created_at: moment().notNull(),
+  },
+  (t) => [
+    uniqueIndex('release_links_release_id_name_key').on(t.release_id, t.name),
+    // of a digest: an address may be longer than what an index holds
+    uniqueIndex('release_links_release_id_url_key').on(t.release_id, sql`md5(${t.url})`),
+    uniqueIndex('release_links_release_id_filepath_key').on(t.release_id, t.filepath).where(sql`${t.filepath} is not null`),
+  ],
+)

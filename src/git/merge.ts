@@ -1,0 +1,93 @@
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { deflate, inflate } from 'node:zlib'
+import { withObjectsAside } from './aside.js'
+import { EMPTY_TREE } from './diff.js'
+import { GitFault } from './errors.js'
+import { parseCommit } from './object-codec.js'
+import { writePack } from './pack-writer.js'
+import { type ObjectType, Stage, type StagedObject } from './stage.js'
+import type { Oid, PickDraft, PickResult, Signature } from './types.js'
+import { treeOf, type WriteContext } from './writer.js'
+
+/** Git's own merge, which ends in a tree or in conflicts; merge-ort, with renames and all that git does by default. */
+interface Merged {
+  tree: Oid
+  /** What the tree needs and the repository does not have yet. */
+  objects: StagedObject[]
+}
+
+/** Bytes git may ask for in one piece: a file larger than this cannot be merged line by line (SEC-147). */
+const LARGEST = 256 * 1024 * 1024
+
+/** Does again upon `onto`, or takes back from it, what a commit changed against its first parent; exactly what `git cherry-pick` and `git revert` come to (C-50, SEC-103). All objects of the new commit are on the disk when it returns; no ref moves. */
+export async function draftPick(context: WriteContext, draft: PickDraft, largest = LARGEST): Promise<PickResult> {
+  const { directory, readObject } = context
+  const picked = await readObject(draft.commit)
+  if (picked?.type !== 'commit') throw new Error(`commit ${draft.commit} cannot be read`)
+  const { tree, parents } = parseCommit(draft.commit, picked.content)
+  const before = parents[0] ? await treeOf(parents[0], readObject) : EMPTY_TREE
+  const ours = await treeOf(draft.onto, readObject)
+  const merged = await (draft.reverse ? mergeTrees(context, tree, ours, before, largest) : mergeTrees(context, before, ours, tree, largest))
+  if (!merged) return { refusal: 'conflict' }
+  if (merged.tree === ours) return { refusal: 'unchanged' }
+
+  const stage = new Stage()
+  if (merged.tree === EMPTY_TREE) await stage.tree(Buffer.of()) // git knows it by heart, but only a stored one passes every check
+  const commit = await stage.commit({ ...draft, tree: merged.tree, parents: [draft.onto] })
+  await writePack(directory, [...merged.objects, ...stage.objects])
+  return { commit, tree: merged.tree }
+}
+
+/** Three trees merged; null: conflicts. `git merge-tree` of this age takes commits only and finds the base itself, so it gets three commits that nobody keeps: the base, and two upon it. */
+async function mergeTrees(context: WriteContext, base: Oid, ours: Oid, theirs: Oid, largest: number): Promise<Merged | null> {
+  if (base === theirs || ours === theirs) return { tree: ours, objects: [] }
+  if (base === ours) return { tree: theirs, objects: [] }
+  const stage = new Stage()
+  const commit = (tree: Oid, parents: Oid[]) => stage.commit({ tree, parents, author: NOBODY, committer: NOBODY, message: '' })
+  const root = await commit(base, [])
+  const sides = [await commit(ours, [root]), await commit(theirs, [root])] as const
+  return withObjectsAside(context.directory, async ({ path, env }) => {
+    await Promise.all(stage.objects.map((object) => writeLoose(path, object)))
+    const known = new Set(stage.objects.map(({ oid }) => oid))
+    const tree = await mergeTree(context, ...sides, { ...env, GIT_ALLOC_LIMIT: `${largest}` })
+    return tree === null ? null : { tree, objects: await readLoose(path, known) }
+  })
+}
+
+const NOBODY: Signature = { name: 'nobody', email: '', seconds: 0, offset: '+0000' }
+
+/** The tree two commits merge to, written where `env` says; null: conflicts. Nothing is synced: what is kept is written once more. */
+async function mergeTree({ directory, pool }: WriteContext, ours: Oid, theirs: Oid, env: NodeJS.ProcessEnv): Promise<Oid | null> {
+  const args = ['-c', 'core.fsync=none', 'merge-tree', '--write-tree', '--no-messages', ours, theirs]
+  const { stdout, stderr, exitCode } = await pool.run(directory, args, { env, accept: [1, 128] })
+  if (exitCode === 1 || stderr.includes('attempting to allocate')) return null
+  if (exitCode !== 0) throw new GitFault('merge-tree', exitCode, stderr)
+  return stdout.toString('latin1').trim()
+}
+
+const compress = promisify(deflate)
+const decompress = promisify(inflate)
+
+/** An object as a file of its own, unsynced. */
+async function writeLoose(objects: string, { oid, type, content }: StagedObject) {
+  const folder = join(objects, oid.slice(0, 2))
+  await mkdir(folder, { recursive: true })
+  await writeFile(join(folder, oid.slice(2)), await compress(Buffer.concat([Buffer.from(`${type} ${content.length}\0`), content])))
+}
+
+/** All objects that lie as files in a directory but those known before. */
+async function readLoose(objects: string, known: Set<Oid>): Promise<StagedObject[]> {
+  const folders = (await readdir(objects)).filter((name) => /^[0-9a-f]{2}$/.test(name))
+  const names = await Promise.all(folders.map(async (folder) => (await readdir(join(objects, folder))).map((name) => folder + name)))
+  const oids = names.flat().filter((oid) => /^[0-9a-f]{40}$/.test(oid) && !known.has(oid))
+  return Promise.all(
+    oids.map(async (oid) => {
+      const bytes = (await decompress(await readFile(join(objects, oid.slice(0, 2), oid.slice(2))))) as Buffer
+      const header = bytes.indexOf(0)
+      const [type] = bytes.toString('latin1', 0, header).split(' ')
+      return { oid, type: type as ObjectType, content: bytes.subarray(header + 1) }
+    }),
+  )
+}

@@ -1,0 +1,20 @@
+/** What identifies an OpenPGP key, both in upper-case hex. */
+export interface GpgKey {
+  fingerprint: string
+  /** The last 16 digits of it. */
+  primary_keyid: string
+}
+
+/** Reads an armored block of one public key; null when it holds none, several, or a private one (K-14, SEC-129). Whether the key has expired or was revoked does not matter here. */
+export async function parseGpgKey(armored: string): Promise<GpgKey | null> {
+  // large, and few ever need it
+  const { readKeys } = await import('openpgp')
+  try {
+    const keys = await readKeys({ armoredKeys: armored })
+    const [key, ...more] = keys
+    if (!key || more.length > 0 || key.isPrivate()) return null
+    return { fingerprint: key.getFingerprint().toUpperCase(), primary_keyid: key.getKeyID().toHex().toUpperCase() }
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,37 @@
+import { z } from 'zod'
+import { fullPathOf, onProject, onProjectSignedIn } from '../../access/rules.js'
+import { Commit, presentCommit } from '../../entities/commit.js'
+import { forbidden } from '../../failures.js'
+import { endpoint } from '../../http/endpoint.js'
+import { str } from '../../http/params.js'
+import { cherryPick, revert } from '../../services/commits/pick.js'
+
+const input = z.object({ sha: z.string(), branch: str() })
+
+/** A commit's change once more, on another branch or backwards. */
+export const picks = [
+  endpoint({
+    method: 'POST',
+    path: '/projects/:id/repository/commits/:sha/cherry_pick',
+    summary: 'Do again on a branch what a commit changed',
+    // without a credential this answers as commit creation does (W-37)
+    access: onProject('push_code'),
+    input,
+    output: Commit,
+    async handler({ ctx, caller, subject, input, view }) {
+      if (!caller.user) throw forbidden()
+      return presentCommit(await cherryPick(ctx, subject, caller, input), { fullPath: fullPathOf(subject.project) }, view)
+    },
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/projects/:id/repository/commits/:sha/revert',
+    summary: 'Take back on a branch what a commit changed',
+    access: onProjectSignedIn('push_code'),
+    input,
+    output: Commit,
+    async handler({ ctx, caller, subject, input, view }) {
+      return presentCommit(await revert(ctx, subject, caller, input), { fullPath: fullPathOf(subject.project) }, view)
+    },
+  }),
+]

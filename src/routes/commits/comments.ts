@@ -1,0 +1,32 @@
+import { z } from 'zod'
+import { onProject, onProjectSignedIn } from '../../access/rules.js'
+import { CommitComment, ListedCommitComment, presentCommitComment, presentListedCommitComment } from '../../entities/commit-comment.js'
+import { endpoint, pageOf } from '../../http/endpoint.js'
+import { int, oneOf, opt, paging, str } from '../../http/params.js'
+import { createCommitComment, listCommitComments } from '../../services/notes.js'
+
+/** C-58 to C-61. */
+export const commitComments = [
+  endpoint({
+    method: 'GET',
+    path: '/projects/:id/repository/commits/:sha/comments',
+    summary: 'List comments on a commit',
+    access: onProject('download_code'),
+    input: z.object({ sha: z.string(), ...paging }),
+    output: z.array(ListedCommitComment),
+    async handler({ ctx, subject, input, view }) {
+      return pageOf(await listCommitComments(ctx, subject, input), input, (comment) => presentListedCommitComment(comment, view))
+    },
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/projects/:id/repository/commits/:sha/comments',
+    summary: 'Comment on a commit',
+    access: onProjectSignedIn('comment_on_commit'),
+    input: z.object({ sha: z.string(), note: str(), path: opt(str()), line: opt(int()), line_type: opt(oneOf(['new', 'old'])) }),
+    output: CommitComment,
+    async handler({ ctx, caller, subject, input, view }) {
+      return presentCommitComment(await createCommitComment(ctx, subject, caller, input), view)
+    },
+  }),
+]

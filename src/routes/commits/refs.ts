@@ -1,0 +1,34 @@
+import { z } from 'zod'
+import { onProject, onProjectSignedIn } from '../../access/rules.js'
+import { endpoint, pageOf } from '../../http/endpoint.js'
+import { oneOf, orDefault, paging } from '../../http/params.js'
+import { findCommit, refsOf } from '../../services/commits/read.js'
+
+const CommitRef = z.strictObject({ type: z.enum(['branch', 'tag']), name: z.string() }).meta({ id: 'CommitRef' })
+
+/** RE-8, RE-9. */
+export const commitRefs = [
+  endpoint({
+    method: 'GET',
+    path: '/projects/:id/repository/commits/:sha/refs',
+    summary: 'Branches and tags that contain a commit',
+    access: onProject('download_code'),
+    input: z.object({ sha: z.string(), type: orDefault(oneOf(['branch', 'tag', 'all']), 'all'), ...paging }),
+    output: z.array(CommitRef),
+    async handler({ ctx, subject, input }) {
+      return pageOf(await refsOf(ctx, subject, input), input, (ref) => ref)
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/projects/:id/repository/commits/:sha/merge_requests',
+    summary: 'Merge requests of the project that brought a commit in; there are none, as the project has no merge requests',
+    access: onProjectSignedIn('download_code'),
+    input: z.object({ sha: z.string(), ...paging }),
+    output: z.array(z.never()),
+    async handler({ ctx, subject, input }) {
+      await findCommit(ctx, subject, input.sha)
+      return pageOf({ items: [], total: 0 }, input, (item) => item)
+    },
+  }),
+]

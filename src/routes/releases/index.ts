@@ -1,0 +1,172 @@
+import { z } from 'zod'
+import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '../../access/rules.js'
+import { presentRelease, presentReleaseLink, Release, ReleaseLink } from '../../entities/release.js'
+import { endpoint, pageOf } from '../../http/endpoint.js'
+import { clearable, datetime, list, oneOf, opt, orDefault, paging, rowId, str } from '../../http/params.js'
+import {
+  addLink,
+  changeLink,
+  createRelease,
+  deleteLink,
+  deleteRelease,
+  getLink,
+  getRelease,
+  LINK_TYPES,
+  listLinks,
+  listReleases,
+  updateRelease,
+} from '../../services/releases.js'
+
+const projectOf = ({ project }: ProjectSubject) => ({ fullPath: fullPathOf(project), path: project.path })
+
+const read = onProject('download_code')
+const write = onProjectSignedIn('manage_release')
+
+const RELEASES = '/projects/:id/releases'
+const RELEASE = `${RELEASES}/:tag_name`
+const LINKS = `${RELEASE}/assets/links`
+
+const named = { tag_name: z.string() }
+const described = {
+  name: opt(clearable()),
+  description: opt(clearable()),
+  milestones: opt(list(str())),
+  released_at: opt(datetime()),
+}
+const link = { name: opt(str()), url: opt(str()), filepath: opt(str()), direct_asset_path: opt(str()), link_type: opt(oneOf(LINK_TYPES)) }
+const linkId = { ...named, link_id: rowId() }
+
+/** Later clients call the path of a file differently. */
+const linkOf = ({ direct_asset_path, ...given }: z.infer<z.ZodObject<typeof link>>) => ({
+  ...given,
+  filepath: given.filepath ?? direct_asset_path,
+})
+
+/** RL-1 to RL-6. */
+export const releases = [
+  endpoint({
+    method: 'GET',
+    path: RELEASES,
+    summary: 'List releases',
+    access: read,
+    input: z.object({
+      order_by: orDefault(oneOf(['released_at', 'created_at']), 'released_at'),
+      sort: orDefault(oneOf(['asc', 'desc']), 'desc'),
+      ...paging,
+    }),
+    output: z.array(Release),
+    async handler({ ctx, subject, input, view }) {
+      const project = projectOf(subject)
+      return pageOf(await listReleases(ctx, subject, input), input, (release) => presentRelease(release, project, ctx.now(), view))
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: RELEASE,
+    summary: 'A release',
+    access: read,
+    input: z.object(named),
+    output: Release,
+    async handler({ ctx, subject, input, view }) {
+      return presentRelease(await getRelease(ctx, subject, input.tag_name), projectOf(subject), ctx.now(), view)
+    },
+  }),
+  endpoint({
+    method: 'POST',
+    path: RELEASES,
+    summary: 'Create a release',
+    access: write,
+    input: z.object({
+      tag_name: str(),
+      ...described,
+      tag_message: opt(str()),
+      ref: opt(str()),
+      assets: z.object({ links: opt(list(z.object(link, 'is invalid'))) }, 'is invalid').nullish(),
+    }),
+    output: Release,
+    async handler({ ctx, caller, subject, input: { assets, ...input }, view }) {
+      const release = await createRelease(ctx, subject, caller, { ...input, links: assets?.links?.map(linkOf) })
+      return presentRelease(release, projectOf(subject), ctx.now(), view)
+    },
+  }),
+  endpoint({
+    method: 'PUT',
+    path: RELEASE,
+    summary: 'Change a release',
+    access: write,
+    input: z.object({ ...named, ...described }),
+    output: Release,
+    async handler({ ctx, subject, input: { tag_name, ...input }, view }) {
+      return presentRelease(await updateRelease(ctx, subject, tag_name, input), projectOf(subject), ctx.now(), view)
+    },
+  }),
+  endpoint({
+    method: 'DELETE',
+    path: RELEASE,
+    summary: 'Delete a release',
+    access: write,
+    status: 200,
+    input: z.object(named),
+    output: Release,
+    async handler({ ctx, subject, input, view }) {
+      return presentRelease(await deleteRelease(ctx, subject, input.tag_name), projectOf(subject), ctx.now(), view)
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: LINKS,
+    summary: 'List the links of a release',
+    access: read,
+    input: z.object({ ...named, ...paging }),
+    output: z.array(ReleaseLink),
+    async handler({ ctx, subject, input, view }) {
+      const project = projectOf(subject)
+      return pageOf(await listLinks(ctx, subject, input.tag_name, input), input, (each) => presentReleaseLink(each, input.tag_name, project, view))
+    },
+  }),
+  endpoint({
+    method: 'POST',
+    path: LINKS,
+    summary: 'Add a link to a release',
+    access: write,
+    input: z.object({ ...named, ...link, name: str(), url: str() }),
+    output: ReleaseLink,
+    async handler({ ctx, subject, input: { tag_name, ...input }, view }) {
+      return presentReleaseLink(await addLink(ctx, subject, tag_name, linkOf(input)), tag_name, projectOf(subject), view)
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: `${LINKS}/:link_id`,
+    summary: 'A link of a release',
+    access: read,
+    input: z.object(linkId),
+    output: ReleaseLink,
+    async handler({ ctx, subject, input, view }) {
+      return presentReleaseLink(await getLink(ctx, subject, input.tag_name, input.link_id), input.tag_name, projectOf(subject), view)
+    },
+  }),
+  endpoint({
+    method: 'PUT',
+    path: `${LINKS}/:link_id`,
+    summary: 'Change a link of a release',
+    access: write,
+    input: z.object({ ...linkId, ...link }),
+    output: ReleaseLink,
+    async handler({ ctx, subject, input: { tag_name, link_id, ...input }, view }) {
+      return presentReleaseLink(await changeLink(ctx, subject, tag_name, link_id, linkOf(input)), tag_name, projectOf(subject), view)
+    },
+  }),
+  endpoint({
+    method: 'DELETE',
+    path: `${LINKS}/:link_id`,
+    summary: 'Delete a link of a release',
+    access: write,
+    status: 200,
+    input: z.object(linkId),
+    output: ReleaseLink,
+    async handler({ ctx, subject, input, view }) {
+      return presentReleaseLink(await deleteLink(ctx, subject, input.tag_name, input.link_id), input.tag_name, projectOf(subject), view)
+    },
+  }),
+]

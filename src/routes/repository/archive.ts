@@ -1,0 +1,44 @@
+import { z } from 'zod'
+import { onProject } from '../../access/rules.js'
+import { attachment } from '../../http/disposition.js'
+import { Answer, type Endpoint, endpoint } from '../../http/endpoint.js'
+import { oneOf, opt, orDefault, str } from '../../http/params.js'
+import { ARCHIVE_FORMATS, type ArchivePlan, planArchive, streamArchive } from '../../services/archive.js'
+
+const access = onProject('download_code')
+const scope = 'read_repository'
+const input = z.object({ sha: opt(str()), format: orDefault(oneOf(ARCHIVE_FORMATS), 'tar.gz'), path: opt(str()) })
+
+const TYPES = { tar: 'application/x-tar', 'tar.gz': 'application/gzip', 'tar.bz2': 'application/x-bzip2', zip: 'application/zip' }
+
+const headersOf = ({ kind, filename }: ArchivePlan) => ({ 'content-type': TYPES[kind], 'content-disposition': attachment(filename) })
+
+const at = (path: string): Endpoint[] => [
+  endpoint({
+    method: 'GET',
+    path,
+    summary: 'The files of a revision as an archive',
+    access,
+    scope,
+    input,
+    async handler({ ctx, subject, input, gone }) {
+      const signal = gone()
+      const plan = await planArchive(ctx, subject, input)
+      return new Answer(200, await streamArchive(ctx, subject, plan, signal), headersOf(plan))
+    },
+  }),
+  endpoint({
+    method: 'HEAD',
+    path,
+    summary: 'What an archive would be called, without making it',
+    access,
+    scope,
+    input,
+    async handler({ ctx, subject, input }) {
+      return new Answer(200, '', headersOf(await planArchive(ctx, subject, input)))
+    },
+  }),
+]
+
+/** RE-6. */
+export const archives = [...at('/projects/:id/repository/archive'), ...at('/projects/:id/repository/archive.:format')]

@@ -1,0 +1,43 @@
+import { z } from 'zod'
+import { fullPathOf, onProject } from '../../access/rules.js'
+import { Commit, presentCommit } from '../../entities/commit.js'
+import { Contributor, presentContributor } from '../../entities/contributor.js'
+import { endpoint, pageOf } from '../../http/endpoint.js'
+import { list, oneOf, orDefault, paging, str } from '../../http/params.js'
+import { findMergeBase } from '../../services/commits/read.js'
+import { listContributors } from '../../services/contributors.js'
+
+const access = onProject('download_code')
+const scope = 'read_repository'
+
+/** RE-5, RE-7. */
+export const history = [
+  endpoint({
+    method: 'GET',
+    path: '/projects/:id/repository/merge_base',
+    summary: 'The best commit that all of some revisions have',
+    access,
+    scope,
+    input: z.object({ refs: list(str()) }),
+    output: Commit,
+    async handler({ ctx, subject, input, view }) {
+      return presentCommit(await findMergeBase(ctx, subject, input.refs), { fullPath: fullPathOf(subject.project) }, view)
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/projects/:id/repository/contributors',
+    summary: 'Who wrote the default branch',
+    access,
+    scope,
+    input: z.object({
+      order_by: orDefault(oneOf(['email', 'name', 'commits']), 'commits'),
+      sort: orDefault(oneOf(['asc', 'desc']), 'asc'),
+      ...paging,
+    }),
+    output: z.array(Contributor),
+    async handler({ ctx, subject, input }) {
+      return pageOf(await listContributors(ctx, subject, input), input, presentContributor)
+    },
+  }),
+]

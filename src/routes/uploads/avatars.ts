@@ -1,0 +1,41 @@
+import type { FastifyInstance } from 'fastify'
+import { authenticate } from '../../access/authenticate.js'
+import { findGroupFor, findProjectFor } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import { noSuchRoute, notFound } from '../../failures.js'
+import { type Bag, emptyBag } from '../../http/form.js'
+import { refuseOtherMethods } from '../../http/mount.js'
+import { numericId } from '../../lib/numeric-id.js'
+import { type AvatarKind, readAvatar } from '../../services/avatars.js'
+
+const KINDS = ['user', 'project', 'group'] as const
+
+/** Images that were uploaded, at the addresses that `avatar_url` names (UP-3): outside /api/v4, so plain routes. */
+export function avatarRoutes(app: FastifyInstance, ctx: Context) {
+  for (const kind of KINDS) {
+    const url = `/uploads/-/system/${kind}/avatar/:id/:file`
+    const config = { policy: kind === 'user' ? 'anyone' : `who sees the ${kind}` }
+    app.get<{ Params: { id: string; file: string } }>(url, { config }, async (request, reply) => {
+      const { id, file } = request.params
+      const number = numericId(id)
+      if (number === null) throw noSuchRoute()
+      await checkSight(ctx, kind, id, request.headers, request.query as Bag, request.ip)
+      const image = await readAvatar(ctx, kind, number, file)
+      if (!image) throw notFound()
+      return reply
+        .header('content-type', image.type)
+        .header('content-disposition', 'inline')
+        .header('content-security-policy', "default-src 'none'; sandbox")
+        .send(image.data)
+    })
+    refuseOtherMethods(app, url, ['GET', 'HEAD'])
+  }
+}
+
+/** 404 for who does not see what the image belongs to. */
+async function checkSight(ctx: Context, kind: AvatarKind, id: string, headers: Parameters<typeof authenticate>[1], query: Bag, address: string) {
+  if (kind === 'user') return
+  const bag: Bag = Object.assign(emptyBag(), query)
+  const caller = await authenticate(ctx, headers, bag, { method: 'GET', path: `/${kind}s/:id` }, address)
+  await (kind === 'project' ? findProjectFor : findGroupFor)(ctx, caller, id)
+}

@@ -1,0 +1,19 @@
+import { z } from 'zod'
+import { admin } from '../../access/rules.js'
+import { Activity, presentActivity } from '../../entities/activity.js'
+import { endpoint, pageOf } from '../../http/endpoint.js'
+import { date, opt, paging } from '../../http/params.js'
+import { listActivities } from '../../services/activities.js'
+
+/** U-38 to U-40. */
+export const activities = [
+  endpoint({
+    method: 'GET',
+    path: '/user/activities',
+    summary: 'List when users were last active',
+    access: admin,
+    input: z.object({ from: opt(date()), ...paging }),
+    output: z.array(Activity),
+    handler: async ({ ctx, input }) => pageOf(await listActivities(ctx, input), input, presentActivity),
+  }),
+]

@@ -1,0 +1,65 @@
+import { z } from 'zod'
+import { accountById, adminFirst } from '../../access/rules.js'
+import { ImpersonationToken, presentImpersonationToken } from '../../entities/impersonation-token.js'
+import { endpoint, pageOf } from '../../http/endpoint.js'
+import { date, list, oneOf, opt, orDefault, paging, rowId, str } from '../../http/params.js'
+import {
+  createImpersonationToken,
+  findImpersonationToken,
+  listImpersonationTokens,
+  revokeImpersonationToken,
+  STATES,
+} from '../../services/impersonation-tokens.js'
+
+const path = '/users/:user_id/impersonation_tokens'
+const user_id = rowId()
+const byId = z.object({ user_id, impersonation_token_id: rowId() })
+
+/** T-1 to T-9. */
+export const impersonationTokens = [
+  endpoint({
+    method: 'GET',
+    path,
+    summary: "List a user's impersonation tokens",
+    access: adminFirst,
+    input: z.object({ user_id, state: orDefault(oneOf(STATES), 'all'), ...paging }),
+    output: z.array(ImpersonationToken),
+    async handler({ ctx, input }) {
+      return pageOf(await listImpersonationTokens(ctx, await accountById(ctx, input.user_id), input), input, presentImpersonationToken)
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: `${path}/:impersonation_token_id`,
+    summary: "One of a user's impersonation tokens",
+    access: adminFirst,
+    input: byId,
+    output: ImpersonationToken,
+    async handler({ ctx, input }) {
+      return presentImpersonationToken(await findImpersonationToken(ctx, await accountById(ctx, input.user_id), input.impersonation_token_id))
+    },
+  }),
+  endpoint({
+    method: 'POST',
+    path,
+    summary: 'Create a token to act as a user',
+    access: adminFirst,
+    input: z.object({ user_id, name: str(), scopes: list(str()), expires_at: opt(date()) }),
+    output: ImpersonationToken,
+    async handler({ ctx, input }) {
+      return presentImpersonationToken(await createImpersonationToken(ctx, await accountById(ctx, input.user_id), input))
+    },
+  }),
+  endpoint({
+    method: 'DELETE',
+    path: `${path}/:impersonation_token_id`,
+    summary: "Revoke one of a user's impersonation tokens",
+    access: adminFirst,
+    input: byId,
+    async handler({ ctx, input, unchangedSince }) {
+      const found = await findImpersonationToken(ctx, await accountById(ctx, input.user_id), input.impersonation_token_id)
+      unchangedSince(found.token.updated_at)
+      await revokeImpersonationToken(ctx, found)
+    },
+  }),
+]

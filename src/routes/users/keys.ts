@@ -1,0 +1,55 @@
+import { z } from 'zod'
+import type { Access } from '../../access/access.js'
+import { type AccountSubject, onSelf, onUser } from '../../access/rules.js'
+import { presentSshKey, SshKey } from '../../entities/key.js'
+import { endpoint, pageOf } from '../../http/endpoint.js'
+import { paging, rowId, str } from '../../http/params.js'
+import { addKey, findKey, listKeys, removeKey } from '../../services/keys.js'
+
+const keysOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access: Access<AccountSubject, true>) => [
+  endpoint({
+    method: 'GET',
+    path: `${prefix}/keys`,
+    summary: `List ${whose} SSH keys`,
+    access,
+    input: z.object(paging),
+    output: z.array(SshKey),
+    handler: async ({ ctx, subject, input }) => pageOf(await listKeys(ctx, subject.account, input), input, presentSshKey),
+  }),
+  endpoint({
+    method: 'POST',
+    path: `${prefix}/keys`,
+    summary: `Add one of ${whose} SSH keys`,
+    access,
+    input: z.object({ key: str(), title: str() }),
+    output: SshKey,
+    handler: async ({ ctx, subject, input }) => presentSshKey(await addKey(ctx, subject.account, input)),
+  }),
+  endpoint({
+    method: 'DELETE',
+    path: `${prefix}/keys/:key_id`,
+    summary: `Remove one of ${whose} SSH keys`,
+    access,
+    input: z.object({ key_id: rowId() }),
+    async handler({ ctx, subject, input, unchangedSince }) {
+      const key = await findKey(ctx, subject.account, input.key_id)
+      unchangedSince(key.updated_at)
+      await removeKey(ctx, subject.account, key)
+    },
+  }),
+]
+
+/** K-1 to K-11. */
+export const keys = [
+  ...keysOf('/user', "the caller's", onSelf),
+  ...keysOf('/users/:id(^\\d+$)', "a user's", onUser),
+  endpoint({
+    method: 'GET',
+    path: '/user/keys/:key_id',
+    summary: "One of the caller's SSH keys",
+    access: onSelf,
+    input: z.object({ key_id: rowId() }),
+    output: SshKey,
+    handler: async ({ ctx, subject, input }) => presentSshKey(await findKey(ctx, subject.account, input.key_id)),
+  }),
+]

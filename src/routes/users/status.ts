@@ -1,0 +1,41 @@
+import { z } from 'zod'
+import { anyone, signedIn } from '../../access/rules.js'
+import { presentUserStatus, UserStatus } from '../../entities/user-status.js'
+import { endpoint } from '../../http/endpoint.js'
+import { clearable, oneOf, opt, str } from '../../http/params.js'
+import { getUserStatus, setUserStatus } from '../../services/user-statuses.js'
+import { findUserNamed } from '../../services/users.js'
+
+/** OT-3, OT-4. */
+export const status = [
+  endpoint({
+    method: 'GET',
+    path: '/user/status',
+    summary: "The caller's status",
+    access: signedIn,
+    input: z.object({}),
+    output: UserStatus,
+    handler: async ({ ctx, caller }) => presentUserStatus(await getUserStatus(ctx, caller.user.id)),
+  }),
+  endpoint({
+    method: 'PUT',
+    path: '/user/status',
+    summary: "Set the caller's status",
+    access: signedIn,
+    input: z.object({ emoji: opt(str()), message: opt(clearable()), availability: opt(oneOf(['busy', 'not_set'])) }),
+    output: UserStatus,
+    handler: async ({ ctx, caller, input }) => presentUserStatus(await setUserStatus(ctx, caller.user.id, input)),
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/users/:user_id/status',
+    summary: "A user's status",
+    access: anyone,
+    input: z.object({ user_id: z.string() }),
+    output: UserStatus,
+    async handler({ ctx, caller, input }) {
+      const user = await findUserNamed(ctx, caller, input.user_id)
+      return presentUserStatus(await getUserStatus(ctx, user.id))
+    },
+  }),
+]

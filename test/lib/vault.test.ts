@@ -1,0 +1,40 @@
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ownSecret, vaultOf } from '../../src/lib/vault.js'
+
+let folder: string
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'roost-vault-'))
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+describe('the vault (SEC-21)', () => {
+  const vault = vaultOf('a secret of more than thirty-two characters')
+
+  it('opens what it sealed, for the same purpose and under the same key only', () => {
+    const sealed = vault.seal('pässword', 'token')
+    expect(vault.open(sealed, 'token')).toBe('pässword')
+    expect(vault.seal('pässword', 'token')).not.toBe(sealed)
+    expect(() => vault.open(sealed, 'variable')).toThrow()
+    expect(() => vaultOf('another secret of more than 32 characters').open(sealed, 'token')).toThrow()
+    const bytes = Buffer.from(sealed, 'base64')
+    bytes[bytes.length - 1] = (bytes.at(-1) as number) ^ 1
+    expect(() => vault.open(bytes.toString('base64'), 'token')).toThrow()
+  })
+
+  it('makes its key once, readable by its owner alone, also when several start at once', async () => {
+    const secrets = await Promise.all(Array.from({ length: 8 }, () => ownSecret(folder)))
+    expect(new Set(secrets).size).toBe(1)
+    expect(await ownSecret(folder)).toBe(secrets[0])
+    expect(await readdir(folder)).toEqual(['secret.key'])
+    expect((await stat(join(folder, 'secret.key'))).mode & 0o777).toBe(0o600)
+    expect((await readFile(join(folder, 'secret.key'), 'utf8')).trim()).toBe(secrets[0])
+  })
+
+  it('refuses an empty key instead of making another', async () => {
+    await writeFile(join(folder, 'secret.key'), '')
+    await expect(ownSecret(folder)).rejects.toThrow(/holds no key/)
+  })
+})

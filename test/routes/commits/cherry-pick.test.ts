@@ -1,0 +1,290 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { testApp } from '../../support/app.js'
+import { aCast, type Cast, statuses } from '../../support/cast.js'
+import { aCommit, aProject, aToken, aUser, setSettings, type TestProject, type TestUser } from '../../support/factories.js'
+import { aBareRepository, type TestRepository } from '../../support/git.js'
+import { bareOf, stateOf } from '../../support/repositories.js'
+
+const t = testApp()
+const FORBIDDEN = { message: '403 Forbidden' }
+const SORRY = {
+  message:
+    'Sorry, we cannot cherry-pick this commit automatically. This commit may already have been cherry-picked, or a more recent commit may have updated some of its content.',
+}
+const enc = encodeURIComponent
+const pick = (project: TestProject, sha: string, branch: unknown, caller: TestUser | null) =>
+  t.api('post', `${project.path}/repository/commits/${enc(sha)}/cherry_pick`, caller).send(branch === undefined ? {} : { branch })
+
+/** `main` and `topic` apart from one start, with what a pick may meet. */
+async function apart(given: Parameters<typeof aProject>[1] = {}) {
+  const project = await aProject(t.ctx, given)
+  const bare = bareOf(t, project)
+  const [start, main, topic, same, merge] = bare.commits(
+    { files: { a: 'a\n', b: 'b\n' } },
+    { files: { a: 'changed on main\n', same: 'same\n' } },
+    {
+      branch: 'topic',
+      parents: [0],
+      files: { b: 'changed on topic\n', 'n/ew': 'new\n' },
+      message: 'Change b\n\nwith a body\n',
+      author: 'Eve <eve@example.org> 1500000000 +0300',
+    },
+    { branch: 'same', parents: [0], files: { a: 'changed on main\n', same: 'same\n' } },
+    { branch: 'merge', parents: [0, 2], files: { b: 'changed on topic\n', 'n/ew': 'new\n', extra: 'of the merge\n' }, message: 'Merge' },
+    { branch: 'against', parents: [0], files: { a: 'changed elsewhere\n' } },
+  ) as [string, string, string, string, string]
+  return { project, bare, start, main, topic, same, merge }
+}
+
+const headOf = (bare: TestRepository, branch: string) => bare.git('rev-parse', `refs/heads/${branch}`).trim()
+
+describe('POST /projects/:id/repository/commits/:sha/cherry_pick', () => {
+  it('C-49: a commit upon the branch with the message and the author of the picked one, by the caller', async () => {
+    const { project, bare, main, topic } = await apart()
+    const { body } = await pick(project, topic, 'main', project.creator).expect(201)
+    const message = `Change b\n\nwith a body\n\n\n(cherry picked from commit ${topic})`
+    expect(body).toEqual({
+      id: headOf(bare, 'main'),
+      short_id: headOf(bare, 'main').slice(0, 8),
+      title: 'Change b',
+      message,
+      parent_ids: [main],
+      author_name: 'Eve',
+      author_email: 'eve@example.org',
+      authored_date: '2017-07-14T02:40:00.000Z',
+      committer_name: project.creator.name,
+      committer_email: project.creator.email,
+      committed_date: expect.any(String),
+      created_at: body.committed_date,
+      web_url: `http://roost.test/${project.fullPath}/commit/${body.id}`,
+    })
+    expect(Math.abs(Date.parse(body.committed_date) - Date.now())).toBeLessThan(60_000)
+    expect(bare.git('show', '-s', '--format=%an <%ae> %ad|%cn <%ce>', '--date=raw', 'main').trim()).toBe(
+      `Eve <eve@example.org> 1500000000 +0300|${project.creator.name} <${project.creator.email}>`,
+    )
+    expect(bare.git('cat-file', 'commit', 'main').split('\n\n').slice(1).join('\n\n')).toBe(message)
+    expect(bare.git('ls-tree', '-r', '--name-only', 'main')).toBe('a\nb\nn/ew\nsame\n')
+    expect(bare.git('show', 'main:b') + bare.git('show', 'main:a')).toBe('changed on topic\nchanged on main\n')
+    expect(bare.git('fsck', '--strict', '--no-dangling')).toBe('')
+  })
+
+  it('C-49: a message that does not end its line, and one without any text', async () => {
+    const { project, bare, start } = await apart()
+    const [bareEnd, none] = bare.commits(
+      { branch: 'x', parents: [start], files: { x: 'x' }, message: 'no line break' },
+      { branch: 'y', parents: [start], files: { y: 'y' }, message: '' },
+    ) as [string, string]
+    const one = await pick(project, bareEnd, 'main', project.creator).expect(201)
+    expect(one.body.message).toBe(`no line break\n\n(cherry picked from commit ${bareEnd})`)
+    const two = await pick(project, none, 'main', project.creator).expect(201)
+    expect(two.body.message).toBe(`\n\n(cherry picked from commit ${none})`)
+  })
+
+  it('C-49, SEC-101, SEC-151, SEC-152: odd authors and messages come out as text, in a commit that passes fsck', async () => {
+    const { project, bare, start } = await apart()
+    const [other] = bare.commits({ branch: 'x', parents: [start], files: { x: 'x' } }) as [string]
+    const tree = bare.git('rev-parse', `${other}^{tree}`).trim()
+    const raw = (author: string, more: string[], message: Buffer) =>
+      bare
+        .gitBytes(
+          ['hash-object', '-t', 'commit', '-w', '--stdin', '--literally'],
+          Buffer.concat([
+            Buffer.from([`tree ${tree}`, `parent ${start}`, `author ${author}`, 'committer A <a@b> 1 +0000', ...more, '', ''].join('\n'), 'latin1'),
+            message,
+          ]),
+        )
+        .toString()
+        .trim()
+    const latin = raw('J\xf6rg <j@example.org> 5 +0100', ['encoding ISO-8859-1'], Buffer.from('Gr\xfc\xdfe\n', 'latin1'))
+    const { body } = await pick(project, latin, 'main', project.creator).expect(201)
+    expect([body.author_name, body.title]).toEqual(['Jörg', 'Grüße'])
+    const nobody = raw('<> -5', [], Buffer.from([0xff, 0x0a]))
+    const odd = await pick(project, nobody, 'topic', project.creator).expect(201)
+    expect([odd.body.author_name, odd.body.authored_date, odd.body.title]).toEqual(['', '1970-01-01T00:00:00.000Z', '\ufffd'])
+    // only what the branches hold: the odd originals are no part of it
+    const clone = aBareRepository()
+    clone.gitBytes(['index-pack', '--strict', '--stdin'], bare.gitBytes(['pack-objects', '-q', '--revs', '--stdout'], 'main\ntopic\n'))
+    expect(clone.git('fsck', '--strict', '--no-dangling')).toBe('')
+    clone.remove()
+  })
+
+  it('C-8: whatever names a commit: a branch, a tag, an annotated tag, HEAD, a hash cut short', async () => {
+    for (const name of ['topic', 'light', 'full', 'cut']) {
+      const { project, bare, topic } = await apart()
+      bare.git('tag', 'light', topic)
+      bare.git('tag', '-a', '-m', 'x', 'full', topic)
+      const { body } = await pick(project, name === 'cut' ? topic.slice(0, 10) : name, 'main', project.creator).expect(201)
+      expect(body.message).toContain(`(cherry picked from commit ${topic})`)
+    }
+    const { project, bare, main } = await apart()
+    await pick(project, 'HEAD', 'topic', project.creator).expect(201)
+    expect(bare.git('log', '-1', '--format=%B', 'topic')).toContain(main)
+  })
+
+  it('C-50, SEC-103: a merge commit is taken against its first parent, a root commit against nothing', async () => {
+    const { project, bare, merge, main } = await apart()
+    const { body } = await pick(project, merge, 'main', project.creator).expect(201)
+    expect(body.parent_ids).toEqual([main])
+    expect(bare.git('diff', '--name-only', 'main~1', 'main')).toBe('b\nextra\nn/ew\n')
+    const [root] = bare.commits({ branch: 'root', parents: [], files: { root: 'root' } }) as [string]
+    await pick(project, root, 'main', project.creator).expect(201)
+    expect(bare.git('diff', '--name-only', 'main~1', 'main')).toBe('root\n')
+  })
+
+  it('C-51, SEC-103: a conflict, or nothing left to do, is refused and changes nothing', async () => {
+    const { project, topic, main, same } = await apart()
+    const before = await stateOf(t, project)
+    for (const sha of ['against', same, main]) await pick(project, sha, 'main', project.creator).expect(400, SORRY)
+    expect(await stateOf(t, project)).toEqual(before)
+    await pick(project, topic, 'main', project.creator).expect(201)
+    const after = await stateOf(t, project)
+    await pick(project, topic, 'main', project.creator).expect(400, SORRY)
+    expect(await stateOf(t, project)).toEqual(after)
+  })
+
+  it('C-48: what is missing or unknown, in this order, and nothing changes', async () => {
+    const { project, bare, topic } = await apart()
+    bare.git('tag', 'tagged', topic)
+    bare.git('tag', 'of-a-tree', `${topic}^{tree}`)
+    const before = await stateOf(t, project)
+    await pick(project, 'none', undefined, project.creator).expect(400, { error: 'branch is missing' })
+    await pick(project, 'none', { a: 1 }, project.creator).expect(400, { error: 'branch is invalid' })
+    for (const sha of ['none', 'f'.repeat(40), 'of-a-tree', 'topic~1', 'main..topic', '--all', '-x', '@', ' '])
+      await pick(project, sha, 'none', project.creator).expect(404, { message: '404 Commit Not Found' })
+    for (const branch of ['none', '', ' ', 'tagged', topic, 'HEAD', 'refs/heads/main', '-x', '--force', 'a..b', '../main', 'MAIN'])
+      await pick(project, topic, branch, project.creator).expect(404, { message: '404 Branch Not Found' })
+    await pick(project, topic, 'a\0b', project.creator).expect(400)
+    expect(await stateOf(t, project)).toEqual(before)
+  })
+
+  it('C-48: an empty repository, and one that is not on the disk', async () => {
+    const project = await aProject(t.ctx)
+    await pick(project, 'main', 'main', project.creator).expect(404, { message: '404 Commit Not Found' })
+    const gone = await apart()
+    rmSync(gone.bare.directory, { recursive: true })
+    await pick(gone.project, gone.topic, 'main', gone.project.creator).expect(404, { message: '404 Commit Not Found' })
+  })
+
+  it('C-48, C-28: not onto a protected branch without its level', async () => {
+    const developer = await aUser(t.ctx)
+    const { project, topic } = await apart({ developer })
+    await t.api('post', `${project.path}/protected_branches`, project.creator).send({ name: 'main' }).expect(201)
+    const before = await stateOf(t, project)
+    await pick(project, topic, 'main', developer).expect(400, { message: 'You are not allowed to push into this branch' })
+    expect(await stateOf(t, project)).toEqual(before)
+    await pick(project, topic, 'main', project.creator).expect(201)
+  })
+
+  it.each([
+    [0, 201],
+    [1, 201],
+    [2, 400],
+  ] as const)('SEC-105: with default_branch_protection %i a developer’s pick to the default branch: %i', async (protection, status) => {
+    await setSettings(t.ctx, { default_branch_protection: protection })
+    const developer = await aUser(t.ctx)
+    const project = await aProject(t.ctx, { developer, files: { a: 'a' } })
+    await setSettings(t.ctx, {})
+    const sha = await aCommit(t.ctx, project, { b: 'b' }, { branch: 'topic', start_branch: 'main' })
+    await pick(project, sha, 'main', developer).expect(status)
+  })
+
+  it('PU-1, PU-7, SEC-158: the project knows that something happened, and no intent is left', async () => {
+    const { project, topic } = await apart()
+    const before = await stateOf(t, project)
+    await pick(project, topic, 'main', project.creator).expect(201)
+    const after = await stateOf(t, project)
+    expect(after.intents).toEqual([])
+    expect(after.project[0]?.last_activity_at.getTime()).toBeGreaterThan(before.project[0]?.last_activity_at.getTime() ?? 0)
+  })
+
+  it('C-33, SEC-102: ten picks to one branch at once each land once', async () => {
+    const { project, bare, start } = await apart()
+    const picks = bare.commits(
+      ...Array.from({ length: 10 }, (_, i) => ({ branch: `p${i}`, parents: [start], files: { [`file${i}`]: `${i}\n` }, message: `Pick ${i}` })),
+    )
+    const answers = await Promise.all(picks.map((sha) => pick(project, sha, 'main', project.creator)))
+    expect(answers.map(({ status }) => status)).toEqual(picks.map(() => 201))
+    const history = bare.git('log', '--first-parent', '--format=%H', 'main').trim().split('\n')
+    for (const { body } of answers) expect(history.filter((id) => id === body.id)).toHaveLength(1)
+    expect(bare.git('ls-tree', '--name-only', 'main').match(/^file/gm)).toHaveLength(10)
+    expect(bare.git('fsck', '--strict', '--no-dangling')).toBe('')
+  })
+
+  it('C-33, SEC-102: commits that other processes put on the branch meanwhile are not lost', async () => {
+    const { project, bare, start } = await apart()
+    const others: string[] = []
+    for (let round = 0; round < 8; round++) {
+      const [sha] = bare.commits({ branch: `r${round}`, parents: [start], files: { [`picked${round}`]: 'x\n' } }) as [string]
+      const picking = pick(project, sha, 'main', project.creator).then(({ status, body }) => ({ status, id: body.id as string }))
+      await new Promise((resolve) => setTimeout(resolve, round * 4))
+      others.push(...bare.commits({ branch: 'main', files: { [`other${round}`]: 'x\n' } }))
+      const { status, id } = await picking
+      expect(status).toBe(201)
+      others.push(id)
+    }
+    const history = bare.git('log', '--format=%H', 'main').trim().split('\n')
+    expect(others.filter((id) => !history.includes(id))).toEqual([])
+  })
+
+  it('W-1: the branch may come as a form or in the query', async () => {
+    const { project, topic } = await apart()
+    const path = `${project.path}/repository/commits/${topic}/cherry_pick`
+    await t.api('post', path, project.creator).type('form').send({ branch: 'main' }).expect(201)
+    await t.api('post', `${path}?branch=same`, project.creator).expect(201)
+  })
+})
+
+describe('who may pick', () => {
+  let cast: Cast
+  let topic: string
+  beforeAll(async () => {
+    cast = await aCast(t.ctx, { visibility: 'public', files: { a: 'a' } })
+    topic = await aCommit(t.ctx, cast.project, { b: 'b' }, { branch: 'topic', start_branch: 'main' })
+    for (const role of Object.keys(cast.as)) bareOf(t, cast.project).git('branch', `of-${role}`, 'main')
+  })
+
+  // W-37: without a credential this is a 403, as C-16 and C-48 say for this family
+  it.each(statuses(201, { anonymous: 403, stranger: 403, guest: 403, reporter: 403 }))('C-48, PU-9: %s: %i', async (role, status) => {
+    const before = status === 201 ? null : await stateOf(t, cast.project)
+    const { body } = await pick(cast.project, topic, `of-${role}`, cast.as[role]).expect(status)
+    if (before) {
+      expect(body).toEqual(FORBIDDEN)
+      expect(await stateOf(t, cast.project)).toEqual(before)
+    }
+  })
+
+  it('G-10: whoever may not is told so before his parameters are read', async () => {
+    await pick(cast.project, 'none', undefined, cast.as.guest).expect(403, FORBIDDEN)
+  })
+
+  it('SEC-103, G-40: a private project is not there for strangers, and its commits are not there in other projects', async () => {
+    const { project, topic: hidden } = await apart()
+    for (const caller of [null, cast.as.stranger]) await pick(project, hidden, 'main', caller).expect(404, { message: '404 Project Not Found' })
+    await pick(cast.project, hidden, 'main', cast.as.owner).expect(404, { message: '404 Commit Not Found' })
+  })
+
+  it('SEC-107, companions 3.3: not in an archived project, not with a token that may only read', async () => {
+    const { project, topic: sha } = await apart()
+    for (const scope of ['read_api', 'read_repository', 'write_repository'] as const) {
+      const token = await aToken(t.ctx, project.creator, [scope])
+      await pick(project, sha, 'main', { ...project.creator, token }).expect(403)
+    }
+    await t.api('post', `${project.path}/archive`, project.creator).expect(201)
+    const before = await stateOf(t, project)
+    await pick(project, sha, 'main', project.creator).expect(403, FORBIDDEN)
+    expect(await stateOf(t, project)).toEqual(before)
+  })
+})
+
+describe('SEC-159: what a kill leaves of a pick', () => {
+  it('bears a name that the next start removes', async () => {
+    const { bare, project, topic } = await apart()
+    const left = join(bare.directory, 'objects', 'tmp_objdir-aside-abc123')
+    bare.gitBytes(['init', '-q', '--bare', left])
+    await new Promise((resolve) => setTimeout(resolve, 2_100))
+    expect(await t.ctx.git.clean()).toContain(left)
+    await pick(project, topic, 'main', project.creator).expect(201)
+  })
+})

@@ -1,0 +1,316 @@
+import { eq, sql } from 'drizzle-orm'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { applicationSettings, emails, identities, users } from '../../../src/db/schema/index.js'
+import { testApp } from '../../support/app.js'
+import { anAdmin, aProject, aUser, type TestUser, unique } from '../../support/factories.js'
+import { gitRun } from '../../support/git-client.js'
+
+const t = testApp()
+let admin: TestUser
+let other: TestUser
+
+beforeAll(async () => {
+  admin = await anAdmin(t.ctx)
+  other = await aUser(t.ctx, { username: 'Other', email: 'other@example.com' })
+})
+
+const put = (user: { id: number }, given: object, caller: TestUser | null = admin) => t.api('put', `/users/${user.id}`, caller).send(given)
+const stored = async ({ id }: { id: number }) => (await t.ctx.db.read.select().from(users).where(eq(users.id, id)))[0]
+
+describe('PUT /users/:id (U-25 to U-32)', () => {
+  it('changes what is given and nothing else', async () => {
+    const user = await aUser(t.ctx, { bio: 'old', external: false, location: 'Here' })
+    const given = {
+      name: 'New Name',
+      bio: 'new',
+      messenger: 'm',
+      jobsnet: 'j',
+      microblog: 'mb',
+      website_url: 'https://example.com',
+      organization: 'Acme',
+    }
+    const { body } = await put(user, given).expect(200)
+    expect(body).toMatchObject({ ...given, id: user.id, location: 'Here', username: user.username, email: user.email, is_admin: false })
+    const numbers = { projects_limit: 3, can_create_group: false, admin: true }
+    expect((await put(user, numbers).expect(200)).body).toMatchObject({ projects_limit: 3, can_create_group: false, is_admin: true })
+    // absent is not "default false" (U-25)
+    expect((await put(user, { name: 'Again' }).expect(200)).body).toMatchObject({ is_admin: true, can_create_group: false })
+    await put(user, { admin: false }).expect(200)
+  })
+
+  it('U-32: an empty body changes nothing', async () => {
+    const user = await aUser(t.ctx)
+    const before = await stored(user)
+    await put(user, {}).expect(200)
+    expect(await stored(user)).toEqual(before)
+  })
+
+  it('G-87: null clears', async () => {
+    const user = await aUser(t.ctx, { bio: 'b', location: 'l', organization: 'o', messenger: 'm' })
+    const { body } = await put(user, { bio: null, location: null, organization: null, messenger: null }).expect(200)
+    expect(body).toMatchObject({ bio: null, location: null, organization: '', messenger: '' })
+  })
+
+  it('who may: 401, 403, 404 (G-10, U-30)', async () => {
+    await put(other, { name: 'x' }, null).expect(401, { message: '401 Unauthorized' })
+    await put(other, { name: 'x' }, other).expect(403, { message: '403 Forbidden' })
+    await put({ id: 999_999 }, { name: 'x' }).expect(404, { message: '404 User Not Found' })
+    await put({ id: 99_999_999_999 }, { name: 'x' }).expect(404, { message: '404 User Not Found' })
+    await t.api('put', '/users/abc', admin).send({}).expect(404, { error: '404 Not Found' })
+    // parameters come before the right (G-11)
+    await put(other, { external: 'perhaps' }, other).expect(400, { error: 'external is invalid' })
+    await put({ id: 999_999 }, { provider: 'x' }).expect(400, { error: 'extern_uid, provider provide all or none of parameters' })
+    expect((await stored(other))?.name).not.toBe('x')
+  })
+
+  it.each([
+    [{ email: '' }, { email: ["can't be blank"] }],
+    [{ email: 'nobody' }, { email: ['is invalid'] }],
+    [{ email: 'a@b\n.c' }, { email: ['is invalid'] }],
+    [{ password: 'short' }, { password: ['is too short (minimum is 8 characters)'] }],
+    [{ password: 'x'.repeat(129) }, { password: ['is too long (maximum is 128 characters)'] }],
+    [{ password: '' }, { password: ["can't be blank"] }],
+    [{ name: ' ' }, { name: ["can't be blank"] }],
+    [{ name: 'x'.repeat(256) }, { name: ['is too long (maximum is 255 characters)'] }],
+    [{ username: 'admin' }, { username: ['admin is a reserved name'] }],
+    [{ username: 'other' }, { username: ['has already been taken'] }],
+    [{ bio: 'x'.repeat(256) }, { bio: ['is too long (maximum is 255 characters)'] }],
+    [{ projects_limit: -1 }, { projects_limit: ['must be greater than or equal to 0'] }],
+    [{ website_url: 'javascript:alert(1)' }, { website_url: ['must be a valid URL'] }],
+  ])('U-30, SEC-63: %o is a 404 with the faults, and nothing changes', async (given, message) => {
+    const user = await aUser(t.ctx)
+    const before = await stored(user)
+    await put(user, { name: 'Changed', ...given }).expect(404, { message })
+    expect(await stored(user)).toEqual(before)
+  })
+
+  it('U-30: conflicts are told first', async () => {
+    const user = await aUser(t.ctx)
+    await put(user, { email: 'OTHER@example.com', bio: 'x'.repeat(256) }).expect(404, { message: 'Email has already been taken' })
+    await put(user, { username: 'Other', bio: 'x'.repeat(256) }).expect(404, { message: 'Username has already been taken' })
+    await t.ctx.db.write.insert(emails).values({ user_id: other.id, email: 'second@example.com' })
+    await put(user, { email: 'second@example.com' }).expect(404, { message: { email: ['has already been taken'] } })
+  })
+
+  it('U-31: what he has himself is no conflict', async () => {
+    const user = await aUser(t.ctx, { username: `Mixed${unique()}` })
+    const { body } = await put(user, { email: user.email.toUpperCase(), username: user.username }).expect(200)
+    expect(body).toMatchObject({ email: user.email, username: user.username })
+    const lower = user.username.toLowerCase()
+    expect((await put(user, { username: lower }).expect(200)).body).toMatchObject({ username: lower })
+  })
+
+  it('U-26: the former address becomes a secondary one, and back', async () => {
+    const user = await aUser(t.ctx)
+    const { body } = await put(user, { email: 'fresh@example.com' }).expect(200)
+    expect(body).toMatchObject({ email: 'fresh@example.com' })
+    const secondary = async () =>
+      ((await t.api('get', '/user/emails', user).expect(200)).body as { id: number; email: string }[]).map(({ email }) => email)
+    expect(await secondary()).toEqual([user.email])
+    expect((await put(user, { email: user.email }).expect(200)).body).toMatchObject({ email: user.email })
+    expect(await secondary()).toEqual(['fresh@example.com'])
+  })
+
+  it('U-26: skip_reconfirmation confirms', async () => {
+    const user = await aUser(t.ctx, { skip_confirmation: false })
+    expect((await put(user, { email: `c${unique()}@example.com` }).expect(200)).body).toMatchObject({ confirmed_at: null })
+    const { body } = await put(user, { email: `c${unique()}@example.com`, skip_reconfirmation: true }).expect(200)
+    expect(body).toMatchObject({ confirmed_at: expect.stringMatching(/Z$/) })
+  })
+
+  it('U-27: sets the identity of a provider', async () => {
+    const user = await aUser(t.ctx)
+    await put(user, { provider: 'ldap', extern_uid: 'one' }).expect(200)
+    await put(user, { provider: 'saml', extern_uid: 's' }).expect(200)
+    const { body } = await put(user, { provider: 'ldap', extern_uid: 'two' }).expect(200)
+    expect(body).toMatchObject({
+      identities: [
+        { provider: 'ldap', extern_uid: 'two' },
+        { provider: 'saml', extern_uid: 's' },
+      ],
+    })
+    await put(other, { provider: 'ldap', extern_uid: 'TWO' }).expect(404, { message: { 'identities.extern_uid': ['has already been taken'] } })
+    expect(await t.ctx.db.read.$count(identities, eq(identities.user_id, other.id))).toBe(0)
+  })
+
+  it('U-25: a changed password logs in, is stored as a digest, and tokens keep working', async () => {
+    const user = await aUser(t.ctx)
+    await put(user, { password: 'another password' }).expect(200)
+    expect(await stored(user)).toMatchObject({ password_expired: true, password_hash: expect.stringContaining('$argon2id$') })
+    await t.api('get', '/user', user).expect(200)
+    const grant = (password: string) =>
+      fetch(`${t.url}/oauth/token`, { method: 'POST', body: new URLSearchParams({ grant_type: 'password', username: user.username, password }) })
+    expect((await grant('another password')).status).toBe(200)
+    expect((await grant(user.password)).status).toBe(401)
+  })
+
+  it('U-29: external and back', async () => {
+    const user = await aUser(t.ctx, { projects_limit: 7 })
+    expect((await put(user, { external: true, projects_limit: 9 }).expect(200)).body).toMatchObject({
+      external: true,
+      projects_limit: 0,
+      can_create_group: false,
+    })
+    expect((await put(user, { projects_limit: 9 }).expect(200)).body).toMatchObject({ external: true, projects_limit: 0 })
+    expect((await put(user, { external: false }).expect(200)).body).toMatchObject({
+      external: false,
+      projects_limit: 100_000,
+      can_create_group: true,
+    })
+    await put(user, { external: true }).expect(200)
+    expect((await put(user, { external: false, projects_limit: 4 }).expect(200)).body).toMatchObject({ projects_limit: 4, can_create_group: true })
+  })
+
+  it('U-28, AC-12, GH-4: a new username moves his projects, and Git finds them by the old path', async () => {
+    const user = await aUser(t.ctx)
+    const project = await aProject(t.ctx, { creator: user, files: { 'a.txt': 'a\n' } })
+    const renamed = `renamed${unique()}`
+    const name = project.fullPath.split('/')[1]
+    expect((await put(user, { username: renamed }).expect(200)).body).toMatchObject({ username: renamed, web_url: `http://roost.test/${renamed}` })
+    expect((await t.api('get', `/projects/${project.id}`, user).expect(200)).body).toMatchObject({
+      path_with_namespace: `${renamed}/${name}`,
+      namespace: { path: renamed, full_path: renamed, name: renamed },
+    })
+    await t.api('get', `/projects/${encodeURIComponent(`${renamed}/${name}`)}`, user).expect(200)
+    await t.api('get', `/projects/${encodeURIComponent(project.fullPath)}`, user).expect(404)
+    const reads = async (path: string) => (await gitRun(t.dataDir, 'ls-remote', `${t.url.replace('://', `://x:${user.token}@`)}/${path}.git`)).code
+    expect(await reads(`${renamed}/${name}`)).toBe(0)
+    expect(await reads(project.fullPath)).toBe(0)
+    // somebody takes the old name and a project of the same path: the redirect ends
+    const heir = await aUser(t.ctx, { username: user.username })
+    const taken = await aProject(t.ctx, { creator: heir, name: name as string })
+    expect(taken.fullPath).toBe(project.fullPath)
+    expect(await reads(project.fullPath)).not.toBe(0)
+    // and back again under yet another name, as nothing is left behind of the first rename
+    await put(user, { username: `${renamed}2` }).expect(200)
+    expect(await reads(`${renamed}/${name}`)).toBe(0)
+  })
+
+  it('U-28: of two who want a username at once one gets it', async () => {
+    const people = await Promise.all([aUser(t.ctx), aUser(t.ctx), aUser(t.ctx)])
+    const answers = await Promise.all(people.map((user) => put(user, { username: 'wanted' })))
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 404, 404])
+    for (const { status, body } of answers) if (status === 404) expect(body).toEqual({ message: 'Username has already been taken' })
+  })
+
+  it('SEC-9: what is not listed stays', async () => {
+    const user = await aUser(t.ctx)
+    const { body } = await put(user, { id: 5, is_admin: true, state: 'blocked', created_at: '2000-01-01', confirmed_at: null }).expect(200)
+    expect(body).toMatchObject({ id: user.id, is_admin: false, state: 'active' })
+  })
+
+  it('SEC-125: the ghost stays as he is', async () => {
+    const ghost = await aUser(t.ctx)
+    await t.ctx.db.write.update(users).set({ kind: 'ghost' }).where(eq(users.id, ghost.id))
+    await put(ghost, { name: 'Boo' }).expect(403, { message: '403 Forbidden' })
+    await t.api('post', `/users/${ghost.id}/block`, admin).expect(403)
+  })
+})
+
+describe('the last administrator (SEC-123)', () => {
+  it('keeps his rights, also when two are to go at once', async () => {
+    await t.ctx.db.write.update(users).set({ admin: false }).where(sql`${users.id} <> ${admin.id}`)
+    await put(admin, { admin: false }).expect(403, { message: '403 Forbidden' })
+    await t.api('post', `/users/${admin.id}/block`, admin).expect(403)
+    const second = await anAdmin(t.ctx)
+    const answers = await Promise.all([put(second, { admin: false }), put(admin, { admin: false }), put(second, { admin: false }, second)])
+    expect(answers.filter(({ status }) => status === 403).length).toBeGreaterThan(0)
+    expect(await t.ctx.db.read.$count(users, sql`${users.admin} and ${users.state} = 'active'`)).toBe(1)
+    await t.ctx.db.write.update(users).set({ admin: true }).where(eq(users.id, admin.id))
+  })
+})
+
+describe('POST /users/:id/block and /unblock (U-41 to U-44, X-12)', () => {
+  it('says whether that changed anything', async () => {
+    const user = await aUser(t.ctx)
+    const post = async (action: string) => {
+      const { body, headers } = await t.api('post', `/users/${user.id}/${action}`, admin).expect(201)
+      expect(headers['content-type']).toBe('application/json')
+      return body
+    }
+    expect(await post('unblock')).toBe(false)
+    expect(await post('block')).toBe(true)
+    expect(await post('block')).toBe(false)
+    expect((await t.api('get', `/users/${user.id}`, admin).expect(200)).body).toMatchObject({ state: 'blocked' })
+    await t.api('get', '/user', user).expect(403, { message: '403 Forbidden - User is blocked' })
+    expect(await post('unblock')).toBe(true)
+    await t.api('get', '/user', user).expect(200)
+  })
+
+  it('U-42: people blocked by the directory stay so', async () => {
+    const user = await aUser(t.ctx, { state: 'ldap_blocked' })
+    const refusal = (what: string) => ({ message: `403 Forbidden - LDAP blocked users cannot be ${what} by the API` })
+    await t.api('post', `/users/${user.id}/block`, admin).expect(403, refusal('modified'))
+    await t.api('post', `/users/${user.id}/unblock`, admin).expect(403, refusal('unblocked'))
+    expect((await stored(user))?.state).toBe('ldap_blocked')
+  })
+
+  it.each(['block', 'unblock'])('%s: 401, 403, 404', async (action) => {
+    await t.api('post', `/users/${other.id}/${action}`).expect(401, { message: '401 Unauthorized' })
+    await t.api('post', `/users/${other.id}/${action}`, other).expect(403, { message: '403 Forbidden' })
+    await t.api('post', `/users/999999/${action}`, admin).expect(404, { message: '404 User Not Found' })
+    await t.api('post', `/users/abc/${action}`, admin).expect(404, { error: '404 Not Found' })
+  })
+
+  it('U-44: he keeps what he has and is still listed', async () => {
+    const user = await aUser(t.ctx)
+    const project = await aProject(t.ctx, { creator: user, visibility: 'public' })
+    await t.api('post', `/users/${user.id}/block`, admin).expect(201)
+    await t.api('get', `/projects/${project.id}`).expect(200)
+    const { body } = await t.api('get', `/users?username=${user.username}`, other).expect(200)
+    expect(body).toMatchObject([{ id: user.id, state: 'blocked' }])
+  })
+})
+
+describe('GET /user/activities (U-38, U-39, SEC-137)', () => {
+  it('lists who was active since a day, the longest ago first', async () => {
+    await t.ctx.db.write.update(users).set({ last_activity_on: null })
+    const day = (offset: number) => new Date(t.ctx.now().getTime() + offset * 86_400_000).toISOString().slice(0, 10)
+    const [a, b, c, d] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)] as const
+    const active = (user: TestUser, on: string) => t.ctx.db.write.update(users).set({ last_activity_on: on }).where(eq(users.id, user.id))
+    await active(a, day(-10))
+    await active(b, day(-200))
+    await active(c, day(-10))
+    await active(d, day(-100))
+    const shown = (user: TestUser, on: string) => ({ username: user.username, last_activity_on: on, last_activity_at: on })
+    const { body, headers } = await t.api('get', '/user/activities', admin).expect(200)
+    expect(body).toEqual([shown(d, day(-100)), shown(a, day(-10)), shown(c, day(-10))])
+    expect(headers['x-total']).toBe('3')
+    expect((await t.api('get', `/user/activities?from=${day(-10)}`, admin).expect(200)).body).toHaveLength(2)
+    expect((await t.api('get', `/user/activities?from=${day(-9)}`, admin).expect(200)).body).toEqual([])
+    expect((await t.api('get', '/user/activities?from=1900-1-1&per_page=1', admin).expect(200)).body).toEqual([shown(b, day(-200))])
+    // reading it is no activity (SEC-137, U-40)
+    expect((await stored(admin))?.last_activity_on).toBeNull()
+  })
+
+  it('is for administrators, and wants a day', async () => {
+    await t.api('get', '/user/activities').expect(401)
+    await t.api('get', '/user/activities', other).expect(403, { message: '403 Forbidden' })
+    await t.api('get', '/user/activities?from=lately', admin).expect(400, { error: 'from is invalid' })
+  })
+})
+
+describe('GET and PUT /user/status, GET /users/:user_id/status (OT-3, OT-4)', () => {
+  const nothing = { emoji: null, message: null, availability: null, message_html: null, clear_status_at: null }
+  it('tells what people say of themselves', async () => {
+    const user = await aUser(t.ctx)
+    expect((await t.api('get', '/user/status', user).expect(200)).body).toEqual(nothing)
+    const { body } = await t.api('put', '/user/status', user).send({ message: 'out <b>', availability: 'busy' }).expect(200)
+    expect(body).toEqual({ emoji: 'speech_balloon', message: 'out <b>', availability: 'busy', message_html: 'out &lt;b&gt;', clear_status_at: null })
+    for (const named of [user.id, user.username]) expect((await t.api('get', `/users/${named}/status`).expect(200)).body).toEqual(body)
+    expect((await t.api('put', '/user/status', user).send({ emoji: 'coffee' }).expect(200)).body).toMatchObject({ emoji: 'coffee', message: null })
+    expect((await t.api('put', '/user/status', user).send({}).expect(200)).body).toEqual(nothing)
+  })
+
+  it('refuses what is none', async () => {
+    const user = await aUser(t.ctx)
+    const put = (given: object) => t.api('put', '/user/status', user).send(given)
+    await put({ message: 'x'.repeat(101) }).expect(400, { message: { message: ['is too long (maximum is 100 characters)'] } })
+    await put({ emoji: '<script>' }).expect(400)
+    await put({ availability: 'asleep' }).expect(400, { error: 'availability does not have a valid value' })
+    await t.api('get', '/user/status').expect(401)
+    await t.api('put', '/user/status').send({}).expect(401)
+    await t.api('get', '/users/nobody-here/status').expect(404, { message: '404 User Not Found' })
+    await t.ctx.db.write.delete(applicationSettings)
+  })
+})
