@@ -95,7 +95,6 @@ const MISSING = [
   'GET /search',
   'GET /groups/:id/-/search',
   'GET /projects/:id/-/search',
-  'DELETE /users/:id',
   'GET /groups/:id/projects',
   'POST /groups/:id/projects/:project_id',
   'PUT /groups/:id',

@@ -61,6 +61,8 @@ export const commitStatuses = pgTable(
     user_id: ref()
       .notNull()
       .references(() => users.id),
+    /** Its poster was deleted, and several such may wait under one name for ever: `user_id` is the ghost. */
+    orphaned: boolean().notNull().default(false),
     name: text().notNull(),
     status: text({ enum: PIPELINE_STATES }).notNull(),
     /** No newer one of its name is in the pipeline (ST-16). */
@@ -74,7 +76,9 @@ export const commitStatuses = pgTable(
   },
   (t) => [
     uniqueIndex('commit_statuses_latest_key').on(t.project_id, t.pipeline_id, t.name).where(sql`${t.latest}`),
-    uniqueIndex('commit_statuses_open_key').on(t.project_id, t.pipeline_id, t.name, t.user_id).where(sql`${t.status} in ('pending', 'running')`),
+    uniqueIndex('commit_statuses_open_key')
+      .on(t.project_id, t.pipeline_id, t.name, t.user_id)
+      .where(sql`${t.status} in ('pending', 'running') and not ${t.orphaned}`),
     index('commit_statuses_status_idx').on(t.project_id, t.pipeline_id, t.status).where(sql`${t.latest}`),
     index('commit_statuses_pipeline_id_idx').on(t.project_id, t.pipeline_id, t.latest, t.id),
     index('commit_statuses_project_id_idx').on(t.project_id, t.id).where(sql`${t.latest}`),

@@ -23,6 +23,7 @@ import {
 } from '../../http/params.js'
 import { attributesFor } from '../../services/custom-attributes.js'
 import { listUsers, USER_ORDERS } from '../../services/user-list.js'
+import { removeUser } from '../../services/user-removal.js'
 import { setBlocked } from '../../services/user-state.js'
 import { updateUser } from '../../services/user-update.js'
 import { createUser, loadUser, showUser } from '../../services/users.js'
@@ -169,6 +170,14 @@ export const users = [
       await updateUser(ctx, input.id, input)
       return presentAdminUser(await loadUser(ctx, input.id), view)
     },
+  }),
+  endpoint({
+    method: 'DELETE',
+    path: '/users/:id(^\\d+$)',
+    summary: 'Delete a user',
+    access: admin,
+    input: z.object({ id: rowId(), hard_delete: orDefault(bool(), false) }),
+    handler: ({ ctx, input, unchangedSince }) => removeUser(ctx, input.id, input.hard_delete, unchangedSince),
   }),
   switchState('block'),
   switchState('unblock'),
