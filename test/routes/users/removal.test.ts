@@ -42,7 +42,7 @@ describe('DELETE /users/:id (U-33 to U-36)', () => {
     expect(await isThere(user)).toBe(true)
   })
 
-  it('takes what is his own: personal projects, memberships, keys, addresses, tokens, avatar', async () => {
+  it('U-34: takes what is his own: personal projects, memberships, keys, addresses, tokens, avatar', async () => {
     const user = await aUser(t.ctx)
     const own = await aProject(t.ctx, { creator: user, files: { a: 'a' } })
     const group = await aGroup(t.ctx, { developer: user })
@@ -74,7 +74,7 @@ describe('DELETE /users/:id (U-33 to U-36)', () => {
     expect((await t.api('get', '/user/emails', heir).expect(200)).body).toEqual([])
   })
 
-  it('G-70, SEC-127: what he made for others goes to the ghost', async () => {
+  it('G-70, U-34, SEC-127: what he made for others goes to the ghost', async () => {
     const user = await aUser(t.ctx)
     await t.ctx.db.write.insert(members).values({ project_id: project.id, user_id: user.id, access_level: 30 })
     await t.api('post', `${project.path}/repository/commits/${sha}/comments`, user).send({ note: 'of the deleted' }).expect(201)
