@@ -1,0 +1,160 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { closingReferences, codeSpans, type Reference, referencesIn, tasksIn, withoutTicks } from '../../src/lib/references.js'
+
+const BASE = 'https://code.example.com'
+const OID = 'a'.repeat(20) + '0'.repeat(20)
+
+/** As short as `issue:null:1`. */
+const short = (reference: Reference) => {
+  const { kind } = reference
+  if (kind === 'user') return `user ${reference.name}`
+  const what = 'number' in reference ? reference.number : 'oid' in reference ? reference.oid : reference.name
+  return `${kind} ${reference.project === null ? '' : `${reference.project} `}${what}`
+}
+const found = (text: string) => referencesIn(text, BASE).map(short)
+const closed = (text: string) => closingReferences(text, BASE).map((each) => short(each).replace('issue ', ''))
+
+describe('referencesIn', () => {
+  it.each<[string, string[]]>([
+    ['#1', ['issue 1']],
+    ['see #12, !3 and $4.', ['issue 12', 'merge_request 3', 'snippet 4']],
+    ['(#1)', ['issue 1']],
+    ['proj#3 group/sub/proj!4', ['issue proj 3', 'merge_request group/sub/proj 4']],
+    ['@ada', ['user ada']],
+    ['@ada, @grace. @group/sub: hi', ['user ada', 'user grace', 'user group/sub']],
+    ['~bug ~"two words" ~a:b.', ['label bug', 'label two words', 'label a:b']],
+    ['~größe', ['label größe']],
+    ['%v1.0. %"Version 1"', ['milestone v1.0', 'milestone Version 1']],
+    [`${OID} x/y@${OID}`, [`commit ${OID}`, `commit x/y ${OID}`]],
+    [`${BASE}/g/p/issues/7`, ['issue g/p 7']],
+    [`${BASE}/g/s/p/-/merge_requests/8#note_1.`, ['merge_request g/s/p 8']],
+    [`(${BASE}/g/p/issues/7)`, ['issue g/p 7']],
+    ['a #1\n\n```\n#2\n```\n#3', ['issue 1', 'issue 3']],
+    ['~~~ruby\n#2\n``` \n~~~~\n#3', ['issue 3']],
+    ['```\n#1', []],
+    ['`#1` #2 ``a ` #3`` #4', ['issue 2', 'issue 4']],
+    ['` #1', ['issue 1']],
+    ['`a\n\nb` #1', ['issue 1']],
+    ['\\#1 \\@ada', []],
+  ])('IS-23: %j names %j', (text, names) => {
+    expect(found(text)).toEqual(names)
+  })
+
+  it.each([
+    '#',
+    '#0',
+    '#1a',
+    '#1_',
+    'é#1',
+    '&#39;',
+    '#99999999999',
+    '#2147483648',
+    'mail@example.com',
+    'a/#1',
+    '/a#1',
+    '@',
+    '@-x',
+    '~',
+    '~~',
+    '~ x',
+    '~""',
+    '~"no\nend"',
+    '%',
+    '100% sure',
+    'https://elsewhere.example.com/g/p/issues/7#1',
+    `${BASE}/g/p/issues/0`,
+    `${BASE}/p/issues/1`,
+    `${BASE}/g/p/issues/x`,
+    `${BASE}.evil.example/g/p/issues/1`,
+    `${OID}0`,
+    OID.slice(1),
+    OID.toUpperCase(),
+    `x${OID}`,
+  ])('IS-23: %j names nothing', (text) => {
+    expect(found(text)).toEqual([])
+  })
+
+  it('IS-23: tells where each stands', () => {
+    const text = 'see group/p#3 and @ada'
+    expect(referencesIn(text).map(({ start, end }) => text.slice(start, end))).toEqual(['group/p#3', '@ada'])
+  })
+
+  it('SEC-67: reads any text, and the spans are in order and of the text', () => {
+    const part = fc.constantFrom('#1', '!2', '@a', '~b', '~"', '"', '%c', '`', '```', '\n', '\n\n', ' ', 'g/p', '/', '\\', `${BASE}/g/p/issues/1`, OID, 'Closes ', ', ', ' and ', '- [x] ', '😀', '\ud800', '~~~') // biome-ignore format: one list
+    fc.assert(
+      fc.property(fc.array(fc.oneof(part, fc.string()), { maxLength: 40 }), (parts) => {
+        const text = parts.join('')
+        let last = 0
+        for (const { start, end } of referencesIn(text, BASE)) {
+          expect(start).toBeGreaterThanOrEqual(last)
+          expect(end).toBeGreaterThan(start)
+          last = end
+        }
+        expect(last).toBeLessThanOrEqual(text.length)
+        const code = codeSpans(text)
+        for (const { start, end } of referencesIn(text, BASE)) expect(code.some((span) => span.start < end && start < span.end)).toBe(false)
+        const known = new Set(referencesIn(text, BASE).map(({ start }) => start))
+        for (const { start } of closingReferences(text, BASE)) expect(known.has(start)).toBe(true)
+        const { count, completed } = tasksIn(text)
+        expect(completed).toBeLessThanOrEqual(count)
+        expect(tasksIn(withoutTicks(text))).toEqual({ count, completed: 0 })
+      }),
+    )
+  })
+
+  it('SEC-67: a megabyte of hostile text takes steps in proportion to its length', () => {
+    const hostile = ['#', '`', '` ', '``` ', 'a/', 'a#', '@', '~"', '~"a', '~a', 'Closes ', 'Closes #1, ', 'Closes issue ', '\\', 'https://', `${BASE}/`, '- [', '   ', ' and', '> ', '1'] // biome-ignore format: one list
+    for (const piece of hostile) {
+      const text = piece.repeat(1_000_000 / piece.length)
+      referencesIn(text, BASE)
+      closingReferences(`${text} Closes #1 ${text}`, BASE)
+      tasksIn(text)
+    }
+    // runs of backticks of all lengths, none of which has a partner
+    expect(codeSpans(Array.from({ length: 1_400 }, (_, i) => '`'.repeat(i + 1)).join(' '))).toEqual([])
+  }, 60_000)
+})
+
+describe('closingReferences', () => {
+  const words = 'close closes closed closing fix fixes fixed fixing resolve resolves resolved resolving implement implements implemented implementing'
+  it.each(words.split(' '))('MR-83, IS-22: %s', (word) => {
+    expect(closed(`${word} #1`)).toEqual(['1'])
+    expect(closed(`${word[0]?.toUpperCase()}${word.slice(1)}: #1`)).toEqual(['1'])
+    expect(closed(`${word.toUpperCase()} #1`)).toEqual([])
+    expect(closed(`${word}#1`)).toEqual([])
+    expect(closed(`x${word} #1`)).toEqual([])
+  })
+
+  it.each<[string, string[]]>([
+    ['Closes #1, #2 and group/p#3', ['1', '2', 'group/p 3']],
+    ['Closes #1, #2, and #3', ['1', '2', '3']],
+    ['Fixes issue #4 and issues #5', ['4', '5']],
+    ['Fixes: issues  p#4', ['p 4']],
+    ['Fixes\n#4', ['4']],
+    [`Resolves ${BASE}/g/p/issues/7, #8`, ['g/p 7', '8']],
+    ['Closes #1. Fixes #2; #3', ['1', '2']],
+    ['Closes #1 #2', ['1']],
+    ['Closes #1,#2', ['1', '2']],
+    ['Closes something #1', []],
+    ['Closes !1', []],
+    ['Closes', []],
+    ['`Closes #1`', []],
+    ['Closes `#1`', []],
+    ['```\nCloses #1\n```\nCloses #2', ['2']],
+    ['Closes closes #1', ['1']],
+    ['Closes #1 and fixes #2', ['1', '2']],
+  ])('MR-83, IS-22: %j closes %j', (text, issues) => {
+    expect(closed(text)).toEqual(issues)
+  })
+})
+
+describe('tasksIn', () => {
+  it('section 15: counts boxes of lists, not of code', () => {
+    expect(tasksIn('- [ ] a\n* [x] b\n1. [X] c\n  - [ ] d\n> - [x] e\n- [y] f\n-[ ] g\n- []\n```\n- [x] no\n```\ntext - [x]')).toEqual({
+      count: 5,
+      completed: 3,
+    })
+    expect(tasksIn('')).toEqual({ count: 0, completed: 0 })
+  })
+})
