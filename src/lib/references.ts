@@ -108,6 +108,7 @@ const isNameChar = (char: string) => /[\p{L}\p{N}_:.?&-]/u.test(char)
 const isProjectPath = (path: string) => path.length <= MAX_PATH && /^[A-Za-z0-9_.][A-Za-z0-9_.-]*(?:\/[A-Za-z0-9_.][A-Za-z0-9_.-]*)*$/.test(path)
 
 const NUMBERED: Record<string, IssueReference['kind']> = { '#': 'issue', '!': 'merge_request', $: 'snippet' }
+const SIGNS = new Set('#!$@~%')
 const PLACES: Record<string, IssueReference['kind']> = { issues: 'issue', merge_requests: 'merge_request', snippets: 'snippet' }
 
 /** Everything a text names outside of its code (IS-23), in order. Never throws, and takes time in proportion to the text. `base` is the address of the service, whose own pages are references too. */
@@ -138,7 +139,10 @@ function referencesBetween(text: string, code: Span[], base: string | undefined)
     const code_ = text.charCodeAt(at)
     if (isPathCode(code_)) {
       at++
-      const hash = at - word === 40 && !(at < text.length && (isPathCode(text.charCodeAt(at)) || isWord(text[at]))) && !isWord(before)
+      const hash =
+        at - word === 40 &&
+        !(at < text.length && (isPathCode(text.charCodeAt(at)) || isWord(text[at]) || SIGNS.has(text[at] as string))) &&
+        !isWord(before)
       if (hash && isOid(text, word)) found.push({ kind: 'commit', project: null, oid: text.slice(word, at), start: word, end: at })
       continue
     }
@@ -154,7 +158,7 @@ function referencesBetween(text: string, code: Span[], base: string | undefined)
       jump(Math.min(at + 2, text.length))
       continue
     }
-    const reference = isWord(before) || before === '&' || before === '\\' ? null : sigil(text, word, at, char)
+    const reference = isWord(before) || before === '&' || before === '\\' ? null : sigil(text, word, at, span?.start ?? text.length)
     if (reference) found.push(reference)
     jump(reference?.end ?? at + 1)
   }
@@ -169,8 +173,9 @@ function isOid(text: string, start: number) {
   return true
 }
 
-/** The reference whose sign stands at `at`, behind the path that began at `word`. */
-function sigil(text: string, word: number, at: number, char: string): Reference | null {
+/** The reference whose sign stands at `at`, behind the path that began at `word`; code begins at `limit`. */
+function sigil(text: string, word: number, at: number, limit: number): Reference | null {
+  const char = text[at] as string
   const kind = NUMBERED[char]
   if (!kind && char !== '@' && char !== '~' && char !== '%') return null
   if (at - word > MAX_PATH) return null
@@ -184,7 +189,7 @@ function sigil(text: string, word: number, at: number, char: string): Reference 
     return { kind, project, number, start: word, end }
   }
   if (char === '@') return project === null ? mention(text, at) : commitOf(text, word, at, project)
-  return named(text, word, at, project, char === '~' ? 'label' : 'milestone')
+  return named(text, word, at, limit, project, char === '~' ? 'label' : 'milestone')
 }
 
 function endOfNumber(text: string, from: number) {
@@ -209,9 +214,9 @@ function mention(text: string, at: number): Reference | null {
   return { kind: 'user', name, start: at, end }
 }
 
-function named(text: string, start: number, at: number, project: string | null, kind: 'label' | 'milestone'): Reference | null {
+function named(text: string, start: number, at: number, limit: number, project: string | null, kind: 'label' | 'milestone'): Reference | null {
   if (text[at + 1] === '"') {
-    for (let end = at + 2; end < text.length && end - at <= MAX_NAME + 2; end++) {
+    for (let end = at + 2; end < limit && end - at <= MAX_NAME + 2; end++) {
       if (text[end] === '\n') return null
       if (text[end] === '"') return end === at + 2 ? null : { kind, project, name: text.slice(at + 2, end), start, end: end + 1 }
     }

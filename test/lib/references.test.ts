@@ -37,6 +37,7 @@ describe('referencesIn', () => {
     ['` #1', ['issue 1']],
     ['`a\n\nb` #1', ['issue 1']],
     ['\\#1 \\@ada', []],
+    ['~"a `b" c` #1', ['issue 1']],
   ])('IS-23: %j names %j', (text, names) => {
     expect(found(text)).toEqual(names)
   })
@@ -100,6 +101,7 @@ describe('referencesIn', () => {
         expect(completed).toBeLessThanOrEqual(count)
         expect(tasksIn(withoutTicks(text))).toEqual({ count, completed: 0 })
       }),
+      { numRuns: 1_000 },
     )
   })
 
