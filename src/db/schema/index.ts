@@ -1,6 +1,7 @@
 export * from './audit.js'
 export * from './custom-attributes.js'
 export * from './events.js'
+export * from './issues.js'
 export * from './keys.js'
 export * from './list-versions.js'
 export * from './members.js'

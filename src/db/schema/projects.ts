@@ -49,7 +49,9 @@ export const projects = pgTable(
     avatar: text(),
     star_count: integer().notNull().default(0),
     forks_count: integer().notNull().default(0),
+    /** Of the open issues those everybody may see; the others are counted by themselves (GR-4). */
     open_issues_count: integer().notNull().default(0),
+    open_confidential_issues_count: integer().notNull().default(0),
     import_status: text({ enum: ['none', 'scheduled', 'started', 'finished', 'failed'] })
       .notNull()
       .default('none'),

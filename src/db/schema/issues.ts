@@ -1,0 +1,251 @@
+import { sql } from 'drizzle-orm'
+import { type AnyPgColumn, bigint, boolean, check, date, index, integer, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { id, moment, ref } from './columns.js'
+import { namespaces } from './namespaces.js'
+import { notes } from './notes.js'
+import { projects } from './projects.js'
+import { users } from './users.js'
+
+/** A label of a project, or of a group for all projects below it. */
+export const labels = pgTable(
+  'labels',
+  {
+    id: id(),
+    project_id: ref().references(() => projects.id, { onDelete: 'cascade' }),
+    namespace_id: ref().references(() => namespaces.id, { onDelete: 'cascade' }),
+    title: text().notNull(),
+    color: text().notNull(),
+    description: text(),
+    /** The description rendered: once when it is written, not each time it is read. */
+    description_html: text().notNull().default(''),
+    priority: integer(),
+    created_at: moment().notNull(),
+    updated_at: moment().notNull(),
+  },
+  (t) => [
+    check('labels_one_source', sql`(${t.project_id} is null) <> (${t.namespace_id} is null)`),
+    uniqueIndex('labels_project_id_title_key').on(t.project_id, t.title).where(sql`${t.project_id} is not null`),
+    uniqueIndex('labels_namespace_id_title_key').on(t.namespace_id, t.title).where(sql`${t.namespace_id} is not null`),
+    index('labels_title_idx').on(t.title),
+  ],
+)
+
+/** A milestone of a project, or of a group for the projects directly in it (MI-8). */
+export const milestones = pgTable(
+  'milestones',
+  {
+    id: id(),
+    project_id: ref().references(() => projects.id, { onDelete: 'cascade' }),
+    namespace_id: ref().references(() => namespaces.id, { onDelete: 'cascade' }),
+    iid: integer().notNull(),
+    title: text().notNull(),
+    description: text().notNull().default(''),
+    state: text({ enum: ['active', 'closed'] })
+      .notNull()
+      .default('active'),
+    start_date: date({ mode: 'string' }),
+    due_date: date({ mode: 'string' }),
+    created_at: moment().notNull(),
+    updated_at: moment().notNull(),
+  },
+  (t) => [
+    check('milestones_one_source', sql`(${t.project_id} is null) <> (${t.namespace_id} is null)`),
+    uniqueIndex('milestones_project_id_title_key').on(t.project_id, t.title).where(sql`${t.project_id} is not null`),
+    uniqueIndex('milestones_namespace_id_title_key').on(t.namespace_id, t.title).where(sql`${t.namespace_id} is not null`),
+    uniqueIndex('milestones_project_id_iid_key').on(t.project_id, t.iid).where(sql`${t.project_id} is not null`),
+    uniqueIndex('milestones_namespace_id_iid_key').on(t.namespace_id, t.iid).where(sql`${t.namespace_id} is not null`),
+    index('milestones_title_idx').on(t.title),
+  ],
+)
+
+/** The last number given to a thing that is numbered within its group, as `iid_counters` has it for projects. */
+export const groupIidCounters = pgTable(
+  'group_iid_counters',
+  {
+    namespace_id: ref()
+      .notNull()
+      .references(() => namespaces.id, { onDelete: 'cascade' }),
+    kind: text({ enum: ['milestone'] }).notNull(),
+    last: integer().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.namespace_id, t.kind] })],
+)
+
+/** For lists within one project what `list_versions` is for those of all. */
+export const projectListVersions = pgTable(
+  'project_list_versions',
+  {
+    project_id: ref()
+      .notNull()
+      .references(() => projects.id, { onDelete: 'cascade' }),
+    kind: text({ enum: ['issues'] }).notNull(),
+    version: bigint({ mode: 'number' }).notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.project_id, t.kind] })],
+)
+
+export const issues = pgTable(
+  'issues',
+  {
+    id: id(),
+    project_id: ref()
+      .notNull()
+      .references(() => projects.id, { onDelete: 'cascade' }),
+    iid: integer().notNull(),
+    title: text().notNull(),
+    description: text().notNull().default(''),
+    state: text({ enum: ['opened', 'closed'] })
+      .notNull()
+      .default('opened'),
+    author_id: ref()
+      .notNull()
+      .references(() => users.id),
+    /** One at most (section 15). */
+    assignee_id: ref().references(() => users.id, { onDelete: 'set null' }),
+    milestone_id: ref().references(() => milestones.id, { onDelete: 'set null' }),
+    confidential: boolean().notNull().default(false),
+    /** Null until it is first set. */
+    discussion_locked: boolean(),
+    due_date: date({ mode: 'string' }),
+    closed_at: moment(),
+    closed_by_id: ref().references(() => users.id, { onDelete: 'set null' }),
+    moved_to_id: ref().references((): AnyPgColumn => issues.id, { onDelete: 'set null' }),
+    /** Seconds. */
+    time_estimate: integer().notNull().default(0),
+    total_time_spent: integer().notNull().default(0),
+    /** Boxes of task lists in the description, and those that are ticked. */
+    task_count: integer().notNull().default(0),
+    task_completed_count: integer().notNull().default(0),
+    /** Notes of people (NT-7). */
+    user_notes_count: integer().notNull().default(0),
+    upvotes: integer().notNull().default(0),
+    downvotes: integer().notNull().default(0),
+    merge_requests_count: integer().notNull().default(0),
+    created_at: moment().notNull(),
+    updated_at: moment().notNull(),
+  },
+  (t) => [
+    uniqueIndex('issues_project_id_iid_key').on(t.project_id, t.iid),
+    index('issues_project_id_created_at_idx').on(t.project_id, t.created_at, t.id),
+    index('issues_project_id_updated_at_idx').on(t.project_id, t.updated_at, t.id),
+    index('issues_project_id_state_idx').on(t.project_id, t.state, t.created_at, t.id),
+    index('issues_project_id_due_date_idx').on(t.project_id, t.due_date).where(sql`${t.due_date} is not null`),
+    index('issues_project_id_confidential_idx').on(t.project_id, t.author_id, t.assignee_id).where(sql`${t.confidential}`),
+    index('issues_created_at_idx').on(t.created_at, t.id),
+    index('issues_author_id_idx').on(t.author_id, t.created_at, t.id),
+    index('issues_assignee_id_idx').on(t.assignee_id, t.created_at, t.id).where(sql`${t.assignee_id} is not null`),
+    index('issues_milestone_id_idx').on(t.milestone_id, t.created_at, t.id).where(sql`${t.milestone_id} is not null`),
+    index('issues_closed_by_id_idx').on(t.closed_by_id).where(sql`${t.closed_by_id} is not null`),
+    index('issues_moved_to_id_idx').on(t.moved_to_id).where(sql`${t.moved_to_id} is not null`),
+  ],
+)
+
+export const issueLabels = pgTable(
+  'issue_labels',
+  {
+    project_id: ref()
+      .notNull()
+      .references(() => projects.id, { onDelete: 'cascade' }),
+    issue_id: ref()
+      .notNull()
+      .references(() => issues.id, { onDelete: 'cascade' }),
+    label_id: ref()
+      .notNull()
+      .references(() => labels.id, { onDelete: 'cascade' }),
+  },
+  (t) => [primaryKey({ columns: [t.issue_id, t.label_id] }), index('issue_labels_label_id_idx').on(t.label_id, t.project_id, t.issue_id)],
+)
+
+/** What people may follow, and be told of. */
+export const TARGETS = ['Issue', 'MergeRequest'] as const
+
+/** What somebody said about being told: it beats whatever he takes part in (SB-1). Whoever deletes the thing deletes these. */
+export const subscriptions = pgTable(
+  'subscriptions',
+  {
+    /** Null: of a group's label. */
+    project_id: ref().references(() => projects.id, { onDelete: 'cascade' }),
+    target_type: text({ enum: [...TARGETS, 'Label'] }).notNull(),
+    target_id: ref().notNull(),
+    user_id: ref()
+      .notNull()
+      .references(() => users.id, { onDelete: 'cascade' }),
+    subscribed: boolean().notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.target_type, t.target_id, t.user_id] }),
+    index('subscriptions_user_id_idx').on(t.user_id),
+    index('subscriptions_project_id_idx').on(t.project_id),
+  ],
+)
+
+/** Who is named with an `@` where: in the text of a thing itself, or in a note on it. Follows every change of the text. */
+export const mentions = pgTable(
+  'mentions',
+  {
+    id: id(),
+    project_id: ref()
+      .notNull()
+      .references(() => projects.id, { onDelete: 'cascade' }),
+    target_type: text({ enum: TARGETS }).notNull(),
+    target_id: ref().notNull(),
+    /** Null: the description or the title. */
+    note_id: ref().references(() => notes.id, { onDelete: 'cascade' }),
+    user_id: ref()
+      .notNull()
+      .references(() => users.id, { onDelete: 'cascade' }),
+  },
+  (t) => [
+    index('mentions_target_idx').on(t.project_id, t.target_type, t.target_id, t.user_id),
+    index('mentions_note_id_idx').on(t.note_id).where(sql`${t.note_id} is not null`),
+    index('mentions_user_id_idx').on(t.user_id),
+  ],
+)
+
+export const TODO_ACTIONS = ['assigned', 'mentioned', 'build_failed', 'marked', 'unmergeable', 'directly_addressed'] as const
+
+/** Something a user is to look at (TO-5). Its words are those of the note, or else of the thing. */
+export const todos = pgTable(
+  'todos',
+  {
+    id: id(),
+    user_id: ref()
+      .notNull()
+      .references(() => users.id, { onDelete: 'cascade' }),
+    author_id: ref()
+      .notNull()
+      .references(() => users.id),
+    project_id: ref()
+      .notNull()
+      .references(() => projects.id, { onDelete: 'cascade' }),
+    target_type: text({ enum: [...TARGETS, 'Commit'] }).notNull(),
+    /** Null for a commit. */
+    target_id: ref(),
+    commit_id: text(),
+    note_id: ref().references(() => notes.id, { onDelete: 'cascade' }),
+    action: text({ enum: TODO_ACTIONS }).notNull(),
+    state: text({ enum: ['pending', 'done'] })
+      .notNull()
+      .default('pending'),
+    created_at: moment().notNull(),
+    updated_at: moment().notNull(),
+  },
+  (t) => [
+    check('todos_one_target', sql`case ${t.target_type} when 'Commit' then ${t.commit_id} is not null else ${t.target_id} is not null end`),
+    uniqueIndex('todos_pending_key')
+      .on(
+        t.user_id,
+        t.project_id,
+        t.target_type,
+        sql`coalesce(${t.target_id}, 0)`,
+        sql`coalesce(${t.commit_id}, '')`,
+        t.action,
+        sql`coalesce(${t.note_id}, 0)`,
+      )
+      .where(sql`${t.state} = 'pending'`),
+    index('todos_user_id_idx').on(t.user_id, t.state, t.id),
+    index('todos_target_idx').on(t.project_id, t.target_type, t.target_id),
+    index('todos_author_id_idx').on(t.author_id),
+    index('todos_note_id_idx').on(t.note_id).where(sql`${t.note_id} is not null`),
+  ],
+)
