@@ -29,7 +29,14 @@ export interface ProjectStanding {
   user: Pick<ActorUser, 'admin' | 'external'> | null
   /** The user's level on the project, 0 without one (AC-2). */
   level: number
-  project: { visibility: number; archived: boolean; repository_access_level: number; builds_access_level: number; public_jobs: boolean }
+  project: {
+    visibility: number
+    archived: boolean
+    repository_access_level: number
+    builds_access_level: number
+    issues_access_level: number
+    public_jobs: boolean
+  }
 }
 
 /** Whether this project may be seen at all: what stands behind 404 (G-65, AC-6). */
@@ -59,6 +66,7 @@ export function canProject(standing: ProjectStanding, ability: ProjectAbility): 
   if (project.archived && prohibitions['archived']?.has(ability)) return false
   if (!featureOpen(project.repository_access_level, standing) && prohibitions['no_repository']?.has(ability)) return false
   if (!featureOpen(project.builds_access_level, standing) && prohibitions['no_jobs']?.has(ability)) return false
+  if (!featureOpen(project.issues_access_level, standing) && prohibitions['no_issues']?.has(ability)) return false
   const level = effectiveLevel(standing)
   const rung = level > 0 ? level : user ? -1 : -2
   if (rung >= projectRung(ability)) return true
@@ -72,6 +80,34 @@ export function canProject(standing: ProjectStanding, ability: ProjectAbility): 
       (open && rung >= projectRung('read_pipeline_if_public')) || (project.public_jobs && rung >= projectRung('read_pipeline_if_jobs_are_public'))
     )
   return false
+}
+
+/** What a decision about an issue rests on beside its project. */
+export interface IssueTies {
+  author_id: number
+  assignee_id: number | null
+  confidential: boolean
+}
+
+type IssueStanding = ProjectStanding & { user: Pick<ActorUser, 'id'> | null }
+
+const isTied = ({ user }: IssueStanding, { author_id, assignee_id }: IssueTies) => user !== null && (user.id === author_id || user.id === assignee_id)
+
+/** Which of a project's issues somebody sees who may read issues there: all, all but other people's confidential ones, or all but confidential ones (AC-14). */
+export type IssueReach = 'all' | 'own' | 'open'
+
+export const issueReach = (standing: Pick<ProjectStanding, 'user' | 'level'>): IssueReach =>
+  effectiveLevel(standing) >= LEVELS.reporter ? 'all' : standing.user ? 'own' : 'open'
+
+/** Whether this issue of the project may be seen: what stands behind 404 (AC-14, SEC-35). `visibleIssues` says the same as SQL. */
+export function seesIssue(standing: IssueStanding, issue: IssueTies): boolean {
+  return canProject(standing, 'read_issue') && (!issue.confidential || issueReach(standing) === 'all' || isTied(standing, issue))
+}
+
+/** An ability on an issue: authors and assignees may change theirs (note 1 of section 5.1). */
+export function canIssue(standing: IssueStanding, ability: ProjectAbility, issue: IssueTies): boolean {
+  if (!seesIssue(standing, issue)) return false
+  return canProject(standing, ability) || (ability === 'update_issue' && isTied(standing, issue) && canProject(standing, 'create_issue'))
 }
 
 export interface GroupStanding {

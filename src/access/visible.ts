@@ -1,6 +1,7 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
-import { projects } from '../db/schema/index.js'
+import { issues, projects } from '../db/schema/index.js'
 import type { ActorUser } from './actor.js'
+import type { IssueReach } from './can.js'
 import { ANY_LEVEL, groupsWithLevel, projectsWithLevel, qualified, shareCounts } from './roles.js'
 
 /** Who looks, as far as the shape of a query depends on it; the user's id itself is a parameter. */
@@ -32,6 +33,23 @@ export function readableCode(eyes: Eyes, userId: SQLWrapper): SQL {
   if (eyes === 'anonymous') return sql`(${projects.repository_access_level} >= 20 and ${projects.visibility} >= 20)`
   return sql`((${projects.repository_access_level} >= 20 or ${projects.repository_access_level} >= 10 and ${projects.id} in ${projectsWithLevel(userId, ANY_LEVEL)})
     and (${projects.visibility} >= ${openTo(eyes)} or ${projects.id} in ${projectsWithLevel(userId, REPORTER)}))`
+}
+
+/** For rows of `issues` of a project where the caller may read issues: those in his reach (AC-14). */
+export function issuesInReach(reach: IssueReach, userId: SQLWrapper): SQL {
+  if (reach === 'all') return sql`true`
+  if (reach === 'open') return sql`not ${issues.confidential}`
+  return sql`(not ${issues.confidential} or ${issues.author_id} = ${userId} or ${issues.assignee_id} = ${userId})`
+}
+
+/** `seesIssue` for every row of `issues` joined with `projects` (SEC-33, SEC-35). */
+export function visibleIssues(eyes: Eyes, userId: SQLWrapper): SQL {
+  if (eyes === 'admin') return sql`${projects.issues_access_level} >= 10`
+  if (eyes === 'anonymous')
+    return sql`(${visibleProjects(eyes, userId)} and ${projects.issues_access_level} >= 20 and ${issuesInReach('open', userId)})`
+  return sql`(${visibleProjects(eyes, userId)}
+    and (${projects.issues_access_level} >= 20 or ${projects.issues_access_level} >= 10 and ${projects.id} in ${projectsWithLevel(userId, ANY_LEVEL)})
+    and (${issuesInReach('own', userId)} or ${projects.id} in ${projectsWithLevel(userId, REPORTER)}))`
 }
 
 /** Whether the group holds a project the caller sees, directly or by a share that counts today (AC-16). */

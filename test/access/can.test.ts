@@ -23,7 +23,15 @@ const admin = { admin: true, external: false }
 const on = (who: ProjectStanding['user'], visibility: number, level = 0, more: Partial<ProjectStanding['project']> = {}): ProjectStanding => ({
   user: who,
   level,
-  project: { visibility, archived: false, repository_access_level: 20, builds_access_level: 20, public_jobs: false, ...more },
+  project: {
+    visibility,
+    archived: false,
+    repository_access_level: 20,
+    builds_access_level: 20,
+    issues_access_level: 20,
+    public_jobs: false,
+    ...more,
+  },
 })
 
 describe('who sees a project (G-65, G-66, AC-6, section 5.3)', () => {

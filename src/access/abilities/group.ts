@@ -3,8 +3,8 @@ export const GROUP_ROLES = {
   anonymous: ['read_group'],
   visitor: ['read_member', 'request_access'],
   guest: [],
-  reporter: [],
-  developer: [],
+  reporter: ['manage_label'],
+  developer: ['manage_milestone'],
   maintainer: ['create_project'],
   owner: ['create_subgroup', 'manage_group', 'manage_members', 'remove_group'],
 } as const

@@ -1,12 +1,22 @@
 /** What each role adds on a project; a role also holds all that the roles above it hold (companions 5.1). A visitor is a signed-in person without a membership, or anybody, on a project he can see. */
 export const PROJECT_ROLES = {
-  anonymous: ['read_project', 'download_code_if_public'],
-  visitor: ['read_member', 'star', 'request_access', 'fork_if_public', 'read_pipeline_if_public'],
+  anonymous: ['read_project', 'download_code_if_public', 'read_issue'],
+  visitor: ['read_member', 'star', 'request_access', 'fork_if_public', 'read_pipeline_if_public', 'create_issue'],
   guest: ['read_pipeline_if_jobs_are_public'],
-  reporter: ['download_code', 'comment_on_commit', 'fork', 'read_statistics', 'read_pipeline'],
-  developer: ['push_code', 'create_branch', 'create_tag', 'create_commit_status', 'cancel_pipeline', 'manage_release'],
+  reporter: [
+    'download_code',
+    'comment_on_commit',
+    'fork',
+    'read_statistics',
+    'read_pipeline',
+    'update_issue',
+    'manage_issue',
+    'move_issue',
+    'manage_label',
+  ],
+  developer: ['push_code', 'create_branch', 'create_tag', 'create_commit_status', 'cancel_pipeline', 'manage_release', 'manage_milestone'],
   maintainer: ['manage_project', 'manage_members', 'manage_protection', 'delete_tag', 'delete_protected_branch', 'manage_shares'],
-  owner: ['rename_project', 'change_visibility', 'archive_project', 'remove_project'],
+  owner: ['rename_project', 'change_visibility', 'archive_project', 'remove_project', 'admin_issue'],
 } as const
 
 /** What nobody may do while a state holds. */
@@ -21,6 +31,13 @@ export const PROJECT_PROHIBITIONS = {
     'cancel_pipeline',
     'manage_release',
     'comment_on_commit',
+    'create_issue',
+    'update_issue',
+    'manage_issue',
+    'move_issue',
+    'admin_issue',
+    'manage_label',
+    'manage_milestone',
   ],
   /** The repository feature is switched off for the caller (AC-10). */
   no_repository: [
@@ -39,6 +56,8 @@ export const PROJECT_PROHIBITIONS = {
   ],
   /** The jobs feature is. Posting and listing statuses is not part of it: whoever builds elsewhere switches it off. */
   no_jobs: ['read_pipeline', 'cancel_pipeline'],
+  /** The issues feature is. Labels and milestones are not part of it: merge requests have them too. */
+  no_issues: ['read_issue', 'create_issue', 'update_issue', 'manage_issue', 'move_issue', 'admin_issue'],
 } as const
 
 export type ProjectRole = keyof typeof PROJECT_ROLES

@@ -1,0 +1,66 @@
+import { and, eq, sql } from 'drizzle-orm'
+import { z } from 'zod'
+import type { Context } from '../context.js'
+import { issues } from '../db/schema/index.js'
+import { statement } from '../db/statement.js'
+import { forbidden, invalidInput, notFound } from '../failures.js'
+import type { ProjectAbility } from './abilities/project.js'
+import type { Access } from './access.js'
+import type { Caller } from './actor.js'
+import { canIssue, seesIssue } from './can.js'
+import { findProjectFor, type ProjectSubject } from './rules.js'
+
+export type Issue = typeof issues.$inferSelect
+
+/** An issue as a caller stands to it. */
+export interface IssueSubject extends ProjectSubject {
+  issue: Issue
+  may(ability: ProjectAbility): boolean
+}
+
+const findIssue = statement('issue by number', (db) =>
+  db
+    .select()
+    .from(issues)
+    .where(and(eq(issues.project_id, sql.placeholder('project')), eq(issues.iid, sql.placeholder('iid')))),
+)
+
+/** One of a project's issues, by its number; null when there is none or it is out of the caller's sight, all the same (AC-14). */
+export async function findIssueFor(ctx: Context, caller: Pick<Caller, 'user'>, subject: ProjectSubject, iid: number): Promise<IssueSubject | null> {
+  const [issue] = await findIssue(ctx.db, null).execute({ project: subject.project.id, iid })
+  const standing = { ...subject, user: caller.user }
+  if (!issue || !seesIssue(standing, issue)) return null
+  return { ...subject, issue, may: (ability) => canIssue(standing, ability, issue) }
+}
+
+const MAX_IID = 2_147_483_647
+
+function iidOf(text: string): number {
+  if (!/^[+-]?\d{1,80}$/.test(text)) throw invalidInput('issue_iid is invalid')
+  const iid = Number(text)
+  return iid > 0 && iid <= MAX_IID ? iid : 0
+}
+
+function issueAccess(ability: ProjectAbility, signed: boolean, kind?: string): Access<IssueSubject, boolean> {
+  return {
+    rule: `${signed ? 'signed in, ' : ''}issue: ${ability}`,
+    signedIn: signed,
+    early: true,
+    path: z.object({ id: z.string(), issue_iid: z.string() }),
+    async find(ctx, caller, params) {
+      const subject = await findProjectFor(ctx, caller, params['id'] as string)
+      if (!subject.can('read_issue')) throw forbidden()
+      const found = await findIssueFor(ctx, caller, subject, iidOf(params['issue_iid'] as string))
+      if (!found) throw notFound(kind)
+      if (!found.may(ability)) throw forbidden()
+      return found
+    },
+  }
+}
+
+/** On an issue the caller sees, with an ability: 404 where project or issue are out of sight, 403 without the ability. */
+export const onIssue = (ability: ProjectAbility): Access<IssueSubject, false> => issueAccess(ability, false) as Access<IssueSubject, false>
+
+/** The same where a call without a credential ends with 401 at once. `kind` is what a 404 names. */
+export const onIssueSignedIn = (ability: ProjectAbility, kind?: string): Access<IssueSubject, true> =>
+  issueAccess(ability, true, kind) as Access<IssueSubject, true>
