@@ -1,9 +1,9 @@
 import { and, asc, eq, inArray, or, type SQL, sql } from 'drizzle-orm'
 import type { Caller, SignedIn } from '../access/actor.js'
+import type { IssueReach } from '../access/can.js'
 import { issueReach } from '../access/can.js'
 import type { GroupSubject, ProjectSubject } from '../access/rules.js'
 import { type Eyes, eyesOf, issuesInReach, visibleIssues } from '../access/visible.js'
-import type { IssueReach } from '../access/can.js'
 import type { Context } from '../context.js'
 import { isUniqueViolation, type Transaction } from '../db/client.js'
 import { substring } from '../db/fuzzy.js'
@@ -322,7 +322,8 @@ export async function labelIdsOf(tx: Transaction, { project }: ProjectSubject, t
 }
 
 /** Titles as labels have them, each once. */
-export const namesOf = (titles: string[]) => [...new Set(titles.flatMap((title) => title.split(',')).map((title) => title.trim()))].filter((title) => title !== '')
+export const namesOf = (titles: string[]) =>
+  [...new Set(titles.flatMap((title) => title.split(',')).map((title) => title.trim()))].filter((title) => title !== '')
 
 /** What is wrong with a list of titles that is to be set on a thing (SEC-63). */
 export function labelListFaults(titles: string[]): string[] {

@@ -146,9 +146,23 @@ async function unlessTaken<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /** Only projects have events. */
-async function tell(ctx: Context, tx: Transaction, caller: SignedIn, { id, project_id, title }: Milestone, action: 'created' | 'closed' | 'reopened' | 'destroyed') {
+async function tell(
+  ctx: Context,
+  tx: Transaction,
+  caller: SignedIn,
+  { id, project_id, title }: Milestone,
+  action: 'created' | 'closed' | 'reopened' | 'destroyed',
+) {
   if (project_id === null) return
-  const event = { project_id, author_id: caller.user.id, action, target_type: 'Milestone', target_id: id, target_title: title, created_at: ctx.now() } as const
+  const event = {
+    project_id,
+    author_id: caller.user.id,
+    action,
+    target_type: 'Milestone',
+    target_id: id,
+    target_title: title,
+    created_at: ctx.now(),
+  } as const
   await recordEvent(tx, event)
 }
 
@@ -237,8 +251,6 @@ export async function usableMilestone(tx: Pick<Transaction, 'select'>, { project
   const [row] = await tx
     .select()
     .from(milestones)
-    .where(
-      and(eq(milestones.id, milestoneId), or(eq(milestones.project_id, project.id), eq(milestones.namespace_id, project.namespace_id))),
-    )
+    .where(and(eq(milestones.id, milestoneId), or(eq(milestones.project_id, project.id), eq(milestones.namespace_id, project.namespace_id))))
   return row ?? null
 }

@@ -7,9 +7,9 @@ type Kind = (typeof projectListVersions.$inferSelect)['kind']
 
 /** A column of queries of lists within one project: the version that their totals are remembered by; null while nothing was ever written. */
 export const projectVersionOf = (kind: Kind, projectId: SQLWrapper) =>
-  qualified(
-    sql<number | null>`(select v.version from ${projectListVersions} v where v.project_id = ${projectId} and v.kind = ${kind})`,
-  ).mapWith((value) => (value === null ? null : Number(value)))
+  qualified(sql<number | null>`(select v.version from ${projectListVersions} v where v.project_id = ${projectId} and v.kind = ${kind})`).mapWith(
+    (value) => (value === null ? null : Number(value)),
+  )
 
 /** Tells that rows of a kind came, went or changed within a project. It belongs at the end of the transaction that changed them. */
 export async function touchProjectList(tx: Pick<Transaction, 'insert'>, projectId: number, kind: Kind): Promise<void> {

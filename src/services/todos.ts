@@ -14,7 +14,11 @@ export interface NewTodo {
 }
 
 /** Tells people to look at a thing; whoever has the same one pending gets no second (TO-5). Returns the ids of the new ones. */
-export async function createTodos(tx: Pick<Transaction, 'insert'>, { users, author_id, target, action, note_id }: NewTodo, now: Date): Promise<number[]> {
+export async function createTodos(
+  tx: Pick<Transaction, 'insert'>,
+  { users, author_id, target, action, note_id }: NewTodo,
+  now: Date,
+): Promise<number[]> {
   if (users.length === 0) return []
   const shared = {
     author_id,
@@ -43,12 +47,7 @@ export async function finishTodos(tx: Pick<Transaction, 'update'>, userId: numbe
 }
 
 const pendingOn = (target: Target) =>
-  and(
-    eq(todos.project_id, target.project_id),
-    eq(todos.target_type, target.type),
-    eq(todos.target_id, target.id),
-    eq(todos.state, 'pending'),
-  )
+  and(eq(todos.project_id, target.project_id), eq(todos.target_type, target.type), eq(todos.target_id, target.id), eq(todos.state, 'pending'))
 
 /** Whether anything about a thing waits for the user, whatever the reason (TD-2). */
 export async function hasPendingTodo(tx: Pick<Transaction, 'select'>, userId: number, target: Target): Promise<boolean> {

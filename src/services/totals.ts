@@ -15,7 +15,7 @@ export class Totals {
 
   /** A page with its total. `rows` carry the version; `key` names all that the total depends on beside it. Without a key, a version or a row it is counted anew. */
   async page<T extends { version: number | null }>(
-    kind: ListKind,
+    kind: ListKind | 'issues',
     key: string | null,
     rows: T[],
     { page, per_page }: Paging,

@@ -1,0 +1,188 @@
+import { and, eq, inArray, sql } from 'drizzle-orm'
+import type { SignedIn } from '../../access/actor.js'
+import type { IssueSubject } from '../../access/issues.js'
+import type { Context } from '../../context.js'
+import type { Transaction } from '../../db/client.js'
+import { issueLabels, issues, labels } from '../../db/schema/index.js'
+import { forbidden, notFound } from '../../failures.js'
+import { tasksIn, withoutTicks } from '../../lib/references.js'
+import { recordEvent } from '../events.js'
+import { labelIdsOf, namesOf } from '../labels.js'
+import { followMentions } from '../mentions.js'
+import { usableMilestone } from '../milestones.js'
+import { touchProjectList } from '../project-lists.js'
+import { writeSystemNotes } from '../system-notes.js'
+import { createTodos, finishTodos } from '../todos.js'
+import { assignable, checkTexts, recount } from './attributes.js'
+import { type IssueRecord, loadIssue } from './list.js'
+import { readersAmong } from './readers.js'
+
+type Issue = typeof issues.$inferSelect
+
+export interface IssueChanges {
+  title?: string | undefined
+  description?: string | null | undefined
+  /** The first who can be is assigned; nobody when all are 0 or there are none. */
+  assignee_ids?: number[] | undefined
+  /** 0 clears. */
+  milestone_id?: number | undefined
+  labels?: string[] | undefined
+  add_labels?: string[] | undefined
+  remove_labels?: string[] | undefined
+  due_date?: string | null | undefined
+  confidential?: boolean | undefined
+  discussion_locked?: boolean | undefined
+  state_event?: 'close' | 'reopen' | undefined
+  updated_at?: Date | undefined
+}
+
+const STATE_EVENTS = {
+  close: { from: 'opened', to: 'closed', told: 'closed' },
+  reopen: { from: 'closed', to: 'opened', told: 'reopened' },
+} as const
+
+/** IS-6, IS-18, IS-19: all that changes is changed at once, told in notes and in events. What the caller's role does not cover is left out. */
+export async function updateIssue(ctx: Context, caller: SignedIn, subject: IssueSubject, given: IssueChanges): Promise<IssueRecord> {
+  const texts = checkTexts({ ...given, labels: [given.labels, given.add_labels] })
+  await ctx.db.transaction((tx) => change(ctx, tx, caller, subject, { ...given, ...texts }))
+  return loadIssue(ctx, caller, subject.issue.id)
+}
+
+/** Closes an issue as a commit or a merge asks for; `how` is said in a note. Nothing happens when it is closed. */
+export async function closeIssue(ctx: Context, caller: SignedIn, subject: IssueSubject, how: string): Promise<void> {
+  await ctx.db.transaction((tx) => change(ctx, tx, caller, subject, { state_event: 'close' }, how))
+}
+
+async function change(ctx: Context, tx: Transaction, caller: SignedIn, subject: IssueSubject, given: IssueChanges, how?: string) {
+  const { project } = subject
+  const [before] = await tx.select().from(issues).where(eq(issues.id, subject.issue.id)).for('update')
+  if (!before) throw notFound()
+  const now = ctx.now()
+  const { id: callerId } = caller.user
+  const target = { type: 'Issue' as const, id: before.id, project_id: project.id }
+  const values = await changedColumns(tx, caller, subject, before, given, now)
+  const worn = subject.can('manage_issue') ? await changeLabels(tx, subject, before.id, given, now) : []
+  const told = [...notesOf(before, values, how), ...worn]
+  const stamped = subject.can('admin_issue') ? given.updated_at : undefined
+  if (Object.keys(values).length === 0 && worn.length === 0) {
+    if (stamped) await tx.update(issues).set({ updated_at: stamped }).where(eq(issues.id, before.id))
+    return
+  }
+  const [row] = await tx
+    .update(issues)
+    .set({ ...values, updated_at: stamped ?? now })
+    .where(eq(issues.id, before.id))
+    .returning()
+  const after = row as Issue
+  await writeSystemNotes(tx, target, callerId, told, now)
+  if (after.assignee_id !== null && after.assignee_id !== before.assignee_id && after.assignee_id !== callerId)
+    await createTodos(tx, { users: [after.assignee_id], author_id: callerId, target, action: 'assigned' }, now)
+  if (values.title !== undefined || values.description !== undefined) {
+    const readers = (who: Parameters<typeof readersAmong>[3]) => readersAmong(tx, project, after, who)
+    const text = (issue: Issue) => `${issue.description}\n\n${issue.title}`
+    await followMentions(tx, caller, { target, note_id: null, text: text(after), before: text(before) }, readers, now)
+  }
+  // TO-6: ticking a box of a task list is not dealing with it
+  const ticked = told.length === 0 && withoutTicks(before.description) === withoutTicks(after.description)
+  if (!ticked) await finishTodos(tx, callerId, target, now)
+  if (after.state !== before.state) {
+    const action = after.state === 'closed' ? 'closed' : 'reopened'
+    await recordEvent(tx, { project_id: project.id, author_id: callerId, action, target_type: 'Issue', target_id: before.id, created_at: now })
+  }
+  await recount(tx, project.id, before, after)
+  await touchProjectList(tx, project.id, 'issues')
+}
+
+/** The columns that will differ, with what is worked out from them. */
+async function changedColumns(
+  tx: Transaction,
+  caller: SignedIn,
+  subject: IssueSubject,
+  before: Issue,
+  given: IssueChanges,
+  now: Date,
+): Promise<Partial<Issue>> {
+  const wanted: Partial<Issue> = {}
+  if (given.title !== undefined) wanted.title = given.title
+  if (given.description !== undefined) {
+    const tasks = tasksIn(given.description ?? '')
+    Object.assign(wanted, { description: given.description ?? '', task_count: tasks.count, task_completed_count: tasks.completed })
+  }
+  if (given.confidential !== undefined) wanted.confidential = given.confidential
+  if (subject.can('manage_issue')) Object.assign(wanted, await managed(tx, subject, given))
+  const event = given.state_event && STATE_EVENTS[given.state_event]
+  if (event && before.state === event.from) {
+    const member = subject.level > 0 || caller.user.admin
+    if (event.to === 'opened' && before.discussion_locked && !member) throw forbidden()
+    Object.assign(
+      wanted,
+      event.to === 'closed'
+        ? { state: 'closed', closed_at: now, closed_by_id: caller.user.id }
+        : { state: 'opened', closed_at: null, closed_by_id: null },
+    )
+  }
+  return Object.fromEntries(Object.entries(wanted).filter(([key, value]) => value !== before[key as keyof Issue])) as Partial<Issue>
+}
+
+/** Row 9 of section 5.1. */
+async function managed(tx: Transaction, subject: IssueSubject, given: IssueChanges): Promise<Partial<Issue>> {
+  const wanted: Partial<Issue> = {}
+  if (given.due_date !== undefined) wanted.due_date = given.due_date
+  if (given.discussion_locked !== undefined) wanted.discussion_locked = given.discussion_locked
+  if (given.milestone_id !== undefined)
+    wanted.milestone_id = given.milestone_id === 0 ? null : ((await usableMilestone(tx, subject, given.milestone_id))?.id ?? null)
+  if (given.assignee_ids !== undefined) {
+    const assignee = await assignable(tx, subject, given.assignee_ids)
+    // somebody who cannot be assigned leaves who is (MR-44)
+    if (assignee !== null || given.assignee_ids.every((id) => id === 0)) wanted.assignee_id = assignee
+  }
+  return wanted
+}
+
+/** Sets, adds and takes away labels; tells what changed. */
+async function changeLabels(tx: Transaction, subject: IssueSubject, issueId: number, given: IssueChanges, now: Date): Promise<string[]> {
+  const { labels: all, add_labels: add = [], remove_labels: remove = [] } = given
+  if (all === undefined && add.length === 0 && remove.length === 0) return []
+  const create = subject.can('manage_label')
+  const worn = await tx
+    .select({ id: labels.id, title: labels.title })
+    .from(issueLabels)
+    .innerJoin(labels, eq(labels.id, issueLabels.label_id))
+    .where(eq(issueLabels.issue_id, issueId))
+  const wanted = new Set(all === undefined ? worn.map(({ id }) => id) : await labelIdsOf(tx, subject, all, create, now))
+  for (const id of await labelIdsOf(tx, subject, add, create, now)) wanted.add(id)
+  const dropped = namesOf(remove)
+  for (const { id, title } of worn) if (dropped.includes(title)) wanted.delete(id)
+  const gone = worn.filter(({ id }) => !wanted.has(id))
+  const known = new Set(worn.map(({ id }) => id))
+  const come = [...wanted].filter((id) => !known.has(id))
+  const { project } = subject
+  if (gone.length > 0)
+    await tx.delete(issueLabels).where(
+      and(
+        eq(issueLabels.issue_id, issueId),
+        inArray(
+          issueLabels.label_id,
+          gone.map(({ id }) => id),
+        ),
+      ),
+    )
+  if (come.length > 0) await tx.insert(issueLabels).values(come.map((label_id) => ({ project_id: project.id, issue_id: issueId, label_id })))
+  const titles = come.length > 0 ? await tx.select({ title: labels.title }).from(labels).where(inArray(labels.id, come)).orderBy(sql`title`) : []
+  const quoted = (list: { title: string }[]) => list.map(({ title }) => `~"${title}"`).join(' ')
+  return [...(come.length > 0 ? [`added ${quoted(titles)}`] : []), ...(gone.length > 0 ? [`removed ${quoted(gone)}`] : [])]
+}
+
+/** What the service says of the changes (NT-6). Names of what not everybody may see are left out. */
+function notesOf(before: Issue, values: Partial<Issue>, how = ''): string[] {
+  const told: string[] = []
+  if (values.title !== undefined) told.push('changed the title')
+  if (values.description !== undefined && withoutTicks(values.description) !== withoutTicks(before.description)) told.push('changed the description')
+  if (values.state !== undefined) told.push(values.state === 'closed' ? `closed${how}` : 'reopened')
+  if (values.assignee_id !== undefined) told.push(values.assignee_id === null ? 'removed the assignee' : 'changed the assignee')
+  if (values.milestone_id !== undefined) told.push(values.milestone_id === null ? 'removed the milestone' : 'changed the milestone')
+  if (values.due_date !== undefined) told.push(values.due_date === null ? 'removed the due date' : `changed the due date to ${values.due_date}`)
+  if (values.confidential !== undefined) told.push(values.confidential ? 'made the issue confidential' : 'made the issue visible to everyone')
+  if (values.discussion_locked !== undefined) told.push(values.discussion_locked ? 'locked this issue' : 'unlocked this issue')
+  return told
+}
