@@ -205,7 +205,7 @@ export function presentProject(
     shared_runners_enabled: project.shared_runners_enabled,
     public_jobs: project.public_jobs,
     request_access_enabled: project.request_access_enabled,
-    open_issues_count: issues ? project.open_issues_count : 0,
+    open_issues_count: issues ? project.open_issues_count + (level >= 20 ? project.open_confidential_issues_count : record.own_confidential) : 0,
     import_status: project.import_status,
     import_error: level >= 40 ? project.import_error : undefined,
     forked_from_project: forked_from ? presentBasicProject(forked_from, view) : undefined,

@@ -7,6 +7,7 @@ import { forbidden, refused } from '../failures.js'
 import { RefNameConflict } from '../git/errors.js'
 import { type GitRepository, type Oid, type RefUpdate, ZERO } from '../git/types.js'
 import { branchNameFault } from '../lib/branch-name.js'
+import { closeIssuesByCommits } from './closing.js'
 import { dropOldEvents } from './events.js'
 import { Protections, protectionsOf, reaches } from './protection.js'
 import { pushDataOf } from './push-events.js'
@@ -176,6 +177,7 @@ export async function finishMoves(
     tell(ctx, projectId, moves, repository),
     followBranches(ctx, projectId, moves, settings),
     dropReleases(ctx, projectId, moves),
+    closeIssues(ctx, projectId, moves, intent, repository),
   ])
   const now = ctx.now().toISOString()
   const pushed = sql`insert into ${events} (project_id, author_id, action, push, created_at)
@@ -193,6 +195,12 @@ export async function finishMoves(
 async function tell(ctx: Context, projectId: number, moves: RefMove[], given?: GitRepository): Promise<PushData[]> {
   const repository = given ?? (await repositoryById(ctx, projectId))?.git
   return repository ? pushDataOf(repository, moves) : []
+}
+
+/** PU-5. */
+async function closeIssues(ctx: Context, projectId: number, moves: RefMove[], intent: number | null, given?: GitRepository): Promise<void> {
+  const repository = given ?? (await repositoryById(ctx, projectId))?.git
+  if (repository) await closeIssuesByCommits(ctx, projectId, moves, intent, repository)
 }
 
 /** PU-8. */

@@ -3,11 +3,13 @@ import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
 import { membershipCounts } from '../access/roles.js'
 import type { Context } from '../context.js'
 import type { Transaction } from '../db/client.js'
-import { commitStatuses, doomedRepositories, events, members, namespaces, notes, pipelines, projects, releases, users } from '../db/schema/index.js'
+import { commitStatuses, doomedRepositories, events, issues, members, namespaces, notes, pipelines, projects, releases, todos, users } from '../db/schema/index.js'
 import { conflict, forbidden, notFound } from '../failures.js'
 import { audit } from './audit.js'
 import { dropAvatar } from './avatars.js'
 import { ghostId } from './ghost.js'
+import { removeIssuesOf } from './issues/remove.js'
+import { touchAllProjectLists } from './project-lists.js'
 import { removeDoomed } from './projects/update.js'
 import { touchList } from './totals.js'
 import { keepAnAdministrator } from './user-state.js'
@@ -16,6 +18,8 @@ import { keepAnAdministrator } from './user-state.js'
 const LEFT_BEHIND: { table: PgTable & { id: PgColumn }; by: PgColumn; hard: 'moved' | 'deleted'; also?: PgColumn }[] = [
   { table: notes, by: notes.author_id, hard: 'deleted' },
   { table: events, by: events.author_id, hard: 'deleted' },
+  { table: issues, by: issues.author_id, hard: 'deleted' },
+  { table: todos, by: todos.author_id, hard: 'deleted' },
   { table: releases, by: releases.author_id, hard: 'moved' },
   { table: commitStatuses, by: commitStatuses.user_id, hard: 'moved', also: commitStatuses.orphaned },
   { table: pipelines, by: pipelines.user_id, hard: 'moved' },
@@ -59,6 +63,7 @@ async function groupsOwnedAlone(tx: Transaction, userId: number): Promise<number
 
 async function finishRemoval(ctx: Context, id: number, hard: boolean): Promise<void> {
   const ghost = await ghostId(ctx)
+  if (hard) await removeIssuesOf(ctx, id)
   for (const { table, by, hard: how, also } of LEFT_BEHIND) {
     const flag = also ? sql`, ${sql.identifier(also.name)} = true` : sql``
     const some = sql`${table.id} in (select t.id from ${table} t where t.${sql.identifier(by.name)} = ${id} limit ${BATCH})`
@@ -78,6 +83,7 @@ async function finishRemoval(ctx: Context, id: number, hard: boolean): Promise<v
       where source.id = gone.forked_from_id`)
     await tx.execute(sql`delete from ${projects} where id in ${personal}`)
     await tx.delete(users).where(eq(users.id, id))
+    await touchAllProjectLists(tx, 'issues')
     await touchList(tx, 'projects')
     await touchList(tx, 'users')
   })

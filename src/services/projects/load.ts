@@ -29,6 +29,8 @@ export interface ProjectRecord extends BasicProjectRecord {
   level: number
   direct: number
   group: number
+  /** Open confidential issues of the caller's own; whoever sees all of them has no use for it. */
+  own_confidential: number
   /** The source of a fork, if the caller can see it. */
   forked_from: BasicProjectRecord | null
 }
@@ -55,12 +57,15 @@ const direct = directLevel(projects.id, user)
 const group = groupLevel(projects.namespace_id, user)
 const shared = sharedLevel(projects.id, user)
 
+const ownConfidential = sql<number>`case when ${projects.open_confidential_issues_count} = 0 then 0 else (select count(*) from issues i
+  where i.project_id = ${projects.id} and i.confidential and i.state = 'opened' and (i.author_id = ${user} or i.assignee_id = ${user})) end`
+
 /** A text that differs whenever a record differs for this viewer: all its rows as text, and his levels. Null for a fork, which also shows its source. Asks for the tables of `joined`. */
 export const recordKey = sql<
   string | null
 >`case when ${projects.forked_from_id} is null then concat_ws(E'\\x1f', ${projects}::text, ${namespaces}::text,
   ${users.id}, ${users.name}, ${users.username}, ${users.state}, ${users.avatar}, ${namespaces.owner_id} = ${user},
-  ${direct}, ${group}, ${shared}, ${shares}) end`
+  ${direct}, ${group}, ${shared}, ${shares}, ${ownConfidential}) end`
 
 const records = statement('project records', (db) =>
   db
@@ -71,6 +76,7 @@ const records = statement('project records', (db) =>
       namespace: namespaceColumns,
       owner: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar },
       shares,
+      own_confidential: ownConfidential.mapWith(Number),
       direct: direct.mapWith(Number),
       group: group.mapWith(Number),
       shared: shared.mapWith(Number),
