@@ -77,7 +77,8 @@ function actionName({ action, target_type, push }: EventRecord['event']): string
 export function presentEvent({ event, author, project, issue, milestone, note }: EventRecord, view: View): z.infer<typeof Event> {
   const person = presentUserRef(author, view)
   // what is renamed goes by its name of today
-  const title = event.target_type === 'Project' ? project.name : event.target_type === 'User' ? author.name : (issue ?? milestone)?.title ?? event.target_title
+  const title =
+    event.target_type === 'Project' ? project.name : event.target_type === 'User' ? author.name : ((issue ?? milestone)?.title ?? event.target_title)
   return {
     id: event.id,
     project_id: event.project_id,

@@ -75,6 +75,24 @@ export const rowId = () =>
       .transform((n) => (n > 0 && n <= MAX_INTEGER ? n : 0)),
   )
 
+/** The id of what is to be set: 0 and an empty value clear (SEC-58), and what no row can have is -1. */
+export const clearableId = () =>
+  z.preprocess(
+    (value) => (value === '' || value === null ? 0 : value),
+    z
+      .union(
+        [
+          z.int(),
+          z
+            .string()
+            .regex(/^[+-]?\d{1,80}$/)
+            .transform(Number),
+        ],
+        INVALID,
+      )
+      .transform((n) => (n >= 0 && n <= MAX_INTEGER ? n + 0 : -1)),
+  )
+
 const TRUE = new Set(['true', 't', 'yes', 'y', 'on', '1'])
 const FALSE = new Set(['false', 'f', 'no', 'n', 'off', '0'])
 

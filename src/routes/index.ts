@@ -11,7 +11,12 @@ import { events } from './events/index.js'
 import { files } from './files/index.js'
 import { groups } from './groups/index.js'
 import { instance } from './instance/index.js'
+import { issueAttention } from './issues/attention.js'
+import { issues } from './issues/issues.js'
+import { issueLists } from './issues/lists.js'
+import { labels } from './labels/index.js'
 import { members } from './members/index.js'
+import { milestones } from './milestones/index.js'
 import { namespaces } from './namespaces/index.js'
 import { pipelines } from './pipelines/index.js'
 import { projects } from './projects/index.js'
@@ -20,6 +25,7 @@ import { archives } from './repository/archive.js'
 import { history } from './repository/history.js'
 import { repository } from './repository/index.js'
 import { tags } from './tags/index.js'
+import { todos } from './todos/index.js'
 import { tokens } from './tokens/index.js'
 import { activities } from './users/activities.js'
 import { currentUser } from './users/current-user.js'
@@ -62,4 +68,10 @@ export const families: Endpoint[][] = [
   commitRefs,
   commitComments,
   events,
+  labels,
+  milestones,
+  issueLists,
+  issues,
+  issueAttention,
+  todos,
 ]

@@ -25,7 +25,8 @@ export async function issuesMeant(
   const projectOf = (named: string | null) => {
     if (named === null) return Promise.resolve(subject)
     const path = named.includes('/') ? named : `${project.namespace.full_path}/${named}`
-    const known = projects.get(path) ?? (path.toLowerCase() === fullPathOf(project).toLowerCase() ? Promise.resolve(subject) : visible(ctx, caller, path))
+    const known =
+      projects.get(path) ?? (path.toLowerCase() === fullPathOf(project).toLowerCase() ? Promise.resolve(subject) : visible(ctx, caller, path))
     projects.set(path, known)
     return known
   }
@@ -86,7 +87,11 @@ async function newCommits(repository: Pick<GitRepository, 'commit' | 'log'>, { o
 
 /** Who caused the moves of an intent, unless he is gone meanwhile. */
 async function actorOfIntent(ctx: Context, intent: number): Promise<SignedIn | null> {
-  const [row] = await ctx.db.write.select({ user: users }).from(refIntents).innerJoin(users, eq(users.id, refIntents.actor_id)).where(eq(refIntents.id, intent))
+  const [row] = await ctx.db.write
+    .select({ user: users })
+    .from(refIntents)
+    .innerJoin(users, eq(users.id, refIntents.actor_id))
+    .where(eq(refIntents.id, intent))
   // no token stands behind it: the push was let in already
   return row ? { user: actorOf(row.user), token: { id: 0, kind: 'personal', scopes: ['api'] } } : null
 }

@@ -90,7 +90,13 @@ const showsNoHiddenIssue = (eyes: Eyes) => sql`(${events.target_type} is distinc
     and not ${seenIssue(eyes, sql`n.noteable_id`)}))`
 
 const matching = ({ of, eyes, filters }: Omit<Shape, 'descending'>) =>
-  and(SCOPES[of](), ...filters.map((name) => FILTERS[name]?.()), visibleProjects(eyes, user), sql`(not ${aboutCode} or ${readableCode(eyes, user)})`, showsNoHiddenIssue(eyes))
+  and(
+    SCOPES[of](),
+    ...filters.map((name) => FILTERS[name]?.()),
+    visibleProjects(eyes, user),
+    sql`(not ${aboutCode} or ${readableCode(eyes, user)})`,
+    showsNoHiddenIssue(eyes),
+  )
 
 const counted = statement('count of events', (db, shape: Omit<Shape, 'descending'>) =>
   db

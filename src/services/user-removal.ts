@@ -3,7 +3,20 @@ import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
 import { membershipCounts } from '../access/roles.js'
 import type { Context } from '../context.js'
 import type { Transaction } from '../db/client.js'
-import { commitStatuses, doomedRepositories, events, issues, members, namespaces, notes, pipelines, projects, releases, todos, users } from '../db/schema/index.js'
+import {
+  commitStatuses,
+  doomedRepositories,
+  events,
+  issues,
+  members,
+  namespaces,
+  notes,
+  pipelines,
+  projects,
+  releases,
+  todos,
+  users,
+} from '../db/schema/index.js'
 import { conflict, forbidden, notFound } from '../failures.js'
 import { audit } from './audit.js'
 import { dropAvatar } from './avatars.js'

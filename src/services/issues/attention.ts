@@ -1,12 +1,13 @@
-import { asc, eq, sql } from 'drizzle-orm'
+import { asc, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import type { IssueSubject } from '../../access/issues.js'
 import type { Context } from '../../context.js'
-import { issues, notes, todos, users } from '../../db/schema/index.js'
+import { issues, notes, users } from '../../db/schema/index.js'
 import type { UserRefRecord } from '../../entities/user.js'
 import { mentionedIn } from '../mentions.js'
 import { type Page, type Paging, slice } from '../page.js'
 import { setSubscribed, type Target } from '../subscriptions.js'
+import { getTodo, type TodoRecord } from '../todo-list.js'
 import { createTodos, hasPendingTodo } from '../todos.js'
 import { type IssueRecord, loadIssue } from './list.js'
 import { readersAmong } from './readers.js'
@@ -21,23 +22,15 @@ export async function subscribeToIssue(ctx: Context, caller: SignedIn, subject: 
   return { ...record, subscribed }
 }
 
-export interface IssueTodoRecord {
-  todo: typeof todos.$inferSelect
-  issue: IssueRecord
-}
-
 /** IS-10, TD-1; null when the caller has a pending one on this issue (TD-2). */
-export async function addIssueTodo(ctx: Context, caller: SignedIn, subject: IssueSubject): Promise<IssueTodoRecord | null> {
+export async function addIssueTodo(ctx: Context, caller: SignedIn, subject: IssueSubject): Promise<TodoRecord | null> {
   const target = targetOf(subject)
   const { id } = caller.user
-  const todo = await ctx.db.transaction(async (tx) => {
-    if (await hasPendingTodo(tx, id, target)) return null
-    const [made] = await createTodos(tx, { users: [id], author_id: id, target, action: 'marked' }, ctx.now())
-    if (made === undefined) return null
-    const [row] = await tx.select().from(todos).where(eq(todos.id, made))
-    return row ?? null
+  const made = await ctx.db.transaction(async (tx) => {
+    if (await hasPendingTodo(tx, id, target)) return undefined
+    return (await createTodos(tx, { users: [id], author_id: id, target, action: 'marked' }, ctx.now()))[0]
   })
-  return todo && { todo, issue: await loadIssue(ctx, caller, subject.issue.id) }
+  return made === undefined ? null : getTodo(ctx, caller, made)
 }
 
 /** IS-16: author, assignee, whoever wrote a note or is named, each once; people who do not see the issue (any more) are left out (MR-86). */

@@ -10,6 +10,7 @@ import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
 import { issueLabels, issues, labels, milestones, namespaceAncestry, namespaces, projects, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { UserRefRecord } from '../../entities/user.js'
+import { dayOf } from '../../lib/day.js'
 import { limits, type Page, type Paging } from '../page.js'
 import { projectVersionOf } from '../project-lists.js'
 import { isSubscribed } from '../subscriptions.js'
@@ -82,15 +83,20 @@ function shown<More extends Record<string, SQL>>(db: ReadDatabase, details: bool
     .leftJoin(milestones, eq(milestones.id, issues.milestone_id))
 }
 
-const single = statement('issue', (db) =>
-  shown(db, false, { subscribed: isSubscribed('Issue', issues, user) }).where(eq(issues.id, sql.placeholder('id'))),
+const singles = statement('issues by id', (db) =>
+  shown(db, false, { subscribed: isSubscribed('Issue', issues, user) }).where(sql`${issues.id} = any(${sql.placeholder('ids')}::bigint[])`),
 )
 
-/** One issue as its single view shows it. The caller must already be known to see it. */
-export async function loadIssue(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, id: number): Promise<IssueRecord> {
-  const [record] = await single(ctx.db, null).execute({ id, user: viewer?.id ?? 0 })
+/** Issues as their single views show them, in no order. The caller must already be known to see them. */
+export async function loadIssues(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, ids: number[]): Promise<IssueRecord[]> {
+  return ids.length === 0 ? [] : ((await singles(ctx.db, null).execute({ ids, user: viewer?.id ?? 0 })) as IssueRecord[])
+}
+
+/** One issue as its single view shows it. */
+export async function loadIssue(ctx: Context, caller: Pick<Caller, 'user'>, id: number): Promise<IssueRecord> {
+  const [record] = await loadIssues(ctx, caller, [id])
   if (!record) throw new Error(`issue ${id} vanished while it was loaded`)
-  return record as IssueRecord
+  return record
 }
 
 export const ISSUE_ORDERS = ['created_at', 'updated_at'] as const
@@ -101,8 +107,7 @@ export type Assignee = number | 'any' | 'none'
 /** What may also stand in `not[…]`. */
 export interface IssueTraits {
   labels?: string[] | 'any' | 'none' | undefined
-  /** A title. */
-  milestone?: string | undefined
+  milestone?: { title: string } | 'any' | 'none' | undefined
   author_id?: number | undefined
   author_username?: string | undefined
   assignee_id?: Assignee | undefined
@@ -113,7 +118,6 @@ export interface IssueTraits {
 
 export interface IssueFilter extends IssueTraits, Paging {
   state: 'opened' | 'closed' | 'all'
-  any_milestone?: boolean | undefined
   /** Only what the caller made, or what is assigned to him. */
   scope: 'created_by_me' | 'assigned_to_me' | 'all'
   search?: string | undefined
@@ -242,11 +246,9 @@ const place = (at: IssuePlace, viewer: Caller['user']): Pick<Shape, 'in' | 'sigh
   return { in: 'project', sight: issueReach(at.project), id: at.project.project.id }
 }
 
-const day = (moment: Date) => moment.toISOString().slice(0, 10)
-
 /** First and last day of what `due_date` names. */
 function dueDays(due: IssueFilter['due_date'], now: Date): { due_none?: true; due_from?: string; due_to?: string } {
-  const at = (year: number, month: number, date: number) => day(new Date(Date.UTC(year, month, date)))
+  const at = (year: number, month: number, date: number) => dayOf(new Date(Date.UTC(year, month, date)))
   const [year, month, date] = [now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate()]
   const monday = date - ((now.getUTCDay() + 6) % 7)
   switch (due) {
@@ -267,7 +269,9 @@ function dueDays(due: IssueFilter['due_date'], now: Date): { due_none?: true; du
 const anyOrNone = (name: string, given: unknown, negated = false) =>
   given === 'any' || given === 'none' ? { [`${name}_${(given === 'any') !== negated ? 'any' : 'none'}`]: true } : {}
 
-const plain = <T>(given: T | 'any' | 'none' | undefined): T | undefined => (given === 'any' || given === 'none' || given === '' ? undefined : given)
+const plain = (given: Assignee | undefined) => (typeof given === 'number' ? given : undefined)
+
+const titleOf = (given: IssueTraits['milestone']) => (typeof given === 'object' ? given.title : undefined)
 
 /** The filters that are given, each with its value. */
 function valuesOf(filter: IssueFilter, now: Date): Record<string, unknown> {
@@ -280,7 +284,7 @@ function valuesOf(filter: IssueFilter, now: Date): Record<string, unknown> {
     for_me: filter.scope === 'assigned_to_me' || undefined,
     ...anyOrNone('labels', filter.labels),
     ...anyOrNone('labels', not.labels, true),
-    milestone: plain(text(filter.milestone)),
+    milestone: titleOf(filter.milestone),
     ...anyOrNone('milestone', filter.milestone),
     ...anyOrNone('milestone', not.milestone, true),
     milestone_id: filter.milestone_id,
@@ -300,7 +304,7 @@ function valuesOf(filter: IssueFilter, now: Date): Record<string, unknown> {
     confidential: filter.confidential,
     ...dueDays(filter.due_date, now),
     not_labels: Array.isArray(not.labels) && not.labels.length > 0 ? not.labels : undefined,
-    not_milestone: plain(text(not.milestone)),
+    not_milestone: titleOf(not.milestone),
     not_author_id: not.author_id,
     not_author_username: text(not.author_username),
     not_assignee_id: plain(not.assignee_id),

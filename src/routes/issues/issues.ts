@@ -1,0 +1,164 @@
+import { z } from 'zod'
+import { onIssue, onIssueSignedIn } from '../../access/issues.js'
+import { onProjectSignedIn } from '../../access/rules.js'
+import { Issue, presentIssue } from '../../entities/issue.js'
+import { presentUserRef, UserRef } from '../../entities/user.js'
+import { endpoint, PageAnswer, pageOf } from '../../http/endpoint.js'
+import {
+  bool,
+  clearable,
+  clearableDate,
+  clearableId,
+  commaList,
+  datetime,
+  int,
+  list,
+  needsOneOf,
+  oneOf,
+  opt,
+  paging,
+  rowId,
+  str,
+} from '../../http/params.js'
+import { dayOf } from '../../lib/day.js'
+import { listParticipants } from '../../services/issues/attention.js'
+import { createIssue } from '../../services/issues/create.js'
+import { loadIssue } from '../../services/issues/list.js'
+import { moveIssue } from '../../services/issues/move.js'
+import { deleteIssue } from '../../services/issues/remove.js'
+import { updateIssue } from '../../services/issues/update.js'
+
+const ISSUE = '/projects/:id/issues/:issue_iid'
+
+/** People to be assigned; an empty value is nobody. */
+const idsToSet = () => z.preprocess((value) => (value === '' || value === null ? [] : value), list(clearableId()))
+
+const attributes = {
+  description: opt(clearable()),
+  confidential: opt(bool()),
+  assignee_ids: idsToSet().optional(),
+  assignee_id: opt(clearableId()),
+  milestone_id: opt(clearableId()),
+  labels: opt(commaList()),
+  due_date: clearableDate().optional(),
+}
+
+const CHANGES = [
+  'title',
+  'description',
+  'assignee_ids',
+  'assignee_id',
+  'milestone_id',
+  'labels',
+  'add_labels',
+  'remove_labels',
+  'due_date',
+  'confidential',
+  'discussion_locked',
+  'state_event',
+  'updated_at',
+] as const
+
+/** A single person may come under either name. */
+const assigneesOf = ({ assignee_ids, assignee_id }: { assignee_ids?: number[] | undefined; assignee_id?: number | undefined }) =>
+  assignee_ids ?? (assignee_id === undefined ? undefined : [assignee_id])
+
+/** IS-4 to IS-8, IS-14 to IS-16. */
+export const issues = [
+  endpoint({
+    method: 'GET',
+    path: ISSUE,
+    summary: 'An issue',
+    access: onIssue('read_issue'),
+    input: z.object({}),
+    output: Issue,
+    async handler({ ctx, caller, subject, view }) {
+      return presentIssue(await loadIssue(ctx, caller, subject.issue.id), dayOf(ctx.now()), view)
+    },
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/projects/:id/issues',
+    summary: 'Create an issue',
+    access: onProjectSignedIn('create_issue'),
+    input: z.object({ title: str(), ...attributes, iid: opt(int({ min: 1 })), created_at: opt(datetime()) }),
+    output: Issue,
+    async handler({ ctx, caller, subject, input, view }) {
+      const issue = await createIssue(ctx, caller, subject, { ...input, assignee_ids: assigneesOf(input) })
+      return presentIssue(issue, dayOf(ctx.now()), view)
+    },
+  }),
+  endpoint({
+    method: 'PUT',
+    path: ISSUE,
+    summary: 'Change, close or reopen an issue',
+    access: onIssueSignedIn('update_issue'),
+    input: needsOneOf(
+      z.object({
+        title: opt(str()),
+        ...attributes,
+        add_labels: opt(commaList()),
+        remove_labels: opt(commaList()),
+        discussion_locked: opt(bool()),
+        state_event: opt(oneOf(['close', 'reopen'])),
+        updated_at: opt(datetime()),
+      }),
+      ...CHANGES,
+    ),
+    output: Issue,
+    async handler({ ctx, caller, subject, input, view }) {
+      const issue = await updateIssue(ctx, caller, subject, { ...input, assignee_ids: assigneesOf(input) })
+      return presentIssue(issue, dayOf(ctx.now()), view)
+    },
+  }),
+  endpoint({
+    method: 'DELETE',
+    path: ISSUE,
+    summary: 'Delete an issue',
+    access: onIssueSignedIn('admin_issue', 'Issue'),
+    input: z.object({}),
+    async handler({ ctx, subject, unchangedSince }) {
+      unchangedSince(subject.issue.updated_at)
+      await deleteIssue(ctx, subject)
+    },
+  }),
+  endpoint({
+    method: 'POST',
+    path: `${ISSUE}/move`,
+    summary: 'Move an issue to another project',
+    access: onIssueSignedIn('move_issue', 'Issue'),
+    input: z.object({ to_project_id: rowId() }),
+    output: Issue,
+    async handler({ ctx, caller, subject, input, view }) {
+      return presentIssue(await moveIssue(ctx, caller, subject, input.to_project_id), dayOf(ctx.now()), view)
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: `${ISSUE}/participants`,
+    summary: 'People who take part in an issue',
+    access: onIssue('read_issue'),
+    input: z.object(paging),
+    output: z.array(UserRef),
+    async handler({ ctx, subject, input, view }) {
+      return pageOf(await listParticipants(ctx, subject, input), input, (person) => presentUserRef(person, view))
+    },
+  }),
+  // there are no merge requests that could close or name it
+  ...(
+    [
+      ['closed_by', 'Merge requests that will close an issue', onIssue('read_issue')],
+      ['related_merge_requests', 'Merge requests that name an issue', onIssueSignedIn('read_issue')],
+    ] as const
+  ).map(([name, summary, access]) =>
+    endpoint({
+      method: 'GET',
+      path: `${ISSUE}/${name}`,
+      summary,
+      access,
+      input: z.object(paging),
+      output: z.array(z.never()),
+      handler: async ({ input }) => new PageAnswer([], 0, input.page, input.per_page),
+    }),
+  ),
+]

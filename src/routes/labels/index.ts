@@ -1,0 +1,130 @@
+import { z } from 'zod'
+import type { Access } from '../../access/access.js'
+import { type GroupSubject, onGroupSignedIn, onProjectSignedIn, type ProjectSubject } from '../../access/rules.js'
+import { Label, presentLabel } from '../../entities/label.js'
+import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
+import { bool, clearable, int, needsOneOf, opt, orDefault, paging, searchText, str } from '../../http/params.js'
+import { createLabel, deleteLabel, getLabel, type LabelSource, listLabels, subscribeToLabel, updateLabel } from '../../services/labels.js'
+
+const MOST = 2_147_483_647
+const priority = () => int({ min: 0, max: MOST })
+/** Empty clears. */
+const clearablePriority = () =>
+  z.preprocess((value) => (value === '' ? null : value), z.union([z.null(), priority().def.out as z.ZodType<number>], 'is invalid').optional())
+
+const id = { label_id: z.string() }
+const changes = { new_name: opt(str()), color: opt(str()), description: opt(clearable()), priority: clearablePriority() }
+const CHANGES = ['new_name', 'color', 'description', 'priority'] as const
+
+interface Doors<Subject> {
+  /** `/projects/:id` or `/groups/:id`. */
+  at: string
+  read: Access<Subject, true>
+  write: Access<Subject, true>
+  source(subject: Subject): LabelSource
+}
+
+/** The same endpoints for projects and for groups (LB-1 to LB-5, LB-7). */
+function labelsOf<Subject extends ProjectSubject | GroupSubject>({ at, read, write, source }: Doors<Subject>) {
+  const LABELS = `${at}/labels`
+  return [
+    endpoint({
+      method: 'GET',
+      path: LABELS,
+      summary: 'List labels',
+      access: read,
+      input: z.object({ search: opt(searchText()), include_ancestor_groups: orDefault(bool(), true), ...paging }),
+      output: z.array(Label),
+      async handler({ ctx, caller, subject, input }) {
+        return pageOf(await listLabels(ctx, caller, source(subject), input), input, presentLabel)
+      },
+    }),
+    endpoint({
+      method: 'GET',
+      path: `${LABELS}/:label_id`,
+      summary: 'A label',
+      access: read,
+      input: z.object(id),
+      output: Label,
+      async handler({ ctx, caller, subject, input }) {
+        return presentLabel(await getLabel(ctx, caller, source(subject), input.label_id))
+      },
+    }),
+    endpoint({
+      method: 'POST',
+      path: LABELS,
+      summary: 'Create a label',
+      access: write,
+      input: z.object({ name: str(), color: str(), description: opt(clearable()), priority: opt(priority()) }),
+      output: Label,
+      async handler({ ctx, caller, subject, input }) {
+        return presentLabel(await createLabel(ctx, caller, source(subject), input))
+      },
+    }),
+    endpoint({
+      method: 'PUT',
+      path: LABELS,
+      summary: 'Change the label of a name',
+      access: write,
+      input: needsOneOf(z.object({ name: str(), ...changes }), ...CHANGES),
+      output: Label,
+      async handler({ ctx, caller, subject, input: { name, ...input } }) {
+        return presentLabel(await updateLabel(ctx, caller, source(subject), name, input))
+      },
+    }),
+    endpoint({
+      method: 'PUT',
+      path: `${LABELS}/:label_id`,
+      summary: 'Change a label',
+      access: write,
+      input: needsOneOf(z.object({ ...id, ...changes }), ...CHANGES),
+      output: Label,
+      async handler({ ctx, caller, subject, input: { label_id, ...input } }) {
+        return presentLabel(await updateLabel(ctx, caller, source(subject), label_id, input))
+      },
+    }),
+    endpoint({
+      method: 'DELETE',
+      path: LABELS,
+      summary: 'Delete the label of a name',
+      access: write,
+      input: z.object({ name: str() }),
+      handler: async ({ ctx, caller, subject, input, unchangedSince }) => deleteLabel(ctx, caller, source(subject), input.name, unchangedSince),
+    }),
+    endpoint({
+      method: 'DELETE',
+      path: `${LABELS}/:label_id`,
+      summary: 'Delete a label',
+      access: write,
+      input: z.object(id),
+      handler: async ({ ctx, caller, subject, input, unchangedSince }) => deleteLabel(ctx, caller, source(subject), input.label_id, unchangedSince),
+    }),
+  ]
+}
+
+const subscription = (verb: 'subscribe' | 'unsubscribe') =>
+  endpoint({
+    method: 'POST',
+    path: `/projects/:id/labels/:label_id/${verb}`,
+    summary: verb === 'subscribe' ? 'Follow a label' : 'No longer follow a label',
+    access: onProjectSignedIn('read_project'),
+    input: z.object(id),
+    output: Label,
+    async handler({ ctx, caller, subject, input }) {
+      const label = await subscribeToLabel(ctx, caller, { project: subject }, input.label_id, verb === 'subscribe')
+      return label ? presentLabel(label) : new Answer(304)
+    },
+  })
+
+/** LB-1 to LB-7. */
+export const labels = [
+  ...labelsOf({
+    at: '/projects/:id',
+    read: onProjectSignedIn('read_project'),
+    write: onProjectSignedIn('manage_label'),
+    source: (project) => ({ project }),
+  }),
+  subscription('subscribe'),
+  subscription('unsubscribe'),
+  ...labelsOf({ at: '/groups/:id', read: onGroupSignedIn('read_group'), write: onGroupSignedIn('manage_label'), source: (group) => ({ group }) }),
+]

@@ -1,0 +1,145 @@
+import { z } from 'zod'
+import type { Access } from '../../access/access.js'
+import { type GroupSubject, onGroupSignedIn, onProjectSignedIn, type ProjectSubject } from '../../access/rules.js'
+import { Issue, presentIssue } from '../../entities/issue.js'
+import { Milestone, presentMilestone } from '../../entities/milestone.js'
+import { endpoint, PageAnswer, pageOf } from '../../http/endpoint.js'
+import { clearable, clearableDate, idList, needsOneOf, oneOf, opt, orDefault, paging, rowId, searchText, str } from '../../http/params.js'
+import { dayOf } from '../../lib/day.js'
+import { type IssuePlace, listIssues } from '../../services/issues/list.js'
+import { createMilestone, deleteMilestone, getMilestone, listMilestones, type MilestoneSource, updateMilestone } from '../../services/milestones.js'
+
+const id = { milestone_id: rowId() }
+const attributes = { description: opt(clearable()), start_date: clearableDate().optional(), due_date: clearableDate().optional() }
+
+interface Doors<Subject> {
+  /** `/projects/:id` or `/groups/:id`. */
+  at: string
+  read: Access<Subject, true>
+  write: Access<Subject, true>
+  source(subject: Subject): MilestoneSource
+  /** Where its issues are looked for; null: the caller reads none there. */
+  issues(subject: Subject): IssuePlace | null
+}
+
+/** The same endpoints for projects and for groups (MI-1 to MI-7). */
+function milestonesOf<Subject extends ProjectSubject | GroupSubject>({ at, read, write, source, issues }: Doors<Subject>) {
+  const MILESTONES = `${at}/milestones`
+  const MILESTONE = `${MILESTONES}/:milestone_id`
+  return [
+    endpoint({
+      method: 'GET',
+      path: MILESTONES,
+      summary: 'List milestones',
+      access: read,
+      input: z.object({
+        state: orDefault(oneOf(['active', 'closed', 'all']), 'all'),
+        iids: opt(idList()),
+        title: opt(str()),
+        search: opt(searchText()),
+        ...paging,
+      }),
+      output: z.array(Milestone),
+      async handler({ ctx, subject, input, view }) {
+        return pageOf(await listMilestones(ctx, source(subject), input), input, (each) => presentMilestone(each, dayOf(ctx.now()), view))
+      },
+    }),
+    endpoint({
+      method: 'GET',
+      path: MILESTONE,
+      summary: 'A milestone',
+      access: read,
+      input: z.object(id),
+      output: Milestone,
+      async handler({ ctx, subject, input, view }) {
+        return presentMilestone(await getMilestone(ctx, source(subject), input.milestone_id), dayOf(ctx.now()), view)
+      },
+    }),
+    endpoint({
+      method: 'POST',
+      path: MILESTONES,
+      summary: 'Create a milestone',
+      access: write,
+      input: z.object({ title: str(), ...attributes }),
+      output: Milestone,
+      async handler({ ctx, caller, subject, input, view }) {
+        return presentMilestone(await createMilestone(ctx, caller, source(subject), input), dayOf(ctx.now()), view)
+      },
+    }),
+    endpoint({
+      method: 'PUT',
+      path: MILESTONE,
+      summary: 'Change, close or reopen a milestone',
+      access: write,
+      input: needsOneOf(
+        z.object({ ...id, title: opt(str()), ...attributes, state_event: opt(oneOf(['close', 'activate'])) }),
+        'title',
+        'description',
+        'start_date',
+        'due_date',
+        'state_event',
+      ),
+      output: Milestone,
+      async handler({ ctx, caller, subject, input: { milestone_id, ...input }, view }) {
+        return presentMilestone(await updateMilestone(ctx, caller, source(subject), milestone_id, input), dayOf(ctx.now()), view)
+      },
+    }),
+    endpoint({
+      method: 'DELETE',
+      path: MILESTONE,
+      summary: 'Delete a milestone',
+      access: write,
+      input: z.object(id),
+      handler: async ({ ctx, caller, subject, input, unchangedSince }) =>
+        deleteMilestone(ctx, caller, source(subject), input.milestone_id, unchangedSince),
+    }),
+    endpoint({
+      method: 'GET',
+      path: `${MILESTONE}/issues`,
+      summary: 'List the issues of a milestone',
+      access: read,
+      input: z.object({ ...id, ...paging }),
+      output: z.array(Issue),
+      async handler({ ctx, caller, subject, input: { milestone_id, ...paging }, view }) {
+        const { path } = await getMilestone(ctx, source(subject), milestone_id)
+        const place = issues(subject)
+        if (!place) return new PageAnswer([], 0, paging.page, paging.per_page)
+        const filter = { milestone_id, state: 'all', scope: 'all', in: [], order_by: 'created_at', sort: 'desc', with_labels_details: false } as const
+        const from = 'group' in subject ? { group: path } : ({ project: true } as const)
+        const page = await listIssues(ctx, caller, place, { ...filter, in: [], ...paging })
+        return pageOf(page, paging, (issue) => presentIssue(issue, dayOf(ctx.now()), view, from))
+      },
+    }),
+    // there are no merge requests that could have it
+    endpoint({
+      method: 'GET',
+      path: `${MILESTONE}/merge_requests`,
+      summary: 'List the merge requests of a milestone',
+      access: read,
+      input: z.object({ ...id, ...paging }),
+      output: z.array(z.never()),
+      async handler({ ctx, subject, input }) {
+        await getMilestone(ctx, source(subject), input.milestone_id)
+        return new PageAnswer([], 0, input.page, input.per_page)
+      },
+    }),
+  ]
+}
+
+/** MI-1 to MI-7. */
+export const milestones = [
+  ...milestonesOf({
+    at: '/projects/:id',
+    read: onProjectSignedIn('read_project'),
+    write: onProjectSignedIn('manage_milestone'),
+    source: (project) => ({ project }),
+    issues: (project) => (project.can('read_issue') ? { project } : null),
+  }),
+  ...milestonesOf({
+    at: '/groups/:id',
+    read: onGroupSignedIn('read_group'),
+    write: onGroupSignedIn('manage_milestone'),
+    source: (group) => ({ group }),
+    issues: () => 'everywhere',
+  }),
+]

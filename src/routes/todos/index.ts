@@ -1,0 +1,50 @@
+import { z } from 'zod'
+import { signedIn } from '../../access/rules.js'
+import { presentTodo, Todo } from '../../entities/todo.js'
+import { endpoint, pageOf } from '../../http/endpoint.js'
+import { oneOf, opt, orDefault, paging, rowId } from '../../http/params.js'
+import { dayOf } from '../../lib/day.js'
+import { finishAllTodos, finishTodo, listTodos } from '../../services/todo-list.js'
+
+const filters = {
+  action: opt(oneOf(['assigned', 'mentioned', 'build_failed', 'marked', 'unmergeable', 'directly_addressed'])),
+  author_id: opt(rowId()),
+  project_id: opt(rowId()),
+  group_id: opt(rowId()),
+  type: opt(oneOf(['Issue', 'MergeRequest'])),
+}
+
+/** TO-1 to TO-3. */
+export const todos = [
+  endpoint({
+    method: 'GET',
+    path: '/todos',
+    summary: 'List what the caller has to do',
+    access: signedIn,
+    input: z.object({ ...filters, state: orDefault(oneOf(['pending', 'done']), 'pending'), ...paging }),
+    output: z.array(Todo),
+    async handler({ ctx, caller, input, view }) {
+      return pageOf(await listTodos(ctx, caller, input), input, (todo) => presentTodo(todo, dayOf(ctx.now()), view))
+    },
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/todos/:id/mark_as_done',
+    summary: 'Tick off a todo',
+    access: signedIn,
+    input: z.object({ id: rowId() }),
+    output: Todo,
+    async handler({ ctx, caller, input, view }) {
+      return presentTodo(await finishTodo(ctx, caller, input.id), dayOf(ctx.now()), view)
+    },
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/todos/mark_as_done',
+    summary: 'Tick off all todos',
+    access: signedIn,
+    status: 204,
+    input: z.object(filters),
+    handler: async ({ ctx, caller, input }) => finishAllTodos(ctx, caller, input),
+  }),
+]
