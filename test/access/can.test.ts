@@ -61,6 +61,13 @@ const FROM: [ProjectAbility, number][] = [
   ['fork', 20],
   ['read_statistics', 20],
   ['read_pipeline', 20],
+  ['read_issue', 10],
+  ['create_issue', 10],
+  ['update_issue', 20],
+  ['manage_issue', 20],
+  ['move_issue', 20],
+  ['manage_label', 20],
+  ['manage_milestone', 30],
   ['push_code', 30],
   ['create_branch', 30],
   ['create_tag', 30],
@@ -77,6 +84,7 @@ const FROM: [ProjectAbility, number][] = [
   ['change_visibility', 50],
   ['archive_project', 50],
   ['remove_project', 50],
+  ['admin_issue', 50],
 ]
 
 describe('what a role may on a project (section 5.1)', () => {
