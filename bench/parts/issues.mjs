@@ -17,7 +17,7 @@ export async function issues(bench) {
   const filters = {
     'one label': 'labels=label 1',
     'a label that few have': 'labels=label 2999',
-    'two labels': 'labels=label 1,label 2',
+    'two labels': 'labels=label 1,label 4',
     milestone: 'milestone=v1',
     assignee: 'assignee_id=1',
     author: 'author_id=1',

@@ -83,13 +83,15 @@ function shown<More extends Record<string, SQL>>(db: ReadDatabase, details: bool
     .leftJoin(milestones, eq(milestones.id, issues.milestone_id))
 }
 
-const singles = statement('issues by id', (db) =>
-  shown(db, false, { subscribed: isSubscribed('Issue', issues, user) }).where(sql`${issues.id} = any(${sql.placeholder('ids')}::bigint[])`),
+const loaded = statement('issues by id', (db, view: 'single' | 'list' | 'list with details') =>
+  shown(db, view === 'list with details', view === 'single' ? { subscribed: isSubscribed('Issue', issues, user) } : {}).where(
+    sql`${issues.id} = any(${sql.placeholder('ids')}::bigint[])`,
+  ),
 )
 
 /** Issues as their single views show them, in no order. The caller must already be known to see them. */
 export async function loadIssues(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, ids: number[]): Promise<IssueRecord[]> {
-  return ids.length === 0 ? [] : ((await singles(ctx.db, null).execute({ ids, user: viewer?.id ?? 0 })) as IssueRecord[])
+  return ids.length === 0 ? [] : ((await loaded(ctx.db, 'single').execute({ ids, user: viewer?.id ?? 0 })) as IssueRecord[])
 }
 
 /** One issue as its single view shows it. */
@@ -210,24 +212,19 @@ function conditions({ in: place, sight, filters, labels: worn, search, fields }:
 const versionIn = (place: Shape['in']) =>
   place === 'project' ? projectVersionOf('issues', sql`${value('place')}::bigint`) : sql<number | null>`null::bigint`
 
-/** The ids of one page first, over the filters alone: only their rows are then joined with what is shown. */
-const listed = statement(
-  'issues',
-  (db, { order, descending, details, ...shape }: Shape & { order: IssueFilter['order_by']; descending: boolean; details: boolean }) => {
-    const direction = descending ? desc : asc
-    const ordered = [direction(issues[order]), direction(issues.id)]
-    const from = db.select({ id: issues.id }).from(issues).$dynamic()
-    const page = (shape.in === 'project' ? from : from.innerJoin(projects, eq(projects.id, issues.project_id)))
-      .where(conditions(shape))
-      .orderBy(...ordered)
-      .limit(value('limit'))
-      .offset(value('offset'))
-      .as('page')
-    return shown(db, details, { version: versionIn(shape.in) })
-      .innerJoin(page, eq(page.id, issues.id))
-      .orderBy(...ordered)
-  },
-)
+/** The ids of one page, by the filters alone. What is shown of them is joined in a statement of its own: in one with this, Postgres would plan seven joins anew for each call, which takes longer than to run them. */
+const listed = statement('ids of issues', (db, { order, descending, ...shape }: Shape & { order: IssueFilter['order_by']; descending: boolean }) => {
+  const direction = descending ? desc : asc
+  const from = db
+    .select({ id: issues.id, version: versionIn(shape.in) })
+    .from(issues)
+    .$dynamic()
+  return (shape.in === 'project' ? from : from.innerJoin(projects, eq(projects.id, issues.project_id)))
+    .where(conditions(shape))
+    .orderBy(direction(issues[order]), direction(issues.id))
+    .limit(value('limit'))
+    .offset(value('offset'))
+})
 
 const counted = statement('number of issues', (db, shape: Shape) => {
   const from = db
@@ -328,12 +325,25 @@ export async function listIssues(
   const worn = Array.isArray(filter.labels) ? [...new Set(filter.labels)] : []
   const shape: Shape = { ...where, filters, labels: worn.length, search: words.shape, fields: words.shape === 'all' ? [] : filter.in }
   const values = { ...given, ...words.values, ...Object.fromEntries(worn.map((title, i) => [`label${i}`, title])), place: id, user: viewer?.id ?? 0 }
-  const rows = await listed(ctx.db, {
-    ...shape,
-    order: filter.order_by,
-    descending: filter.sort === 'desc',
-    details: filter.with_labels_details,
-  }).execute({ ...values, ...limits(filter) })
+  const rows = await listed(ctx.db, { ...shape, order: filter.order_by, descending: filter.sort === 'desc' }).execute({
+    ...values,
+    ...limits(filter),
+  })
   const key = where.in === 'project' && !filters.some((name) => UNKEPT.includes(name)) ? JSON.stringify([shape, values]) : null
-  return ctx.totals.page('issues', key, rows, filter, () => counted(ctx.db, shape).execute(values)) as Promise<Page<IssueRecord>>
+  const [{ total }, items] = await Promise.all([
+    ctx.totals.page('issues', key, rows, filter, () => counted(ctx.db, shape).execute(values)),
+    inOrder(
+      ctx,
+      rows.map((row) => row.id),
+      filter.with_labels_details,
+    ),
+  ])
+  return { items, total }
+}
+
+async function inOrder(ctx: Context, ids: number[], details: boolean): Promise<IssueRecord[]> {
+  if (ids.length === 0) return []
+  const records = (await loaded(ctx.db, details ? 'list with details' : 'list').execute({ ids })) as IssueRecord[]
+  const byId = new Map(records.map((record) => [record.issue.id, record]))
+  return ids.map((id) => byId.get(id)).filter((record) => record !== undefined)
 }
