@@ -193,7 +193,6 @@ const FILTERS: Record<string, () => SQL> = {
 }
 
 function conditions({ in: place, sight, filters, labels: worn, search, fields }: Shape) {
-  const own = place === 'project' ? sql` and il.project_id = ${value('place')}` : sql``
   return and(
     place === 'project' ? eq(issues.project_id, value('place')) : visibleIssues(sight as Eyes, user),
     place === 'project' ? issuesInReach(sight as IssueReach, user) : undefined,
@@ -201,7 +200,11 @@ function conditions({ in: place, sight, filters, labels: worn, search, fields }:
       ? sql`${projects.namespace_id} in (select a.descendant_id from ${namespaceAncestry} a where a.ancestor_id = ${value('place')})`
       : undefined,
     ...filters.map((name) => FILTERS[name]?.()),
-    ...Array.from({ length: worn }, (_, i) => sql`${issues.id} in (${wearing(sql`l.title = ${value(`label${i}`)}${own}`)})`),
+    ...Array.from({ length: worn }, (_, i) =>
+      place === 'project'
+        ? sql`${issues.id} in (select il.issue_id from ${issueLabels} il where il.label_id = any(${value(`label${i}`)}::bigint[]))`
+        : sql`${issues.id} in (${wearing(sql`l.title = ${value(`label${i}`)}`)})`,
+    ),
     fuzzyMatch(
       fields.map((field) => issues[field]),
       search,
@@ -233,6 +236,24 @@ const counted = statement('number of issues', (db, shape: Shape) => {
     .$dynamic()
   return (shape.in === 'project' ? from : from.innerJoin(projects, eq(projects.id, issues.project_id))).where(conditions(shape))
 })
+
+const labelIds = statement('labels worn in a project', (db) =>
+  db
+    .select({ id: labels.id, title: labels.title })
+    .from(labels)
+    .where(
+      sql`${labels.title} = any(${value('titles')}::text[]) and (${labels.project_id} = ${value('project')}
+        or ${labels.namespace_id} is not null and exists (select 1 from ${issueLabels} il where il.label_id = ${labels.id} and il.project_id = ${value('project')}))`,
+    ),
+)
+
+/** Values of the label filters: within one project ids, of which Postgres knows how many wear them. Null: there is no such label, so no issue wears it. */
+async function labelValues(ctx: Context, at: IssuePlace, titles: string[]): Promise<Record<string, unknown> | null> {
+  if (at === 'everywhere' || 'group' in at || titles.length === 0) return Object.fromEntries(titles.map((title, i) => [`label${i}`, title]))
+  const known = await labelIds(ctx.db, null).execute({ titles, project: at.project.project.id })
+  const ids = titles.map((title) => known.filter((label) => label.title === title).map((label) => label.id))
+  return ids.some((list) => list.length === 0) ? null : Object.fromEntries(ids.map((list, i) => [`label${i}`, list]))
+}
 
 /** Filters whose answer changes without a word to the list's version. */
 const UNKEPT = ['updated_after', 'updated_before', 'author_username', 'assignee_username', 'not_author_username', 'not_assignee_username']
@@ -324,7 +345,9 @@ export async function listIssues(
   const filters = Object.keys(given).filter((name) => given[name] !== undefined)
   const worn = Array.isArray(filter.labels) ? [...new Set(filter.labels)] : []
   const shape: Shape = { ...where, filters, labels: worn.length, search: words.shape, fields: words.shape === 'all' ? [] : filter.in }
-  const values = { ...given, ...words.values, ...Object.fromEntries(worn.map((title, i) => [`label${i}`, title])), place: id, user: viewer?.id ?? 0 }
+  const wearers = await labelValues(ctx, at, worn)
+  if (!wearers) return { items: [], total: 0 }
+  const values = { ...given, ...words.values, ...wearers, place: id, user: viewer?.id ?? 0 }
   const rows = await listed(ctx.db, { ...shape, order: filter.order_by, descending: filter.sort === 'desc' }).execute({
     ...values,
     ...limits(filter),
