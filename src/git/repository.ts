@@ -2,6 +2,8 @@ import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { archive } from './archive.js'
 import { createRepository, removeRepository, removeStale, repositoryDirectory, repositoryExists } from './create.js'
+import { fileSizes } from './file-sizes.js'
+import { fork } from './fork.js'
 import { maintain, repositorySize } from './maintenance.js'
 import { draftPick } from './merge.js'
 import { type PoolLimits, ProcessPool } from './processes.js'
@@ -75,6 +77,7 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
     const openWith = (env: NodeJS.ProcessEnv) => quarantineReader(pool, directory, env)
     return {
       ...reader,
+      fileSizes: (commit, take) => fileSizes(pool, directory, commit, take),
       setHeadBranch: (branch) => writeHead(directory, branch),
       updateRefs: (moves) => updates.update(directory, moves),
       draftCommit: (draft) => draftCommit({ directory, pool, readObject }, draft),
@@ -94,6 +97,7 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
     open,
     create: (key, branch) => createRepository(ground.directory(key), branch),
     exists: ground.exists,
+    fork: (from, to, branch) => fork(pool, { directory: ground.directory(from), refs: ground.reader(from).refs }, ground.directory(to), branch),
     async remove(key) {
       await removeRepository(ground.directory(key))
       updates.forget(ground.directory(key))
