@@ -72,16 +72,14 @@ async function linkPacks(from: string, to: string) {
       if (await place(join(from, name), join(to, name))) linked.add(name)
     })
     if ((await readdir(from)).some((name) => PACK.test(name) && !linked.has(name))) continue
-    if (index !== (await identityOf(join(from, INDEX_OF_PACKS)))) continue
-    if (index === null) break
-    // the index is written anew before a pack that it names goes, so all packs of this one have come along
-    await place(join(from, INDEX_OF_PACKS), join(to, INDEX_OF_PACKS))
-    if (index !== (await identityOf(join(from, INDEX_OF_PACKS)))) {
-      await rm(join(to, INDEX_OF_PACKS), { force: true })
-      continue
+    // it is written anew before a pack that it names goes: if it has not been, all packs it names have come along; else upkeep makes another
+    if (index !== null) {
+      const companions = (await readdir(from)).filter((name) => /^multi-pack-index-[0-9a-f]+\.(bitmap|rev)$/.test(name))
+      await inTurns(companions, (name) => place(join(from, name), join(to, name)))
+      await place(join(from, INDEX_OF_PACKS), join(to, INDEX_OF_PACKS))
+      if (index !== (await identityOf(join(from, INDEX_OF_PACKS))))
+        for (const name of [...companions, INDEX_OF_PACKS]) await rm(join(to, name), { force: true })
     }
-    const companions = (await readdir(from)).filter((name) => /^multi-pack-index-[0-9a-f]+\.(bitmap|rev)$/.test(name))
-    await inTurns(companions, (name) => place(join(from, name), join(to, name)))
     break
   }
   // of a pack that went while we linked it there may be parts
