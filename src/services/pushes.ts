@@ -228,7 +228,8 @@ async function followBranches(ctx: Context, projectId: number, moves: RefMove[],
   })
 }
 
-async function protectDefaultBranch(tx: Transaction, projectId: number, branch: string, settings: Settings) {
+/** G-73. */
+export async function protectDefaultBranch(tx: Transaction, projectId: number, branch: string, settings: Settings) {
   const level = settings.default_branch_protection
   if (level === 0) return
   const entries = await tx.select().from(protectedBranches).where(eq(protectedBranches.project_id, projectId))
@@ -250,7 +251,8 @@ async function repositoryById(ctx: Context, projectId: number) {
 /** Milliseconds between the starts of two upkeeps of one project, so that a burst of commits pays for few. */
 const UPKEEP_GAP = 2_000
 
-const keepUpSoon = (ctx: Context, projectId: number) =>
+/** Upkeep of a repository that has changed, in the background. */
+export const keepUpSoon = (ctx: Context, projectId: number) =>
   ctx.jobs.coalesce(`upkeep ${projectId}`, UPKEEP_GAP, 'repository upkeep', () => keepUp(ctx, projectId))
 
 /** Size, commit count, commit-graph and packs: none of it waits for, or fails, the push. */

@@ -5,8 +5,8 @@ export const PROJECT_ROLES = {
   guest: [],
   reporter: ['download_code', 'comment_on_commit', 'fork', 'read_statistics'],
   developer: ['push_code', 'create_branch', 'create_tag', 'create_commit_status', 'manage_release'],
-  maintainer: ['manage_project', 'manage_members', 'manage_protection', 'delete_tag', 'delete_protected_branch', 'manage_shares'],
-  owner: ['rename_project', 'change_visibility', 'archive_project', 'remove_project'],
+  maintainer: ['manage_project', 'manage_members', 'manage_protection', 'delete_tag', 'delete_protected_branch', 'manage_shares', 'link_fork'],
+  owner: ['rename_project', 'change_visibility', 'archive_project', 'transfer_project', 'unlink_fork', 'remove_project'],
 } as const
 
 /** What nobody may do while a state holds. */

@@ -145,7 +145,10 @@ export const projectUploads = pgTable(
     size: bigint({ mode: 'number' }).notNull(),
     created_at: moment().notNull().defaultNow(),
   },
-  (t) => [uniqueIndex('project_uploads_project_id_secret_key').on(t.project_id, t.secret), index('project_uploads_uploader_id_idx').on(t.uploader_id)],
+  (t) => [
+    uniqueIndex('project_uploads_project_id_secret_key').on(t.project_id, t.secret),
+    index('project_uploads_uploader_id_idx').on(t.uploader_id),
+  ],
 )
 
 export const protectedBranches = pgTable(

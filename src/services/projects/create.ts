@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import { eq, sql } from 'drizzle-orm'
 import type { ActorUser, SignedIn } from '../../access/actor.js'
 import { canGroup } from '../../access/can.js'
-import { findGroupFor, findProjectFor } from '../../access/rules.js'
+import { findGroupFor, findProjectFor, type Namespace } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { databaseError, isUniqueViolation, type Transaction } from '../../db/client.js'
 import { members, namespaces, projects } from '../../db/schema/index.js'
@@ -10,6 +10,7 @@ import { Failure, invalidRecord } from '../../failures.js'
 import { branchNameFault } from '../../lib/branch-name.js'
 import { pathFromName, projectNameFaults, projectPathFaults } from '../../lib/path.js'
 import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
+import { imageFaults, keepAvatar } from '../avatars.js'
 import { createCommit } from '../commits/create.js'
 import { recordEvent } from '../events.js'
 import { claimRoute, isRouteTaken } from '../namespaces.js'
@@ -46,6 +47,7 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
       add('name', projectNameFaults(name))
       add('path', projectPathFaults(path))
       add('visibility_level', visibilityFaults(caller.user, settings, level, place.ceiling))
+      if (given.avatar) add('avatar', imageFaults(given.avatar.data))
       if (branchNameFault(branch)) add('default_branch', ['is invalid'])
       await addTakenFaults(tx, place, { name, path }, null, add)
       if (Object.keys(faults).length > 0) throw invalidRecord(faults)
@@ -88,6 +90,10 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
     }),
   )
 
+  if (given.avatar) {
+    const avatar = await keepAvatar(ctx, 'project', id, given.avatar.data)
+    await ctx.db.write.update(projects).set({ avatar }).where(eq(projects.id, id))
+  }
   if (given.initialize_with_readme) {
     const subject = await findProjectFor(ctx, { user: { ...caller.user, admin: true } }, String(id))
     const content = `# ${name}\n\n${given.description ? `${given.description}\n` : ''}`
@@ -102,7 +108,8 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
   return id
 }
 
-interface Place {
+/** A namespace as a place for projects. */
+export interface Place {
   id: number
   full_path: string
   personal: boolean
@@ -119,24 +126,32 @@ async function placeFor(ctx: Context, caller: SignedIn, namespaceId: number | un
     .from(namespaces)
     .where(namespaceId === undefined ? eq(namespaces.owner_id, caller.user.id) : eq(namespaces.id, namespaceId))
   if (!row) throw invalid
-  if (row.kind === 'user') {
-    if (row.owner_id !== caller.user.id && !caller.user.admin) throw invalid
-    return { id: row.id, full_path: row.full_path, personal: true, owner_id: row.owner_id, ceiling: null }
+  const place = await placeIn(ctx, caller, row)
+  if (!place) throw invalid
+  if (!place.personal && caller.user.external && !caller.user.admin) throw limitReached(0)
+  return place
+}
+
+/** A namespace as a place for a project of this caller; null where he may not create one (5.2 row 4). */
+export async function placeIn(ctx: Context, caller: SignedIn, namespace: Namespace): Promise<Place | null> {
+  const { id, full_path, owner_id } = namespace
+  if (namespace.kind === 'user') {
+    if (owner_id !== caller.user.id && !caller.user.admin) return null
+    return { id, full_path, personal: true, owner_id, ceiling: null }
   }
-  const group = await findGroupFor(ctx, caller, String(row.id)).catch((error: unknown) => {
-    if (error instanceof Failure) throw invalid
+  const group = await findGroupFor(ctx, caller, String(id)).catch((error: unknown) => {
+    if (error instanceof Failure) return null
     throw error
   })
-  if (!canGroup(group, 'create_project')) throw invalid
-  if (caller.user.external && !caller.user.admin) throw limitReached(0)
-  return { id: row.id, full_path: row.full_path, personal: false, owner_id: null, ceiling: row.visibility }
+  if (!group || !canGroup(group, 'create_project')) return null
+  return { id, full_path, personal: false, owner_id: null, ceiling: namespace.visibility }
 }
 
 const limitReached = (limit: number) =>
   new Failure('forbidden', { error: [`Your project limit is ${limit} projects! Please contact your administrator to increase it`] })
 
 /** PR-14; the namespace row is locked, so two creations cannot both take the last place (SEC-131). */
-async function checkLimit(tx: Transaction, user: ActorUser, namespaceId: number) {
+export async function checkLimit(tx: Transaction, user: ActorUser, namespaceId: number) {
   if (user.admin) return
   const [row] = await tx
     .select({ count: sql<number>`count(*)`.mapWith(Number) })

@@ -1,4 +1,4 @@
-import { eq, inArray, sql } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import { fullPathOf, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
@@ -7,11 +7,13 @@ import { forbidden, invalidRecord } from '../../failures.js'
 import { projectNameFaults, projectPathFaults } from '../../lib/path.js'
 import { VISIBILITY_LEVEL, visibilityWord } from '../../lib/visibility.js'
 import { audit } from '../audit.js'
+import { dropAvatar, imageFaults, keepAvatar } from '../avatars.js'
 import { claimRoute } from '../namespaces.js'
 import { repositoryOf } from '../repositories.js'
 import { readSettings } from '../settings.js'
 import { attributeFaults, columnsOf, type ProjectAttributes, visibilityFaults } from './attributes.js'
 import { addTakenFaults, unlessTaken } from './create.js'
+import { countForks, forkVisibilityFaults, lowerForks } from './fork-network.js'
 
 export interface ProjectChange extends ProjectAttributes {
   name?: string | undefined
@@ -43,6 +45,15 @@ export async function updateProject(ctx: Context, caller: SignedIn, subject: Pro
       if (given.path !== undefined) add('path', projectPathFaults(path))
       const ceiling = project.namespace.kind === 'group' ? project.namespace.visibility : null
       if (level !== project.visibility) add('visibility_level', visibilityFaults(caller.user, settings, level, ceiling))
+      if (level > project.visibility && project.forked_from_id !== null) {
+        const [source] = await tx
+          .select({ visibility: projects.visibility })
+          .from(projects)
+          .where(eq(projects.id, project.forked_from_id))
+          .for('share')
+        if (source) add('visibility_level', forkVisibilityFaults(level, source.visibility))
+      }
+      if (given.avatar) add('avatar', imageFaults(given.avatar.data))
       await addTakenFaults(tx, project.namespace, { name, path }, project.id, add)
       if (Object.keys(faults).length > 0) throw invalidRecord(faults)
       await tx
@@ -55,6 +66,7 @@ export async function updateProject(ctx: Context, caller: SignedIn, subject: Pro
           target: { type: 'project', id: project.id, name: fullPathOf(project) },
           changes: { visibility: [visibilityWord(project.visibility), visibilityWord(level)] },
         })
+      if (level < project.visibility) await lowerForks(ctx, tx, project.id, level)
       if (!moved) return
       const former = `${project.namespace.full_path}/${project.path}`.toLowerCase()
       await tx.delete(routes).where(eq(routes.key, former))
@@ -67,6 +79,14 @@ export async function updateProject(ctx: Context, caller: SignedIn, subject: Pro
     }),
   )
   if (branch !== undefined && branch !== project.default_branch) await repositoryOf(ctx, project).setHeadBranch(branch)
+  if (given.avatar !== undefined) await setAvatar(ctx, project, given.avatar)
+}
+
+/** Puts an image that was looked at before, or none, in the place of the one there is (UP-4). */
+export async function setAvatar(ctx: Context, project: { id: number; avatar: string | null }, image: { data: Buffer } | null): Promise<void> {
+  const avatar = image && (await keepAvatar(ctx, 'project', project.id, image.data))
+  await ctx.db.write.update(projects).set({ avatar, updated_at: ctx.now() }).where(eq(projects.id, project.id))
+  if (project.avatar && project.avatar !== avatar) await dropAvatar(ctx, 'project', project.id, project.avatar)
 }
 
 /** Archives or opens again; the same answer when nothing changes (PR-12). */
@@ -99,22 +119,27 @@ export async function deleteProject(ctx: Context, subject: ProjectSubject): Prom
   await ctx.db.transaction(async (tx) => {
     await tx.insert(doomedRepositories).values({ project_id: id, storage }).onConflictDoNothing()
     await tx.delete(projects).where(eq(projects.id, id))
-    if (forked_from_id !== null)
-      await tx
-        .update(projects)
-        .set({ forks_count: sql`greatest(${projects.forks_count} - 1, 0)` })
-        .where(eq(projects.id, forked_from_id))
+    if (forked_from_id !== null) await countForks(tx, forked_from_id, -1)
   })
   ctx.jobs.add('remove repositories', () => removeDoomed(ctx))
 }
 
-/** Removes the repositories of deleted projects; at start, too. */
+/** Removes the repositories of deleted projects and of forks that came to nothing; at start, too. A row that somebody holds is about a fork in the making. */
 export async function removeDoomed(ctx: Context): Promise<void> {
   const doomed = await ctx.db.write.select().from(doomedRepositories)
-  for (const { project_id, storage } of doomed) {
-    if (ctx.config.storages[storage] !== undefined) {
-      for (const kind of ['project', 'wiki'] as const) await ctx.git.remove({ storage, id: project_id, kind })
-    }
-    await ctx.db.write.delete(doomedRepositories).where(inArray(doomedRepositories.project_id, [project_id]))
+  for (const { project_id } of doomed) {
+    await ctx.db.transaction(async (tx) => {
+      const [row] = await tx
+        .select()
+        .from(doomedRepositories)
+        .where(eq(doomedRepositories.project_id, project_id))
+        .for('update', { skipLocked: true })
+      if (!row) return
+      if (ctx.config.storages[row.storage] !== undefined) {
+        for (const kind of ['project', 'wiki'] as const) await ctx.git.remove({ storage: row.storage, id: project_id, kind })
+      }
+      await dropAvatar(ctx, 'project', project_id)
+      await tx.delete(doomedRepositories).where(eq(doomedRepositories.project_id, project_id))
+    })
   }
 }
