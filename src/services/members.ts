@@ -78,7 +78,7 @@ const direct = statement('direct members', (db, shape: Shape) =>
 )
 
 /** Every membership that reaches the source, by any way, with the level it gives there. */
-const reaching = (kind: MemberSource['kind']) => {
+export const reaching = (kind: MemberSource['kind']) => {
   const source = sql.placeholder('source')
   if (kind === 'group') {
     return sql`select m.user_id, m.access_level, m.expires_at, m.created_at from namespace_ancestry a join members m on m.namespace_id = a.ancestor_id

@@ -8,6 +8,7 @@ import { RefNameConflict } from '../git/errors.js'
 import { type GitRepository, type Oid, type RefUpdate, ZERO } from '../git/types.js'
 import { branchNameFault } from '../lib/branch-name.js'
 import { dropOldEvents } from './events.js'
+import { keepLanguages } from './languages.js'
 import { Protections, protectionsOf, reaches } from './protection.js'
 import { pushDataOf } from './push-events.js'
 import { repositoryOf } from './repositories.js'
@@ -255,7 +256,7 @@ const UPKEEP_GAP = 2_000
 export const keepUpSoon = (ctx: Context, projectId: number) =>
   ctx.jobs.coalesce(`upkeep ${projectId}`, UPKEEP_GAP, 'repository upkeep', () => keepUp(ctx, projectId))
 
-/** Size, commit count, commit-graph and packs: none of it waits for, or fails, the push. */
+/** Size, commit count, languages, commit-graph and packs: none of it waits for, or fails, the push. */
 async function keepUp(ctx: Context, projectId: number) {
   const repository = await repositoryById(ctx, projectId)
   if (!repository) return
@@ -264,6 +265,7 @@ async function keepUp(ctx: Context, projectId: number) {
   const head = await repository.git.ref(`refs/heads/${repository.defaultBranch}`)
   const [size, log] = await Promise.all([repository.git.size(), head ? repository.git.log({ from: [head], skip: 0, limit: 1 }) : { total: 0 }])
   await ctx.db.write.update(projects).set({ repository_size: size, commit_count: log.total }).where(eq(projects.id, projectId))
+  await keepLanguages(ctx, projectId, repository.git, head)
 }
 
 /** Finishes or drops one intent by looking at its refs: what has its new value, or has gone on from there, did move (SEC-158). */

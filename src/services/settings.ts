@@ -4,6 +4,9 @@ import { applicationSettings } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import { VISIBILITY_LEVEL, type Visibility } from '../lib/visibility.js'
 
+/** All kinds of places the service can import projects from. */
+const IMPORT_SOURCES = ['git'] as const
+
 /** What an administrator can set, as far as something in the service acts on it; named once, here, with its default. */
 export const DEFAULTS = {
   default_branch_protection: 2 as 0 | 1 | 2,
@@ -14,6 +17,8 @@ export const DEFAULTS = {
   dsa_key_restriction: 0,
   ecdsa_key_restriction: 0,
   ed25519_key_restriction: 0,
+  /** The kinds of places projects may be imported from (OT-10, AS-43). */
+  import_sources: [...IMPORT_SOURCES] as (typeof IMPORT_SOURCES)[number][],
   enabled_git_access_protocol: null as 'ssh' | 'http' | null,
   password_authentication_enabled_for_git: true,
   password_authentication_enabled_for_web: true,
