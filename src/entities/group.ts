@@ -42,7 +42,7 @@ function presentCommon(group: GroupRecord, view: View) {
     path,
     description,
     visibility: visibilityWord(group.visibility),
-    avatar_url: group.avatar ? `${view.links.base}/uploads/-/system/group/avatar/${id}/${group.avatar}` : null,
+    avatar_url: avatarUrl(id, group.avatar, view),
     web_url: view.links.group(full_path),
     request_access_enabled,
     full_name,
@@ -63,3 +63,25 @@ export function presentGroupDetails(
   const present = (project: ProjectRecord) => presentProject(project, view)
   return { ...presentCommon(group, view), ...(projects && { projects: projects.own.map(present), shared_projects: projects.shared.map(present) }) }
 }
+
+/** A group as far as it is part of where a project stands (PR-6). */
+export const GroupRef = z
+  .strictObject({
+    id: z.int(),
+    web_url: z.url(),
+    name: z.string(),
+    avatar_url: z.string().nullable(),
+    full_name: z.string(),
+    full_path: z.string(),
+  })
+  .meta({ id: 'GroupRef' })
+
+export function presentGroupRef(
+  { id, name, full_name, full_path, avatar }: Pick<GroupRecord, 'id' | 'name' | 'full_name' | 'full_path' | 'avatar'>,
+  view: View,
+): z.infer<typeof GroupRef> {
+  return { id, web_url: view.links.group(full_path), name, avatar_url: avatarUrl(id, avatar, view), full_name, full_path }
+}
+
+const avatarUrl = (id: number, avatar: string | null, view: View) =>
+  avatar ? `${view.links.base}/uploads/-/system/group/avatar/${id}/${avatar}` : null

@@ -109,6 +109,29 @@ export const Project = z
   })
   .meta({ id: 'Project' })
 
+/** OT-7. */
+export const ProjectImport = z
+  .strictObject({ ...identity, import_status: Project.shape.import_status, import_error: z.string().nullable() })
+  .meta({ id: 'ProjectImport' })
+
+/** Why an import failed is told to who may do something about it, as in the project's own view (companions 6). */
+export function presentProjectImport(record: ProjectRecord, view: View): z.infer<typeof ProjectImport> {
+  const { id, description, name, name_with_namespace, path, path_with_namespace, created_at } = presentBasicProject(record, view)
+  const { import_status, import_error } = record.project
+  const told = view.viewer?.admin || (view.viewer !== null && record.level >= 40)
+  return {
+    id,
+    description,
+    name,
+    name_with_namespace,
+    path,
+    path_with_namespace,
+    created_at,
+    import_status,
+    import_error: told ? import_error : null,
+  }
+}
+
 export function presentBasicProject({ project, namespace }: BasicProjectRecord, view: View): z.infer<typeof BasicProject> {
   const fullPath = `${namespace.full_path}/${project.path}`
   const branch = project.empty_repo ? null : project.default_branch

@@ -9,8 +9,8 @@ export interface LanguageTable {
   of(path: string): string | null
 }
 
-/** Extensions that several languages share and one has nearly to itself; of all others the language that names it first counts. */
-const USUAL: Record<string, string> = {
+/** Extensions that several languages share and one, or a kind that is not counted, has nearly to itself; of all others the language that names it first counts. */
+const USUAL: Record<string, string | null> = {
   '.as': 'ActionScript',
   '.asm': 'Assembly',
   '.bas': 'BASIC',
@@ -38,6 +38,7 @@ const USUAL: Record<string, string> = {
   '.lsp': 'Common Lisp',
   '.m': 'Objective-C',
   '.m4': 'M4',
+  '.md': null,
   '.ml': 'OCaml',
   '.mo': 'Modelica',
   '.nu': 'Nushell',
@@ -53,6 +54,7 @@ const USUAL: Record<string, string> = {
   '.sc': 'Scala',
   '.scm': 'Scheme',
   '.spec': 'Python',
+  '.sql': null,
   '.st': 'Smalltalk',
   '.t': 'Perl',
   '.tpl': 'Smarty',
@@ -84,8 +86,8 @@ async function load(): Promise<LanguageTable> {
   const data: Readonly<Record<string, Described>> = await import('linguist-languages')
   const counted = Object.values(data).filter(({ type }) => type === 'programming' || type === 'markup')
   const byFilename = new Map<string, string>()
-  const byExtension = new Map<string, string>()
-  const add = (extension: string, name: string) => {
+  const byExtension = new Map<string, string | null>()
+  const add = (extension: string, name: string | null) => {
     if (!byExtension.has(extension)) byExtension.set(extension, name)
   }
   for (const [extension, name] of Object.entries(USUAL)) add(extension, name)
@@ -123,7 +125,10 @@ export async function keepLanguages(ctx: Context, projectId: number, repository:
     await ctx.db.write.delete(projectLanguages).where(eq(projectLanguages.project_id, projectId))
     return
   }
-  const [known] = await ctx.db.write.select({ commit: projectLanguages.commit }).from(projectLanguages).where(eq(projectLanguages.project_id, projectId))
+  const [known] = await ctx.db.write
+    .select({ commit: projectLanguages.commit })
+    .from(projectLanguages)
+    .where(eq(projectLanguages.project_id, projectId))
   if (known?.commit === head) return
   const table = await languageTable()
   const bytes = new Map<string, number>()
