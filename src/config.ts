@@ -82,6 +82,7 @@ const Environment = z.object({
   // a body is one string once it is parsed, and strings end at half a gibibyte
   ROOST_MAX_BODY_BYTES: int(MEBIBYTE, 500 * MEBIBYTE).default(100 * MEBIBYTE),
   ROOST_MAX_PUSH_BYTES: int(0, Number.MAX_SAFE_INTEGER).default(0),
+  ROOST_ALLOW_LOCAL_REQUESTS: flag.default(false),
 })
 
 export type Config = Readonly<{
@@ -118,6 +119,8 @@ export type Config = Readonly<{
     /** Bytes of one pushed pack; 0: the transport's own limit (GH-24). */
     pushBytes: number
   }>
+  /** Whether the service may call addresses of its own machine and of private networks on a user's behalf (SEC-138). */
+  allowLocalRequests: boolean
   /** How many bad credentials an address may present in so many seconds before it has to wait; 0 attempts: any number (SEC-26). */
   failedCredentials: Readonly<{ attempts: number; window: number }>
 }>
@@ -162,6 +165,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
       bodyBytes: env.ROOST_MAX_BODY_BYTES,
       pushBytes: env.ROOST_MAX_PUSH_BYTES,
     }),
+    allowLocalRequests: env.ROOST_ALLOW_LOCAL_REQUESTS,
     failedCredentials: Object.freeze({ attempts: env.ROOST_FAILED_CREDENTIALS, window: env.ROOST_FAILED_CREDENTIALS_WINDOW }),
   })
 }

@@ -41,6 +41,8 @@ export interface Context {
   /** Of the source this program was built from; empty when unknown. */
   revision: string
   now(): Date
+  /** Fires when the service ends: what takes long stops and is taken up at the next start. */
+  stopping: AbortSignal
   /** Waits for background work, then ends all git processes; the database is its opener's to close. */
   close(): Promise<void>
 }
@@ -56,6 +58,7 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     onFault: (fault, key) => log.error({ err: fault, repository: key }, 'a repository is missing'),
   })
   const now = () => new Date()
+  const stop = new AbortController()
   const jobs = createJobs((fault, name) => log.error({ err: fault, job: name }, 'background work failed'))
   return {
     config,
@@ -70,7 +73,9 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     log,
     revision: config.revision,
     now,
+    stopping: stop.signal,
     async close() {
+      stop.abort(new Error('the service is stopping'))
       await jobs.drain()
       await git.close()
     },

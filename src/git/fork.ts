@@ -69,7 +69,9 @@ async function linkPacks(from: string, to: string) {
     const index = await identityOf(join(from, INDEX_OF_PACKS))
     const fresh = (await readdir(from)).filter((name) => PACK.test(name) && !linked.has(name))
     await inTurns(fresh, async (name) => {
-      if (await place(join(from, name), join(to, name))) linked.add(name)
+      const placed = await place(join(from, name), join(to, name))
+      if (placed) linked.add(name)
+      return placed
     })
     if ((await readdir(from)).some((name) => PACK.test(name) && !linked.has(name))) continue
     // it is written anew before a pack that it names goes: if it has not been, all packs it names have come along; else upkeep makes another
@@ -141,8 +143,8 @@ async function copy(from: string, to: string): Promise<boolean> {
   }
 }
 
-/** True when `work` said nothing else of any item. */
-async function inTurns(items: string[], work: (item: string) => Promise<boolean | undefined | void>): Promise<boolean> {
+/** Whether `work` said true of every item. */
+async function inTurns(items: string[], work: (item: string) => Promise<boolean>): Promise<boolean> {
   let all = true
   for (let i = 0; i < items.length; i += AT_ONCE) {
     const said = await Promise.all(items.slice(i, i + AT_ONCE).map(work))

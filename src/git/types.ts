@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
+import type { FetchSource } from './fetch.js'
 
 /** Forty lower-case hex digits. */
 export type Oid = string
@@ -323,6 +324,12 @@ export interface GitRepository {
   advertise(service: Service, request: Omit<TransportRequest, 'body'>): Promise<void>
   uploadPack(request: TransportRequest): Promise<void>
   receivePack(request: TransportRequest, policy: PushPolicy): Promise<void>
+
+  // other repositories
+  /** The branch that the HEAD of a repository elsewhere names, or null. */
+  remoteHead(source: FetchSource, signal: AbortSignal): Promise<string | null>
+  /** Brings over all branches and tags of a repository elsewhere, all of them or none. Throws TooLarge, Unavailable or GitFault. */
+  fetch(source: FetchSource, signal: AbortSignal): Promise<void>
 
   // upkeep
   /** Bytes on disk. */

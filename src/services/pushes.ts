@@ -203,7 +203,7 @@ async function dropReleases(ctx: Context, projectId: number, moves: RefMove[]): 
 }
 
 /** The first branch becomes the default one and is protected; the last one's end makes the repository empty again (PU-1, BR-17). */
-async function followBranches(ctx: Context, projectId: number, moves: RefMove[], settings: Settings) {
+export async function followBranches(ctx: Context, projectId: number, moves: RefMove[], settings: Settings) {
   const branches = moves.filter(({ ref }) => ref.startsWith('refs/heads/'))
   if (!branches.some((move) => move.old === ZERO || move.new === ZERO)) return
   const repository = await repositoryById(ctx, projectId)

@@ -59,6 +59,7 @@ const creation = {
   namespace_id: opt(rowId()),
   default_branch: opt(str()),
   initialize_with_readme: opt(bool()),
+  import_url: opt(str()),
   ...attributes,
 }
 

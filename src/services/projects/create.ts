@@ -16,6 +16,7 @@ import { recordEvent } from '../events.js'
 import { claimRoute, isRouteTaken } from '../namespaces.js'
 import { readSettings, type Settings } from '../settings.js'
 import { attributeFaults, columnsOf, type ProjectAttributes, visibilityFaults } from './attributes.js'
+import { importSoon, readImportUrl, recordImport } from './import.js'
 
 export interface NewProject extends ProjectAttributes {
   name?: string | undefined
@@ -23,6 +24,7 @@ export interface NewProject extends ProjectAttributes {
   namespace_id?: number | undefined
   default_branch?: string | undefined
   initialize_with_readme?: boolean | undefined
+  import_url?: string | undefined
 }
 
 /** Creates a project with its empty repository (PR-7, PR-14 to PR-17) and returns its id. */
@@ -35,6 +37,7 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
   const asked = given.visibility === undefined ? undefined : VISIBILITY_LEVEL[given.visibility]
   const level = asked ?? Math.min(VISIBILITY_LEVEL[settings.default_project_visibility], place.ceiling ?? VISIBILITY_LEVEL.public)
   const storage = pickStorage(ctx, settings)
+  const importUrl = given.import_url === undefined ? null : await readImportUrl(ctx, settings, given.import_url, given.initialize_with_readme)
 
   const id = await unlessTaken(() =>
     ctx.db.transaction(async (tx) => {
@@ -65,6 +68,7 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
           visibility: level,
           storage,
           default_branch: branch,
+          import_status: importUrl === null ? 'none' : 'scheduled',
           created_at: now,
           updated_at: now,
           last_activity_at: now,
@@ -84,12 +88,14 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
         target_id: project,
         created_at: now,
       })
+      if (importUrl !== null) await recordImport(ctx, tx, project, importUrl, given.default_branch ?? null)
       // inside the transaction: a project whose row is there has its repository
       await ctx.git.create({ storage, id: project, kind: 'project' }, branch)
       return project
     }),
   )
 
+  if (importUrl !== null) importSoon(ctx)
   if (given.avatar) {
     const avatar = await keepAvatar(ctx, 'project', id, given.avatar.data)
     await ctx.db.write.update(projects).set({ avatar }).where(eq(projects.id, id))
