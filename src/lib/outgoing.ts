@@ -1,7 +1,7 @@
 import { promises as dns, type LookupAddress } from 'node:dns'
 import http from 'node:http'
 import https from 'node:https'
-import type { LookupFunction } from 'node:net'
+import { isIP, type LookupFunction } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
 /** Why an address of somebody's choosing is not called; the message is for that person. */
@@ -35,7 +35,7 @@ const METADATA = new Set(['168.63.129.16'])
 
 /** Whether an address is one of the open internet: none of this machine, of private, shared, link-local, multicast, documentation or reserved ranges, nor one that carries such an address inside (SEC-138). */
 export function isPublicAddress(address: string): boolean {
-  if (!ipaddr.isValid(address)) return false
+  if (isIP(address) === 0) return false
   const parsed = ipaddr.process(address)
   if (METADATA.has(parsed.toString()) || parsed.range() !== 'unicast') return false
   // of the sixth version only this eighth has been given out
@@ -55,7 +55,8 @@ export async function checkTarget(text: string, { protocols, allowLocal, resolve
   url.username = ''
   url.password = ''
   url.hash = ''
-  const addresses = ipaddr.isValid(host) ? [{ address: host, family: host.includes(':') ? 6 : 4 }] : await named(host, resolve)
+  const family = isIP(host)
+  const addresses = family > 0 ? [{ address: host, family }] : await named(host, resolve)
   if (!allowLocal && !addresses.every(({ address }) => isPublicAddress(address))) throw new BadTarget(LOCAL)
   return { url, addresses, credentials }
 }

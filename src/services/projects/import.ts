@@ -54,7 +54,8 @@ export function importSoon(ctx: Context): void {
 /** At start: takes up what the last process left, and a little later what it still held when it was killed; from then on what other processes leave. */
 export function takeUpImports(ctx: Context): void {
   importSoon(ctx)
-  setInterval(() => importSoon(ctx), HELD + 5_000).unref()
+  const timer = setInterval(() => importSoon(ctx), HELD + 5_000).unref()
+  ctx.stopping.addEventListener('abort', () => clearInterval(timer), { once: true })
 }
 
 async function importAll(ctx: Context, lane: number) {
@@ -179,7 +180,7 @@ async function followed(ctx: Context, first: Target): Promise<Target> {
         throw new BadTarget('is not the address of a Git repository')
       return target
     }
-    if (hop === REDIRECTS || !URL.canParse(location, asked)) throw new BadTarget('is redirected too often')
+    if (hop === REDIRECTS || !URL.canParse(location, asked.href)) throw new BadTarget('is redirected too often')
     const next = new URL(location, asked)
     if (!next.pathname.endsWith(ADVERTISEMENT)) throw new BadTarget('is not the address of a Git repository')
     next.pathname = next.pathname.slice(0, -ADVERTISEMENT.length)
