@@ -54,8 +54,7 @@ export function importSoon(ctx: Context): void {
 /** At start: takes up what the last process left, and a little later what it still held when it was killed; from then on what other processes leave. */
 export function takeUpImports(ctx: Context): void {
   importSoon(ctx)
-  const timer = setInterval(() => importSoon(ctx), HELD + 5_000).unref()
-  ctx.stopping.addEventListener('abort', () => clearInterval(timer), { once: true })
+  const timer = setInterval(() => (ctx.stopping.aborted ? clearInterval(timer) : importSoon(ctx)), HELD + 5_000).unref()
 }
 
 async function importAll(ctx: Context, lane: number) {
