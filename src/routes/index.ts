@@ -19,6 +19,7 @@ import { history } from './repository/history.js'
 import { repository } from './repository/index.js'
 import { tags } from './tags/index.js'
 import { tokens } from './tokens/index.js'
+import { uploads } from './uploads/files.js'
 import { activities } from './users/activities.js'
 import { currentUser } from './users/current-user.js'
 import { emails } from './users/emails.js'
@@ -43,6 +44,7 @@ export const families: Endpoint[][] = [
   groups,
   namespaces,
   projects,
+  uploads,
   members,
   branches,
   protection,

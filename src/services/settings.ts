@@ -20,6 +20,8 @@ export const DEFAULTS = {
   /** The kinds of places projects may be imported from (OT-10, AS-43). */
   import_sources: [...IMPORT_SOURCES] as (typeof IMPORT_SOURCES)[number][],
   enabled_git_access_protocol: null as 'ssh' | 'http' | null,
+  /** Mebibytes of an uploaded file (W-33). */
+  max_attachment_size: 10,
   password_authentication_enabled_for_git: true,
   password_authentication_enabled_for_web: true,
   repository_storages: null as string[] | null,

@@ -28,16 +28,27 @@ interface Pace {
 /** SEC-142: 1 KiB/s. */
 const PACE: Pace = { every: 10_000, bytes: 10 * 1024 }
 
+/** What else lies below the paths of projects: one route must serve all of it, for paths have any depth. */
+type Others = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
+
+const noOthers: Others = async () => {
+  throw noSuchRoute()
+}
+
+const pathOf = (request: FastifyRequest) => (request.params as { '*': string })['*']
+
 /** Git over HTTP (companions 31): authenticates with `access`, streams through `git`, and ends at the same door as the API. */
-export async function gitHttp(app: FastifyInstance, { ctx, pace = PACE }: { ctx: Context; pace?: Pace }) {
+export async function gitHttp(app: FastifyInstance, { ctx, pace = PACE, others = noOthers }: { ctx: Context; pace?: Pace; others?: Others }) {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
-  app.get('/*', { config, exposeHeadRoute: false }, (request, reply) => serve(ctx, request, reply, pace))
+  app.get('/*', { config, exposeHeadRoute: false }, (request, reply) =>
+    ROUTE.test(pathOf(request)) ? serve(ctx, request, reply, pace) : others(request, reply),
+  )
   app.post('/*', { config }, (request, reply) => serve(ctx, request, reply, pace))
 }
 
 async function serve(ctx: Context, request: FastifyRequest, reply: FastifyReply, pace: Pace) {
-  const route = ROUTE.exec((request.params as { '*': string })['*'])
+  const route = ROUTE.exec(pathOf(request))
   const [, path, suffix, action] = route ?? []
   if (!path || !action || path.includes('\0') || !path.isWellFormed()) throw noSuchRoute()
   const get = request.method === 'GET'

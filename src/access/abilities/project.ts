@@ -1,7 +1,7 @@
 /** What each role adds on a project; a role also holds all that the roles above it hold (companions 5.1). A visitor is a signed-in person without a membership, or anybody, on a project he can see. */
 export const PROJECT_ROLES = {
   anonymous: ['read_project', 'download_code_if_public'],
-  visitor: ['read_member', 'star', 'request_access', 'fork_if_public'],
+  visitor: ['read_member', 'star', 'request_access', 'fork_if_public', 'upload_file'],
   guest: [],
   reporter: ['download_code', 'comment_on_commit', 'fork', 'read_statistics'],
   developer: ['push_code', 'create_branch', 'create_tag', 'create_commit_status', 'manage_release'],
@@ -20,6 +20,7 @@ export const PROJECT_PROHIBITIONS = {
     'create_commit_status',
     'manage_release',
     'comment_on_commit',
+    'upload_file',
   ],
   /** The repository feature is switched off for the caller (AC-10). */
   no_repository: [

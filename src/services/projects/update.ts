@@ -11,6 +11,7 @@ import { dropAvatar, imageFaults, keepAvatar } from '../avatars.js'
 import { claimRoute } from '../namespaces.js'
 import { repositoryOf } from '../repositories.js'
 import { readSettings } from '../settings.js'
+import { dropUploads } from '../uploads.js'
 import { attributeFaults, columnsOf, type ProjectAttributes, visibilityFaults } from './attributes.js'
 import { addTakenFaults, unlessTaken } from './create.js'
 import { countForks, forkVisibilityFaults, lowerForks } from './fork-network.js'
@@ -139,6 +140,7 @@ export async function removeDoomed(ctx: Context): Promise<void> {
         for (const kind of ['project', 'wiki'] as const) await ctx.git.remove({ storage: row.storage, id: project_id, kind })
       }
       await dropAvatar(ctx, 'project', project_id)
+      await dropUploads(ctx, project_id)
       await tx.delete(doomedRepositories).where(eq(doomedRepositories.project_id, project_id))
     })
   }
