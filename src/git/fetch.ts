@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { syncDirectory } from '../lib/durable.js'
 import { TooLarge } from './errors.js'
 import { repositorySize } from './maintenance.js'
@@ -30,7 +31,8 @@ const WATCH = 1_000
 function settings({ url, addresses, authorization, virtualHost }: FetchSource) {
   const { protocol, hostname, port } = new URL(url)
   const number = port || (protocol === 'https:' ? '443' : '80')
-  const web = protocol !== 'git:'
+  // an address needs no resolving, and is no name curl would take here
+  const name = protocol !== 'git:' && isIP(hostname.replace(/^\[|\]$/g, '')) === 0
   const args = [
     '-c', 'http.followRedirects=false',
     '-c', 'http.proxy=',
@@ -38,7 +40,7 @@ function settings({ url, addresses, authorization, virtualHost }: FetchSource) {
     '-c', 'http.lowSpeedTime=60',
     '-c', 'credential.helper=',
     '-c', 'core.askPass=',
-    ...(web ? ['-c', `http.curloptResolve=${hostname}:${number}:${addresses.map((address) => (address.includes(':') ? `[${address}]` : address)).join(',')}`] : []),
+    ...(name ? ['-c', `http.curloptResolve=${hostname}:${number}:${addresses.map((address) => (address.includes(':') ? `[${address}]` : address)).join(',')}`] : []),
   ] // biome-ignore format: pairs belong on one line
   const env = {
     GIT_ALLOW_PROTOCOL: protocol.slice(0, -1),

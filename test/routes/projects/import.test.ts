@@ -135,6 +135,19 @@ describe('import_url (OT-10, OT-7)', () => {
     expect(await imported(user, `git://localhost:${port}/${source.id}.git`)).toMatchObject({ import_status: 'finished', default_branch: 'trunk' })
   })
 
+  it('SEC-138: git connects to the addresses that were checked, whatever the name means meanwhile', async () => {
+    const source = await aSource()
+    const project = await aProject(t.ctx)
+    const repository = t.ctx.git.open({ storage: 'default', id: project.id, kind: 'project' })
+    const url = source.url.replace('127.0.0.1', 'no-such-name.test')
+    const fetch = (addresses: string[]) => repository.fetch({ url, addresses }, new AbortController().signal)
+    await expect(fetch(['127.0.0.2'])).rejects.toThrow()
+    await fetch(['127.0.0.1'])
+    expect((await repository.refs('refs/heads/')).map(({ name }) => name)).toEqual(['refs/heads/topic/one', 'refs/heads/trunk'])
+    const user = await aUser(t.ctx)
+    expect(await imported(user, source.url.replace('127.0.0.1', 'localhost'))).toMatchObject({ import_status: 'finished' })
+  })
+
   it('SEC-139, SEC-21: with credentials, which are kept encrypted and forgotten at the end', async () => {
     const source = await aSource({ visibility: 'private' })
     const user = await aUser(t.ctx)
