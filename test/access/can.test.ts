@@ -48,6 +48,7 @@ const FROM: [ProjectAbility, number][] = [
   ['read_project', 10],
   ['read_member', 10],
   ['star', 10],
+  ['upload_file', 10],
   ['download_code', 20],
   ['comment_on_commit', 20],
   ['fork', 20],
@@ -61,11 +62,14 @@ const FROM: [ProjectAbility, number][] = [
   ['manage_members', 40],
   ['manage_protection', 40],
   ['manage_shares', 40],
+  ['link_fork', 40],
   ['delete_tag', 40],
   ['delete_protected_branch', 40],
   ['rename_project', 50],
   ['change_visibility', 50],
   ['archive_project', 50],
+  ['transfer_project', 50],
+  ['unlink_fork', 50],
   ['remove_project', 50],
 ]
 
