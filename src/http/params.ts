@@ -113,6 +113,13 @@ export const file = () =>
     z.custom<Upload>((value) => Buffer.isBuffer((value as Upload | undefined)?.data), INVALID),
   )
 
+/** The same where an empty value takes the file away. */
+export const clearableFile = () =>
+  z.preprocess(
+    (value) => (value === '' ? null : value),
+    z.union([z.null(), z.custom<Upload>((value) => Buffer.isBuffer((value as Upload | undefined)?.data), INVALID)], INVALID),
+  )
+
 /** A list of ids, also as `1,2` (G-52). */
 export const idList = () =>
   z.preprocess(

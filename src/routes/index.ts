@@ -8,11 +8,13 @@ import { commitRefs } from './commits/refs.js'
 import { customAttributes } from './custom-attributes/index.js'
 import { events } from './events/index.js'
 import { files } from './files/index.js'
+import { groupChanges } from './groups/changes.js'
 import { groups } from './groups/index.js'
 import { instance } from './instance/index.js'
 import { members } from './members/index.js'
 import { namespaces } from './namespaces/index.js'
 import { projects } from './projects/index.js'
+import { projectsOfGroups } from './projects/of-group.js'
 import { releases } from './releases/index.js'
 import { archives } from './repository/archive.js'
 import { history } from './repository/history.js'
@@ -41,8 +43,10 @@ export const families: Endpoint[][] = [
   impersonationTokens,
   tokens,
   groups,
+  groupChanges,
   namespaces,
   projects,
+  projectsOfGroups,
   members,
   branches,
   protection,

@@ -11,7 +11,9 @@ export type AuditAction =
   | `token_${'created' | 'revoked' | 'rotated'}`
   | `${'key' | 'gpg_key' | 'email'}_${'added' | 'removed'}`
   | `member_${'added' | 'updated' | 'removed'}`
+  | `group_${'created' | 'updated' | 'deleted'}`
   | 'visibility_changed'
+  | 'project_transferred'
   | `${'protected_branch' | 'protected_tag'}_${'added' | 'updated' | 'removed'}`
 
 export interface Audited {

@@ -77,6 +77,11 @@ export const doomedRepositories = pgTable('doomed_repositories', {
   created_at: moment().notNull().defaultNow(),
 })
 
+/** Images of deleted projects and groups that are to be removed, likewise. */
+export const doomedAvatars = pgTable('doomed_avatars', { kind: text({ enum: ['project', 'group'] }).notNull(), id: ref().notNull() }, (t) => [
+  primaryKey({ columns: [t.kind, t.id] }),
+])
+
 export const projectStars = pgTable(
   'project_stars',
   {

@@ -12,8 +12,9 @@ import { pathFromName, projectNameFaults, projectPathFaults } from '../../lib/pa
 import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
 import { createCommit } from '../commits/create.js'
 import { recordEvent } from '../events.js'
-import { claimRoute, isRouteTaken } from '../namespaces.js'
+import { claimRoute, isRouteTaken, lockNamespace } from '../namespaces.js'
 import { readSettings, type Settings } from '../settings.js'
+import { touchLists } from '../totals.js'
 import { attributeFaults, columnsOf, type ProjectAttributes, visibilityFaults } from './attributes.js'
 
 export interface NewProject extends ProjectAttributes {
@@ -32,12 +33,17 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
   const name = given.name || (given.path ?? '')
   const branch = given.default_branch || ctx.config.defaultBranch
   const asked = given.visibility === undefined ? undefined : VISIBILITY_LEVEL[given.visibility]
-  const level = asked ?? Math.min(VISIBILITY_LEVEL[settings.default_project_visibility], place.ceiling ?? VISIBILITY_LEVEL.public)
   const storage = pickStorage(ctx, settings)
 
   const id = await unlessTaken(() =>
     ctx.db.transaction(async (tx) => {
-      await tx.select({ id: namespaces.id }).from(namespaces).where(eq(namespaces.id, place.id)).for('update')
+      const now = ctx.now()
+      // as it stands now: a group may be deleted, renamed or narrowed in the same moment (SEC-132)
+      const locked = await lockNamespace(tx, place.id)
+      if (!locked) throw invalidNamespace()
+      const { full_path } = locked
+      const ceiling = place.personal ? null : locked.visibility
+      const level = asked ?? Math.min(VISIBILITY_LEVEL[settings.default_project_visibility], ceiling ?? VISIBILITY_LEVEL.public)
       if (place.personal) await checkLimit(tx, caller.user, place.id)
       const faults = attributeFaults(given)
       const add = (field: string, texts: string[]) => {
@@ -45,12 +51,11 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
       }
       add('name', projectNameFaults(name))
       add('path', projectPathFaults(path))
-      add('visibility_level', visibilityFaults(caller.user, settings, level, place.ceiling))
+      add('visibility_level', visibilityFaults(caller.user, settings, level, ceiling))
       if (branchNameFault(branch)) add('default_branch', ['is invalid'])
-      await addTakenFaults(tx, place, { name, path }, null, add)
+      await addTakenFaults(tx, { id: place.id, full_path }, { name, path }, null, add)
       if (Object.keys(faults).length > 0) throw invalidRecord(faults)
 
-      const now = ctx.now()
       const [row] = await tx
         .insert(projects)
         .values({
@@ -69,7 +74,7 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
         })
         .returning({ id: projects.id })
       const project = row?.id as number
-      await claimRoute(tx, `${place.full_path}/${path}`, { project_id: project })
+      await claimRoute(tx, `${full_path}/${path}`, { project_id: project })
       if (place.personal)
         await tx
           .insert(members)
@@ -84,6 +89,7 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
       })
       // inside the transaction: a project whose row is there has its repository
       await ctx.git.create({ storage, id: project, kind: 'project' }, branch)
+      await touchLists(tx)
       return project
     }),
   )
@@ -104,16 +110,15 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
 
 interface Place {
   id: number
-  full_path: string
   personal: boolean
   owner_id: number | null
-  /** Highest visibility a project may have here; null in personal namespaces. */
-  ceiling: number | null
 }
+
+const invalidNamespace = () => invalidRecord({ namespace: ['is not valid'] })
 
 /** The namespace to create in: by default the caller's own; another one only where he may (PR-7). */
 async function placeFor(ctx: Context, caller: SignedIn, namespaceId: number | undefined): Promise<Place> {
-  const invalid = invalidRecord({ namespace: ['is not valid'] })
+  const invalid = invalidNamespace()
   const [row] = await ctx.db.write
     .select()
     .from(namespaces)
@@ -121,7 +126,7 @@ async function placeFor(ctx: Context, caller: SignedIn, namespaceId: number | un
   if (!row) throw invalid
   if (row.kind === 'user') {
     if (row.owner_id !== caller.user.id && !caller.user.admin) throw invalid
-    return { id: row.id, full_path: row.full_path, personal: true, owner_id: row.owner_id, ceiling: null }
+    return { id: row.id, personal: true, owner_id: row.owner_id }
   }
   const group = await findGroupFor(ctx, caller, String(row.id)).catch((error: unknown) => {
     if (error instanceof Failure) throw invalid
@@ -129,7 +134,7 @@ async function placeFor(ctx: Context, caller: SignedIn, namespaceId: number | un
   })
   if (!canGroup(group, 'create_project')) throw invalid
   if (caller.user.external && !caller.user.admin) throw limitReached(0)
-  return { id: row.id, full_path: row.full_path, personal: false, owner_id: null, ceiling: row.visibility }
+  return { id: row.id, personal: false, owner_id: null }
 }
 
 const limitReached = (limit: number) =>

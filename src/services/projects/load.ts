@@ -1,13 +1,14 @@
 import { eq, sql } from 'drizzle-orm'
 import type { ActorUser } from '../../access/actor.js'
 import { LEVELS } from '../../access/can.js'
-import { directLevel, groupLevel, shareCounts, sharedLevel } from '../../access/roles.js'
-import { eyesOf, visibleProjects } from '../../access/visible.js'
+import { directLevel, groupLevel, qualified, shareCounts, sharedLevel } from '../../access/roles.js'
+import { type Eyes, eyesOf, visibleGroups, visibleProject } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { namespaces, projects, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { NamespaceRecord } from '../../entities/namespace.js'
 import type { UserRefRecord } from '../../entities/user.js'
+import { notFound } from '../../failures.js'
 
 type Row = typeof projects.$inferSelect
 
@@ -44,33 +45,36 @@ export const namespaceColumns = {
   avatar: namespaces.avatar,
 }
 
-const shares = sql<
-  ProjectRecord['shares'] | null
->`(select json_agg(json_build_object('group_id', g.id, 'group_name', g.name, 'group_full_path', g.full_path,
-  'group_access_level', s.group_access, 'expires_at', s.expires_at) order by s.id)
-  from project_shares s join namespaces g on g.id = s.group_id where s.project_id = ${projects.id} and ${shareCounts})`
-
 const user = sql`${sql.placeholder('user')}::bigint`
 const direct = directLevel(projects.id, user)
 const group = groupLevel(projects.namespace_id, user)
 const shared = sharedLevel(projects.id, user)
 
+/** With which groups, of those that the viewer may read (SEC-39). */
+const sharesFor = (eyes: Eyes) =>
+  qualified(sql<
+    ProjectRecord['shares'] | null
+  >`(select json_agg(json_build_object('group_id', g.id, 'group_name', g.name, 'group_full_path', g.full_path,
+  'group_access_level', s.group_access, 'expires_at', s.expires_at) order by s.id)
+  from project_shares s join namespaces g on g.id = s.group_id where s.project_id = ${projects.id} and ${shareCounts}
+    and ${visibleGroups(eyes, { id: sql`g.id`, visibility: sql`g.visibility` }, user)})`)
+
 /** A text that differs whenever a record differs for this viewer: all its rows as text, and his levels. Null for a fork, which also shows its source. Asks for the tables of `joined`. */
-export const recordKey = sql<
+export const recordKey = (eyes: Eyes) => sql<
   string | null
 >`case when ${projects.forked_from_id} is null then concat_ws(E'\\x1f', ${projects}::text, ${namespaces}::text,
   ${users.id}, ${users.name}, ${users.username}, ${users.state}, ${users.avatar}, ${namespaces.owner_id} = ${user},
-  ${direct}, ${group}, ${shared}, ${shares}) end`
+  ${direct}, ${group}, ${shared}, ${sharesFor(eyes)}) end`
 
-const records = statement('project records', (db) =>
+const records = statement('project records', (db, eyes: Eyes) =>
   db
     .select({
       id: projects.id,
-      key: recordKey,
+      key: recordKey(eyes),
       project: projects,
       namespace: namespaceColumns,
       owner: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar },
-      shares,
+      shares: sharesFor(eyes),
       direct: direct.mapWith(Number),
       group: group.mapWith(Number),
       shared: shared.mapWith(Number),
@@ -81,12 +85,12 @@ const records = statement('project records', (db) =>
     .where(sql`${projects.id} = any(${sql.placeholder('ids')})`),
 )
 
-const sources = statement('sources of forks', (db, eyes: ReturnType<typeof eyesOf>) =>
+const sources = statement('sources of forks', (db, eyes: Eyes) =>
   db
     .select({ project: projects, namespace: namespaceColumns })
     .from(projects)
     .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
-    .where(sql`${projects.id} = any(${sql.placeholder('ids')}) and ${visibleProjects(eyes, sql`${sql.placeholder('user')}::bigint`)}`),
+    .where(sql`${projects.id} = any(${sql.placeholder('ids')}) and ${visibleProject(eyes, user)}`),
 )
 
 /** Projects as this caller sees them, in no order; asks once for the sources of all forks among them. The caller must already be known to see them. */
@@ -95,7 +99,7 @@ export async function loadProjects(
   viewer: ActorUser | null,
   ids: number[],
 ): Promise<(ProjectRecord & { id: number; key: string | null })[]> {
-  const rows = await records(ctx.db, null).execute({ ids, user: viewer?.id ?? 0 })
+  const rows = await records(ctx.db, eyesOf(viewer)).execute({ ids, user: viewer?.id ?? 0 })
   const forks = [...new Set(rows.map((row) => row.project.forked_from_id).filter((id) => id !== null))]
   const found = forks.length > 0 ? await sources(ctx.db, eyesOf(viewer)).execute({ ids: forks, user: viewer?.id ?? 0 }) : []
   const byId = new Map(found.map((row) => [row.project.id, row]))
@@ -110,6 +114,7 @@ export async function loadProjects(
 /** One project as this caller sees it. */
 export async function loadProject(ctx: Context, viewer: ActorUser | null, id: number): Promise<ProjectRecord> {
   const [record] = await loadProjects(ctx, viewer, [id])
-  if (!record) throw new Error(`project ${id} vanished while it was loaded`)
+  // it was there when the call began
+  if (!record) throw notFound('Project')
   return record
 }
