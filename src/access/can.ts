@@ -34,10 +34,11 @@ export interface ProjectStanding {
 
 /** Whether this project may be seen at all: what stands behind 404 (G-65, AC-6). */
 export function seesProject({ user, level, project }: ProjectStanding): boolean {
-  return user?.admin === true || level > 0 || sees(project.visibility, user)
+  return user?.admin === true || level > 0 || isOpenTo(project.visibility, user)
 }
 
-function sees(visibility: number, user: Pick<ActorUser, 'external'> | null) {
+/** Whether a visibility alone lets somebody in, whoever he is otherwise (AC-6). */
+export function isOpenTo(visibility: number, user: Pick<ActorUser, 'external'> | null) {
   return visibility >= PUBLIC || (visibility >= INTERNAL && user !== null && !user.external)
 }
 
@@ -62,7 +63,7 @@ export function canProject(standing: ProjectStanding, ability: ProjectAbility): 
   const rung = level > 0 ? level : user ? -1 : -2
   if (rung >= projectRung(ability)) return true
   // note 2 of section 5.1: code of a project that is open to the caller by its visibility alone
-  const open = sees(project.visibility, user)
+  const open = isOpenTo(project.visibility, user)
   if (ability === 'download_code' || ability === 'comment_on_commit') return open && rung >= projectRung('download_code_if_public')
   if (ability === 'fork') return open && rung >= projectRung('fork_if_public')
   return false
@@ -78,7 +79,7 @@ export interface GroupStanding {
 
 /** G-67. */
 export function seesGroup({ user, level, group, seesProjectIn }: GroupStanding): boolean {
-  return user?.admin === true || level > 0 || sees(group.visibility, user) || seesProjectIn
+  return user?.admin === true || level > 0 || isOpenTo(group.visibility, user) || seesProjectIn
 }
 
 export function canGroup(standing: GroupStanding, ability: GroupAbility): boolean {

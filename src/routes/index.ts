@@ -11,6 +11,7 @@ import { files } from './files/index.js'
 import { groupChanges } from './groups/changes.js'
 import { groups } from './groups/index.js'
 import { instance } from './instance/index.js'
+import { accessRequests } from './members/access-requests.js'
 import { members } from './members/index.js'
 import { namespaces } from './namespaces/index.js'
 import { projects } from './projects/index.js'
@@ -48,6 +49,7 @@ export const families: Endpoint[][] = [
   projects,
   projectsOfGroups,
   members,
+  accessRequests,
   branches,
   protection,
   tags,
