@@ -119,7 +119,7 @@ const counted = statement('number of projects', (db, shape: Omit<Shape, 'order' 
 /** The permission is asked once more, of these rows only: what was kept of a list is a hint where to look. */
 const rows = statement('listed projects', (db, eyes: Eyes) =>
   db
-    .select({ id: projects.id, key: recordKey(eyes), version: versionOf('projects') })
+    .select({ id: projects.id, key: recordKey, version: versionOf('projects') })
     .from(projects)
     .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
     .leftJoin(users, eq(users.id, namespaces.owner_id))
