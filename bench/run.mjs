@@ -5,6 +5,7 @@ import { Bench, root } from './harness.mjs'
 import { archive } from './parts/archive.mjs'
 import { cherryPick } from './parts/cherry-pick.mjs'
 import { commits } from './parts/commits.mjs'
+import { groups } from './parts/groups.mjs'
 import { people } from './parts/people.mjs'
 import { projects } from './parts/projects.mjs'
 import { reads } from './parts/reads.mjs'
@@ -12,7 +13,7 @@ import { start } from './parts/start.mjs'
 import { wire } from './parts/wire.mjs'
 
 /** In the order of the table. */
-const PARTS = { start, reads, commits, 'cherry-pick': cherryPick, archive, projects, people, wire }
+const PARTS = { start, reads, commits, 'cherry-pick': cherryPick, archive, projects, people, groups, wire }
 
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'))
 const unknown = words.filter((word) => !Object.hasOwn(PARTS, word))
