@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { call, median, timed } from '../harness.mjs'
+import { call, median, TOKEN, timed } from '../harness.mjs'
 
 const USERS = 10_000
 const PROJECTS = 5_000
@@ -56,7 +56,7 @@ export async function groups(bench) {
       const times = []
       for (let i = 0; i < bench.rounds; i++) {
         await bench.sql(`update list_versions set version = version + 1`)
-        times.push(await timed(() => call(`${api}${path}`, headers && { headers: { 'private-token': undefined, ...headers } })))
+        times.push(await timed(() => fetch(`${api}${path}`, { headers: headers ?? { 'private-token': TOKEN } }).then((answer) => answer.text())))
       }
       bench.figure(`${path} after a change, as ${who}`, median(times), 50, 'ms')
     }
@@ -64,12 +64,12 @@ export async function groups(bench) {
 }
 
 async function lastPage(url, headers) {
-  const answer = await fetch(url, { headers: headers ?? { 'private-token': 'bench-token-0123456789' } })
+  const answer = await fetch(url, { headers: headers ?? { 'private-token': TOKEN } })
   return Number(answer.headers.get('x-total-pages'))
 }
 
 /** 10,000 people, 1,000 groups four deep, 5,000 projects, 20,000 memberships; one group of 100 projects and five of 200 that are to be deleted. */
-async function seed(bench) {
+export async function seed(bench) {
   const { sql } = bench
   const run = (text, values) => sql.call(bench, text, values)
   await run(

@@ -1,7 +1,7 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { namespaces, projects } from '../db/schema/index.js'
 import type { ActorUser } from './actor.js'
-import { ANY_LEVEL, groupLevel, membershipCounts, projectLevel, projectsWithLevel, qualified, shareCounts } from './roles.js'
+import { ANY_LEVEL, groupLevel, membershipCounts, projectLevel, qualified, shareCounts, withLevel } from './roles.js'
 
 /** Who looks, as far as the shape of a query depends on it; the user's id itself is a parameter. */
 export type Eyes = 'anonymous' | 'admin' | 'user' | 'external'
@@ -20,7 +20,7 @@ export function visibleProjects(eyes: Eyes, userId: SQLWrapper): SQL {
     case 'anonymous':
       return sql`${projects.visibility} >= 20`
     default:
-      return sql`(${projects.visibility} >= ${openTo(eyes)} or ${projects.id} in ${projectsWithLevel(userId, ANY_LEVEL)})`
+      return sql`(${projects.visibility} >= ${openTo(eyes)} or ${withLevel(projects, userId, ANY_LEVEL)})`
   }
 }
 
@@ -36,8 +36,8 @@ const REPORTER = sql`20`
 export function readableCode(eyes: Eyes, userId: SQLWrapper): SQL {
   if (eyes === 'admin') return sql`${projects.repository_access_level} >= 10`
   if (eyes === 'anonymous') return sql`(${projects.repository_access_level} >= 20 and ${projects.visibility} >= 20)`
-  return sql`((${projects.repository_access_level} >= 20 or ${projects.repository_access_level} >= 10 and ${projects.id} in ${projectsWithLevel(userId, ANY_LEVEL)})
-    and (${projects.visibility} >= ${openTo(eyes)} or ${projects.id} in ${projectsWithLevel(userId, REPORTER)}))`
+  return sql`((${projects.repository_access_level} >= 20 or ${projects.repository_access_level} >= 10 and ${withLevel(projects, userId, ANY_LEVEL)})
+    and (${projects.visibility} >= ${openTo(eyes)} or ${withLevel(projects, userId, REPORTER)}))`
 }
 
 /** Whether a group on which the caller has no level holds a project that he sees, directly or by a share that counts today (AC-16). Each branch starts from what is few: what is open in the group, what is shared with it, what the user has. */
@@ -65,14 +65,17 @@ export function visibleGroups(eyes: Eyes, group: { id: SQLWrapper; visibility: S
   return sql`(${group.visibility} >= ${open} or ${groupLevel(group.id, userId)} > 0 or ${holdsVisible})`
 }
 
-/** What lists of groups hold (GR-5 to GR-8): of a caller's own groups and projects all that stands above and, for groups, below; with `all` also what is open to him. Not `visibleGroups`: a group that is listed for what is below it may still hide its page (GR-6). */
+/** What lists of groups hold (GR-5 to GR-8): the caller's groups with all below them, and all above these and above the groups that hold a project of his; with `all` also what is open to him. Not `visibleGroups`: a group that is listed for what is below it may still hide its page (GR-6). */
 export function listedGroups(eyes: Eyes, all: boolean, userId: SQLWrapper): SQL {
   if (eyes === 'admin') return sql`true`
   if (eyes === 'anonymous') return sql`${namespaces.visibility} >= 20`
   const member = sql`select m.namespace_id from members m where m.user_id = ${userId} and m.namespace_id is not null and ${membershipCounts}`
+  // what he has through a group is below that group, so only projects of his own and shared ones lead anywhere else
+  const holding = sql`select p.namespace_id from members m join projects p on p.id = m.project_id where m.user_id = ${userId} and ${membershipCounts}
+    union select p.namespace_id from project_shares s join projects p on p.id = s.project_id
+      where ${shareCounts} and s.group_id in (select a.descendant_id from namespace_ancestry a where a.ancestor_id in (${member}))`
   const authorised = sql`${namespaces.id} in (
     select a.descendant_id from namespace_ancestry a where a.ancestor_id in (${member})
-    union select a.ancestor_id from namespace_ancestry a where a.descendant_id in (
-      ${member} union select p.namespace_id from projects p where p.id in ${projectsWithLevel(userId, ANY_LEVEL)}))`
+    union select a.ancestor_id from namespace_ancestry a where a.descendant_id in (${member} union ${holding}))`
   return all ? sql`(${authorised} or ${namespaces.visibility} >= ${openTo(eyes)})` : authorised
 }

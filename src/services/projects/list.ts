@@ -1,6 +1,6 @@
 import { and, asc, desc, eq, type SQL, sql } from 'drizzle-orm'
 import type { Caller } from '../../access/actor.js'
-import { ANY_LEVEL, membershipCounts, projectsWithLevel, shareCounts } from '../../access/roles.js'
+import { ANY_LEVEL, membershipCounts, shareCounts, withLevel } from '../../access/roles.js'
 import { type Eyes, eyesOf, visibleProject, visibleProjects } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { type Fuzzy, fuzzy, fuzzyMatch, substring } from '../../db/fuzzy.js'
@@ -53,7 +53,7 @@ interface Shape {
 
 const user = sql`${sql.placeholder('user')}::bigint`
 const open = (feature: SQL, eyes: Eyes) =>
-  eyes === 'admin' ? sql`${feature} >= 10` : sql`(${feature} >= 20 or (${feature} >= 10 and ${projects.id} in ${projectsWithLevel(user, ANY_LEVEL)}))`
+  eyes === 'admin' ? sql`${feature} >= 10` : sql`(${feature} >= 20 or (${feature} >= 10 and ${withLevel(projects, user, ANY_LEVEL)}))`
 
 /** Each filter's condition; its values are placeholders of the same name. */
 const FILTERS: Record<string, (eyes: Eyes) => SQL> = {
@@ -63,12 +63,12 @@ const FILTERS: Record<string, (eyes: Eyes) => SQL> = {
     sql`(${projects.name} ilike ${sql.placeholder('search')} or ${projects.path} ilike ${sql.placeholder('search')} or ${projects.description} ilike ${sql.placeholder('search')})`,
   owned: () => sql`${projects.namespace_id} in (select n.id from ${namespaces} n where n.owner_id = ${user}
     union all select m.namespace_id from members m where m.user_id = ${user} and m.namespace_id is not null and m.access_level >= 50 and ${membershipCounts})`,
-  membership: () => sql`${projects.id} in ${projectsWithLevel(user, ANY_LEVEL)}`,
+  membership: () => withLevel(projects, user, ANY_LEVEL),
   starred: () => sql`${projects.id} in (select s.project_id from project_stars s where s.user_id = ${user})`,
   with_issues_enabled: (eyes) => open(sql`${projects.issues_access_level}`, eyes),
   with_merge_requests_enabled: (eyes) =>
     sql`(${open(sql`${projects.merge_requests_access_level}`, eyes)} and ${open(sql`${projects.repository_access_level}`, eyes)})`,
-  min_access_level: () => sql`${projects.id} in ${projectsWithLevel(user, sql`${sql.placeholder('min_access_level')}::integer`)}`,
+  min_access_level: () => withLevel(projects, user, sql`${sql.placeholder('min_access_level')}::integer`),
   id_after: () => sql`${projects.id} > ${sql.placeholder('id_after')}`,
   id_before: () => sql`${projects.id} < ${sql.placeholder('id_before')}`,
   last_activity_after: () => sql`${projects.last_activity_at} >= ${sql.placeholder('last_activity_after')}::timestamptz`,
