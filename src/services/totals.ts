@@ -68,18 +68,20 @@ export class Totals {
     if (kept && wanted.length === 0) {
       const [now] = await stateOf(db, kind).execute()
       if (now?.version === kept.version) return { items: [], total: kept.ids.length }
-    } else if (kept) {
-      const rows = await list.rows(wanted)
-      if (rows.length === wanted.length && rows.every(({ version }) => version === kept.version))
-        return { items: inOrder(wanted, rows), total: kept.ids.length }
     }
+    const read = wanted.length > 0 ? await list.rows(wanted) : []
+    const isAt = (version: Version | undefined) => read.length > 0 && read.length === wanted.length && read.every((row) => row.version === version)
+    if (kept && isAt(kept.version)) return { items: inOrder(wanted, read), total: kept.ids.length }
     if (key !== null) {
       const [found] = await list.ids({ limit: LONGEST + 1, offset: 0 })
       const ids = idsOf(found?.ids)
       if (ids.length <= LONGEST) {
         if (found?.version) this.#lists.set(name, { version: found.version, ids: Float64Array.from(ids) })
         const these = ids.slice(offset, offset + limit)
-        return { items: these.length > 0 ? inOrder(these, await list.rows(these)) : [], total: ids.length }
+        // something else has changed: the page is the one that was read
+        const same = isAt(found?.version) && these.length === wanted.length && these.every((id, i) => id === wanted[i])
+        const rows = same ? read : these.length > 0 ? await list.rows(these) : []
+        return { items: inOrder(these, rows), total: ids.length }
       }
     }
     const [found] = await list.ids({ limit, offset })
