@@ -29,7 +29,15 @@ export interface ProjectStanding {
   user: Pick<ActorUser, 'admin' | 'external'> | null
   /** The user's level on the project, 0 without one (AC-2). */
   level: number
-  project: { visibility: number; archived: boolean; repository_access_level: number; builds_access_level: number; public_jobs: boolean }
+  project: {
+    visibility: number
+    archived: boolean
+    repository_access_level: number
+    builds_access_level: number
+    wiki_access_level: number
+    snippets_access_level: number
+    public_jobs: boolean
+  }
 }
 
 /** Whether this project may be seen at all: what stands behind 404 (G-65, AC-6). */
@@ -48,6 +56,14 @@ const prohibitions: Record<string, ReadonlySet<string>> = Object.fromEntries(
   Object.entries(PROJECT_PROHIBITIONS).map(([state, list]) => [state, new Set(list)]),
 )
 
+/** What is closed while which switch is off for the caller. */
+const SWITCHES = [
+  ['no_repository', 'repository_access_level'],
+  ['no_jobs', 'builds_access_level'],
+  ['no_wiki', 'wiki_access_level'],
+  ['no_snippets', 'snippets_access_level'],
+] as const
+
 /** Whether the feature switch lets this caller in (AC-10, G-68). */
 export const featureOpen = (switchLevel: number, { user, level }: Pick<ProjectStanding, 'user' | 'level'>) =>
   switchLevel >= 20 || (switchLevel >= 10 && (level > 0 || user?.admin === true))
@@ -57,8 +73,7 @@ export function canProject(standing: ProjectStanding, ability: ProjectAbility): 
   if (!seesProject(standing)) return false
   const { user, project } = standing
   if (project.archived && prohibitions['archived']?.has(ability)) return false
-  if (!featureOpen(project.repository_access_level, standing) && prohibitions['no_repository']?.has(ability)) return false
-  if (!featureOpen(project.builds_access_level, standing) && prohibitions['no_jobs']?.has(ability)) return false
+  for (const [state, feature] of SWITCHES) if (!featureOpen(project[feature], standing) && prohibitions[state]?.has(ability)) return false
   const level = effectiveLevel(standing)
   const rung = level > 0 ? level : user ? -1 : -2
   if (rung >= projectRung(ability)) return true

@@ -29,6 +29,7 @@ import { impersonationTokens } from './users/impersonation-tokens.js'
 import { keys } from './users/keys.js'
 import { status } from './users/status.js'
 import { users } from './users/users.js'
+import { wikis } from './wikis/index.js'
 
 /** Every endpoint of the API, family by family. */
 export const families: Endpoint[][] = [
@@ -62,4 +63,5 @@ export const families: Endpoint[][] = [
   commitRefs,
   commitComments,
   events,
+  wikis,
 ]

@@ -10,6 +10,7 @@ export const DEFAULTS = {
   default_group_visibility: 'private' as Visibility,
   default_project_visibility: 'private' as Visibility,
   default_projects_limit: 100_000,
+  default_snippet_visibility: 'private' as Visibility,
   /** Least bits of SSH keys: 0 any, -1 none of the kind. */
   dsa_key_restriction: 0,
   ecdsa_key_restriction: 0,

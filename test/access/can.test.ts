@@ -23,7 +23,16 @@ const admin = { admin: true, external: false }
 const on = (who: ProjectStanding['user'], visibility: number, level = 0, more: Partial<ProjectStanding['project']> = {}): ProjectStanding => ({
   user: who,
   level,
-  project: { visibility, archived: false, repository_access_level: 20, builds_access_level: 20, public_jobs: false, ...more },
+  project: {
+    visibility,
+    archived: false,
+    repository_access_level: 20,
+    builds_access_level: 20,
+    wiki_access_level: 20,
+    snippets_access_level: 20,
+    public_jobs: false,
+    ...more,
+  },
 })
 
 describe('who sees a project (G-65, G-66, AC-6, section 5.3)', () => {
@@ -48,6 +57,9 @@ const FROM: [ProjectAbility, number][] = [
   ['read_project', 10],
   ['read_member', 10],
   ['star', 10],
+  ['read_wiki', 10],
+  ['read_snippet', 10],
+  ['create_snippet', 20],
   ['download_code', 20],
   ['comment_on_commit', 20],
   ['fork', 20],
@@ -59,6 +71,9 @@ const FROM: [ProjectAbility, number][] = [
   ['create_commit_status', 30],
   ['cancel_pipeline', 30],
   ['manage_release', 30],
+  ['write_wiki', 30],
+  ['delete_wiki_page', 40],
+  ['manage_snippets', 40],
   ['manage_project', 40],
   ['manage_members', 40],
   ['manage_protection', 40],
