@@ -124,11 +124,6 @@ const MISSING = [
   'GET /projects/:id/merge_requests/:merge_request_iid/time_stats',
   'GET /application/settings',
   'PUT /application/settings',
-  'GET /projects/:id/variables',
-  'GET /projects/:id/variables/:key',
-  'POST /projects/:id/variables',
-  'PUT /projects/:id/variables/:key',
-  'DELETE /projects/:id/variables/:key',
 ]
 
 /** The contract says what a parameter is in words; we may say it in the path (`:id(^\\d+$)`, G-3). */

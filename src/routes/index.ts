@@ -30,6 +30,7 @@ import { impersonationTokens } from './users/impersonation-tokens.js'
 import { keys } from './users/keys.js'
 import { status } from './users/status.js'
 import { users } from './users/users.js'
+import { variables } from './variables/index.js'
 import { wikis } from './wikis/index.js'
 
 /** Every endpoint of the API, family by family. */
@@ -66,4 +67,5 @@ export const families: Endpoint[][] = [
   events,
   wikis,
   snippets,
+  variables,
 ]

@@ -12,6 +12,7 @@ export type AuditAction =
   | `${'key' | 'gpg_key' | 'email'}_${'added' | 'removed'}`
   | `member_${'added' | 'updated' | 'removed'}`
   | 'visibility_changed'
+  | `variable_${'added' | 'updated' | 'removed'}`
   | `${'protected_branch' | 'protected_tag'}_${'added' | 'updated' | 'removed'}`
 
 export interface Audited {

@@ -74,6 +74,7 @@ const FROM: [ProjectAbility, number][] = [
   ['write_wiki', 30],
   ['delete_wiki_page', 40],
   ['manage_snippets', 40],
+  ['manage_variables', 40],
   ['manage_project', 40],
   ['manage_members', 40],
   ['manage_protection', 40],

@@ -8,6 +8,7 @@ export const PROJECT_ROLES = {
   maintainer: [
     'delete_wiki_page',
     'manage_snippets',
+    'manage_variables',
     'manage_project',
     'manage_members',
     'manage_protection',
@@ -49,9 +50,11 @@ export const PROJECT_PROHIBITIONS = {
     'cancel_pipeline',
     'manage_release',
     'fork',
+    // jobs are off with the repository
+    'manage_variables',
   ],
   /** The jobs feature is. Posting and listing statuses is not part of it: whoever builds elsewhere switches it off. */
-  no_jobs: ['read_pipeline', 'cancel_pipeline'],
+  no_jobs: ['read_pipeline', 'cancel_pipeline', 'manage_variables'],
   no_wiki: ['read_wiki', 'write_wiki', 'delete_wiki_page'],
   no_snippets: ['read_snippet', 'create_snippet', 'manage_snippets'],
 } as const
