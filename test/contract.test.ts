@@ -122,8 +122,6 @@ const MISSING = [
   'POST /projects/:id/merge_requests/:merge_request_iid/add_spent_time',
   'POST /projects/:id/merge_requests/:merge_request_iid/reset_spent_time',
   'GET /projects/:id/merge_requests/:merge_request_iid/time_stats',
-  'GET /application/settings',
-  'PUT /application/settings',
 ]
 
 /** The contract says what a parameter is in words; we may say it in the path (`:id(^\\d+$)`, G-3). */

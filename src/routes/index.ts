@@ -19,6 +19,7 @@ import { releases } from './releases/index.js'
 import { archives } from './repository/archive.js'
 import { history } from './repository/history.js'
 import { repository } from './repository/index.js'
+import { settings } from './settings/index.js'
 import { snippets } from './snippets/index.js'
 import { tags } from './tags/index.js'
 import { tokens } from './tokens/index.js'
@@ -68,4 +69,5 @@ export const families: Endpoint[][] = [
   wikis,
   snippets,
   variables,
+  settings,
 ]

@@ -8,7 +8,7 @@ import { audit, changesOf } from './audit.js'
 import { dropAvatar, keepAvatar } from './avatars.js'
 import { renameNamespace } from './namespaces.js'
 import { hashPassword } from './passwords.js'
-import { readSettings } from './settings.js'
+import { readSettings, usualProjectsLimit } from './settings.js'
 import { touchList } from './totals.js'
 import { keepAnAdministrator } from './user-state.js'
 import { type User, userConflict, userFaults } from './users.js'
@@ -65,7 +65,7 @@ export async function updateUser(ctx: Context, id: number, given: UserChange): P
         ...(given.admin !== undefined && { admin: given.admin }),
         ...(given.bio !== undefined && { bio: given.bio }),
         ...(given.location !== undefined && { location: given.location }),
-        ...limitsOf(given, user, settings.default_projects_limit),
+        ...limitsOf(given, user, usualProjectsLimit(settings)),
         ...(password_hash !== undefined && { password_hash, password_expired: true }),
         ...(given.skip_reconfirmation && !user.confirmed_at && { confirmed_at: ctx.now() }),
       }

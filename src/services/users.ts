@@ -16,7 +16,7 @@ import { imageFaults, keepAvatar } from './avatars.js'
 import { isEmailTaken } from './emails.js'
 import { claimRoute, isRouteTaken } from './namespaces.js'
 import { hashPassword } from './passwords.js'
-import { isRestricted, readSettings } from './settings.js'
+import { isRestricted, readSettings, usualProjectsLimit } from './settings.js'
 import { touchList } from './totals.js'
 
 export type User = typeof users.$inferSelect
@@ -75,7 +75,7 @@ export async function createUser(ctx: Context, given: NewUser): Promise<User> {
           password_hash: hash,
           admin: given.admin ?? false,
           external,
-          projects_limit: external ? 0 : (given.projects_limit ?? settings.default_projects_limit),
+          projects_limit: external ? 0 : (given.projects_limit ?? usualProjectsLimit(settings)),
           can_create_group: external ? false : (given.can_create_group ?? true),
           confirmed_at: given.skip_confirmation ? ctx.now() : null,
           bio: given.bio ?? null,
