@@ -24,6 +24,7 @@ import { snippets } from './snippets/index.js'
 import { tags } from './tags/index.js'
 import { tokens } from './tokens/index.js'
 import { activities } from './users/activities.js'
+import { avatar } from './users/avatar.js'
 import { currentUser } from './users/current-user.js'
 import { emails } from './users/emails.js'
 import { gpgKeys } from './users/gpg-keys.js'
@@ -40,6 +41,7 @@ export const families: Endpoint[][] = [
   currentUser,
   users,
   activities,
+  avatar,
   status,
   keys,
   gpgKeys,

@@ -109,7 +109,7 @@ export const SETTINGS = {
     default: null as 'ssh' | 'http' | null,
     effect: 'the only protocol Git may use; null: each',
   },
-  avatarsvc_enabled: bool(true),
+  avatarsvc_enabled: bool(true, 'whether people without an image of their own show that of the avatar service, where one is configured'),
   help_page_hide_commercial_content: bool(false),
   help_page_support_url: text(null, 'url'),
   home_page_url: text(null, 'url'),

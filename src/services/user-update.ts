@@ -135,7 +135,7 @@ async function setIdentity(tx: Transaction, userId: number, provider: string, ex
 }
 
 async function replaceAvatar(ctx: Context, user: User, data: Buffer) {
-  const avatar = await keepAvatar(ctx, 'user', user.id, data)
-  await ctx.db.write.update(users).set({ avatar, updated_at: ctx.now() }).where(eq(users.id, user.id))
-  if (user.avatar && user.avatar !== avatar) await dropAvatar(ctx, 'user', user.id, user.avatar)
+  const avatar_file = await keepAvatar(ctx, 'user', user.id, data)
+  await ctx.db.write.update(users).set({ avatar_file, updated_at: ctx.now() }).where(eq(users.id, user.id))
+  if (user.avatar_file && user.avatar_file !== avatar_file) await dropAvatar(ctx, 'user', user.id, user.avatar_file)
 }

@@ -138,7 +138,7 @@ export const users = [
       }
       const variant = caller.user?.admin ? 'user admin' : 'user basic'
       const rendered = await ctx.fragments.render(
-        variant,
+        `${variant} ${view.avatarService}`,
         items,
         (missing: number[]) => loadUsers(ctx, caller, missing),
         (user) => presentListedUser(user, view),
