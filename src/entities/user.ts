@@ -38,7 +38,8 @@ const USUAL_SIZE = 80
 
 /** What the avatar service has under a digest; null while there is no service. */
 function serviceUrl(hash: string, size: number, { avatarService }: View): string | null {
-  return avatarService?.replaceAll('%{hash}', hash).replaceAll('%{size}', String(size))
+  if (avatarService === null) return null
+  return avatarService.replaceAll('%{hash}', hash).replaceAll('%{size}', String(size))
 }
 
 /** UP-5: the image behind an address, whoever has it. */
