@@ -10,10 +10,11 @@ import { people } from './parts/people.mjs'
 import { projects } from './parts/projects.mjs'
 import { reads } from './parts/reads.mjs'
 import { start } from './parts/start.mjs'
+import { statuses } from './parts/statuses.mjs'
 import { wire } from './parts/wire.mjs'
 
 /** In the order of the table. */
-const PARTS = { start, reads, commits, 'cherry-pick': cherryPick, archive, projects, people, groups, wire }
+const PARTS = { start, reads, commits, 'cherry-pick': cherryPick, archive, statuses, projects, people, groups, wire }
 
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'))
 const unknown = words.filter((word) => !Object.hasOwn(PARTS, word))

@@ -132,11 +132,15 @@ export const onProject = (ability: ProjectAbility): Access<ProjectSubject, false
 export const onProjectSignedIn = (ability: ProjectAbility): Access<ProjectSubject, true> =>
   projectAccess(ability, true) as Access<ProjectSubject, true>
 
-function projectAccess(ability: ProjectAbility, signed: boolean): Access<ProjectSubject, boolean> {
+/** The same again, but decided after the other parameters were read, as the commit statuses family does (G-10). */
+export const onProjectAfterInput = (ability: ProjectAbility): Access<ProjectSubject, true> =>
+  projectAccess(ability, true, false) as Access<ProjectSubject, true>
+
+function projectAccess(ability: ProjectAbility, signed: boolean, early = true): Access<ProjectSubject, boolean> {
   return {
     rule: `${signed ? 'signed in, ' : ''}project: ${ability}`,
     signedIn: signed,
-    early: true,
+    early,
     path: projectPath,
     async find(ctx, caller, params) {
       const subject = await findProjectFor(ctx, caller, params['id'] as string)

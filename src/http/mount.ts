@@ -72,7 +72,7 @@ async function answer(ctx: Context, declared: Endpoint, request: FastifyRequest,
   const early = access.early ? await find() : undefined
   const input = parseInput(schema, bag)
   const subject = access.early ? early : await find()
-  const view: View = { links: ctx.links, viewer: caller.user }
+  const view: View = { links: ctx.links, viewer: caller.user, avatarService: await ctx.avatarService() }
   const result = await handler({
     ctx: forCall(ctx, request, caller),
     caller,

@@ -14,11 +14,13 @@ export type AuditAction =
   | `group_${'created' | 'updated' | 'deleted'}`
   | 'visibility_changed'
   | 'project_transferred'
+  | 'settings_changed'
+  | `variable_${'added' | 'updated' | 'removed'}`
   | `${'protected_branch' | 'protected_tag'}_${'added' | 'updated' | 'removed'}`
 
 export interface Audited {
   action: AuditAction
-  target: { type: 'user' | 'token' | 'key' | 'gpg_key' | 'email' | 'project' | 'group'; id: number; name: string }
+  target: { type: 'user' | 'token' | 'key' | 'gpg_key' | 'email' | 'project' | 'group' | 'settings'; id: number; name: string }
   /** Whatever tells what changed; never a secret. */
   changes?: Record<string, unknown> | undefined
 }

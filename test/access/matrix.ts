@@ -48,7 +48,7 @@ export const MATRIX: Record<string, Rows> = {
     internal: '404  404  403  403  403  in   in   in   in',
     public:   '403  403  403  403  403  in   in   in   in',
   },
-  ...each(['push_code', 'create_branch', 'create_tag', 'manage_release', 'create_commit_status'], {
+  ...each(['push_code', 'create_branch', 'create_tag', 'manage_release', 'create_commit_status', 'cancel_pipeline', 'write_wiki'], {
     private:  '401  404  404  403  403  in   in   in   in',
     internal: '401  404  403  403  403  in   in   in   in',
     public:   '401  403  403  403  403  in   in   in   in',
@@ -63,7 +63,18 @@ export const MATRIX: Record<string, Rows> = {
     internal: '401  404  in   in   in   in   in   in   in',
     public:   '401  in   in   in   in   in   in   in   in',
   },
-  ...each(['read_member', 'star'], {
+  'project: read_wiki': {
+    private:  '404  404  404  in   in   in   in   in   in',
+    internal: '404  404  in   in   in   in   in   in   in',
+    public:   'in   in   in   in   in   in   in   in   in',
+  },
+  'signed in, project: create_snippet': {
+    private:  '401  404  404  403  in   in   in   in   in',
+    internal: '401  404  403  403  in   in   in   in   in',
+    public:   '401  403  403  403  in   in   in   in   in',
+  },
+  // jobs are public in the projects of this test
+  ...each(['read_member', 'star', 'read_snippet', 'read_pipeline'], {
     private:  '401  404  404  in   in   in   in   in   in',
     internal: '401  404  in   in   in   in   in   in   in',
     public:   '401  in   in   in   in   in   in   in   in',
@@ -74,7 +85,7 @@ export const MATRIX: Record<string, Rows> = {
     internal: '401  404  in   403  403  403  403  403  403',
     public:   '401  in   in   403  403  403  403  403  403',
   },
-  ...each(['manage_project', 'manage_members', 'manage_protection', 'manage_shares', 'delete_tag', 'delete_protected_branch'], {
+  ...each(['manage_project', 'manage_members', 'manage_protection', 'manage_shares', 'delete_tag', 'delete_protected_branch', 'delete_wiki_page', 'manage_variables'], {
     private:  '401  404  404  403  403  403  in   in   in',
     internal: '401  404  403  403  403  403  in   in   in',
     public:   '401  403  403  403  403  403  in   in   in',
@@ -100,11 +111,11 @@ export const MATRIX: Record<string, Rows> = {
     internal: '401  404  in   403  403  403  403  403  403',
     public:   '401  in   in   403  403  403  403  403  403',
   },
-  'signed in, group: create_project': {
+  ...each(['create_project', 'manage_variables'], {
     private:  '401  404  404  403  403  403  in   in   in',
     internal: '401  404  403  403  403  403  in   in   in',
     public:   '401  403  403  403  403  403  in   in   in',
-  },
+  }, 'group'),
   ...each(['create_subgroup', 'manage_group', 'manage_members', 'remove_group'], {
     private:  '401  404  404  403  403  403  403  in   in',
     internal: '401  404  403  403  403  403  403  in   in',
@@ -129,6 +140,9 @@ export const CLOSER: Record<string, Rows> = {
 /** What a route must be told before it looks at who calls: groups read their parameters first (G-10, G-11), and so do administrators' routes. */
 export const BODIES: Record<string, object> = {
   'POST /groups': { name: '', path: '' },
+  'POST /projects/:id/statuses/:sha': { state: 'success' },
+  'POST /groups/:id/variables': { key: 'x', value: 'x' },
+  'PUT /groups/:id/variables/:key': { value: 'x' },
   'POST /groups/:id/members': { user_id: 999_999, access_level: 10 },
   'PUT /groups/:id/members/:user_id': { access_level: 10 },
   'PUT /groups/:id/custom_attributes/:key': { value: 'x' },

@@ -39,7 +39,15 @@ const sees = (person: TestUser | null, project: World['projects'][number]) =>
   seesProject({
     user: person,
     level: person ? projectLevel(person.id, project) : 0,
-    project: { ...project, archived: false, repository_access_level: 20 },
+    project: {
+      ...project,
+      archived: false,
+      repository_access_level: 20,
+      builds_access_level: 20,
+      wiki_access_level: 20,
+      snippets_access_level: 20,
+      public_jobs: true,
+    },
   })
 
 const seesProjectIn = (person: TestUser | null, group: number) =>

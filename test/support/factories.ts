@@ -7,7 +7,7 @@ import { applicationSettings, members, users } from '../../src/db/schema/index.j
 import { createCommit } from '../../src/services/commits/create.js'
 import { createGroup, type NewGroup } from '../../src/services/groups/create.js'
 import { createProject, type NewProject } from '../../src/services/projects/create.js'
-import type { Settings } from '../../src/services/settings.js'
+import { forgetSettings, type Settings } from '../../src/services/settings.js'
 import { createToken } from '../../src/services/tokens.js'
 import { touchList, touchLists } from '../../src/services/totals.js'
 import { actorOf, createUser, type NewUser, type User } from '../../src/services/users.js'
@@ -136,4 +136,5 @@ export async function aGroup(
 /** Puts settings in force as an administrator would. */
 export async function setSettings(ctx: Context, values: Partial<Settings>): Promise<void> {
   await ctx.db.write.insert(applicationSettings).values({ id: 1, values }).onConflictDoUpdate({ target: applicationSettings.id, set: { values } })
+  forgetSettings(ctx.db)
 }
