@@ -6,14 +6,16 @@ import { archive } from './parts/archive.mjs'
 import { cherryPick } from './parts/cherry-pick.mjs'
 import { commits } from './parts/commits.mjs'
 import { forks } from './parts/forks.mjs'
+import { groups } from './parts/groups.mjs'
 import { people } from './parts/people.mjs'
 import { projects } from './parts/projects.mjs'
 import { reads } from './parts/reads.mjs'
 import { start } from './parts/start.mjs'
+import { statuses } from './parts/statuses.mjs'
 import { wire } from './parts/wire.mjs'
 
 /** In the order of the table. */
-const PARTS = { start, reads, commits, 'cherry-pick': cherryPick, archive, projects, forks, people, wire }
+const PARTS = { start, reads, commits, 'cherry-pick': cherryPick, archive, statuses, projects, forks, people, groups, wire }
 
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'))
 const unknown = words.filter((word) => !Object.hasOwn(PARTS, word))

@@ -74,6 +74,9 @@ const Environment = z.object({
     .string()
     .regex(/^(?!-)(?!.*(\.\.|@\{|\/\/|\.lock(\/|$)))(?!.*(^|\/)\.)[^\s~^:?*[\\\p{Cc}]{1,244}(?<![./])$/u, 'is not a branch name')
     .default('main'),
+  ROOST_AVATAR_SERVICE: absoluteUrl(['http:', 'https:'], 'an http or https URL')
+    .refine((value) => value.includes('%{hash}'), 'does not say where the digest of the address goes: %{hash}')
+    .optional(),
   ROOST_TRUSTED_PROXIES: z
     .string()
     .transform((value) => value.split(',').map((proxy) => proxy.trim()))
@@ -111,6 +114,8 @@ export type Config = Readonly<{
   /** The commit this program was built from, for the same answer. */
   revision: string
   defaultBranch: string
+  /** Where images of people are by the MD5 of their address, `%{hash}` in it; undefined: nowhere. */
+  avatarService: string | undefined
   /** Addresses and networks whose X-Forwarded headers are believed; empty: nobody's. */
   trustedProxies: readonly string[]
   limits: Readonly<{
@@ -160,6 +165,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     version: env.ROOST_VERSION,
     revision: env.ROOST_REVISION,
     defaultBranch: env.ROOST_DEFAULT_BRANCH,
+    avatarService: env.ROOST_AVATAR_SERVICE,
     trustedProxies: Object.freeze(env.ROOST_TRUSTED_PROXIES ?? []),
     limits: Object.freeze({
       bodyBytes: env.ROOST_MAX_BODY_BYTES,

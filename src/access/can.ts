@@ -1,5 +1,5 @@
 import { GROUP_ROLES, type GroupAbility } from './abilities/group.js'
-import { PROJECT_PROHIBITIONS, PROJECT_ROLES, type ProjectAbility } from './abilities/project.js'
+import { type ConditionalAbility, PROJECT_PROHIBITIONS, PROJECT_ROLES, type ProjectAbility } from './abilities/project.js'
 import type { ActorUser } from './actor.js'
 
 /** Access levels (AC-1). */
@@ -21,7 +21,7 @@ function ladder<Ability extends string>(roles: Record<(typeof LADDER)[number], r
   return (ability: Ability) => rung.get(ability) ?? Number.POSITIVE_INFINITY
 }
 
-const projectRung = ladder<ProjectAbility | 'download_code_if_public' | 'fork_if_public'>(PROJECT_ROLES)
+const projectRung = ladder<ProjectAbility | ConditionalAbility>(PROJECT_ROLES)
 const groupRung = ladder<GroupAbility>(GROUP_ROLES)
 
 /** What a decision about a project rests on. */
@@ -29,15 +29,24 @@ export interface ProjectStanding {
   user: Pick<ActorUser, 'admin' | 'external'> | null
   /** The user's level on the project, 0 without one (AC-2). */
   level: number
-  project: { visibility: number; archived: boolean; repository_access_level: number }
+  project: {
+    visibility: number
+    archived: boolean
+    repository_access_level: number
+    builds_access_level: number
+    wiki_access_level: number
+    snippets_access_level: number
+    public_jobs: boolean
+  }
 }
 
 /** Whether this project may be seen at all: what stands behind 404 (G-65, AC-6). */
 export function seesProject({ user, level, project }: ProjectStanding): boolean {
-  return user?.admin === true || level > 0 || sees(project.visibility, user)
+  return user?.admin === true || level > 0 || isOpenTo(project.visibility, user)
 }
 
-function sees(visibility: number, user: Pick<ActorUser, 'external'> | null) {
+/** Whether a visibility alone lets somebody in, whoever he is otherwise (AC-6). */
+export function isOpenTo(visibility: number, user: Pick<ActorUser, 'external'> | null) {
   return visibility >= PUBLIC || (visibility >= INTERNAL && user !== null && !user.external)
 }
 
@@ -48,6 +57,14 @@ const prohibitions: Record<string, ReadonlySet<string>> = Object.fromEntries(
   Object.entries(PROJECT_PROHIBITIONS).map(([state, list]) => [state, new Set(list)]),
 )
 
+/** What is closed while which switch is off for the caller. */
+const SWITCHES = [
+  ['no_repository', 'repository_access_level'],
+  ['no_jobs', 'builds_access_level'],
+  ['no_wiki', 'wiki_access_level'],
+  ['no_snippets', 'snippets_access_level'],
+] as const
+
 /** Whether the feature switch lets this caller in (AC-10, G-68). */
 export const featureOpen = (switchLevel: number, { user, level }: Pick<ProjectStanding, 'user' | 'level'>) =>
   switchLevel >= 20 || (switchLevel >= 10 && (level > 0 || user?.admin === true))
@@ -57,14 +74,19 @@ export function canProject(standing: ProjectStanding, ability: ProjectAbility): 
   if (!seesProject(standing)) return false
   const { user, project } = standing
   if (project.archived && prohibitions['archived']?.has(ability)) return false
-  if (!featureOpen(project.repository_access_level, standing) && prohibitions['no_repository']?.has(ability)) return false
+  for (const [state, feature] of SWITCHES) if (!featureOpen(project[feature], standing) && prohibitions[state]?.has(ability)) return false
   const level = effectiveLevel(standing)
   const rung = level > 0 ? level : user ? -1 : -2
   if (rung >= projectRung(ability)) return true
   // note 2 of section 5.1: code of a project that is open to the caller by its visibility alone
-  const open = sees(project.visibility, user)
+  const open = isOpenTo(project.visibility, user)
   if (ability === 'download_code' || ability === 'comment_on_commit') return open && rung >= projectRung('download_code_if_public')
   if (ability === 'fork') return open && rung >= projectRung('fork_if_public')
+  // note 3: a guest of a private project
+  if (ability === 'read_pipeline')
+    return (
+      (open && rung >= projectRung('read_pipeline_if_public')) || (project.public_jobs && rung >= projectRung('read_pipeline_if_jobs_are_public'))
+    )
   return false
 }
 
@@ -78,7 +100,7 @@ export interface GroupStanding {
 
 /** G-67. */
 export function seesGroup({ user, level, group, seesProjectIn }: GroupStanding): boolean {
-  return user?.admin === true || level > 0 || sees(group.visibility, user) || seesProjectIn
+  return user?.admin === true || level > 0 || isOpenTo(group.visibility, user) || seesProjectIn
 }
 
 export function canGroup(standing: GroupStanding, ability: GroupAbility): boolean {

@@ -132,11 +132,15 @@ export const onProject = (ability: ProjectAbility): Access<ProjectSubject, false
 export const onProjectSignedIn = (ability: ProjectAbility): Access<ProjectSubject, true> =>
   projectAccess(ability, true) as Access<ProjectSubject, true>
 
-function projectAccess(ability: ProjectAbility, signed: boolean): Access<ProjectSubject, boolean> {
+/** The same again, but decided after the other parameters were read, as the commit statuses family does (G-10). */
+export const onProjectAfterInput = (ability: ProjectAbility): Access<ProjectSubject, true> =>
+  projectAccess(ability, true, false) as Access<ProjectSubject, true>
+
+function projectAccess(ability: ProjectAbility, signed: boolean, early = true): Access<ProjectSubject, boolean> {
   return {
     rule: `${signed ? 'signed in, ' : ''}project: ${ability}`,
     signedIn: signed,
-    early: true,
+    early,
     path: projectPath,
     async find(ctx, caller, params) {
       const subject = await findProjectFor(ctx, caller, params['id'] as string)
@@ -154,7 +158,8 @@ export interface GroupSubject extends GroupStanding {
 const findGroup = statement('group for caller', (db, { by, eyes }: { by: 'id' | 'path'; eyes: Eyes }) => {
   const user = sql`${sql.placeholder('user')}::bigint`
   const level = eyes === 'anonymous' ? sql<number>`0` : groupLevel(namespaces.id, user)
-  const seesProjectIn = holdsVisibleProject(eyes, namespaces.id, user)
+  // asked only where it decides: it costs more than all the rest
+  const seesProjectIn = sql<boolean>`(${namespaces.visibility} < 20 and ${level} = 0 and ${holdsVisibleProject(eyes, namespaces.id, user)})`
   const query = db.select({ group: namespaces, level: level.mapWith(Number), seesProjectIn }).from(namespaces)
   return by === 'id'
     ? query.where(sql`${namespaces.id} = ${sql.placeholder('value')} and ${namespaces.kind} = 'group'`)

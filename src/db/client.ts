@@ -1,3 +1,4 @@
+import type { Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DrizzleQueryError } from 'drizzle-orm'
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
@@ -24,6 +25,12 @@ export interface DatabaseOptions {
 export type ReadDatabase = Pick<NodePgDatabase, 'select' | 'selectDistinct' | 'selectDistinctOn' | '$with' | 'with' | '$count' | 'execute'>
 export type Transaction = Parameters<Parameters<NodePgDatabase['transaction']>[0]>[0]
 
+/** The connection a burst is sent on, for `step` of statement.ts. */
+export interface Sender {
+  client: pg.Client
+  builder: NodePgDatabase
+}
+
 export interface Database {
   /** Short autocommit reads, pipelined over few connections; prepare statements on it. */
   read: ReadDatabase
@@ -31,6 +38,12 @@ export interface Database {
   write: NodePgDatabase
   /** Runs `work` in a transaction, again from the start when Postgres found it in conflict: `work` must bear being repeated. */
   transaction<T>(work: (tx: Transaction) => Promise<T>, config?: PgTransactionConfig): Promise<T>
+  /**
+   * One short transaction whose statements are all sent before the first is answered, for rows that many callers want at once: its locks are held
+   * neither while we think nor while the disk works, though it settles only when the disk has it. `send` starts all statements without waiting, in
+   * their order; when one fails nothing is written. Sent again when Postgres found it in conflict.
+   */
+  burst<T extends Promise<unknown>[]>(send: (on: Sender) => [...T]): Promise<{ [K in keyof T]: Awaited<T[K]> }>
   /** Settles when the lane and the pool both answer; rejects with Unavailable within two seconds otherwise. */
   ping(): Promise<void>
   /** Waits for running statements, then closes every connection. */
@@ -86,6 +99,9 @@ export function databaseError(error: unknown): unknown {
 
 /** Whether Postgres refused a row because a unique index holds one like it: somebody else was quicker. */
 export const isUniqueViolation = (error: unknown) => codeOf(databaseError(error)) === '23505'
+
+/** Whether Postgres refused a row because what it refers to is gone. */
+export const isMissingReference = (error: unknown) => codeOf(databaseError(error)) === '23503'
 
 function translated(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof Unavailable) return error
@@ -169,20 +185,21 @@ class Lane {
     if (this.#waiting >= MAX_WAITING) throw new Unavailable('Too many calls wait for the database')
     this.#waiting++
     try {
-      const used = this.#client()
+      const used = this.client()
       try {
         return await (await used).query(config, values)
       } catch (error) {
         if (!isLoss(error)) throw error
         if (this.#connected === used) this.#connected = undefined
-        return await (await this.#client()).query(config, values)
+        return await (await this.client()).query(config, values)
       }
     } finally {
       this.#waiting--
     }
   }
 
-  #client(): Promise<pg.Client> {
+  /** The connection itself. */
+  client(): Promise<pg.Client> {
     if (this.#closed) return Promise.reject(new Unavailable('The database connection was closed'))
     if (this.#connected) return this.#connected
     const connected: Promise<pg.Client> = this.open(() => {
@@ -202,6 +219,39 @@ class Lane {
   }
 }
 
+/** Runs the work again from the start when Postgres found it in conflict. */
+async function retried<T>(work: () => Promise<T>): Promise<T> {
+  for (let tried = 1; ; tried++) {
+    try {
+      return await work()
+    } catch (thrown) {
+      const error = translated(databaseError(thrown))
+      if (!RETRIED.has(codeOf(error))) throw error
+      if (tried === TRIES) throw new Unavailable('Too many callers change the same thing', 1, { cause: error })
+      await sleep(Math.random() * 10 * 2 ** tried)
+    }
+  }
+}
+
+/** One run of the work at a time for all who ask; a run serves those who asked before it began. */
+function together(work: () => Promise<unknown>): () => Promise<unknown> {
+  let running: Promise<unknown> | undefined
+  let next: Promise<unknown> | undefined
+  const run = () => {
+    next = undefined
+    const own = work().finally(() => {
+      if (running === own) running = undefined
+    })
+    running = own
+    return own
+  }
+  return () => {
+    if (!running) return run()
+    next ??= running.then(run, run)
+    return next
+  }
+}
+
 /** Connects to Postgres; rejects with Unavailable when nothing answers. Later losses heal by themselves (SEC-162). */
 export async function openDatabase(url: string, options: DatabaseOptions): Promise<Database> {
   const { log, poolSize = 8, unnamedStatements = false } = options
@@ -216,26 +266,22 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
 
   const readTimeout = options.readTimeout ?? READ_TIMEOUT
   const writeTimeout = options.writeTimeout ?? WRITE_TIMEOUT
-  const lanes = Array.from(
-    { length: LANES },
-    () =>
-      new Lane(async (onLoss) => {
-        const client = new Connection({
-          ...settings(readTimeout, ' -c default_transaction_read_only=on'),
-          pipeline: true,
-          connectionTimeoutMillis: CONNECT_TIMEOUT,
-        })
-        client.on('error', (error) => {
-          onLoss()
-          log.warn({ err: error }, 'a database connection was lost')
-        })
-        client.on('end', onLoss)
-        await client.connect().catch((error: unknown) => {
-          throw translated(error)
-        })
-        return client
-      }),
-  )
+  const pipelined = (config: pg.ClientConfig) =>
+    new Lane(async (onLoss) => {
+      const client = new Connection({ ...config, pipeline: true, connectionTimeoutMillis: CONNECT_TIMEOUT })
+      client.on('error', (error) => {
+        onLoss()
+        log.warn({ err: error }, 'a database connection was lost')
+      })
+      client.on('end', onLoss)
+      await client.connect().catch((error: unknown) => {
+        throw translated(error)
+      })
+      return client
+    })
+  const lanes = Array.from({ length: LANES }, () => pipelined(settings(readTimeout, ' -c default_transaction_read_only=on')))
+  // planned once: what bursts ask is found by keys, and a plan costs more than its run
+  const bursts = pipelined(settings(writeTimeout, ' -c plan_cache_mode=force_generic_plan'))
   let turn = 0
   const lane = {
     query: (config: Statement, values?: unknown[]) => (lanes[turn++ % LANES] as Lane).query(config, values),
@@ -253,20 +299,45 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
   pool.on('error', (error) => log.warn({ err: error }, 'a database connection was lost'))
 
   const write = drizzle({ client: pool })
+  // a commit that waits for the disk takes along all that came before it
+  const onDisk = together(() => pool.query({ text: "select pg_logical_emit_message(true, 'roost', '')" }))
+  let bursting = 0
+
   const database: Database = {
     read: drizzle({ client: lane as unknown as pg.Client }),
     write,
 
-    async transaction(work, config) {
-      for (let tried = 1; ; tried++) {
-        try {
-          return await write.transaction(work, config)
-        } catch (thrown) {
-          const error = translated(databaseError(thrown))
-          if (!RETRIED.has(codeOf(error))) throw error
-          if (tried === TRIES) throw new Unavailable('Too many callers change the same thing', 1, { cause: error })
-          await sleep(Math.random() * 10 * 2 ** tried)
-        }
+    transaction: (work, config) => retried(() => write.transaction(work, config)),
+
+    async burst(send) {
+      if (bursting >= MAX_WAITING) throw new Unavailable('Too many calls wait for the database')
+      bursting++
+      try {
+        const results = await retried(async () => {
+          const client = await bursts.client()
+          // in one write
+          const { stream } = (client as unknown as { connection: { stream: Writable } }).connection
+          stream.cork()
+          const statements: Promise<unknown>[] = [client.query('begin; set local synchronous_commit = off')]
+          try {
+            statements.push(...send({ client, builder: write }), client.query('commit'))
+          } catch (fault) {
+            void Promise.allSettled([...statements, client.query('rollback')])
+            throw fault
+          } finally {
+            stream.uncork()
+          }
+          const settled = await Promise.allSettled(statements)
+          // those after the first failure failed because of it
+          return settled.map((each) => {
+            if (each.status === 'rejected') throw each.reason
+            return each.value
+          })
+        })
+        await onDisk()
+        return results.slice(1, -1) as never
+      } finally {
+        bursting--
       }
     },
 
@@ -284,7 +355,7 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
     },
 
     async close() {
-      await Promise.all([...lanes.map((each) => each.close()), pool.end()])
+      await Promise.all([...lanes.map((each) => each.close()), bursts.close(), pool.end()])
     },
   }
   try {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { Database, ReadDatabase } from './client.js'
+import type { NodePgDatabase } from 'drizzle-orm/node-postgres'
+import type { Database, ReadDatabase, Sender } from './client.js'
 import { rowMapper, type SelectedField } from './row-mapper.js'
 
 /** Named statements a database connection keeps; shapes beyond that many are prepared without a name, so callers cannot fill Postgres' memory with them (SEC-150). */
@@ -29,6 +30,31 @@ export function statement<Shape, Q extends Preparable>(
       const label = statements.size < NAMED ? createHash('sha1').update(key).digest('hex') : ''
       prepared = quick(build(db.read, shape).prepare(label))
       if (statements.size < KEPT) statements.set(key, prepared)
+    }
+    return prepared as ReturnType<Q['prepare']>
+  }
+}
+
+const steps = new WeakMap<object, Map<string, unknown>>()
+
+/** A statement of bursts, built and prepared once for each connection that sends it. */
+export function step<Shape, Q extends Preparable>(
+  name: string,
+  build: (db: NodePgDatabase, shape: Shape) => Q,
+): (on: Sender, shape: Shape) => ReturnType<Q['prepare']> {
+  return ({ client, builder }, shape) => {
+    let known = steps.get(client)
+    if (!known) {
+      known = new Map()
+      steps.set(client, known)
+    }
+    const key = `${name} ${JSON.stringify(shape)}`
+    let prepared = known.get(key)
+    if (!prepared) {
+      prepared = quick(build(builder, shape).prepare(createHash('sha1').update(key).digest('hex')))
+      // the builder would send it to a connection of the pool
+      ;(prepared as { client: unknown }).client = client
+      known.set(key, prepared)
     }
     return prepared as ReturnType<Q['prepare']>
   }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Commit as GitCommit, Stats } from '../git/types.js'
 import { titleOf } from '../lib/commit-title.js'
+import { PipelineRef } from './pipeline.js'
 import type { View } from './view.js'
 
 export const Commit = z
@@ -21,8 +22,6 @@ export const Commit = z
     stats: z.strictObject({ additions: z.int(), deletions: z.int(), total: z.int() }).optional(),
   })
   .meta({ id: 'Commit' })
-
-const PipelineRef = z.strictObject({ id: z.int(), sha: z.string(), ref: z.string(), status: z.string() })
 
 /** After creation, and the single view (C-18, C-47). */
 export const CommitDetail = z

@@ -38,6 +38,25 @@ export const int = ({ min = -MAX_INTEGER - 1, max = MAX_INTEGER } = {}) =>
       .transform((n) => n + 0),
   )
 
+/** A finite number, decimal or with an exponent (G-49, SEC-60); -0 is 0. */
+export const float = () =>
+  z.preprocess(
+    blankToUndefined,
+    z
+      .union(
+        [
+          z.number(),
+          z
+            .string()
+            .regex(/^[+-]?(\d{1,400}(\.\d{0,400})?|\.\d{1,400})(e[+-]?\d{1,4})?$/i)
+            .transform(Number),
+        ],
+        INVALID,
+      )
+      .refine(Number.isFinite, INVALID)
+      .transform((n) => n + 0),
+  )
+
 /** An id of a row: larger values are as good as missing (G-49), so they become 0, which no row has. */
 export const rowId = () =>
   z.preprocess(

@@ -5,22 +5,30 @@ import { picks } from './commits/cherry-pick.js'
 import { commitComments } from './commits/comments.js'
 import { commits } from './commits/commits.js'
 import { commitRefs } from './commits/refs.js'
+import { commitStatuses } from './commits/statuses.js'
 import { customAttributes } from './custom-attributes/index.js'
 import { events } from './events/index.js'
 import { files } from './files/index.js'
+import { groupChanges } from './groups/changes.js'
 import { groups } from './groups/index.js'
 import { instance } from './instance/index.js'
+import { accessRequests } from './members/access-requests.js'
 import { members } from './members/index.js'
 import { namespaces } from './namespaces/index.js'
+import { pipelines } from './pipelines/index.js'
 import { projects } from './projects/index.js'
+import { projectsOfGroups } from './projects/of-group.js'
 import { releases } from './releases/index.js'
 import { archives } from './repository/archive.js'
 import { history } from './repository/history.js'
 import { repository } from './repository/index.js'
+import { settings } from './settings/index.js'
+import { snippets } from './snippets/index.js'
 import { tags } from './tags/index.js'
 import { tokens } from './tokens/index.js'
 import { uploads } from './uploads/files.js'
 import { activities } from './users/activities.js'
+import { avatar } from './users/avatar.js'
 import { currentUser } from './users/current-user.js'
 import { emails } from './users/emails.js'
 import { gpgKeys } from './users/gpg-keys.js'
@@ -28,6 +36,8 @@ import { impersonationTokens } from './users/impersonation-tokens.js'
 import { keys } from './users/keys.js'
 import { status } from './users/status.js'
 import { users } from './users/users.js'
+import { variables } from './variables/index.js'
+import { wikis } from './wikis/index.js'
 
 /** Every endpoint of the API, family by family. */
 export const families: Endpoint[][] = [
@@ -35,6 +45,7 @@ export const families: Endpoint[][] = [
   currentUser,
   users,
   activities,
+  avatar,
   status,
   keys,
   gpgKeys,
@@ -42,10 +53,13 @@ export const families: Endpoint[][] = [
   impersonationTokens,
   tokens,
   groups,
+  groupChanges,
   namespaces,
   projects,
   uploads,
+  projectsOfGroups,
   members,
+  accessRequests,
   branches,
   protection,
   tags,
@@ -55,9 +69,15 @@ export const families: Endpoint[][] = [
   history,
   files,
   commits,
+  commitStatuses,
+  pipelines,
   customAttributes,
   picks,
   commitRefs,
   commitComments,
   events,
+  wikis,
+  snippets,
+  variables,
+  settings,
 ]

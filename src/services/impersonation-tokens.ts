@@ -19,11 +19,17 @@ export interface ImpersonationToken {
 const SCOPES = ['api', 'read_user']
 const PURPOSE = 'impersonation token'
 
-const shown = (ctx: Context, token: Token): ImpersonationToken => ({
-  token,
-  value: ctx.vault.open(token.sealed ?? '', PURPOSE),
-  active: isActive(ctx, token),
-})
+const shown = (ctx: Context, token: Token): ImpersonationToken => ({ token, value: unsealed(ctx, token), active: isActive(ctx, token) })
+
+/** Empty when the key it was sealed under is lost: the token can still be seen, and revoked. */
+function unsealed(ctx: Context, { id, sealed }: Token): string {
+  try {
+    return ctx.vault.open(sealed ?? '', PURPOSE)
+  } catch (error) {
+    ctx.log.error({ err: error, token: id }, 'an impersonation token cannot be opened; was the secret key replaced?')
+    return ''
+  }
+}
 
 const of = (user: Owner) => and(eq(tokens.user_id, user.id), eq(tokens.kind, 'impersonation'))
 

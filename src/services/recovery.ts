@@ -3,6 +3,7 @@ import { endExpiredMemberships } from './members.js'
 import { takeUpImports } from './projects/import.js'
 import { removeDoomed } from './projects/update.js'
 import { catchUp, settleIntents } from './pushes.js'
+import { finishRemovals } from './user-removal.js'
 
 /** Milliseconds after the start when leftovers are looked for once more: those too young to be called stale at the start are then old enough. */
 const AGAIN = 4_000
@@ -11,6 +12,7 @@ const HOUR = 3_600_000
 /** At start: finishes or undoes what a killed process left half done (SEC-158, SEC-159, SEC-134). What was acknowledged is there before the first request. */
 export async function recover(ctx: Context): Promise<void> {
   await settleIntents(ctx)
+  await finishRemovals(ctx)
   await catchUp(ctx)
   const clean = async () => {
     const removed = await ctx.git.clean()

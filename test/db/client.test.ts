@@ -3,11 +3,22 @@ import { sql } from 'drizzle-orm'
 import { integer, pgTable, text } from 'drizzle-orm/pg-core'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type Database, databaseError, openDatabase } from '../../src/db/client.js'
+import { step } from '../../src/db/statement.js'
 import { Unavailable } from '../../src/lib/unavailable.js'
 import { createTestDatabase } from '../support/template-database.js'
 
 const log = { warn: () => undefined }
 const things = pgTable('things', { id: integer('id').primaryKey(), name: text('name').notNull() })
+const rename = step('rename a thing', (db, _: null) =>
+  db.update(things).set({ name: sql`name || ${sql.placeholder('more')}` }).where(sql`id = ${sql.placeholder('id')}`).returning()) // biome-ignore format: one statement
+const find = step('find a thing', (db, _: null) =>
+  db
+    .select()
+    .from(things)
+    .where(sql`id = ${sql.placeholder('id')}`)
+    .for('update'),
+)
+const insert = step('insert a thing', (db, _: null) => db.insert(things).values({ id: sql.placeholder('id'), name: 'new' }))
 const failureOf = (work: PromiseLike<unknown>) => Promise.resolve(work).then(() => undefined, databaseError)
 
 describe('openDatabase', () => {
@@ -116,6 +127,54 @@ describe('openDatabase', () => {
     expect(await db.read.select().from(things).where(sql`id = 2`)).toEqual([{ id: 2, name: 'thing 2' }])
   })
 
+  it('sends a burst as one transaction whose statements see each other', async () => {
+    statements.length = 0
+    const [before, [renamed], after] = await db.burst((on) => [
+      find(on, null).execute({ id: 1 }),
+      rename(on, null).execute({ id: 1, more: '!' }),
+      find(on, null).execute({ id: 1 }),
+    ])
+    expect([before, renamed, after]).toEqual([[{ id: 1, name: 'thing 1' }], { id: 1, name: 'thing 1!' }, [{ id: 1, name: 'thing 1!' }]])
+    expect(statements.map((each) => each.split(' ')[0])).toEqual(['begin;', 'select', 'update', 'select', 'commit', 'select'])
+  })
+
+  it('writes nothing of a burst of which a statement fails, and tells why; its neighbours go through', async () => {
+    const burst = (id: number, taken: boolean) =>
+      db.burst((on) => [rename(on, null).execute({ id, more: '?' }), ...(taken ? [insert(on, null).execute({ id: 1 })] : [])])
+    const [good, bad, also] = await Promise.all([burst(1, false), failureOf(burst(2, true)), burst(3, false)])
+    expect([good, bad, also]).toMatchObject([[[{ name: 'thing 1?' }]], { code: '23505' }, [[{ name: 'thing 3?' }]]])
+    const names = (await db.read.select().from(things).orderBy(things.id)).map(({ name }) => name)
+    expect(names).toEqual(['thing 1?', 'thing 2', 'thing 3?'])
+  })
+
+  it('writes nothing of a burst that could not be sent whole', async () => {
+    const half = db.burst((on) => {
+      rename(on, null)
+        .execute({ id: 1, more: '?' })
+        .catch(() => undefined)
+      throw new Error('the second one was never made')
+    })
+    expect(String(await failureOf(half))).toMatch(/never made/)
+    const [seen] = await db.burst((on) => [find(on, null).execute({ id: 1 })])
+    expect(seen).toEqual([{ id: 1, name: 'thing 1' }])
+  })
+
+  it('loses no burst of many at once on one row', async () => {
+    await Promise.all(
+      Array.from({ length: 40 }, () => db.burst((on) => [find(on, null).execute({ id: 1 }), rename(on, null).execute({ id: 1, more: '+' })])),
+    )
+    expect(await db.read.select().from(things).where(sql`id = 1`)).toEqual([{ id: 1, name: `thing 1${'+'.repeat(40)}` }])
+  })
+
+  it('waits for the disk with a burst before it is answered, once for many', async () => {
+    statements.length = 0
+    await Promise.all(Array.from({ length: 20 }, () => db.burst((on) => [rename(on, null).execute({ id: 1, more: '' })])))
+    const flushes = statements.filter((text) => text.includes('pg_logical_emit_message'))
+    expect(flushes.length).toBeGreaterThan(0)
+    expect(flushes.length).toBeLessThan(20)
+    expect(statements.at(-1)).toContain('pg_logical_emit_message')
+  })
+
   it('sends statements without names when told to', async () => {
     const plain = await openDatabase(test.url, { log, unnamedStatements: true, poolSize: 1 })
     const statement = plain.write.select().from(things).prepare('named')
@@ -145,6 +204,7 @@ describe('the loss of the database', () => {
     url.port = String(relay.port)
     const db = await openDatabase(url.href, { log })
     await db.write.execute(sql`create table things (id int primary key, name text not null)`)
+    await db.burst((on) => [rename(on, null).execute({ id: 1, more: '' })])
     const running = failureOf(db.write.execute(sql`select pg_sleep(3)`))
     const reading = failureOf(db.read.execute(sql`select pg_sleep(3)`))
     await relay.cut()
@@ -153,6 +213,7 @@ describe('the loss of the database', () => {
     expect(await failureOf(db.read.execute(sql`select 1`))).toBeInstanceOf(Unavailable)
     expect(await failureOf(db.write.execute(sql`select 1`))).toBeInstanceOf(Unavailable)
     expect(await failureOf(db.transaction(async () => undefined))).toBeInstanceOf(Unavailable)
+    expect(await failureOf(db.burst((on) => [insert(on, null).execute({ id: 9 })]))).toBeInstanceOf(Unavailable)
     expect(await failureOf(db.ping())).toBeInstanceOf(Unavailable)
 
     await relay.listen()
@@ -164,7 +225,8 @@ describe('the loss of the database', () => {
     // A connection that dies idle is replaced without anybody seeing it.
     await db.write.execute(sql`select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and datname = current_database()`)
     await new Promise((resolve) => setTimeout(resolve, 100))
-    expect((await db.read.execute(sql`select count(*)::int as rows from things`)).rows).toEqual([{ rows: 1 }])
+    await db.burst((on) => [insert(on, null).execute({ id: 2 })])
+    expect((await db.read.execute(sql`select count(*)::int as rows from things`)).rows).toEqual([{ rows: 2 }])
     await db.close()
   })
 

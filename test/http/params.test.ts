@@ -10,6 +10,7 @@ import {
   commaList,
   date,
   datetime,
+  float,
   idList,
   int,
   list,
@@ -86,6 +87,38 @@ describe('required and optional (G-44 to G-47, W-20)', () => {
   it('SEC-77: speaks of the declared parameters only', () => {
     const wrong = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`x${i}`, { a: 1 }]))
     expect(read(int(), { ...wrong, p: 'x' })).toBe('p is invalid')
+  })
+})
+
+describe('numbers that need not be whole (G-49, SEC-60)', () => {
+  it.each([
+    ['1', 1],
+    ['-1.5', -1.5],
+    ['+.5', 0.5],
+    ['3.', 3],
+    ['1e3', 1_000],
+    ['2.5E-1', 0.25],
+    ['1e-400', 0],
+    ['', undefined],
+  ])('takes %j', (text, value) => {
+    expect(form(opt(float()), `p=${encodeURIComponent(text)}`)).toBe(value)
+  })
+
+  it('-0 is 0', () => {
+    expect(Object.is(form(float(), 'p=-0'), 0)).toBe(true)
+    expect(Object.is(json(float(), '{"p":-0}'), 0)).toBe(true)
+  })
+
+  it.each(['NaN', 'Infinity', '-Infinity', '1e400', '0x1', '1,5', '1.2.3', 'e5', '.', '+', ' 1', '1 ', '1_0', '१', '1'.repeat(500)])(
+    'refuses %j',
+    (text) => {
+      expect(form(float(), `p=${encodeURIComponent(text)}`)).toBe('p is invalid')
+    },
+  )
+
+  it('takes JSON numbers, and no other JSON', () => {
+    expect([json(float(), '{"p":1.25}'), json(float(), '{"p":1e400}')]).toEqual([1.25, 'p is invalid'])
+    for (const text of ['true', '[1]', '{"a":1}']) expect(json(float(), `{"p":${text}}`)).toBe('p is invalid')
   })
 })
 

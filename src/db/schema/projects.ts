@@ -64,6 +64,7 @@ export const projects = pgTable(
   (t) => [
     uniqueIndex('projects_namespace_id_name_key').on(t.namespace_id, sql`lower(${t.name})`),
     uniqueIndex('projects_namespace_id_path_key').on(t.namespace_id, sql`lower(${t.path})`),
+    index('projects_creator_id_idx').on(t.creator_id),
     index('projects_created_at_idx').on(t.created_at, t.id),
     index('projects_visibility_idx').on(t.visibility, t.created_at, t.id),
     index('projects_forked_from_id_idx').on(t.forked_from_id),
@@ -76,6 +77,11 @@ export const doomedRepositories = pgTable('doomed_repositories', {
   storage: text().notNull(),
   created_at: moment().notNull().defaultNow(),
 })
+
+/** Images of deleted projects and groups that are to be removed, likewise. */
+export const doomedAvatars = pgTable('doomed_avatars', { kind: text({ enum: ['project', 'group'] }).notNull(), id: ref().notNull() }, (t) => [
+  primaryKey({ columns: [t.kind, t.id] }),
+])
 
 export const projectStars = pgTable(
   'project_stars',

@@ -17,6 +17,8 @@ export const users = pgTable(
     kind: text({ enum: ['human', 'ghost'] })
       .notNull()
       .default('human'),
+    /** Set from the moment a deletion is certain until the row is gone; `hard` takes what he made along (U-36). */
+    removal: text({ enum: ['soft', 'hard'] }),
     admin: boolean().notNull().default(false),
     external: boolean().notNull().default(false),
     /** argon2id, or null: no password logs in. */
@@ -32,7 +34,10 @@ export const users = pgTable(
     microblog: text().notNull().default(''),
     website_url: text().notNull().default(''),
     organization: text().notNull().default(''),
-    avatar: text(),
+    /** The uploaded image, by its name in the uploads. */
+    avatar_file: text(),
+    /** What is shown: that name, or `@` and the digest of the address, by which an avatar service knows him (G-83). */
+    avatar: text().generatedAlwaysAs(sql`coalesce(avatar_file, '@' || md5(lower(btrim(email))))`),
     theme_id: integer().notNull().default(1),
     color_scheme_id: integer().notNull().default(1),
     confirmed_at: moment(),
@@ -45,6 +50,8 @@ export const users = pgTable(
   (t) => [
     uniqueIndex('users_username_key').on(sql`lower(${t.username})`),
     uniqueIndex('users_email_key').on(sql`lower(${t.email})`),
+    uniqueIndex('users_ghost_key').on(t.kind).where(sql`${t.kind} = 'ghost'`),
+    index('users_removal_idx').on(t.id).where(sql`${t.removal} is not null`),
     // what everybody is shown, for pages and totals (U-10)
     index('users_not_external_idx').on(t.id).where(sql`not ${t.external}`),
     index('users_last_activity_on_idx').on(t.last_activity_on, t.id),

@@ -2,12 +2,14 @@ import { z } from 'zod'
 import { fullPathOf, onProject } from '../../access/rules.js'
 import { Commit, CommitDetail, presentCommit } from '../../entities/commit.js'
 import { Diff } from '../../entities/diff.js'
+import { presentPipelineRef } from '../../entities/pipeline.js'
 import { forbidden } from '../../failures.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, datetime, list, opt, orDefault, paging, str, where } from '../../http/params.js'
 import { createCommit } from '../../services/commits/create.js'
 import { diffOf, findCommit, listCommits, statsOf } from '../../services/commits/read.js'
 import { slice } from '../../services/page.js'
+import { lastPipelineOf } from '../../services/pipelines.js'
 
 const read = onProject('download_code')
 
@@ -72,12 +74,15 @@ export const commits = [
     output: CommitDetail,
     async handler({ ctx, subject, input, view }) {
       const commit = await findCommit(ctx, subject, input.sha)
-      const stats = input.stats ? await statsOf(ctx, subject, commit.oid) : undefined
+      const [stats, pipeline] = await Promise.all([
+        input.stats ? statsOf(ctx, subject, commit.oid) : undefined,
+        lastPipelineOf(ctx, subject, commit.oid),
+      ])
       return {
         ...presentCommit(commit, { fullPath: fullPathOf(subject.project) }, view, stats),
         project_id: subject.project.id,
-        status: null,
-        last_pipeline: null,
+        status: pipeline?.status ?? null,
+        last_pipeline: pipeline && presentPipelineRef(pipeline),
       }
     },
   }),

@@ -6,6 +6,7 @@ import { withAttributes } from '../../entities/custom-attribute.js'
 import { FEATURE_LEVELS, VISIBILITIES } from '../../entities/levels.js'
 import { Project, presentProject } from '../../entities/project.js'
 import type { View } from '../../entities/view.js'
+import { refused } from '../../failures.js'
 import { Answer, endpoint } from '../../http/endpoint.js'
 import { bool, clearable, clearableFile, commaList, needsOneOf, oneOf, opt, rowId, str } from '../../http/params.js'
 import { attributesFor } from '../../services/custom-attributes.js'
@@ -192,7 +193,8 @@ export const projects = [
     input: z.object({ namespace: str() }),
     output: Project,
     async handler({ ctx, caller, subject, input, view }) {
-      await transferProject(ctx, caller, subject, await transferTarget(ctx, caller, input.namespace))
+      const target = await transferTarget(ctx, caller, input.namespace)
+      await transferProject(ctx, caller, subject.project, target.id, { same: 'Project is already in this namespace', refuse: refused })
       return presentProject(await loadProject(ctx, caller.user, subject.project.id), view)
     },
   }),

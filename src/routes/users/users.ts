@@ -22,7 +22,8 @@ import {
   textMap,
 } from '../../http/params.js'
 import { attributesFor } from '../../services/custom-attributes.js'
-import { listUsers, USER_ORDERS } from '../../services/user-list.js'
+import { listUsers, loadUsers, USER_ORDERS } from '../../services/user-list.js'
+import { removeUser } from '../../services/user-removal.js'
 import { setBlocked } from '../../services/user-state.js'
 import { updateUser } from '../../services/user-update.js'
 import { createUser, loadUser, showUser } from '../../services/users.js'
@@ -127,10 +128,22 @@ export const users = [
     ),
     output: z.array(z.union([AdminUser, UserRef])),
     async handler({ ctx, caller, input, view }) {
-      const page = await listUsers(ctx, caller, input)
-      const ids = page.items.map(({ id }) => id)
+      const { items, total } = await listUsers(ctx, caller, input)
+      const ids = items.map(({ id }) => id)
       const attributes = await attributesFor(ctx, caller, input, 'user', ids)
-      return pageOf(page, input, (user) => withAttributes(presentListedUser(user, view), attributes?.get(user.id)))
+      if (attributes) {
+        const records = new Map((await loadUsers(ctx, caller, ids)).map((user) => [user.id, user]))
+        const found = ids.flatMap((id) => records.get(id) ?? [])
+        return pageOf({ items: found, total }, input, (user) => withAttributes(presentListedUser(user, view), attributes.get(user.id)))
+      }
+      const variant = caller.user?.admin ? 'user admin' : 'user basic'
+      const rendered = await ctx.fragments.render(
+        `${variant} ${view.avatarService}`,
+        items,
+        (missing: number[]) => loadUsers(ctx, caller, missing),
+        (user) => presentListedUser(user, view),
+      )
+      return pageOf({ items: rendered, total }, input, (element) => element)
     },
   }),
   endpoint({
@@ -169,6 +182,14 @@ export const users = [
       await updateUser(ctx, input.id, input)
       return presentAdminUser(await loadUser(ctx, input.id), view)
     },
+  }),
+  endpoint({
+    method: 'DELETE',
+    path: '/users/:id(^\\d+$)',
+    summary: 'Delete a user',
+    access: admin,
+    input: z.object({ id: rowId(), hard_delete: orDefault(bool(), false) }),
+    handler: ({ ctx, input, unchangedSince }) => removeUser(ctx, input.id, input.hard_delete, unchangedSince),
   }),
   switchState('block'),
   switchState('unblock'),

@@ -13,8 +13,9 @@ import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
 import { imageFaults, keepAvatar } from '../avatars.js'
 import { createCommit } from '../commits/create.js'
 import { recordEvent } from '../events.js'
-import { claimRoute, isRouteTaken } from '../namespaces.js'
+import { claimRoute, isRouteTaken, lockNamespace } from '../namespaces.js'
 import { readSettings, type Settings } from '../settings.js'
+import { touchLists } from '../totals.js'
 import { attributeFaults, columnsOf, type ProjectAttributes, visibilityFaults } from './attributes.js'
 import { importSoon, readImportUrl, recordImport } from './import.js'
 
@@ -35,13 +36,18 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
   const name = given.name || (given.path ?? '')
   const branch = given.default_branch || ctx.config.defaultBranch
   const asked = given.visibility === undefined ? undefined : VISIBILITY_LEVEL[given.visibility]
-  const level = asked ?? Math.min(VISIBILITY_LEVEL[settings.default_project_visibility], place.ceiling ?? VISIBILITY_LEVEL.public)
   const storage = pickStorage(ctx, settings)
   const importUrl = given.import_url === undefined ? null : await readImportUrl(ctx, settings, given.import_url, given.initialize_with_readme)
 
   const id = await unlessTaken(() =>
     ctx.db.transaction(async (tx) => {
-      await tx.select({ id: namespaces.id }).from(namespaces).where(eq(namespaces.id, place.id)).for('update')
+      const now = ctx.now()
+      // as it stands now: a group may be deleted, renamed or narrowed in the same moment (SEC-132)
+      const locked = await lockNamespace(tx, place.id)
+      if (!locked) throw invalidNamespace()
+      const { full_path } = locked
+      const ceiling = place.personal ? null : locked.visibility
+      const level = asked ?? Math.min(VISIBILITY_LEVEL[settings.default_project_visibility], ceiling ?? VISIBILITY_LEVEL.public)
       if (place.personal) await checkLimit(tx, caller.user, place.id)
       const faults = attributeFaults(given)
       const add = (field: string, texts: string[]) => {
@@ -49,13 +55,12 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
       }
       add('name', projectNameFaults(name))
       add('path', projectPathFaults(path))
-      add('visibility_level', visibilityFaults(caller.user, settings, level, place.ceiling))
+      add('visibility_level', visibilityFaults(caller.user, settings, level, ceiling))
       if (given.avatar) add('avatar', imageFaults(given.avatar.data))
       if (branchNameFault(branch)) add('default_branch', ['is invalid'])
-      await addTakenFaults(tx, place, { name, path }, null, add)
+      await addTakenFaults(tx, { id: place.id, full_path }, { name, path }, null, add)
       if (Object.keys(faults).length > 0) throw invalidRecord(faults)
 
-      const now = ctx.now()
       const [row] = await tx
         .insert(projects)
         .values({
@@ -75,7 +80,7 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
         })
         .returning({ id: projects.id })
       const project = row?.id as number
-      await claimRoute(tx, `${place.full_path}/${path}`, { project_id: project })
+      await claimRoute(tx, `${full_path}/${path}`, { project_id: project })
       if (place.personal)
         await tx
           .insert(members)
@@ -91,6 +96,7 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
       if (importUrl !== null) await recordImport(ctx, tx, project, importUrl, given.default_branch ?? null)
       // inside the transaction: a project whose row is there has its repository
       await ctx.git.create({ storage, id: project, kind: 'project' }, branch)
+      await touchLists(tx)
       return project
     }),
   )
@@ -117,16 +123,15 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
 /** A namespace as a place for projects. */
 export interface Place {
   id: number
-  full_path: string
   personal: boolean
   owner_id: number | null
-  /** Highest visibility a project may have here; null in personal namespaces. */
-  ceiling: number | null
 }
+
+const invalidNamespace = () => invalidRecord({ namespace: ['is not valid'] })
 
 /** The namespace to create in: by default the caller's own; another one only where he may (PR-7). */
 async function placeFor(ctx: Context, caller: SignedIn, namespaceId: number | undefined): Promise<Place> {
-  const invalid = invalidRecord({ namespace: ['is not valid'] })
+  const invalid = invalidNamespace()
   const [row] = await ctx.db.write
     .select()
     .from(namespaces)
@@ -140,17 +145,17 @@ async function placeFor(ctx: Context, caller: SignedIn, namespaceId: number | un
 
 /** A namespace as a place for a project of this caller; null where he may not create one (5.2 row 4). */
 export async function placeIn(ctx: Context, caller: SignedIn, namespace: Namespace): Promise<Place | null> {
-  const { id, full_path, owner_id } = namespace
+  const { id, owner_id } = namespace
   if (namespace.kind === 'user') {
     if (owner_id !== caller.user.id && !caller.user.admin) return null
-    return { id, full_path, personal: true, owner_id, ceiling: null }
+    return { id, personal: true, owner_id }
   }
   const group = await findGroupFor(ctx, caller, String(id)).catch((error: unknown) => {
     if (error instanceof Failure) return null
     throw error
   })
   if (!group || !canGroup(group, 'create_project')) return null
-  return { id, full_path, personal: false, owner_id: null, ceiling: namespace.visibility }
+  return { id, personal: false, owner_id: null }
 }
 
 const limitReached = (limit: number) =>

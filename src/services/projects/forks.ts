@@ -10,10 +10,10 @@ import { projectNameFaults, projectPathFaults } from '../../lib/path.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import { VISIBILITY_LEVEL, type Visibility } from '../../lib/visibility.js'
 import { recordEvent } from '../events.js'
-import { claimRoute } from '../namespaces.js'
+import { claimRoute, lockNamespace } from '../namespaces.js'
 import { keepUpSoon, protectDefaultBranch } from '../pushes.js'
 import { isRestricted, readSettings, type Settings } from '../settings.js'
-import { touchList } from '../totals.js'
+import { touchLists } from '../totals.js'
 import { attributeFaults, visibilityFaults } from './attributes.js'
 import { addTakenFaults, checkLimit, type Place, placeIn } from './create.js'
 import { countForks, descendsFrom, forkVisibilityFaults } from './fork-network.js'
@@ -97,11 +97,17 @@ async function targetOf(ctx: Context, caller: SignedIn, given: NewFork): Promise
 }
 
 /** PR-25: the lowest of source and namespace, and of what administrators have left open to others; what is asked for may only be lower. */
-function visibilityOf(caller: SignedIn, source: ProjectSubject['project'], place: Place, settings: Settings, asked: Visibility | undefined) {
-  const highest = Math.min(source.visibility, place.ceiling ?? VISIBILITY_LEVEL.public)
+function visibilityOf(
+  caller: SignedIn,
+  source: ProjectSubject['project'],
+  ceiling: number | null,
+  settings: Settings,
+  asked: Visibility | undefined,
+) {
+  const highest = Math.min(source.visibility, ceiling ?? VISIBILITY_LEVEL.public)
   if (asked !== undefined) {
     const level = VISIBILITY_LEVEL[asked]
-    const faults = visibilityFaults(caller.user, settings, level, place.ceiling)
+    const faults = visibilityFaults(caller.user, settings, level, ceiling)
     return { level, faults: [...faults, ...forkVisibilityFaults(level, source.visibility)] }
   }
   const open = Object.values(VISIBILITY_LEVEL).filter((level) => level <= highest && (caller.user.admin || !isRestricted(settings, level)))
@@ -110,7 +116,8 @@ function visibilityOf(caller: SignedIn, source: ProjectSubject['project'], place
 
 /** All that can be wrong, before anything is copied and again with the rows: 409 for names that are taken, 400 for the rest. */
 async function checkFork(tx: Transaction, caller: SignedIn, { project }: ProjectSubject, place: Place, settings: Settings, given: NewFork) {
-  await tx.select({ id: namespaces.id }).from(namespaces).where(eq(namespaces.id, place.id)).for('update')
+  const namespace = await lockNamespace(tx, place.id)
+  if (!namespace) throw notFound('Target Namespace')
   if (place.personal) await checkLimit(tx, caller.user, place.id)
   const faults = attributeFaults({ description: given.description })
   const add = (field: string, texts: string[]) => {
@@ -120,12 +127,12 @@ async function checkFork(tx: Transaction, caller: SignedIn, { project }: Project
   const path = given.path || project.path
   add('name', projectNameFaults(name))
   add('path', projectPathFaults(path))
-  const { level, faults: tooOpen } = visibilityOf(caller, project, place, settings, given.visibility)
+  const { level, faults: tooOpen } = visibilityOf(caller, project, place.personal ? null : namespace.visibility, settings, given.visibility)
   add('visibility_level', tooOpen)
   if (Object.keys(faults).length > 0) throw invalidRecord(faults)
-  await addTakenFaults(tx, place, { name, path }, null, add)
+  await addTakenFaults(tx, namespace, { name, path }, null, add)
   if (Object.keys(faults).length > 0) throw conflict(faults)
-  return { name, path, visibility: level }
+  return { attributes: { name, path, visibility: level }, fullPath: `${namespace.full_path}/${path}` }
 }
 
 async function insertFork(
@@ -138,7 +145,7 @@ async function insertFork(
   given: NewFork,
   { id, storage }: { id: number; storage: string },
 ) {
-  const attributes = await checkFork(tx, caller, subject, place, settings, given)
+  const { attributes, fullPath } = await checkFork(tx, caller, subject, place, settings, given)
   // as it is now: deleted or hidden meanwhile, there is nothing to be a fork of
   const [source] = await tx.select().from(projects).where(eq(projects.id, subject.project.id)).for('update')
   if (!source) throw notFound('Project')
@@ -178,7 +185,7 @@ async function insertFork(
       updated_at: now,
       last_activity_at: now,
     })
-  await claimRoute(tx, `${place.full_path}/${attributes.path}`, { project_id: id })
+  await claimRoute(tx, fullPath, { project_id: id })
   if (place.personal)
     await tx.insert(members).values({ user_id: place.owner_id ?? caller.user.id, project_id: id, access_level: 40, created_by_id: caller.user.id })
   // G-73 speaks of the first push; a fork gets its branches without one, and clients expect them protected all the same
@@ -195,7 +202,7 @@ async function insertFork(
     created_at: now,
   })
   await tx.delete(doomedRepositories).where(eq(doomedRepositories.project_id, id))
-  await touchList(tx, 'projects')
+  await touchLists(tx)
 }
 
 /** Makes a project the fork of another one whose code the caller may copy (PR-20). Nothing is copied. */
@@ -220,7 +227,7 @@ export async function linkFork(ctx: Context, caller: SignedIn, subject: ProjectS
     if (faults.length > 0) throw invalidRecord({ visibility_level: faults })
     await tx.update(projects).set({ forked_from_id: from.id, updated_at: ctx.now() }).where(eq(projects.id, id))
     await countForks(tx, from.id, 1)
-    await touchList(tx, 'projects')
+    await touchLists(tx)
   })
 }
 
@@ -235,7 +242,7 @@ export async function unlinkFork(ctx: Context, subject: ProjectSubject): Promise
       .set({ forked_from_id: null, updated_at: ctx.now() })
       .where(and(eq(projects.id, id), eq(projects.forked_from_id, fork.from)))
     await countForks(tx, fork.from, -1)
-    await touchList(tx, 'projects')
+    await touchLists(tx)
     return true
   })
 }

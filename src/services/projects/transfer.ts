@@ -1,86 +1,74 @@
-import { and, eq, sql } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
-import { findGroupFor, fullPathOf, type Namespace, type ProjectSubject } from '../../access/rules.js'
+import { findGroupFor, fullPathOf, type Namespace, type Project } from '../../access/rules.js'
 import type { Context } from '../../context.js'
-import { isUniqueViolation, type Transaction } from '../../db/client.js'
-import { members, namespaceAncestry, namespaces, projectShares, projects, redirects, routes } from '../../db/schema/index.js'
-import { forbidden, notFound, refused } from '../../failures.js'
+import type { Transaction } from '../../db/client.js'
+import { members, namespaces, projects, routes } from '../../db/schema/index.js'
+import { type Failure, forbidden, notFound } from '../../failures.js'
 import { numericId } from '../../lib/numeric-id.js'
 import { visibilityWord } from '../../lib/visibility.js'
 import { audit } from '../audit.js'
-import { claimRoute } from '../namespaces.js'
-import { touchList } from '../totals.js'
+import { isRouteTaken, lockNamespace, moveRoute } from '../namespaces.js'
+import { touchLists } from '../totals.js'
 import { addTakenFaults, checkLimit, placeIn } from './create.js'
 import { lowerForks } from './fork-network.js'
 
-const TAKEN = 'Project with same name or path in target namespace already exists'
-const SAME = 'Project is already in this namespace'
+/** Moves a project to another namespace as a whole or not at all (GR-41 to GR-43, PR-13, PR-18, SEC-133). Rights that came from the old one end, direct members stay; it becomes no more visible than the group. What is no more visible than it was has forks that are not either (AC-5). The old path leads Git to the new one (GH-4; not the API, W-8). The endpoints word their refusals differently: `same` is the text for a project that is there already, `refuse` makes the answer of a text. The caller's right to the target is for them to check. */
+export async function transferProject(
+  ctx: Context,
+  caller: SignedIn,
+  { id }: Pick<Project, 'id'>,
+  targetId: number,
+  { same, refuse }: { same: string; refuse: (text: string) => Failure },
+): Promise<void> {
+  await ctx.db.transaction(async (tx) => {
+    const [before] = await tx.select({ namespace_id: projects.namespace_id }).from(projects).where(eq(projects.id, id))
+    if (!before) throw notFound('Project')
+    // always in this order, so that two who move in opposite directions do not wait for each other
+    const locked = new Map<number, Awaited<ReturnType<typeof lockNamespace>>>()
+    for (const namespace of [before.namespace_id, targetId].sort((a, b) => a - b)) locked.set(namespace, await lockNamespace(tx, namespace))
+    const [source, target] = [locked.get(before.namespace_id), locked.get(targetId)]
+    const [project] = await tx.select().from(projects).where(eq(projects.id, id)).for('update')
+    if (!project || !source || project.namespace_id !== source.id) throw notFound('Project')
+    if (!target) throw notFound('Namespace')
+    if (target.id === source.id) throw refuse(same)
+    // PR-14: a place in a personal namespace is one, however it is taken
+    if (target.kind === 'user') await checkLimit(tx, caller.user, target.id)
+    const faults: string[] = []
+    await addTakenFaults(tx, target, project, project.id, (field, texts) => texts.length > 0 && faults.push(field))
+    if (await isRouteTaken(tx, `${target.full_path}/${project.path}`)) faults.push('path')
+    if (faults.length > 0) throw refuse(taken(faults))
 
-/**
- * Moves a project to another namespace, as a whole or not at all (PR-13, PR-18, SEC-133). Its repositories stay where they are, for their place follows the id; the old path leads Git to the new one (GH-4; not the API, W-8).
- * Rights that came from the old group end with the move and those of the new one begin (GR-43); a visibility above the new group's becomes the group's, and that of its forks with it (SEC-40, AC-5). The caller's right to the target is `transferTarget`'s to check.
- */
-export async function transferProject(ctx: Context, caller: SignedIn, subject: ProjectSubject, target: Namespace): Promise<void> {
-  const { id } = subject.project
-  await ctx.db
-    .transaction(async (tx) => {
-      const [to] = await tx.select().from(namespaces).where(eq(namespaces.id, target.id)).for('update')
-      if (!to) throw notFound('Namespace')
-      const [project] = await tx.select().from(projects).where(eq(projects.id, id)).for('update')
-      if (!project) throw notFound('Project')
-      if (project.namespace_id === to.id) throw refused(SAME)
-      const [from] = await tx.select().from(namespaces).where(eq(namespaces.id, project.namespace_id))
-      if (!from) throw notFound('Project')
-      // PR-14: a place in a personal namespace is one, however it is taken
-      if (to.kind === 'user') await checkLimit(tx, caller.user, to.id)
-      let taken = false
-      await addTakenFaults(tx, to, project, id, () => {
-        taken = true
-      })
-      const key = `${to.full_path}/${project.path}`.toLowerCase()
-      const [other] = await tx.select({ key: routes.key }).from(routes).where(eq(routes.key, key))
-      if (taken || other) throw refused(TAKEN)
-
-      const former = `${from.full_path}/${project.path}`
-      const visibility = to.kind === 'group' ? Math.min(project.visibility, to.visibility) : project.visibility
-      await tx.update(projects).set({ namespace_id: to.id, visibility, updated_at: ctx.now() }).where(eq(projects.id, id))
-      await tx.delete(routes).where(eq(routes.key, former.toLowerCase()))
-      await claimRoute(tx, `${to.full_path}/${project.path}`, { project_id: id })
-      await tx
-        .insert(redirects)
-        .values({ key: former.toLowerCase(), project_id: id })
-        .onConflictDoUpdate({ target: redirects.key, set: { project_id: id } })
-      await handOver(tx, caller, id, to)
-      await audit(ctx, tx, {
-        action: 'project_transferred',
-        target: { type: 'project', id, name: fullPathOf({ path: project.path, namespace: to }) },
-        changes: { namespace: [from.full_path, to.full_path] },
-      })
-      if (visibility < project.visibility) {
-        await audit(ctx, tx, {
-          action: 'visibility_changed',
-          target: { type: 'project', id, name: fullPathOf({ path: project.path, namespace: to }) },
-          changes: { visibility: [visibilityWord(project.visibility), visibilityWord(visibility)] },
-        })
-        await lowerForks(ctx, tx, id, visibility)
-      }
-      await touchList(tx, 'projects')
+    const visibility = target.kind === 'group' ? Math.min(project.visibility, target.visibility) : project.visibility
+    await moveRoute(tx, id, fullPathOf({ ...project, namespace: source }), fullPathOf({ ...project, namespace: target }))
+    await tx.update(projects).set({ namespace_id: target.id, visibility, updated_at: ctx.now() }).where(eq(projects.id, id))
+    // PR-23: no project is shared with the group it is in, nor with one above
+    await tx.execute(
+      sql`delete from project_shares s using namespace_ancestry a where s.project_id = ${id} and s.group_id = a.ancestor_id and a.descendant_id = ${target.id}`,
+    )
+    if (target.owner_id !== null) await makeOwnersMembership(tx, id, target.owner_id)
+    await audit(ctx, tx, {
+      action: 'project_transferred',
+      target: { type: 'project', id, name: fullPathOf({ ...project, namespace: source }) },
+      changes: {
+        namespace: [source.full_path, target.full_path],
+        ...(visibility !== project.visibility && { visibility: [visibilityWord(project.visibility), visibilityWord(visibility)] }),
+      },
     })
-    .catch((error: unknown) => {
-      // somebody took the path in the same moment
-      if (isUniqueViolation(error)) throw refused(TAKEN)
-      throw error
-    })
+    if (visibility < project.visibility) await lowerForks(ctx, tx, id, visibility)
+    await touchLists(tx)
+  })
 }
 
-/** Direct members stay, a former personal owner too (GR-43); that of a personal namespace is one (AC-13). A share with a group the project now lies in has nothing more to give (PR-23). */
-async function handOver(tx: Transaction, caller: SignedIn, id: number, to: Namespace) {
-  if (to.owner_id !== null) {
-    await tx.delete(members).where(and(eq(members.project_id, id), eq(members.user_id, to.owner_id)))
-    await tx.insert(members).values({ user_id: to.owner_id, project_id: id, access_level: 40, created_by_id: caller.user.id })
-  }
-  await tx.execute(sql`delete from ${projectShares} s using ${namespaceAncestry} a
-    where s.project_id = ${id} and a.descendant_id = ${to.id} and s.group_id = a.ancestor_id`)
+const taken = (fields: string[]) => `Project with same ${fields.includes('path') ? 'path' : 'name'} in target namespace already exists`
+
+/** AC-13: the owner of a personal project is one of its members. */
+async function makeOwnersMembership(tx: Transaction, project_id: number, user_id: number) {
+  const membership = { access_level: 40, expires_at: null, requested_at: null }
+  await tx
+    .insert(members)
+    .values({ user_id, project_id, ...membership })
+    .onConflictDoUpdate({ target: [members.user_id, members.project_id], targetWhere: sql`${members.project_id} is not null`, set: membership })
 }
 
 /** The namespace named by an id or a full path, where this caller may put a project (5.2 row 4): 404 out of his sight, 403 without the right. */

@@ -24,7 +24,7 @@ describe.each(SOURCES)('custom attributes of %s', (source) => {
   const path = (key?: string, id = ids[source]) => `/${source}/${id}/custom_attributes${key === undefined ? '' : `/${encodeURIComponent(key)}`}`
   const set = (key: string, value: unknown) => t.api('put', path(key), admin).send({ value })
 
-  it('CA-1 to CA-4: are set, read, replaced and removed', async () => {
+  it('CA-1, CA-2, CA-3, CA-4: are set, read, replaced and removed', async () => {
     expect((await t.api('get', path(), admin).expect(200)).body).toEqual([])
     expect((await set('room', 'one').expect(200)).body).toEqual({ key: 'room', value: 'one' })
     expect((await set('room', 'two').expect(200)).body).toEqual({ key: 'room', value: 'two' })

@@ -95,8 +95,12 @@ describe('PUT /projects/:id/transfer (PR-13, PR-18)', () => {
     await aProject(t.ctx, { creator: owner, namespace_id: byPath?.id, name: 'Other', path: 'SAME' })
     await aProject(t.ctx, { creator: owner, namespace_id: byName?.id, name: 'same', path: 'other' })
     await aGroup(t.ctx, { creator: owner, parent_id: byGroup?.id, path: 'same' })
-    for (const taken of [byPath, byName, byGroup])
-      await transfer(project, taken?.id, owner).expect(400, { message: 'Project with same name or path in target namespace already exists' })
+    for (const [target, what] of [
+      [byPath, 'path'],
+      [byName, 'name'],
+      [byGroup, 'path'],
+    ] as const)
+      await transfer(project, target?.id, owner).expect(400, { message: `Project with same ${what} in target namespace already exists` })
     await transfer(project, group.id, owner).expect(400, { message: 'Project is already in this namespace' })
     expect((await t.api('get', project.path, owner).expect(200)).body.path_with_namespace).toBe(project.fullPath)
   })
@@ -152,8 +156,11 @@ describe('PUT /projects/:id/transfer (PR-13, PR-18)', () => {
       .where(and(eq(auditEvents.target_type, 'project'), eq(auditEvents.target_id, project.id)))
       .orderBy(auditEvents.id)
     expect(rows.map(({ action, actor_id, changes }) => ({ action, actor_id, changes }))).toEqual([
-      { action: 'project_transferred', actor_id: owner.id, changes: { namespace: [group.fullPath, target.fullPath] } },
-      { action: 'visibility_changed', actor_id: owner.id, changes: { visibility: ['public', 'private'] } },
+      {
+        action: 'project_transferred',
+        actor_id: owner.id,
+        changes: { namespace: [group.fullPath, target.fullPath], visibility: ['public', 'private'] },
+      },
     ])
   })
 })

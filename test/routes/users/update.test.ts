@@ -245,7 +245,7 @@ describe('POST /users/:id/block and /unblock (U-41 to U-44, X-12)', () => {
     expect((await stored(user))?.state).toBe('ldap_blocked')
   })
 
-  it.each(['block', 'unblock'])('%s: 401, 403, 404', async (action) => {
+  it.each(['block', 'unblock'])('U-43: %s: 401, 403, 404', async (action) => {
     await t.api('post', `/users/${other.id}/${action}`).expect(401, { message: '401 Unauthorized' })
     await t.api('post', `/users/${other.id}/${action}`, other).expect(403, { message: '403 Forbidden' })
     await t.api('post', `/users/999999/${action}`, admin).expect(404, { message: '404 User Not Found' })

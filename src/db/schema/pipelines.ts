@@ -1,0 +1,87 @@
+import { sql } from 'drizzle-orm'
+import { boolean, doublePrecision, index, integer, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { PIPELINE_STATES } from '../../lib/pipeline-states.js'
+import { id, moment, ref } from './columns.js'
+import { projects } from './projects.js'
+import { users } from './users.js'
+
+/** The last number given to a thing that is numbered within its project. The row is locked until the thing is there, so numbers have no gaps (SEC-165). */
+export const iidCounters = pgTable(
+  'iid_counters',
+  {
+    project_id: ref()
+      .notNull()
+      .references(() => projects.id, { onDelete: 'cascade' }),
+    kind: text().notNull(),
+    last: integer().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.project_id, t.kind] })],
+)
+
+/** What holds the statuses of one commit on one ref. There is no runner, so there is one for each. */
+export const pipelines = pgTable(
+  'pipelines',
+  {
+    id: id(),
+    project_id: ref()
+      .notNull()
+      .references(() => projects.id, { onDelete: 'cascade' }),
+    iid: integer().notNull(),
+    sha: text().notNull(),
+    /** Name of a branch or tag, which need not exist (ST-11). */
+    ref: text().notNull(),
+    /** Whether `ref` was a tag, and no branch, when the first status came. */
+    tag: boolean().notNull(),
+    /** Follows the latest statuses (ST-20, PL-5). */
+    status: text({ enum: PIPELINE_STATES }).notNull().default('created'),
+    source: text().notNull().default('external'),
+    user_id: ref().references(() => users.id, { onDelete: 'set null' }),
+    created_at: moment().notNull().defaultNow(),
+    updated_at: moment().notNull().defaultNow(),
+  },
+  (t) => [
+    uniqueIndex('pipelines_project_id_sha_ref_key').on(t.project_id, t.sha, t.ref),
+    uniqueIndex('pipelines_project_id_iid_key').on(t.project_id, t.iid),
+    index('pipelines_project_id_sha_idx').on(t.project_id, t.sha, t.id),
+    index('pipelines_project_id_idx').on(t.project_id, t.id),
+    index('pipelines_user_id_idx').on(t.user_id),
+  ],
+)
+
+/** What somebody said about a commit; commit and ref are its pipeline's. Also shown as a job. */
+export const commitStatuses = pgTable(
+  'commit_statuses',
+  {
+    id: id(),
+    /** Its pipeline's: goes with that. */
+    project_id: ref().notNull(),
+    pipeline_id: ref()
+      .notNull()
+      .references(() => pipelines.id, { onDelete: 'cascade' }),
+    user_id: ref()
+      .notNull()
+      .references(() => users.id),
+    /** Its poster was deleted, and several such may wait under one name for ever: `user_id` is the ghost. */
+    orphaned: boolean().notNull().default(false),
+    name: text().notNull(),
+    status: text({ enum: PIPELINE_STATES }).notNull(),
+    /** No newer one of its name is in the pipeline (ST-16). */
+    latest: boolean().notNull().default(true),
+    target_url: text(),
+    description: text(),
+    coverage: doublePrecision(),
+    created_at: moment().notNull().defaultNow(),
+    started_at: moment(),
+    finished_at: moment(),
+  },
+  (t) => [
+    uniqueIndex('commit_statuses_latest_key').on(t.project_id, t.pipeline_id, t.name).where(sql`${t.latest}`),
+    uniqueIndex('commit_statuses_open_key')
+      .on(t.project_id, t.pipeline_id, t.name, t.user_id)
+      .where(sql`${t.status} in ('pending', 'running') and not ${t.orphaned}`),
+    index('commit_statuses_status_idx').on(t.project_id, t.pipeline_id, t.status).where(sql`${t.latest}`),
+    index('commit_statuses_pipeline_id_idx').on(t.project_id, t.pipeline_id, t.latest, t.id),
+    index('commit_statuses_project_id_idx').on(t.project_id, t.id).where(sql`${t.latest}`),
+    index('commit_statuses_user_id_idx').on(t.user_id),
+  ],
+)

@@ -1,0 +1,6 @@
+/** Whether this is an absolute address of one of these schemes, without control characters, white space or a user part (SEC-64). */
+export function isUrl(text: string, schemes: readonly string[]): boolean {
+  const [, scheme = '', authority = ''] = /^([a-z]+):\/\/([^/\\?#]+)/i.exec(text) ?? []
+  if (!schemes.includes(scheme.toLowerCase()) || authority.includes('@')) return false
+  return !/[\s\p{Cc}\p{Surrogate}]/u.test(text) && URL.canParse(text)
+}
