@@ -5,6 +5,8 @@ import { Bench, root } from './harness.mjs'
 import { archive } from './parts/archive.mjs'
 import { cherryPick } from './parts/cherry-pick.mjs'
 import { commits } from './parts/commits.mjs'
+import { forks } from './parts/forks.mjs'
+import { groups } from './parts/groups.mjs'
 import { issues } from './parts/issues.mjs'
 import { people } from './parts/people.mjs'
 import { projects } from './parts/projects.mjs'
@@ -14,7 +16,7 @@ import { statuses } from './parts/statuses.mjs'
 import { wire } from './parts/wire.mjs'
 
 /** In the order of the table. */
-const PARTS = { start, reads, commits, 'cherry-pick': cherryPick, archive, statuses, projects, people, issues, wire }
+const PARTS = { start, reads, commits, 'cherry-pick': cherryPick, archive, statuses, projects, forks, people, groups, issues, wire }
 
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'))
 const unknown = words.filter((word) => !Object.hasOwn(PARTS, word))

@@ -17,6 +17,7 @@ import { families } from './routes/index.js'
 import { healthRoutes } from './routes/instance/health.js'
 import { oauthRoutes } from './routes/oauth/index.js'
 import { avatarRoutes } from './routes/uploads/avatars.js'
+import { serveUpload } from './routes/uploads/files.js'
 import { gitHttp } from './transport/http.js'
 
 /** Bytes of a JSON or form body (SEC-71). */
@@ -88,7 +89,7 @@ export async function buildApp(ctx: Context): Promise<FastifyInstance> {
     throw noSuchRoute()
   })
 
-  await app.register(gitHttp, { ctx })
+  await app.register(gitHttp, { ctx, others: (request, reply) => serveUpload(ctx, request, reply) })
   await app.register(async (scope) => {
     await scope.register(formbody, { parser: (text) => parseForm(text, 1_000) })
     await scope.register(multipart, { limits: MULTIPART_LIMITS, throwFileSizeLimit: true })

@@ -74,6 +74,9 @@ const Environment = z.object({
     .string()
     .regex(/^(?!-)(?!.*(\.\.|@\{|\/\/|\.lock(\/|$)))(?!.*(^|\/)\.)[^\s~^:?*[\\\p{Cc}]{1,244}(?<![./])$/u, 'is not a branch name')
     .default('main'),
+  ROOST_AVATAR_SERVICE: absoluteUrl(['http:', 'https:'], 'an http or https URL')
+    .refine((value) => value.includes('%{hash}'), 'does not say where the digest of the address goes: %{hash}')
+    .optional(),
   ROOST_TRUSTED_PROXIES: z
     .string()
     .transform((value) => value.split(',').map((proxy) => proxy.trim()))
@@ -82,6 +85,7 @@ const Environment = z.object({
   // a body is one string once it is parsed, and strings end at half a gibibyte
   ROOST_MAX_BODY_BYTES: int(MEBIBYTE, 500 * MEBIBYTE).default(100 * MEBIBYTE),
   ROOST_MAX_PUSH_BYTES: int(0, Number.MAX_SAFE_INTEGER).default(0),
+  ROOST_ALLOW_LOCAL_REQUESTS: flag.default(false),
 })
 
 export type Config = Readonly<{
@@ -110,6 +114,8 @@ export type Config = Readonly<{
   /** The commit this program was built from, for the same answer. */
   revision: string
   defaultBranch: string
+  /** Where images of people are by the MD5 of their address, `%{hash}` in it; undefined: nowhere. */
+  avatarService: string | undefined
   /** Addresses and networks whose X-Forwarded headers are believed; empty: nobody's. */
   trustedProxies: readonly string[]
   limits: Readonly<{
@@ -118,6 +124,8 @@ export type Config = Readonly<{
     /** Bytes of one pushed pack; 0: the transport's own limit (GH-24). */
     pushBytes: number
   }>
+  /** Whether the service may call addresses of its own machine and of private networks on a user's behalf (SEC-138). */
+  allowLocalRequests: boolean
   /** How many bad credentials an address may present in so many seconds before it has to wait; 0 attempts: any number (SEC-26). */
   failedCredentials: Readonly<{ attempts: number; window: number }>
 }>
@@ -157,11 +165,13 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     version: env.ROOST_VERSION,
     revision: env.ROOST_REVISION,
     defaultBranch: env.ROOST_DEFAULT_BRANCH,
+    avatarService: env.ROOST_AVATAR_SERVICE,
     trustedProxies: Object.freeze(env.ROOST_TRUSTED_PROXIES ?? []),
     limits: Object.freeze({
       bodyBytes: env.ROOST_MAX_BODY_BYTES,
       pushBytes: env.ROOST_MAX_PUSH_BYTES,
     }),
+    allowLocalRequests: env.ROOST_ALLOW_LOCAL_REQUESTS,
     failedCredentials: Object.freeze({ attempts: env.ROOST_FAILED_CREDENTIALS, window: env.ROOST_FAILED_CREDENTIALS_WINDOW }),
   })
 }

@@ -12,6 +12,7 @@ import { Fragments } from './http/fragments.js'
 import { createJobs, type Jobs } from './jobs/queue.js'
 import { ownSecret, type Vault, vaultOf } from './lib/vault.js'
 import { type Links, linksFor } from './links.js'
+import { readSettings } from './services/settings.js'
 import { Totals } from './services/totals.js'
 
 /** The call that a piece of work is done for. */
@@ -33,6 +34,8 @@ export interface Context {
   fragments: Fragments
   totals: Totals
   throttle: Throttle
+  /** The address of the avatar service with `%{hash}` in it, while the settings have it on (G-83). */
+  avatarService(): Promise<string | null>
   /** For what is kept encrypted. */
   vault: Vault
   log: Logger
@@ -41,6 +44,8 @@ export interface Context {
   /** Of the source this program was built from; empty when unknown. */
   revision: string
   now(): Date
+  /** Fires when the service ends: what takes long stops and is taken up at the next start. */
+  stopping: AbortSignal
   /** Waits for background work, then ends all git processes; the database is its opener's to close. */
   close(): Promise<void>
 }
@@ -56,8 +61,9 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     onFault: (fault, key) => log.error({ err: fault, repository: key }, 'a repository is missing'),
   })
   const now = () => new Date()
+  const stop = new AbortController()
   const jobs = createJobs((fault, name) => log.error({ err: fault, job: name }, 'background work failed'))
-  return {
+  const ctx: Context = {
     config,
     db,
     git,
@@ -70,11 +76,17 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     log,
     revision: config.revision,
     now,
+    stopping: stop.signal,
+    async avatarService() {
+      return config.avatarService !== undefined && (await readSettings(ctx)).avatarsvc_enabled ? config.avatarService : null
+    },
     async close() {
+      stop.abort(new Error('the service is stopping'))
       await jobs.drain()
       await git.close()
     },
   }
+  return ctx
 }
 
 /** The same context for the length of one call, which knows the call. */

@@ -1,6 +1,7 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Answer, call, killRounds, type Service, startService, withToken } from '../bench/kill.mjs'
@@ -144,3 +145,48 @@ it('SEC-157, SEC-158: kill -9 of everything in the middle of writes loses nothin
   const acknowledged = lines.map((line) => Number(/: (\d+) writes/.exec(line)?.[1]))
   expect(acknowledged.reduce((sum, n) => sum + n, 0)).toBeGreaterThan(10)
 }, 90_000)
+
+it('SEC-158: kill -9 while forks are made leaves each of them whole or not at all', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'forks-'))
+  chmodSync(folder, 0o711)
+  const dataDir = join(folder, 'data')
+  const storage = join(dataDir, 'repositories')
+  const ids = () =>
+    readdirSync(storage, { recursive: true, encoding: 'utf8' })
+      .filter((path) => /^[0-9a-f]{2}\/[^/]+$/.test(path))
+      .map((path) => path.slice(3))
+      .sort()
+  let service = await startService(dataDir)
+  try {
+    const { id } = bodyOf(await call(service.url, 'POST', '/projects', { name: 'source' }), 201)
+    const actions = Array.from({ length: 50 }, (_, n) => ({ action: 'create', file_path: `f${n}`, content: `${n}` }))
+    bodyOf(await call(service.url, 'POST', `/projects/${id}/repository/commits`, { branch: 'main', commit_message: 'x', actions }), 201)
+    const acknowledged: number[] = []
+    for (let round = 0; round < 4; round++) {
+      const forks = Array.from({ length: 12 }, async (_, n) => {
+        const name = `fork-${round}-${n}`
+        const answer = await call(service.url, 'POST', `/projects/${id}/fork`, { name, path: name })
+        if (answer?.status === 201) acknowledged.push(answer.body.id)
+      })
+      await sleep(30 + 60 * round)
+      await service.end('SIGKILL')
+      await Promise.all(forks)
+      service = await startService(dataDir)
+    }
+    const rows = bodyOf(await call(service.url, 'GET', '/projects?per_page=100&simple=true')) as { id: number }[]
+    const known = rows.map((row) => row.id)
+    const expected = known.map((known) => `${known}.git`).sort()
+    // what has no row goes in the background
+    for (let waited = 0; waited < 100 && ids().length !== expected.length; waited++) await sleep(100)
+    expect(ids()).toEqual(expected)
+    for (const made of acknowledged) expect(known).toContain(made)
+    for (const known of rows) {
+      const directory = repositoryDirectory(storage, { storage: 'default', id: known.id, kind: 'project' })
+      expect(await gitRun(directory, 'fsck', '--strict', '--full', '--no-dangling')).toMatchObject({ code: 0, out: '', err: '' })
+    }
+    expect(bodyOf(await call(service.url, 'GET', `/projects/${id}`)).forks_count).toBe(known.length - 1)
+  } finally {
+    await service.end()
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+  }
+}, 120_000)

@@ -35,16 +35,19 @@ export interface ProjectStanding {
     repository_access_level: number
     builds_access_level: number
     issues_access_level: number
+    wiki_access_level: number
+    snippets_access_level: number
     public_jobs: boolean
   }
 }
 
 /** Whether this project may be seen at all: what stands behind 404 (G-65, AC-6). */
 export function seesProject({ user, level, project }: ProjectStanding): boolean {
-  return user?.admin === true || level > 0 || sees(project.visibility, user)
+  return user?.admin === true || level > 0 || isOpenTo(project.visibility, user)
 }
 
-function sees(visibility: number, user: Pick<ActorUser, 'external'> | null) {
+/** Whether a visibility alone lets somebody in, whoever he is otherwise (AC-6). */
+export function isOpenTo(visibility: number, user: Pick<ActorUser, 'external'> | null) {
   return visibility >= PUBLIC || (visibility >= INTERNAL && user !== null && !user.external)
 }
 
@@ -55,6 +58,15 @@ const prohibitions: Record<string, ReadonlySet<string>> = Object.fromEntries(
   Object.entries(PROJECT_PROHIBITIONS).map(([state, list]) => [state, new Set(list)]),
 )
 
+/** What is closed while which switch is off for the caller. */
+const SWITCHES = [
+  ['no_repository', 'repository_access_level'],
+  ['no_jobs', 'builds_access_level'],
+  ['no_wiki', 'wiki_access_level'],
+  ['no_snippets', 'snippets_access_level'],
+  ['no_issues', 'issues_access_level'],
+] as const
+
 /** Whether the feature switch lets this caller in (AC-10, G-68). */
 export const featureOpen = (switchLevel: number, { user, level }: Pick<ProjectStanding, 'user' | 'level'>) =>
   switchLevel >= 20 || (switchLevel >= 10 && (level > 0 || user?.admin === true))
@@ -64,14 +76,12 @@ export function canProject(standing: ProjectStanding, ability: ProjectAbility): 
   if (!seesProject(standing)) return false
   const { user, project } = standing
   if (project.archived && prohibitions['archived']?.has(ability)) return false
-  if (!featureOpen(project.repository_access_level, standing) && prohibitions['no_repository']?.has(ability)) return false
-  if (!featureOpen(project.builds_access_level, standing) && prohibitions['no_jobs']?.has(ability)) return false
-  if (!featureOpen(project.issues_access_level, standing) && prohibitions['no_issues']?.has(ability)) return false
+  for (const [state, feature] of SWITCHES) if (!featureOpen(project[feature], standing) && prohibitions[state]?.has(ability)) return false
   const level = effectiveLevel(standing)
   const rung = level > 0 ? level : user ? -1 : -2
   if (rung >= projectRung(ability)) return true
   // note 2 of section 5.1: code of a project that is open to the caller by its visibility alone
-  const open = sees(project.visibility, user)
+  const open = isOpenTo(project.visibility, user)
   if (ability === 'download_code' || ability === 'comment_on_commit') return open && rung >= projectRung('download_code_if_public')
   if (ability === 'fork') return open && rung >= projectRung('fork_if_public')
   // note 3: a guest of a private project
@@ -120,7 +130,7 @@ export interface GroupStanding {
 
 /** G-67. */
 export function seesGroup({ user, level, group, seesProjectIn }: GroupStanding): boolean {
-  return user?.admin === true || level > 0 || sees(group.visibility, user) || seesProjectIn
+  return user?.admin === true || level > 0 || isOpenTo(group.visibility, user) || seesProjectIn
 }
 
 export function canGroup(standing: GroupStanding, ability: GroupAbility): boolean {

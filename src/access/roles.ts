@@ -33,10 +33,22 @@ export function projectLevel(project: { id: SQLWrapper; namespace_id: SQLWrapper
     coalesce((select 50 from ${namespaces} n where n.id = ${project.namespace_id} and n.owner_id = ${userId}), 0))`)
 }
 
-/** The user's level on a group: the highest on it or an ancestor (AC-3). */
+/** The user's level on a group: the highest on it or an ancestor (AC-3). The ancestors come as an array, for then each of them is looked up, however many groups the user is in. */
 export function groupLevel(groupId: SQLWrapper, userId: SQLWrapper): SQL<number> {
-  return qualified(sql<number>`coalesce((select max(m.access_level) from ${namespaceAncestry} a join ${members} m on m.namespace_id = a.ancestor_id
-    where a.descendant_id = ${groupId} and m.user_id = ${userId} and ${membershipCounts}), 0)`)
+  return qualified(sql<number>`coalesce((select max(m.access_level) from ${members} m where m.user_id = ${userId}
+    and m.namespace_id = any(array(select a.ancestor_id from ${namespaceAncestry} a where a.descendant_id = ${groupId})) and ${membershipCounts}), 0)`)
+}
+
+/** Whether the user has a level on a project, by any way, for all rows of a list: what he has is found once, by groups rather than by each of their projects. */
+export function withLevel(project: { id: SQLWrapper; namespace_id: SQLWrapper }, userId: SQLWrapper, atLeast: SQLWrapper): SQL {
+  return sql`(${project.namespace_id} in (
+      select n.id from ${namespaces} n where n.owner_id = ${userId}
+      union all select a.descendant_id from ${members} m join ${namespaceAncestry} a on a.ancestor_id = m.namespace_id
+        where m.user_id = ${userId} and m.access_level >= ${atLeast} and ${membershipCounts})
+    or ${project.id} in (
+      select m.project_id from ${members} m where m.user_id = ${userId} and m.project_id is not null and m.access_level >= ${atLeast} and ${membershipCounts}
+      union all select s.project_id from ${members} m join ${namespaceAncestry} a on a.ancestor_id = m.namespace_id join ${projectShares} s on s.group_id = a.descendant_id
+        where m.user_id = ${userId} and least(s.group_access, m.access_level) >= ${atLeast} and ${membershipCounts} and ${shareCounts}))`
 }
 
 /** Ids of all projects on which the user has a level, by any way, as a subquery. */

@@ -1,8 +1,8 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
-import { issues, projects } from '../db/schema/index.js'
+import { issues, namespaces, projects } from '../db/schema/index.js'
 import type { ActorUser } from './actor.js'
 import type { IssueReach } from './can.js'
-import { ANY_LEVEL, groupsWithLevel, projectsWithLevel, qualified, shareCounts } from './roles.js'
+import { ANY_LEVEL, groupLevel, membershipCounts, projectLevel, qualified, shareCounts, withLevel } from './roles.js'
 
 /** Who looks, as far as the shape of a query depends on it; the user's id itself is a parameter. */
 export type Eyes = 'anonymous' | 'admin' | 'user' | 'external'
@@ -21,8 +21,14 @@ export function visibleProjects(eyes: Eyes, userId: SQLWrapper): SQL {
     case 'anonymous':
       return sql`${projects.visibility} >= 20`
     default:
-      return sql`(${projects.visibility} >= ${openTo(eyes)} or ${projects.id} in ${projectsWithLevel(userId, ANY_LEVEL)})`
+      return sql`(${projects.visibility} >= ${openTo(eyes)} or ${withLevel(projects, userId, ANY_LEVEL)})`
   }
+}
+
+/** The same for a few rows whose ids are known: asks about each of them, instead of for all that the user has a level on. */
+export function visibleProject(eyes: Eyes, userId: SQLWrapper): SQL {
+  if (eyes === 'admin' || eyes === 'anonymous') return visibleProjects(eyes, userId)
+  return sql`(${projects.visibility} >= ${openTo(eyes)} or ${projectLevel(projects, userId)} > 0)`
 }
 
 const REPORTER = sql`20`
@@ -31,8 +37,8 @@ const REPORTER = sql`20`
 export function readableCode(eyes: Eyes, userId: SQLWrapper): SQL {
   if (eyes === 'admin') return sql`${projects.repository_access_level} >= 10`
   if (eyes === 'anonymous') return sql`(${projects.repository_access_level} >= 20 and ${projects.visibility} >= 20)`
-  return sql`((${projects.repository_access_level} >= 20 or ${projects.repository_access_level} >= 10 and ${projects.id} in ${projectsWithLevel(userId, ANY_LEVEL)})
-    and (${projects.visibility} >= ${openTo(eyes)} or ${projects.id} in ${projectsWithLevel(userId, REPORTER)}))`
+  return sql`((${projects.repository_access_level} >= 20 or ${projects.repository_access_level} >= 10 and ${withLevel(projects, userId, ANY_LEVEL)})
+    and (${projects.visibility} >= ${openTo(eyes)} or ${withLevel(projects, userId, REPORTER)}))`
 }
 
 /** For rows of `issues` of a project where the caller may read issues: those in his reach (AC-14). */
@@ -48,16 +54,25 @@ export function visibleIssues(eyes: Eyes, userId: SQLWrapper): SQL {
   if (eyes === 'anonymous')
     return sql`(${visibleProjects(eyes, userId)} and ${projects.issues_access_level} >= 20 and ${issuesInReach('open', userId)})`
   return sql`(${visibleProjects(eyes, userId)}
-    and (${projects.issues_access_level} >= 20 or ${projects.issues_access_level} >= 10 and ${projects.id} in ${projectsWithLevel(userId, ANY_LEVEL)})
-    and (${issuesInReach('own', userId)} or ${projects.id} in ${projectsWithLevel(userId, REPORTER)}))`
+    and (${projects.issues_access_level} >= 20 or ${projects.issues_access_level} >= 10 and ${withLevel(projects, userId, ANY_LEVEL)})
+    and (${issuesInReach('own', userId)} or ${withLevel(projects, userId, REPORTER)}))`
 }
 
-/** Whether the group holds a project the caller sees, directly or by a share that counts today (AC-16). */
-export const holdsVisibleProject = (eyes: Eyes, groupId: SQLWrapper, userId: SQLWrapper): SQL<boolean> =>
-  qualified(
-    sql<boolean>`exists (select 1 from ${projects} where (${projects.namespace_id} = ${groupId}
-    or ${projects.id} in (select s.project_id from project_shares s where s.group_id = ${groupId} and ${shareCounts})) and ${visibleProjects(eyes, userId)})`,
-  )
+/** Whether a group on which the caller has no level holds a project that he sees, directly or by a share that counts today (AC-16). Each branch starts from what is few: what is open in the group, what is shared with it, what the user has. */
+export function holdsVisibleProject(eyes: Eyes, groupId: SQLWrapper, userId: SQLWrapper): SQL<boolean> {
+  if (eyes === 'admin') return sql<boolean>`true`
+  const open = openTo(eyes)
+  const openIn = sql`exists (select 1 from projects hp where hp.namespace_id = ${groupId} and hp.visibility >= ${open})`
+  const sharedWith = (seen: SQL) =>
+    sql`exists (select 1 from project_shares s join projects hp on hp.id = s.project_id where s.group_id = ${groupId} and ${shareCounts} and ${seen})`
+  if (eyes === 'anonymous') return qualified(sql<boolean>`(${openIn} or ${sharedWith(sql`hp.visibility >= ${open}`)})`)
+  const level = projectLevel({ id: sql`hp.id`, namespace_id: sql`hp.namespace_id` }, userId)
+  return qualified(sql<boolean>`(${openIn} or ${sharedWith(sql`(hp.visibility >= ${open} or ${level} > 0)`)}
+    or exists (select 1 from members m join projects hp on hp.id = m.project_id where m.user_id = ${userId} and hp.namespace_id = ${groupId} and ${membershipCounts})
+    or exists (select 1 from projects hp join project_shares s on s.project_id = hp.id join namespace_ancestry a on a.descendant_id = s.group_id
+      join members m on m.namespace_id = a.ancestor_id
+      where hp.namespace_id = ${groupId} and m.user_id = ${userId} and ${membershipCounts} and ${shareCounts}))`)
+}
 
 /** `seesGroup` for rows of `namespaces` that are groups (G-67, AC-16). */
 export function visibleGroups(eyes: Eyes, group: { id: SQLWrapper; visibility: SQLWrapper }, userId: SQLWrapper): SQL {
@@ -65,5 +80,20 @@ export function visibleGroups(eyes: Eyes, group: { id: SQLWrapper; visibility: S
   const open = openTo(eyes)
   const holdsVisible = holdsVisibleProject(eyes, group.id, userId)
   if (eyes === 'anonymous') return sql`(${group.visibility} >= ${open} or ${holdsVisible})`
-  return sql`(${group.visibility} >= ${open} or ${group.id} in ${groupsWithLevel(userId, ANY_LEVEL)} or ${holdsVisible})`
+  return sql`(${group.visibility} >= ${open} or ${groupLevel(group.id, userId)} > 0 or ${holdsVisible})`
+}
+
+/** What lists of groups hold (GR-5 to GR-8): the caller's groups with all below them, and all above these and above the groups that hold a project of his; with `all` also what is open to him. Not `visibleGroups`: a group that is listed for what is below it may still hide its page (GR-6). */
+export function listedGroups(eyes: Eyes, all: boolean, userId: SQLWrapper): SQL {
+  if (eyes === 'admin') return sql`true`
+  if (eyes === 'anonymous') return sql`${namespaces.visibility} >= 20`
+  const member = sql`select m.namespace_id from members m where m.user_id = ${userId} and m.namespace_id is not null and ${membershipCounts}`
+  // what he has through a group is below that group, so only projects of his own and shared ones lead anywhere else
+  const holding = sql`select p.namespace_id from members m join projects p on p.id = m.project_id where m.user_id = ${userId} and ${membershipCounts}
+    union select p.namespace_id from project_shares s join projects p on p.id = s.project_id
+      where ${shareCounts} and s.group_id in (select a.descendant_id from namespace_ancestry a where a.ancestor_id in (${member}))`
+  const authorised = sql`${namespaces.id} in (
+    select a.descendant_id from namespace_ancestry a where a.ancestor_id in (${member})
+    union select a.ancestor_id from namespace_ancestry a where a.descendant_id in (${member} union ${holding}))`
+  return all ? sql`(${authorised} or ${namespaces.visibility} >= ${openTo(eyes)})` : authorised
 }

@@ -1,10 +1,9 @@
 import { z } from 'zod'
 import { visibilityWord } from '../lib/visibility.js'
-import type { GroupRecord } from '../services/groups.js'
-import type { ProjectRecord } from '../services/projects/load.js'
+import type { GroupRecord, GroupStatistics } from '../services/groups/list.js'
 import { noted } from './custom-attribute.js'
 import { VISIBILITIES } from './levels.js'
-import { BasicProject, Project, presentProject } from './project.js'
+import { Project } from './project.js'
 import type { View } from './view.js'
 
 const common = {
@@ -23,14 +22,22 @@ const common = {
 }
 
 /** GR-1. */
-export const Group = z.strictObject({ ...common, lfs_enabled: z.boolean() }).meta({ id: 'Group' })
+export const Group = z
+  .strictObject({
+    ...common,
+    lfs_enabled: z.boolean(),
+    statistics: z
+      .strictObject({ storage_size: z.int(), repository_size: z.int(), lfs_objects_size: z.int(), job_artifacts_size: z.int() })
+      .optional(),
+  })
+  .meta({ id: 'Group' })
 
 /** GR-2: without `lfs_enabled`. */
 export const GroupDetails = z
   .strictObject({
     ...common,
-    projects: z.array(z.union([Project, BasicProject])).optional(),
-    shared_projects: z.array(z.union([Project, BasicProject])).optional(),
+    projects: z.array(Project).optional(),
+    shared_projects: z.array(Project).optional(),
   })
   .meta({ id: 'GroupDetails' })
 
@@ -42,7 +49,7 @@ function presentCommon(group: GroupRecord, view: View) {
     path,
     description,
     visibility: visibilityWord(group.visibility),
-    avatar_url: group.avatar ? `${view.links.base}/uploads/-/system/group/avatar/${id}/${group.avatar}` : null,
+    avatar_url: avatarUrl(id, group.avatar, view),
     web_url: view.links.group(full_path),
     request_access_enabled,
     full_name,
@@ -51,15 +58,40 @@ function presentCommon(group: GroupRecord, view: View) {
   }
 }
 
-export function presentGroup(group: GroupRecord, view: View): z.infer<typeof Group> {
-  return { ...presentCommon(group, view), lfs_enabled: group.lfs_enabled }
+/** `statistics` for who may see them and asked (GR-12). */
+export function presentGroup(group: GroupRecord, view: View, statistics?: GroupStatistics): z.infer<typeof Group> {
+  return { ...presentCommon(group, view), lfs_enabled: group.lfs_enabled, ...(statistics && { statistics: presentStatistics(statistics) }) }
 }
 
-export function presentGroupDetails(
-  group: GroupRecord,
-  projects: { own: ProjectRecord[]; shared: ProjectRecord[] } | null,
+/** There are neither large files nor artifacts, so the repositories are all that is stored. */
+const presentStatistics = ({ repository_size }: GroupStatistics) => ({
+  storage_size: repository_size,
+  repository_size,
+  lfs_objects_size: 0,
+  job_artifacts_size: 0,
+})
+
+/** All but the projects, which are rendered for themselves. */
+export const presentGroupDetails: (group: GroupRecord, view: View) => z.infer<typeof GroupDetails> = presentCommon
+
+/** A group as far as it is part of where a project stands (PR-6). */
+export const GroupRef = z
+  .strictObject({
+    id: z.int(),
+    web_url: z.url(),
+    name: z.string(),
+    avatar_url: z.string().nullable(),
+    full_name: z.string(),
+    full_path: z.string(),
+  })
+  .meta({ id: 'GroupRef' })
+
+export function presentGroupRef(
+  { id, name, full_name, full_path, avatar }: Pick<GroupRecord, 'id' | 'name' | 'full_name' | 'full_path' | 'avatar'>,
   view: View,
-): z.infer<typeof GroupDetails> {
-  const present = (project: ProjectRecord) => presentProject(project, view)
-  return { ...presentCommon(group, view), ...(projects && { projects: projects.own.map(present), shared_projects: projects.shared.map(present) }) }
+): z.infer<typeof GroupRef> {
+  return { id, web_url: view.links.group(full_path), name, avatar_url: avatarUrl(id, avatar, view), full_name, full_path }
 }
+
+const avatarUrl = (id: number, avatar: string | null, view: View) =>
+  avatar ? `${view.links.base}/uploads/-/system/group/avatar/${id}/${avatar}` : null

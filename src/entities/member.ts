@@ -17,3 +17,14 @@ export function presentMember(member: MemberRecord, view: View): z.infer<typeof 
   const { access_level, expires_at } = member
   return { ...presentUserRef(member.user, view), access_level, expires_at, created_at: member.created_at.toISOString() }
 }
+
+export const AccessRequester = z.strictObject({ ...UserRef.shape, requested_at: z.iso.datetime() }).meta({ id: 'AccessRequester' })
+
+export interface AccessRequesterRecord {
+  user: UserRefRecord
+  requested_at: Date
+}
+
+export function presentAccessRequester(requester: AccessRequesterRecord, view: View): z.infer<typeof AccessRequester> {
+  return { ...presentUserRef(requester.user, view), requested_at: requester.requested_at.toISOString() }
+}

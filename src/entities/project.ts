@@ -109,6 +109,29 @@ export const Project = z
   })
   .meta({ id: 'Project' })
 
+/** OT-7. */
+export const ProjectImport = z
+  .strictObject({ ...identity, import_status: Project.shape.import_status, import_error: z.string().nullable() })
+  .meta({ id: 'ProjectImport' })
+
+/** Why an import failed is told to who may do something about it, as in the project's own view (companions 6). */
+export function presentProjectImport(record: ProjectRecord, view: View): z.infer<typeof ProjectImport> {
+  const { id, description, name, name_with_namespace, path, path_with_namespace, created_at } = presentBasicProject(record, view)
+  const { import_status, import_error } = record.project
+  const told = view.viewer?.admin || (view.viewer !== null && record.level >= 40)
+  return {
+    id,
+    description,
+    name,
+    name_with_namespace,
+    path,
+    path_with_namespace,
+    created_at,
+    import_status,
+    import_error: told ? import_error : null,
+  }
+}
+
 export function presentBasicProject({ project, namespace }: BasicProjectRecord, view: View): z.infer<typeof BasicProject> {
   const fullPath = `${namespace.full_path}/${project.path}`
   const branch = project.empty_repo ? null : project.default_branch
@@ -135,19 +158,28 @@ export function presentBasicProject({ project, namespace }: BasicProjectRecord, 
   }
 }
 
+/** GR-19: exactly these. */
+export const ProjectAddress = z.strictObject({ id: z.int(), name: z.string(), path: z.string(), web_url: z.url() }).meta({ id: 'ProjectAddress' })
+
+export const presentProjectAddress = ({ project, namespace }: BasicProjectRecord, view: View): z.infer<typeof ProjectAddress> => ({
+  id: project.id,
+  name: project.name,
+  path: project.path,
+  web_url: view.links.project(`${namespace.full_path}/${project.path}`),
+})
+
 const access = (level: number) => (level ? { access_level: level, notification_level: 3 } : null)
 
-/** The full view for the caller the record was loaded for; anonymous callers get the basic one (companions 6). */
-export function presentProject(
-  record: ProjectRecord,
-  view: View,
-  show: { statistics?: boolean | undefined } = {},
-): z.infer<typeof Project> | z.infer<typeof BasicProject> {
+/** The view for the caller the record was loaded for; anonymous callers get the basic one (companions 6). */
+export const presentProject = (record: ProjectRecord, view: View, show: { statistics?: boolean | undefined } = {}) =>
+  view.viewer ? presentWholeProject(record, view, show) : presentBasicProject(record, view)
+
+/** The full view, which answers about groups show to everybody (GR-4, companions 6). */
+export function presentWholeProject(record: ProjectRecord, view: View, show: { statistics?: boolean | undefined } = {}): z.infer<typeof Project> {
   const basic = presentBasicProject(record, view)
-  if (!view.viewer) return basic
   const { project, owner, shares, direct, group, forked_from } = record
   const standing = { user: view.viewer, level: record.level }
-  const level = view.viewer.admin ? 50 : record.level
+  const level = view.viewer?.admin ? 50 : record.level
   const open = (feature: number) => featureOpen(feature, standing)
   const self = view.links.api(`/projects/${project.id}`)
   const issues = open(project.issues_access_level)
@@ -218,7 +250,7 @@ export function presentProject(
     resolve_outdated_diff_discussions: project.resolve_outdated_diff_discussions,
     ci_config_path: project.ci_config_path,
     shared_with_groups: shares ?? [],
-    permissions: { project_access: access(direct), group_access: access(group) },
+    permissions: view.viewer ? { project_access: access(direct), group_access: access(group) } : undefined,
     statistics:
       show.statistics && level >= 20
         ? {

@@ -11,6 +11,7 @@ export interface UserRefRecord {
   name: string
   username: string
   state: string
+  /** The name of an uploaded image, or `@` and the digest of the address. */
   avatar: string | null
 }
 
@@ -25,7 +26,24 @@ export function presentUserRef(user: UserRefRecord, view: View): z.infer<typeof 
   }
 }
 
-/** The uploaded image, or null; the avatar service of G-83 comes with the setting that switches it. */
-function avatarUrl(user: UserRefRecord, view: View): string | null {
-  return user.avatar ? `${view.links.base}/uploads/-/system/user/avatar/${user.id}/${user.avatar}` : null
+/** G-83: the uploaded image, else what the avatar service has under the digest of the address, else null. */
+function avatarUrl({ id, avatar }: UserRefRecord, view: View): string | null {
+  if (avatar === null) return null
+  if (!avatar.startsWith('@')) return `${view.links.base}/uploads/-/system/user/avatar/${id}/${avatar}`
+  return serviceUrl(avatar.slice(1), USUAL_SIZE, view)
+}
+
+/** Pixels of each side, where nobody asks for another number. */
+const USUAL_SIZE = 80
+
+/** What the avatar service has under a digest; null while there is no service. */
+function serviceUrl(hash: string, size: number, { avatarService }: View): string | null {
+  if (avatarService === null) return null
+  return avatarService.replaceAll('%{hash}', hash).replaceAll('%{size}', String(size))
+}
+
+/** UP-5: the image behind an address, whoever has it. */
+export function presentAvatar(found: { user: UserRefRecord | null; hash: string }, size: number | undefined, view: View): string | null {
+  const { user, hash } = found
+  return user?.avatar && !user.avatar.startsWith('@') ? avatarUrl(user, view) : serviceUrl(hash, size ?? USUAL_SIZE, view)
 }

@@ -14,8 +14,8 @@ export function repositoryDirectory(storagePath: string, { id, kind }: Repositor
   return join(storagePath, shard, `${id}${kind === 'wiki' ? '.wiki' : ''}.git`)
 }
 
-/** Makes an empty bare repository without starting git. It appears complete or not at all; one that is there stays as it is. */
-export async function createRepository(directory: string, branch: string) {
+/** Makes a bare repository without starting git: empty, or with what `fill` puts into it and syncs. It appears complete or not at all; one that is there stays as it is. */
+export async function createRepository(directory: string, branch: string, fill?: (temporary: string) => Promise<void>) {
   if (await repositoryExists(directory)) return
   const shard = dirname(directory)
   await mkdir(shard, { recursive: true })
@@ -24,6 +24,7 @@ export async function createRepository(directory: string, branch: string) {
     const folders = ['objects/info', 'objects/pack', 'refs/heads', 'refs/tags', 'info']
     for (const folder of folders) await mkdir(join(temporary, folder), { recursive: true })
     await Promise.all([writeNewFile(join(temporary, 'HEAD'), `ref: refs/heads/${branch}\n`), writeNewFile(join(temporary, 'config'), CONFIG)])
+    await fill?.(temporary)
     await Promise.all(['', 'objects', 'refs'].map((folder) => syncDirectory(join(temporary, folder))))
     await rename(temporary, directory)
   } catch (error) {

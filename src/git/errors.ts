@@ -25,3 +25,8 @@ export class GitFault extends Error {
     super(`git ${command} ended with ${exitCode}`)
   }
 }
+
+/** A repository elsewhere sent more than it may. */
+export class TooLarge extends Error {
+  override name = 'TooLarge'
+}

@@ -2,6 +2,9 @@ import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { archive } from './archive.js'
 import { createRepository, removeRepository, removeStale, repositoryDirectory, repositoryExists } from './create.js'
+import { fetchAll, remoteHead } from './fetch.js'
+import { fileSizes } from './file-sizes.js'
+import { fork } from './fork.js'
 import { maintain, repositorySize } from './maintenance.js'
 import { draftPick } from './merge.js'
 import { type PoolLimits, ProcessPool } from './processes.js'
@@ -67,6 +70,7 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
   // clones and pushes keep their turns for as long as they take, so reads do not queue behind them
   const wire = new Transport(new ProcessPool(options.wirePool ?? WIRE_POOL), options.hooks, options.transport)
   const updates = new RefUpdates(pool)
+  const fetchLimits = { bytes: wire.limits.packBytes, deadline: IMPORT_DEADLINE }
 
   const open = (key: RepositoryKey): GitRepository => {
     const directory = ground.directory(key)
@@ -75,6 +79,7 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
     const openWith = (env: NodeJS.ProcessEnv) => quarantineReader(pool, directory, env)
     return {
       ...reader,
+      fileSizes: (commit, take) => fileSizes(pool, directory, commit, take),
       setHeadBranch: (branch) => writeHead(directory, branch),
       updateRefs: (moves) => updates.update(directory, moves),
       draftCommit: (draft) => draftCommit({ directory, pool, readObject }, draft),
@@ -85,6 +90,8 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
       advertise: (service, request) => wire.advertise(directory, service, request),
       uploadPack: (request) => wire.uploadPack(directory, request),
       receivePack: (request, policy) => wire.receivePack(directory, request, policy, openWith),
+      remoteHead: (source, signal) => remoteHead(wire.pool, directory, source, signal),
+      fetch: (source, signal) => fetchAll(wire.pool, directory, source, { ...fetchLimits, objectBytes: wire.limits.objectBytes }, signal),
       size: () => repositorySize(directory),
       maintain: () => maintain(pool, directory),
     }
@@ -94,6 +101,7 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
     open,
     create: (key, branch) => createRepository(ground.directory(key), branch),
     exists: ground.exists,
+    fork: (from, to, branch) => fork(pool, { directory: ground.directory(from), refs: ground.reader(from).refs }, ground.directory(to), branch),
     async remove(key) {
       await removeRepository(ground.directory(key))
       updates.forget(ground.directory(key))
@@ -109,5 +117,8 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
     },
   }
 }
+
+/** Milliseconds to bring over a repository from elsewhere. */
+const IMPORT_DEADLINE = 1_800_000
 
 const WIRE_POOL: PoolLimits = { running: 16, runningPerRepository: 12, waiting: 256, waitingPerRepository: 128, wait: 30_000, deadline: 3_600_000 }

@@ -71,7 +71,10 @@ const TOLERATED = [
   'missingSpaceBeforeEmail',
   'zeroPaddedDate',
   'zeroPaddedFilemode',
-].flatMap((id) => ['-c', `receive.fsck.${id}=ignore`])
+]
+
+/** The settings for that, for `receive` or `fetch`. */
+export const tolerated = (section: 'receive' | 'fetch') => TOLERATED.flatMap((id) => ['-c', `${section}.fsck.${id}=ignore`])
 
 /** Fetches and pushes, as streams of the stateless wire protocol. Give it a pool of its own: a clone keeps its turn for as long as it takes. */
 export class Transport {
@@ -132,7 +135,7 @@ export class Transport {
       const { packBytes, objectBytes, commands, deadline } = this.limits
       const args = [
         ...RECEIVE,
-        ...TOLERATED,
+        ...tolerated('receive'),
         ...['-c', `receive.maxInputSize=${packBytes}`, '-c', `core.hooksPath=${hooks}`],
         ...['receive-pack', '--stateless-rpc', '.'],
       ]

@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
+import type { FetchSource } from './fetch.js'
 
 /** Forty lower-case hex digits. */
 export type Oid = string
@@ -272,6 +273,9 @@ export interface GitRepository {
   /** One level, or all below, in Git's order; null when there is no tree at `path`. */
   tree(commit: Oid, path: string, options: { recursive: boolean }): Promise<TreeEntry[] | null>
 
+  /** Hands on every file of a commit with its size, in Git's order; links and submodules are left out. False when it took too long. */
+  fileSizes(commit: Oid, take: (path: string, size: number) => void): Promise<boolean>
+
   // history
   log(options: LogOptions): Promise<LogPage>
   /** How many commits `to` has that `from` has not; of histories beyond `most` commits only so many are looked at. */
@@ -321,6 +325,12 @@ export interface GitRepository {
   uploadPack(request: TransportRequest): Promise<void>
   receivePack(request: TransportRequest, policy: PushPolicy): Promise<void>
 
+  // other repositories
+  /** The branch that the HEAD of a repository elsewhere names, or null. */
+  remoteHead(source: FetchSource, signal: AbortSignal): Promise<string | null>
+  /** Brings over all branches and tags of a repository elsewhere, all of them or none. Throws TooLarge, Unavailable or GitFault. */
+  fetch(source: FetchSource, signal: AbortSignal): Promise<void>
+
   // upkeep
   /** Bytes on disk. */
   size(): Promise<number>
@@ -335,6 +345,8 @@ export interface Git {
   /** Makes an empty bare repository whose HEAD names `branch`; does nothing when it is there. */
   create(key: RepositoryKey, branch: string): Promise<void>
   exists(key: RepositoryKey): Promise<boolean>
+  /** Makes a repository of the branches and tags of another one, whose packs it shares on disk without depending on it; HEAD names `branch`. Does nothing when it is there. */
+  fork(from: RepositoryKey, to: RepositoryKey, branch: string): Promise<void>
   /** Takes the repository out of sight at once and removes it. */
   remove(key: RepositoryKey): Promise<void>
   /** Settles when every storage can be read and written. */

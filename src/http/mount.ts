@@ -72,7 +72,7 @@ async function answer(ctx: Context, declared: Endpoint, request: FastifyRequest,
   const early = access.early ? await find() : undefined
   const input = parseInput(schema, bag)
   const subject = access.early ? early : await find()
-  const view: View = { links: ctx.links, viewer: caller.user }
+  const view: View = { links: ctx.links, viewer: caller.user, avatarService: await ctx.avatarService() }
   const result = await handler({
     ctx: forCall(ctx, request, caller),
     caller,
@@ -111,6 +111,7 @@ function send(result: unknown, declared: Endpoint, request: FastifyRequest, repl
   const status = declared.status ?? (declared.method === 'POST' ? 201 : declared.method === 'DELETE' ? 204 : 200)
   reply.code(status)
   if (status === 204) return reply.send()
+  if (result instanceof Rendered) return sendJsonText(reply, result.text)
   if (!(result instanceof PageAnswer)) return sendJson(reply, result)
   reply.headers(pageHeaders(result, originOf(request, ctx.links.base), request, query))
   return sendJsonText(reply, `[${result.items.map((item) => (item instanceof Rendered ? item.text : JSON.stringify(item))).join(',')}]`)

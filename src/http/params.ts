@@ -143,12 +143,14 @@ export const textMap = () =>
       .max(MOST_PAIRS, INVALID),
   )
 
+const upload = (): z.ZodType<Upload> =>
+  z.object({ filename: z.string(), data: z.custom<Buffer>((value) => Buffer.isBuffer(value), INVALID) }, INVALID)
+
 /** A file of a multipart body; its bytes are the record's to judge. */
-export const file = () =>
-  z.preprocess(
-    blankToUndefined,
-    z.custom<Upload>((value) => Buffer.isBuffer((value as Upload | undefined)?.data), INVALID),
-  )
+export const file = () => z.preprocess(blankToUndefined, upload())
+
+/** The same, or an empty text or null to take away the one there is (UP-4). */
+export const clearableFile = () => z.preprocess((value) => (value === '' ? null : value), z.union([z.null(), upload()], INVALID))
 
 /** A list of ids, also as `1,2` (G-52). */
 export const idList = () =>

@@ -28,7 +28,9 @@ export async function readMultipart(request: FastifyRequest): Promise<Bag> {
   const seen = new Set<string>()
   let size = 0
   try {
-    for await (const part of request.parts()) {
+    // what takes larger bodies takes larger files
+    const fileSize = Math.max(MULTIPART_LIMITS.fileSize, request.routeOptions.bodyLimit)
+    for await (const part of request.parts({ limits: { ...MULTIPART_LIMITS, fileSize } })) {
       const name = part.fieldname
       if (!name) throw invalidInput('a part of the body has no name')
       // SEC-75 speaks of names that end in `[]`; W-3 also repeats `actions[][action]`, which clients send

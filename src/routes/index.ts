@@ -9,25 +9,32 @@ import { commitStatuses } from './commits/statuses.js'
 import { customAttributes } from './custom-attributes/index.js'
 import { events } from './events/index.js'
 import { files } from './files/index.js'
+import { groupChanges } from './groups/changes.js'
 import { groups } from './groups/index.js'
 import { instance } from './instance/index.js'
 import { issueAttention } from './issues/attention.js'
 import { issues } from './issues/issues.js'
 import { issueLists } from './issues/lists.js'
 import { labels } from './labels/index.js'
+import { accessRequests } from './members/access-requests.js'
 import { members } from './members/index.js'
 import { milestones } from './milestones/index.js'
 import { namespaces } from './namespaces/index.js'
 import { pipelines } from './pipelines/index.js'
 import { projects } from './projects/index.js'
+import { projectsOfGroups } from './projects/of-group.js'
 import { releases } from './releases/index.js'
 import { archives } from './repository/archive.js'
 import { history } from './repository/history.js'
 import { repository } from './repository/index.js'
+import { settings } from './settings/index.js'
+import { snippets } from './snippets/index.js'
 import { tags } from './tags/index.js'
 import { todos } from './todos/index.js'
 import { tokens } from './tokens/index.js'
+import { uploads } from './uploads/files.js'
 import { activities } from './users/activities.js'
+import { avatar } from './users/avatar.js'
 import { currentUser } from './users/current-user.js'
 import { emails } from './users/emails.js'
 import { gpgKeys } from './users/gpg-keys.js'
@@ -35,6 +42,8 @@ import { impersonationTokens } from './users/impersonation-tokens.js'
 import { keys } from './users/keys.js'
 import { status } from './users/status.js'
 import { users } from './users/users.js'
+import { variables } from './variables/index.js'
+import { wikis } from './wikis/index.js'
 
 /** Every endpoint of the API, family by family. */
 export const families: Endpoint[][] = [
@@ -42,6 +51,7 @@ export const families: Endpoint[][] = [
   currentUser,
   users,
   activities,
+  avatar,
   status,
   keys,
   gpgKeys,
@@ -49,9 +59,13 @@ export const families: Endpoint[][] = [
   impersonationTokens,
   tokens,
   groups,
+  groupChanges,
   namespaces,
   projects,
+  uploads,
+  projectsOfGroups,
   members,
+  accessRequests,
   branches,
   protection,
   tags,
@@ -74,4 +88,8 @@ export const families: Endpoint[][] = [
   issues,
   issueAttention,
   todos,
+  wikis,
+  snippets,
+  variables,
+  settings,
 ]

@@ -11,12 +11,16 @@ export type AuditAction =
   | `token_${'created' | 'revoked' | 'rotated'}`
   | `${'key' | 'gpg_key' | 'email'}_${'added' | 'removed'}`
   | `member_${'added' | 'updated' | 'removed'}`
+  | `group_${'created' | 'updated' | 'deleted'}`
   | 'visibility_changed'
+  | `project_${'shared' | 'unshared' | 'transferred'}`
+  | 'settings_changed'
+  | `variable_${'added' | 'updated' | 'removed'}`
   | `${'protected_branch' | 'protected_tag'}_${'added' | 'updated' | 'removed'}`
 
 export interface Audited {
   action: AuditAction
-  target: { type: 'user' | 'token' | 'key' | 'gpg_key' | 'email' | 'project' | 'group'; id: number; name: string }
+  target: { type: 'user' | 'token' | 'key' | 'gpg_key' | 'email' | 'project' | 'group' | 'settings'; id: number; name: string }
   /** Whatever tells what changed; never a secret. */
   changes?: Record<string, unknown> | undefined
 }

@@ -1,18 +1,20 @@
 import { and, asc, eq, type SQL, sql } from 'drizzle-orm'
 import type { SignedIn } from '../access/actor.js'
-import { effectiveLevel } from '../access/can.js'
+import { effectiveLevel, isOpenTo } from '../access/can.js'
 import { membershipCounts, shareCounts } from '../access/roles.js'
 import { fullPathOf, type GroupSubject, type ProjectSubject } from '../access/rules.js'
 import type { Context } from '../context.js'
 import type { Transaction } from '../db/client.js'
 import { substring } from '../db/fuzzy.js'
-import { members, users } from '../db/schema/index.js'
+import { members, namespaces, projects, users } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import type { MemberRecord } from '../entities/member.js'
 import { conflict, forbidden, invalidRecord, notFound } from '../failures.js'
 import { type AuditAction, audit, changesOf } from './audit.js'
 import { recordEvent } from './events.js'
+import { lockNamespace } from './namespaces.js'
 import { limits, type Page, type Paging, pageFrom } from './page.js'
+import { touchLists } from './totals.js'
 
 /** A project or a group, whichever the members are of; what both have in common for them. */
 export interface MemberSource {
@@ -23,6 +25,8 @@ export interface MemberSource {
   level: number
   /** Owner of the personal namespace, whose membership nobody may touch (ME-9). */
   ownerId: number | null
+  /** Whether people may ask to join, and whether its visibility lets this caller in (AR-2). */
+  takesRequests: boolean
 }
 
 export const sourceOfProject = (subject: ProjectSubject): MemberSource => ({
@@ -31,6 +35,7 @@ export const sourceOfProject = (subject: ProjectSubject): MemberSource => ({
   fullPath: fullPathOf(subject.project),
   level: effectiveLevel(subject),
   ownerId: subject.project.namespace.owner_id,
+  takesRequests: subject.project.request_access_enabled && isOpenTo(subject.project.visibility, subject.user),
 })
 export const sourceOfGroup = (subject: GroupSubject): MemberSource => ({
   kind: 'group',
@@ -38,9 +43,11 @@ export const sourceOfGroup = (subject: GroupSubject): MemberSource => ({
   fullPath: subject.group.full_path,
   level: effectiveLevel(subject),
   ownerId: null,
+  // a group may also be seen for a project in it: that opens no door
+  takesRequests: subject.group.request_access_enabled && isOpenTo(subject.group.visibility, subject.user),
 })
 
-const userColumns = { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar }
+export const userColumns = { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar }
 const counts = sql`${members.requested_at} is null and (${members.expires_at} is null or ${members.expires_at} > (now() at time zone 'utc')::date)`
 
 interface Shape {
@@ -78,7 +85,7 @@ const direct = statement('direct members', (db, shape: Shape) =>
 )
 
 /** Every membership that reaches the source, by any way, with the level it gives there. */
-const reaching = (kind: MemberSource['kind']) => {
+export const reaching = (kind: MemberSource['kind']) => {
   const source = sql.placeholder('source')
   if (kind === 'group') {
     return sql`select m.user_id, m.access_level, m.expires_at, m.created_at from namespace_ancestry a join members m on m.namespace_id = a.ancestor_id
@@ -136,7 +143,7 @@ const PROJECT_LEVELS = [10, 20, 30, 40]
 const GROUP_LEVELS = [10, 20, 30, 40, 50]
 
 /** ME-8, ME-10: the levels there are, none above the caller's own, no day that has begun. */
-function checkGrant(ctx: Context, source: MemberSource, level: number, expires: string | null | undefined) {
+export function checkGrant(ctx: Context, source: MemberSource, level: number, expires: string | null | undefined) {
   const faults: Record<string, string[]> = {}
   if (!(source.kind === 'project' ? PROJECT_LEVELS : GROUP_LEVELS).includes(level)) faults['access_level'] = ['is not included in the list']
   if (expires && expires <= ctx.now().toISOString().slice(0, 10)) faults['expires_at'] = ['cannot be a date in the past']
@@ -144,10 +151,19 @@ function checkGrant(ctx: Context, source: MemberSource, level: number, expires: 
   if (level > source.level) throw forbidden()
 }
 
-const sourceIs = (source: MemberSource) => eq(source.kind === 'project' ? members.project_id : members.namespace_id, source.id)
+export const sourceIs = (source: MemberSource) => eq(source.kind === 'project' ? members.project_id : members.namespace_id, source.id)
+
+/** Holds the source until the transaction ends: nobody joins what is being deleted (SEC-132). */
+export async function lockSource(tx: Transaction, { kind, id }: MemberSource): Promise<void> {
+  const table = kind === 'project' ? projects : namespaces
+  const [row] = await tx.select({ id: table.id }).from(table).where(eq(table.id, id)).for('key share')
+  if (!row) throw notFound(kind === 'project' ? 'Project' : 'Group')
+}
 
 /** Locks the row of a membership that may be changed: not above the caller's level, not the personal owner's (ME-8, ME-9). */
 async function membershipFor(tx: Transaction, source: MemberSource, userId: number) {
+  // the group first: two owners who leave at once would wait for each other's rows
+  if (source.kind === 'group') await lockNamespace(tx, source.id)
   const [row] = await tx
     .select()
     .from(members)
@@ -171,48 +187,64 @@ async function keepAnOwner(tx: Transaction, source: MemberSource, userId: number
 }
 
 /** The audit row of a membership. */
-const tell = (ctx: Context, tx: Transaction, source: MemberSource, action: AuditAction, userId: number, changes: Record<string, unknown>) =>
+export const tell = (ctx: Context, tx: Transaction, source: MemberSource, action: AuditAction, userId: number, changes: Record<string, unknown>) =>
   audit(ctx, tx, { action, target: { type: source.kind, id: source.id, name: source.fullPath }, changes: { user_id: userId, ...changes } })
 
-/** ME-5, ME-11: a wish to join becomes the membership. */
-export async function addMember(
-  ctx: Context,
-  source: MemberSource,
-  caller: SignedIn,
-  { user_id, access_level, expires_at }: { user_id: number; access_level: number; expires_at?: string | null | undefined },
-): Promise<MemberRecord> {
-  checkGrant(ctx, source, access_level, expires_at)
-  await ctx.db.transaction(async (tx) => {
-    const [user] = await tx.select({ id: users.id, kind: users.kind }).from(users).where(eq(users.id, user_id))
-    if (!user || user.kind === 'ghost') throw notFound('User')
-    const values = { access_level, expires_at: expires_at ?? null, created_by_id: caller.user.id, requested_at: null }
-    const [existing] = await tx
-      .select()
-      .from(members)
-      .where(and(sourceIs(source), eq(members.user_id, user_id)))
-      .for('update')
-    if (existing && existing.requested_at === null && !isOver(ctx, existing.expires_at)) throw conflict('Member already exists')
-    if (existing)
-      await tx
-        .update(members)
-        .set({ ...values, created_at: ctx.now(), updated_at: ctx.now() })
-        .where(eq(members.id, existing.id))
-    else {
-      const [row] = await tx
-        .insert(members)
-        .values({ ...values, user_id, ...(source.kind === 'project' ? { project_id: source.id } : { namespace_id: source.id }) })
-        .onConflictDoNothing()
-        .returning({ id: members.id })
-      if (!row) throw conflict('Member already exists')
-    }
-    await tell(ctx, tx, source, 'member_added', user_id, { access_level, expires_at: expires_at ?? null })
-    await recordMembership(ctx, tx, source, user_id, 'joined')
-  })
-  return getMember(ctx, source, user_id)
+export interface NewMembership {
+  access_level: number
+  expires_at?: string | null | undefined
 }
 
+/** ME-5, ME-11: a wish to join becomes the membership. Of several people all are added or none. */
+export async function addMembers(ctx: Context, source: MemberSource, caller: SignedIn, userIds: number[], given: NewMembership): Promise<void> {
+  checkGrant(ctx, source, given.access_level, given.expires_at)
+  await ctx.db.transaction(async (tx) => {
+    await lockSource(tx, source)
+    // always in the same order, so that two calls do not wait for each other
+    for (const userId of [...new Set(userIds)].sort((a, b) => a - b)) await addOne(ctx, tx, source, caller, userId, given)
+    await touchLists(tx)
+  })
+}
+
+async function addOne(
+  ctx: Context,
+  tx: Transaction,
+  source: MemberSource,
+  caller: SignedIn,
+  user_id: number,
+  { access_level, expires_at = null }: NewMembership,
+) {
+  const [user] = await tx.select({ id: users.id, kind: users.kind }).from(users).where(eq(users.id, user_id)).for('key share')
+  if (!user || user.kind === 'ghost') throw notFound('User')
+  const values = { access_level, expires_at, created_by_id: caller.user.id, requested_at: null }
+  const [existing] = await tx
+    .select()
+    .from(members)
+    .where(and(sourceIs(source), eq(members.user_id, user_id)))
+    .for('update')
+  if (existing && existing.requested_at === null && !isOver(ctx, existing.expires_at)) throw conflict('Member already exists')
+  if (existing)
+    await tx
+      .update(members)
+      .set({ ...values, created_at: ctx.now(), updated_at: ctx.now() })
+      .where(eq(members.id, existing.id))
+  else {
+    const [row] = await tx
+      .insert(members)
+      .values({ ...values, user_id, ...placeOf(source) })
+      .onConflictDoNothing()
+      .returning({ id: members.id })
+    if (!row) throw conflict('Member already exists')
+  }
+  await tell(ctx, tx, source, 'member_added', user_id, { access_level, expires_at })
+  await recordMembership(ctx, tx, source, user_id, 'joined')
+}
+
+/** The columns that say what a membership is of. */
+export const placeOf = ({ kind, id }: MemberSource) => (kind === 'project' ? { project_id: id } : { namespace_id: id })
+
 /** Events are of projects; who comes to and leaves a group makes none (EV-5). */
-async function recordMembership(ctx: Context, tx: Transaction, source: MemberSource, userId: number, action: 'joined' | 'left') {
+export async function recordMembership(ctx: Context, tx: Transaction, source: MemberSource, userId: number, action: 'joined' | 'left') {
   if (source.kind === 'project')
     await recordEvent(tx, { project_id: source.id, author_id: userId, action, target_type: 'User', target_id: userId, created_at: ctx.now() })
 }
@@ -233,7 +265,7 @@ export async function endExpiredMemberships(ctx: Context): Promise<void> {
   })
 }
 
-const isOver = (ctx: Context, day: string | null) => day !== null && day <= ctx.now().toISOString().slice(0, 10)
+export const isOver = (ctx: Context, day: string | null) => day !== null && day <= ctx.now().toISOString().slice(0, 10)
 
 /** ME-6. */
 export async function changeMember(
@@ -253,6 +285,7 @@ export async function changeMember(
       .set({ access_level, ...(expires_at !== undefined && { expires_at }), updated_at: ctx.now() })
       .where(eq(members.id, row.id))
     await tell(ctx, tx, source, 'member_updated', userId, changesOf(row, { access_level, expires_at }))
+    await touchLists(tx)
   })
   return getMember(ctx, source, userId)
 }
@@ -267,5 +300,6 @@ export async function removeMember(ctx: Context, source: MemberSource, caller: S
     await tx.delete(members).where(eq(members.id, row.id))
     await tell(ctx, tx, source, 'member_removed', userId, { access_level: row.access_level })
     await recordMembership(ctx, tx, source, userId, 'left')
+    await touchLists(tx)
   })
 }

@@ -1,6 +1,7 @@
 import { and, asc, eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../access/actor.js'
-import { ANY_LEVEL, groupLevel, groupsWithLevel } from '../access/roles.js'
+import { ANY_LEVEL, groupLevel, groupsWithLevel, membershipCounts } from '../access/roles.js'
+import type { Namespace } from '../access/rules.js'
 import type { Context } from '../context.js'
 import type { Transaction } from '../db/client.js'
 import { substring } from '../db/fuzzy.js'
@@ -10,6 +11,7 @@ import type { NamespaceRecord } from '../entities/namespace.js'
 import { notFound } from '../failures.js'
 import { numericId } from '../lib/numeric-id.js'
 import { limits, type Page, type Paging, pageFrom } from './page.js'
+import { touchLists } from './totals.js'
 
 /** Takes a full path for a namespace or project and the redirects that lead there. The primary key decides between two who want it at once. */
 export async function claimRoute(tx: Transaction, fullPath: string, owner: { namespace_id?: number; project_id?: number }): Promise<void> {
@@ -23,6 +25,24 @@ export async function claimRoute(tx: Transaction, fullPath: string, owner: { nam
   }
 }
 
+/** Gives a project another full path; the former one leads Git to it (GH-4, PR-18). */
+export async function moveRoute(tx: Transaction, projectId: number, from: string, to: string): Promise<void> {
+  const former = from.toLowerCase()
+  await tx.delete(routes).where(eq(routes.key, former))
+  await claimRoute(tx, to, { project_id: projectId })
+  if (former !== to.toLowerCase())
+    await tx
+      .insert(redirects)
+      .values({ key: former, project_id: projectId })
+      .onConflictDoUpdate({ target: redirects.key, set: { project_id: projectId } })
+}
+
+/** The row as it stands once nobody else changes it, until the transaction ends; null when it is gone. Who creates inside, renames or deletes holds this lock. */
+export async function lockNamespace(tx: Transaction, id: number): Promise<Namespace | null> {
+  const [row] = await tx.select().from(namespaces).where(eq(namespaces.id, id)).for('update')
+  return row ?? null
+}
+
 /** Whether a user, group or project has this full path, in any case. */
 export async function isRouteTaken(tx: Transaction, fullPath: string): Promise<boolean> {
   const [taken] = await tx.select({ key: routes.key }).from(routes).where(eq(routes.key, fullPath.toLowerCase()))
@@ -31,7 +51,7 @@ export async function isRouteTaken(tx: Transaction, fullPath: string): Promise<b
 
 /** Gives a namespace another path or name; every path and name below follows, and what projects were called leads Git to them (AC-12, GH-4). The new full path must be free. */
 export async function renameNamespace(tx: Transaction, id: number, { path, name }: { path: string; name: string }): Promise<void> {
-  const [old] = await tx.select().from(namespaces).where(eq(namespaces.id, id)).for('update')
+  const old = await lockNamespace(tx, id)
   if (!old) return
   const renamed = (full: string, own: string, mine: string) => full.slice(0, full.length - own.length) + mine
   const full_path = renamed(old.full_path, old.path, path)
@@ -52,6 +72,7 @@ export async function renameNamespace(tx: Transaction, id: number, { path, name 
       full_path = ${full_path} || substr(full_path, ${old.full_path.length + 1}::integer),
       full_name = ${full_name} || substr(full_name, ${old.full_name.length + 1}::integer) where id in ${below}`)
   await tx.update(namespaces).set({ path, name }).where(eq(namespaces.id, id))
+  await touchLists(tx)
 }
 
 const columns = {
@@ -67,7 +88,7 @@ const columns = {
 /** People on a group and below it, each once; shown to its owners and to administrators. */
 const membersCount = (admin: boolean) => {
   const count = sql<number | null>`(select count(distinct m.user_id) from namespace_ancestry a join members m on m.namespace_id = a.descendant_id
-    where a.ancestor_id = ${namespaces.id} and m.requested_at is null)`
+    where a.ancestor_id = ${namespaces.id} and ${membershipCounts})`
   const user = sql`${sql.placeholder('user')}::bigint`
   return admin
     ? sql<number | null>`case when ${namespaces.kind} = 'group' then ${count} end`

@@ -9,6 +9,7 @@ import { type GitRepository, type Oid, type RefUpdate, ZERO } from '../git/types
 import { branchNameFault } from '../lib/branch-name.js'
 import { closeIssuesByCommits } from './closing.js'
 import { dropOldEvents } from './events.js'
+import { keepLanguages } from './languages.js'
 import { Protections, protectionsOf, reaches } from './protection.js'
 import { pushDataOf } from './push-events.js'
 import { repositoryOf } from './repositories.js'
@@ -210,7 +211,7 @@ async function dropReleases(ctx: Context, projectId: number, moves: RefMove[]): 
 }
 
 /** The first branch becomes the default one and is protected; the last one's end makes the repository empty again (PU-1, BR-17). */
-async function followBranches(ctx: Context, projectId: number, moves: RefMove[], settings: Settings) {
+export async function followBranches(ctx: Context, projectId: number, moves: RefMove[], settings: Settings) {
   const branches = moves.filter(({ ref }) => ref.startsWith('refs/heads/'))
   if (!branches.some((move) => move.old === ZERO || move.new === ZERO)) return
   const repository = await repositoryById(ctx, projectId)
@@ -236,7 +237,8 @@ async function followBranches(ctx: Context, projectId: number, moves: RefMove[],
   })
 }
 
-async function protectDefaultBranch(tx: Transaction, projectId: number, branch: string, settings: Settings) {
+/** G-73. */
+export async function protectDefaultBranch(tx: Transaction, projectId: number, branch: string, settings: Settings) {
   const level = settings.default_branch_protection
   if (level === 0) return
   const entries = await tx.select().from(protectedBranches).where(eq(protectedBranches.project_id, projectId))
@@ -258,10 +260,11 @@ async function repositoryById(ctx: Context, projectId: number) {
 /** Milliseconds between the starts of two upkeeps of one project, so that a burst of commits pays for few. */
 const UPKEEP_GAP = 2_000
 
-const keepUpSoon = (ctx: Context, projectId: number) =>
+/** Upkeep of a repository that has changed, in the background. */
+export const keepUpSoon = (ctx: Context, projectId: number) =>
   ctx.jobs.coalesce(`upkeep ${projectId}`, UPKEEP_GAP, 'repository upkeep', () => keepUp(ctx, projectId))
 
-/** Size, commit count, commit-graph and packs: none of it waits for, or fails, the push. */
+/** Size, commit count, languages, commit-graph and packs: none of it waits for, or fails, the push. */
 async function keepUp(ctx: Context, projectId: number) {
   const repository = await repositoryById(ctx, projectId)
   if (!repository) return
@@ -270,6 +273,7 @@ async function keepUp(ctx: Context, projectId: number) {
   const head = await repository.git.ref(`refs/heads/${repository.defaultBranch}`)
   const [size, log] = await Promise.all([repository.git.size(), head ? repository.git.log({ from: [head], skip: 0, limit: 1 }) : { total: 0 }])
   await ctx.db.write.update(projects).set({ repository_size: size, commit_count: log.total }).where(eq(projects.id, projectId))
+  await keepLanguages(ctx, projectId, repository.git, head)
 }
 
 /** Finishes or drops one intent by looking at its refs: what has its new value, or has gone on from there, did move (SEC-158). */

@@ -60,6 +60,30 @@ const conditions = ({ admin, filters, search }: Pick<ListShape, 'admin' | 'filte
     search === 'all' ? undefined : or(fuzzyMatch([users.name, users.username], search), sql`lower(${users.email}) = ${whole}`),
   )
 
+/** Differs whenever the row does: the number of the transaction that wrote it (`xmin`) stands in it. */
+const basicKey = sql<string>`concat(${users.id}, ' ', ${users}.xmin)`
+/** And whenever something else does that administrators are shown. */
+const adminKey = sql<string>`concat(${users.id}, ' ', ${users}.xmin, ' ', ${more.namespace_id}, ' ', ${more.personal_projects}, ' ', ${more.identities})`
+
+/** A user of a list, not loaded yet; `key` differs whenever what is shown of him differs. */
+export interface ListedUser {
+  id: number
+  key: string
+}
+
+const records = statement('user records', (db, admin: boolean) =>
+  db
+    .select({ user: users, ...(admin && more), key: admin ? adminKey : basicKey })
+    .from(users)
+    .where(sql`${users.id} = any(${sql.placeholder('ids')})`),
+)
+
+/** In no order; only for an administrator they hold more than the row. */
+export async function loadUsers(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, ids: number[]): Promise<(UserRecord & ListedUser)[]> {
+  const rows = await records(ctx.db, viewer?.admin ?? false).execute({ ids })
+  return rows.map((row) => ({ ...toRecord({ ...NOTHING_MORE, ...row }), key: row.key }))
+}
+
 /** The ids of one page first, over the filters alone: only their rows are then joined with what is shown. */
 const listed = statement('users', (db, shape: ListShape) => {
   const { admin, search, order, descending } = shape
@@ -83,7 +107,7 @@ const listed = statement('users', (db, shape: ListShape) => {
     .offset(sql.placeholder('offset'))
     .as('page')
   return db
-    .select({ user: users, ...(admin && more), version: versionOf('users') })
+    .select({ id: users.id, key: admin ? adminKey : basicKey, version: versionOf('users') })
     .from(users)
     .innerJoin(page, eq(page.id, users.id))
     .orderBy(...ordered)
@@ -98,8 +122,8 @@ const counted = statement('number of users', (db, shape: Omit<ListShape, 'order'
 
 const NOTHING_MORE = { identities: [], namespace_id: null, personal_projects: 0 }
 
-/** U-8 to U-16: the people this caller may list. Only for an administrator the records hold more than the row. */
-export async function listUsers(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, filter: UserFilter): Promise<Page<UserRecord>> {
+/** U-8 to U-16: the people this caller may list. */
+export async function listUsers(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, filter: UserFilter): Promise<Page<ListedUser>> {
   const admin = viewer?.admin ?? false
   const hidden = !viewer && isRestricted(await readSettings(ctx), VISIBILITY_LEVEL.public)
   if (hidden || (!viewer && !filter.username?.trim())) throw forbidden('Not authorized to access /api/v4/users')
@@ -127,6 +151,5 @@ export async function listUsers(ctx: Context, { user: viewer }: Pick<Caller, 'us
   const count = () => counted(ctx.db, shape).execute(values)
   // what is noted on people is no part of the list's version
   const key = given.custom_attributes === undefined ? JSON.stringify([shape, values]) : null
-  const { items, total } = await ctx.totals.page('users', key, rows, filter, count)
-  return { items: items.map((row) => toRecord({ ...NOTHING_MORE, ...row })), total }
+  return ctx.totals.page('users', key, rows, filter, count)
 }

@@ -1,30 +1,19 @@
-import { and, eq, isNotNull, sql } from 'drizzle-orm'
+import { and, eq, inArray, isNotNull, sql } from 'drizzle-orm'
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
 import { membershipCounts } from '../access/roles.js'
 import type { Context } from '../context.js'
 import type { Transaction } from '../db/client.js'
-import {
-  commitStatuses,
-  doomedRepositories,
-  events,
-  issues,
-  members,
-  namespaces,
-  notes,
-  pipelines,
-  projects,
-  releases,
-  todos,
-  users,
-} from '../db/schema/index.js'
+import { commitStatuses, events, issues, members, namespaces, notes, pipelines, projects, releases, todos, users } from '../db/schema/index.js'
 import { conflict, forbidden, notFound } from '../failures.js'
 import { audit } from './audit.js'
 import { dropAvatar } from './avatars.js'
 import { ghostId } from './ghost.js'
+import { removeGroup } from './groups/remove.js'
 import { removeIssuesOf } from './issues/remove.js'
 import { touchAllProjectLists } from './project-lists.js'
+import { doomProjects } from './projects/remove.js'
 import { removeDoomed } from './projects/update.js'
-import { touchList } from './totals.js'
+import { touchList, touchLists } from './totals.js'
 import { keepAnAdministrator } from './user-state.js'
 
 /** What people leave behind: it goes to the ghost, with a flag where `also` names one, or with `hard_delete` away where U-34 calls it a contribution. */
@@ -50,14 +39,16 @@ export async function removeUser(ctx: Context, id: number, hard: boolean, check:
     if (user.kind === 'ghost') throw forbidden()
     check(user.updated_at)
     if (user.admin) await keepAnAdministrator(tx, id)
-    if (!hard && (await groupsOwnedAlone(tx, id)).length > 0) throw conflict('User cannot be removed while is the sole-owner of a group')
+    const alone = await groupsOwnedAlone(tx, id)
+    if (!hard && alone.length > 0) throw conflict('User cannot be removed while is the sole-owner of a group')
+    for (const group of alone) await removeGroup(ctx, tx, group)
     // from here on he calls nothing, owns no group, and nothing takes it back
     await tx.delete(members).where(eq(members.user_id, id))
     await tx
       .update(users)
       .set({ removal: hard ? 'hard' : 'soft', state: 'blocked' })
       .where(eq(users.id, id))
-    await touchList(tx, 'projects')
+    await touchLists(tx)
     await touchList(tx, 'users')
     await audit(ctx, tx, { action: 'user_deleted', target: { type: 'user', id, name: user.username }, changes: { hard_delete: hard } })
   })
@@ -65,13 +56,16 @@ export async function removeUser(ctx: Context, id: number, hard: boolean, check:
 }
 
 /** Groups whose only owner, by membership in the group itself, he is; their owners' rows are locked, so that nobody leaves meanwhile (SEC-124). */
-async function groupsOwnedAlone(tx: Transaction, userId: number): Promise<number[]> {
+async function groupsOwnedAlone(tx: Transaction, userId: number): Promise<{ id: number; full_path: string }[]> {
   const owned = sql`select m.namespace_id from members m where m.user_id = ${userId} and m.namespace_id is not null and m.access_level = 50 and ${membershipCounts}`
   const { rows } = await tx.execute<{ namespace_id: string; user_id: string }>(
     sql`select m.namespace_id, m.user_id from members m where m.namespace_id in (${owned}) and m.access_level = 50 and ${membershipCounts} order by m.id for update`,
   )
   const shared = new Set(rows.filter(({ user_id }) => Number(user_id) !== userId).map(({ namespace_id }) => namespace_id))
-  return [...new Set(rows.map(({ namespace_id }) => namespace_id))].filter((group) => !shared.has(group)).map(Number)
+  const alone = [...new Set(rows.map(({ namespace_id }) => namespace_id))].filter((group) => !shared.has(group)).map(Number)
+  return alone.length === 0
+    ? []
+    : tx.select({ id: namespaces.id, full_path: namespaces.full_path }).from(namespaces).where(inArray(namespaces.id, alone)).orderBy(namespaces.id)
 }
 
 async function finishRemoval(ctx: Context, id: number, hard: boolean): Promise<void> {
@@ -87,17 +81,10 @@ async function finishRemoval(ctx: Context, id: number, hard: boolean): Promise<v
     for (let moved = BATCH; moved === BATCH; ) moved = (await ctx.db.write.execute(step)).rowCount ?? 0
   }
   await ctx.db.transaction(async (tx) => {
-    const personal = sql`(select p.id from ${projects} p join ${namespaces} n on n.id = p.namespace_id where n.owner_id = ${id})`
-    await tx.execute(
-      sql`insert into ${doomedRepositories} (project_id, storage) select id, storage from ${projects} where id in ${personal} on conflict do nothing`,
-    )
-    await tx.execute(sql`update ${projects} source set forks_count = greatest(source.forks_count - gone.count, 0)
-      from (select forked_from_id, count(*)::integer as count from ${projects} where id in ${personal} and forked_from_id is not null group by 1) gone
-      where source.id = gone.forked_from_id`)
-    await tx.execute(sql`delete from ${projects} where id in ${personal}`)
+    await doomProjects(tx, sql`p.namespace_id in (select n.id from ${namespaces} n where n.owner_id = ${id})`)
     await tx.delete(users).where(eq(users.id, id))
     await touchAllProjectLists(tx, 'issues')
-    await touchList(tx, 'projects')
+    await touchLists(tx)
     await touchList(tx, 'users')
   })
   await dropAvatar(ctx, 'user', id)

@@ -8,7 +8,7 @@ import { audit, changesOf } from './audit.js'
 import { dropAvatar, keepAvatar } from './avatars.js'
 import { renameNamespace } from './namespaces.js'
 import { hashPassword } from './passwords.js'
-import { readSettings } from './settings.js'
+import { readSettings, usualProjectsLimit } from './settings.js'
 import { touchList } from './totals.js'
 import { keepAnAdministrator } from './user-state.js'
 import { type User, userConflict, userFaults } from './users.js'
@@ -65,7 +65,7 @@ export async function updateUser(ctx: Context, id: number, given: UserChange): P
         ...(given.admin !== undefined && { admin: given.admin }),
         ...(given.bio !== undefined && { bio: given.bio }),
         ...(given.location !== undefined && { location: given.location }),
-        ...limitsOf(given, user, settings.default_projects_limit),
+        ...limitsOf(given, user, usualProjectsLimit(settings)),
         ...(password_hash !== undefined && { password_hash, password_expired: true }),
         ...(given.skip_reconfirmation && !user.confirmed_at && { confirmed_at: ctx.now() }),
       }
@@ -135,7 +135,7 @@ async function setIdentity(tx: Transaction, userId: number, provider: string, ex
 }
 
 async function replaceAvatar(ctx: Context, user: User, data: Buffer) {
-  const avatar = await keepAvatar(ctx, 'user', user.id, data)
-  await ctx.db.write.update(users).set({ avatar, updated_at: ctx.now() }).where(eq(users.id, user.id))
-  if (user.avatar && user.avatar !== avatar) await dropAvatar(ctx, 'user', user.id, user.avatar)
+  const avatar_file = await keepAvatar(ctx, 'user', user.id, data)
+  await ctx.db.write.update(users).set({ avatar_file, updated_at: ctx.now() }).where(eq(users.id, user.id))
+  if (user.avatar_file && user.avatar_file !== avatar_file) await dropAvatar(ctx, 'user', user.id, user.avatar_file)
 }

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { eq, sql } from 'drizzle-orm'
 import type { ActorUser, Caller } from '../access/actor.js'
 import { qualified } from '../access/roles.js'
@@ -6,7 +6,7 @@ import type { Context } from '../context.js'
 import { isUniqueViolation, type Transaction } from '../db/client.js'
 import { identities, namespaces, projects, users } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
-import { conflict, invalidRecord, notFound } from '../failures.js'
+import { conflict, forbidden, invalidRecord, notFound } from '../failures.js'
 import { emailFault, normaliseEmail } from '../lib/email.js'
 import { numericId } from '../lib/numeric-id.js'
 import { lengthOf, namespacePathFaults, tooLong } from '../lib/path.js'
@@ -16,7 +16,7 @@ import { imageFaults, keepAvatar } from './avatars.js'
 import { isEmailTaken } from './emails.js'
 import { claimRoute, isRouteTaken } from './namespaces.js'
 import { hashPassword } from './passwords.js'
-import { isRestricted, readSettings } from './settings.js'
+import { isRestricted, readSettings, usualProjectsLimit } from './settings.js'
 import { touchList } from './totals.js'
 
 export type User = typeof users.$inferSelect
@@ -75,7 +75,7 @@ export async function createUser(ctx: Context, given: NewUser): Promise<User> {
           password_hash: hash,
           admin: given.admin ?? false,
           external,
-          projects_limit: external ? 0 : (given.projects_limit ?? settings.default_projects_limit),
+          projects_limit: external ? 0 : (given.projects_limit ?? usualProjectsLimit(settings)),
           can_create_group: external ? false : (given.can_create_group ?? true),
           confirmed_at: given.skip_confirmation ? ctx.now() : null,
           bio: given.bio ?? null,
@@ -109,9 +109,9 @@ export async function createUser(ctx: Context, given: NewUser): Promise<User> {
     throw error
   })
   if (!given.avatar) return user
-  const avatar = await keepAvatar(ctx, 'user', user.id, given.avatar.data)
-  await ctx.db.write.update(users).set({ avatar }).where(eq(users.id, user.id))
-  return { ...user, avatar }
+  const avatar_file = await keepAvatar(ctx, 'user', user.id, given.avatar.data)
+  const [shown] = await ctx.db.write.update(users).set({ avatar_file }).where(eq(users.id, user.id)).returning()
+  return shown ?? user
 }
 
 /** What is to be stored of a user; what is undefined stays as it is. */
@@ -279,6 +279,17 @@ export async function recordActivity(ctx: Context, userId: number): Promise<void
     .update(users)
     .set({ last_activity_on: today })
     .where(sql`${users.id} = ${userId} and ${users.last_activity_on} is distinct from ${today}`)
+}
+
+/** UP-5: the active user whose confirmed primary address this is, and the digest of the address whether anybody has it or not; 403 for nobody while public things are restricted. */
+export async function findByEmail(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, given: string): Promise<{ user: User | null; hash: string }> {
+  if (!viewer && isRestricted(await readSettings(ctx), VISIBILITY_LEVEL.public)) throw forbidden()
+  const email = normaliseEmail(given)
+  const [user] = await ctx.db.read
+    .select()
+    .from(users)
+    .where(sql`lower(${users.email}) = ${email} and ${users.confirmed_at} is not null and ${users.state} = 'active'`)
+  return { user: user ?? null, hash: createHash('md5').update(email).digest('hex') }
 }
 
 /** The part of a user that calls run as. */

@@ -3,7 +3,6 @@ import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ActorUser } from '../access/actor.js'
-import { effectiveLevel, featureOpen } from '../access/can.js'
 import { findProjectFor, formerProjectId, fullPathOf, type ProjectSubject } from '../access/rules.js'
 import type { Context } from '../context.js'
 import { Failure, noSuchRoute } from '../failures.js'
@@ -13,6 +12,7 @@ import { Unavailable } from '../lib/unavailable.js'
 import { acceptPush, type PushIntent } from '../services/pushes.js'
 import { readSettings } from '../services/settings.js'
 import { recordActivity } from '../services/users.js'
+import { keepUpWikiSoon } from '../services/wikis.js'
 import { DENIED, type GitRefusal, gitCaller, isRefusal } from './credentials.js'
 
 const ROUTE = /^(.+?)(\.git)?\/(info\/refs|git-upload-pack|git-receive-pack|info\/lfs\/objects\/batch)$/
@@ -28,16 +28,27 @@ interface Pace {
 /** SEC-142: 1 KiB/s. */
 const PACE: Pace = { every: 10_000, bytes: 10 * 1024 }
 
+/** What else lies below the paths of projects: one route must serve all of it, for paths have any depth. */
+type Others = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
+
+const noOthers: Others = async () => {
+  throw noSuchRoute()
+}
+
+const pathOf = (request: FastifyRequest) => (request.params as { '*': string })['*']
+
 /** Git over HTTP (companions 31): authenticates with `access`, streams through `git`, and ends at the same door as the API. */
-export async function gitHttp(app: FastifyInstance, { ctx, pace = PACE }: { ctx: Context; pace?: Pace }) {
+export async function gitHttp(app: FastifyInstance, { ctx, pace = PACE, others = noOthers }: { ctx: Context; pace?: Pace; others?: Others }) {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
-  app.get('/*', { config, exposeHeadRoute: false }, (request, reply) => serve(ctx, request, reply, pace))
+  app.get('/*', { config, exposeHeadRoute: false }, (request, reply) =>
+    ROUTE.test(pathOf(request)) ? serve(ctx, request, reply, pace) : others(request, reply),
+  )
   app.post('/*', { config }, (request, reply) => serve(ctx, request, reply, pace))
 }
 
 async function serve(ctx: Context, request: FastifyRequest, reply: FastifyReply, pace: Pace) {
-  const route = ROUTE.exec((request.params as { '*': string })['*'])
+  const route = ROUTE.exec(pathOf(request))
   const [, path, suffix, action] = route ?? []
   if (!path || !action || path.includes('\0') || !path.isWellFormed()) throw noSuchRoute()
   const get = request.method === 'GET'
@@ -89,9 +100,9 @@ async function admit(ctx: Context, request: FastifyRequest, path: string, servic
   const { enabled_git_access_protocol } = await readSettings(ctx)
   if (enabled_git_access_protocol === 'ssh') return { status: 403, text: 'Git access over HTTP is not allowed' }
   const { subject, wiki } = found
-  const mayRead = wiki ? featureOpen(subject.project.wiki_access_level, subject) : subject.can('download_code')
+  const mayRead = subject.can(wiki ? 'read_wiki' : 'download_code')
   if (!mayRead) return anonymous ? DENIED : { status: 403, text: 'You are not allowed to download code from this project.' }
-  const mayWrite = wiki ? effectiveLevel(subject) >= 30 && !subject.project.archived : subject.can('push_code')
+  const mayWrite = subject.can(wiki ? 'write_wiki' : 'push_code')
   if (pushes && !mayWrite)
     return { status: 403, text: subject.project.archived ? 'This project is archived.' : 'You are not allowed to push code to this project.' }
   if (user) ctx.jobs.add('user activity', () => recordActivity(ctx, user.id))
@@ -237,7 +248,10 @@ async function push(ctx: Context, { user, subject, key, repository, moved }: Adm
     const policy: PushPolicy = {
       verdict: async (commands) =>
         commands.every(({ ref }) => ref.startsWith('refs/heads/') || ref.startsWith('refs/tags/')) ? null : 'Only branches and tags can be pushed.',
-      moved: async () => notices,
+      moved: async () => {
+        keepUpWikiSoon(ctx, subject.project)
+        return notices
+      },
     }
     return repository.receivePack(request, policy)
   }

@@ -185,6 +185,15 @@ describe('values (G-20, CR-7, SEC-21 to SEC-23)', () => {
     expect(new Set([...made].join('')).size).toBe(64)
   })
 
+  it('SEC-22: a token is looked up by its digest: no query holds it, nor a part of it', async () => {
+    const { token } = user
+    const queries = await t.queriesOf(() => t.api('get', '/user', { token }).expect(200))
+    expect(queries.join('\n')).not.toContain(token)
+    expect(queries.filter((text) => text.includes('"tokens"."digest" ='))).toHaveLength(1)
+    // one character less is as unknown as any other text
+    await t.api('get', '/user', { token: token.slice(0, -1) }).expect(401, { message: '401 Unauthorized' })
+  })
+
   it('the database keeps neither token nor password', async () => {
     const dump = JSON.stringify([await t.ctx.db.read.select().from(tokens), await t.ctx.db.read.select().from(users)])
     expect(dump).toContain(digestOf(user.token))

@@ -2,7 +2,7 @@ import { eq, sql } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { seesGroup, seesProject } from '../../src/access/can.js'
 import { findGroupFor, findProjectFor } from '../../src/access/rules.js'
-import { eyesOf, readableCode, visibleGroups, visibleProjects } from '../../src/access/visible.js'
+import { eyesOf, readableCode, visibleGroups, visibleProject, visibleProjects } from '../../src/access/visible.js'
 import { members, namespaces, projectShares, projects } from '../../src/db/schema/index.js'
 import { Failure } from '../../src/failures.js'
 import { testApp } from '../support/app.js'
@@ -39,7 +39,16 @@ const sees = (person: TestUser | null, project: World['projects'][number]) =>
   seesProject({
     user: person,
     level: person ? projectLevel(person.id, project) : 0,
-    project: { ...project, archived: false, repository_access_level: 20, builds_access_level: 20, issues_access_level: 20, public_jobs: true },
+    project: {
+      ...project,
+      archived: false,
+      repository_access_level: 20,
+      builds_access_level: 20,
+      issues_access_level: 20,
+      wiki_access_level: 20,
+      snippets_access_level: 20,
+      public_jobs: true,
+    },
   })
 
 const seesProjectIn = (person: TestUser | null, group: number) =>
@@ -54,8 +63,9 @@ beforeAll(async () => {
   world.people.push(...people)
   const admin = people[0] as TestUser
   const writer = t.ctx.db.write
-  for (let i = 0; i < 14; i++) {
-    const parent = i > 2 && chance(0.6) ? pick(world.groups).id : undefined
+  for (let i = 0; i < 18; i++) {
+    // the first go down five deep, the others stand anywhere
+    const parent = i > 0 && i < 5 ? world.groups[i - 1]?.id : i > 6 && chance(0.6) ? pick(world.groups).id : undefined
     const { id } = await aGroup(t.ctx, { creator: admin, parent_id: parent })
     const visibility = pick([0, 0, 10, 20])
     await writer.update(namespaces).set({ visibility }).where(eq(namespaces.id, id))
@@ -82,6 +92,12 @@ beforeAll(async () => {
     ])
   const counts = (given: { expires_at?: string; requested_at?: Date }) =>
     !given.requested_at && (given.expires_at ?? '9') > new Date().toISOString().slice(0, 10)
+  // somebody at the top of the deep ones, so that a level comes down from far above
+  for (const [i, level] of [20, 40].entries()) {
+    const [user, group] = [people[1 + i]?.id ?? 0, world.groups[i]?.id ?? 0]
+    await writer.insert(members).values({ user_id: user, namespace_id: group, access_level: level })
+    world.members.push({ user, project: null, group, level, counts: true })
+  }
   for (let i = 0; i < 60; i++) {
     const source = chance(0.5) ? { project: pick(world.projects).id, group: null } : { project: null, group: pick(world.groups).id }
     const [user, level, given] = [pick(people.slice(1)).id, pick(levels), state()]
@@ -108,13 +124,18 @@ describe('a list and a single look agree, for every role, visibility, inheritanc
   it('the world has some of everything', () => {
     expect(world.members.filter((m) => !m.counts).length).toBeGreaterThan(5)
     expect(world.shares.filter((s) => s.counts).length).toBeGreaterThan(5)
-    expect(world.groups.filter((g) => g.parent !== null).length).toBeGreaterThan(3)
+    expect(Math.max(...world.groups.map(({ id }) => ancestors(id).length))).toBeGreaterThan(4)
+    // levels that come down from three and more above
+    const far = world.members.filter(
+      (m) => m.counts && m.group !== null && world.groups.some(({ id }) => ancestors(id).indexOf(m.group as number) > 2),
+    )
+    expect(far.length).toBeGreaterThan(1)
     const strangers = world.people.filter((p) => p && !p.admin && !p.external) as TestUser[]
     const levels = new Set(strangers.flatMap((p) => world.projects.map((project) => projectLevel(p.id, project))))
     expect(levels.size).toBeGreaterThan(4)
   })
 
-  it('G-63, AC-2, AC-6: visibleProjects is seesProject, and the level is the rule’s', async () => {
+  it('G-63, AC-2, AC-6: visibleProjects and visibleProject are seesProject, and the level is the rule’s', async () => {
     for (const person of world.people) {
       const rows = await t.ctx.db.read
         .select({ id: projects.id })
@@ -122,6 +143,11 @@ describe('a list and a single look agree, for every role, visibility, inheritanc
         .where(visibleProjects(eyesOf(person), sql`${person?.id ?? 0}::bigint`))
       const expected = world.projects.filter((project) => sees(person, project)).map(({ id }) => id)
       expect(rows.map(({ id }) => id).sort((a, b) => a - b)).toEqual(expected)
+      const asked = await t.ctx.db.read
+        .select({ id: projects.id })
+        .from(projects)
+        .where(visibleProject(eyesOf(person), sql`${person?.id ?? 0}::bigint`))
+      expect(asked.map(({ id }) => id).sort((a, b) => a - b)).toEqual(expected)
       for (const project of world.projects) {
         const found = await orNull(findProjectFor(t.ctx, { user: person?.caller.user ?? null }, String(project.id)))
         expect([project.id, found?.level ?? null]).toEqual([
@@ -184,6 +210,49 @@ describe('a list and a single look agree, for every role, visibility, inheritanc
       const expected = world.projects.filter((project) => sees(person, project)).map(({ id }) => id)
       expect((body as { id: number }[]).map(({ id }) => id)).toEqual(expected)
       expect(headers['x-total']).toBe(String(expected.length))
+    }
+  })
+
+  it('GR-5 to GR-8, SEC-38: GET /groups lists exactly what the rules say in plain words, and counts them', async () => {
+    const above = (id: number | null) => ancestors(id)
+    for (const person of world.people) {
+      for (const all of [false, true]) {
+        const mine = new Set<number>()
+        if (person) {
+          const direct = world.members.filter((m) => m.counts && m.user === person.id && m.group !== null).map((m) => m.group as number)
+          for (const { id } of world.groups) if (above(id).some((one) => direct.includes(one))) mine.add(id)
+          const holding = world.projects.filter((p) => p.group !== null && projectLevel(person.id, p) > 0).map((p) => p.group as number)
+          for (const id of [...direct, ...holding]) for (const one of above(id)) mine.add(one)
+        }
+        const open = person === null || person.external ? 20 : 10
+        const expected = world.groups.filter(({ id, visibility }) => {
+          if (person?.admin) return true
+          return mine.has(id) || ((person === null || all) && visibility >= open)
+        })
+        const { body, headers } = await t.api('get', `/groups?per_page=100&all_available=${all}`, person).expect(200)
+        const ids = (body as { id: number }[]).map(({ id }) => id).sort((a, b) => a - b)
+        expect([person?.username, all, ids]).toEqual([person?.username, all, expected.map(({ id }) => id).sort((a, b) => a - b)])
+        expect(headers['x-total']).toBe(String(expected.length))
+      }
+    }
+  })
+
+  it('GR-15, GR-3: of each group exactly the projects that are in it or shared with it and visible', async () => {
+    for (const person of world.people) {
+      for (const group of world.groups) {
+        const { status, body } = await t.api('get', `/groups/${group.id}/projects?per_page=100&order_by=id&sort=asc`, person)
+        const readable = seesGroup({
+          user: person,
+          level: person ? groupLevel(person.id, group.id) : 0,
+          group,
+          seesProjectIn: seesProjectIn(person, group.id),
+        })
+        expect([group.id, status]).toEqual([group.id, readable ? 200 : 404])
+        if (!readable) continue
+        const shared = (id: number) => world.shares.some((s) => s.counts && s.project === id && s.group === group.id)
+        const expected = world.projects.filter((p) => (p.group === group.id || shared(p.id)) && sees(person, p)).map(({ id }) => id)
+        expect((body as { id: number }[]).map(({ id }) => id)).toEqual(expected)
+      }
     }
   })
 })

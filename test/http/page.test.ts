@@ -171,9 +171,9 @@ describe('a list costs the same number of queries for one row as for a hundred',
       await aToken(t.ctx, person, ['api'])
     }
     for (const { id } of crowd) await t.ctx.db.write.insert(members).values({ user_id: id, namespace_id: group.id, access_level: 10 })
-    // what is seen for the first time costs one query more, for all new rows together
+    // after a change the ids are read anew, then their rows, then all that is seen for the first time together
     const first = await count()
-    for (const [i, [path, queries]] of few.entries()) expect(first[i]?.[1], path).toBeLessThanOrEqual(queries + 1)
+    for (const [i, [path, queries]] of few.entries()) expect(first[i]?.[1], path).toBeLessThanOrEqual(queries + 3)
     const many = await count()
     for (const [i, [path, queries, rows]] of few.entries()) {
       expect(many[i]?.[2], path).toBeGreaterThan(rows + 9)

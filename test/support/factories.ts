@@ -5,11 +5,11 @@ import type { Scope } from '../../src/access/scopes.js'
 import type { Context } from '../../src/context.js'
 import { applicationSettings, members, users } from '../../src/db/schema/index.js'
 import { createCommit } from '../../src/services/commits/create.js'
-import { createGroup, type NewGroup } from '../../src/services/groups.js'
+import { createGroup, type NewGroup } from '../../src/services/groups/create.js'
 import { createProject, type NewProject } from '../../src/services/projects/create.js'
-import type { Settings } from '../../src/services/settings.js'
+import { forgetSettings, type Settings } from '../../src/services/settings.js'
 import { createToken } from '../../src/services/tokens.js'
-import { touchList } from '../../src/services/totals.js'
+import { touchList, touchLists } from '../../src/services/totals.js'
 import { actorOf, createUser, type NewUser, type User } from '../../src/services/users.js'
 
 /** Somebody who can make calls. */
@@ -68,6 +68,7 @@ async function addMembers(ctx: Context, source: { project_id: number } | { names
     for (const person of [people].flat())
       if (person) await ctx.db.write.insert(members).values({ ...source, user_id: person.id, access_level: ROLES[role as keyof typeof ROLES] })
   }
+  await touchLists(ctx.db.write)
 }
 
 function split<T extends object>(given: T & Roles): [T, Roles] {
@@ -135,4 +136,5 @@ export async function aGroup(
 /** Puts settings in force as an administrator would. */
 export async function setSettings(ctx: Context, values: Partial<Settings>): Promise<void> {
   await ctx.db.write.insert(applicationSettings).values({ id: 1, values }).onConflictDoUpdate({ target: applicationSettings.id, set: { values } })
+  forgetSettings(ctx.db)
 }

@@ -5,7 +5,7 @@ export const GROUP_ROLES = {
   guest: [],
   reporter: ['manage_label'],
   developer: ['manage_milestone'],
-  maintainer: ['create_project'],
+  maintainer: ['create_project', 'manage_variables'],
   owner: ['create_subgroup', 'manage_group', 'manage_members', 'remove_group'],
 } as const
 

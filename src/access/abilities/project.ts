@@ -1,9 +1,10 @@
 /** What each role adds on a project; a role also holds all that the roles above it hold (companions 5.1). A visitor is a signed-in person without a membership, or anybody, on a project he can see. */
 export const PROJECT_ROLES = {
-  anonymous: ['read_project', 'download_code_if_public', 'read_issue'],
-  visitor: ['read_member', 'star', 'request_access', 'fork_if_public', 'read_pipeline_if_public', 'create_issue'],
+  anonymous: ['read_project', 'download_code_if_public', 'read_wiki', 'read_issue'],
+  visitor: ['read_member', 'read_snippet', 'star', 'request_access', 'fork_if_public', 'read_pipeline_if_public', 'upload_file', 'create_issue'],
   guest: ['read_pipeline_if_jobs_are_public'],
   reporter: [
+    'create_snippet',
     'download_code',
     'comment_on_commit',
     'fork',
@@ -14,9 +15,29 @@ export const PROJECT_ROLES = {
     'move_issue',
     'manage_label',
   ],
-  developer: ['push_code', 'create_branch', 'create_tag', 'create_commit_status', 'cancel_pipeline', 'manage_release', 'manage_milestone'],
-  maintainer: ['manage_project', 'manage_members', 'manage_protection', 'delete_tag', 'delete_protected_branch', 'manage_shares'],
-  owner: ['rename_project', 'change_visibility', 'archive_project', 'remove_project', 'admin_issue'],
+  developer: [
+    'push_code',
+    'create_branch',
+    'create_tag',
+    'create_commit_status',
+    'cancel_pipeline',
+    'manage_release',
+    'write_wiki',
+    'manage_milestone',
+  ],
+  maintainer: [
+    'delete_wiki_page',
+    'manage_snippets',
+    'manage_variables',
+    'manage_project',
+    'manage_members',
+    'manage_protection',
+    'delete_tag',
+    'delete_protected_branch',
+    'manage_shares',
+    'link_fork',
+  ],
+  owner: ['rename_project', 'change_visibility', 'archive_project', 'transfer_project', 'unlink_fork', 'remove_project', 'admin_issue'],
 } as const
 
 /** What nobody may do while a state holds. */
@@ -38,6 +59,11 @@ export const PROJECT_PROHIBITIONS = {
     'admin_issue',
     'manage_label',
     'manage_milestone',
+    'upload_file',
+    'write_wiki',
+    'delete_wiki_page',
+    'create_snippet',
+    'manage_snippets',
   ],
   /** The repository feature is switched off for the caller (AC-10). */
   no_repository: [
@@ -53,9 +79,13 @@ export const PROJECT_PROHIBITIONS = {
     'cancel_pipeline',
     'manage_release',
     'fork',
+    // jobs are off with the repository
+    'manage_variables',
   ],
   /** The jobs feature is. Posting and listing statuses is not part of it: whoever builds elsewhere switches it off. */
-  no_jobs: ['read_pipeline', 'cancel_pipeline'],
+  no_jobs: ['read_pipeline', 'cancel_pipeline', 'manage_variables'],
+  no_wiki: ['read_wiki', 'write_wiki', 'delete_wiki_page'],
+  no_snippets: ['read_snippet', 'create_snippet', 'manage_snippets'],
   /** The issues feature is. Labels and milestones are not part of it: merge requests have them too. */
   no_issues: ['read_issue', 'create_issue', 'update_issue', 'manage_issue', 'move_issue', 'admin_issue'],
 } as const

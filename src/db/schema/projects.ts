@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { type AnyPgColumn, bigint, boolean, date, index, integer, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { type AnyPgColumn, bigint, boolean, date, index, integer, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
 import { id, moment, ref } from './columns.js'
 import { namespaces } from './namespaces.js'
 import { users } from './users.js'
@@ -73,12 +73,17 @@ export const projects = pgTable(
   ],
 )
 
-/** A project's repositories that are to be removed: written with the deletion, worked off afterwards, so a kill in between leaves nothing behind (SEC-134). */
+/** A project's repositories that are to be removed: written with the deletion, worked off afterwards, so a kill in between leaves nothing behind (SEC-134). A fork in the making is one too, and is so until its project's row is there: who makes it holds the row. */
 export const doomedRepositories = pgTable('doomed_repositories', {
   project_id: ref().primaryKey(),
   storage: text().notNull(),
   created_at: moment().notNull().defaultNow(),
 })
+
+/** Images of deleted projects and groups that are to be removed, likewise. */
+export const doomedAvatars = pgTable('doomed_avatars', { kind: text({ enum: ['project', 'group'] }).notNull(), id: ref().notNull() }, (t) => [
+  primaryKey({ columns: [t.kind, t.id] }),
+])
 
 export const projectStars = pgTable(
   'project_stars',
@@ -109,6 +114,49 @@ export const projectShares = pgTable(
     created_at: moment().notNull().defaultNow(),
   },
   (t) => [uniqueIndex('project_shares_project_id_group_id_key').on(t.project_id, t.group_id), index('project_shares_group_id_idx').on(t.group_id)],
+)
+
+/** What a project's default branch is written in, as of one commit (PR-5); kept up after pushes. */
+export const projectLanguages = pgTable('project_languages', {
+  project_id: ref()
+    .primaryKey()
+    .references(() => projects.id, { onDelete: 'cascade' }),
+  commit: text().notNull(),
+  /** Language → bytes. */
+  bytes: jsonb().$type<Record<string, number>>().notNull(),
+})
+
+/** Imports that are not over: taken up again at every start until their project says `finished` or `failed` (OT-10). */
+export const projectImports = pgTable('project_imports', {
+  project_id: ref()
+    .primaryKey()
+    .references(() => projects.id, { onDelete: 'cascade' }),
+  /** Encrypted: it may hold a password (SEC-139). */
+  url: text().notNull(),
+  /** The default branch asked for, before that of the source. */
+  default_branch: text(),
+  /** Whoever works on it keeps putting this off; what is past belongs to nobody. */
+  held_until: moment().notNull().defaultNow(),
+})
+
+/** Files attached to a project's texts (UP-1). The address is the secret that opens images to everybody. */
+export const projectUploads = pgTable(
+  'project_uploads',
+  {
+    id: id(),
+    project_id: ref()
+      .notNull()
+      .references(() => projects.id, { onDelete: 'cascade' }),
+    uploader_id: ref().references(() => users.id, { onDelete: 'set null' }),
+    secret: text().notNull(),
+    filename: text().notNull(),
+    size: bigint({ mode: 'number' }).notNull(),
+    created_at: moment().notNull().defaultNow(),
+  },
+  (t) => [
+    uniqueIndex('project_uploads_project_id_secret_key').on(t.project_id, t.secret),
+    index('project_uploads_uploader_id_idx').on(t.uploader_id),
+  ],
 )
 
 export const protectedBranches = pgTable(

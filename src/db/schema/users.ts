@@ -34,7 +34,10 @@ export const users = pgTable(
     microblog: text().notNull().default(''),
     website_url: text().notNull().default(''),
     organization: text().notNull().default(''),
-    avatar: text(),
+    /** The uploaded image, by its name in the uploads. */
+    avatar_file: text(),
+    /** What is shown: that name, or `@` and the digest of the address, by which an avatar service knows him (G-83). */
+    avatar: text().generatedAlwaysAs(sql`coalesce(avatar_file, '@' || md5(lower(btrim(email))))`),
     theme_id: integer().notNull().default(1),
     color_scheme_id: integer().notNull().default(1),
     confirmed_at: moment(),

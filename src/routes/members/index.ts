@@ -1,54 +1,17 @@
 import { z } from 'zod'
 import type { Access } from '../../access/access.js'
-import { onGroupSignedIn, onProjectSignedIn } from '../../access/rules.js'
 import { Member, presentMember } from '../../entities/member.js'
 import { notFound } from '../../failures.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { clearableDate, idList, int, needsOneOf, opt, paging, rowId, searchText, str } from '../../http/params.js'
-import {
-  addMember,
-  changeMember,
-  getMember,
-  listMembers,
-  type MemberSource,
-  removeMember,
-  sourceOfGroup,
-  sourceOfProject,
-} from '../../services/members.js'
+import { addMembers, changeMember, getMember, listMembers, removeMember } from '../../services/members.js'
 import { findUserByName } from '../../services/users.js'
-
-/** What a member endpoint is about, and whether the caller manages it. */
-interface Subject {
-  source: MemberSource
-  manages: boolean
-}
-
-const projectMembers = (ability: 'read_member' | 'manage_members'): Access<Subject, true> => {
-  const access = onProjectSignedIn(ability)
-  return {
-    ...access,
-    find: async (ctx, caller, params) => {
-      const subject = await access.find(ctx, caller, params)
-      return { source: sourceOfProject(subject), manages: subject.can('manage_members') }
-    },
-  }
-}
-
-const groupMembers = (ability: 'read_member' | 'manage_members'): Access<Subject, true> => {
-  const access = onGroupSignedIn(ability)
-  return {
-    ...access,
-    find: async (ctx, caller, params) => {
-      const subject = await access.find(ctx, caller, params)
-      return { source: sourceOfGroup(subject), manages: subject.can('manage_members') }
-    },
-  }
-}
+import { type MemberSubject, onGroupMembers, onProjectMembers } from './source.js'
 
 const LEVEL = int({ min: -1, max: 100 })
 
 /** ME-1 to ME-7, once for projects and once for groups. */
-const membersOf = (path: '/projects/:id' | '/groups/:id', on: (ability: 'read_member' | 'manage_members') => Access<Subject, true>) => [
+const membersOf = (path: '/projects/:id' | '/groups/:id', on: (ability: 'read_member' | 'manage_members') => Access<MemberSubject, true>) => [
   ...[false, true].map((inherited) =>
     endpoint({
       method: 'GET',
@@ -81,15 +44,18 @@ const membersOf = (path: '/projects/:id' | '/groups/:id', on: (ability: 'read_me
     summary: 'Add a member',
     access: on('manage_members'),
     input: needsOneOf(
-      z.object({ user_id: opt(rowId()), username: opt(str()), access_level: LEVEL, expires_at: opt(clearableDate()) }),
+      z.object({ user_id: opt(idList()), username: opt(str()), access_level: LEVEL, expires_at: opt(clearableDate()) }),
       'user_id',
       'username',
     ),
-    output: Member,
+    // several at once have no one answer to give; clients take an object
+    output: z.union([Member, z.strictObject({ status: z.literal('success') })]),
     async handler({ ctx, caller, subject, input, view }) {
-      const user_id = input.user_id ?? (await findUserByName(ctx, input.username ?? ''))?.id
-      if (user_id === undefined) throw notFound('User')
-      return presentMember(await addMember(ctx, subject.source, caller, { ...input, user_id }), view)
+      const ids = input.user_id ?? [(await findUserByName(ctx, input.username ?? ''))?.id ?? 0]
+      if (ids.length === 0) throw notFound('User')
+      await addMembers(ctx, subject.source, caller, ids, input)
+      const [only, ...more] = new Set(ids)
+      return more.length > 0 ? { status: 'success' } : presentMember(await getMember(ctx, subject.source, only ?? 0), view)
     },
   }),
   endpoint({
@@ -115,4 +81,4 @@ const membersOf = (path: '/projects/:id' | '/groups/:id', on: (ability: 'read_me
   }),
 ]
 
-export const members = [...membersOf('/projects/:id', projectMembers), ...membersOf('/groups/:id', groupMembers)]
+export const members = [...membersOf('/projects/:id', onProjectMembers), ...membersOf('/groups/:id', onGroupMembers)]

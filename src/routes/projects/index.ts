@@ -1,22 +1,26 @@
 import { z } from 'zod'
-import type { Caller, SignedIn } from '../../access/actor.js'
+import type { SignedIn } from '../../access/actor.js'
 import { admin, anyone, onProject, onProjectSignedIn, signedIn } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { withAttributes } from '../../entities/custom-attribute.js'
 import { FEATURE_LEVELS, VISIBILITIES } from '../../entities/levels.js'
-import { BasicProject, Project, presentBasicProject, presentProject } from '../../entities/project.js'
+import { Project, presentProject } from '../../entities/project.js'
 import type { View } from '../../entities/view.js'
-import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, clearable, commaList, needsOneOf, oneOf, opt, rowId, str } from '../../http/params.js'
+import { refused } from '../../failures.js'
+import { Answer, endpoint } from '../../http/endpoint.js'
+import { bool, clearable, clearableFile, commaList, needsOneOf, oneOf, opt, rowId, str } from '../../http/params.js'
 import { attributesFor } from '../../services/custom-attributes.js'
 import { createProject, type NewProject } from '../../services/projects/create.js'
-import { listProjects, type ProjectFilter } from '../../services/projects/list.js'
-import { loadProject, loadProjects, type ProjectRecord } from '../../services/projects/load.js'
+import { loadProject } from '../../services/projects/load.js'
+import { transferProject, transferTarget } from '../../services/projects/transfer.js'
 import { deleteProject, setArchived, setStar, updateProject } from '../../services/projects/update.js'
 import { actorOf, findUserNamed, getUser } from '../../services/users.js'
+import { forks } from './forks.js'
+import { insight } from './insight.js'
+import { AnyProject, listOf } from './list.js'
 import { listParameters } from './list-input.js'
+import { sharing } from './sharing.js'
 
-const AnyProject = z.union([Project, BasicProject])
 const feature = () => opt(oneOf(FEATURE_LEVELS))
 
 const attributes = {
@@ -47,6 +51,7 @@ const attributes = {
   tag_list: opt(commaList()),
   topics: opt(commaList()),
   ci_config_path: opt(clearable()),
+  avatar: opt(clearableFile()),
 }
 
 const creation = {
@@ -55,33 +60,12 @@ const creation = {
   namespace_id: opt(rowId()),
   default_branch: opt(str()),
   initialize_with_readme: opt(bool()),
+  import_url: opt(str()),
   ...attributes,
 }
 
 const settable = { name: opt(str()), path: opt(str()), default_branch: opt(str()), ...attributes }
 const changes = needsOneOf(z.object(settable), ...(Object.keys(settable) as (keyof typeof settable)[]))
-
-const shown = (input: { simple?: boolean | undefined; statistics?: boolean | undefined }, view: View) => (project: ProjectRecord) =>
-  input.simple ? presentBasicProject(project, view) : presentProject(project, view, input)
-
-async function list(
-  ctx: Context,
-  caller: Caller,
-  input: ProjectFilter & { simple?: boolean | undefined; statistics?: boolean | undefined; with_custom_attributes?: boolean | undefined },
-  view: View,
-) {
-  const { items, total } = await listProjects(ctx, caller, input)
-  const ids = items.map(({ id }) => id)
-  const attributes = await attributesFor(ctx, caller, input, 'project', ids)
-  if (attributes) {
-    const records = new Map((await loadProjects(ctx, caller.user, ids)).map((project) => [project.id, project]))
-    const found = ids.flatMap((id) => records.get(id) ?? [])
-    return pageOf({ items: found, total }, input, (project) => withAttributes(shown(input, view)(project), attributes.get(project.id)))
-  }
-  const variant = `project ${caller.user ? (caller.user.admin ? 'admin' : 'user') : 'anonymous'} ${input.simple ?? false} ${input.statistics ?? false}`
-  const rendered = await ctx.fragments.render(variant, items, (ids: number[]) => loadProjects(ctx, caller.user, ids), shown(input, view))
-  return pageOf({ items: rendered, total }, input, (element) => element)
-}
 
 async function create(ctx: Context, caller: SignedIn, input: NewProject, view: View) {
   const id = await createProject(ctx, caller, input)
@@ -124,7 +108,7 @@ export const projects = [
     access: anyone,
     input: z.object(listParameters),
     output: z.array(AnyProject),
-    handler: ({ ctx, caller, input, view }) => list(ctx, caller, input, view),
+    handler: ({ ctx, caller, input, view }) => listOf(ctx, caller, input, view),
   }),
   endpoint({
     method: 'GET',
@@ -135,7 +119,7 @@ export const projects = [
     output: z.array(AnyProject),
     async handler({ ctx, caller, input, view }) {
       const owner = await findUserNamed(ctx, caller, input.user_id)
-      return list(ctx, caller, { ...input, ownerId: owner.id }, view)
+      return listOf(ctx, caller, { ...input, ownerId: owner.id }, view)
     },
   }),
   endpoint({
@@ -150,15 +134,6 @@ export const projects = [
       const attributes = await attributesFor(ctx, caller, input, 'project', [id])
       return withAttributes(presentProject(await loadProject(ctx, caller.user, id), view, input), attributes?.get(id))
     },
-  }),
-  endpoint({
-    method: 'GET',
-    path: '/projects/:id/forks',
-    summary: 'List the forks of a project',
-    access: onProject('read_project'),
-    input: z.object(listParameters),
-    output: z.array(AnyProject),
-    handler: ({ ctx, caller, subject, input, view }) => list(ctx, caller, { ...input, forkedFrom: subject.project.id }, view),
   }),
   endpoint({
     method: 'POST',
@@ -210,4 +185,20 @@ export const projects = [
   switches('unarchive'),
   stars('star'),
   stars('unstar'),
+  endpoint({
+    method: 'PUT',
+    path: '/projects/:id/transfer',
+    summary: 'Move a project to another namespace',
+    access: onProjectSignedIn('transfer_project'),
+    input: z.object({ namespace: str() }),
+    output: Project,
+    async handler({ ctx, caller, subject, input, view }) {
+      const target = await transferTarget(ctx, caller, input.namespace)
+      await transferProject(ctx, caller, subject.project, target.id, { same: 'Project is already in this namespace', refuse: refused })
+      return presentProject(await loadProject(ctx, caller.user, subject.project.id), view)
+    },
+  }),
+  ...forks,
+  ...sharing,
+  ...insight,
 ]

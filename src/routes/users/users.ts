@@ -22,7 +22,7 @@ import {
   textMap,
 } from '../../http/params.js'
 import { attributesFor } from '../../services/custom-attributes.js'
-import { listUsers, USER_ORDERS } from '../../services/user-list.js'
+import { listUsers, loadUsers, USER_ORDERS } from '../../services/user-list.js'
 import { removeUser } from '../../services/user-removal.js'
 import { setBlocked } from '../../services/user-state.js'
 import { updateUser } from '../../services/user-update.js'
@@ -128,10 +128,22 @@ export const users = [
     ),
     output: z.array(z.union([AdminUser, UserRef])),
     async handler({ ctx, caller, input, view }) {
-      const page = await listUsers(ctx, caller, input)
-      const ids = page.items.map(({ id }) => id)
+      const { items, total } = await listUsers(ctx, caller, input)
+      const ids = items.map(({ id }) => id)
       const attributes = await attributesFor(ctx, caller, input, 'user', ids)
-      return pageOf(page, input, (user) => withAttributes(presentListedUser(user, view), attributes?.get(user.id)))
+      if (attributes) {
+        const records = new Map((await loadUsers(ctx, caller, ids)).map((user) => [user.id, user]))
+        const found = ids.flatMap((id) => records.get(id) ?? [])
+        return pageOf({ items: found, total }, input, (user) => withAttributes(presentListedUser(user, view), attributes.get(user.id)))
+      }
+      const variant = caller.user?.admin ? 'user admin' : 'user basic'
+      const rendered = await ctx.fragments.render(
+        `${variant} ${view.avatarService}`,
+        items,
+        (missing: number[]) => loadUsers(ctx, caller, missing),
+        (user) => presentListedUser(user, view),
+      )
+      return pageOf({ items: rendered, total }, input, (element) => element)
     },
   }),
   endpoint({

@@ -36,6 +36,8 @@ export interface ProjectAttributes {
   tag_list?: string[] | undefined
   topics?: string[] | undefined
   ci_config_path?: string | null | undefined
+  /** Null takes it away. */
+  avatar?: { data: Buffer } | null | undefined
 }
 
 const SAME_NAME = [

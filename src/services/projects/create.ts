@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import { eq, sql } from 'drizzle-orm'
 import type { ActorUser, SignedIn } from '../../access/actor.js'
 import { canGroup } from '../../access/can.js'
-import { findGroupFor, findProjectFor } from '../../access/rules.js'
+import { findGroupFor, findProjectFor, type Namespace } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { databaseError, isUniqueViolation, type Transaction } from '../../db/client.js'
 import { members, namespaces, projects } from '../../db/schema/index.js'
@@ -10,11 +10,14 @@ import { Failure, invalidRecord } from '../../failures.js'
 import { branchNameFault } from '../../lib/branch-name.js'
 import { pathFromName, projectNameFaults, projectPathFaults } from '../../lib/path.js'
 import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
+import { imageFaults, keepAvatar } from '../avatars.js'
 import { createCommit } from '../commits/create.js'
 import { recordEvent } from '../events.js'
-import { claimRoute, isRouteTaken } from '../namespaces.js'
+import { claimRoute, isRouteTaken, lockNamespace } from '../namespaces.js'
 import { readSettings, type Settings } from '../settings.js'
+import { touchLists } from '../totals.js'
 import { attributeFaults, columnsOf, type ProjectAttributes, visibilityFaults } from './attributes.js'
+import { importSoon, readImportUrl, recordImport } from './import.js'
 
 export interface NewProject extends ProjectAttributes {
   name?: string | undefined
@@ -22,6 +25,7 @@ export interface NewProject extends ProjectAttributes {
   namespace_id?: number | undefined
   default_branch?: string | undefined
   initialize_with_readme?: boolean | undefined
+  import_url?: string | undefined
 }
 
 /** Creates a project with its empty repository (PR-7, PR-14 to PR-17) and returns its id. */
@@ -32,12 +36,18 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
   const name = given.name || (given.path ?? '')
   const branch = given.default_branch || ctx.config.defaultBranch
   const asked = given.visibility === undefined ? undefined : VISIBILITY_LEVEL[given.visibility]
-  const level = asked ?? Math.min(VISIBILITY_LEVEL[settings.default_project_visibility], place.ceiling ?? VISIBILITY_LEVEL.public)
   const storage = pickStorage(ctx, settings)
+  const importUrl = given.import_url === undefined ? null : await readImportUrl(ctx, settings, given.import_url, given.initialize_with_readme)
 
   const id = await unlessTaken(() =>
     ctx.db.transaction(async (tx) => {
-      await tx.select({ id: namespaces.id }).from(namespaces).where(eq(namespaces.id, place.id)).for('update')
+      const now = ctx.now()
+      // as it stands now: a group may be deleted, renamed or narrowed in the same moment (SEC-132)
+      const locked = await lockNamespace(tx, place.id)
+      if (!locked) throw invalidNamespace()
+      const { full_path } = locked
+      const ceiling = place.personal ? null : locked.visibility
+      const level = asked ?? Math.min(VISIBILITY_LEVEL[settings.default_project_visibility], ceiling ?? VISIBILITY_LEVEL.public)
       if (place.personal) await checkLimit(tx, caller.user, place.id)
       const faults = attributeFaults(given)
       const add = (field: string, texts: string[]) => {
@@ -45,12 +55,12 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
       }
       add('name', projectNameFaults(name))
       add('path', projectPathFaults(path))
-      add('visibility_level', visibilityFaults(caller.user, settings, level, place.ceiling))
+      add('visibility_level', visibilityFaults(caller.user, settings, level, ceiling))
+      if (given.avatar) add('avatar', imageFaults(given.avatar.data))
       if (branchNameFault(branch)) add('default_branch', ['is invalid'])
-      await addTakenFaults(tx, place, { name, path }, null, add)
+      await addTakenFaults(tx, { id: place.id, full_path }, { name, path }, null, add)
       if (Object.keys(faults).length > 0) throw invalidRecord(faults)
 
-      const now = ctx.now()
       const [row] = await tx
         .insert(projects)
         .values({
@@ -63,13 +73,14 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
           visibility: level,
           storage,
           default_branch: branch,
+          import_status: importUrl === null ? 'none' : 'scheduled',
           created_at: now,
           updated_at: now,
           last_activity_at: now,
         })
         .returning({ id: projects.id })
       const project = row?.id as number
-      await claimRoute(tx, `${place.full_path}/${path}`, { project_id: project })
+      await claimRoute(tx, `${full_path}/${path}`, { project_id: project })
       if (place.personal)
         await tx
           .insert(members)
@@ -82,12 +93,19 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
         target_id: project,
         created_at: now,
       })
+      if (importUrl !== null) await recordImport(ctx, tx, project, importUrl, given.default_branch ?? null)
       // inside the transaction: a project whose row is there has its repository
       await ctx.git.create({ storage, id: project, kind: 'project' }, branch)
+      await touchLists(tx)
       return project
     }),
   )
 
+  if (importUrl !== null) importSoon(ctx)
+  if (given.avatar) {
+    const avatar = await keepAvatar(ctx, 'project', id, given.avatar.data)
+    await ctx.db.write.update(projects).set({ avatar }).where(eq(projects.id, id))
+  }
   if (given.initialize_with_readme) {
     const subject = await findProjectFor(ctx, { user: { ...caller.user, admin: true } }, String(id))
     const content = `# ${name}\n\n${given.description ? `${given.description}\n` : ''}`
@@ -102,41 +120,49 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
   return id
 }
 
-interface Place {
+/** A namespace as a place for projects. */
+export interface Place {
   id: number
-  full_path: string
   personal: boolean
   owner_id: number | null
-  /** Highest visibility a project may have here; null in personal namespaces. */
-  ceiling: number | null
 }
+
+const invalidNamespace = () => invalidRecord({ namespace: ['is not valid'] })
 
 /** The namespace to create in: by default the caller's own; another one only where he may (PR-7). */
 async function placeFor(ctx: Context, caller: SignedIn, namespaceId: number | undefined): Promise<Place> {
-  const invalid = invalidRecord({ namespace: ['is not valid'] })
+  const invalid = invalidNamespace()
   const [row] = await ctx.db.write
     .select()
     .from(namespaces)
     .where(namespaceId === undefined ? eq(namespaces.owner_id, caller.user.id) : eq(namespaces.id, namespaceId))
   if (!row) throw invalid
-  if (row.kind === 'user') {
-    if (row.owner_id !== caller.user.id && !caller.user.admin) throw invalid
-    return { id: row.id, full_path: row.full_path, personal: true, owner_id: row.owner_id, ceiling: null }
+  const place = await placeIn(ctx, caller, row)
+  if (!place) throw invalid
+  if (!place.personal && caller.user.external && !caller.user.admin) throw limitReached(0)
+  return place
+}
+
+/** A namespace as a place for a project of this caller; null where he may not create one (5.2 row 4). */
+export async function placeIn(ctx: Context, caller: SignedIn, namespace: Namespace): Promise<Place | null> {
+  const { id, owner_id } = namespace
+  if (namespace.kind === 'user') {
+    if (owner_id !== caller.user.id && !caller.user.admin) return null
+    return { id, personal: true, owner_id }
   }
-  const group = await findGroupFor(ctx, caller, String(row.id)).catch((error: unknown) => {
-    if (error instanceof Failure) throw invalid
+  const group = await findGroupFor(ctx, caller, String(id)).catch((error: unknown) => {
+    if (error instanceof Failure) return null
     throw error
   })
-  if (!canGroup(group, 'create_project')) throw invalid
-  if (caller.user.external && !caller.user.admin) throw limitReached(0)
-  return { id: row.id, full_path: row.full_path, personal: false, owner_id: null, ceiling: row.visibility }
+  if (!group || !canGroup(group, 'create_project')) return null
+  return { id, personal: false, owner_id: null }
 }
 
 const limitReached = (limit: number) =>
   new Failure('forbidden', { error: [`Your project limit is ${limit} projects! Please contact your administrator to increase it`] })
 
 /** PR-14; the namespace row is locked, so two creations cannot both take the last place (SEC-131). */
-async function checkLimit(tx: Transaction, user: ActorUser, namespaceId: number) {
+export async function checkLimit(tx: Transaction, user: ActorUser, namespaceId: number) {
   if (user.admin) return
   const [row] = await tx
     .select({ count: sql<number>`count(*)`.mapWith(Number) })

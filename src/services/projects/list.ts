@@ -1,14 +1,15 @@
 import { and, asc, desc, eq, type SQL, sql } from 'drizzle-orm'
 import type { Caller } from '../../access/actor.js'
-import { ANY_LEVEL, membershipCounts, projectsWithLevel, shareCounts } from '../../access/roles.js'
-import { type Eyes, eyesOf, visibleProjects } from '../../access/visible.js'
+import { ANY_LEVEL, membershipCounts, shareCounts, withLevel } from '../../access/roles.js'
+import { type Eyes, eyesOf, visibleProject, visibleProjects } from '../../access/visible.js'
 import type { Context } from '../../context.js'
-import { substring } from '../../db/fuzzy.js'
+import { type Fuzzy, fuzzy, fuzzyMatch, substring } from '../../db/fuzzy.js'
 import { namespaces, projects, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { VISIBILITY_LEVEL, type Visibility } from '../../lib/visibility.js'
 import { attributePairs, hasCustomAttributes } from '../custom-attributes.js'
-import { limits, type Page, type Paging, pageFrom } from '../page.js'
+import type { Page, Paging } from '../page.js'
+import { idList, LONGEST, type Version, versionOf } from '../totals.js'
 import { recordKey } from './load.js'
 
 export const ORDERS = ['id', 'name', 'path', 'created_at', 'updated_at', 'last_activity_at'] as const
@@ -35,9 +36,10 @@ export interface ProjectFilter extends Paging {
   ownerId?: number | undefined
   /** Only forks of this project (PR-9). */
   forkedFrom?: number | undefined
-  /** Only projects directly in this group, or shared with it (GR-3). */
-  groupId?: number | undefined
-  sharedWith?: number | undefined
+  /** Only projects of a group (GR-15): directly in it unless `only` says otherwise, in its subgroups (X-18), shared with it. */
+  group?: { id: number; only?: 'shared'; subgroups?: boolean; shared?: boolean } | undefined
+  /** What to look for, read as fuzzy text (GR-17) where `search` is one piece of text (PR-1). */
+  words?: string | undefined
 }
 
 /** What the text of the list query depends on. */
@@ -46,11 +48,12 @@ interface Shape {
   order: (typeof ORDERS)[number]
   descending: boolean
   filters: string[]
+  words: Fuzzy['shape']
 }
 
 const user = sql`${sql.placeholder('user')}::bigint`
 const open = (feature: SQL, eyes: Eyes) =>
-  eyes === 'admin' ? sql`${feature} >= 10` : sql`(${feature} >= 20 or (${feature} >= 10 and ${projects.id} in ${projectsWithLevel(user, ANY_LEVEL)}))`
+  eyes === 'admin' ? sql`${feature} >= 10` : sql`(${feature} >= 20 or (${feature} >= 10 and ${withLevel(projects, user, ANY_LEVEL)}))`
 
 /** Each filter's condition; its values are placeholders of the same name. */
 const FILTERS: Record<string, (eyes: Eyes) => SQL> = {
@@ -60,12 +63,12 @@ const FILTERS: Record<string, (eyes: Eyes) => SQL> = {
     sql`(${projects.name} ilike ${sql.placeholder('search')} or ${projects.path} ilike ${sql.placeholder('search')} or ${projects.description} ilike ${sql.placeholder('search')})`,
   owned: () => sql`${projects.namespace_id} in (select n.id from ${namespaces} n where n.owner_id = ${user}
     union all select m.namespace_id from members m where m.user_id = ${user} and m.namespace_id is not null and m.access_level >= 50 and ${membershipCounts})`,
-  membership: () => sql`${projects.id} in ${projectsWithLevel(user, ANY_LEVEL)}`,
+  membership: () => withLevel(projects, user, ANY_LEVEL),
   starred: () => sql`${projects.id} in (select s.project_id from project_stars s where s.user_id = ${user})`,
   with_issues_enabled: (eyes) => open(sql`${projects.issues_access_level}`, eyes),
   with_merge_requests_enabled: (eyes) =>
     sql`(${open(sql`${projects.merge_requests_access_level}`, eyes)} and ${open(sql`${projects.repository_access_level}`, eyes)})`,
-  min_access_level: () => sql`${projects.id} in ${projectsWithLevel(user, sql`${sql.placeholder('min_access_level')}::integer`)}`,
+  min_access_level: () => withLevel(projects, user, sql`${sql.placeholder('min_access_level')}::integer`),
   id_after: () => sql`${projects.id} > ${sql.placeholder('id_after')}`,
   id_before: () => sql`${projects.id} < ${sql.placeholder('id_before')}`,
   last_activity_after: () => sql`${projects.last_activity_at} >= ${sql.placeholder('last_activity_after')}::timestamptz`,
@@ -74,49 +77,79 @@ const FILTERS: Record<string, (eyes: Eyes) => SQL> = {
   custom_attributes: () => hasCustomAttributes('project', projects.id),
   ownerId: () => sql`${projects.namespace_id} = (select n.id from ${namespaces} n where n.owner_id = ${sql.placeholder('ownerId')})`,
   forkedFrom: () => eq(projects.forked_from_id, sql.placeholder('forkedFrom')),
-  groupId: () => eq(projects.namespace_id, sql.placeholder('groupId')),
-  sharedWith: () => sql`${projects.id} in (select s.project_id from project_shares s where s.group_id = ${sql.placeholder('sharedWith')}
-    and ${shareCounts})`,
+  direct: () => inGroup,
+  tree: () => inTree,
+  shared: () => sharedWith,
+  'direct or shared': () => sql`(${inGroup} or ${sharedWith})`,
+  'tree or shared': () => sql`(${inTree} or ${sharedWith})`,
 }
 
-/** The ids of one page first, over the filters alone; only their rows are then joined with what is shown. */
-const listed = statement('projects', (db, { eyes, order, descending, filters }: Shape) => {
+const group = sql.placeholder('group')
+const inGroup = eq(projects.namespace_id, group)
+const inTree = sql`${projects.namespace_id} in (select a.descendant_id from namespace_ancestry a where a.ancestor_id = ${group})`
+const sharedWith = sql`${projects.id} in (select s.project_id from project_shares s where s.group_id = ${group} and ${shareCounts})`
+
+const conditions = ({ eyes, filters, words }: Omit<Shape, 'order' | 'descending'>) =>
+  and(
+    visibleProjects(eyes, user),
+    ...filters.map((name) => FILTERS[name]?.(eyes)),
+    fuzzyMatch([projects.path, projects.name, projects.description], words),
+  )
+
+const ids = statement('ids of projects', (db, { order, descending, ...shape }: Shape) => {
   const direction = descending ? desc : asc
   const column = order === 'name' || order === 'path' ? sql`lower(${projects[order]})` : projects[order]
-  const page = db
-    .select({ id: projects.id, total: sql<number>`count(*) over ()`.as('total') })
+  const found = db
+    .select({ id: projects.id })
     .from(projects)
-    .where(and(visibleProjects(eyes, user), ...filters.map((name) => FILTERS[name]?.(eyes))))
-    .orderBy(direction(column), direction(projects.id))
+    .where(conditions(shape))
+    .orderBy(...(order === 'id' ? [direction(projects.id)] : [direction(column), direction(projects.id)]))
     .limit(sql.placeholder('limit'))
     .offset(sql.placeholder('offset'))
-    .as('page')
-  return db
-    .select({ id: projects.id, key: recordKey, total: sql<number>`${page.total}`.mapWith(Number) })
+  return db.select({ ids: idList(found.getSQL()), version: versionOf('projects') }).from(sql`(select 1) as one`)
+})
+
+const counted = statement('number of projects', (db, shape: Omit<Shape, 'order' | 'descending'>) =>
+  db
+    .select({ total: sql<number>`count(*)`.mapWith(Number), version: versionOf('projects') })
+    .from(projects)
+    .where(conditions(shape)),
+)
+
+/** The permission is asked once more, of these rows only: what was kept of a list is a hint where to look. */
+const rows = statement('listed projects', (db, eyes: Eyes) =>
+  db
+    .select({ id: projects.id, key: recordKey, version: versionOf('projects') })
     .from(projects)
     .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
     .leftJoin(users, eq(users.id, namespaces.owner_id))
-    .innerJoin(page, eq(page.id, projects.id))
-    .orderBy(direction(column), direction(projects.id))
-})
+    .where(sql`${projects.id} = any(${sql.placeholder('ids')}) and ${visibleProject(eyes, user)}`),
+)
 
 /** A project of a list, not loaded yet: `key` differs whenever what this viewer is shown of it differs; null: not known. */
 export interface ListedProject {
   id: number
   key: string | null
+  version: Version
 }
 
-/** All projects the caller can see and the filters let through (PR-1, PR-2, PR-9); the permission filter is part of the query (SEC-33). */
+/** Filters and orders that follow more than the list's version does: stars, activity, notes of administrators, the source of forks. */
+const UNVERSIONED = new Set(['starred', 'last_activity_after', 'last_activity_before', 'custom_attributes', 'forkedFrom'])
+
+/** All projects the caller can see and the filters let through (PR-1, PR-2, PR-9, GR-15); the permission filter is part of the query (SEC-33). */
 export async function listProjects(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, filter: ProjectFilter): Promise<Page<ListedProject>> {
   if (!viewer && (filter.owned || filter.membership || filter.min_access_level !== undefined)) return { items: [], total: 0 }
+  const { words: text, order_by: order } = filter
+  const words = fuzzy(text)
   const switches = {
     owned: filter.owned,
     membership: filter.membership,
     starred: viewer ? filter.starred : undefined,
     with_issues_enabled: filter.with_issues_enabled,
     with_merge_requests_enabled: filter.with_merge_requests_enabled,
+    ...(filter.group && { [placeOf(filter.group)]: true }),
   }
-  const values = {
+  const given = {
     archived: filter.archived,
     visibility: filter.visibility && VISIBILITY_LEVEL[filter.visibility],
     search: filter.search ? substring(filter.search) : undefined,
@@ -129,13 +162,35 @@ export async function listProjects(ctx: Context, { user: viewer }: Pick<Caller, 
     custom_attributes: attributePairs(viewer, filter.custom_attributes),
     ownerId: filter.ownerId,
     forkedFrom: filter.forkedFrom,
-    groupId: filter.groupId,
-    sharedWith: filter.sharedWith,
   }
-  const filters = [...Object.entries(switches).filter(([, on]) => on), ...Object.entries(values).filter(([, value]) => value !== undefined)].map(
+  const filters = [...Object.entries(switches).filter(([, on]) => on), ...Object.entries(given).filter(([, value]) => value !== undefined)].map(
     ([name]) => name,
   )
-  const query = listed(ctx.db, { eyes: eyesOf(viewer), order: filter.order_by, descending: filter.sort === 'desc', filters })
-  const run = (at: Paging) => query.execute({ ...values, user: viewer?.id ?? 0, ...limits(at) })
-  return pageFrom(await run(filter), filter, () => run({ page: 1, per_page: 1 }))
+  const eyes = eyesOf(viewer)
+  const shape: Omit<Shape, 'order' | 'descending'> = { eyes, filters, words: words.shape }
+  const descending = filter.sort === 'desc'
+  const values = { ...given, ...words.values, group: filter.group?.id, user: viewer?.id ?? 0 }
+  const versioned = order !== 'updated_at' && order !== 'last_activity_at' && !filters.some((name) => UNVERSIONED.has(name))
+  return ctx.totals.whole(ctx.db, 'projects', versioned ? JSON.stringify([shape, order, descending, values]) : null, filter, {
+    ids: (at) => ids(ctx.db, { ...shape, order, descending }).execute({ ...values, ...at }),
+    count: () => counted(ctx.db, shape).execute(values),
+    rows: (wanted) => rows(ctx.db, eyes).execute({ ids: wanted, user: values.user }),
+  })
+}
+
+function placeOf({ only, subgroups, shared }: NonNullable<ProjectFilter['group']>) {
+  if (only) return only
+  const own = subgroups ? 'tree' : 'direct'
+  return shared ? `${own} or shared` : own
+}
+
+/** All projects directly in a group, or shared with it, that the caller may see, newest first and archived ones included; the contract sets no limit (GR-3). */
+export async function projectsOfGroup(ctx: Context, caller: Pick<Caller, 'user'>, id: number, which: 'own' | 'shared'): Promise<ListedProject[]> {
+  const group = { id, ...(which === 'shared' && { only: which }) }
+  const found: ListedProject[] = []
+  for (let page = 1; ; page++) {
+    const { items, total } = await listProjects(ctx, caller, { group, order_by: 'id', sort: 'desc', page, per_page: LONGEST })
+    found.push(...items)
+    if (page * LONGEST >= total) return found
+  }
 }

@@ -2,12 +2,13 @@ import { eq, sql } from 'drizzle-orm'
 import type { ActorUser } from '../../access/actor.js'
 import { LEVELS } from '../../access/can.js'
 import { directLevel, groupLevel, shareCounts, sharedLevel } from '../../access/roles.js'
-import { eyesOf, visibleProjects } from '../../access/visible.js'
+import { type Eyes, eyesOf, visibleProject } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { namespaces, projects, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { NamespaceRecord } from '../../entities/namespace.js'
 import type { UserRefRecord } from '../../entities/user.js'
+import { notFound } from '../../failures.js'
 
 type Row = typeof projects.$inferSelect
 
@@ -46,16 +47,17 @@ export const namespaceColumns = {
   avatar: namespaces.avatar,
 }
 
+const user = sql`${sql.placeholder('user')}::bigint`
+const direct = directLevel(projects.id, user)
+const group = groupLevel(projects.namespace_id, user)
+const shared = sharedLevel(projects.id, user)
+
+/** With which groups: this project opens the page of each to whoever sees it (G-67), so none is hidden (SEC-39). */
 const shares = sql<
   ProjectRecord['shares'] | null
 >`(select json_agg(json_build_object('group_id', g.id, 'group_name', g.name, 'group_full_path', g.full_path,
   'group_access_level', s.group_access, 'expires_at', s.expires_at) order by s.id)
   from project_shares s join namespaces g on g.id = s.group_id where s.project_id = ${projects.id} and ${shareCounts})`
-
-const user = sql`${sql.placeholder('user')}::bigint`
-const direct = directLevel(projects.id, user)
-const group = groupLevel(projects.namespace_id, user)
-const shared = sharedLevel(projects.id, user)
 
 const ownConfidential = sql<number>`case when ${projects.open_confidential_issues_count} = 0 then 0 else (select count(*) from issues i
   where i.project_id = ${projects.id} and i.confidential and i.state = 'opened' and (i.author_id = ${user} or i.assignee_id = ${user})) end`
@@ -87,12 +89,12 @@ const records = statement('project records', (db) =>
     .where(sql`${projects.id} = any(${sql.placeholder('ids')})`),
 )
 
-const sources = statement('sources of forks', (db, eyes: ReturnType<typeof eyesOf>) =>
+const sources = statement('sources of forks', (db, eyes: Eyes) =>
   db
     .select({ project: projects, namespace: namespaceColumns })
     .from(projects)
     .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
-    .where(sql`${projects.id} = any(${sql.placeholder('ids')}) and ${visibleProjects(eyes, sql`${sql.placeholder('user')}::bigint`)}`),
+    .where(sql`${projects.id} = any(${sql.placeholder('ids')}) and ${visibleProject(eyes, user)}`),
 )
 
 /** Projects as this caller sees them, in no order; asks once for the sources of all forks among them. The caller must already be known to see them. */
@@ -116,6 +118,7 @@ export async function loadProjects(
 /** One project as this caller sees it. */
 export async function loadProject(ctx: Context, viewer: ActorUser | null, id: number): Promise<ProjectRecord> {
   const [record] = await loadProjects(ctx, viewer, [id])
-  if (!record) throw new Error(`project ${id} vanished while it was loaded`)
+  // it was there when the call began
+  if (!record) throw notFound('Project')
   return record
 }

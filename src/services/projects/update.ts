@@ -1,17 +1,22 @@
-import { eq, inArray, sql } from 'drizzle-orm'
+import { and, eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import { fullPathOf, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
-import { doomedRepositories, projectStars, projects, redirects, routes } from '../../db/schema/index.js'
-import { forbidden, invalidRecord } from '../../failures.js'
+import { doomedAvatars, doomedRepositories, namespaces, projectStars, projects } from '../../db/schema/index.js'
+import { forbidden, invalidRecord, notFound } from '../../failures.js'
 import { projectNameFaults, projectPathFaults } from '../../lib/path.js'
 import { VISIBILITY_LEVEL, visibilityWord } from '../../lib/visibility.js'
 import { audit } from '../audit.js'
-import { claimRoute } from '../namespaces.js'
+import { dropAvatar, imageFaults, keepAvatar } from '../avatars.js'
+import { moveRoute } from '../namespaces.js'
 import { repositoryOf } from '../repositories.js'
 import { readSettings } from '../settings.js'
+import { touchLists } from '../totals.js'
+import { dropUploads } from '../uploads.js'
 import { attributeFaults, columnsOf, type ProjectAttributes, visibilityFaults } from './attributes.js'
 import { addTakenFaults, unlessTaken } from './create.js'
+import { forkVisibilityFaults, lowerForks } from './fork-network.js'
+import { doomProjects } from './remove.js'
 
 export interface ProjectChange extends ProjectAttributes {
   name?: string | undefined
@@ -41,37 +46,56 @@ export async function updateProject(ctx: Context, caller: SignedIn, subject: Pro
       }
       if (given.name !== undefined) add('name', projectNameFaults(name))
       if (given.path !== undefined) add('path', projectPathFaults(path))
-      const ceiling = project.namespace.kind === 'group' ? project.namespace.visibility : null
+      // as it stands now: a group may be narrowed or renamed in the same moment
+      const [place] = await tx.select().from(namespaces).where(eq(namespaces.id, project.namespace_id)).for('share')
+      if (!place) throw notFound('Project')
+      const ceiling = place.kind === 'group' ? place.visibility : null
       if (level !== project.visibility) add('visibility_level', visibilityFaults(caller.user, settings, level, ceiling))
-      await addTakenFaults(tx, project.namespace, { name, path }, project.id, add)
+      if (level > project.visibility && project.forked_from_id !== null) {
+        const [source] = await tx
+          .select({ visibility: projects.visibility })
+          .from(projects)
+          .where(eq(projects.id, project.forked_from_id))
+          .for('share')
+        if (source) add('visibility_level', forkVisibilityFaults(level, source.visibility))
+      }
+      if (given.avatar) add('avatar', imageFaults(given.avatar.data))
+      await addTakenFaults(tx, place, { name, path }, project.id, add)
       if (Object.keys(faults).length > 0) throw invalidRecord(faults)
-      await tx
+      const changed = await tx
         .update(projects)
         .set({ ...columnsOf(given), name, path, ...(branch !== undefined && { default_branch: branch }), updated_at: ctx.now() })
-        .where(eq(projects.id, project.id))
+        .where(and(eq(projects.id, project.id), eq(projects.namespace_id, place.id)))
+        .returning({ id: projects.id })
+      if (changed.length === 0) throw notFound('Project')
       if (level !== project.visibility)
         await audit(ctx, tx, {
           action: 'visibility_changed',
           target: { type: 'project', id: project.id, name: fullPathOf(project) },
           changes: { visibility: [visibilityWord(project.visibility), visibilityWord(level)] },
         })
-      if (!moved) return
-      const former = `${project.namespace.full_path}/${project.path}`.toLowerCase()
-      await tx.delete(routes).where(eq(routes.key, former))
-      await claimRoute(tx, `${project.namespace.full_path}/${path}`, { project_id: project.id })
-      if (former !== `${project.namespace.full_path}/${path}`.toLowerCase())
-        await tx
-          .insert(redirects)
-          .values({ key: former, project_id: project.id })
-          .onConflictDoUpdate({ target: redirects.key, set: { project_id: project.id } })
+      if (level < project.visibility) await lowerForks(ctx, tx, project.id, level)
+      if (moved) await moveRoute(tx, project.id, `${place.full_path}/${project.path}`, `${place.full_path}/${path}`)
+      await touchLists(tx)
     }),
   )
   if (branch !== undefined && branch !== project.default_branch) await repositoryOf(ctx, project).setHeadBranch(branch)
+  if (given.avatar !== undefined) await setAvatar(ctx, project, given.avatar)
+}
+
+/** Puts an image that was looked at before, or none, in the place of the one there is (UP-4). */
+export async function setAvatar(ctx: Context, project: { id: number; avatar: string | null }, image: { data: Buffer } | null): Promise<void> {
+  const avatar = image && (await keepAvatar(ctx, 'project', project.id, image.data))
+  await ctx.db.write.update(projects).set({ avatar, updated_at: ctx.now() }).where(eq(projects.id, project.id))
+  if (project.avatar && project.avatar !== avatar) await dropAvatar(ctx, 'project', project.id, project.avatar)
 }
 
 /** Archives or opens again; the same answer when nothing changes (PR-12). */
 export async function setArchived(ctx: Context, subject: ProjectSubject, archived: boolean): Promise<void> {
-  await ctx.db.write.update(projects).set({ archived, updated_at: ctx.now() }).where(eq(projects.id, subject.project.id))
+  await ctx.db.transaction(async (tx) => {
+    await tx.update(projects).set({ archived, updated_at: ctx.now() }).where(eq(projects.id, subject.project.id))
+    await touchLists(tx)
+  })
 }
 
 /** The caller's star, counted once; 304 when nothing changes (PR-22). */
@@ -95,26 +119,34 @@ export async function setStar(ctx: Context, caller: SignedIn, subject: ProjectSu
 
 /** Out of sight at once; the repositories go in the background, and a kill in between is made good at the next start (W-14, SEC-134). */
 export async function deleteProject(ctx: Context, subject: ProjectSubject): Promise<void> {
-  const { id, storage, forked_from_id } = subject.project
   await ctx.db.transaction(async (tx) => {
-    await tx.insert(doomedRepositories).values({ project_id: id, storage }).onConflictDoNothing()
-    await tx.delete(projects).where(eq(projects.id, id))
-    if (forked_from_id !== null)
-      await tx
-        .update(projects)
-        .set({ forks_count: sql`greatest(${projects.forks_count} - 1, 0)` })
-        .where(eq(projects.id, forked_from_id))
+    await doomProjects(tx, sql`p.id = ${subject.project.id}`)
+    await touchLists(tx)
   })
   ctx.jobs.add('remove repositories', () => removeDoomed(ctx))
 }
 
-/** Removes the repositories of deleted projects; at start, too. */
+/** Removes what deleted projects and groups stored, and the repositories of forks that came to nothing; at start, too. A row that somebody holds is about a fork in the making. */
 export async function removeDoomed(ctx: Context): Promise<void> {
+  for (const { kind, id } of await ctx.db.write.select().from(doomedAvatars)) {
+    await dropAvatar(ctx, kind, id)
+    await ctx.db.write.delete(doomedAvatars).where(and(eq(doomedAvatars.kind, kind), eq(doomedAvatars.id, id)))
+  }
   const doomed = await ctx.db.write.select().from(doomedRepositories)
-  for (const { project_id, storage } of doomed) {
-    if (ctx.config.storages[storage] !== undefined) {
-      for (const kind of ['project', 'wiki'] as const) await ctx.git.remove({ storage, id: project_id, kind })
-    }
-    await ctx.db.write.delete(doomedRepositories).where(inArray(doomedRepositories.project_id, [project_id]))
+  for (const { project_id } of doomed) {
+    await ctx.db.transaction(async (tx) => {
+      const [row] = await tx
+        .select()
+        .from(doomedRepositories)
+        .where(eq(doomedRepositories.project_id, project_id))
+        .for('update', { skipLocked: true })
+      if (!row) return
+      if (ctx.config.storages[row.storage] !== undefined) {
+        for (const kind of ['project', 'wiki'] as const) await ctx.git.remove({ storage: row.storage, id: project_id, kind })
+      }
+      await dropAvatar(ctx, 'project', project_id)
+      await dropUploads(ctx, project_id)
+      await tx.delete(doomedRepositories).where(eq(doomedRepositories.project_id, project_id))
+    })
   }
 }

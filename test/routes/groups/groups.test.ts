@@ -141,7 +141,7 @@ describe('POST /groups (GR-21 to GR-34, G-74)', () => {
 })
 
 describe('GET /groups and /groups/:id (GR-1 to GR-20, G-60, G-61)', () => {
-  it('GR-5 to GR-9: who is shown which', async () => {
+  it('GR-5, GR-6, GR-7, GR-8, GR-9: who is shown which', async () => {
     const person = await aUser(t.ctx)
     const external = await aUser(t.ctx, { external: true })
     const tag = `scope${person.id}`
@@ -171,7 +171,7 @@ describe('GET /groups and /groups/:id (GR-1 to GR-20, G-60, G-61)', () => {
     await t.api('get', parent.path, person).expect(404, { message: '404 Group Not Found' })
   })
 
-  it('G-77, G-78, G-80: search is fuzzy on name or path', async () => {
+  it('GR-10, G-77, G-78, G-80: search is fuzzy on name or path', async () => {
     const group = await aGroup(t.ctx, { creator: user, name: 'Quick Brown Fox', path: 'jumps-over' })
     const found = async (text: string) =>
       ((await t.api('get', `/groups?search=${encodeURIComponent(text)}`, user).expect(200)).body as { id: number }[]).map(({ id }) => id)

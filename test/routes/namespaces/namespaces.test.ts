@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { members } from '../../../src/db/schema/index.js'
 import { testApp } from '../../support/app.js'
 import { aGroup, anAdmin, aProject, aUser, type TestUser } from '../../support/factories.js'
 
@@ -20,10 +21,13 @@ describe('GET /namespaces (NS-1, G-85)', () => {
     await t.api('get', '/namespaces').expect(401, { message: '401 Unauthorized' })
   })
 
-  it('counts members below for owners and administrators only', async () => {
+  it('G-63: counts members below for owners and administrators only', async () => {
     const [guest, both] = [await aUser(t.ctx), await aUser(t.ctx)]
     const group = await aGroup(t.ctx, { guest: [guest, both] })
     await aGroup(t.ctx, { creator: group.creator, parent_id: group.id, developer: both })
+    // neither a wish nor what is over counts
+    for (const more of [{ requested_at: new Date() }, { expires_at: '2001-01-01' }])
+      await t.ctx.db.write.insert(members).values({ namespace_id: group.id, user_id: (await aUser(t.ctx)).id, access_level: 10, ...more })
     for (const caller of [group.creator, await anAdmin(t.ctx)])
       expect((await t.api('get', `/namespaces/${group.id}`, caller).expect(200)).body).toMatchObject({
         kind: 'group',

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { eq } from 'drizzle-orm'
@@ -6,7 +7,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { namespaces, projects, users } from '../../../src/db/schema/index.js'
 import { keepAvatar } from '../../../src/services/avatars.js'
 import { testApp } from '../../support/app.js'
-import { aGroup, anAdmin, aProject, aUser, type TestUser, unique } from '../../support/factories.js'
+import { aGroup, anAdmin, aProject, aUser, setSettings, type TestUser, unique } from '../../support/factories.js'
 
 const t = testApp()
 let admin: TestUser
@@ -125,5 +126,53 @@ describe('avatars of projects and groups (UP-3)', () => {
       await fetched().expect(404, missing)
       await fetched('wrong').expect(401)
     }
+  })
+})
+
+describe('the avatar service (G-83, UP-5, AS-38)', () => {
+  const served = testApp({ ROOST_AVATAR_SERVICE: 'https://images.example.com/%{hash}?s=%{size}' })
+  const md5 = (text: string) => createHash('md5').update(text).digest('hex')
+
+  it('has the images of people without one of their own, while the setting has it on', async () => {
+    const root = await anAdmin(served.ctx)
+    const user = await aUser(served.ctx, { email: 'Ada@Example.com' })
+    const shown = `https://images.example.com/${md5('ada@example.com')}?s=80`
+    const avatarOf = async (path: string) => ((await served.api('get', path, root).expect(200)).body as { avatar_url: string | null }).avatar_url
+    const listed = async () =>
+      ((await served.api('get', `/users?username=${user.username}`, user).expect(200)).body as [{ avatar_url: string | null }])[0].avatar_url
+    expect(await avatarOf(`/users/${user.id}`)).toBe(shown)
+    expect(await listed()).toBe(shown)
+    expect(await avatarOf('/avatar?email=%20ADA@example.com&size=32')).toBe(shown.replace('s=80', 's=32'))
+    expect(await avatarOf('/avatar?email=nobody@example.com')).toBe(`https://images.example.com/${md5('nobody@example.com')}?s=80`)
+    await served.api('put', '/application/settings', root).send({ avatarsvc_enabled: false }).expect(200)
+    expect(await avatarOf(`/users/${user.id}`)).toBeNull()
+    expect(await listed()).toBeNull()
+    expect(await avatarOf('/avatar?email=ada@example.com')).toBeNull()
+    await served.api('put', '/application/settings', root).send({ avatarsvc_enabled: true }).expect(200)
+    // his own comes first, and follows no address
+    const { body } = await served.api('put', `/users/${user.id}`, root).attach('avatar', png(), 'a.png').expect(200)
+    const own = (body as { avatar_url: string }).avatar_url
+    expect(own).toContain(`/uploads/-/system/user/avatar/${user.id}/`)
+    expect(await listed()).toBe(own)
+    expect(await avatarOf('/avatar?email=ada@example.com')).toBe(own)
+  })
+
+  it('follows a change of the address', async () => {
+    const root = await anAdmin(served.ctx)
+    const user = await aUser(served.ctx)
+    await served.api('put', `/users/${user.id}`, root).send({ email: 'moved@example.com' }).expect(200)
+    expect((await served.api('get', `/users/${user.id}`, user).expect(200)).body).toMatchObject({
+      avatar_url: `https://images.example.com/${md5('moved@example.com')}?s=80`,
+    })
+  })
+
+  it('UP-5: refuses nobody while public things are restricted, and wants an address', async () => {
+    await t.api('get', '/avatar').expect(400, { error: 'email is missing' })
+    await t.api('get', '/avatar?email=a@b&size=0').expect(400, { error: 'size is invalid' })
+    expect((await t.api('get', '/avatar?email=a@b').expect(200)).body).toEqual({ avatar_url: null })
+    await setSettings(t.ctx, { restricted_visibility_levels: ['public'] })
+    await t.api('get', '/avatar?email=a@b').expect(403)
+    await t.api('get', '/avatar?email=a@b', admin).expect(200)
+    await setSettings(t.ctx, {})
   })
 })

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { sshKeys } from '../../../src/db/schema/index.js'
+import type { Settings } from '../../../src/services/settings.js'
 import { testApp } from '../../support/app.js'
 import { anAdmin, aUser, setSettings, type TestUser } from '../../support/factories.js'
 
@@ -147,7 +148,7 @@ describe('SSH keys: adding (K-3, K-5 to K-10)', () => {
       if (status === 400) expect(body).toEqual({ message: { fingerprint: ['has already been taken'], key: ['has already been taken'] } })
   })
 
-  it.each([
+  it.each<[Partial<Settings>, string, number, string]>([
     [{ rsa_key_restriction: -1 }, 'ssh-rsa', 2048, 'type is forbidden. Must be DSA, ECDSA, or ED25519'],
     [{ rsa_key_restriction: -1, dsa_key_restriction: -1 }, 'ssh-dss', 1024, 'type is forbidden. Must be ECDSA or ED25519'],
     [

@@ -142,6 +142,20 @@ describe('DELETE /users/:id (U-33 to U-36)', () => {
     await remove(second).expect(409)
   })
 
+  it('U-36: with hard_delete the groups that were his alone go with their projects, others stay', async () => {
+    const user = await aUser(t.ctx)
+    const alone = await aGroup(t.ctx, { creator: user, developer: owner })
+    const shared = await aGroup(t.ctx, { creator: user, owner })
+    const inside = await aProject(t.ctx, { creator: user, namespace_id: alone.id, files: { a: 'a' } })
+    await remove(user, '?hard_delete=true').expect(204)
+    await t.api('get', alone.path, admin).expect(404, { message: '404 Group Not Found' })
+    await t.api('get', inside.path, admin).expect(404, { message: '404 Project Not Found' })
+    await t.api('get', shared.path, owner).expect(200)
+    await t.ctx.jobs.drain()
+    const root = t.ctx.config.storages['default'] as string
+    expect(existsSync(repositoryDirectory(root, { storage: 'default', id: inside.id, kind: 'project' }))).toBe(false)
+  })
+
   it('SEC-124: of two owners who are deleted at once one stays', async () => {
     const first = await aUser(t.ctx)
     const second = await aUser(t.ctx)

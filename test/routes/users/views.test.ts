@@ -56,6 +56,18 @@ describe('what is shown of people', () => {
     for (const shown of listed) expect(keysOf(shown)).toEqual([...ADMIN].sort())
   })
 
+  it('U-9, SEC-47: a list shows every change with the next call, to each what he may see', async () => {
+    const person = await aUser(t.ctx, { projects_limit: 1 })
+    const listed = async (caller: TestUser) => ((await get(`/users?username=${person.username}`, caller)) as unknown as [Record<string, unknown>])[0]
+    expect(await listed(admin)).toMatchObject({ name: person.name, identities: [], can_create_project: true })
+    await t.api('put', `/users/${person.id}`, admin).send({ name: 'Renamed', provider: 'ldap', extern_uid: 'uid=9' }).expect(200)
+    expect(await listed(admin)).toMatchObject({ name: 'Renamed', identities: [{ provider: 'ldap', extern_uid: 'uid=9' }] })
+    expect(await listed(user)).toEqual({ ...(await listed(user)), name: 'Renamed' })
+    expect(keysOf(await listed(user))).toEqual([...BASIC].sort())
+    await aProject(t.ctx, { creator: person })
+    expect(await listed(admin)).toMatchObject({ can_create_project: false })
+  })
+
   it.each(['active', 'blocked', 'ldap_blocked'] as const)('U-5: state %s', async (state) => {
     const person = await aUser(t.ctx, { state })
     expect(await get(`/users/${person.id}`, user)).toMatchObject({ state })

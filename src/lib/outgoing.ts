@@ -1,0 +1,132 @@
+import { promises as dns, type LookupAddress } from 'node:dns'
+import http from 'node:http'
+import https from 'node:https'
+import { isIP, type LookupFunction } from 'node:net'
+import ipaddr from 'ipaddr.js'
+
+/** Why an address of somebody's choosing is not called; the message is for that person. */
+export class BadTarget extends Error {
+  override name = 'BadTarget'
+}
+
+/** All addresses of a host name. */
+export type Resolve = (host: string) => Promise<LookupAddress[]>
+
+export interface TargetRules {
+  /** Such as `http:`. */
+  protocols: readonly string[]
+  /** Also addresses of this machine and of private networks. */
+  allowLocal: boolean
+  resolve?: Resolve
+}
+
+/** A URL that may be called, and the addresses a call may go to: those that were checked, whatever the name says a moment later. */
+export interface Target {
+  /** As the standard writes it, without user and password. */
+  url: URL
+  addresses: LookupAddress[]
+  credentials: { user: string; password: string } | null
+}
+
+const LOCAL = 'is blocked: requests to the local network are not allowed'
+
+/** A virtual machine's host answers there, though the address looks like any other. */
+const METADATA = new Set(['168.63.129.16'])
+
+/** Whether an address is one of the open internet: none of this machine, of private, shared, link-local, multicast, documentation or reserved ranges, nor one that carries such an address inside (SEC-138). */
+export function isPublicAddress(address: string): boolean {
+  if (isIP(address) === 0) return false
+  const parsed = ipaddr.process(address)
+  if (METADATA.has(parsed.toString()) || parsed.range() !== 'unicast') return false
+  // of the sixth version only this eighth has been given out
+  return parsed.kind() === 'ipv4' || (Number(parsed.toByteArray()[0]) & 0xe0) === 0x20
+}
+
+const lookup: Resolve = (host) => dns.lookup(host, { all: true, verbatim: true })
+
+/** Reads a URL, resolves its host and checks every address it has (SEC-64, SEC-138). Throws BadTarget. */
+export async function checkTarget(text: string, { protocols, allowLocal, resolve = lookup }: TargetRules): Promise<Target> {
+  // before the parser drops them
+  if (/[\p{Cc}\s\\]/u.test(text) || !/^[a-z]+:\/\/[^/]/i.test(text) || !URL.canParse(text)) throw new BadTarget('is not a valid URL')
+  const url = new URL(text)
+  if (!protocols.includes(url.protocol)) throw new BadTarget(`is not a URL of ${protocols.map((protocol) => protocol.slice(0, -1)).join(', ')}`)
+  const host = hostOf(url)
+  const credentials = url.username || url.password ? { user: decoded(url.username), password: decoded(url.password) } : null
+  url.username = ''
+  url.password = ''
+  url.hash = ''
+  const family = isIP(host)
+  const addresses = family > 0 ? [{ address: host, family }] : await named(host, resolve)
+  if (!allowLocal && !addresses.every(({ address }) => isPublicAddress(address))) throw new BadTarget(LOCAL)
+  return { url, addresses, credentials }
+}
+
+/** The host as it is connected to: numbers of any spelling become an address, as for http they do by the standard and for other protocols by the system's resolver. */
+function hostOf(url: URL): string {
+  const { hostname } = url
+  if (!URL.canParse(`http://${hostname}`)) throw new BadTarget('is not a valid URL')
+  const host = new URL(`http://${hostname}`).hostname.replace(/^\[|\]$/g, '')
+  if (host === '' || host.length > 253) throw new BadTarget('is not a valid URL')
+  return host
+}
+
+function decoded(text: string): string {
+  try {
+    const plain = decodeURIComponent(text)
+    if (/\p{Cc}/u.test(plain)) throw new BadTarget('is not a valid URL')
+    return plain
+  } catch (error) {
+    if (error instanceof BadTarget) throw error
+    throw new BadTarget('is not a valid URL')
+  }
+}
+
+async function named(host: string, resolve: Resolve): Promise<LookupAddress[]> {
+  const found = await resolve(host).catch(() => [])
+  if (found.length === 0) throw new BadTarget('names a host that cannot be found')
+  return found
+}
+
+export interface Answer {
+  status: number
+  headers: http.IncomingHttpHeaders
+}
+
+export interface AskOptions {
+  headers?: Record<string, string>
+  /** Milliseconds until there must be a connection, and until the head of the answer must be there. */
+  connectWithin?: number
+  answerWithin?: number
+  signal?: AbortSignal
+}
+
+/** One GET of which only the head is read. Connects to a checked address and to no other, through no proxy, and follows nothing (SEC-138 to SEC-140). */
+export function askHead(
+  { url, addresses }: Target,
+  { headers, connectWithin = 5_000, answerWithin = 10_000, signal }: AskOptions = {},
+): Promise<Answer> {
+  const pinned = ((_host, options, done) => {
+    const [first] = addresses
+    if (options.all) done(null, addresses)
+    else done(null, first?.address ?? '', first?.family)
+  }) as LookupFunction
+  const { request } = url.protocol === 'https:' ? https : http
+  return new Promise((resolve, reject) => {
+    const call = request(url, { agent: false, lookup: pinned, maxHeaderSize: 16_384, ...(headers && { headers }), ...(signal && { signal }) })
+    const late = (text: string) => () => call.destroy(new BadTarget(text))
+    const connecting = setTimeout(late('does not answer'), connectWithin)
+    const answering = setTimeout(late('does not answer in time'), answerWithin)
+    call.once('socket', (socket) => socket.once(url.protocol === 'https:' ? 'secureConnect' : 'connect', () => clearTimeout(connecting)))
+    call.once('response', (response) => {
+      resolve({ status: response.statusCode ?? 0, headers: response.headers })
+      response.on('error', () => undefined)
+      response.destroy()
+    })
+    call.once('error', reject)
+    call.once('close', () => {
+      clearTimeout(connecting)
+      clearTimeout(answering)
+    })
+    call.end()
+  })
+}

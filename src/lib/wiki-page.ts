@@ -1,0 +1,33 @@
+export const FORMATS = ['markdown', 'rdoc', 'asciidoc'] as const
+export type WikiFormat = (typeof FORMATS)[number]
+
+/** The ending a new page of each format gets (WK-7). */
+export const EXTENSION: Record<WikiFormat, string> = { markdown: 'md', rdoc: 'rdoc', asciidoc: 'asciidoc' }
+
+/** All endings that are read. */
+const FORMAT_OF: Record<string, WikiFormat> = {
+  md: 'markdown',
+  markdown: 'markdown',
+  mkd: 'markdown',
+  mkdn: 'markdown',
+  mdown: 'markdown',
+  rdoc: 'rdoc',
+  asciidoc: 'asciidoc',
+  adoc: 'asciidoc',
+  asc: 'asciidoc',
+}
+
+/** What page a file is, by its path; null when it is none. */
+export function pageOfFile(path: string): { slug: string; format: WikiFormat } | null {
+  const dot = path.lastIndexOf('.')
+  if (dot <= path.lastIndexOf('/') + 1) return null
+  const ending = path.slice(dot + 1).toLowerCase()
+  const format = Object.hasOwn(FORMAT_OF, ending) ? FORMAT_OF[ending] : undefined
+  return format ? { slug: path.slice(0, dot), format } : null
+}
+
+/** The slug of a title: spaces become dashes, slashes make folders (WK-7). */
+export const slugOfTitle = (title: string) => title.trim().replace(/^\/+/, '').replaceAll(' ', '-')
+
+/** The title a slug shows: its last part, dashes read as spaces (WK-7). */
+export const titleOfSlug = (slug: string) => slug.slice(slug.lastIndexOf('/') + 1).replaceAll('-', ' ')

@@ -1,0 +1,75 @@
+import { z } from 'zod'
+import { adminOnGroup, findProjectFor, onGroupSignedIn, signedIn } from '../../access/rules.js'
+import { GroupDetails } from '../../entities/group.js'
+import { VISIBILITIES } from '../../entities/levels.js'
+import { failedTo } from '../../failures.js'
+import { endpoint } from '../../http/endpoint.js'
+import { bool, clearable, clearableFile, oneOf, opt, rowId, str } from '../../http/params.js'
+import { createGroup } from '../../services/groups/create.js'
+import { deleteGroup } from '../../services/groups/remove.js'
+import { updateGroup } from '../../services/groups/update.js'
+import { transferProject } from '../../services/projects/transfer.js'
+import { detailsOf } from './details.js'
+
+const attributes = {
+  description: opt(clearable()),
+  visibility: opt(oneOf(VISIBILITIES)),
+  lfs_enabled: opt(bool()),
+  request_access_enabled: opt(bool()),
+  share_with_group_lock: opt(bool()),
+  avatar: opt(clearableFile()),
+}
+
+export const groupChanges = [
+  endpoint({
+    method: 'POST',
+    path: '/groups',
+    summary: 'Create a group',
+    access: signedIn,
+    input: z.object({ name: str(), path: str(), ...attributes, parent_id: opt(rowId()) }),
+    output: GroupDetails,
+    async handler({ ctx, caller, input, view }) {
+      return detailsOf(ctx, caller, await createGroup(ctx, caller, input), view)
+    },
+  }),
+  endpoint({
+    method: 'PUT',
+    path: '/groups/:id',
+    summary: 'Change a group',
+    access: onGroupSignedIn('manage_group'),
+    input: z.object({ name: opt(str()), path: opt(str()), ...attributes }),
+    output: GroupDetails,
+    async handler({ ctx, caller, subject, input, view }) {
+      await updateGroup(ctx, caller, subject, input)
+      return detailsOf(ctx, caller, subject.group.id, view)
+    },
+  }),
+  endpoint({
+    method: 'DELETE',
+    path: '/groups/:id',
+    summary: 'Delete a group with all that is in it',
+    access: onGroupSignedIn('remove_group'),
+    input: z.object({}),
+    async handler({ ctx, subject, unchangedSince }) {
+      unchangedSince(subject.group.updated_at)
+      await deleteGroup(ctx, subject)
+    },
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/groups/:id/projects/:project_id',
+    summary: 'Move a project into a group',
+    access: adminOnGroup,
+    input: z.object({ project_id: z.string() }),
+    output: GroupDetails,
+    async handler({ ctx, caller, subject, input, view }) {
+      const { project } = await findProjectFor(ctx, caller, input.project_id)
+      // GR-42
+      await transferProject(ctx, caller, project, subject.id, {
+        same: 'Transfer failed, please contact an admin.',
+        refuse: (text) => failedTo('transfer project', { new_namespace: [text] }),
+      })
+      return detailsOf(ctx, caller, subject.id, view)
+    },
+  }),
+]

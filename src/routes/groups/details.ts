@@ -1,0 +1,40 @@
+import type { Caller } from '../../access/actor.js'
+import { findGroupFor } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import { withAttributes } from '../../entities/custom-attribute.js'
+import { presentGroupDetails } from '../../entities/group.js'
+import { presentWholeProject } from '../../entities/project.js'
+import type { View } from '../../entities/view.js'
+import { Rendered } from '../../http/fragments.js'
+import { attributesFor } from '../../services/custom-attributes.js'
+import type { GroupRecord } from '../../services/groups/list.js'
+import { projectsOfGroup } from '../../services/projects/list.js'
+import { loadProjects } from '../../services/projects/load.js'
+
+interface Wanted {
+  /** Absent: yes (X-18). */
+  with_projects?: boolean | undefined
+  with_custom_attributes?: boolean | undefined
+}
+
+/** The answer of the single view and of all changes (GR-2, GR-3). Its projects may be many, so they are put in as they were rendered before. */
+export async function details(ctx: Context, caller: Caller, group: GroupRecord, view: View, wanted: Wanted = {}): Promise<Rendered> {
+  const attributes = await attributesFor(ctx, caller, wanted, 'group', [group.id])
+  const shown = JSON.stringify(withAttributes(presentGroupDetails(group, view), attributes?.get(group.id)))
+  if (wanted.with_projects === false) return new Rendered(shown)
+  const variant = `project in a group ${caller.user ? (caller.user.admin ? 'admin' : 'user') : 'anonymous'}`
+  const render = async (which: 'own' | 'shared') => {
+    const listed = await projectsOfGroup(ctx, caller, group.id, which)
+    const load = (ids: number[]) => loadProjects(ctx, caller.user, ids)
+    const elements = await ctx.fragments.render(variant, listed, load, (project) => presentWholeProject(project, view))
+    return `[${elements.map(({ text }) => text).join(',')}]`
+  }
+  const [own, shared] = await Promise.all([render('own'), render('shared')])
+  return new Rendered(`${shown.slice(0, -1)},"projects":${own},"shared_projects":${shared}}`)
+}
+
+/** The same of a group that a call has just made or changed. */
+export async function detailsOf(ctx: Context, caller: Caller, id: number, view: View): Promise<Rendered> {
+  const { group } = await findGroupFor(ctx, caller, String(id))
+  return details(ctx, caller, group, view)
+}

@@ -1,0 +1,33 @@
+import type { Access } from '../../access/access.js'
+import { onGroupSignedIn, onProjectSignedIn } from '../../access/rules.js'
+import { type MemberSource, sourceOfGroup, sourceOfProject } from '../../services/members.js'
+
+/** What a call about members is about, and whether the caller manages them. */
+export interface MemberSubject {
+  source: MemberSource
+  manages: boolean
+}
+
+type Ability = 'read_member' | 'manage_members' | 'request_access'
+
+export const onProjectMembers = (ability: Ability): Access<MemberSubject, true> => {
+  const access = onProjectSignedIn(ability)
+  return {
+    ...access,
+    find: async (ctx, caller, params) => {
+      const subject = await access.find(ctx, caller, params)
+      return { source: sourceOfProject(subject), manages: subject.can('manage_members') }
+    },
+  }
+}
+
+export const onGroupMembers = (ability: Ability): Access<MemberSubject, true> => {
+  const access = onGroupSignedIn(ability)
+  return {
+    ...access,
+    find: async (ctx, caller, params) => {
+      const subject = await access.find(ctx, caller, params)
+      return { source: sourceOfGroup(subject), manages: subject.can('manage_members') }
+    },
+  }
+}

@@ -1,0 +1,65 @@
+import { z } from 'zod'
+import { onProject, onProjectSignedIn } from '../../access/rules.js'
+import { VISIBILITIES } from '../../entities/levels.js'
+import { Project, presentProject } from '../../entities/project.js'
+import { Answer, endpoint } from '../../http/endpoint.js'
+import { clearable, oneOf, opt, rowId, str } from '../../http/params.js'
+import { forkProject, linkFork, unlinkFork } from '../../services/projects/forks.js'
+import { loadProject } from '../../services/projects/load.js'
+import { AnyProject, listOf } from './list.js'
+import { listParameters } from './list-input.js'
+
+/** PR-9, PR-19 to PR-21. */
+export const forks = [
+  endpoint({
+    method: 'GET',
+    path: '/projects/:id/forks',
+    summary: 'List the forks of a project',
+    access: onProject('read_project'),
+    input: z.object(listParameters),
+    output: z.array(AnyProject),
+    handler: ({ ctx, caller, subject, input, view }) => listOf(ctx, caller, { ...input, forkedFrom: subject.project.id }, view),
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/projects/:id/fork',
+    summary: 'Fork a project',
+    access: onProjectSignedIn('fork'),
+    input: z.object({
+      namespace: opt(str()),
+      namespace_id: opt(rowId()),
+      namespace_path: opt(str()),
+      name: opt(str()),
+      path: opt(str()),
+      description: opt(clearable()),
+      visibility: opt(oneOf(VISIBILITIES)),
+    }),
+    output: Project,
+    async handler({ ctx, caller, subject, input, view }) {
+      const id = await forkProject(ctx, caller, subject, input)
+      return presentProject(await loadProject(ctx, caller.user, id), view)
+    },
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/projects/:id/fork/:forked_from_id',
+    summary: 'Make a project a fork of another one',
+    access: onProjectSignedIn('link_fork'),
+    input: z.object({ forked_from_id: str() }),
+    output: Project,
+    async handler({ ctx, caller, subject, input, view }) {
+      await linkFork(ctx, caller, subject, input.forked_from_id)
+      return presentProject(await loadProject(ctx, caller.user, subject.project.id), view)
+    },
+  }),
+  endpoint({
+    method: 'DELETE',
+    path: '/projects/:id/fork',
+    summary: 'End the relation of a fork to its source',
+    access: onProjectSignedIn('unlink_fork'),
+    input: z.object({}),
+    async handler({ ctx, subject }) {
+      if (!(await unlinkFork(ctx, subject))) return new Answer(304)
+    },
+  }),
+]

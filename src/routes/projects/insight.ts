@@ -1,0 +1,52 @@
+import { z } from 'zod'
+import { onProject } from '../../access/rules.js'
+import { GroupRef, presentGroupRef } from '../../entities/group.js'
+import { ProjectImport, presentProjectImport } from '../../entities/project.js'
+import { presentUserRef, UserRef } from '../../entities/user.js'
+import { endpoint, pageOf } from '../../http/endpoint.js'
+import { idList, opt, paging, searchText } from '../../http/params.js'
+import { languagesOf } from '../../services/languages.js'
+import { loadProject } from '../../services/projects/load.js'
+import { listProjectGroups, listProjectUsers } from '../../services/projects/people.js'
+
+/** What else can be asked about a project (PR-4 to PR-6, OT-7). */
+export const insight = [
+  endpoint({
+    method: 'GET',
+    path: '/projects/:id/users',
+    summary: 'List everybody who has a level on a project',
+    access: onProject('read_project'),
+    input: z.object({ search: opt(searchText()), skip_users: opt(idList()), ...paging }),
+    output: z.array(UserRef),
+    handler: async ({ ctx, subject, input, view }) =>
+      pageOf(await listProjectUsers(ctx, subject.project.id, input), input, (user) => presentUserRef(user, view)),
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/projects/:id/groups',
+    summary: 'List the groups a project is in',
+    access: onProject('read_project'),
+    input: z.object(paging),
+    output: z.array(GroupRef),
+    handler: async ({ ctx, caller, subject, input, view }) =>
+      pageOf(await listProjectGroups(ctx, caller.user, subject.project.namespace_id, input), input, (group) => presentGroupRef(group, view)),
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/projects/:id/languages',
+    summary: 'What the default branch is written in, in percent',
+    access: onProject('download_code'),
+    input: z.object({}),
+    output: z.record(z.string(), z.number()),
+    handler: ({ ctx, subject }) => languagesOf(ctx, subject.project.id),
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/projects/:id/import',
+    summary: 'How the import of a project stands',
+    access: onProject('read_project'),
+    input: z.object({}),
+    output: ProjectImport,
+    handler: async ({ ctx, caller, subject, view }) => presentProjectImport(await loadProject(ctx, caller.user, subject.project.id), view),
+  }),
+]

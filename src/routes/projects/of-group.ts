@@ -1,0 +1,49 @@
+import { z } from 'zod'
+import type { Caller } from '../../access/actor.js'
+import { onGroup } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import { withAttributes } from '../../entities/custom-attribute.js'
+import { Project, ProjectAddress, presentProjectAddress, presentWholeProject } from '../../entities/project.js'
+import type { View } from '../../entities/view.js'
+import { endpoint, pageOf } from '../../http/endpoint.js'
+import { bool, orDefault } from '../../http/params.js'
+import { attributesFor } from '../../services/custom-attributes.js'
+import { listProjects } from '../../services/projects/list.js'
+import { loadProjects, type ProjectRecord } from '../../services/projects/load.js'
+import { listParameters } from './list-input.js'
+
+const parameters = z.object({
+  ...listParameters,
+  include_subgroups: orDefault(bool(), false),
+  with_shared: orDefault(bool(), true),
+})
+
+/** GR-15 to GR-19, X-18. */
+async function list(ctx: Context, caller: Caller, id: number, input: z.infer<typeof parameters>, view: View) {
+  const { search, include_subgroups: subgroups, with_shared: shared, ...filter } = input
+  const page = await listProjects(ctx, caller, { ...filter, words: search, archived: input.archived ?? false, group: { id, subgroups, shared } })
+  const ids = page.items.map((project) => project.id)
+  const attributes = await attributesFor(ctx, caller, input, 'project', ids)
+  if (!input.simple && !attributes) {
+    const variant = `project of a group ${caller.user ? (caller.user.admin ? 'admin' : 'user') : 'anonymous'} ${input.statistics ?? false}`
+    const load = (missing: number[]) => loadProjects(ctx, caller.user, missing)
+    const items = await ctx.fragments.render(variant, page.items, load, (project) => presentWholeProject(project, view, input))
+    return pageOf({ items, total: page.total }, input, (element) => element)
+  }
+  const records = new Map((await loadProjects(ctx, caller.user, ids)).map((project) => [project.id, project]))
+  const present = (project: ProjectRecord & { id: number }) =>
+    input.simple ? presentProjectAddress(project, view) : withAttributes(presentWholeProject(project, view, input), attributes?.get(project.id))
+  return pageOf({ items: ids.flatMap((id) => records.get(id) ?? []), total: page.total }, input, present)
+}
+
+export const projectsOfGroups = [
+  endpoint({
+    method: 'GET',
+    path: '/groups/:id/projects',
+    summary: 'List the projects of a group and those shared with it',
+    access: onGroup('read_group'),
+    input: parameters,
+    output: z.array(z.union([Project, ProjectAddress])),
+    handler: ({ ctx, caller, subject, input, view }) => list(ctx, caller, subject.group.id, input, view),
+  }),
+]

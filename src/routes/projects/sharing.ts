@@ -1,0 +1,33 @@
+import { z } from 'zod'
+import { onProjectSignedIn } from '../../access/rules.js'
+import { presentShareLink, ShareLink } from '../../entities/share-link.js'
+import { endpoint } from '../../http/endpoint.js'
+import { date, int, opt, rowId, where } from '../../http/params.js'
+import { shareProject, unshareProject } from '../../services/projects/shares.js'
+
+const LEVELS = [10, 20, 30, 40]
+
+/** PR-23, PR-24. */
+export const sharing = [
+  endpoint({
+    method: 'POST',
+    path: '/projects/:id/share',
+    summary: 'Share a project with a group',
+    access: onProjectSignedIn('manage_shares'),
+    input: z.object({
+      group_id: rowId(),
+      group_access: where(int(), (level) => LEVELS.includes(level), 'does not have a valid value'),
+      expires_at: opt(date()),
+    }),
+    output: ShareLink,
+    handler: async ({ ctx, caller, subject, input }) => presentShareLink(await shareProject(ctx, caller, subject, input)),
+  }),
+  endpoint({
+    method: 'DELETE',
+    path: '/projects/:id/share/:group_id',
+    summary: 'End the sharing of a project with a group',
+    access: onProjectSignedIn('manage_shares'),
+    input: z.object({ group_id: rowId() }),
+    handler: ({ ctx, subject, input }) => unshareProject(ctx, subject, input.group_id),
+  }),
+]

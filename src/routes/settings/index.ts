@@ -1,0 +1,165 @@
+import { z } from 'zod'
+import { adminFirst } from '../../access/rules.js'
+import { endpoint } from '../../http/endpoint.js'
+import { bool, float, int, needsOneOf } from '../../http/params.js'
+import { type SettingsInput, type SettingsRecord, showSettings, updateSettings } from '../../services/settings.js'
+import { DEPENDENTS, SETTING_NAMES, SETTINGS, type SettingName } from '../../services/settings-table.js'
+
+type Attribute = (typeof SETTINGS)[SettingName]
+
+/** What came of a value as it was sent: the value to store, or why it is none (AS-5, AS-7 to AS-9, AS-71). */
+type Read = { value: unknown } | { texts: string[] }
+
+const INVALID = 'is invalid'
+const NO_SUCH_WORD = 'does not have a valid value'
+
+/** A scalar as everywhere else; `empty` is what null and the empty text mean. */
+function scalar(value: unknown, type: z.ZodType, empty: null | undefined): Read {
+  if (value === null || value === '') return { value: empty }
+  const { success, data } = type.safeParse(value)
+  return success ? { value: data } : { texts: [INVALID] }
+}
+
+function readValue(attribute: Attribute, value: unknown): Read {
+  switch (attribute.kind) {
+    case 'bool':
+    case 'derived':
+      return scalar(value, bool(), undefined)
+    case 'text':
+    case 'secret':
+    case 'duration':
+    case 'group':
+      if (value === null || value === '') return { value: null }
+      return typeof value === 'object' ? { texts: [INVALID] } : { value: String(value) }
+    case 'int':
+      return scalar(value, int(), null)
+    case 'decimal':
+      return scalar(value, float(), null)
+    case 'word':
+      if (value === null) return { value: undefined }
+      return (attribute.words as readonly unknown[]).includes(value) ? { value } : { texts: [NO_SUCH_WORD] }
+    case 'protocol':
+      if (value === null || value === '' || value === 'nil') return { value: null }
+      return value === 'ssh' || value === 'http' ? { value } : { texts: [NO_SUCH_WORD] }
+    case 'level': {
+      const read = scalar(value, int(), null)
+      if ('texts' in read) return { texts: [INVALID, NO_SUCH_WORD] }
+      if (read.value === null) return { value: attribute.present ? null : undefined }
+      return (attribute.levels as readonly unknown[]).includes(read.value) ? read : { texts: [NO_SUCH_WORD] }
+    }
+    case 'list':
+      return readList(attribute, value)
+  }
+}
+
+const MOST = 10_000
+
+function readList({ default: unset, split, words }: Attribute & { kind: 'list' }, value: unknown): Read {
+  if (value === null || value === '') return { value: unset === null ? null : [] }
+  const pieces = typeof value === 'string' && split ? value.split(/[,;\s]+/) : Array.isArray(value) ? value : [value]
+  if (pieces.length > MOST || pieces.some((piece) => typeof piece === 'object' && piece !== null)) return { texts: [INVALID] }
+  const items = pieces.map((piece) => String(piece ?? '').trim()).filter((piece) => piece !== '')
+  return words && items.some((item) => !words.includes(item)) ? { texts: [NO_SUCH_WORD] } : { value: items }
+}
+
+/** The types of the documentation. */
+const TYPES: Record<Attribute['kind'], object> = {
+  bool: { type: 'boolean' },
+  derived: { type: 'boolean' },
+  text: { type: ['string', 'null'] },
+  secret: { type: ['string', 'null'] },
+  duration: { type: 'string' },
+  group: { type: ['string', 'null'] },
+  int: { type: ['integer', 'null'] },
+  decimal: { type: ['number', 'null'] },
+  word: { type: 'string' },
+  protocol: { type: ['string', 'null'] },
+  level: { type: 'integer' },
+  list: { type: ['array', 'null'], items: { type: 'string' } },
+}
+
+const parameter = (name: SettingName) => {
+  const attribute = SETTINGS[name] as Attribute
+  return z
+    .unknown()
+    .optional()
+    .transform((value, found) => {
+      if (value === undefined) return undefined
+      const read = readValue(attribute, value)
+      if ('value' in read) return read.value
+      for (const text of read.texts) found.addIssue({ code: 'custom', message: text, params: { sentence: `${name} ${text}` } })
+      return z.NEVER
+    })
+    .meta({ ...TYPES[attribute.kind], ...(attribute.effect !== null && { description: attribute.effect }) })
+}
+
+/** AS-4, AS-10: at least one attribute; with a switch that is switched on all that it needs. */
+function changes() {
+  let schema = needsOneOf(z.object(Object.fromEntries(SETTING_NAMES.map((name) => [name, parameter(name)]))), ...SETTING_NAMES)
+  for (const [name, dependents] of Object.entries(DEPENDENTS)) {
+    for (const dependent of dependents) {
+      schema = schema.refine((bag) => bag[name] !== true || bag[dependent] !== undefined, {
+        path: [dependent],
+        when: () => true,
+        params: { sentence: `${dependent} is missing` },
+      })
+    }
+  }
+  return schema
+}
+
+const shapeOf = ({ kind }: Attribute): z.ZodType => {
+  switch (kind) {
+    case 'bool':
+    case 'derived':
+      return z.boolean()
+    case 'int':
+      return z.int().nullable()
+    case 'decimal':
+      return z.number().nullable()
+    case 'level':
+      return z.int()
+    case 'list':
+      return z.array(z.string()).nullable()
+    default:
+      return z.string().nullable()
+  }
+}
+
+const ApplicationSettings = z
+  .strictObject({
+    id: z.literal(1),
+    created_at: z.iso.datetime(),
+    updated_at: z.iso.datetime(),
+    ...Object.fromEntries(SETTING_NAMES.map((name) => [name, shapeOf(SETTINGS[name] as Attribute)])),
+  })
+  .meta({ id: 'ApplicationSettings' })
+
+const present = ({ created_at, updated_at, values }: SettingsRecord) => ({
+  id: 1,
+  created_at: created_at.toISOString(),
+  updated_at: updated_at.toISOString(),
+  ...Object.fromEntries(SETTING_NAMES.map((name) => [name, values[name]])),
+})
+
+/** AS-1 to AS-73. */
+export const settings = [
+  endpoint({
+    method: 'GET',
+    path: '/application/settings',
+    summary: 'The settings of the whole service',
+    access: adminFirst,
+    input: z.object({}),
+    output: ApplicationSettings,
+    handler: async ({ ctx }) => present(await showSettings(ctx)),
+  }),
+  endpoint({
+    method: 'PUT',
+    path: '/application/settings',
+    summary: 'Change settings of the whole service',
+    access: adminFirst,
+    input: changes(),
+    output: ApplicationSettings,
+    handler: async ({ ctx, caller, input }) => present(await updateSettings(ctx, caller, input as SettingsInput)),
+  }),
+]

@@ -1,0 +1,180 @@
+import { z } from 'zod'
+import { anyone, onProjectSignedIn, signedIn } from '../../access/rules.js'
+import { VISIBILITIES } from '../../entities/levels.js'
+import { presentSnippet, Snippet } from '../../entities/snippet.js'
+import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
+import { clearable, list, needsOneOf, oneOf, opt, paging, rowId, str } from '../../http/params.js'
+import {
+  checkInProject,
+  checkOwn,
+  createSnippet,
+  deleteSnippet,
+  findProjectSnippet,
+  findSnippet,
+  listOwnSnippets,
+  listProjectSnippets,
+  listPublicSnippets,
+  type SnippetRecord,
+  updateSnippet,
+} from '../../services/snippets.js'
+
+const file = z.object({ action: opt(str()), file_path: opt(str()), previous_path: opt(str()), content: opt(str()) })
+const changeable = {
+  title: opt(str()),
+  file_name: opt(str()),
+  content: opt(str()),
+  code: opt(str()),
+  description: opt(clearable()),
+  visibility: opt(oneOf(VISIBILITIES)),
+  files: opt(list(file)),
+}
+const names = Object.keys(changeable) as (keyof typeof changeable)[]
+const personal = { id: rowId() }
+const inProject = { snippet_id: rowId() }
+const raw = ({ snippet }: SnippetRecord) => new Answer(200, Buffer.from(snippet.content), { 'content-type': 'text/plain; charset=utf-8' })
+
+/** SN-1 to SN-12. */
+export const snippets = [
+  endpoint({
+    method: 'GET',
+    path: '/snippets',
+    summary: "List the caller's personal snippets",
+    access: signedIn,
+    input: z.object(paging),
+    output: z.array(Snippet),
+    handler: async ({ ctx, caller, input, view }) => pageOf(await listOwnSnippets(ctx, caller, input), input, (item) => presentSnippet(item, view)),
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/snippets/public',
+    summary: 'List all public personal snippets',
+    access: signedIn,
+    input: z.object(paging),
+    output: z.array(Snippet),
+    handler: async ({ ctx, caller, input, view }) =>
+      pageOf(await listPublicSnippets(ctx, caller, input), input, (item) => presentSnippet(item, view)),
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/snippets/:id',
+    summary: 'A personal snippet',
+    access: anyone,
+    input: z.object(personal),
+    output: Snippet,
+    handler: async ({ ctx, caller, input, view }) => presentSnippet(await findSnippet(ctx, caller, input.id), view),
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/snippets/:id/raw',
+    summary: 'The content of a personal snippet',
+    access: anyone,
+    input: z.object(personal),
+    handler: async ({ ctx, caller, input }) => raw(await findSnippet(ctx, caller, input.id)),
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/snippets',
+    summary: 'Create a personal snippet',
+    access: signedIn,
+    input: z.object({ ...changeable, title: str() }),
+    output: Snippet,
+    async handler({ ctx, caller, input, view }) {
+      const id = await createSnippet(ctx, caller, null, input)
+      return presentSnippet(await findSnippet(ctx, caller, id), view)
+    },
+  }),
+  endpoint({
+    method: 'PUT',
+    path: '/snippets/:id',
+    summary: 'Change a personal snippet',
+    access: signedIn,
+    input: needsOneOf(z.object({ ...personal, ...changeable }), ...names),
+    output: Snippet,
+    async handler({ ctx, caller, input, view }) {
+      const found = await findSnippet(ctx, caller, input.id)
+      checkOwn(caller, found)
+      await updateSnippet(ctx, caller, found, input)
+      return presentSnippet(await findSnippet(ctx, caller, input.id), view)
+    },
+  }),
+  endpoint({
+    method: 'DELETE',
+    path: '/snippets/:id',
+    summary: 'Delete a personal snippet',
+    access: signedIn,
+    input: z.object(personal),
+    async handler({ ctx, caller, input }) {
+      const found = await findSnippet(ctx, caller, input.id)
+      checkOwn(caller, found)
+      await deleteSnippet(ctx, found)
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/projects/:id/snippets',
+    summary: 'List the snippets of a project',
+    access: onProjectSignedIn('read_snippet'),
+    input: z.object(paging),
+    output: z.array(Snippet),
+    async handler({ ctx, caller, subject, input, view }) {
+      return pageOf(await listProjectSnippets(ctx, subject, caller, input), input, (item) => presentSnippet(item, view))
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/projects/:id/snippets/:snippet_id',
+    summary: 'A snippet of a project',
+    access: onProjectSignedIn('read_snippet'),
+    input: z.object(inProject),
+    output: Snippet,
+    async handler({ ctx, caller, subject, input, view }) {
+      return presentSnippet(await findProjectSnippet(ctx, subject, caller, input.snippet_id), view)
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/projects/:id/snippets/:snippet_id/raw',
+    summary: 'The content of a snippet of a project',
+    access: onProjectSignedIn('read_snippet'),
+    input: z.object(inProject),
+    handler: async ({ ctx, caller, subject, input }) => raw(await findProjectSnippet(ctx, subject, caller, input.snippet_id)),
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/projects/:id/snippets',
+    summary: 'Create a snippet in a project',
+    access: onProjectSignedIn('create_snippet'),
+    input: z.object({ ...changeable, title: str(), visibility: oneOf(VISIBILITIES) }),
+    output: Snippet,
+    async handler({ ctx, caller, subject, input, view }) {
+      const id = await createSnippet(ctx, caller, subject.project.id, input)
+      return presentSnippet(await findProjectSnippet(ctx, subject, caller, id), view)
+    },
+  }),
+  endpoint({
+    method: 'PUT',
+    path: '/projects/:id/snippets/:snippet_id',
+    summary: 'Change a snippet of a project',
+    access: onProjectSignedIn('read_snippet'),
+    input: needsOneOf(z.object({ ...inProject, ...changeable }), ...names),
+    output: Snippet,
+    async handler({ ctx, caller, subject, input, view }) {
+      const found = await findProjectSnippet(ctx, subject, caller, input.snippet_id)
+      checkInProject(subject, caller, found)
+      await updateSnippet(ctx, caller, found, input)
+      return presentSnippet(await findProjectSnippet(ctx, subject, caller, input.snippet_id), view)
+    },
+  }),
+  endpoint({
+    method: 'DELETE',
+    path: '/projects/:id/snippets/:snippet_id',
+    summary: 'Delete a snippet of a project',
+    access: onProjectSignedIn('read_snippet'),
+    input: z.object(inProject),
+    async handler({ ctx, caller, subject, input }) {
+      const found = await findProjectSnippet(ctx, subject, caller, input.snippet_id)
+      checkInProject(subject, caller, found)
+      await deleteSnippet(ctx, found)
+    },
+  }),
+]

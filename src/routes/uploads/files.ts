@@ -1,0 +1,55 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { authenticate } from '../../access/authenticate.js'
+import { findProjectFor, onProjectSignedIn } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import { presentUpload, UploadedFile } from '../../entities/upload.js'
+import { noSuchRoute, notFound } from '../../failures.js'
+import { attachment } from '../../http/disposition.js'
+import { endpoint } from '../../http/endpoint.js'
+import { type Bag, emptyBag } from '../../http/form.js'
+import { file } from '../../http/params.js'
+import { findUpload, keepUpload, readUpload, shownType } from '../../services/uploads.js'
+
+/** UP-1. */
+export const uploads = [
+  endpoint({
+    method: 'POST',
+    path: '/projects/:id/uploads',
+    summary: 'Upload a file to attach it to a text of the project',
+    access: onProjectSignedIn('upload_file'),
+    input: z.object({ file: file() }),
+    output: UploadedFile,
+    largeBody: true,
+    async handler({ ctx, caller, subject, input }) {
+      const kept = await keepUpload(ctx, caller, subject, input.file)
+      return presentUpload(kept, shownType(kept.filename) !== null)
+    },
+  }),
+]
+
+const ADDRESS = /^([^\0]+)\/uploads\/([0-9a-f]{32})\/([A-Za-z0-9._-]+)$/
+
+/** Files that were uploaded, at the addresses that UP-1 tells (UP-2): images and films for everybody who has the address, all else for who sees the project. */
+export async function serveUpload(ctx: Context, request: FastifyRequest, reply: FastifyReply) {
+  const [, path, secret, filename] = ADDRESS.exec((request.params as { '*': string })['*']) ?? []
+  if (!path || !secret || !filename) throw noSuchRoute()
+  const upload = await findUpload(ctx, { path, secret, filename })
+  if (!upload) throw notFound()
+  const type = shownType(filename)
+  if (type === null) {
+    const bag: Bag = Object.assign(emptyBag(), request.query as Bag)
+    const caller = await authenticate(ctx, request.headers, bag, { method: 'GET', path: '/projects/:id' }, request.ip)
+    await findProjectFor(ctx, caller, String(upload.project_id)).catch(() => {
+      throw notFound()
+    })
+  }
+  const stream = await readUpload(ctx, upload.project_id, secret)
+  if (!stream) throw notFound()
+  return reply
+    .header('content-type', type ?? 'application/octet-stream')
+    .header('content-length', upload.size)
+    .header('content-disposition', type === null ? attachment(filename) : 'inline')
+    .header('content-security-policy', "default-src 'none'; sandbox")
+    .send(stream)
+}

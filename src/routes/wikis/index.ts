@@ -1,0 +1,67 @@
+import { z } from 'zod'
+import { onProject, onProjectSignedIn } from '../../access/rules.js'
+import { presentWikiPage, presentWikiPageBasic, WikiPage, WikiPageBasic } from '../../entities/wiki-page.js'
+import { endpoint, pageOf } from '../../http/endpoint.js'
+import { bool, needsOneOf, oneOf, opt, orDefault, paging, str } from '../../http/params.js'
+import { FORMATS } from '../../lib/wiki-page.js'
+import { createWikiPage, deleteWikiPage, getWikiPage, listWikiPages, updateWikiPage } from '../../services/wikis.js'
+
+const path = '/projects/:id/wikis'
+const named = { slug: z.string() }
+
+/** WK-1 to WK-5. */
+export const wikis = [
+  endpoint({
+    method: 'GET',
+    path,
+    summary: 'List the pages of a wiki',
+    access: onProject('read_wiki'),
+    input: z.object({ with_content: orDefault(bool(), false), ...paging }),
+    output: z.array(z.union([WikiPage, WikiPageBasic])),
+    async handler({ ctx, subject, input }) {
+      return pageOf(await listWikiPages(ctx, subject, input), input, (page) =>
+        page.content === null ? presentWikiPageBasic(page) : presentWikiPage({ ...page, content: page.content }),
+      )
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: `${path}/:slug`,
+    summary: 'A page of a wiki',
+    access: onProject('read_wiki'),
+    input: z.object({ ...named, version: opt(str()) }),
+    output: WikiPage,
+    handler: async ({ ctx, subject, input }) => presentWikiPage(await getWikiPage(ctx, subject, input.slug, input.version)),
+  }),
+  endpoint({
+    method: 'POST',
+    path,
+    summary: 'Create a page of a wiki',
+    access: onProjectSignedIn('write_wiki'),
+    input: z.object({ title: str(), content: str(), format: orDefault(oneOf(FORMATS), 'markdown'), message: opt(str()) }),
+    output: WikiPage,
+    handler: async ({ ctx, caller, subject, input }) => presentWikiPage(await createWikiPage(ctx, subject, caller, input)),
+  }),
+  endpoint({
+    method: 'PUT',
+    path: `${path}/:slug`,
+    summary: 'Change a page of a wiki',
+    access: onProjectSignedIn('write_wiki'),
+    input: needsOneOf(
+      z.object({ ...named, title: opt(str()), content: opt(str()), format: opt(oneOf(FORMATS)), message: opt(str()) }),
+      'title',
+      'content',
+      'format',
+    ),
+    output: WikiPage,
+    handler: async ({ ctx, caller, subject, input }) => presentWikiPage(await updateWikiPage(ctx, subject, caller, input.slug, input)),
+  }),
+  endpoint({
+    method: 'DELETE',
+    path: `${path}/:slug`,
+    summary: 'Delete a page of a wiki',
+    access: onProjectSignedIn('delete_wiki_page'),
+    input: z.object(named),
+    handler: ({ ctx, caller, subject, input }) => deleteWikiPage(ctx, subject, caller, input.slug),
+  }),
+]

@@ -1,0 +1,95 @@
+import { sql } from 'drizzle-orm'
+import type { ActorUser } from '../../access/actor.js'
+import type { Namespace } from '../../access/rules.js'
+import type { Transaction } from '../../db/client.js'
+import { namespaces, projects } from '../../db/schema/index.js'
+import { groupNameFaults, lengthOf, namespacePathFaults, tooLong } from '../../lib/path.js'
+import { type Visibility, visibilityWord } from '../../lib/visibility.js'
+import { imageFaults } from '../avatars.js'
+import { isRouteTaken } from '../namespaces.js'
+import { isRestricted, type Settings } from '../settings.js'
+
+/** What create and update both take. */
+export interface GroupAttributes {
+  name?: string | undefined
+  path?: string | undefined
+  description?: string | null | undefined
+  visibility?: Visibility | undefined
+  lfs_enabled?: boolean | undefined
+  request_access_enabled?: boolean | undefined
+  share_with_group_lock?: boolean | undefined
+  /** Null takes the image away. */
+  avatar?: { data: Buffer } | null | undefined
+}
+
+/** Who saves a group and where it stands; `self` is the group that is being changed. */
+export interface GroupPlace {
+  user: ActorUser
+  settings: Settings
+  parent: Namespace | null
+  self: Namespace | null
+}
+
+const TAKEN = 'has already been taken'
+
+/** Field → texts of what is given (GR-24 to GR-31, GR-37); what is as it was before has no fault. The parent and the group itself must be locked. */
+export async function groupFaults(
+  tx: Transaction,
+  { user, settings, parent, self }: GroupPlace,
+  { name, path, description, avatar, level }: GroupAttributes & { level?: number | undefined },
+): Promise<Record<string, string[]>> {
+  const faults: Record<string, string[]> = {}
+  const add = (field: string, ...texts: string[]) => {
+    if (texts.length > 0) faults[field] = [...(faults[field] ?? []), ...texts]
+  }
+  if (name !== undefined && name !== self?.name) {
+    add('name', ...groupNameFaults(name))
+    if (parent && (await hasSibling(tx, parent, name, self))) add('name', TAKEN)
+  }
+  if (path !== undefined && path !== self?.path) {
+    add('path', ...namespacePathFaults(path, parent ? 'below' : 'top'))
+    const own = path.toLowerCase() === self?.path.toLowerCase()
+    if (!own && (await isRouteTaken(tx, parent ? `${parent.full_path}/${path}` : path))) add('path', TAKEN)
+  }
+  if (description && lengthOf(description) > 255) add('description', tooLong(255))
+  if (level !== undefined && level !== self?.visibility) {
+    const word = visibilityWord(level)
+    if (!user.admin && isRestricted(settings, level)) add('visibility_level', `${word} has been restricted by your administrator`)
+    if (parent && level > parent.visibility)
+      add('visibility_level', `${word} is not allowed since the parent group has a ${visibilityWord(parent.visibility)} visibility.`)
+    if (self) add('visibility_level', ...(await contentFaults(tx, self, level)))
+  }
+  if (avatar) add('avatar', ...imageFaults(avatar.data))
+  return faults
+}
+
+/** GR-28. */
+async function hasSibling(tx: Transaction, parent: Namespace, name: string, self: Namespace | null) {
+  const twins = await tx
+    .select({ id: namespaces.id })
+    .from(namespaces)
+    .where(
+      sql`${namespaces.parent_id} = ${parent.id} and lower(${namespaces.name}) = lower(${name}) and ${namespaces.id} is distinct from ${self?.id ?? null}::bigint`,
+    )
+    .limit(1)
+  return twins.length > 0
+}
+
+/** What in the group would be more visible than itself (GR-37, AC-5). */
+async function contentFaults(tx: Transaction, group: Namespace, level: number) {
+  const faults: string[] = []
+  const word = visibilityWord(level)
+  const [project] = await tx
+    .select({ id: projects.id })
+    .from(projects)
+    .where(sql`${projects.namespace_id} = ${group.id} and ${projects.visibility} > ${level}`)
+    .limit(1)
+  if (project) faults.push(`${word} is not allowed since this group contains projects with higher visibility.`)
+  const [subgroup] = await tx
+    .select({ id: namespaces.id })
+    .from(namespaces)
+    .where(sql`${namespaces.parent_id} = ${group.id} and ${namespaces.visibility} > ${level}`)
+    .limit(1)
+  if (subgroup) faults.push(`${word} is not allowed since there are sub-groups with higher visibility.`)
+  return faults
+}

@@ -1,0 +1,85 @@
+import { eq, sql } from 'drizzle-orm'
+import type { SignedIn } from '../../access/actor.js'
+import { canGroup } from '../../access/can.js'
+import { findGroupFor, type Namespace } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import { isUniqueViolation, type Transaction } from '../../db/client.js'
+import { members, namespaceAncestry, namespaces } from '../../db/schema/index.js'
+import { failedTo, forbidden, notFound } from '../../failures.js'
+import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
+import { audit } from '../audit.js'
+import { keepAvatar } from '../avatars.js'
+import { claimRoute, lockNamespace } from '../namespaces.js'
+import { readSettings } from '../settings.js'
+import { touchLists } from '../totals.js'
+import { type GroupAttributes, groupFaults } from './attributes.js'
+
+export interface NewGroup extends GroupAttributes {
+  name: string
+  path: string
+  parent_id?: number | undefined
+}
+
+/** GR-34. */
+const failedToSave = (faults: Record<string, string[]>) => failedTo('save group', faults)
+
+const MAX_ANCESTORS = 20
+
+/** GR-21 to GR-34: creates a group with its creator as owner and returns its id. */
+export async function createGroup(ctx: Context, caller: SignedIn, given: NewGroup): Promise<number> {
+  const above = given.parent_id === undefined ? null : await findGroupFor(ctx, caller, String(given.parent_id))
+  if (above ? !canGroup(above, 'create_subgroup') : !caller.user.can_create_group) throw forbidden()
+  const settings = await readSettings(ctx)
+  const level = VISIBILITY_LEVEL[given.visibility ?? settings.default_group_visibility]
+  const create = () =>
+    ctx.db.transaction(async (tx) => {
+      const parent = above && (await lockNamespace(tx, above.group.id))
+      if (above && !parent) throw notFound('Group')
+      const faults = await groupFaults(tx, { user: caller.user, settings, parent, self: null }, { ...given, level })
+      if (parent && (await isTooDeep(tx, parent))) faults['parent_id'] = ['has too deep level of nesting']
+      if (Object.keys(faults).length > 0) throw failedToSave(faults)
+      const full_path = parent ? `${parent.full_path}/${given.path}` : given.path
+      const [group] = await tx
+        .insert(namespaces)
+        .values({
+          kind: 'group',
+          name: given.name,
+          path: given.path,
+          full_path,
+          full_name: parent ? `${parent.full_name} / ${given.name}` : given.name,
+          parent_id: parent?.id ?? null,
+          description: given.description ?? '',
+          visibility: level,
+          lfs_enabled: given.lfs_enabled ?? true,
+          request_access_enabled: given.request_access_enabled ?? false,
+          share_with_group_lock: given.share_with_group_lock ?? false,
+          created_at: ctx.now(),
+          updated_at: ctx.now(),
+        })
+        .returning({ id: namespaces.id })
+      const id = group?.id as number
+      await claimRoute(tx, full_path, { namespace_id: id })
+      await tx.insert(members).values({ user_id: caller.user.id, namespace_id: id, access_level: 50, created_by_id: caller.user.id })
+      await audit(ctx, tx, { action: 'group_created', target: { type: 'group', id, name: full_path } })
+      await touchLists(tx)
+      return id
+    })
+  const id = await create().catch((error: unknown) => {
+    if (isUniqueViolation(error)) throw failedToSave({ path: ['has already been taken'] })
+    throw error
+  })
+  if (given.avatar) {
+    const avatar = await keepAvatar(ctx, 'group', id, given.avatar.data)
+    await ctx.db.write.update(namespaces).set({ avatar }).where(eq(namespaces.id, id))
+  }
+  return id
+}
+
+/** GR-32. */
+async function isTooDeep(tx: Transaction, parent: Namespace) {
+  const [depth] = await tx
+    .select({ count: sql<number>`count(*)`.mapWith(Number) })
+    .from(namespaceAncestry)
+    .where(eq(namespaceAncestry.descendant_id, parent.id))
+  return (depth?.count ?? 0) > MAX_ANCESTORS
+}

@@ -1,0 +1,152 @@
+import { and, asc, desc, eq, type SQL, sql } from 'drizzle-orm'
+import type { Caller } from '../../access/actor.js'
+import { membershipCounts } from '../../access/roles.js'
+import type { Namespace } from '../../access/rules.js'
+import { type Eyes, eyesOf, listedGroups } from '../../access/visible.js'
+import type { Context } from '../../context.js'
+import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
+import { namespaces, projects } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
+import { attributePairs, hasCustomAttributes } from '../custom-attributes.js'
+import type { Page, Paging } from '../page.js'
+import { idList, versionOf } from '../totals.js'
+
+export interface GroupFilter extends Paging {
+  skip_groups?: number[] | undefined
+  all_available?: boolean | undefined
+  search?: string | undefined
+  order_by: 'name' | 'path'
+  sort: 'asc' | 'desc'
+  owned?: boolean | undefined
+  min_access_level?: number | undefined
+  top_level_only?: boolean | undefined
+  custom_attributes?: [string, string][] | undefined
+  /** Only the direct subgroups of this group (GR-14). */
+  parentId?: number | undefined
+}
+
+export type GroupRecord = Namespace
+
+interface Filters {
+  eyes: Eyes
+  all: boolean
+  owned: boolean
+  level: boolean
+  top: boolean
+  skip: boolean
+  attributes: boolean
+  below: boolean
+  search: Fuzzy['shape']
+}
+
+interface Shape extends Filters {
+  order: 'name' | 'path'
+  descending: boolean
+}
+
+const user = sql`${sql.placeholder('user')}::bigint`
+
+/** GR-9: by a membership of their own as owner, which no inheritance makes. */
+const owned = (eyes: Eyes): SQL =>
+  eyes === 'anonymous'
+    ? sql`false`
+    : sql`${namespaces.id} in (select m.namespace_id from members m where m.user_id = ${user} and m.access_level = 50 and m.namespace_id is not null and ${membershipCounts})`
+
+const conditions = (shape: Filters) =>
+  and(
+    eq(namespaces.kind, 'group'),
+    shape.owned ? owned(shape.eyes) : listedGroups(shape.eyes, shape.all, user),
+    shape.level
+      ? sql`${namespaces.id} in (select a.descendant_id from namespace_ancestry a join members m on m.namespace_id = a.ancestor_id where m.user_id = ${user} and m.access_level >= ${sql.placeholder('level')} and ${membershipCounts})`
+      : undefined,
+    shape.top ? sql`${namespaces.parent_id} is null` : undefined,
+    shape.below ? eq(namespaces.parent_id, sql.placeholder('parent')) : undefined,
+    shape.skip ? sql`${namespaces.id} <> all(${sql.placeholder('skip')})` : undefined,
+    shape.attributes ? hasCustomAttributes('group', namespaces.id) : undefined,
+    fuzzyMatch([namespaces.name, namespaces.path], shape.search),
+  )
+
+const ids = statement('ids of groups', (db, { order, descending, ...filters }: Shape) => {
+  const found = db
+    .select({ id: namespaces.id })
+    .from(namespaces)
+    .where(conditions(filters))
+    .orderBy((descending ? desc : asc)(sql`lower(${namespaces[order]})`), asc(namespaces.id))
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset'))
+  return db.select({ ids: idList(found.getSQL()), version: versionOf('groups') }).from(sql`(select 1) as one`)
+})
+
+const counted = statement('number of groups', (db, filters: Filters) =>
+  db
+    .select({ total: sql<number>`count(*)`.mapWith(Number), version: versionOf('groups') })
+    .from(namespaces)
+    .where(conditions(filters)),
+)
+
+const rows = statement('listed groups', (db) =>
+  db
+    .select({ id: namespaces.id, group: namespaces, version: versionOf('groups') })
+    .from(namespaces)
+    .where(sql`${namespaces.id} = any(${sql.placeholder('ids')})`),
+)
+
+/** The groups a list shows to this caller (GR-5 to GR-11). */
+export async function listGroups(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, filter: GroupFilter): Promise<Page<GroupRecord>> {
+  const search = fuzzy(filter.search)
+  const custom_attributes = attributePairs(viewer, filter.custom_attributes)
+  const filters: Filters = {
+    eyes: eyesOf(viewer),
+    attributes: custom_attributes !== undefined,
+    all: filter.all_available ?? false,
+    owned: filter.owned ?? false,
+    level: filter.min_access_level !== undefined && viewer !== null,
+    top: filter.top_level_only ?? false,
+    skip: (filter.skip_groups?.length ?? 0) > 0,
+    below: filter.parentId !== undefined,
+    search: search.shape,
+  }
+  const shape: Shape = { ...filters, order: filter.order_by, descending: filter.sort === 'desc' }
+  const values = {
+    ...search.values,
+    custom_attributes,
+    user: viewer?.id ?? 0,
+    skip: filter.skip_groups ?? [],
+    parent: filter.parentId,
+    level: filter.min_access_level,
+  }
+  // what is noted on groups is no part of the list's version
+  const key = custom_attributes === undefined ? JSON.stringify([shape, values]) : null
+  const { items, total } = await ctx.totals.whole(ctx.db, 'groups', key, filter, {
+    ids: (at) => ids(ctx.db, shape).execute({ ...values, ...at }),
+    count: () => counted(ctx.db, filters).execute(values),
+    rows: (wanted) => rows(ctx.db, null).execute({ ids: wanted }),
+  })
+  return { items: items.map(({ group }) => group), total }
+}
+
+/** Bytes that the projects directly in a group take (GR-12). */
+export interface GroupStatistics {
+  repository_size: number
+}
+
+const sizes = statement('sizes of groups', (db) =>
+  db
+    .select({ id: projects.namespace_id, size: sql<number>`sum(${projects.repository_size})`.mapWith(Number) })
+    .from(projects)
+    .where(sql`${projects.namespace_id} = any(${sql.placeholder('ids')})`)
+    .groupBy(projects.namespace_id),
+)
+
+/** For administrators who asked; null else. A group without projects has zeros. */
+export async function statisticsFor(
+  ctx: Context,
+  { user: viewer }: Pick<Caller, 'user'>,
+  { statistics }: { statistics?: boolean | undefined },
+  groups: GroupRecord[],
+): Promise<Map<number, GroupStatistics> | null> {
+  if (!statistics || !viewer?.admin) return null
+  const found = await sizes(ctx.db, null).execute({ ids: groups.map(({ id }) => id) })
+  const bySize = new Map(found.map(({ id, size }) => [id, size]))
+  return new Map(groups.map(({ id }) => [id, { repository_size: bySize.get(id) ?? 0 }]))
+}

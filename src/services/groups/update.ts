@@ -1,0 +1,65 @@
+import { eq } from 'drizzle-orm'
+import type { SignedIn } from '../../access/actor.js'
+import type { GroupSubject, Namespace } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import { isUniqueViolation } from '../../db/client.js'
+import { namespaces } from '../../db/schema/index.js'
+import { invalidRecord, notFound } from '../../failures.js'
+import { VISIBILITY_LEVEL, visibilityWord } from '../../lib/visibility.js'
+import { audit, changesOf } from '../audit.js'
+import { dropAvatar, keepAvatar } from '../avatars.js'
+import { lockNamespace, renameNamespace } from '../namespaces.js'
+import { readSettings } from '../settings.js'
+import { touchLists } from '../totals.js'
+import { type GroupAttributes, groupFaults } from './attributes.js'
+
+/** Changes what is given and nothing else (GR-35 to GR-39). */
+export async function updateGroup(ctx: Context, caller: SignedIn, { group }: GroupSubject, given: GroupAttributes): Promise<void> {
+  const settings = await readSettings(ctx)
+  const level = given.visibility === undefined ? undefined : VISIBILITY_LEVEL[given.visibility]
+  const update = () =>
+    ctx.db.transaction(async (tx) => {
+      // the parent first: whatever goes down a tree locks in this order
+      const parent = group.parent_id === null ? null : await lockNamespace(tx, group.parent_id)
+      const self = await lockNamespace(tx, group.id)
+      if (!self) throw notFound('Group')
+      const faults = await groupFaults(tx, { user: caller.user, settings, parent, self }, { ...given, level })
+      if (Object.keys(faults).length > 0) throw invalidRecord(faults)
+      const { name = self.name, path = self.path } = given
+      const next: Partial<Namespace> = {
+        ...(given.description !== undefined && { description: given.description ?? '' }),
+        ...(level !== undefined && { visibility: level }),
+        ...(given.lfs_enabled !== undefined && { lfs_enabled: given.lfs_enabled }),
+        ...(given.request_access_enabled !== undefined && { request_access_enabled: given.request_access_enabled }),
+        ...(given.share_with_group_lock !== undefined && { share_with_group_lock: given.share_with_group_lock }),
+        ...(given.avatar === null && { avatar: null }),
+      }
+      const { visibility, ...changes } = changesOf(self, { ...next, name, path })
+      if (visibility === undefined && Object.keys(changes).length === 0) return self
+      if (name !== self.name || path !== self.path) await renameNamespace(tx, self.id, { path, name })
+      await tx
+        .update(namespaces)
+        .set({ ...next, updated_at: ctx.now() })
+        .where(eq(namespaces.id, self.id))
+      const target = { type: 'group', id: self.id, name: self.full_path } as const
+      if (Object.keys(changes).length > 0) await audit(ctx, tx, { action: 'group_updated', target, changes })
+      if (visibility !== undefined)
+        await audit(ctx, tx, {
+          action: 'visibility_changed',
+          target,
+          changes: { visibility: [visibilityWord(self.visibility), visibilityWord(level ?? self.visibility)] },
+        })
+      await touchLists(tx)
+      return self
+    })
+  const before = await update().catch((error: unknown) => {
+    // somebody took the path in the same moment: now the checks see him and say so
+    if (isUniqueViolation(error)) return update()
+    throw error
+  })
+  if (given.avatar) {
+    const avatar = await keepAvatar(ctx, 'group', group.id, given.avatar.data)
+    await ctx.db.write.update(namespaces).set({ avatar, updated_at: ctx.now() }).where(eq(namespaces.id, group.id))
+    if (before.avatar && before.avatar !== avatar) await dropAvatar(ctx, 'group', group.id, before.avatar)
+  } else if (given.avatar === null) await dropAvatar(ctx, 'group', group.id)
+}

@@ -1,0 +1,42 @@
+import { eq, sql } from 'drizzle-orm'
+import type { Context } from '../../context.js'
+import type { Transaction } from '../../db/client.js'
+import { namespaces, projects } from '../../db/schema/index.js'
+import { visibilityWord } from '../../lib/visibility.js'
+import { audit } from '../audit.js'
+
+/** A fork is not more visible than its source (AC-5). */
+export const forkVisibilityFaults = (level: number, source: number): string[] =>
+  level > source ? [`${visibilityWord(level)} is not allowed since the fork source project has lower visibility.`] : []
+
+/** `forks_count` counts the forks that there are (PR-25). */
+export async function countForks(tx: Transaction, sourceId: number, more: 1 | -1): Promise<void> {
+  await tx
+    .update(projects)
+    .set({ forks_count: sql`greatest(${projects.forks_count} + ${more}, 0)` })
+    .where(eq(projects.id, sourceId))
+}
+
+/** Whether a project is the other one or a fork of it, at any distance. `union` ends the walk even where two links at once have closed a circle. */
+export async function descendsFrom(tx: Transaction, id: number, ancestorId: number): Promise<boolean> {
+  const { rows } = await tx.execute(sql`with recursive line (id) as (
+      select ${id}::bigint union select p.forked_from_id from ${projects} p join line on p.id = line.id where p.forked_from_id is not null)
+    select 1 from line where id = ${ancestorId}`)
+  return rows.length > 0
+}
+
+/** A source that is hidden hides its forks with it, at any distance (AC-5, SEC-41): to refuse instead would let whoever made a fork keep the source in the open. */
+export async function lowerForks(ctx: Context, tx: Transaction, id: number, visibility: number): Promise<void> {
+  const { rows } = await tx.execute<{ id: string; name: string; before: number }>(sql`with recursive below (id) as (
+      select p.id from ${projects} p where p.forked_from_id = ${id}
+      union select p.id from ${projects} p join below on p.forked_from_id = below.id),
+    open as (select p.id, p.visibility, n.full_path || '/' || p.path as name from ${projects} p join ${namespaces} n on n.id = p.namespace_id
+      where p.id in (select b.id from below b) and p.visibility > ${visibility} order by p.id for update of p)
+    update ${projects} set visibility = ${visibility} from open where ${projects}.id = open.id returning open.id, open.name, open.visibility as before`)
+  for (const fork of rows)
+    await audit(ctx, tx, {
+      action: 'visibility_changed',
+      target: { type: 'project', id: Number(fork.id), name: fork.name },
+      changes: { visibility: [visibilityWord(fork.before), visibilityWord(visibility)] },
+    })
+}

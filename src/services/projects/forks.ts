@@ -1,0 +1,248 @@
+import { and, eq, sql } from 'drizzle-orm'
+import type { SignedIn } from '../../access/actor.js'
+import { findProjectFor, type ProjectSubject } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import { isUniqueViolation, type Transaction } from '../../db/client.js'
+import { doomedRepositories, members, namespaces, projectLanguages, projects, routes } from '../../db/schema/index.js'
+import { conflict, forbidden, invalidRecord, notFound } from '../../failures.js'
+import { numericId } from '../../lib/numeric-id.js'
+import { projectNameFaults, projectPathFaults } from '../../lib/path.js'
+import { Unavailable } from '../../lib/unavailable.js'
+import { VISIBILITY_LEVEL, type Visibility } from '../../lib/visibility.js'
+import { recordEvent } from '../events.js'
+import { claimRoute, lockNamespace } from '../namespaces.js'
+import { keepUpSoon, protectDefaultBranch } from '../pushes.js'
+import { isRestricted, readSettings, type Settings } from '../settings.js'
+import { touchLists } from '../totals.js'
+import { attributeFaults, visibilityFaults } from './attributes.js'
+import { addTakenFaults, checkLimit, type Place, placeIn } from './create.js'
+import { countForks, descendsFrom, forkVisibilityFaults } from './fork-network.js'
+import { removeDoomed } from './update.js'
+
+export interface NewFork {
+  /** Id or path; by default the caller's own. */
+  namespace?: string | undefined
+  namespace_id?: number | undefined
+  namespace_path?: string | undefined
+  name?: string | undefined
+  path?: string | undefined
+  description?: string | null | undefined
+  visibility?: Visibility | undefined
+}
+
+/** Milliseconds after which a transaction that waits for the disk gives a sign of life. */
+const SIGN_OF_LIFE = 10_000
+
+/** A project of its own with the branches and tags of another one (PR-19, PR-25); returns its id. Objects → rows: what a kill leaves without a row is removed at the next start. */
+export async function forkProject(ctx: Context, caller: SignedIn, subject: ProjectSubject, given: NewFork): Promise<number> {
+  const { project: source } = subject
+  // AC-8
+  if (caller.user.external && !caller.user.admin) throw forbidden()
+  const place = await targetOf(ctx, caller, given)
+  const settings = await readSettings(ctx)
+  const from = { storage: source.storage, id: source.id, kind: 'project' } as const
+  if (!(await ctx.git.exists(from))) throw notFound('Repository')
+  // on the storage of the source, whatever new projects go to: elsewhere nothing could be shared
+  const { storage } = source
+  await ctx.db.transaction((tx) => checkFork(tx, caller, subject, place, settings, given))
+  const id = await reserve(ctx, storage)
+  try {
+    const make = () =>
+      ctx.db.transaction(async (tx) => {
+        const [held] = await tx.select().from(doomedRepositories).where(eq(doomedRepositories.project_id, id)).for('update')
+        if (!held) throw new Unavailable('the fork was taken for a leftover')
+        await alive(tx, () => ctx.git.fork(from, { ...from, id }, source.default_branch))
+        await insertFork(ctx, tx, caller, subject, place, settings, given, { id, storage })
+      })
+    await make().catch((error: unknown) => {
+      // somebody took the path in the same moment: now the checks see him and say so
+      if (isUniqueViolation(error)) return make()
+      throw error
+    })
+  } catch (error) {
+    ctx.jobs.add('remove repositories', () => removeDoomed(ctx))
+    throw error
+  }
+  if (!source.empty_repo) keepUpSoon(ctx, id)
+  return id
+}
+
+/** The id of a project to come, written down among the repositories to be removed until the project is there. */
+async function reserve(ctx: Context, storage: string): Promise<number> {
+  const { rows } = await ctx.db.write.execute<{ id: string }>(sql`insert into ${doomedRepositories} (project_id, storage)
+    values (nextval(pg_get_serial_sequence('projects', 'id')), ${storage}) returning project_id as id`)
+  return Number(rows[0]?.id)
+}
+
+/** An open transaction that says nothing for long is ended by Postgres. */
+async function alive<T>(tx: Transaction, work: () => Promise<T>): Promise<T> {
+  const timer = setInterval(() => void tx.execute(sql`select 1`).catch(() => undefined), SIGN_OF_LIFE)
+  return work().finally(() => clearInterval(timer))
+}
+
+/** 404 where the caller may not create a project, whether there is such a namespace or not. */
+async function targetOf(ctx: Context, caller: SignedIn, given: NewFork): Promise<Place> {
+  const named = given.namespace ?? given.namespace_path
+  const id = given.namespace_id ?? (given.namespace === undefined ? null : numericId(given.namespace))
+  const where =
+    id !== null
+      ? eq(namespaces.id, id)
+      : named !== undefined
+        ? sql`${namespaces.id} = (select r.namespace_id from ${routes} r where r.key = ${named.toLowerCase()})`
+        : eq(namespaces.owner_id, caller.user.id)
+  const [namespace] = await ctx.db.write.select().from(namespaces).where(where)
+  const place = namespace && (await placeIn(ctx, caller, namespace))
+  if (!place) throw notFound('Target Namespace')
+  return place
+}
+
+/** PR-25: the lowest of source and namespace, and of what administrators have left open to others; what is asked for may only be lower. */
+function visibilityOf(
+  caller: SignedIn,
+  source: ProjectSubject['project'],
+  ceiling: number | null,
+  settings: Settings,
+  asked: Visibility | undefined,
+) {
+  const highest = Math.min(source.visibility, ceiling ?? VISIBILITY_LEVEL.public)
+  if (asked !== undefined) {
+    const level = VISIBILITY_LEVEL[asked]
+    const faults = visibilityFaults(caller.user, settings, level, ceiling)
+    return { level, faults: [...faults, ...forkVisibilityFaults(level, source.visibility)] }
+  }
+  const open = Object.values(VISIBILITY_LEVEL).filter((level) => level <= highest && (caller.user.admin || !isRestricted(settings, level)))
+  return { level: Math.max(VISIBILITY_LEVEL.private, ...open), faults: [] }
+}
+
+/** All that can be wrong, before anything is copied and again with the rows: 409 for names that are taken, 400 for the rest. */
+async function checkFork(tx: Transaction, caller: SignedIn, { project }: ProjectSubject, place: Place, settings: Settings, given: NewFork) {
+  const namespace = await lockNamespace(tx, place.id)
+  if (!namespace) throw notFound('Target Namespace')
+  if (place.personal) await checkLimit(tx, caller.user, place.id)
+  const faults = attributeFaults({ description: given.description })
+  const add = (field: string, texts: string[]) => {
+    if (texts.length > 0) faults[field] = [...(faults[field] ?? []), ...texts]
+  }
+  const name = given.name || project.name
+  const path = given.path || project.path
+  add('name', projectNameFaults(name))
+  add('path', projectPathFaults(path))
+  const { level, faults: tooOpen } = visibilityOf(caller, project, place.personal ? null : namespace.visibility, settings, given.visibility)
+  add('visibility_level', tooOpen)
+  if (Object.keys(faults).length > 0) throw invalidRecord(faults)
+  await addTakenFaults(tx, namespace, { name, path }, null, add)
+  if (Object.keys(faults).length > 0) throw conflict(faults)
+  return { attributes: { name, path, visibility: level }, fullPath: `${namespace.full_path}/${path}` }
+}
+
+async function insertFork(
+  ctx: Context,
+  tx: Transaction,
+  caller: SignedIn,
+  subject: ProjectSubject,
+  place: Place,
+  settings: Settings,
+  given: NewFork,
+  { id, storage }: { id: number; storage: string },
+) {
+  const { attributes, fullPath } = await checkFork(tx, caller, subject, place, settings, given)
+  // as it is now: deleted or hidden meanwhile, there is nothing to be a fork of
+  const [source] = await tx.select().from(projects).where(eq(projects.id, subject.project.id)).for('update')
+  if (!source) throw notFound('Project')
+  if (attributes.visibility > source.visibility)
+    throw invalidRecord({ visibility_level: forkVisibilityFaults(attributes.visibility, source.visibility) })
+  const now = ctx.now()
+  await tx
+    .insert(projects)
+    .overridingSystemValue()
+    .values({
+      ...attributes,
+      id,
+      storage,
+      namespace_id: place.id,
+      creator_id: caller.user.id,
+      forked_from_id: source.id,
+      import_status: 'finished',
+      description: given.description === undefined ? source.description : given.description,
+      default_branch: source.default_branch,
+      empty_repo: source.empty_repo,
+      commit_count: source.commit_count,
+      repository_size: source.repository_size,
+      // who was kept from a feature there is not let in by a copy here
+      issues_access_level: source.issues_access_level,
+      merge_requests_access_level: source.merge_requests_access_level,
+      wiki_access_level: source.wiki_access_level,
+      snippets_access_level: source.snippets_access_level,
+      builds_access_level: source.builds_access_level,
+      repository_access_level: source.repository_access_level,
+      public_jobs: source.public_jobs,
+      lfs_enabled: source.lfs_enabled,
+      merge_method: source.merge_method,
+      ci_config_path: source.ci_config_path,
+      tag_list: source.tag_list,
+      shared_runners_enabled: settings.shared_runners_enabled,
+      created_at: now,
+      updated_at: now,
+      last_activity_at: now,
+    })
+  await claimRoute(tx, fullPath, { project_id: id })
+  if (place.personal)
+    await tx.insert(members).values({ user_id: place.owner_id ?? caller.user.id, project_id: id, access_level: 40, created_by_id: caller.user.id })
+  // G-73 speaks of the first push; a fork gets its branches without one, and clients expect them protected all the same
+  if (!source.empty_repo) await protectDefaultBranch(tx, id, source.default_branch, settings)
+  await tx.execute(sql`insert into ${projectLanguages} (project_id, commit, bytes)
+    select ${id}::bigint, l.commit, l.bytes from ${projectLanguages} l where l.project_id = ${source.id}`)
+  await countForks(tx, source.id, 1)
+  await recordEvent(tx, {
+    project_id: id,
+    author_id: caller.user.id,
+    action: 'created',
+    target_type: 'Project',
+    target_id: id,
+    created_at: now,
+  })
+  await tx.delete(doomedRepositories).where(eq(doomedRepositories.project_id, id))
+  await touchLists(tx)
+}
+
+/** Makes a project the fork of another one whose code the caller may copy (PR-20). Nothing is copied. */
+export async function linkFork(ctx: Context, caller: SignedIn, subject: ProjectSubject, named: string): Promise<void> {
+  const { id } = subject.project
+  const source = await findProjectFor(ctx, caller, named, 'Source Project')
+  if (!source.can('fork')) throw forbidden()
+  await ctx.db.transaction(async (tx) => {
+    const locked = await tx
+      .select({ id: projects.id, forked_from_id: projects.forked_from_id, visibility: projects.visibility })
+      .from(projects)
+      .where(sql`${projects.id} in (${id}, ${source.project.id})`)
+      .orderBy(projects.id)
+      .for('update')
+    const fork = locked.find((row) => row.id === id)
+    const from = locked.find((row) => row.id === source.project.id)
+    if (!fork) throw notFound('Project')
+    if (!from) throw notFound('Source Project')
+    if (fork.forked_from_id !== null) throw conflict('Project already forked')
+    if (await descendsFrom(tx, from.id, id)) throw conflict('A project cannot be a fork of itself or of its own forks')
+    const faults = forkVisibilityFaults(fork.visibility, from.visibility)
+    if (faults.length > 0) throw invalidRecord({ visibility_level: faults })
+    await tx.update(projects).set({ forked_from_id: from.id, updated_at: ctx.now() }).where(eq(projects.id, id))
+    await countForks(tx, from.id, 1)
+    await touchLists(tx)
+  })
+}
+
+/** Takes the relation away; false when there is none (PR-21). */
+export async function unlinkFork(ctx: Context, subject: ProjectSubject): Promise<boolean> {
+  const { id } = subject.project
+  return ctx.db.transaction(async (tx) => {
+    const [fork] = await tx.select({ from: projects.forked_from_id }).from(projects).where(eq(projects.id, id)).for('update')
+    if (!fork || fork.from === null) return false
+    await tx
+      .update(projects)
+      .set({ forked_from_id: null, updated_at: ctx.now() })
+      .where(and(eq(projects.id, id), eq(projects.forked_from_id, fork.from)))
+    await countForks(tx, fork.from, -1)
+    await touchLists(tx)
+    return true
+  })
+}

@@ -1,0 +1,196 @@
+import { eq, sql } from 'drizzle-orm'
+import type { Context } from '../../context.js'
+import type { Transaction } from '../../db/client.js'
+import { projectImports, projects } from '../../db/schema/index.js'
+import { invalidRecord } from '../../failures.js'
+import { TooLarge } from '../../git/errors.js'
+import { type GitRepository, ZERO } from '../../git/types.js'
+import { askHead, BadTarget, checkTarget, type Target } from '../../lib/outgoing.js'
+import { Unavailable } from '../../lib/unavailable.js'
+import { followBranches, keepUpSoon } from '../pushes.js'
+import { repositoryOf } from '../repositories.js'
+import { readSettings, type Settings } from '../settings.js'
+
+/** Imports at once; more wait, so that they leave turns to other work. */
+const LANES = 2
+/** Milliseconds for which whoever works on an import is taken to be alive, and how often he says so. */
+const HELD = 60_000
+const SIGN_OF_LIFE = 20_000
+const REDIRECTS = 3
+const LONGEST = 2_048
+
+const PROTOCOLS = ['http:', 'https:', 'git:'] as const
+
+const refuse = (text: string) => invalidRecord({ import_url: [text] })
+
+const rulesOf = (ctx: Context, protocols: readonly string[] = PROTOCOLS) => ({ protocols, allowLocal: ctx.config.allowLocalRequests })
+
+/** The address of a new project's import, if it may be called at all (OT-10, SEC-138). */
+export async function readImportUrl(ctx: Context, settings: Settings, url: string, readme: boolean | undefined): Promise<string> {
+  if (!settings.import_sources.includes('git')) throw refuse('is not allowed: imports by URL are switched off')
+  if (readme) throw refuse("can't be given together with initialize_with_readme")
+  if (url.length > LONGEST) throw refuse(`is too long (maximum is ${LONGEST} characters)`)
+  await checkTarget(url, rulesOf(ctx)).catch((error: unknown) => {
+    if (error instanceof BadTarget) throw refuse(error.message)
+    throw error
+  })
+  return url
+}
+
+const purposeOf = (projectId: number) => `import of project ${projectId}`
+
+/** Writes down an import beside its project; `importSoon` begins it once that is committed. */
+export async function recordImport(ctx: Context, tx: Transaction, projectId: number, url: string, defaultBranch: string | null): Promise<void> {
+  await tx
+    .insert(projectImports)
+    .values({ project_id: projectId, url: ctx.vault.seal(url, purposeOf(projectId)), default_branch: defaultBranch, held_until: ctx.now() })
+}
+
+/** Works off what is to be imported, in the background. */
+export function importSoon(ctx: Context): void {
+  for (let lane = 0; lane < LANES; lane++) ctx.jobs.coalesce(`imports ${lane}`, 0, 'import', () => importAll(ctx, lane))
+}
+
+/** At start: takes up what the last process left, and a little later what it still held when it was killed; from then on what other processes leave. */
+export function takeUpImports(ctx: Context): void {
+  importSoon(ctx)
+  const timer = setInterval(() => (ctx.stopping.aborted ? clearInterval(timer) : importSoon(ctx)), HELD + 5_000).unref()
+}
+
+async function importAll(ctx: Context, lane: number) {
+  while (!ctx.stopping.aborted) {
+    // by the row, so that of several processes one has it
+    const { rows } = await ctx.db.write.execute<{ project_id: string; url: string; default_branch: string | null }>(
+      sql`update ${projectImports} set held_until = now() + ${HELD} * interval '1 millisecond'
+        where project_id = (select i.project_id from ${projectImports} i where i.held_until <= now() and i.project_id % ${LANES} = ${lane}
+          order by i.project_id limit 1 for update skip locked)
+        returning project_id, url, default_branch`,
+    )
+    const [row] = rows
+    if (!row) return
+    await importProject(ctx, { id: Number(row.project_id), sealed: row.url, default_branch: row.default_branch })
+  }
+}
+
+interface Import {
+  id: number
+  sealed: string
+  default_branch: string | null
+}
+
+async function importProject(ctx: Context, work: Import): Promise<void> {
+  const { id } = work
+  const hold = (milliseconds: number) =>
+    ctx.db.write
+      .update(projectImports)
+      .set({ held_until: sql`now() + ${milliseconds} * interval '1 millisecond'` })
+      .where(eq(projectImports.project_id, id))
+  const timer = setInterval(() => void hold(HELD).catch(() => undefined), SIGN_OF_LIFE)
+  try {
+    const [project] = await ctx.db.write.update(projects).set({ import_status: 'started' }).where(eq(projects.id, id)).returning()
+    if (!project) return
+    await bring(ctx, repositoryOf(ctx, project), work)
+    await finish(ctx, id, { import_status: 'finished', import_error: null })
+  } catch (error) {
+    if (ctx.stopping.aborted) {
+      await hold(0)
+      return
+    }
+    ctx.log.warn({ project: id, reason: error instanceof Error ? error.name : undefined }, 'an import failed')
+    await finish(ctx, id, { import_status: 'failed', import_error: reasonOf(error) })
+  } finally {
+    clearInterval(timer)
+  }
+}
+
+/** The end of an import, and of all that is known of its address. */
+async function finish(ctx: Context, id: number, end: { import_status: 'finished' | 'failed'; import_error: string | null }) {
+  await ctx.db.transaction(async (tx) => {
+    await tx
+      .update(projects)
+      .set({ ...end, updated_at: ctx.now() })
+      .where(eq(projects.id, id))
+    await tx.delete(projectImports).where(eq(projectImports.project_id, id))
+  })
+}
+
+/** For people; git's own words could hold what is nobody's business. */
+function reasonOf(error: unknown): string {
+  if (error instanceof BadTarget) return `The import URL ${error.message}`
+  if (error instanceof TooLarge) return 'The repository is too large'
+  if (error instanceof Unavailable) return 'The repository did not come in time'
+  return 'The repository could not be fetched'
+}
+
+async function bring(ctx: Context, repository: GitRepository, { id, sealed, default_branch }: Import): Promise<void> {
+  const source = await sourceOf(ctx, ctx.vault.open(sealed, purposeOf(id)))
+  const head = await repository.remoteHead(source, ctx.stopping)
+  await repository.fetch(source, ctx.stopping)
+  const branches = await repository.refs('refs/heads/')
+  const wanted = [default_branch, head].find((name) => name !== null && branches.some((branch) => branch.name === `refs/heads/${name}`))
+  if (wanted) {
+    await repository.setHeadBranch(wanted)
+    await ctx.db.write.update(projects).set({ default_branch: wanted }).where(eq(projects.id, id))
+  }
+  const moves = branches.map(({ name, oid }) => ({ ref: name, old: ZERO, new: oid }))
+  await followBranches(ctx, id, moves, await readSettings(ctx))
+  keepUpSoon(ctx, id)
+}
+
+/** What git is to connect to: checked again now, for names come to mean other addresses, and at the end of all redirects, for git itself follows none. */
+async function sourceOf(ctx: Context, url: string) {
+  const target = await checkTarget(url, rulesOf(ctx))
+  if (target.url.protocol === 'git:') {
+    const [first] = target.addresses
+    const named = new URL(target.url.href)
+    named.hostname = first?.family === 6 ? `[${first.address}]` : (first?.address ?? '')
+    return { url: named.href, addresses: [], virtualHost: target.url.host }
+  }
+  const { url: found, addresses, credentials } = await followed(ctx, target)
+  return { url: found.href, addresses: addresses.map(({ address }) => address), ...(credentials && { authorization: basic(credentials) }) }
+}
+
+const basic = ({ user, password }: { user: string; password: string }) => `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
+
+const ADVERTISEMENT = '/info/refs'
+
+/** Follows up to three redirects, each checked like the first address; what was meant for one place is told to no other (SEC-138, SEC-139). */
+async function followed(ctx: Context, first: Target): Promise<Target> {
+  first.url.search = ''
+  let target = first
+  for (let hop = 0; ; hop++) {
+    const asked = new URL(target.url.href)
+    asked.pathname = asked.pathname.replace(/\/*$/, ADVERTISEMENT)
+    asked.search = '?service=git-upload-pack'
+    const { credentials } = target
+    const headers = {
+      accept: '*/*',
+      'user-agent': 'git/roost',
+      ...(credentials && { authorization: basic(credentials) }),
+    }
+    const answer = await askHead({ ...target, url: asked }, { headers, answerWithin: 60_000, signal: ctx.stopping }).catch((error: unknown) => {
+      if (error instanceof BadTarget || ctx.stopping.aborted) throw error
+      throw new BadTarget('cannot be reached')
+    })
+    const { location } = answer.headers
+    if (answer.status < 300 || answer.status > 399 || location === undefined) {
+      if (answer.status === 401 || answer.status === 403) throw new BadTarget('asks for other credentials')
+      if (answer.status !== 200 || !answer.headers['content-type']?.startsWith('application/x-git-upload-pack-advertisement'))
+        throw new BadTarget('is not the address of a Git repository')
+      return target
+    }
+    if (hop === REDIRECTS || !URL.canParse(location, asked.href)) throw new BadTarget('is redirected too often')
+    const next = new URL(location, asked)
+    if (!next.pathname.endsWith(ADVERTISEMENT)) throw new BadTarget('is not the address of a Git repository')
+    next.pathname = next.pathname.slice(0, -ADVERTISEMENT.length)
+    next.search = ''
+    next.username = ''
+    next.password = ''
+    const here = await checkTarget(next.href, rulesOf(ctx, ['http:', 'https:']))
+    target = { ...here, credentials: isSamePlace(target.url, here.url) ? credentials : null }
+  }
+}
+
+/** The same server, or the same one behind TLS. */
+const isSamePlace = (from: URL, to: URL) =>
+  from.origin === to.origin || (from.protocol === 'http:' && to.protocol === 'https:' && from.hostname === to.hostname && !from.port && !to.port)

@@ -1,0 +1,75 @@
+import { and, asc, eq, sql } from 'drizzle-orm'
+import type { ActorUser } from '../../access/actor.js'
+import { type Eyes, eyesOf, visibleGroups } from '../../access/visible.js'
+import type { Context } from '../../context.js'
+import { substring } from '../../db/fuzzy.js'
+import { namespaceAncestry, namespaces, users } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
+import type { UserRefRecord } from '../../entities/user.js'
+import { reaching } from '../members.js'
+import { limits, type Page, type Paging, pageFrom } from '../page.js'
+
+const withLevel = statement('people of a project', (db, { search, skip }: { search: boolean; skip: boolean }) =>
+  db
+    .select({
+      id: users.id,
+      name: users.name,
+      username: users.username,
+      state: users.state,
+      avatar: users.avatar,
+      total: sql<number>`count(*) over ()`.mapWith(Number),
+    })
+    .from(users)
+    .where(
+      and(
+        sql`${users.id} in (select r.user_id from (${reaching('project')}) r)`,
+        search ? sql`(${users.name} ilike ${sql.placeholder('search')} or ${users.username} ilike ${sql.placeholder('search')})` : undefined,
+        skip ? sql`${users.id} <> all(${sql.placeholder('skip')})` : undefined,
+      ),
+    )
+    .orderBy(asc(users.id))
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset')),
+)
+
+/** PR-4: everybody with a level on the project, each once, by whatever ways. */
+export async function listProjectUsers(
+  ctx: Context,
+  projectId: number,
+  { search, skip_users, ...paging }: { search?: string | undefined; skip_users?: number[] | undefined } & Paging,
+): Promise<Page<UserRefRecord>> {
+  const query = withLevel(ctx.db, { search: Boolean(search), skip: Boolean(skip_users && skip_users.length > 0) })
+  const values = { source: projectId, search: substring(search ?? ''), skip: skip_users ?? [] }
+  const run = (at: Paging) => query.execute({ ...values, ...limits(at) })
+  return pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
+}
+
+const ancestors = statement('groups above a project', (db, { eyes }: { eyes: Eyes }) =>
+  db
+    .select({
+      id: namespaces.id,
+      name: namespaces.name,
+      full_name: namespaces.full_name,
+      full_path: namespaces.full_path,
+      avatar: namespaces.avatar,
+      total: sql<number>`count(*) over ()`.mapWith(Number),
+    })
+    .from(namespaceAncestry)
+    .innerJoin(namespaces, and(eq(namespaces.id, namespaceAncestry.ancestor_id), eq(namespaces.kind, 'group')))
+    .where(
+      and(
+        eq(namespaceAncestry.descendant_id, sql.placeholder('namespace')),
+        visibleGroups(eyes, namespaces, sql`${sql.placeholder('user')}::bigint`),
+      ),
+    )
+    .orderBy(asc(namespaces.id))
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset')),
+)
+
+/** PR-6: the groups a project is in, at any distance, as far as the caller sees them (SEC-38). */
+export async function listProjectGroups(ctx: Context, viewer: ActorUser | null, namespaceId: number, paging: Paging) {
+  const query = ancestors(ctx.db, { eyes: eyesOf(viewer) })
+  const run = (at: Paging) => query.execute({ namespace: namespaceId, user: viewer?.id ?? 0, ...limits(at) })
+  return pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
+}

@@ -1,0 +1,15 @@
+import { type SQL, sql } from 'drizzle-orm'
+import type { Transaction } from '../../db/client.js'
+
+/** Takes projects away with all their rows; what they stored is written down to be removed afterwards (SEC-134), and sources have that many forks less. `which` is a condition on `projects p`. */
+export async function doomProjects(tx: Transaction, which: SQL): Promise<void> {
+  await tx.execute(
+    sql`insert into doomed_repositories (project_id, storage) select p.id, p.storage from projects p where ${which} on conflict do nothing`,
+  )
+  await tx.execute(
+    sql`insert into doomed_avatars (kind, id) select 'project', p.id from projects p where ${which} and p.avatar is not null on conflict do nothing`,
+  )
+  await tx.execute(sql`update projects s set forks_count = greatest(s.forks_count - f.gone, 0)
+    from (select p.forked_from_id as id, count(*) as gone from projects p where ${which} and p.forked_from_id is not null group by 1) f where s.id = f.id`)
+  await tx.execute(sql`delete from projects p where ${which}`)
+}

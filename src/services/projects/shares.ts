@@ -1,0 +1,85 @@
+import { and, eq, sql } from 'drizzle-orm'
+import type { SignedIn } from '../../access/actor.js'
+import { findGroupFor, fullPathOf, type ProjectSubject } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import type { Transaction } from '../../db/client.js'
+import { namespaceAncestry, namespaces, projectShares, projects } from '../../db/schema/index.js'
+import { conflict, invalidRecord, notFound, refused } from '../../failures.js'
+import { audit } from '../audit.js'
+import { touchLists } from '../totals.js'
+
+export interface NewShare {
+  group_id: number
+  group_access: number
+  expires_at?: string | null | undefined
+}
+
+/** Lets a group's members into a project, up to a level, from the next request on (PR-23, AC-15). */
+export async function shareProject(
+  ctx: Context,
+  caller: SignedIn,
+  subject: ProjectSubject,
+  given: NewShare,
+): Promise<typeof projectShares.$inferSelect> {
+  const { id } = subject.project
+  const { group } = await findGroupFor(ctx, caller, String(given.group_id))
+  const today = ctx.now().toISOString().slice(0, 10)
+  if (given.expires_at && given.expires_at <= today) throw invalidRecord({ expires_at: ['cannot be a date in the past'] })
+  return ctx.db.transaction(async (tx) => {
+    const [project] = await tx.select({ namespace_id: projects.namespace_id }).from(projects).where(eq(projects.id, id)).for('update')
+    if (!project) throw notFound('Project')
+    const above = await ancestorsOf(tx, project.namespace_id)
+    // a lock on a group binds what is in its subgroups too: no owner below can undo it
+    if (above.some(({ locked }) => locked)) throw refused('The project sharing with group is disabled')
+    if (above.some((ancestor) => ancestor.id === group.id))
+      throw conflict('Project cannot be shared with the group it is in or one of its ancestors.')
+    const [existing] = await tx
+      .select()
+      .from(projectShares)
+      .where(and(eq(projectShares.project_id, id), eq(projectShares.group_id, group.id)))
+    if (existing && (existing.expires_at === null || existing.expires_at > today)) throw conflict('Project is already shared with this group')
+    if (existing) await tx.delete(projectShares).where(eq(projectShares.id, existing.id))
+    const [share] = await tx
+      .insert(projectShares)
+      .values({ project_id: id, group_id: group.id, group_access: given.group_access, expires_at: given.expires_at ?? null, created_at: ctx.now() })
+      .returning()
+    await audit(ctx, tx, {
+      action: 'project_shared',
+      target: { type: 'project', id, name: fullPathOf(subject.project) },
+      changes: { group_id: group.id, group: group.full_path, group_access: given.group_access, expires_at: given.expires_at ?? null },
+    })
+    await touchLists(tx)
+    return share as typeof projectShares.$inferSelect
+  })
+}
+
+const ancestorsOf = (tx: Transaction, namespaceId: number) =>
+  tx
+    .select({ id: namespaces.id, locked: namespaces.share_with_group_lock })
+    .from(namespaceAncestry)
+    .innerJoin(namespaces, eq(namespaces.id, namespaceAncestry.ancestor_id))
+    .where(eq(namespaceAncestry.descendant_id, namespaceId))
+
+/** PR-24; a share whose day has come is as good as none. */
+export async function unshareProject(ctx: Context, subject: ProjectSubject, groupId: number): Promise<void> {
+  const { id } = subject.project
+  await ctx.db.transaction(async (tx) => {
+    const [gone] = await tx
+      .delete(projectShares)
+      .where(
+        and(
+          eq(projectShares.project_id, id),
+          eq(projectShares.group_id, groupId),
+          sql`(${projectShares.expires_at} is null or ${projectShares.expires_at} > (now() at time zone 'utc')::date)`,
+        ),
+      )
+      .returning()
+    if (!gone) throw notFound('Group Link')
+    await audit(ctx, tx, {
+      action: 'project_unshared',
+      target: { type: 'project', id, name: fullPathOf(subject.project) },
+      changes: { group_id: groupId, group_access: gone.group_access },
+    })
+    await touchLists(tx)
+  })
+}

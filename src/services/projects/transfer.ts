@@ -1,0 +1,90 @@
+import { eq, sql } from 'drizzle-orm'
+import type { SignedIn } from '../../access/actor.js'
+import { findGroupFor, fullPathOf, type Namespace, type Project } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import type { Transaction } from '../../db/client.js'
+import { members, namespaces, projects, routes } from '../../db/schema/index.js'
+import { type Failure, forbidden, notFound } from '../../failures.js'
+import { numericId } from '../../lib/numeric-id.js'
+import { visibilityWord } from '../../lib/visibility.js'
+import { audit } from '../audit.js'
+import { isRouteTaken, lockNamespace, moveRoute } from '../namespaces.js'
+import { touchLists } from '../totals.js'
+import { addTakenFaults, checkLimit, placeIn } from './create.js'
+import { lowerForks } from './fork-network.js'
+
+/** Moves a project to another namespace as a whole or not at all (GR-41 to GR-43, PR-13, PR-18, SEC-133). Rights that came from the old one end, direct members stay; it becomes no more visible than the group. What is no more visible than it was has forks that are not either (AC-5). The old path leads Git to the new one (GH-4; not the API, W-8). The endpoints word their refusals differently: `same` is the text for a project that is there already, `refuse` makes the answer of a text. The caller's right to the target is for them to check. */
+export async function transferProject(
+  ctx: Context,
+  caller: SignedIn,
+  { id }: Pick<Project, 'id'>,
+  targetId: number,
+  { same, refuse }: { same: string; refuse: (text: string) => Failure },
+): Promise<void> {
+  await ctx.db.transaction(async (tx) => {
+    const [before] = await tx.select({ namespace_id: projects.namespace_id }).from(projects).where(eq(projects.id, id))
+    if (!before) throw notFound('Project')
+    // always in this order, so that two who move in opposite directions do not wait for each other
+    const locked = new Map<number, Awaited<ReturnType<typeof lockNamespace>>>()
+    for (const namespace of [before.namespace_id, targetId].sort((a, b) => a - b)) locked.set(namespace, await lockNamespace(tx, namespace))
+    const [source, target] = [locked.get(before.namespace_id), locked.get(targetId)]
+    const [project] = await tx.select().from(projects).where(eq(projects.id, id)).for('update')
+    if (!project || !source || project.namespace_id !== source.id) throw notFound('Project')
+    if (!target) throw notFound('Namespace')
+    if (target.id === source.id) throw refuse(same)
+    // PR-14: a place in a personal namespace is one, however it is taken
+    if (target.kind === 'user') await checkLimit(tx, caller.user, target.id)
+    const faults: string[] = []
+    await addTakenFaults(tx, target, project, project.id, (field, texts) => texts.length > 0 && faults.push(field))
+    if (await isRouteTaken(tx, `${target.full_path}/${project.path}`)) faults.push('path')
+    if (faults.length > 0) throw refuse(taken(faults))
+
+    const visibility = target.kind === 'group' ? Math.min(project.visibility, target.visibility) : project.visibility
+    await moveRoute(tx, id, fullPathOf({ ...project, namespace: source }), fullPathOf({ ...project, namespace: target }))
+    await tx.update(projects).set({ namespace_id: target.id, visibility, updated_at: ctx.now() }).where(eq(projects.id, id))
+    // PR-23: no project is shared with the group it is in, nor with one above
+    await tx.execute(
+      sql`delete from project_shares s using namespace_ancestry a where s.project_id = ${id} and s.group_id = a.ancestor_id and a.descendant_id = ${target.id}`,
+    )
+    if (target.owner_id !== null) await makeOwnersMembership(tx, id, target.owner_id)
+    await audit(ctx, tx, {
+      action: 'project_transferred',
+      target: { type: 'project', id, name: fullPathOf({ ...project, namespace: source }) },
+      changes: {
+        namespace: [source.full_path, target.full_path],
+        ...(visibility !== project.visibility && { visibility: [visibilityWord(project.visibility), visibilityWord(visibility)] }),
+      },
+    })
+    if (visibility < project.visibility) await lowerForks(ctx, tx, id, visibility)
+    await touchLists(tx)
+  })
+}
+
+const taken = (fields: string[]) => `Project with same ${fields.includes('path') ? 'path' : 'name'} in target namespace already exists`
+
+/** AC-13: the owner of a personal project is one of its members. */
+async function makeOwnersMembership(tx: Transaction, project_id: number, user_id: number) {
+  const membership = { access_level: 40, expires_at: null, requested_at: null }
+  await tx
+    .insert(members)
+    .values({ user_id, project_id, ...membership })
+    .onConflictDoUpdate({ target: [members.user_id, members.project_id], targetWhere: sql`${members.project_id} is not null`, set: membership })
+}
+
+/** The namespace named by an id or a full path, where this caller may put a project (5.2 row 4): 404 out of his sight, 403 without the right. */
+export async function transferTarget(ctx: Context, caller: SignedIn, named: string): Promise<Namespace> {
+  const id = numericId(named)
+  const [namespace] = await ctx.db.write
+    .select()
+    .from(namespaces)
+    .where(
+      id !== null ? eq(namespaces.id, id) : sql`${namespaces.id} = (select r.namespace_id from ${routes} r where r.key = ${named.toLowerCase()})`,
+    )
+  if (!namespace) throw notFound('Namespace')
+  if (namespace.kind === 'group') await findGroupFor(ctx, caller, String(namespace.id), 'Namespace')
+  else if (namespace.owner_id !== caller.user.id && !caller.user.admin) throw notFound('Namespace')
+  // AC-8: what external people may not create they may not bring along either
+  if (caller.user.external && !caller.user.admin) throw forbidden()
+  if (!(await placeIn(ctx, caller, namespace))) throw forbidden()
+  return namespace
+}

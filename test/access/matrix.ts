@@ -1,0 +1,167 @@
+/**
+ * Who gets what, by the rule that a route declares (companions 5, behaviours 1.10, SEC-30).
+ *
+ * `in`: past the door, whatever is said behind it; a number: turned away with it. One row for each visibility of the
+ * project or group; the columns are those of CALLERS. On somebody else's project or group every role is a mere `user`.
+ */
+export const CALLERS = ['anonymous', 'external', 'user', 'guest', 'reporter', 'developer', 'maintainer', 'owner', 'admin'] as const
+
+export interface Rows {
+  private: string
+  internal: string
+  public: string
+}
+
+const always = (row: string): Rows => ({ private: row, internal: row, public: row })
+
+// biome-ignore format: a table
+export const MATRIX: Record<string, Rows> = {
+  //                         anon ext  user gues repo deve main owne admi
+  'anyone':          always('in   in   in   in   in   in   in   in   in'),
+  'signed in':       always('401  in   in   in   in   in   in   in   in'),
+  'signed in, self': always('401  in   in   in   in   in   in   in   in'),
+  'administrator':   always('401  403  403  403  403  403  403  403  in'),
+  'administrator, before parameters': always('401 403 403 403 403 403 403 403 in'),
+  'administrator, user':              always('401 403 403 403 403 403 403 403 in'),
+  'administrator, any user':          always('401 403 403 403 403 403 403 403 in'),
+  'administrator, any group':         always('401 403 403 403 403 403 403 403 in'),
+  'administrator, any project':       always('401 403 403 403 403 403 403 403 in'),
+
+  'project: read_project': {
+    private:  '404  404  404  in   in   in   in   in   in',
+    internal: '404  404  in   in   in   in   in   in   in',
+    public:   'in   in   in   in   in   in   in   in   in',
+  },
+  'project: download_code': {
+    private:  '404  404  404  403  in   in   in   in   in',
+    internal: '404  404  in   in   in   in   in   in   in',
+    public:   'in   in   in   in   in   in   in   in   in',
+  },
+  'signed in, project: download_code': {
+    private:  '401  404  404  403  in   in   in   in   in',
+    internal: '401  404  in   in   in   in   in   in   in',
+    public:   '401  in   in   in   in   in   in   in   in',
+  },
+  // anonymous commits and cherry-picks are looked up before anybody asks who calls (C-16, W-37)
+  'project: push_code': {
+    private:  '404  404  404  403  403  in   in   in   in',
+    internal: '404  404  403  403  403  in   in   in   in',
+    public:   '403  403  403  403  403  in   in   in   in',
+  },
+  ...each(['push_code', 'create_branch', 'create_tag', 'manage_release', 'create_commit_status', 'cancel_pipeline', 'write_wiki'], {
+    private:  '401  404  404  403  403  in   in   in   in',
+    internal: '401  404  403  403  403  in   in   in   in',
+    public:   '401  403  403  403  403  in   in   in   in',
+  }),
+  'signed in, project: comment_on_commit': {
+    private:  '401  404  404  403  in   in   in   in   in',
+    internal: '401  404  in   in   in   in   in   in   in',
+    public:   '401  in   in   in   in   in   in   in   in',
+  },
+  'signed in, project: fork': {
+    private:  '401  404  404  403  in   in   in   in   in',
+    internal: '401  404  in   in   in   in   in   in   in',
+    public:   '401  in   in   in   in   in   in   in   in',
+  },
+  'project: read_wiki': {
+    private:  '404  404  404  in   in   in   in   in   in',
+    internal: '404  404  in   in   in   in   in   in   in',
+    public:   'in   in   in   in   in   in   in   in   in',
+  },
+  'signed in, project: create_snippet': {
+    private:  '401  404  404  403  in   in   in   in   in',
+    internal: '401  404  403  403  in   in   in   in   in',
+    public:   '401  403  403  403  in   in   in   in   in',
+  },
+  // jobs are public in the projects of this test
+  ...each(['read_member', 'star', 'read_snippet', 'read_pipeline', 'upload_file'], {
+    private:  '401  404  404  in   in   in   in   in   in',
+    internal: '401  404  in   in   in   in   in   in   in',
+    public:   '401  in   in   in   in   in   in   in   in',
+  }),
+  // who has a level has nothing to ask for (AR-2)
+  'signed in, project: request_access': {
+    private:  '401  404  404  403  403  403  403  403  403',
+    internal: '401  404  in   403  403  403  403  403  403',
+    public:   '401  in   in   403  403  403  403  403  403',
+  },
+  ...each(['manage_project', 'manage_members', 'manage_protection', 'manage_shares', 'delete_tag', 'delete_protected_branch', 'delete_wiki_page', 'manage_variables', 'link_fork'], {
+    private:  '401  404  404  403  403  403  in   in   in',
+    internal: '401  404  403  403  403  403  in   in   in',
+    public:   '401  403  403  403  403  403  in   in   in',
+  }),
+  ...each(['archive_project', 'remove_project', 'transfer_project', 'unlink_fork', 'change_visibility', 'rename_project'], {
+    private:  '401  404  404  403  403  403  403  in   in',
+    internal: '401  404  403  403  403  403  403  in   in',
+    public:   '401  403  403  403  403  403  403  in   in',
+  }),
+
+  'group: read_group': {
+    private:  '404  404  404  in   in   in   in   in   in',
+    internal: '404  404  in   in   in   in   in   in   in',
+    public:   'in   in   in   in   in   in   in   in   in',
+  },
+  'signed in, group: read_member': {
+    private:  '401  404  404  in   in   in   in   in   in',
+    internal: '401  404  in   in   in   in   in   in   in',
+    public:   '401  in   in   in   in   in   in   in   in',
+  },
+  'signed in, group: request_access': {
+    private:  '401  404  404  403  403  403  403  403  403',
+    internal: '401  404  in   403  403  403  403  403  403',
+    public:   '401  in   in   403  403  403  403  403  403',
+  },
+  ...each(['create_project', 'manage_variables'], {
+    private:  '401  404  404  403  403  403  in   in   in',
+    internal: '401  404  403  403  403  403  in   in   in',
+    public:   '401  403  403  403  403  403  in   in   in',
+  }, 'group'),
+  ...each(['create_subgroup', 'manage_group', 'manage_members', 'remove_group'], {
+    private:  '401  404  404  403  403  403  403  in   in',
+    internal: '401  404  403  403  403  403  403  in   in',
+    public:   '401  403  403  403  403  403  403  in   in',
+  }, 'group'),
+}
+
+/** Routes that let in whom their rule lets in and then look closer: removing somebody else is for who manages the members (ME-7, AR-4); only who may make groups makes a root group (GR-21); people are not listed to nobody (U-8); who is external forks nothing (AC-8); of tokens that are not one's own nothing is said (companions 3.5). */
+// biome-ignore format: a table
+export const CLOSER: Record<string, Rows> = {
+  'DELETE /projects/:id/members/:user_id': MATRIX['signed in, project: manage_members'] as Rows,
+  'DELETE /projects/:id/access_requests/:user_id': MATRIX['signed in, project: manage_members'] as Rows,
+  'DELETE /groups/:id/members/:user_id': MATRIX['signed in, group: manage_members'] as Rows,
+  'DELETE /groups/:id/access_requests/:user_id': MATRIX['signed in, group: manage_members'] as Rows,
+  'GET /users': always('403  in   in   in   in   in   in   in   in'),
+  'GET /personal_access_tokens/:id': always('401 401 401 401 401 401 401 401 in'),
+  'DELETE /personal_access_tokens/:id': always('401 401 401 401 401 401 401 401 in'),
+  'POST /personal_access_tokens/:id/rotate': always('401 401 401 401 401 401 401 401 in'),
+  'POST /groups': always('401  403  in   in   in   in   in   in   in'),
+  'POST /projects/:id/fork': {
+    private:  '401  404  404  403  in   in   in   in   in',
+    internal: '401  404  in   in   in   in   in   in   in',
+    public:   '401  403  in   in   in   in   in   in   in',
+  },
+}
+
+/** What a route must be told before it looks at who calls: groups read their parameters first (G-10, G-11), and so do administrators' routes. */
+export const BODIES: Record<string, object> = {
+  'POST /groups': { name: '', path: '' },
+  'POST /projects/:id/statuses/:sha': { state: 'success' },
+  'POST /groups/:id/variables': { key: 'x', value: 'x' },
+  'PUT /groups/:id/variables/:key': { value: 'x' },
+  'POST /groups/:id/members': { user_id: 999_999, access_level: 10 },
+  'PUT /groups/:id/members/:user_id': { access_level: 10 },
+  'PUT /groups/:id/custom_attributes/:key': { value: 'x' },
+  'PUT /projects/:id/custom_attributes/:key': { value: 'x' },
+  'PUT /users/:id/custom_attributes/:key': { value: 'x' },
+  'POST /users': { email: 'x', username: 'x', name: 'x', password: 'x' },
+  'POST /users/:id/emails': { email: 'x' },
+  'POST /users/:id/keys': { title: 'x', key: 'x' },
+  'POST /users/:id/gpg_keys': { key: 'x' },
+  'POST /users/:user_id/personal_access_tokens': { name: 'x', scopes: ['api'] },
+  'POST /projects/user/:user_id': { name: 'x' },
+}
+
+/** The same rows for several abilities of signed-in callers. */
+function each(abilities: string[], rows: Rows, kind = 'project'): Record<string, Rows> {
+  return Object.fromEntries(abilities.map((ability) => [`signed in, ${kind}: ${ability}`, rows]))
+}

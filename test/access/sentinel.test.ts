@@ -1,0 +1,185 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { projectShares } from '../../src/db/schema/index.js'
+import { families } from '../../src/routes/index.js'
+import { touchLists } from '../../src/services/totals.js'
+import { testApp } from '../support/app.js'
+import { aGroup, anAdmin, aProject, aUser, type TestUser } from '../support/factories.js'
+import { BODIES } from './matrix.js'
+
+const t = testApp()
+/** Stands in hidden things only. */
+const SENTINEL = 'zyzzyva'
+
+let keeper: TestUser
+const callers: Record<string, TestUser | null> = { anonymous: null }
+const open = { project: 0, group: 0 }
+const hidden = { projects: [] as { id: number; path: string }[], groups: [] as { id: number; path: string }[] }
+
+beforeAll(async () => {
+  keeper = await aUser(t.ctx)
+  callers['external'] = await aUser(t.ctx, { external: true })
+  callers['user'] = await aUser(t.ctx)
+  callers['member'] = await aUser(t.ctx)
+  const member = callers['member'] as TestUser
+  await anAdmin(t.ctx)
+  const parent = await aGroup(t.ctx, { creator: keeper, visibility: 'public' })
+  await aGroup(t.ctx, { creator: keeper, visibility: 'public', parent_id: parent.id })
+  open.group = parent.id
+  open.project = (
+    await aProject(t.ctx, { creator: keeper, namespace_id: parent.id, visibility: 'public', developer: member, files: { 'a.txt': 'a\n' } })
+  ).id
+  for (let i = 0; i < 3; i++) await aProject(t.ctx, { creator: keeper, visibility: i === 0 ? 'internal' : 'public' })
+  await aGroup(t.ctx, { creator: member })
+})
+
+/** Everything hidden there can be: alone, in a hidden group, below and in and shared with what everybody sees. */
+async function hide() {
+  const named = (n: number) => ({ name: `${SENTINEL} ${n}`, path: `${SENTINEL}${n}`, description: `about ${SENTINEL}` })
+  const project = async (n: number, given: object = {}) => {
+    const made = await aProject(t.ctx, { creator: keeper, ...named(n), topics: [SENTINEL], files: { [`${SENTINEL}.txt`]: SENTINEL }, ...given })
+    hidden.projects.push({ id: made.id, path: made.fullPath })
+    return made
+  }
+  const group = async (n: number, given: { parent_id?: number } = {}) => {
+    const made = await aGroup(t.ctx, { creator: keeper, ...named(n), ...given })
+    const { body } = await t.api('get', made.path, keeper).expect(200)
+    hidden.groups.push({ id: made.id, path: (body as { full_path: string }).full_path })
+    return made
+  }
+  const shared = await project(1)
+  const top = await group(2)
+  const below = await group(3, { parent_id: top.id })
+  await project(4, { namespace_id: below.id })
+  const inside = await group(5, { parent_id: open.group })
+  await project(6, { namespace_id: inside.id })
+  await project(7, { namespace_id: open.group })
+  await t.ctx.db.write.insert(projectShares).values({ project_id: shared.id, group_id: open.group, group_access: 30 })
+  await touchLists(t.ctx.db.write)
+  for (const { id } of hidden.projects) {
+    await t.api('post', `/projects/${id}/star`, keeper).expect(201)
+    await t.api('post', `/projects/${id}/repository/tags`, keeper).send({ tag_name: SENTINEL, ref: 'main' }).expect(201)
+    await t.api('post', `/projects/${id}/releases`, keeper).send({ tag_name: SENTINEL, name: SENTINEL, description: SENTINEL }).expect(201)
+  }
+  await t
+    .api('put', `/groups/${top.id}`, keeper)
+    .send({ description: `${SENTINEL} again` })
+    .expect(200)
+}
+
+const endpoints = families.flat().map(({ method, path, access }) => ({
+  method,
+  path: path.replace(/\([^)]*\)/g, ''),
+  kind: /project: |any project/.test(access.rule) ? ('project' as const) : /group: |any group/.test(access.rule) ? ('group' as const) : null,
+}))
+
+const urlOf = (path: string, id: number | string) =>
+  `/api/v4${path.replace(/:[a-z_]+/g, (name) => ({ ':id': String(id), ':user_id': String(keeper.id), ':file_path': 'a.txt', ':sha': 'main', ':branch': 'main', ':format': 'tar' })[name] ?? '1')}`
+
+/** All of an answer but what differs from call to call. */
+async function heard(method: string, url: string, caller: TestUser | null, body?: object) {
+  const answer = await t.app.inject({
+    method: method as 'GET',
+    url,
+    headers: { ...(caller && { 'private-token': caller.token }), ...(body && { 'content-type': 'application/json' }) },
+    ...(body && { payload: JSON.stringify(body) }),
+  })
+  const { 'x-request-id': _, date: __, ...headers } = answer.headers
+  return JSON.stringify([answer.statusCode, headers, answer.body])
+}
+
+/** Runs calls, a few at once. */
+async function each<T>(list: T[], work: (one: T) => Promise<void>) {
+  const next = list.values()
+  const run = async () => {
+    for (const one of next) await work(one)
+  }
+  await Promise.all(Array.from({ length: 8 }, run))
+}
+
+const QUERIES = [
+  '',
+  `?search=${SENTINEL}&all_available=true&sort=desc&per_page=2`,
+  '?all_available=true&order_by=path&page=2&per_page=1&include_subgroups=true',
+  `?query=${SENTINEL}&topic=${SENTINEL}&simple=true&statistics=true`,
+]
+
+/** Every GET of what everybody sees, as everybody. Tokens tell when they were last used, by design. */
+async function everything() {
+  const asked = endpoints
+    .filter(({ method, path }) => method === 'GET' && !path.startsWith('/personal_access_tokens'))
+    .flatMap(({ path, kind }) => {
+      const id = kind === 'project' ? open.project : kind === 'group' ? open.group : path.startsWith('/users') ? keeper.id : open.group
+      // what is read from a repository is of one project
+      return (path.includes('/repository/') ? [''] : QUERIES).map((query) => urlOf(path, id) + query)
+    })
+  const found = new Map<string, string>()
+  for (const [name, caller] of Object.entries(callers))
+    await each(asked, async (url) => {
+      found.set(`${name} ${url}`, await heard('GET', url, caller))
+    })
+  return found
+}
+
+describe('what is hidden changes nothing for who may not see it', () => {
+  it('SEC-33, SEC-38, SEC-39, SEC-48: no byte and no header of any list, count or page', { timeout: 60_000 }, async () => {
+    const before = await everything()
+    await hide()
+    const after = await everything()
+    expect(before.size).toBeGreaterThan(600)
+    expect([...after].filter(([call, answer]) => before.get(call) !== answer).map(([call, answer]) => [call, before.get(call), answer])).toEqual([])
+    // what may be read says something, and its keeper sees the rest
+    expect([...before.values()].filter((answer) => answer.startsWith('[200')).length).toBeGreaterThan(200)
+    for (const path of ['/projects', '/groups', `/groups/${open.group}/projects`, `/groups/${open.group}/subgroups`, `/groups/${open.group}`])
+      expect([path, (await heard('GET', `/api/v4${path}`, keeper)).includes(SENTINEL)]).toEqual([path, true])
+  })
+
+  it('SEC-30, G-40: hidden is missing, by number and by path, for every method', async () => {
+    const different: string[] = []
+    const work = endpoints
+      .filter(({ kind }) => kind !== null)
+      .flatMap(({ method, path, kind }) =>
+        (kind === 'project' ? hidden.projects : hidden.groups).flatMap(({ id, path: fullPath }) =>
+          Object.entries(callers).flatMap(([name, caller]) => [
+            { name, caller, method, path, there: String(id), gone: '999999' },
+            { name, caller, method, path, there: encodeURIComponent(fullPath), gone: encodeURIComponent(fullPath.replace(/.$/, '0')) },
+          ]),
+        ),
+      )
+    await each(work, async ({ name, caller, method, path, there, gone }) => {
+      const body = method === 'GET' || method === 'HEAD' ? undefined : (BODIES[`${method} ${path}`] ?? {})
+      const [a, b] = [await heard(method, urlOf(path, there), caller, body), await heard(method, urlOf(path, gone), caller, body)]
+      if (a !== b || a.includes(SENTINEL)) different.push(`${method} ${path} as ${name}: ${a} for ${there}, ${b} for ${gone}`)
+    })
+    expect(work.length).toBeGreaterThan(1_000)
+    expect(different).toEqual([])
+  })
+
+  it('SEC-32: what a body names is hidden in the same way', async () => {
+    const user = callers['user'] as TestUser
+    const [group] = hidden.groups
+    const [project] = hidden.projects
+    const pairs: [string, string, object, object][] = [
+      ['POST', '/api/v4/groups', { name: 'x', path: 'x-here', parent_id: group?.id }, { name: 'x', path: 'x-here', parent_id: 999_999 }],
+      ['POST', '/api/v4/projects', { name: 'x', namespace_id: group?.id }, { name: 'x', namespace_id: 999_999 }],
+    ]
+    for (const [method, url, there, gone] of pairs) expect(await heard(method, url, user, there)).toBe(await heard(method, url, user, gone))
+    const namespaces = [group?.id, group?.path].map((named) => heard('GET', `/api/v4/namespaces/${encodeURIComponent(String(named))}`, user))
+    for (const answer of await Promise.all(namespaces)) expect(answer).toBe(await heard('GET', '/api/v4/namespaces/999999', user))
+    const images = (kind: string, id: number | undefined) => heard('GET', `/uploads/-/system/${kind}/avatar/${id}/0123456789abcdef.png`, user)
+    expect(await images('group', group?.id)).toBe(await images('group', 999_999))
+    expect(await images('project', project?.id)).toBe(await images('project', 999_999))
+  })
+
+  it('SEC-41, AC-15: a membership that ends hides again with the next request', async () => {
+    const [project] = hidden.projects
+    const user = callers['user'] as TestUser
+    const count = async () => Number((await t.api('get', '/projects', user).expect(200)).headers['x-total'])
+    const before = await count()
+    await t.api('post', `/projects/${project?.id}/members`, keeper).send({ user_id: user.id, access_level: 20 }).expect(201)
+    expect(await count()).toBe(before + 1)
+    await t.api('get', `/projects/${project?.id}`, user).expect(200)
+    await t.api('delete', `/projects/${project?.id}/members/${user.id}`, keeper).expect(204)
+    expect(await count()).toBe(before)
+    await t.api('get', `/projects/${project?.id}`, user).expect(404)
+  })
+})

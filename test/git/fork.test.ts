@@ -1,0 +1,172 @@
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { repositoryDirectory } from '../../src/git/create.js'
+import { openGit } from '../../src/git/repository.js'
+import type { Git, RepositoryKey } from '../../src/git/types.js'
+import { aBareRepository, type TestRepository } from '../support/git.js'
+import { gitAsync } from './support.js'
+
+let storage: string
+let hooks: string
+let git: Git
+let counter = 0
+
+beforeAll(async () => {
+  storage = await mkdtemp(join(tmpdir(), 'roost-forks-'))
+  hooks = await mkdtemp(join(tmpdir(), 'roost-hooks-'))
+  git = openGit({ storages: { default: storage }, hooks })
+})
+afterAll(async () => {
+  await git.close()
+  for (const folder of [storage, hooks]) await rm(folder, { recursive: true, force: true })
+})
+
+const key = (): RepositoryKey => ({ storage: 'default', id: ++counter, kind: 'project' })
+const directoryOf = (of: RepositoryKey) => repositoryDirectory(storage, of)
+
+/** A stored repository with the tools of tests. */
+async function stored(): Promise<TestRepository & { key: RepositoryKey }> {
+  const own = key()
+  await git.create(own, 'main')
+  return Object.assign(aBareRepository(directoryOf(own)), { key: own })
+}
+
+async function forked(source: RepositoryKey, branch = 'main') {
+  const own = key()
+  await git.fork(source, own, branch)
+  return Object.assign(aBareRepository(directoryOf(own)), { key: own })
+}
+
+const packsOf = (directory: string) => readdirSync(join(directory, 'objects/pack')).filter((name) => name.endsWith('.pack'))
+const files = (folder: string): string[] =>
+  readdirSync(folder, { withFileTypes: true }).flatMap((entry) =>
+    entry.isDirectory() ? files(join(folder, entry.name)) : [join(folder, entry.name)],
+  )
+const whole = (repository: TestRepository) => repository.git('fsck', '--full', '--strict', '--no-dangling', '--connectivity-only')
+
+describe('forks of repositories (PR-25)', () => {
+  it('have branches, annotated and light tags and HEAD, and nothing else', async () => {
+    const source = await stored()
+    const [first, second] = source.commits({ files: { a: '1' } }, { branch: 'topic', parents: [0], files: { b: '2' } })
+    source.git('tag', 'light', first as string)
+    source.git('tag', '-a', '-m', 'one', 'v1', first as string)
+    source.git('update-ref', 'refs/merge-requests/1/head', second as string)
+    source.git('update-ref', 'refs/keep-around/x', second as string)
+    source.git('branch', 'a-zünd', first as string)
+    const fork = await forked(source.key, 'topic')
+    const refs = (repository: TestRepository) => repository.git('for-each-ref', '--format=%(refname) %(objectname)', 'refs/heads', 'refs/tags')
+    expect(refs(fork)).toBe(refs(source))
+    expect(fork.git('for-each-ref', 'refs/merge-requests', 'refs/keep-around')).toBe('')
+    expect(fork.git('symbolic-ref', 'HEAD')).toBe('refs/heads/topic\n')
+    expect(await git.open(fork.key).refs('refs/tags/')).toEqual(await git.open(source.key).refs('refs/tags/'))
+    expect(whole(fork)).toBe('')
+  })
+
+  it('share loose objects, packs, their index and the commit-graph on disk, without alternates', async () => {
+    const source = await stored()
+    source.commits({ files: { a: '1' } }, { files: { a: '2' } })
+    source.git('repack', '-adq')
+    source.commits({ files: { b: '1' } })
+    source.git('repack', '-dq', '--write-midx', '--write-bitmap-index')
+    source.git('commit-graph', 'write', '--reachable', '--split')
+    source.gitBytes(['hash-object', '-w', '--stdin'], 'loose')
+    const fork = await forked(source.key)
+    expect(existsSync(join(fork.directory, 'objects/info/alternates'))).toBe(false)
+    const objects = files(join(source.directory, 'objects')).filter((path) => !path.endsWith('info/packs'))
+    expect(objects.some((path) => path.endsWith('multi-pack-index'))).toBe(true)
+    expect(objects.some((path) => path.endsWith('.graph'))).toBe(true)
+    for (const path of objects) expect(statSync(path.replace(source.directory, fork.directory)).ino).toBe(statSync(path).ino)
+    expect(fork.git('multi-pack-index', 'verify')).toBe('')
+    expect(fork.git('commit-graph', 'verify')).toBe('')
+    expect(whole(fork)).toBe('')
+  })
+
+  it('SEC-43: live on when the source is gone, packed anew and pruned at once, and know nothing of each other', async () => {
+    const source = await stored()
+    source.commits({ files: { a: '1' } }, { branch: 'other', parents: [], files: { b: '2' } })
+    source.git('repack', '-adq')
+    const fork = await forked(source.key)
+    const [theirs] = source.commits({ files: { c: '3' } })
+    const [ours] = fork.commits({ files: { d: '4' } })
+    const has = (of: RepositoryKey, oid: string | undefined) => git.open(of).objectInfo(oid as string)
+    expect([await has(source.key, theirs), await has(source.key, ours)]).toEqual([expect.anything(), null])
+    expect([await has(fork.key, theirs), await has(fork.key, ours)]).toEqual([null, expect.anything()])
+    // each loses a branch and all that only it had
+    source.git('update-ref', '-d', 'refs/heads/main')
+    source.git('repack', '-adfq')
+    source.git('prune', '--expire=now')
+    expect(whole(fork)).toBe('')
+    await git.remove(source.key)
+    expect(existsSync(source.directory)).toBe(false)
+    fork.git('repack', '-adfq')
+    fork.git('prune', '--expire=now')
+    expect(whole(fork)).toBe('')
+    expect(fork.git('log', '--format=%H', '-1', 'main').trim()).toBe(ours)
+  })
+
+  it('of an empty repository are empty; one that is there stays as it is', async () => {
+    const source = await stored()
+    const fork = await forked(source.key, 'trunk')
+    expect(fork.git('for-each-ref')).toBe('')
+    expect(fork.git('symbolic-ref', 'HEAD')).toBe('refs/heads/trunk\n')
+    source.commits({ files: { a: '1' } })
+    await git.fork(source.key, fork.key, 'main')
+    expect(fork.git('for-each-ref')).toBe('')
+  })
+
+  it('of a source whose objects are missing are refused and leave nothing', async () => {
+    const source = await stored()
+    source.commits({ files: { a: '1' } })
+    for (const name of packsOf(source.directory)) rmSync(join(source.directory, 'objects/pack', name), { force: true })
+    for (const path of files(join(source.directory, 'objects'))) rmSync(path)
+    const own = key()
+    await expect(git.fork(source.key, own, 'main')).rejects.toThrow()
+    const shard = dirname(directoryOf(own))
+    expect(existsSync(shard) ? readdirSync(shard) : []).toEqual([])
+  })
+
+  it('SEC-164: made while the source is pushed to and packed over and over, are whole every time', async () => {
+    const source = await stored()
+    source.commits({ files: { a: '0' } })
+    let over = false
+    const run = async (...args: string[]) => expect(await gitAsync(source.directory, args)).toMatchObject({ code: 0 })
+    const tree = source.git('rev-parse', 'main^{tree}').trim()
+    const packing = (async () => {
+      let rounds = 0
+      for (; !over; rounds++) {
+        const { out } = await gitAsync(source.directory, ['commit-tree', '-p', 'main', '-m', `${rounds}`, tree])
+        await run('update-ref', 'refs/heads/main', out.trim())
+        await run('repack', '-adq', ...(rounds % 2 === 0 ? ['--write-midx'] : []))
+        await run('commit-graph', 'write', '--reachable', '--split')
+      }
+      return rounds
+    })()
+    const forks: TestRepository[] = []
+    for (let i = 0; i < 40; i++) forks.push(await forked(source.key))
+    over = true
+    expect(await packing).toBeGreaterThan(2)
+    for (const fork of forks) {
+      expect(whole(fork)).toBe('')
+      expect(readFileSync(join(fork.directory, 'HEAD'), 'utf8')).toBe('ref: refs/heads/main\n')
+    }
+  })
+})
+
+describe('fileSizes', () => {
+  it('tells every file of a commit, whatever it is called, and no link', async () => {
+    const source = await stored()
+    const [commit] = source.commits({
+      files: { 'a\tb\nc': 'four', 'd/e': '', link: { mode: '120000', content: 'a' }, run: { mode: '100755', content: '1' } },
+    })
+    const seen: [string, number][] = []
+    expect(await git.open(source.key).fileSizes(commit as string, (path, size) => seen.push([path, size]))).toBe(true)
+    expect(seen).toEqual([
+      ['a\tb\nc', 4],
+      ['d/e', 0],
+      ['run', 1],
+    ])
+  })
+})

@@ -1,0 +1,149 @@
+import { eq } from 'drizzle-orm'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { auditEvents, projects, variables } from '../../../src/db/schema/index.js'
+import { testApp } from '../../support/app.js'
+import { aGroup, anAdmin, aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'
+
+const t = testApp()
+let people: Record<'guest' | 'reporter' | 'developer' | 'maintainer' | 'stranger' | 'admin', TestUser>
+let project: TestProject
+let group: { id: number; path: string }
+
+beforeAll(async () => {
+  const [guest, reporter, developer, maintainer, stranger] = (await Promise.all(Array.from({ length: 5 }, () => aUser(t.ctx)))) as [
+    TestUser,
+    TestUser,
+    TestUser,
+    TestUser,
+    TestUser,
+  ]
+  people = { guest, reporter, developer, maintainer, stranger, admin: await anAdmin(t.ctx) }
+  project = await aProject(t.ctx, { guest, reporter, developer, maintainer })
+  group = await aGroup(t.ctx, { guest, reporter, developer, maintainer })
+})
+beforeEach(() => t.ctx.db.write.delete(variables))
+
+const SOURCES = ['project', 'group'] as const
+const NAMES = { project: { what: 'Project', missing: '404 Variable Not Found' }, group: { what: 'Group', missing: '404 GroupVariable Not Found' } }
+
+describe.each(SOURCES)('variables of a %s (V-1 to V-10, OT-1)', (kind) => {
+  const path = () => `${(kind === 'project' ? project : group).path}/variables`
+  const create = (given: object, caller = people.maintainer) => t.api('post', path(), caller).send(given)
+  const missing = { message: NAMES[kind].missing }
+
+  it('V-2, V-4, V-8, V-9: are written, listed, read, changed and deleted', async () => {
+    expect((await create({ key: 'B', value: 'two' }).expect(201)).body).toEqual({ key: 'B', value: 'two', protected: false })
+    expect((await create({ key: 'A', value: '', protected: 'yes' }).expect(201)).body).toEqual({ key: 'A', value: '', protected: true })
+    const listed = await t.api('get', `${path()}?per_page=1`, people.maintainer).expect(200)
+    expect(listed.body).toEqual([{ key: 'B', value: 'two' }])
+    expect(listed.headers['x-total']).toBe('2')
+    expect((await t.api('get', `${path()}/A`, people.maintainer).expect(200)).body).toEqual({ key: 'A', value: '' })
+    expect((await t.api('put', `${path()}/A`, people.maintainer).send({ value: 'new', key: 'Z' }).expect(200)).body).toEqual({
+      key: 'A',
+      value: 'new',
+      protected: true,
+    })
+    expect((await t.api('put', `${path()}/A`, people.maintainer).send({ value: 'new', protected: false }).expect(200)).body).toMatchObject({
+      protected: false,
+    })
+    await t.api('delete', `${path()}/A`, people.maintainer).set('If-Unmodified-Since', 'Mon, 01 Jan 2018 00:00:00 GMT').expect(204)
+    await t.api('delete', `${path()}/A`, people.maintainer).expect(404, missing)
+  })
+
+  it('V-3: an unknown key, and one of another case, are missing', async () => {
+    await create({ key: 'Key', value: 'x' }).expect(201)
+    for (const key of ['nope', 'KEY', '%20Key']) {
+      await t.api('get', `${path()}/${key}`, people.maintainer).expect(404, missing)
+      await t.api('put', `${path()}/${key}`, people.maintainer).send({ value: 'x' }).expect(404, missing)
+      await t.api('delete', `${path()}/${key}`, people.maintainer).expect(404, missing)
+    }
+    // V-8: the value is asked for first
+    await t.api('put', `${path()}/nope`, people.maintainer).send({}).expect(400, { error: 'value is missing' })
+    expect((await create({ key: 'KEY', value: 'another' }).expect(201)).body).toMatchObject({ key: 'KEY' })
+  })
+
+  const FORMAT = "can contain only letters, digits and '_'."
+  it.each([
+    [{}, { error: 'key is missing, value is missing' }],
+    [{ key: 'K' }, { error: 'value is missing' }],
+    [{ value: 'v' }, { error: 'key is missing' }],
+    [{ key: 'K', value: 'v', protected: 'perhaps' }, { error: 'protected is invalid' }],
+    [{ key: ' ', value: 'v' }, { message: { key: ["can't be blank", FORMAT] } }],
+    [{ key: 'a-b', value: 'v' }, { message: { key: [FORMAT] } }],
+    [{ key: 'a\nb', value: 'v' }, { message: { key: [FORMAT] } }],
+    [{ key: 'ключ', value: 'v' }, { message: { key: [FORMAT] } }],
+    [{ key: 'x'.repeat(256), value: 'v' }, { message: { key: ['is too long (maximum is 255 characters)'] } }],
+  ])('V-4, V-5, V-7, SEC-62: refuses %o', async (given, body) => {
+    await create(given).expect(400, body)
+    expect(await t.ctx.db.read.$count(variables)).toBe(0)
+  })
+
+  it('V-5: a key is trimmed, 255 characters are taken, and it is there once', async () => {
+    expect((await create({ key: '  KEY\n', value: 'v' }).expect(201)).body).toMatchObject({ key: 'KEY' })
+    await create({ key: 'x'.repeat(255), value: 'v' }).expect(201)
+    await create({ key: 'KEY', value: 'w' }).expect(400, { message: { key: ['has already been taken'] } })
+    const answers = await Promise.all(Array.from({ length: 10 }, () => create({ key: 'RACE', value: 'v' })))
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(9).fill(400)])
+  })
+
+  it.each(['__proto__', 'constructor', 'hasOwnProperty', '0'])('SEC-73: %s is a key like any other', async (key) => {
+    await create({ key, value: key }).expect(201)
+    expect((await t.api('get', `${path()}/${key}`, people.maintainer).expect(200)).body).toEqual({ key, value: key })
+    await t.api('delete', `${path()}/${key}`, people.maintainer).expect(204)
+  })
+
+  it('V-6, V-10, SEC-135: any text comes back as it was, and lies nowhere in the open', async () => {
+    const value = `secret "quotes" \r\n\t émoji 🎉 ${'x'.repeat(500_000)}`
+    await create({ key: 'BIG', value }).expect(201)
+    expect((await t.api('get', `${path()}/BIG`, people.maintainer).expect(200)).body).toEqual({ key: 'BIG', value })
+    await t.api('put', `${path()}/BIG`, people.maintainer).send({ value: 'another secret' }).expect(200)
+    const kept = JSON.stringify([await t.ctx.db.read.select().from(variables), await t.ctx.db.read.select().from(auditEvents), t.logged])
+    expect(kept).not.toMatch(/secret "?|another secret/)
+    const told = await t.ctx.db.read.select().from(auditEvents).where(eq(auditEvents.action, 'variable_updated'))
+    expect(told.at(-1)).toMatchObject({ target_type: kind, changes: { key: 'BIG' } })
+  })
+
+  it('V-1, SEC-135: maintainers and above; before the parameters, for every method', async () => {
+    await create({ key: 'K', value: 'v' }).expect(201)
+    for (const [method, more] of [
+      ['get', ''],
+      ['post', ''],
+      ['get', '/K'],
+      ['put', '/K'],
+      ['delete', '/K'],
+    ] as const) {
+      await t.api(method, `${path()}${more}`).expect(401, { message: '401 Unauthorized' })
+      await t
+        .api(method, `${path()}${more}`, people.stranger)
+        .send({ key: 'x', value: 'x' })
+        .expect(404, { message: `404 ${NAMES[kind].what} Not Found` })
+      for (const role of ['guest', 'reporter', 'developer'] as const) {
+        const body = kind === 'project' ? {} : { key: 'x', value: 'x' }
+        await t.api(method, `${path()}${more}`, people[role]).send(body).expect(403, { message: '403 Forbidden' })
+      }
+    }
+    await create({ key: 'L', value: 'v' }, people.admin).expect(201)
+    await t.api('get', `${path()}/K`, people.admin).expect(200)
+  })
+})
+
+describe('variables and switches', () => {
+  it('V-1: with the jobs, or the repository, switched off for nobody', async () => {
+    const own = await aProject(t.ctx, { maintainer: people.maintainer })
+    const path = `${own.path}/variables`
+    const set = (values: Partial<typeof projects.$inferInsert>) => t.ctx.db.write.update(projects).set(values).where(eq(projects.id, own.id))
+    await t.api('post', path, people.maintainer).send({ key: 'K', value: 'v' }).expect(201)
+    for (const off of [{ builds_access_level: 0 }, { builds_access_level: 20, repository_access_level: 0 }]) {
+      await set(off)
+      for (const caller of [people.maintainer, own.creator, people.admin]) await t.api('get', path, caller).expect(403)
+    }
+    await set({ builds_access_level: 10, repository_access_level: 20 })
+    await t.api('get', path, people.maintainer).expect(200)
+  })
+
+  it('SEC-31: a key of another project is missing', async () => {
+    const other = await aProject(t.ctx, { maintainer: people.maintainer })
+    await t.api('post', `${other.path}/variables`, people.maintainer).send({ key: 'THERE', value: 'v' }).expect(201)
+    await t.api('get', `${project.path}/variables/THERE`, people.maintainer).expect(404)
+  })
+})
