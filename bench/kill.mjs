@@ -244,7 +244,9 @@ async function look(service, dataDir, state) {
     if (expected !== 'unsure' && is !== expected) fault(`${branch} is ${is}, not ${expected}`)
   }
   branches.clear()
-  const checked = git(directory, 'fsck', '--strict', '--full', '--no-dangling')
+  let checked = git(directory, 'fsck', '--strict', '--full', '--no-dangling')
+  // a pack that was there when fsck began and is none any more: a repack that the start began has ended meanwhile
+  if (/cannot be accessed|index not opened/.test(checked.text)) checked = git(directory, 'fsck', '--strict', '--full', '--no-dangling')
   if (!checked.ok || /error|missing|broken/.test(checked.text)) fault(`fsck: ${checked.text}`)
 
   const { url } = JSON.parse(readFileSync(join(dataDir, 'postgres/running.json'), 'utf8'))

@@ -68,6 +68,31 @@ export const MATRIX: Record<string, Rows> = {
     internal: '404  404  in   in   in   in   in   in   in',
     public:   'in   in   in   in   in   in   in   in   in',
   },
+  ...Object.fromEntries(['project: read_issue', 'issue: read_issue'].map((rule) => [rule, {
+    private:  '404  404  404  in   in   in   in   in   in',
+    internal: '404  404  in   in   in   in   in   in   in',
+    public:   'in   in   in   in   in   in   in   in   in',
+  }])),
+  ...each(['project: read_project', 'project: create_issue', 'issue: read_issue', 'group: read_group'], {
+    private:  '401  404  404  in   in   in   in   in   in',
+    internal: '401  404  in   in   in   in   in   in   in',
+    public:   '401  in   in   in   in   in   in   in   in',
+  }, null),
+  ...each(['issue: update_issue', 'issue: move_issue', 'project: manage_label', 'group: manage_label'], {
+    private:  '401  404  404  403  in   in   in   in   in',
+    internal: '401  404  403  403  in   in   in   in   in',
+    public:   '401  403  403  403  in   in   in   in   in',
+  }, null),
+  ...each(['project: manage_milestone', 'group: manage_milestone'], {
+    private:  '401  404  404  403  403  in   in   in   in',
+    internal: '401  404  403  403  403  in   in   in   in',
+    public:   '401  403  403  403  403  in   in   in   in',
+  }, null),
+  'signed in, issue: admin_issue': {
+    private:  '401  404  404  403  403  403  403  in   in',
+    internal: '401  404  403  403  403  403  403  in   in',
+    public:   '401  403  403  403  403  403  403  in   in',
+  },
   'signed in, project: create_snippet': {
     private:  '401  404  404  403  in   in   in   in   in',
     internal: '401  404  403  403  in   in   in   in   in',
@@ -123,13 +148,14 @@ export const MATRIX: Record<string, Rows> = {
   }, 'group'),
 }
 
-/** Routes that let in whom their rule lets in and then look closer: removing somebody else is for who manages the members (ME-7, AR-4); only who may make groups makes a root group (GR-21); people are not listed to nobody (U-8); who is external forks nothing (AC-8); of tokens that are not one's own nothing is said (companions 3.5). */
+/** Routes that let in whom their rule lets in and then look closer: removing somebody else is for who manages the members (ME-7, AR-4); only who may make groups makes a root group (GR-21); neither issues nor people are listed to nobody (IS-2, U-8); who is external forks nothing (AC-8); of tokens that are not one's own nothing is said (companions 3.5). */
 // biome-ignore format: a table
 export const CLOSER: Record<string, Rows> = {
   'DELETE /projects/:id/members/:user_id': MATRIX['signed in, project: manage_members'] as Rows,
   'DELETE /projects/:id/access_requests/:user_id': MATRIX['signed in, project: manage_members'] as Rows,
   'DELETE /groups/:id/members/:user_id': MATRIX['signed in, group: manage_members'] as Rows,
   'DELETE /groups/:id/access_requests/:user_id': MATRIX['signed in, group: manage_members'] as Rows,
+  'GET /issues': always('401  in   in   in   in   in   in   in   in'),
   'GET /users': always('403  in   in   in   in   in   in   in   in'),
   'GET /personal_access_tokens/:id': always('401 401 401 401 401 401 401 401 in'),
   'DELETE /personal_access_tokens/:id': always('401 401 401 401 401 401 401 401 in'),
@@ -145,6 +171,12 @@ export const CLOSER: Record<string, Rows> = {
 /** What a route must be told before it looks at who calls: groups read their parameters first (G-10, G-11), and so do administrators' routes. */
 export const BODIES: Record<string, object> = {
   'POST /groups': { name: '', path: '' },
+  'POST /groups/:id/labels': { name: 'x', color: '#000' },
+  'PUT /groups/:id/labels': { name: '999999', new_name: 'x' },
+  'PUT /groups/:id/labels/:label_id': { new_name: 'x' },
+  'DELETE /groups/:id/labels': { name: '999999' },
+  'POST /groups/:id/milestones': { title: '' },
+  'PUT /groups/:id/milestones/:milestone_id': { title: 'x' },
   'POST /projects/:id/statuses/:sha': { state: 'success' },
   'POST /groups/:id/variables': { key: 'x', value: 'x' },
   'PUT /groups/:id/variables/:key': { value: 'x' },
@@ -162,6 +194,6 @@ export const BODIES: Record<string, object> = {
 }
 
 /** The same rows for several abilities of signed-in callers. */
-function each(abilities: string[], rows: Rows, kind = 'project'): Record<string, Rows> {
-  return Object.fromEntries(abilities.map((ability) => [`signed in, ${kind}: ${ability}`, rows]))
+function each(abilities: string[], rows: Rows, kind: string | null = 'project'): Record<string, Rows> {
+  return Object.fromEntries(abilities.map((ability) => [`signed in, ${kind === null ? '' : `${kind}: `}${ability}`, rows]))
 }
