@@ -296,7 +296,10 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
     Client: Connection,
   })
   // Without a listener an idle connection that dies takes the process with it.
-  pool.on('error', (error) => log.warn({ err: error }, 'a database connection was lost'))
+  pool.on('error', (error) => {
+    // the pool's end does not wait for its sockets: Postgres may stop first
+    if (!pool.ending) log.warn({ err: error }, 'a database connection was lost')
+  })
 
   const write = drizzle({ client: pool })
   // a commit that waits for the disk takes along all that came before it
