@@ -1,7 +1,8 @@
 import { and, asc, eq, sql } from 'drizzle-orm'
 import type { Context } from '../context.js'
-import { isUniqueViolation, type Transaction } from '../db/client.js'
+import type { Transaction } from '../db/client.js'
 import type { emails, gpgKeys, sshKeys } from '../db/schema/index.js'
+import { againIfTaken } from '../db/taken.js'
 import { invalidRecord, notFound } from '../failures.js'
 import { type Audited, audit } from './audit.js'
 import { limits, type Page, type Paging } from './page.js'
@@ -72,10 +73,7 @@ export function belongings<T extends Belonging>(given: T, noun: string, type: 'k
           await tell(ctx, tx, owner, stored as Row, 'added')
           return stored as Row
         })
-      return store().catch((error: unknown) => {
-        if (isUniqueViolation(error)) return store()
-        throw error
-      })
+      return againIfTaken(store)
     },
 
     async remove(ctx: Context, owner: Owner, row: Row): Promise<void> {

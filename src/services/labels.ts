@@ -5,10 +5,11 @@ import { issueReach } from '../access/can.js'
 import type { GroupSubject, ProjectSubject } from '../access/rules.js'
 import { type Eyes, eyesOf, issuesInReach, visibleIssues } from '../access/visible.js'
 import type { Context } from '../context.js'
-import { isUniqueViolation, type Transaction } from '../db/client.js'
+import type { Transaction } from '../db/client.js'
 import { substring } from '../db/fuzzy.js'
 import { issueLabels, issues, labels, namespaceAncestry, projects, subscriptions } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
+import { unlessTaken } from '../db/taken.js'
 import { conflict, invalidRecord, notFound } from '../failures.js'
 import { parseColor } from '../lib/color.js'
 import { markdownToHtml } from '../lib/markdown.js'
@@ -203,20 +204,19 @@ export async function createLabel(
   const values = { ...checked({ title: name, color, description: description ?? '' }), priority: priority ?? null }
   const now = ctx.now()
   const owner = 'project' in source ? { project_id: source.project.project.id } : { namespace_id: source.group.group.id }
-  try {
-    const id = await ctx.db.transaction(async (tx) => {
-      if (await isTaken(tx, source, values.title as string)) throw alreadyThere()
-      const [row] = await tx
-        .insert(labels)
-        .values({ ...values, title: values.title as string, color: values.color as string, ...owner, created_at: now, updated_at: now })
-        .returning({ id: labels.id })
-      return row?.id as number
-    })
-    return await getLabel(ctx, caller, source, String(id), 'own')
-  } catch (error) {
-    if (isUniqueViolation(error)) throw alreadyThere()
-    throw error
-  }
+  const id = await unlessTaken(
+    () =>
+      ctx.db.transaction(async (tx) => {
+        if (await isTaken(tx, source, values.title as string)) throw alreadyThere()
+        const [row] = await tx
+          .insert(labels)
+          .values({ ...values, title: values.title as string, color: values.color as string, ...owner, created_at: now, updated_at: now })
+          .returning({ id: labels.id })
+        return row?.id as number
+      }),
+    alreadyThere,
+  )
+  return getLabel(ctx, caller, source, String(id), 'own')
 }
 
 export interface LabelChanges {
@@ -242,21 +242,20 @@ export async function updateLabel(
   const { label } = await getLabel(ctx, caller, source, named, 'own')
   const values = { ...checked({ ...given, title: new_name }), ...(priority !== undefined && { priority }) }
   const taken = () => invalidRecord({ title: ['has already been taken'] })
-  try {
-    await ctx.db.transaction(async (tx) => {
-      if (values.title !== undefined && (await isTaken(tx, source, values.title, label.id))) throw taken()
-      const changed = await tx
-        .update(labels)
-        .set({ ...values, updated_at: ctx.now() })
-        .where(eq(labels.id, label.id))
-        .returning({ id: labels.id })
-      if (changed.length === 0) throw noLabel()
-      await touchLists(tx, source)
-    })
-  } catch (error) {
-    if (isUniqueViolation(error)) throw taken()
-    throw error
-  }
+  await unlessTaken(
+    () =>
+      ctx.db.transaction(async (tx) => {
+        if (values.title !== undefined && (await isTaken(tx, source, values.title, label.id))) throw taken()
+        const changed = await tx
+          .update(labels)
+          .set({ ...values, updated_at: ctx.now() })
+          .where(eq(labels.id, label.id))
+          .returning({ id: labels.id })
+        if (changed.length === 0) throw noLabel()
+        await touchLists(tx, source)
+      }),
+    taken,
+  )
   return getLabel(ctx, caller, source, String(label.id), 'own')
 }
 

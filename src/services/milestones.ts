@@ -2,10 +2,11 @@ import { and, desc, eq, or, sql } from 'drizzle-orm'
 import type { SignedIn } from '../access/actor.js'
 import { fullPathOf, type GroupSubject, type ProjectSubject } from '../access/rules.js'
 import type { Context } from '../context.js'
-import { isUniqueViolation, type Transaction } from '../db/client.js'
+import type { Transaction } from '../db/client.js'
 import { type Fuzzy, fuzzy, fuzzyMatch } from '../db/fuzzy.js'
 import { milestones, namespaceAncestry, projects } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
+import { unlessTaken } from '../db/taken.js'
 import { invalidRecord, notFound } from '../failures.js'
 import { lengthOf, tooLong } from '../lib/path.js'
 import { recordEvent } from './events.js'
@@ -136,15 +137,6 @@ async function checkTitle(tx: Transaction, source: MilestoneSource, title: strin
   if (twin) throw taken()
 }
 
-async function unlessTaken<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    if (isUniqueViolation(error)) throw taken()
-    throw error
-  }
-}
-
 /** Only projects have events. */
 async function tell(
   ctx: Context,
@@ -176,20 +168,22 @@ export async function createMilestone(
   const values = checked(given)
   const { id, path } = ofSource(source)
   const now = ctx.now()
-  return unlessTaken(() =>
-    ctx.db.transaction(async (tx) => {
-      const title = values.title as string
-      await checkTitle(tx, source, title)
-      const owner = 'project' in source ? { project_id: id } : { namespace_id: id }
-      const iid = 'project' in source ? await nextIid(tx, id, 'milestone') : await nextGroupIid(tx, id, 'milestone')
-      const [row] = await tx
-        .insert(milestones)
-        .values({ ...values, title, ...owner, iid, created_at: now, updated_at: now })
-        .returning()
-      const milestone = row as Milestone
-      await tell(ctx, tx, caller, milestone, 'created')
-      return { milestone, path }
-    }),
+  return unlessTaken(
+    () =>
+      ctx.db.transaction(async (tx) => {
+        const title = values.title as string
+        await checkTitle(tx, source, title)
+        const owner = 'project' in source ? { project_id: id } : { namespace_id: id }
+        const iid = 'project' in source ? await nextIid(tx, id, 'milestone') : await nextGroupIid(tx, id, 'milestone')
+        const [row] = await tx
+          .insert(milestones)
+          .values({ ...values, title, ...owner, iid, created_at: now, updated_at: now })
+          .returning()
+        const milestone = row as Milestone
+        await tell(ctx, tx, caller, milestone, 'created')
+        return { milestone, path }
+      }),
+    taken,
   )
 }
 
@@ -208,23 +202,25 @@ export async function updateMilestone(
   { state_event, ...given }: MilestoneAttributes & { state_event?: keyof typeof EVENTS | undefined },
 ): Promise<MilestoneRecord> {
   const { path } = await getMilestone(ctx, source, milestoneId)
-  return unlessTaken(() =>
-    ctx.db.transaction(async (tx) => {
-      const [before] = await tx.select().from(milestones).where(eq(milestones.id, milestoneId)).for('update')
-      if (!before) throw notFound()
-      const values = checked(given, before)
-      if (values.title !== undefined && values.title !== before.title) await checkTitle(tx, source, values.title, milestoneId)
-      const moved = state_event && EVENTS[state_event].to !== before.state ? EVENTS[state_event] : undefined
-      const [row] = await tx
-        .update(milestones)
-        .set({ ...values, ...(moved && { state: moved.to }), updated_at: ctx.now() })
-        .where(eq(milestones.id, milestoneId))
-        .returning()
-      const milestone = row as Milestone
-      if (moved) await tell(ctx, tx, caller, milestone, moved.told)
-      if (milestone.title !== before.title) await touchLists(tx, source)
-      return { milestone, path }
-    }),
+  return unlessTaken(
+    () =>
+      ctx.db.transaction(async (tx) => {
+        const [before] = await tx.select().from(milestones).where(eq(milestones.id, milestoneId)).for('update')
+        if (!before) throw notFound()
+        const values = checked(given, before)
+        if (values.title !== undefined && values.title !== before.title) await checkTitle(tx, source, values.title, milestoneId)
+        const moved = state_event && EVENTS[state_event].to !== before.state ? EVENTS[state_event] : undefined
+        const [row] = await tx
+          .update(milestones)
+          .set({ ...values, ...(moved && { state: moved.to }), updated_at: ctx.now() })
+          .where(eq(milestones.id, milestoneId))
+          .returning()
+        const milestone = row as Milestone
+        if (moved) await tell(ctx, tx, caller, milestone, moved.told)
+        if (milestone.title !== before.title) await touchLists(tx, source)
+        return { milestone, path }
+      }),
+    taken,
   )
 }
 

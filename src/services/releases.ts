@@ -2,9 +2,10 @@ import { and, asc, desc, eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../access/actor.js'
 import type { ProjectSubject } from '../access/rules.js'
 import type { Context } from '../context.js'
-import { databaseError, isUniqueViolation, type Transaction } from '../db/client.js'
+import type { Transaction } from '../db/client.js'
 import { releaseLinks, releases, users } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
+import { unlessTaken } from '../db/taken.js'
 import { conflict, Failure, invalidRecord, notFound, refused } from '../failures.js'
 import type { Commit } from '../git/types.js'
 import { markdownToHtml } from '../lib/markdown.js'
@@ -160,11 +161,13 @@ async function insertRelease(ctx: Context, subject: ProjectSubject, caller: Sign
     created_at: now,
     updated_at: now,
   }
-  await unlessTaken(() =>
-    ctx.db.transaction(async (tx) => {
-      const [row] = await tx.insert(releases).values(values).returning({ id: releases.id })
-      if (links.length > 0) await tx.insert(releaseLinks).values(links.map((link) => linkValues(row?.id as number, link, now)))
-    }),
+  await unlessTaken(
+    () =>
+      ctx.db.transaction(async (tx) => {
+        const [row] = await tx.insert(releases).values(values).returning({ id: releases.id })
+        if (links.length > 0) await tx.insert(releaseLinks).values(links.map((link) => linkValues(row?.id as number, link, now)))
+      }),
+    taken,
   )
   // a tag that was deleted meanwhile has taken with it only the releases that were there (PU-8)
   if (await tagExists(ctx, subject, tag)) return
@@ -248,20 +251,22 @@ export async function getLink(ctx: Context, subject: ProjectSubject, tag: string
 export async function addLink(ctx: Context, subject: ProjectSubject, tag: string, given: NewLink): Promise<ReleaseLinkRecord> {
   const { id } = await releaseFor(ctx, subject, tag)
   checkLinks([given])
-  return unlessTaken(() =>
-    ctx.db.transaction(async (tx) => {
-      await lockRelease(tx, id)
-      const [{ count } = { count: 0 }] = await tx
-        .select({ count: sql<number>`count(*)`.mapWith(Number) })
-        .from(releaseLinks)
-        .where(eq(releaseLinks.release_id, id))
-      if (count >= MAX_LINKS) throw refused(TOO_MANY_LINKS)
-      const [link] = await tx
-        .insert(releaseLinks)
-        .values(linkValues(id, given, ctx.now()))
-        .returning()
-      return link as ReleaseLinkRecord
-    }),
+  return unlessTaken(
+    () =>
+      ctx.db.transaction(async (tx) => {
+        await lockRelease(tx, id)
+        const [{ count } = { count: 0 }] = await tx
+          .select({ count: sql<number>`count(*)`.mapWith(Number) })
+          .from(releaseLinks)
+          .where(eq(releaseLinks.release_id, id))
+        if (count >= MAX_LINKS) throw refused(TOO_MANY_LINKS)
+        const [link] = await tx
+          .insert(releaseLinks)
+          .values(linkValues(id, given, ctx.now()))
+          .returning()
+        return link as ReleaseLinkRecord
+      }),
+    taken,
   )
 }
 
@@ -270,12 +275,14 @@ export async function changeLink(ctx: Context, subject: ProjectSubject, tag: str
   const next = { ...link, ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) }
   checkLinks([{ ...next, filepath: next.filepath ?? undefined }])
   const { name, url, filepath, link_type } = next
-  const [changed] = await unlessTaken(() =>
-    ctx.db.write
-      .update(releaseLinks)
-      .set({ name, url, filepath: filepath || null, link_type })
-      .where(eq(releaseLinks.id, id))
-      .returning(),
+  const [changed] = await unlessTaken(
+    () =>
+      ctx.db.write
+        .update(releaseLinks)
+        .set({ name, url, filepath: filepath || null, link_type })
+        .where(eq(releaseLinks.id, id))
+        .returning(),
+    taken,
   )
   if (!changed) throw notFound()
   return changed
@@ -361,13 +368,7 @@ const FILEPATH = /^(?:\/[A-Za-z0-9_][\w.+-]*)+$/
 const isWebAddress = (text: string) => /^https?:\/\/[^/?#@\s]+(?:[/?#]\S*)?$/i.test(text) && !/\p{Cc}/u.test(text) && URL.canParse(text)
 
 /** Somebody was there before: a model fault for a link, 409 for a release. */
-async function unlessTaken<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (thrown) {
-    if (!isUniqueViolation(thrown)) throw thrown
-    const { constraint = '' } = databaseError(thrown) as { constraint?: string }
-    const field = (['name', 'url', 'filepath'] as const).find((each) => constraint === `release_links_release_id_${each}_key`)
-    throw field ? invalidRecord({ [field]: ['has already been taken'] }) : alreadyThere()
-  }
+function taken(index: string): Error {
+  const field = (['name', 'url', 'filepath'] as const).find((each) => index === `release_links_release_id_${each}_key`)
+  return field ? invalidRecord({ [field]: ['has already been taken'] }) : alreadyThere()
 }

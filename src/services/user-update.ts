@@ -1,7 +1,8 @@
 import { and, eq, sql } from 'drizzle-orm'
 import type { Context } from '../context.js'
-import { isUniqueViolation, type Transaction } from '../db/client.js'
+import type { Transaction } from '../db/client.js'
 import { emails, identities, namespaces, users } from '../db/schema/index.js'
+import { againIfTaken } from '../db/taken.js'
 import { Failure, forbidden, notFound } from '../failures.js'
 import { normaliseEmail } from '../lib/email.js'
 import { audit, changesOf } from './audit.js'
@@ -87,11 +88,7 @@ export async function updateUser(ctx: Context, id: number, given: UserChange): P
         await audit(ctx, tx, { action: 'user_updated', target: { type: 'user', id, name: user.username }, changes })
       return user
     })
-  const user = await update().catch((error: unknown) => {
-    // somebody took the name or the address in the same moment: now the checks see him and say so
-    if (isUniqueViolation(error)) return update()
-    throw error
-  })
+  const user = await againIfTaken(update)
   if (given.avatar) await replaceAvatar(ctx, user, given.avatar.data)
 }
 

@@ -3,9 +3,10 @@ import { eq, sql } from 'drizzle-orm'
 import type { ActorUser, Caller } from '../access/actor.js'
 import { qualified } from '../access/roles.js'
 import type { Context } from '../context.js'
-import { isUniqueViolation, type Transaction } from '../db/client.js'
+import type { Transaction } from '../db/client.js'
 import { identities, namespaces, projects, users } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
+import { againIfTaken } from '../db/taken.js'
 import { conflict, forbidden, invalidRecord, notFound } from '../failures.js'
 import { emailFault, normaliseEmail } from '../lib/email.js'
 import { numericId } from '../lib/numeric-id.js'
@@ -103,11 +104,7 @@ export async function createUser(ctx: Context, given: NewUser): Promise<User> {
       })
       return user
     })
-  const user = await create().catch((error: unknown) => {
-    // somebody took the name or the address in the same moment: now the checks see him and say so
-    if (isUniqueViolation(error)) return create()
-    throw error
-  })
+  const user = await againIfTaken(create)
   if (!given.avatar) return user
   const avatar_file = await keepAvatar(ctx, 'user', user.id, given.avatar.data)
   const [shown] = await ctx.db.write.update(users).set({ avatar_file }).where(eq(users.id, user.id)).returning()

@@ -1,7 +1,8 @@
 import { and, asc, eq } from 'drizzle-orm'
 import type { Context } from '../context.js'
-import { isUniqueViolation, type Transaction } from '../db/client.js'
+import type { Transaction } from '../db/client.js'
 import { variables } from '../db/schema/index.js'
+import { unlessTaken } from '../db/taken.js'
 import { invalidRecord, notFound } from '../failures.js'
 import { lengthOf, tooLong } from '../lib/path.js'
 import { type AuditAction, audit } from './audit.js'
@@ -77,25 +78,25 @@ export async function createVariable(
   const key = given.key.trim()
   const faults = keyFaults(key)
   if (faults.length > 0) throw invalidRecord({ key: faults })
-  try {
-    return await ctx.db.transaction(async (tx) => {
-      const [row] = await tx
-        .insert(variables)
-        .values({
-          [`${source.kind}_id`]: source.id,
-          key,
-          sealed: ctx.vault.seal(given.value, purpose(source, key)),
-          protected: given.protected ?? false,
-          created_at: ctx.now(),
-          updated_at: ctx.now(),
-        })
-        .returning()
-      await tell(ctx, tx, source, 'variable_added', key)
-      return opened(ctx, source, row as Row)
-    })
-  } catch (error) {
-    throw isUniqueViolation(error) ? invalidRecord(TAKEN) : error
-  }
+  return unlessTaken(
+    () =>
+      ctx.db.transaction(async (tx) => {
+        const [row] = await tx
+          .insert(variables)
+          .values({
+            [`${source.kind}_id`]: source.id,
+            key,
+            sealed: ctx.vault.seal(given.value, purpose(source, key)),
+            protected: given.protected ?? false,
+            created_at: ctx.now(),
+            updated_at: ctx.now(),
+          })
+          .returning()
+        await tell(ctx, tx, source, 'variable_added', key)
+        return opened(ctx, source, row as Row)
+      }),
+    () => invalidRecord(TAKEN),
+  )
 }
 
 /** V-8: the key stays. */

@@ -3,8 +3,9 @@ import type { SignedIn } from '../../access/actor.js'
 import { canGroup } from '../../access/can.js'
 import { findGroupFor, type Namespace } from '../../access/rules.js'
 import type { Context } from '../../context.js'
-import { isUniqueViolation, type Transaction } from '../../db/client.js'
+import type { Transaction } from '../../db/client.js'
 import { members, namespaceAncestry, namespaces } from '../../db/schema/index.js'
+import { unlessTaken } from '../../db/taken.js'
 import { failedTo, forbidden, notFound } from '../../failures.js'
 import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
 import { audit } from '../audit.js'
@@ -64,10 +65,7 @@ export async function createGroup(ctx: Context, caller: SignedIn, given: NewGrou
       await touchLists(tx)
       return id
     })
-  const id = await create().catch((error: unknown) => {
-    if (isUniqueViolation(error)) throw failedToSave({ path: ['has already been taken'] })
-    throw error
-  })
+  const id = await unlessTaken(create, () => failedToSave({ path: ['has already been taken'] }))
   if (given.avatar) {
     const avatar = await keepAvatar(ctx, 'group', id, given.avatar.data)
     await ctx.db.write.update(namespaces).set({ avatar }).where(eq(namespaces.id, id))

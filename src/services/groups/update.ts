@@ -2,8 +2,8 @@ import { eq } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import type { GroupSubject, Namespace } from '../../access/rules.js'
 import type { Context } from '../../context.js'
-import { isUniqueViolation } from '../../db/client.js'
 import { namespaces } from '../../db/schema/index.js'
+import { againIfTaken } from '../../db/taken.js'
 import { invalidRecord, notFound } from '../../failures.js'
 import { VISIBILITY_LEVEL, visibilityWord } from '../../lib/visibility.js'
 import { audit, changesOf } from '../audit.js'
@@ -52,11 +52,7 @@ export async function updateGroup(ctx: Context, caller: SignedIn, { group }: Gro
       await touchLists(tx)
       return self
     })
-  const before = await update().catch((error: unknown) => {
-    // somebody took the path in the same moment: now the checks see him and say so
-    if (isUniqueViolation(error)) return update()
-    throw error
-  })
+  const before = await againIfTaken(update)
   if (given.avatar) {
     const avatar = await keepAvatar(ctx, 'group', group.id, given.avatar.data)
     await ctx.db.write.update(namespaces).set({ avatar, updated_at: ctx.now() }).where(eq(namespaces.id, group.id))

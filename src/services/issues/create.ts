@@ -1,8 +1,9 @@
 import type { SignedIn } from '../../access/actor.js'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
-import { isUniqueViolation, type Transaction } from '../../db/client.js'
+import type { Transaction } from '../../db/client.js'
 import { issueLabels, issues } from '../../db/schema/index.js'
+import { unlessTaken } from '../../db/taken.js'
 import { invalidRecord } from '../../failures.js'
 import { tasksIn } from '../../lib/references.js'
 import { recordEvent } from '../events.js'
@@ -32,20 +33,11 @@ export interface NewIssue {
 /** IS-5, IS-17, IS-18: what the caller's role does not cover is left out, not refused. */
 export async function createIssue(ctx: Context, caller: SignedIn, subject: ProjectSubject, given: NewIssue): Promise<IssueRecord> {
   const { title = '', description = '' } = checkTexts({ ...given, labels: [given.labels] })
-  const id = await unlessTaken(() => ctx.db.transaction((tx) => insertIssue(ctx, tx, caller, subject, { ...given, title, description })))
+  const id = await unlessTaken(() => ctx.db.transaction((tx) => insertIssue(ctx, tx, caller, subject, { ...given, title, description })), taken)
   return loadIssue(ctx, caller, id)
 }
 
 const taken = () => invalidRecord({ iid: ['has already been taken'] })
-
-async function unlessTaken<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    if (isUniqueViolation(error)) throw taken()
-    throw error
-  }
-}
 
 async function insertIssue(
   ctx: Context,

@@ -4,8 +4,9 @@ import type { ActorUser, SignedIn } from '../../access/actor.js'
 import { canGroup } from '../../access/can.js'
 import { findGroupFor, findProjectFor, type Namespace } from '../../access/rules.js'
 import type { Context } from '../../context.js'
-import { databaseError, isUniqueViolation, type Transaction } from '../../db/client.js'
+import type { Transaction } from '../../db/client.js'
 import { members, namespaces, projects } from '../../db/schema/index.js'
+import { unlessTaken } from '../../db/taken.js'
 import { Failure, invalidRecord } from '../../failures.js'
 import { branchNameFault } from '../../lib/branch-name.js'
 import { pathFromName, projectNameFaults, projectPathFaults } from '../../lib/path.js'
@@ -39,66 +40,68 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
   const storage = pickStorage(ctx, settings)
   const importUrl = given.import_url === undefined ? null : await readImportUrl(ctx, settings, given.import_url, given.initialize_with_readme)
 
-  const id = await unlessTaken(() =>
-    ctx.db.transaction(async (tx) => {
-      const now = ctx.now()
-      // as it stands now: a group may be deleted, renamed or narrowed in the same moment (SEC-132)
-      const locked = await lockNamespace(tx, place.id)
-      if (!locked) throw invalidNamespace()
-      const { full_path } = locked
-      const ceiling = place.personal ? null : locked.visibility
-      const level = asked ?? Math.min(VISIBILITY_LEVEL[settings.default_project_visibility], ceiling ?? VISIBILITY_LEVEL.public)
-      if (place.personal) await checkLimit(tx, caller.user, place.id)
-      const faults = attributeFaults(given)
-      const add = (field: string, texts: string[]) => {
-        if (texts.length > 0) faults[field] = [...(faults[field] ?? []), ...texts]
-      }
-      add('name', projectNameFaults(name))
-      add('path', projectPathFaults(path))
-      add('visibility_level', visibilityFaults(caller.user, settings, level, ceiling))
-      if (given.avatar) add('avatar', imageFaults(given.avatar.data))
-      if (branchNameFault(branch)) add('default_branch', ['is invalid'])
-      await addTakenFaults(tx, { id: place.id, full_path }, { name, path }, null, add)
-      if (Object.keys(faults).length > 0) throw invalidRecord(faults)
+  const id = await unlessTaken(
+    () =>
+      ctx.db.transaction(async (tx) => {
+        const now = ctx.now()
+        // as it stands now: a group may be deleted, renamed or narrowed in the same moment (SEC-132)
+        const locked = await lockNamespace(tx, place.id)
+        if (!locked) throw invalidNamespace()
+        const { full_path } = locked
+        const ceiling = place.personal ? null : locked.visibility
+        const level = asked ?? Math.min(VISIBILITY_LEVEL[settings.default_project_visibility], ceiling ?? VISIBILITY_LEVEL.public)
+        if (place.personal) await checkLimit(tx, caller.user, place.id)
+        const faults = attributeFaults(given)
+        const add = (field: string, texts: string[]) => {
+          if (texts.length > 0) faults[field] = [...(faults[field] ?? []), ...texts]
+        }
+        add('name', projectNameFaults(name))
+        add('path', projectPathFaults(path))
+        add('visibility_level', visibilityFaults(caller.user, settings, level, ceiling))
+        if (given.avatar) add('avatar', imageFaults(given.avatar.data))
+        if (branchNameFault(branch)) add('default_branch', ['is invalid'])
+        await addTakenFaults(tx, { id: place.id, full_path }, { name, path }, null, add)
+        if (Object.keys(faults).length > 0) throw invalidRecord(faults)
 
-      const [row] = await tx
-        .insert(projects)
-        .values({
-          shared_runners_enabled: settings.shared_runners_enabled,
-          ...columnsOf(given),
-          namespace_id: place.id,
-          creator_id: caller.user.id,
-          name,
-          path,
-          visibility: level,
-          storage,
-          default_branch: branch,
-          import_status: importUrl === null ? 'none' : 'scheduled',
+        const [row] = await tx
+          .insert(projects)
+          .values({
+            shared_runners_enabled: settings.shared_runners_enabled,
+            ...columnsOf(given),
+            namespace_id: place.id,
+            creator_id: caller.user.id,
+            name,
+            path,
+            visibility: level,
+            storage,
+            default_branch: branch,
+            import_status: importUrl === null ? 'none' : 'scheduled',
+            created_at: now,
+            updated_at: now,
+            last_activity_at: now,
+          })
+          .returning({ id: projects.id })
+        const project = row?.id as number
+        await claimRoute(tx, `${full_path}/${path}`, { project_id: project })
+        if (place.personal)
+          await tx
+            .insert(members)
+            .values({ user_id: place.owner_id ?? caller.user.id, project_id: project, access_level: 40, created_by_id: caller.user.id })
+        await recordEvent(tx, {
+          project_id: project,
+          author_id: caller.user.id,
+          action: 'created',
+          target_type: 'Project',
+          target_id: project,
           created_at: now,
-          updated_at: now,
-          last_activity_at: now,
         })
-        .returning({ id: projects.id })
-      const project = row?.id as number
-      await claimRoute(tx, `${full_path}/${path}`, { project_id: project })
-      if (place.personal)
-        await tx
-          .insert(members)
-          .values({ user_id: place.owner_id ?? caller.user.id, project_id: project, access_level: 40, created_by_id: caller.user.id })
-      await recordEvent(tx, {
-        project_id: project,
-        author_id: caller.user.id,
-        action: 'created',
-        target_type: 'Project',
-        target_id: project,
-        created_at: now,
-      })
-      if (importUrl !== null) await recordImport(ctx, tx, project, importUrl, given.default_branch ?? null)
-      // inside the transaction: a project whose row is there has its repository
-      await ctx.git.create({ storage, id: project, kind: 'project' }, branch)
-      await touchLists(tx)
-      return project
-    }),
+        if (importUrl !== null) await recordImport(ctx, tx, project, importUrl, given.default_branch ?? null)
+        // inside the transaction: a project whose row is there has its repository
+        await ctx.git.create({ storage, id: project, kind: 'project' }, branch)
+        await touchLists(tx)
+        return project
+      }),
+    taken,
   )
 
   if (importUrl !== null) importSoon(ctx)
@@ -193,16 +196,8 @@ export async function addTakenFaults(
   if (clashes.length > 0 || (except === null && (await isRouteTaken(tx, `${place.full_path}/${path}`)))) add('path', ['has already been taken'])
 }
 
-/** Two callers who want one path at once: the index decides, and the loser is told like everybody else. */
-export async function unlessTaken<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (thrown) {
-    if (!isUniqueViolation(thrown)) throw thrown
-    const { constraint } = databaseError(thrown) as { constraint?: string }
-    throw invalidRecord(constraint?.includes('name') ? { name: ['has already been taken'] } : { path: ['has already been taken'] })
-  }
-}
+/** Two callers who want one path at once: the index decides, and the loser is told like everybody else. For `unlessTaken`. */
+export const taken = (index: string) => invalidRecord({ [index.includes('name') ? 'name' : 'path']: ['has already been taken'] })
 
 function pickStorage(ctx: Context, settings: Settings): string {
   const known = Object.keys(ctx.config.storages)

@@ -2,8 +2,9 @@ import { and, eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import { findProjectFor, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
-import { isUniqueViolation, type Transaction } from '../../db/client.js'
+import type { Transaction } from '../../db/client.js'
 import { doomedRepositories, members, namespaces, projectLanguages, projects, routes } from '../../db/schema/index.js'
+import { againIfTaken } from '../../db/taken.js'
 import { conflict, forbidden, invalidRecord, notFound } from '../../failures.js'
 import { numericId } from '../../lib/numeric-id.js'
 import { projectNameFaults, projectPathFaults } from '../../lib/path.js'
@@ -54,11 +55,7 @@ export async function forkProject(ctx: Context, caller: SignedIn, subject: Proje
         await alive(tx, () => ctx.git.fork(from, { ...from, id }, source.default_branch))
         await insertFork(ctx, tx, caller, subject, place, settings, given, { id, storage })
       })
-    await make().catch((error: unknown) => {
-      // somebody took the path in the same moment: now the checks see him and say so
-      if (isUniqueViolation(error)) return make()
-      throw error
-    })
+    await againIfTaken(make)
   } catch (error) {
     ctx.jobs.add('remove repositories', () => removeDoomed(ctx))
     throw error

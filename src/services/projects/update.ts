@@ -3,6 +3,7 @@ import type { SignedIn } from '../../access/actor.js'
 import { fullPathOf, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { doomedAvatars, doomedRepositories, namespaces, projectStars, projects } from '../../db/schema/index.js'
+import { unlessTaken } from '../../db/taken.js'
 import { forbidden, invalidRecord, notFound } from '../../failures.js'
 import { projectNameFaults, projectPathFaults } from '../../lib/path.js'
 import { VISIBILITY_LEVEL, visibilityWord } from '../../lib/visibility.js'
@@ -14,7 +15,7 @@ import { readSettings } from '../settings.js'
 import { touchLists } from '../totals.js'
 import { dropUploads } from '../uploads.js'
 import { attributeFaults, columnsOf, type ProjectAttributes, visibilityFaults } from './attributes.js'
-import { addTakenFaults, unlessTaken } from './create.js'
+import { addTakenFaults, taken } from './create.js'
 import { forkVisibilityFaults, lowerForks } from './fork-network.js'
 import { doomProjects } from './remove.js'
 
@@ -38,46 +39,48 @@ export async function updateProject(ctx: Context, caller: SignedIn, subject: Pro
   const name = given.name ?? project.name
   const path = given.path ?? project.path
   const moved = path !== project.path
-  await unlessTaken(() =>
-    ctx.db.transaction(async (tx) => {
-      const faults = attributeFaults(given)
-      const add = (field: string, texts: string[]) => {
-        if (texts.length > 0) faults[field] = [...(faults[field] ?? []), ...texts]
-      }
-      if (given.name !== undefined) add('name', projectNameFaults(name))
-      if (given.path !== undefined) add('path', projectPathFaults(path))
-      // as it stands now: a group may be narrowed or renamed in the same moment
-      const [place] = await tx.select().from(namespaces).where(eq(namespaces.id, project.namespace_id)).for('share')
-      if (!place) throw notFound('Project')
-      const ceiling = place.kind === 'group' ? place.visibility : null
-      if (level !== project.visibility) add('visibility_level', visibilityFaults(caller.user, settings, level, ceiling))
-      if (level > project.visibility && project.forked_from_id !== null) {
-        const [source] = await tx
-          .select({ visibility: projects.visibility })
-          .from(projects)
-          .where(eq(projects.id, project.forked_from_id))
-          .for('share')
-        if (source) add('visibility_level', forkVisibilityFaults(level, source.visibility))
-      }
-      if (given.avatar) add('avatar', imageFaults(given.avatar.data))
-      await addTakenFaults(tx, place, { name, path }, project.id, add)
-      if (Object.keys(faults).length > 0) throw invalidRecord(faults)
-      const changed = await tx
-        .update(projects)
-        .set({ ...columnsOf(given), name, path, ...(branch !== undefined && { default_branch: branch }), updated_at: ctx.now() })
-        .where(and(eq(projects.id, project.id), eq(projects.namespace_id, place.id)))
-        .returning({ id: projects.id })
-      if (changed.length === 0) throw notFound('Project')
-      if (level !== project.visibility)
-        await audit(ctx, tx, {
-          action: 'visibility_changed',
-          target: { type: 'project', id: project.id, name: fullPathOf(project) },
-          changes: { visibility: [visibilityWord(project.visibility), visibilityWord(level)] },
-        })
-      if (level < project.visibility) await lowerForks(ctx, tx, project.id, level)
-      if (moved) await moveRoute(tx, project.id, `${place.full_path}/${project.path}`, `${place.full_path}/${path}`)
-      await touchLists(tx)
-    }),
+  await unlessTaken(
+    () =>
+      ctx.db.transaction(async (tx) => {
+        const faults = attributeFaults(given)
+        const add = (field: string, texts: string[]) => {
+          if (texts.length > 0) faults[field] = [...(faults[field] ?? []), ...texts]
+        }
+        if (given.name !== undefined) add('name', projectNameFaults(name))
+        if (given.path !== undefined) add('path', projectPathFaults(path))
+        // as it stands now: a group may be narrowed or renamed in the same moment
+        const [place] = await tx.select().from(namespaces).where(eq(namespaces.id, project.namespace_id)).for('share')
+        if (!place) throw notFound('Project')
+        const ceiling = place.kind === 'group' ? place.visibility : null
+        if (level !== project.visibility) add('visibility_level', visibilityFaults(caller.user, settings, level, ceiling))
+        if (level > project.visibility && project.forked_from_id !== null) {
+          const [source] = await tx
+            .select({ visibility: projects.visibility })
+            .from(projects)
+            .where(eq(projects.id, project.forked_from_id))
+            .for('share')
+          if (source) add('visibility_level', forkVisibilityFaults(level, source.visibility))
+        }
+        if (given.avatar) add('avatar', imageFaults(given.avatar.data))
+        await addTakenFaults(tx, place, { name, path }, project.id, add)
+        if (Object.keys(faults).length > 0) throw invalidRecord(faults)
+        const changed = await tx
+          .update(projects)
+          .set({ ...columnsOf(given), name, path, ...(branch !== undefined && { default_branch: branch }), updated_at: ctx.now() })
+          .where(and(eq(projects.id, project.id), eq(projects.namespace_id, place.id)))
+          .returning({ id: projects.id })
+        if (changed.length === 0) throw notFound('Project')
+        if (level !== project.visibility)
+          await audit(ctx, tx, {
+            action: 'visibility_changed',
+            target: { type: 'project', id: project.id, name: fullPathOf(project) },
+            changes: { visibility: [visibilityWord(project.visibility), visibilityWord(level)] },
+          })
+        if (level < project.visibility) await lowerForks(ctx, tx, project.id, level)
+        if (moved) await moveRoute(tx, project.id, `${place.full_path}/${project.path}`, `${place.full_path}/${path}`)
+        await touchLists(tx)
+      }),
+    taken,
   )
   if (branch !== undefined && branch !== project.default_branch) await repositoryOf(ctx, project).setHeadBranch(branch)
   if (given.avatar !== undefined) await setAvatar(ctx, project, given.avatar)
