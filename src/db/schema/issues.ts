@@ -78,7 +78,7 @@ export const projectListVersions = pgTable(
     project_id: ref()
       .notNull()
       .references(() => projects.id, { onDelete: 'cascade' }),
-    kind: text({ enum: ['issues'] }).notNull(),
+    kind: text({ enum: ['issues', 'merge_requests'] }).notNull(),
     version: bigint({ mode: 'number' }).notNull(),
   },
   (t) => [primaryKey({ columns: [t.project_id, t.kind] })],

@@ -1,0 +1,143 @@
+import { sql } from 'drizzle-orm'
+import { type AnyPgColumn, bigint, boolean, index, integer, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { id, moment, ref } from './columns.js'
+import { labels, milestones } from './issues.js'
+import { pipelines } from './pipelines.js'
+import { projects } from './projects.js'
+import { users } from './users.js'
+
+/** A request to merge one branch into another; it belongs to the project of the target branch. What lists and views show of Git stands in the row (MR-5, MR-7, MR-8). */
+export const mergeRequests = pgTable(
+  'merge_requests',
+  {
+    id: id(),
+    /** The target. */
+    project_id: ref()
+      .notNull()
+      .references(() => projects.id, { onDelete: 'cascade' }),
+    iid: integer().notNull(),
+    /** Null: that fork was removed. */
+    source_project_id: ref().references(() => projects.id, { onDelete: 'set null' }),
+    source_branch: text().notNull(),
+    target_branch: text().notNull(),
+    title: text().notNull(),
+    description: text().notNull().default(''),
+    state: text({ enum: ['opened', 'closed', 'merged'] })
+      .notNull()
+      .default('opened'),
+    author_id: ref()
+      .notNull()
+      .references(() => users.id),
+    assignee_id: ref().references(() => users.id, { onDelete: 'set null' }),
+    milestone_id: ref().references(() => milestones.id, { onDelete: 'set null' }),
+    merge_status: text({ enum: ['unchecked', 'can_be_merged', 'cannot_be_merged'] })
+      .notNull()
+      .default('unchecked'),
+    /** Why the last merge or rebase that nobody waited for failed. */
+    merge_error: text(),
+    /** The newest version, and of it the head and how many files changed: null and `0` while no version was ever made. */
+    version_id: ref().references((): AnyPgColumn => mergeRequestVersions.id, { onDelete: 'set null' }),
+    sha: text(),
+    changes_count: text().notNull().default('0'),
+    head_pipeline_id: ref().references(() => pipelines.id, { onDelete: 'set null' }),
+    /** A deferred merge (MR-65): who asked for it, and with which words. */
+    merge_when_pipeline_succeeds: boolean().notNull().default(false),
+    merge_user_id: ref().references(() => users.id, { onDelete: 'set null' }),
+    merge_commit_message: text(),
+    /** What the merge, done or deferred, was told; null: nothing. */
+    should_remove_source_branch: boolean(),
+    /** What the request was told when it was made or changed. */
+    force_remove_source_branch: boolean().notNull().default(false),
+    squash: boolean().notNull().default(false),
+    allow_collaboration: boolean().notNull().default(false),
+    /** Null until it is first set. */
+    discussion_locked: boolean(),
+    /** Null until it is merged, and where a push did that (MR-6). */
+    merge_commit_sha: text(),
+    merged_by_id: ref().references(() => users.id, { onDelete: 'set null' }),
+    merged_at: moment(),
+    closed_by_id: ref().references(() => users.id, { onDelete: 'set null' }),
+    closed_at: moment(),
+    /** Seconds. */
+    time_estimate: integer().notNull().default(0),
+    total_time_spent: integer().notNull().default(0),
+    /** Boxes of task lists in the description, and those that are ticked. */
+    task_count: integer().notNull().default(0),
+    task_completed_count: integer().notNull().default(0),
+    /** Notes of people (MR-9). */
+    user_notes_count: integer().notNull().default(0),
+    upvotes: integer().notNull().default(0),
+    downvotes: integer().notNull().default(0),
+    /** Discussions that wait to be resolved. */
+    unresolved_discussions_count: integer().notNull().default(0),
+    /** Set: kept, but shown nowhere (MR-58). */
+    deleted_at: moment(),
+    created_at: moment().notNull(),
+    updated_at: moment().notNull(),
+  },
+  (t) => [
+    uniqueIndex('merge_requests_project_id_iid_key').on(t.project_id, t.iid),
+    /** MR-32. */
+    uniqueIndex('merge_requests_open_key')
+      .on(t.project_id, t.target_branch, t.source_project_id, t.source_branch)
+      .where(sql`${t.state} = 'opened' and ${t.deleted_at} is null`),
+    index('merge_requests_project_id_created_at_idx').on(t.project_id, t.created_at, t.id).where(sql`${t.deleted_at} is null`),
+    index('merge_requests_project_id_updated_at_idx').on(t.project_id, t.updated_at, t.id).where(sql`${t.deleted_at} is null`),
+    index('merge_requests_project_id_state_idx').on(t.project_id, t.state, t.created_at, t.id).where(sql`${t.deleted_at} is null`),
+    index('merge_requests_source_idx').on(t.source_project_id, t.source_branch),
+    index('merge_requests_created_at_idx').on(t.created_at, t.id).where(sql`${t.deleted_at} is null`),
+    index('merge_requests_author_id_idx').on(t.author_id, t.created_at, t.id),
+    index('merge_requests_assignee_id_idx').on(t.assignee_id, t.created_at, t.id).where(sql`${t.assignee_id} is not null`),
+    index('merge_requests_milestone_id_idx').on(t.milestone_id, t.created_at, t.id).where(sql`${t.milestone_id} is not null`),
+    index('merge_requests_head_pipeline_id_idx').on(t.head_pipeline_id).where(sql`${t.head_pipeline_id} is not null`),
+    index('merge_requests_version_id_idx').on(t.version_id).where(sql`${t.version_id} is not null`),
+    index('merge_requests_merge_user_id_idx').on(t.merge_user_id).where(sql`${t.merge_user_id} is not null`),
+    index('merge_requests_merged_by_id_idx').on(t.merged_by_id).where(sql`${t.merged_by_id} is not null`),
+    index('merge_requests_closed_by_id_idx').on(t.closed_by_id).where(sql`${t.closed_by_id} is not null`),
+  ],
+)
+
+export const mergeRequestLabels = pgTable(
+  'merge_request_labels',
+  {
+    project_id: ref()
+      .notNull()
+      .references(() => projects.id, { onDelete: 'cascade' }),
+    merge_request_id: ref()
+      .notNull()
+      .references(() => mergeRequests.id, { onDelete: 'cascade' }),
+    label_id: ref()
+      .notNull()
+      .references(() => labels.id, { onDelete: 'cascade' }),
+  },
+  (t) => [
+    primaryKey({ columns: [t.merge_request_id, t.label_id] }),
+    index('merge_request_labels_label_id_idx').on(t.label_id, t.project_id, t.merge_request_id),
+  ],
+)
+
+/** What a request would have merged at one moment (MR-91). Its three commits stay readable for ever: refs of the target's repository pin them. */
+export const mergeRequestVersions = pgTable(
+  'merge_request_versions',
+  {
+    id: id(),
+    project_id: ref()
+      .notNull()
+      .references(() => projects.id, { onDelete: 'cascade' }),
+    merge_request_id: ref()
+      .notNull()
+      .references((): AnyPgColumn => mergeRequests.id, { onDelete: 'cascade' }),
+    start_commit_sha: text().notNull(),
+    /** Null: the histories have nothing in common (MR-93). */
+    base_commit_sha: text(),
+    head_commit_sha: text().notNull(),
+    state: text({ enum: ['collected', 'empty', 'overflow'] }).notNull(),
+    real_size: text().notNull(),
+    commits_count: bigint({ mode: 'number' }).notNull(),
+    created_at: moment().notNull(),
+  },
+  (t) => [
+    index('merge_request_versions_merge_request_id_idx').on(t.project_id, t.merge_request_id, t.id),
+    index('merge_request_versions_head_idx').on(t.project_id, t.head_commit_sha),
+  ],
+)
