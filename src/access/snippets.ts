@@ -1,0 +1,59 @@
+import { and, eq, sql } from 'drizzle-orm'
+import { z } from 'zod'
+import { snippets } from '../db/schema/index.js'
+import { statement } from '../db/statement.js'
+import { forbidden, invalidInput, notFound } from '../failures.js'
+import type { ProjectAbility } from './abilities/project.js'
+import type { Access } from './access.js'
+import type { ActorUser } from './actor.js'
+import { isOpenTo } from './can.js'
+import { pathNumber } from './path-number.js'
+import { findProjectFor, type ProjectSubject } from './rules.js'
+
+type Snippet = typeof snippets.$inferSelect
+
+/** SN-11: personal snippets by their own visibility. */
+export function seesPersonal(
+  viewer: Pick<ActorUser, 'id' | 'admin' | 'external'> | null,
+  { author_id, visibility }: Pick<Snippet, 'author_id' | 'visibility'>,
+): boolean {
+  return isOpenTo(visibility, viewer) || viewer?.admin === true || viewer?.id === author_id
+}
+
+/** SN-12, of a project whose snippets the caller may read: private ones (for external people internal ones too) are for members, the author and administrators. */
+export function seesInProject(
+  { user, level }: Pick<ProjectSubject, 'level'> & { user: Pick<ActorUser, 'id' | 'admin' | 'external'> | null },
+  snippet: Pick<Snippet, 'author_id' | 'visibility'>,
+): boolean {
+  return level > 0 || seesPersonal(user, snippet)
+}
+
+/** A project's snippet as a caller stands to it. */
+export interface SnippetSubject extends ProjectSubject {
+  snippet: Snippet
+}
+
+const findSnippet = statement('snippet of a project', (db) =>
+  db
+    .select()
+    .from(snippets)
+    .where(and(eq(snippets.project_id, sql.placeholder('project')), eq(snippets.id, sql.placeholder('id')))),
+)
+
+/** On a snippet of a project that the caller sees, with an ability on the project; `kind` is what a 404 names. */
+export const onSnippetSignedIn = (ability: ProjectAbility, kind = 'Snippet'): Access<SnippetSubject, true> => ({
+  rule: `signed in, snippet: ${ability}`,
+  signedIn: true,
+  early: true,
+  path: z.object({ id: z.string(), snippet_id: z.string() }),
+  async find(ctx, caller, params) {
+    const subject = await findProjectFor(ctx, caller, params['id'] as string)
+    if (!subject.can('read_snippet')) throw forbidden()
+    const id = pathNumber(params['snippet_id'] as string)
+    if (id === null) throw invalidInput('snippet_id is invalid')
+    const [snippet] = await findSnippet(ctx.db, null).execute({ project: subject.project.id, id })
+    if (!snippet || !seesInProject({ user: caller.user, level: subject.level }, snippet)) throw notFound(kind)
+    if (!subject.can(ability)) throw forbidden()
+    return { ...subject, snippet }
+  },
+})
