@@ -114,9 +114,14 @@ export function seesIssue(standing: IssueStanding, issue: IssueTies): boolean {
   return canProject(standing, 'read_issue') && (!issue.confidential || issueReach(standing) === 'all' || isTied(standing, issue))
 }
 
+/** Where the talk is locked, only members and administrators go on with it (IS-20, SEC-121). */
+const mayTalk = (standing: Pick<ProjectStanding, 'user' | 'level'>, { discussion_locked }: { discussion_locked: boolean | null }) =>
+  !discussion_locked || effectiveLevel(standing) > 0
+
 /** An ability on an issue: authors and assignees may change theirs (note 1 of section 5.1). */
-export function canIssue(standing: IssueStanding, ability: ProjectAbility, issue: IssueTies): boolean {
+export function canIssue(standing: IssueStanding, ability: ProjectAbility, issue: IssueTies & { discussion_locked: boolean | null }): boolean {
   if (!seesIssue(standing, issue)) return false
+  if (ability === 'create_note' && !mayTalk(standing, issue)) return false
   return canProject(standing, ability) || (ability === 'update_issue' && isTied(standing, issue) && canProject(standing, 'create_issue'))
 }
 

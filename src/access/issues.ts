@@ -8,6 +8,7 @@ import type { ProjectAbility } from './abilities/project.js'
 import type { Access } from './access.js'
 import type { Caller } from './actor.js'
 import { canIssue, seesIssue } from './can.js'
+import { pathNumber } from './path-number.js'
 import { findProjectFor, type ProjectSubject } from './rules.js'
 
 export type Issue = typeof issues.$inferSelect
@@ -33,14 +34,6 @@ export async function findIssueFor(ctx: Context, caller: Pick<Caller, 'user'>, s
   return { ...subject, issue, may: (ability) => canIssue(standing, ability, issue) }
 }
 
-const MAX_IID = 2_147_483_647
-
-function iidOf(text: string): number {
-  if (!/^[+-]?\d{1,80}$/.test(text)) throw invalidInput('issue_iid is invalid')
-  const iid = Number(text)
-  return iid > 0 && iid <= MAX_IID ? iid : 0
-}
-
 function issueAccess(ability: ProjectAbility, signed: boolean, kind?: string): Access<IssueSubject, boolean> {
   return {
     rule: `${signed ? 'signed in, ' : ''}issue: ${ability}`,
@@ -50,7 +43,9 @@ function issueAccess(ability: ProjectAbility, signed: boolean, kind?: string): A
     async find(ctx, caller, params) {
       const subject = await findProjectFor(ctx, caller, params['id'] as string)
       if (!subject.can('read_issue')) throw forbidden()
-      const found = await findIssueFor(ctx, caller, subject, iidOf(params['issue_iid'] as string))
+      const iid = pathNumber(params['issue_iid'] as string)
+      if (iid === null) throw invalidInput('issue_iid is invalid')
+      const found = await findIssueFor(ctx, caller, subject, iid)
       if (!found) throw notFound(kind)
       if (!found.may(ability)) throw forbidden()
       return found

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { CommitCommentRecord } from '../services/notes.js'
-import { presentUserRef, UserRef } from './user.js'
+import type { CommitCommentRecord } from '../services/notes/commit-comments.js'
+import { presentUserRef, UserRef, type UserRefRecord } from './user.js'
 import type { View } from './view.js'
 
 const place = { path: z.string().nullable(), line: z.int().nullable(), line_type: z.enum(['new', 'old']).nullable() }
@@ -16,7 +16,7 @@ export const ListedCommitComment = z
   .meta({ id: 'ListedCommitComment' })
 
 export function presentCommitComment(
-  { note, path, line, line_type, author, created_at }: CommitCommentRecord,
+  { note, path, line, line_type, author, created_at }: Omit<CommitCommentRecord, 'author'> & { author: UserRefRecord },
   view: View,
 ): z.infer<typeof CommitComment> {
   return { note, path, line, line_type, author: presentUserRef(author, view), created_at: created_at.toISOString() }

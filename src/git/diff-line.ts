@@ -2,15 +2,7 @@ import { CONFIG, EMPTY_TREE, OPTIONS } from './diff.js'
 import { GitFault } from './errors.js'
 import { literal } from './log.js'
 import { kill, type ProcessPool } from './processes.js'
-import type { Oid } from './types.js'
-
-/** A line of a file as a difference shows it: removed from the old file, or added to the new one. */
-export interface DiffLine {
-  /** The path after the change. */
-  path: string
-  side: 'old' | 'new'
-  line: number
-}
+import type { DiffLine, DiffPaths, Oid } from './types.js'
 
 interface Repository {
   pool: ProcessPool
@@ -18,10 +10,12 @@ interface Repository {
   env?: NodeJS.ProcessEnv | undefined
 }
 
-/** Whether a line is one that the difference of two trees adds or removes. Unlike a difference that is shown it has no limits: of one file only the heads of its hunks are read. */
-export async function isChangedLine(repository: Repository, from: Oid | null, to: Oid, { path, side, line }: DiffLine): Promise<boolean> {
-  const change = await changeOf(repository, from ?? EMPTY_TREE, to, path)
-  return change !== null && holdsLine(repository, from ?? EMPTY_TREE, to, change, side, line)
+/** Where the difference of two trees shows a line. Unlike a difference that is shown it has no limits: of one file only the beginnings of lines are read. */
+export async function findDiffLine(repository: Repository, from: Oid | null, to: Oid, at: DiffLine): Promise<DiffPaths | null> {
+  if (at.old_line === null && at.new_line === null) return null
+  const change = await changeOf(repository, from ?? EMPTY_TREE, to, at.path)
+  if (!change || !(await holdsLine(repository, from ?? EMPTY_TREE, to, change, at))) return null
+  return { old_path: (change.paths[0] as Buffer).toString('utf8'), new_path: at.path }
 }
 
 interface Change {
@@ -60,28 +54,38 @@ async function changeOf(repository: Repository, from: Oid, to: Oid, path: string
   return found
 }
 
-/** Without context the lines of a text start with a sign of their own, so what starts with `@@` or `index` is git's. A path may have been, or become, a folder, whose files are then in the answer too: the ids tell which part is meant. */
+/** Lines of a text start with a sign of their own, so what starts with `@@` or `index` is git's. A path may have been, or become, a folder, whose files are then in the answer too: the ids tell which part is meant. */
 async function holdsLine(
   repository: Repository,
   from: Oid,
   to: Oid,
   { oldOid, newOid, paths }: Change,
-  side: DiffLine['side'],
-  line: number,
+  { old_line, new_line }: DiffLine,
 ): Promise<boolean> {
   let holds = false
   let meant = false
+  /** The next line of each side. */
+  let [left, right] = [0, 0]
   /** False when nothing that follows can matter. */
   const judge = (text: string) => {
     const ids = INDEX.exec(text)
     if (ids) {
       if (meant) return false
-      meant = side === 'old' ? ids[1] === oldOid : ids[2] === newOid
+      // an added line is looked for by what the file became, any other by what it was
+      meant = old_line === null ? ids[2] === newOid : ids[1] === oldOid
     }
-    const hunk = meant ? HUNK.exec(text) : null
-    if (!hunk) return true
-    const [start, length] = side === 'old' ? [hunk[1], hunk[2]] : [hunk[3], hunk[4]]
-    holds = line >= Number(start) && line < Number(start) + Number(length ?? 1)
+    if (!meant) return true
+    const hunk = HUNK.exec(text)
+    if (hunk) [left, right] = [Number(hunk[1]), Number(hunk[2])]
+    else if (left > 0 || right > 0) {
+      const sign = text[0]
+      const removed = sign === '-'
+      const added = sign === '+'
+      if (!removed && !added && sign !== ' ') return true
+      holds = old_line === (added ? null : left) && new_line === (removed ? null : right)
+      if (!added) left++
+      if (!removed) right++
+    }
     return !holds
   }
   let head = ''
@@ -89,7 +93,7 @@ async function holdsLine(
   // what no argument can spell is found among all the others
   const speakable = names.every((name, i) => name.length <= LONGEST && literal(name) === name && paths[i]?.equals(Buffer.from(name)))
   const options = OPTIONS.filter((option) => option !== '-z')
-  const args = ['diff-tree', ...options, '-p', '-U0', from, to, '--', ...(speakable ? names : [])]
+  const args = ['diff-tree', ...options, '-p', '-U3', from, to, '--', ...(speakable ? names : [])]
   await streamOf(repository, args, (chunk) => {
     let at = 0
     while (at < chunk.length) {
@@ -106,7 +110,7 @@ async function holdsLine(
   return holds
 }
 
-const HUNK = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/
+const HUNK = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@/
 const INDEX = /^index ([0-9a-f]+)\.\.([0-9a-f]+)/
 /** As much of a line as those take. */
 const HEAD = 120

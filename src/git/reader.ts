@@ -3,7 +3,7 @@ import { CatFile } from './cat-file.js'
 import { contributors } from './contributors.js'
 import { repositoryExists } from './create.js'
 import { DiffTree, diffRange, EMPTY_TREE } from './diff.js'
-import { isChangedLine } from './diff-line.js'
+import { findDiffLine } from './diff-line.js'
 import { MESSAGE } from './history.js'
 import { countNew, type LogSource, readLog } from './log.js'
 import { Memory } from './memory.js'
@@ -43,7 +43,7 @@ export type Reader = Pick<
   | 'searchLog'
   | 'grep'
   | 'diff'
-  | 'isChangedLine'
+  | 'diffLine'
   | 'stats'
 >
 
@@ -113,10 +113,10 @@ export function readerFor(floor: ReadFloor, directory: string, { env, onFault }:
     return found ? { files: found.files.map((file) => ({ ...file })), truncated: found.truncated } : none
   }
 
-  const isChanged: Reader['isChangedLine'] = async (from, to, at) => {
+  const diffLine: Reader['diffLine'] = async (from, to, at) => {
     const [left, right] = await Promise.all([from === null ? null : rootOf(from), rootOf(to)])
-    if (!right || (from !== null && !left)) return false
-    return isChangedLine({ pool, directory, env }, left?.tree ?? null, right.tree, at)
+    if (!right || (from !== null && !left)) return null
+    return findDiffLine({ pool, directory, env }, left?.tree ?? null, right.tree, at)
   }
 
   const statsOf = async (oid: Oid): Promise<Stats> => {
@@ -202,7 +202,7 @@ export function readerFor(floor: ReadFloor, directory: string, { env, onFault }:
     grep: (oid, text, options) => guarded({ chunks: [], truncated: false }, () => grep({ ...history(), root: rootOf }, oid, text, options)),
 
     diff: (from, to, limits) => guarded({ files: [], truncated: false }, () => diff(from, to, limits)),
-    isChangedLine: (from, to, at) => guarded(false, () => isChanged(from, to, at)),
+    diffLine: (from, to, at) => guarded(null, () => diffLine(from, to, at)),
     stats: (oids) => guarded(oids.map(() => ({ additions: 0, deletions: 0 })), () => Promise.all(oids.map(statsOf))), // biome-ignore format: one call
   }
 }

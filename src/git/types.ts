@@ -107,6 +107,19 @@ export interface Diff {
   truncated: boolean
 }
 
+/** A line of a file as a difference shows it: removed (`old_line` alone), added (`new_line` alone) or unchanged (both). */
+export interface DiffLine {
+  /** The path after the change; of a deleted file the one it had. */
+  path: string
+  old_line: number | null
+  new_line: number | null
+}
+
+export interface DiffPaths {
+  old_path: string
+  new_path: string
+}
+
 export interface Stats {
   additions: number
   deletions: number
@@ -305,8 +318,8 @@ export interface GitRepository {
   // differences
   /** From null: against the empty tree. Renames at 50 %, no copies (C-52 to C-57). */
   diff(from: Oid | null, to: Oid, limits: DiffLimits): Promise<Diff>
-  /** Whether a line of the file that is at `path` afterwards is one that the difference removes (`old`) or adds (`new`); as large as it may be. */
-  isChangedLine(from: Oid | null, to: Oid, at: { path: string; side: 'old' | 'new'; line: number }): Promise<boolean>
+  /** The paths of the file with a line that the difference removes, adds, or shows beside such lines (three on either side); null when it shows no such line. As large as it may be. */
+  diffLine(from: Oid | null, to: Oid, at: DiffLine): Promise<DiffPaths | null>
   /** Against the first parent (C-6), one a commit asked. */
   stats(commits: Oid[]): Promise<Stats[]>
 

@@ -278,6 +278,10 @@ const demand = <T extends z.ZodObject>(schema: T, names: string[], holds: (given
 export const needsOneOf = <T extends z.ZodObject>(schema: T, ...names: (keyof T['shape'] & string)[]): T =>
   demand(schema, names, (given) => given > 0, 'are missing, at least one parameter must be provided')
 
+/** Exactly one of these must be given. */
+export const needsOnlyOneOf = <T extends z.ZodObject>(schema: T, ...names: (keyof T['shape'] & string)[]): T =>
+  demand(needsOneOf(schema, ...names), names, (given) => given < 2, 'are mutually exclusive')
+
 /** These are given together or not at all. */
 export const allOrNone = <T extends z.ZodObject>(schema: T, ...names: (keyof T['shape'] & string)[]): T =>
   demand(schema, names, (given) => given === 0 || given === names.length, 'provide all or none of parameters')

@@ -20,6 +20,9 @@ import { accessRequests } from './members/access-requests.js'
 import { members } from './members/index.js'
 import { milestones } from './milestones/index.js'
 import { namespaces } from './namespaces/index.js'
+import { awardEmoji } from './notes/award-emoji.js'
+import { discussions } from './notes/discussions.js'
+import { notes } from './notes/notes.js'
 import { pipelines } from './pipelines/index.js'
 import { projects } from './projects/index.js'
 import { projectsOfGroups } from './projects/of-group.js'
@@ -87,6 +90,9 @@ export const families: Endpoint[][] = [
   issueLists,
   issues,
   issueAttention,
+  notes,
+  discussions,
+  awardEmoji,
   todos,
   wikis,
   snippets,

@@ -71,18 +71,26 @@ export async function followMentions(
       ),
     )
     .returning({ user_id: mentions.user_id })
-  if (all.length === 0) return
-  const people = await readersAmong(called(all, caller))
+  const { people, spokenTo } = await peopleNamed(caller, { all, direct }, readersAmong)
   if (people.length === 0) return
   const row = { project_id: target.project_id, target_type: target.type, target_id: target.id, note_id }
   await tx.insert(mentions).values(people.map((user_id) => ({ ...row, user_id })))
   const told = new Set([...known.map(({ user_id }) => user_id), caller.user.id])
   const fresh = people.filter((id) => !told.has(id))
-  if (fresh.length === 0) return
-  const spokenTo = new Set(direct.length > 0 ? await readersAmong(called(direct, caller)) : [])
   const share = { author_id: caller.user.id, target, ...(note_id !== null && { note_id }) }
   await createTodos(tx, { ...share, users: fresh.filter((id) => spokenTo.has(id)), action: 'directly_addressed' }, now)
   await createTodos(tx, { ...share, users: fresh.filter((id) => !spokenTo.has(id)), action: 'mentioned' }, now)
+}
+
+/** The people that a text names, as far as they may know of the thing it is about, and those of them whom it speaks to. */
+export async function peopleNamed(
+  caller: SignedIn,
+  { all, direct }: { all: string[]; direct: string[] },
+  readersAmong: (who: SQL) => Promise<number[]>,
+): Promise<{ people: number[]; spokenTo: Set<number> }> {
+  const people = all.length > 0 ? await readersAmong(called(all, caller)) : []
+  const spokenTo = people.length > 0 && direct.length > 0 ? await readersAmong(called(direct, caller)) : []
+  return { people, spokenTo: new Set(spokenTo) }
 }
 
 /** Ids of all who are named in a thing or in what is said of it, as a subquery. */

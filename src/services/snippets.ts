@@ -1,6 +1,7 @@
 import { and, asc, desc, eq, isNull, type SQL, sql } from 'drizzle-orm'
-import type { ActorUser, Caller, SignedIn } from '../access/actor.js'
+import type { Caller, SignedIn } from '../access/actor.js'
 import type { ProjectSubject } from '../access/rules.js'
+import { seesInProject, seesPersonal } from '../access/snippets.js'
 import { type Eyes, eyesOf } from '../access/visible.js'
 import type { Context } from '../context.js'
 import { namespaces, projects, snippets, users } from '../db/schema/index.js'
@@ -20,24 +21,7 @@ export interface SnippetRecord {
   fullPath: string | null
 }
 
-/** SN-11: personal snippets by their own visibility. */
-export function seesPersonal(
-  viewer: Pick<ActorUser, 'id' | 'admin' | 'external'> | null,
-  { author_id, visibility }: Pick<Row, 'author_id' | 'visibility'>,
-): boolean {
-  if (visibility >= VISIBILITY_LEVEL.public || viewer?.admin || viewer?.id === author_id) return true
-  return visibility >= VISIBILITY_LEVEL.internal && viewer !== null && !viewer.external
-}
-
-/** SN-12, of a project whose snippets the caller may read: private ones (for external people internal ones too) are for members, the author and administrators. */
-export function seesInProject(
-  { user, level }: Pick<ProjectSubject, 'user' | 'level'> & { user: Pick<ActorUser, 'id' | 'admin' | 'external'> | null },
-  snippet: Pick<Row, 'author_id' | 'visibility'>,
-) {
-  return level > 0 || seesPersonal(user, snippet)
-}
-
-/** The same as SQL, for somebody who is no member. */
+/** `seesInProject` as SQL, for somebody who is no member. */
 const openTo = (eyes: Eyes): SQL => {
   if (eyes === 'admin') return sql`true`
   const own = sql`${snippets.author_id} = ${sql.placeholder('user')}::bigint`

@@ -12,7 +12,8 @@ function changed(before: Files, after: Files) {
   const { reader } = repository
   return async (path: string, side: 'old' | 'new', upTo = 12) => {
     const lines: number[] = []
-    for (let line = -1; line <= upTo; line++) if (await reader.isChangedLine(from, to, { path, side, line })) lines.push(line)
+    for (let line = -1; line <= upTo; line++)
+      if (await reader.diffLine(from, to, { path, old_line: null, new_line: null, [`${side}_line`]: line })) lines.push(line)
     return lines
   }
 }
@@ -80,13 +81,35 @@ describe('whether a line is in a difference', () => {
     expect(await lines('z', 'new', 3)).toEqual([1, 2, 3])
   })
 
+  it('beside changed lines, with the number it has on either side, as far as the difference shows it', async () => {
+    const repository = t.make()
+    const after = text(...TEN.slice(0, 4), 'new\n', ...TEN.slice(4))
+    const [from, to] = repository.commits({ parents: [], files: { was: text(...TEN), a: 'a\nb\n' } }, { files: { was: null, is: after, a: 'b\n' } }) as [string, string] // biome-ignore format: before and after
+    const { reader } = repository
+    const shown: [number, number][] = []
+    for (let old_line = 1; old_line <= 10; old_line++)
+      for (let new_line = 1; new_line <= 11; new_line++)
+        if (await reader.diffLine(from, to, { path: 'is', old_line, new_line })) shown.push([old_line, new_line])
+    expect(shown).toEqual([
+      [2, 2],
+      [3, 3],
+      [4, 4],
+      [5, 6],
+      [6, 7],
+      [7, 8],
+    ])
+    expect(await reader.diffLine(from, to, { path: 'is', old_line: 5, new_line: 6 })).toEqual({ old_path: 'was', new_path: 'is' })
+    expect(await reader.diffLine(from, to, { path: 'a', old_line: 2, new_line: 1 })).toEqual({ old_path: 'a', new_path: 'a' })
+    expect(await reader.diffLine(from, to, { path: 'is', old_line: null, new_line: null })).toBeNull()
+  })
+
   it('of a root commit, against nothing', async () => {
     const repository = t.make()
     const [root] = repository.commits({ parents: [], files: { a: 'a\nb\n' } }) as [string]
-    const at = { path: 'a', side: 'new' as const }
+    const at = { path: 'a', old_line: null }
     const { reader } = repository
-    expect(await reader.isChangedLine(null, root, { ...at, line: 2 })).toBe(true)
-    expect(await reader.isChangedLine(null, root, { ...at, line: 3 })).toBe(false)
+    expect(await reader.diffLine(null, root, { ...at, new_line: 2 })).toEqual({ old_path: 'a', new_path: 'a' })
+    expect(await reader.diffLine(null, root, { ...at, new_line: 3 })).toBeNull()
   })
 })
 

@@ -1,7 +1,18 @@
 /** What each role adds on a project; a role also holds all that the roles above it hold (companions 5.1). A visitor is a signed-in person without a membership, or anybody, on a project he can see. */
 export const PROJECT_ROLES = {
   anonymous: ['read_project', 'download_code_if_public', 'read_wiki', 'read_issue'],
-  visitor: ['read_member', 'read_snippet', 'star', 'request_access', 'fork_if_public', 'read_pipeline_if_public', 'upload_file', 'create_issue'],
+  visitor: [
+    'read_member',
+    'read_snippet',
+    'star',
+    'request_access',
+    'fork_if_public',
+    'read_pipeline_if_public',
+    'upload_file',
+    'create_issue',
+    'create_note',
+    'award_emoji',
+  ],
   guest: ['read_pipeline_if_jobs_are_public'],
   reporter: [
     'create_snippet',
@@ -24,10 +35,12 @@ export const PROJECT_ROLES = {
     'manage_release',
     'write_wiki',
     'manage_milestone',
+    'resolve_thread',
   ],
   maintainer: [
     'delete_wiki_page',
     'manage_snippets',
+    'manage_notes',
     'manage_variables',
     'manage_project',
     'manage_members',
@@ -37,7 +50,16 @@ export const PROJECT_ROLES = {
     'manage_shares',
     'link_fork',
   ],
-  owner: ['rename_project', 'change_visibility', 'archive_project', 'transfer_project', 'unlink_fork', 'remove_project', 'admin_issue'],
+  owner: [
+    'rename_project',
+    'change_visibility',
+    'archive_project',
+    'transfer_project',
+    'unlink_fork',
+    'remove_project',
+    'admin_issue',
+    'backdate_note',
+  ],
 } as const
 
 /** What nobody may do while a state holds. */
@@ -64,6 +86,11 @@ export const PROJECT_PROHIBITIONS = {
     'delete_wiki_page',
     'create_snippet',
     'manage_snippets',
+    'create_note',
+    'award_emoji',
+    'resolve_thread',
+    'manage_notes',
+    'backdate_note',
   ],
   /** The repository feature is switched off for the caller (AC-10). */
   no_repository: [

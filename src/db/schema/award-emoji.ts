@@ -1,5 +1,6 @@
 import { index, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core'
 import { id, moment, ref } from './columns.js'
+import { projects } from './projects.js'
 import { users } from './users.js'
 
 /** What can be given an emoji. */
@@ -10,6 +11,9 @@ export const awardEmoji = pgTable(
   'award_emoji',
   {
     id: id(),
+    project_id: ref()
+      .notNull()
+      .references(() => projects.id, { onDelete: 'cascade' }),
     awardable_type: text({ enum: AWARDABLES }).notNull(),
     awardable_id: ref().notNull(),
     user_id: ref()
@@ -20,7 +24,7 @@ export const awardEmoji = pgTable(
     updated_at: moment().notNull(),
   },
   (t) => [
-    uniqueIndex('award_emoji_key').on(t.awardable_type, t.awardable_id, t.name, t.user_id),
-    index('award_emoji_user_id_idx').on(t.user_id, t.awardable_type, t.name),
+    uniqueIndex('award_emoji_key').on(t.project_id, t.awardable_type, t.awardable_id, t.name, t.user_id),
+    index('award_emoji_user_id_idx').on(t.user_id, t.awardable_type, t.name, t.awardable_id),
   ],
 )

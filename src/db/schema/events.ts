@@ -54,6 +54,7 @@ export const events = pgTable(
   (t) => [
     check('events_push_data', sql`(${t.action} = 'pushed') = (${t.push} is not null)`),
     index('events_project_id_created_at_idx').on(t.project_id, t.created_at, t.id),
+    index('events_target_idx').on(t.target_type, t.target_id).where(sql`${t.target_id} is not null`),
     index('events_author_id_created_at_idx').on(t.author_id, t.created_at, t.id),
   ],
 )

@@ -1,8 +1,26 @@
 import { sql } from 'drizzle-orm'
-import { boolean, check, index, integer, pgTable, text } from 'drizzle-orm/pg-core'
+import { boolean, check, index, integer, jsonb, pgTable, text } from 'drizzle-orm/pg-core'
 import { id, moment, ref } from './columns.js'
 import { projects } from './projects.js'
 import { users } from './users.js'
+
+/** What notes are about. */
+export const NOTEABLES = ['Commit', 'Issue', 'MergeRequest', 'Snippet'] as const
+
+/** A line of the difference between two commits: added with `new_line` alone, removed with `old_line` alone, unchanged with both (DI-10). */
+export interface Position {
+  base_sha: string
+  start_sha: string
+  head_sha: string
+  position_type: 'text'
+  old_path: string
+  new_path: string
+  old_line: number | null
+  new_line: number | null
+}
+
+/** Forty hex digits that nobody can guess. */
+const newDiscussion = sql`left(replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 40)`
 
 /** What people say about a thing of a project: a commit by its hash, anything else by its id. */
 export const notes = pgTable(
@@ -12,7 +30,7 @@ export const notes = pgTable(
     project_id: ref()
       .notNull()
       .references(() => projects.id, { onDelete: 'cascade' }),
-    noteable_type: text({ enum: ['Commit', 'Issue', 'MergeRequest', 'Snippet'] }).notNull(),
+    noteable_type: text({ enum: NOTEABLES }).notNull(),
     /** Null for a commit. */
     noteable_id: ref(),
     commit_id: text(),
@@ -22,7 +40,15 @@ export const notes = pgTable(
     note: text().notNull(),
     /** Written by the service, not by a person. */
     system: boolean().notNull().default(false),
-    /** The place of a comment on a line of a diff, all three or none (C-60). */
+    /** Null: it stands alone, and nobody answers to it (DI-5). */
+    type: text({ enum: ['DiscussionNote', 'DiffNote'] }),
+    /** Shared by the notes of a thread. A moved issue keeps those of its notes, so it is unique for one thing only. */
+    discussion_id: text().notNull().default(newDiscussion),
+    /** Of a `DiffNote`. */
+    position: jsonb().$type<Position>(),
+    resolved_at: moment(),
+    resolved_by_id: ref().references(() => users.id, { onDelete: 'set null' }),
+    /** The place of a comment on a line of a diff as lists of comments tell it (C-60); an unchanged line has no type. */
     path: text(),
     line: integer(),
     line_type: text({ enum: ['new', 'old'] }),
@@ -31,9 +57,14 @@ export const notes = pgTable(
   },
   (t) => [
     check('notes_one_noteable', sql`case ${t.noteable_type} when 'Commit' then ${t.commit_id} is not null else ${t.noteable_id} is not null end`),
-    check('notes_whole_place', sql`num_nulls(${t.path}, ${t.line}, ${t.line_type}) in (0, 3)`),
+    check('notes_whole_place', sql`num_nulls(${t.path}, ${t.line}) in (0, 2) and (${t.line_type} is null or ${t.path} is not null)`),
     index('notes_project_id_commit_id_idx').on(t.project_id, t.commit_id, t.created_at, t.id).where(sql`${t.noteable_type} = 'Commit'`),
     index('notes_noteable_idx').on(t.project_id, t.noteable_type, t.noteable_id, t.created_at, t.id).where(sql`${t.noteable_id} is not null`),
+    check('notes_type_of_position', sql`(${t.position} is not null) = (${t.type} is not distinct from 'DiffNote')`),
+    index('notes_unresolved_idx')
+      .on(t.project_id, t.noteable_id, t.discussion_id)
+      .where(sql`${t.noteable_type} = 'MergeRequest' and ${t.type} is not null and ${t.resolved_at} is null`),
+    index('notes_resolved_by_id_idx').on(t.resolved_by_id).where(sql`${t.resolved_by_id} is not null`),
     index('notes_author_id_idx').on(t.author_id),
   ],
 )

@@ -3,7 +3,7 @@ import { onProject, onProjectSignedIn } from '../../access/rules.js'
 import { CommitComment, ListedCommitComment, presentCommitComment, presentListedCommitComment } from '../../entities/commit-comment.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { int, oneOf, opt, paging, str } from '../../http/params.js'
-import { createCommitComment, listCommitComments } from '../../services/notes.js'
+import { createCommitComment, listCommitComments } from '../../services/notes/commit-comments.js'
 
 /** C-58 to C-61. */
 export const commitComments = [

@@ -1,0 +1,75 @@
+import { z } from 'zod'
+import type { Context } from '../../context.js'
+import { AwardEmoji, presentAward } from '../../entities/award-emoji.js'
+import { endpoint, pageOf } from '../../http/endpoint.js'
+import { paging, rowId, str } from '../../http/params.js'
+import { type Awardable, getAward, giveAward, listAwards, takeAward } from '../../services/award-emoji.js'
+import { getNote } from '../../services/notes/list.js'
+import type { Noteable } from '../../services/notes/noteables.js'
+import { NOTED, type NoteableKind } from './noteables.js'
+
+const award_id = rowId()
+const note_id = rowId()
+
+/** The thing itself, or the note on it that the input names. */
+async function awardableOf(ctx: Context, noteable: Noteable, { note_id: note }: { note_id?: unknown }): Promise<Awardable> {
+  if (note === undefined) return { type: noteable.type as Awardable['type'], id: noteable.id as number, noteable }
+  const found = await getNote(ctx, noteable, note as number)
+  return { type: 'Note', id: found.note.id, noteable }
+}
+
+/** AE-1 to AE-4. What is hidden or missing is an emoji that is not found; but a project that takes no writes says so by 403, as AC-11 has it of all writes, though AE-3 has 404 where there is no right. */
+const awardsOn = ({ named, path, access }: NoteableKind, onNotes: boolean) => {
+  const awards = `${path}${onNotes ? '/notes/:note_id' : ''}/award_emoji`
+  const thing = onNotes ? `a note on ${named}` : named
+  const given = onNotes ? { note_id } : {}
+  return [
+    endpoint({
+      method: 'GET',
+      path: awards,
+      summary: `List the emoji given to ${thing}`,
+      access: access('read', 'Award Emoji'),
+      input: z.object({ ...given, ...paging }),
+      output: z.array(AwardEmoji),
+      async handler({ ctx, subject, input, view }) {
+        const awardable = await awardableOf(ctx, subject.noteable, input)
+        return pageOf(await listAwards(ctx, awardable, input), input, (award) => presentAward(award, view))
+      },
+    }),
+    endpoint({
+      method: 'GET',
+      path: `${awards}/:award_id`,
+      summary: `An emoji given to ${thing}`,
+      access: access('read', 'Award Emoji'),
+      input: z.object({ ...given, award_id }),
+      output: AwardEmoji,
+      async handler({ ctx, subject, input, view }) {
+        return presentAward(await getAward(ctx, await awardableOf(ctx, subject.noteable, input), input.award_id), view)
+      },
+    }),
+    endpoint({
+      method: 'POST',
+      path: awards,
+      summary: `Give an emoji to ${thing}`,
+      access: access('award_emoji', 'Award Emoji'),
+      input: z.object({ ...given, name: str() }),
+      output: AwardEmoji,
+      async handler({ ctx, caller, subject, input, view }) {
+        return presentAward(await giveAward(ctx, caller, await awardableOf(ctx, subject.noteable, input), input.name), view)
+      },
+    }),
+    endpoint({
+      method: 'DELETE',
+      path: `${awards}/:award_id`,
+      summary: `Take back an emoji given to ${thing}`,
+      access: access('award_emoji', 'Award Emoji'),
+      input: z.object({ ...given, award_id }),
+      async handler({ ctx, caller, subject, input, unchangedSince }) {
+        const awardable = await awardableOf(ctx, subject.noteable, input)
+        await takeAward(ctx, caller, awardable, input.award_id, unchangedSince)
+      },
+    }),
+  ]
+}
+
+export const awardEmoji = NOTED.flatMap((kind) => [...awardsOn(kind, false), ...awardsOn(kind, true)])

@@ -1,0 +1,138 @@
+import { z } from 'zod'
+import { Discussion, Note, presentDiscussion, presentNote } from '../../entities/note.js'
+import { endpoint, pageOf } from '../../http/endpoint.js'
+import { bool, datetime, int, needsOnlyOneOf, oneOf, opt, paging, rowId, str } from '../../http/params.js'
+import { createDiscussion, replyTo, resolveDiscussion, resolveNote } from '../../services/notes/discussions.js'
+import { getDiscussion, getNote, listDiscussions } from '../../services/notes/list.js'
+import { deleteNote, updateNote } from '../../services/notes/write.js'
+import { slice } from '../../services/page.js'
+import { DISCUSSED } from './noteables.js'
+
+const discussion_id = z.string()
+const note_id = rowId()
+const said = { body: str(), created_at: opt(datetime()) }
+
+const position = z
+  .object(
+    {
+      base_sha: opt(str()),
+      start_sha: opt(str()),
+      head_sha: opt(str()),
+      position_type: opt(oneOf(['text'])),
+      old_path: opt(str()),
+      new_path: opt(str()),
+      old_line: opt(int({ min: 1 })),
+      new_line: opt(int({ min: 1 })),
+    },
+    'is invalid',
+  )
+  .nullish()
+
+/** DI-1 to DI-8. */
+const discussionsOn = ({ named, path, access, lines, resolvable }: (typeof DISCUSSED)[number]) => [
+  endpoint({
+    method: 'GET',
+    path: `${path}/discussions`,
+    summary: `List the threads on ${named}`,
+    access: access('read'),
+    input: z.object(paging),
+    output: z.array(Discussion),
+    async handler({ ctx, subject, input, view }) {
+      return pageOf(await listDiscussions(ctx, subject.noteable, input), input, (discussion) => presentDiscussion(discussion, view))
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: `${path}/discussions/:discussion_id`,
+    summary: `A thread on ${named}`,
+    access: access('read'),
+    input: z.object({ discussion_id }),
+    output: Discussion,
+    handler: async ({ ctx, subject, input, view }) => presentDiscussion(await getDiscussion(ctx, subject.noteable, input.discussion_id), view),
+  }),
+  endpoint({
+    method: 'POST',
+    path: `${path}/discussions`,
+    summary: `Begin a thread on ${named}`,
+    access: access('create_note'),
+    input: z.object(lines ? { ...said, position } : said),
+    output: Discussion,
+    handler: async ({ ctx, caller, subject, input, view }) => presentDiscussion(await createDiscussion(ctx, caller, subject, input), view),
+  }),
+  endpoint({
+    method: 'GET',
+    path: `${path}/discussions/:discussion_id/notes`,
+    summary: `List the notes of a thread on ${named}`,
+    access: access('read'),
+    input: z.object({ discussion_id, ...paging }),
+    output: z.array(Note),
+    async handler({ ctx, subject, input, view }) {
+      const { notes } = await getDiscussion(ctx, subject.noteable, input.discussion_id)
+      return pageOf(slice(notes, input), input, (note) => presentNote(note, view))
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: `${path}/discussions/:discussion_id/notes/:note_id`,
+    summary: `A note of a thread on ${named}`,
+    access: access('read'),
+    input: z.object({ discussion_id, note_id }),
+    output: Note,
+    async handler({ ctx, subject, input, view }) {
+      return presentNote(await getNote(ctx, subject.noteable, input.note_id, input.discussion_id), view)
+    },
+  }),
+  endpoint({
+    method: 'POST',
+    path: `${path}/discussions/:discussion_id/notes`,
+    summary: `Answer in a thread on ${named}`,
+    access: access('create_note'),
+    input: z.object({ discussion_id, ...said }),
+    output: Note,
+    async handler({ ctx, caller, subject, input, view }) {
+      return presentNote(await replyTo(ctx, caller, subject, input.discussion_id, input), view)
+    },
+  }),
+  endpoint({
+    method: 'PUT',
+    path: `${path}/discussions/:discussion_id/notes/:note_id`,
+    summary: `Change or resolve a note of a thread on ${named}`,
+    access: access('create_note'),
+    input: needsOnlyOneOf(z.object({ discussion_id, note_id, body: opt(str()), resolved: opt(bool()) }), 'body', 'resolved'),
+    output: Note,
+    async handler({ ctx, caller, subject, input: { note_id: id, discussion_id: discussion, body, resolved }, view }) {
+      const changed =
+        body === undefined
+          ? resolveNote(ctx, caller, subject, { id, discussion, resolved: resolved as boolean })
+          : updateNote(ctx, caller, subject, { id, discussion, body })
+      return presentNote(await changed, view)
+    },
+  }),
+  endpoint({
+    method: 'DELETE',
+    path: `${path}/discussions/:discussion_id/notes/:note_id`,
+    summary: `Delete a note of a thread on ${named}`,
+    access: access('create_note'),
+    input: z.object({ discussion_id, note_id }),
+    async handler({ ctx, caller, subject, input, unchangedSince }) {
+      await deleteNote(ctx, caller, subject, { id: input.note_id, discussion: input.discussion_id }, unchangedSince)
+    },
+  }),
+  ...(resolvable
+    ? [
+        endpoint({
+          method: 'PUT',
+          path: `${path}/discussions/:discussion_id`,
+          summary: `Resolve a thread on ${named}, or open it again`,
+          access: access('create_note'),
+          input: z.object({ discussion_id, resolved: bool() }),
+          output: Discussion,
+          async handler({ ctx, caller, subject, input: { discussion_id: discussion, resolved }, view }) {
+            return presentDiscussion(await resolveDiscussion(ctx, caller, subject, { discussion, resolved }), view)
+          },
+        }),
+      ]
+    : []),
+]
+
+export const discussions = DISCUSSED.flatMap(discussionsOn)

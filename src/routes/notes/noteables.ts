@@ -1,0 +1,63 @@
+import type { z } from 'zod'
+import type { ProjectAbility } from '../../access/abilities/project.js'
+import type { Access } from '../../access/access.js'
+import { onIssueSignedIn } from '../../access/issues.js'
+import { onProjectSignedIn, type ProjectSubject } from '../../access/rules.js'
+import { onSnippetSignedIn } from '../../access/snippets.js'
+import type { Context } from '../../context.js'
+import { aboutCommit, aboutIssue, aboutSnippet, type NoteableSubject } from '../../services/notes/noteables.js'
+
+/** Who may do what with what is said of a kind of thing, and where it stands. */
+export interface NoteableKind {
+  /** In words, with its article. */
+  named: string
+  path: string
+  /** For who reads, and for who writes; `missing` is what a 404 names. */
+  access(ability: 'read' | ProjectAbility, missing?: string): Access<NoteableSubject, true>
+}
+
+/** The same rule, about what is said of the thing it finds. */
+const about = <Subject extends ProjectSubject>(
+  access: Access<Subject, true>,
+  of: (subject: Subject, ctx: Context, params: Record<string, unknown>) => NoteableSubject | Promise<NoteableSubject>,
+  path: z.ZodObject = access.path,
+): Access<NoteableSubject, true> => ({
+  ...access,
+  path,
+  find: async (ctx, caller, params) => of(await access.find(ctx, caller, params), ctx, params),
+})
+
+const issue: NoteableKind = {
+  named: 'an issue',
+  path: '/projects/:id/issues/:issue_iid',
+  access: (ability, missing) => about(onIssueSignedIn(ability === 'read' ? 'read_issue' : ability, missing), aboutIssue),
+}
+
+const snippet: NoteableKind = {
+  named: 'a snippet',
+  path: '/projects/:id/snippets/:snippet_id',
+  access: (ability, missing) => about(onSnippetSignedIn(ability === 'read' ? 'read_snippet' : ability, missing), aboutSnippet),
+}
+
+const ofProject = onProjectSignedIn('download_code')
+
+const commit: NoteableKind = {
+  named: 'a commit',
+  path: '/projects/:id/repository/commits/:sha',
+  access: (ability) =>
+    about(
+      onProjectSignedIn(ability === 'read' ? 'download_code' : 'comment_on_commit'),
+      (subject, ctx, params) => aboutCommit(ctx, subject, params['sha'] as string),
+      ofProject.path.extend({ sha: ofProject.path.shape['id'] as z.ZodType }),
+    ),
+}
+
+/** Things with notes and emoji (sections 18 and 20). */
+export const NOTED: NoteableKind[] = [issue, snippet]
+
+/** Things with threads (section 19); those that have a difference take threads at its lines. */
+export const DISCUSSED: (NoteableKind & { lines: boolean; resolvable: boolean })[] = [
+  { ...issue, lines: false, resolvable: false },
+  { ...snippet, lines: false, resolvable: false },
+  { ...commit, lines: true, resolvable: false },
+]

@@ -1,0 +1,68 @@
+import { z } from 'zod'
+import { Note, presentNote } from '../../entities/note.js'
+import { endpoint, pageOf } from '../../http/endpoint.js'
+import { datetime, oneOf, opt, orDefault, paging, rowId, str } from '../../http/params.js'
+import { ACTIVITY_FILTERS, getNote, listNotes, NOTE_ORDERS } from '../../services/notes/list.js'
+import { createNote, deleteNote, updateNote } from '../../services/notes/write.js'
+import { NOTED, type NoteableKind } from './noteables.js'
+
+const note_id = rowId()
+
+/** NT-1 to NT-5. */
+const notesOn = ({ named, path, access }: NoteableKind) => [
+  endpoint({
+    method: 'GET',
+    path: `${path}/notes`,
+    summary: `List what is said of ${named}`,
+    access: access('read'),
+    input: z.object({
+      order_by: orDefault(oneOf(NOTE_ORDERS), 'created_at'),
+      sort: orDefault(oneOf(['asc', 'desc']), 'desc'),
+      activity_filter: orDefault(oneOf(ACTIVITY_FILTERS), 'all_notes'),
+      ...paging,
+    }),
+    output: z.array(Note),
+    async handler({ ctx, subject, input, view }) {
+      return pageOf(await listNotes(ctx, subject.noteable, input), input, (note) => presentNote(note, view))
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: `${path}/notes/:note_id`,
+    summary: `A note on ${named}`,
+    access: access('read'),
+    input: z.object({ note_id }),
+    output: Note,
+    handler: async ({ ctx, subject, input, view }) => presentNote(await getNote(ctx, subject.noteable, input.note_id), view),
+  }),
+  endpoint({
+    method: 'POST',
+    path: `${path}/notes`,
+    summary: `Say something of ${named}`,
+    access: access('create_note'),
+    input: z.object({ body: str(), created_at: opt(datetime()) }),
+    output: Note,
+    handler: async ({ ctx, caller, subject, input, view }) => presentNote(await createNote(ctx, caller, subject, input), view),
+  }),
+  endpoint({
+    method: 'PUT',
+    path: `${path}/notes/:note_id`,
+    summary: `Change a note on ${named}`,
+    access: access('create_note'),
+    input: z.object({ note_id, body: str() }),
+    output: Note,
+    async handler({ ctx, caller, subject, input, view }) {
+      return presentNote(await updateNote(ctx, caller, subject, { id: input.note_id, body: input.body }), view)
+    },
+  }),
+  endpoint({
+    method: 'DELETE',
+    path: `${path}/notes/:note_id`,
+    summary: `Delete a note on ${named}`,
+    access: access('create_note'),
+    input: z.object({ note_id }),
+    handler: ({ ctx, caller, subject, input, unchangedSince }) => deleteNote(ctx, caller, subject, { id: input.note_id }, unchangedSince),
+  }),
+]
+
+export const notes = NOTED.flatMap(notesOn)

@@ -1,0 +1,89 @@
+import { and, asc, eq, sql } from 'drizzle-orm'
+import type { SignedIn } from '../../access/actor.js'
+import type { ProjectSubject } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import { notes, users } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
+import type { UserRefRecord } from '../../entities/user.js'
+import { findCommit } from '../commits/read.js'
+import { limits, type Page, type Paging, pageFrom } from '../page.js'
+import { aboutCommit, type NoteableSubject } from './noteables.js'
+import { atLine, commitRange } from './positions.js'
+import { checkBody, createNote, type Standing } from './write.js'
+
+const comments = statement('comments on a commit', (db) =>
+  db
+    .select({
+      note: notes.note,
+      path: notes.path,
+      line: notes.line,
+      line_type: notes.line_type,
+      created_at: notes.created_at,
+      author: {
+        id: users.id,
+        name: users.name,
+        username: users.username,
+        state: users.state,
+        avatar: users.avatar,
+        email: users.email,
+        created_at: users.created_at,
+      },
+      total: sql<number>`count(*) over ()`.mapWith(Number),
+    })
+    .from(notes)
+    .innerJoin(users, eq(users.id, notes.author_id))
+    .where(
+      and(eq(notes.project_id, sql.placeholder('project')), eq(notes.commit_id, sql.placeholder('commit')), eq(notes.noteable_type, sql`'Commit'`)),
+    )
+    .orderBy(asc(notes.created_at), asc(notes.id))
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset')),
+)
+
+/** A comment on a commit, with its author. */
+export type CommitCommentRecord = Omit<Awaited<ReturnType<ReturnType<typeof comments>['execute']>>[number], 'total'>
+
+/** C-58: what was said of the commit in this project, oldest first. */
+export async function listCommitComments(
+  ctx: Context,
+  subject: ProjectSubject,
+  { sha, ...paging }: { sha: string } & Paging,
+): Promise<Page<CommitCommentRecord>> {
+  const { oid } = await findCommit(ctx, subject, sha)
+  const run = (at: Paging) => comments(ctx.db, null).execute({ project: subject.project.id, commit: oid, ...limits(at) })
+  return pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
+}
+
+export interface NewCommitComment {
+  sha: string
+  note: string
+  path?: string | undefined
+  line?: number | undefined
+  line_type?: 'new' | 'old' | undefined
+}
+
+/** Comments on the commit that the text names, at a line of its difference if there is such a line (C-59 to C-61). At a line it begins a thread. */
+export async function createCommitComment(
+  ctx: Context,
+  subject: ProjectSubject,
+  caller: SignedIn,
+  { sha, note, ...wish }: NewCommitComment,
+): Promise<Omit<CommitCommentRecord, 'author'> & { author: UserRefRecord }> {
+  const about = await aboutCommit(ctx, subject, sha)
+  checkBody(note)
+  const standing = await placeOf(ctx, about, wish)
+  const { note: row, author } = await createNote(ctx, caller, about, { body: note }, standing)
+  const { path, line, line_type, created_at } = row
+  return { note, path, line, line_type, created_at, author }
+}
+
+/** C-60: the place, if all of it was given and the commit's difference has it. */
+function placeOf(
+  ctx: Context,
+  about: NoteableSubject,
+  { path, line, line_type }: Omit<NewCommitComment, 'sha' | 'note'>,
+): Promise<Standing | undefined> {
+  if (!path || line === undefined || line < 1 || line_type === undefined) return Promise.resolve(undefined)
+  const lines = line_type === 'new' ? { old_line: null, new_line: line } : { old_line: line, new_line: null }
+  return atLine(ctx, about, commitRange(about), { ...lines, new_path: path })
+}

@@ -1,0 +1,109 @@
+import { and, eq, isNotNull, isNull, sql } from 'drizzle-orm'
+import type { SignedIn } from '../../access/actor.js'
+import type { Context } from '../../context.js'
+import { mergeRequests, notes } from '../../db/schema/index.js'
+import { forbidden, notFound, refused } from '../../failures.js'
+import type { Target } from '../subscriptions.js'
+import { writeSystemNotes } from '../system-notes.js'
+import { type DiscussionRecord, getDiscussion, getNote, type NoteRecord } from './list.js'
+import { type NoteableSubject, recountThreads, targetOf } from './noteables.js'
+import { type GivenPosition, standingAt } from './positions.js'
+import { checkBody, createNote, type NewNote, touchThing } from './write.js'
+
+/** DI-3. */
+export async function createDiscussion(
+  ctx: Context,
+  caller: SignedIn,
+  subject: NoteableSubject,
+  { position, ...given }: NewNote & { position?: GivenPosition | null | undefined },
+): Promise<DiscussionRecord> {
+  checkBody(given.body)
+  const standing = position ? await standingAt(ctx, subject, position) : { type: 'DiscussionNote' as const, position: null }
+  const record = await createNote(ctx, caller, subject, given, standing)
+  return { id: record.note.discussion_id, notes: [record] }
+}
+
+/** DI-5: at the place where the thread began. */
+export async function replyTo(ctx: Context, caller: SignedIn, subject: NoteableSubject, id: string, given: NewNote): Promise<NoteRecord> {
+  const { notes: said } = await getDiscussion(ctx, subject.noteable, id)
+  const { type, position, discussion_id, path, line, line_type } = (said[0] as NoteRecord).note
+  if (type === null) throw refused('A note that stands alone cannot be answered')
+  return createNote(ctx, caller, subject, given, { type, position, discussion_id, path, line, line_type })
+}
+
+/** 5.1 row 30 with its note: developers, and the authors of the merge request and of the note. */
+function checkResolver({ user }: SignedIn, subject: NoteableSubject, { note }: NoteRecord): void {
+  const own = user.id === subject.noteable.author_id || user.id === note.author_id
+  if (!subject.can('resolve_thread') && !own) throw forbidden()
+}
+
+/** DI-6: whether a note of a thread of a merge request still waits for something. */
+export async function resolveNote(
+  ctx: Context,
+  caller: SignedIn,
+  subject: NoteableSubject,
+  { id, discussion, resolved }: { id: number; discussion: string; resolved: boolean },
+): Promise<NoteRecord> {
+  const record = await getNote(ctx, subject.noteable, id, discussion)
+  if (!isResolvable(record)) throw refused('Only notes of threads on merge requests can be resolved')
+  checkResolver(caller, subject, record)
+  await setResolved(ctx, caller, subject, { discussion, id }, resolved)
+  return getNote(ctx, subject.noteable, id, discussion)
+}
+
+/** DI-8: the same of all notes of a thread. */
+export async function resolveDiscussion(
+  ctx: Context,
+  caller: SignedIn,
+  subject: NoteableSubject,
+  { discussion, resolved }: { discussion: string; resolved: boolean },
+): Promise<DiscussionRecord> {
+  const { notes: said } = await getDiscussion(ctx, subject.noteable, discussion)
+  const [first] = said as [NoteRecord]
+  if (!isResolvable(first)) throw refused('Only threads on merge requests can be resolved')
+  checkResolver(caller, subject, first)
+  await setResolved(ctx, caller, subject, { discussion }, resolved)
+  return getDiscussion(ctx, subject.noteable, discussion)
+}
+
+/** DI-9. */
+const isResolvable = ({ note }: NoteRecord) => note.noteable_type === 'MergeRequest' && note.type !== null
+
+async function setResolved(
+  ctx: Context,
+  { user }: SignedIn,
+  { noteable }: NoteableSubject,
+  { discussion, id }: { discussion: string; id?: number },
+  resolved: boolean,
+): Promise<void> {
+  const target = targetOf(noteable) as Target
+  await ctx.db.transaction(async (tx) => {
+    const now = ctx.now()
+    const [before] = await tx
+      .select({ open: mergeRequests.unresolved_discussions_count })
+      .from(mergeRequests)
+      .where(and(eq(mergeRequests.id, target.id), isNull(mergeRequests.deleted_at)))
+      .for('update')
+    if (!before) throw notFound()
+    const changed = await tx
+      .update(notes)
+      .set(resolved ? { resolved_at: now, resolved_by_id: user.id, updated_at: now } : { resolved_at: null, resolved_by_id: null, updated_at: now })
+      .where(
+        and(
+          eq(notes.project_id, target.project_id),
+          eq(notes.noteable_type, 'MergeRequest'),
+          eq(notes.noteable_id, target.id),
+          eq(notes.discussion_id, discussion),
+          isNotNull(notes.type),
+          resolved ? isNull(notes.resolved_at) : isNotNull(notes.resolved_at),
+          id === undefined ? undefined : eq(notes.id, id),
+        ),
+      )
+      .returning({ id: notes.id })
+    if (changed.length === 0) return
+    await touchThing(tx, noteable, now, 0)
+    await tx.execute(recountThreads(sql`r.id = ${target.id}`))
+    const [after] = await tx.select({ open: mergeRequests.unresolved_discussions_count }).from(mergeRequests).where(eq(mergeRequests.id, target.id))
+    if (before.open > 0 && after?.open === 0) await writeSystemNotes(tx, target, user.id, ['resolved all threads'], now)
+  })
+}

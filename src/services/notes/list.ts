@@ -1,0 +1,131 @@
+import { and, asc, count, desc, eq, getTableColumns, sql } from 'drizzle-orm'
+import { alias } from 'drizzle-orm/pg-core'
+import type { Context } from '../../context.js'
+import type { ReadDatabase } from '../../db/client.js'
+import { notes, users } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
+import type { UserRefRecord } from '../../entities/user.js'
+import { notFound } from '../../failures.js'
+import { limits, type Page, type Paging, pageFrom } from '../page.js'
+import { isAbout, keyOf, type Noteable } from './noteables.js'
+
+/** A note with all that is shown of it. */
+export interface NoteRecord {
+  note: typeof notes.$inferSelect
+  author: UserRefRecord
+  resolved_by: UserRefRecord | null
+  /** Number of the thing it is about, if its kind is numbered. */
+  iid: number | null
+}
+
+export const NOTE_ORDERS = ['created_at', 'updated_at'] as const
+export const ACTIVITY_FILTERS = ['all_notes', 'only_comments', 'only_activity'] as const
+
+export interface NoteFilter extends Paging {
+  order_by: (typeof NOTE_ORDERS)[number]
+  sort: 'asc' | 'desc'
+  activity_filter: (typeof ACTIVITY_FILTERS)[number]
+}
+
+const resolvers = alias(users, 'resolver')
+const author = { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar }
+const resolver = { id: resolvers.id, name: resolvers.name, username: resolvers.username, state: resolvers.state, avatar: resolvers.avatar }
+
+/** All that is shown of notes. */
+const shown = (db: ReadDatabase) =>
+  db
+    .select({ note: getTableColumns(notes), author, resolved_by: resolver })
+    .from(notes)
+    .innerJoin(users, eq(users.id, notes.author_id))
+    .leftJoin(resolvers, eq(resolvers.id, notes.resolved_by_id))
+
+const value = (name: string) => sql`${sql.placeholder(name)}`
+const about = (type: Noteable['type']) => isAbout(type, value('project'), value('key'))
+const places = (noteable: Noteable) => ({ project: noteable.project_id, key: keyOf(noteable) })
+
+interface Shape {
+  type: Noteable['type']
+  activity: NoteFilter['activity_filter']
+}
+
+const matching = ({ type, activity }: Shape) =>
+  and(about(type), activity === 'all_notes' ? undefined : activity === 'only_activity' ? sql`${notes.system}` : sql`not ${notes.system}`)
+
+const listed = statement('notes of a thing', (db, shape: Shape & Pick<NoteFilter, 'order_by' | 'sort'>) => {
+  const direction = shape.sort === 'asc' ? asc : desc
+  return shown(db)
+    .where(matching(shape))
+    .orderBy(direction(notes[shape.order_by]), direction(notes.id))
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset'))
+})
+
+const counted = statement('number of notes of a thing', (db, shape: Shape) => db.select({ total: count() }).from(notes).where(matching(shape)))
+
+/** NT-1. */
+export async function listNotes(ctx: Context, noteable: Noteable, filter: NoteFilter): Promise<Page<NoteRecord>> {
+  const shape = { type: noteable.type, activity: filter.activity_filter }
+  const at = places(noteable)
+  const [rows, [all]] = await Promise.all([
+    listed(ctx.db, { ...shape, order_by: filter.order_by, sort: filter.sort }).execute({ ...at, ...limits(filter) }),
+    counted(ctx.db, shape).execute(at),
+  ])
+  return { items: rows.map((row) => ({ ...row, iid: noteable.iid })), total: all?.total ?? 0 }
+}
+
+const inDiscussions = statement('notes of discussions', (db, type: Noteable['type']) =>
+  shown(db)
+    .where(sql`${about(type)} and ${notes.discussion_id} = any(${value('discussions')}::text[])`)
+    .orderBy(asc(notes.created_at), asc(notes.id)),
+)
+
+const single = statement('note of a thing', (db, type: Noteable['type']) => shown(db).where(sql`${about(type)} and ${notes.id} = ${value('id')}`))
+
+/** NT-2: one of the thing's own; with `discussion` one of that thread (SEC-31). */
+export async function getNote(ctx: Context, noteable: Noteable, id: number, discussion?: string): Promise<NoteRecord> {
+  const [row] = await single(ctx.db, noteable.type).execute({ ...places(noteable), id })
+  if (!row || (discussion !== undefined && row.note.discussion_id !== discussion)) throw notFound()
+  return { ...row, iid: noteable.iid }
+}
+
+/** A thread, or a note that stands alone; oldest note first. */
+export interface DiscussionRecord {
+  id: string
+  notes: NoteRecord[]
+}
+
+/** The ids of one page; that of a thread is older than that of another when its first note is. */
+const begun = statement('discussions of a thing', (db, type: Noteable['type']) =>
+  db
+    .select({ id: notes.discussion_id, total: sql<number>`count(*) over ()`.mapWith(Number) })
+    .from(notes)
+    .where(about(type))
+    .groupBy(notes.discussion_id)
+    .orderBy(sql`min(${notes.created_at})`, sql`min(${notes.id})`)
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset')),
+)
+
+async function load(ctx: Context, noteable: Noteable, ids: string[]): Promise<DiscussionRecord[]> {
+  if (ids.length === 0) return []
+  const found = new Map(ids.map((id) => [id, [] as NoteRecord[]]))
+  for (const row of await inDiscussions(ctx.db, noteable.type).execute({ ...places(noteable), discussions: ids }))
+    found.get(row.note.discussion_id)?.push({ ...row, iid: noteable.iid })
+  // one whose notes went meanwhile is gone
+  return [...found].flatMap(([id, said]) => (said.length > 0 ? [{ id, notes: said }] : []))
+}
+
+/** DI-1. */
+export async function listDiscussions(ctx: Context, noteable: Noteable, paging: Paging): Promise<Page<DiscussionRecord>> {
+  const run = (at: Paging) => begun(ctx.db, noteable.type).execute({ ...places(noteable), ...limits(at) })
+  const { items, total } = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
+  const ids = items.map(({ id }) => id)
+  return { items: await load(ctx, noteable, ids), total }
+}
+
+/** DI-2: one of the thing's own. */
+export async function getDiscussion(ctx: Context, noteable: Noteable, id: string): Promise<DiscussionRecord> {
+  const [found] = await load(ctx, noteable, [id])
+  if (!found) throw notFound('Discussion')
+  return found
+}

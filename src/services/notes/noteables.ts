@@ -1,0 +1,87 @@
+import { type SQL, sql } from 'drizzle-orm'
+import type { ProjectAbility } from '../../access/abilities/project.js'
+import type { IssueSubject } from '../../access/issues.js'
+import type { ProjectSubject } from '../../access/rules.js'
+import type { SnippetSubject } from '../../access/snippets.js'
+import type { Context } from '../../context.js'
+import type { Transaction } from '../../db/client.js'
+import { issues, mergeRequests, type NOTEABLES, notes, snippets } from '../../db/schema/index.js'
+import type { Commit } from '../../git/types.js'
+import { findCommit } from '../commits/read.js'
+import { readersAmong } from '../issues/readers.js'
+import type { Target, TargetType } from '../subscriptions.js'
+
+/** A thing people talk about. */
+export interface Noteable {
+  type: (typeof NOTEABLES)[number]
+  project_id: number
+  /** Null for a commit. */
+  id: number | null
+  /** Its number, if its kind is numbered. */
+  iid: number | null
+  author_id: number | null
+  /** Of a commit alone. */
+  commit: Commit | null
+}
+
+/** The same as a caller stands to it. */
+export interface NoteableSubject extends ProjectSubject {
+  noteable: Noteable
+  may(ability: ProjectAbility): boolean
+  /** Ids of the people of whom `who` holds (of `users` under the alias `u`) who could read what is said of it. */
+  readersAmong(tx: Pick<Transaction, 'execute'>, who: SQL): Promise<number[]>
+}
+
+const nobody = async () => []
+
+export const aboutIssue = (subject: IssueSubject): NoteableSubject => {
+  const { issue, project } = subject
+  return {
+    ...subject,
+    noteable: { type: 'Issue', project_id: project.id, id: issue.id, iid: issue.iid, author_id: issue.author_id, commit: null },
+    readersAmong: (tx, who) => readersAmong(tx, project, issue, who),
+  }
+}
+
+export const aboutSnippet = (subject: SnippetSubject): NoteableSubject => {
+  const { snippet, project } = subject
+  return {
+    ...subject,
+    noteable: { type: 'Snippet', project_id: project.id, id: snippet.id, iid: null, author_id: snippet.author_id, commit: null },
+    may: subject.can,
+    readersAmong: nobody,
+  }
+}
+
+/** The commit that the text names; who comments on it needs an ability of its own. */
+export async function aboutCommit(ctx: Context, subject: ProjectSubject, sha: string): Promise<NoteableSubject> {
+  const commit = await findCommit(ctx, subject, sha)
+  return {
+    ...subject,
+    noteable: { type: 'Commit', project_id: subject.project.id, id: null, iid: null, author_id: null, commit },
+    may: (ability) => subject.can(ability === 'create_note' ? 'comment_on_commit' : ability),
+    readersAmong: nobody,
+  }
+}
+
+/** The table of each kind of thing that has one, and what of it counts the notes of people. */
+export const THINGS = { Issue: issues, MergeRequest: mergeRequests, Snippet: snippets } as const
+export const counts = (type: Noteable['type']): type is TargetType => type === 'Issue' || type === 'MergeRequest'
+
+/** What people follow and are told of; null: of this kind of thing they are not. */
+export const targetOf = ({ type, id, project_id }: Noteable): Target | null => (counts(type) ? { type, id: id as number, project_id } : null)
+
+/** Rows of `notes` about a thing; the values are parameters, or placeholders. */
+export const isAbout = (type: Noteable['type'], project: SQL, id: SQL): SQL =>
+  type === 'Commit'
+    ? sql`${notes.project_id} = ${project} and ${notes.noteable_type} = 'Commit' and ${notes.commit_id} = ${id}`
+    : sql`${notes.project_id} = ${project} and ${notes.noteable_type} = ${type} and ${notes.noteable_id} = ${id}`
+
+/** The value that `isAbout` compares a thing with. */
+export const keyOf = ({ id, commit }: Noteable): number | string => id ?? (commit as Commit).oid
+
+/** Counts anew how many threads wait to be resolved (DI-9), of merge requests (under the alias `r`) whose rows are locked. */
+export const recountThreads = (which: SQL): SQL => sql`update ${mergeRequests} r set unresolved_discussions_count = (
+    select count(distinct n.discussion_id) from ${notes} n where n.project_id = r.project_id and n.noteable_id = r.id
+    and n.noteable_type = 'MergeRequest' and n.type is not null and n.resolved_at is null)
+  where ${which}`

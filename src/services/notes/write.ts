@@ -1,0 +1,223 @@
+import { randomBytes } from 'node:crypto'
+import { and, eq, sql } from 'drizzle-orm'
+import type { SignedIn } from '../../access/actor.js'
+import type { Context } from '../../context.js'
+import type { Sender, Transaction } from '../../db/client.js'
+import { events, issues, mentions, mergeRequests, notes, projects, snippets, todos, users } from '../../db/schema/index.js'
+import { step } from '../../db/statement.js'
+import { failedTo, forbidden, notFound } from '../../failures.js'
+import { titleOf } from '../../lib/commit-title.js'
+import { lengthOf, tooLong } from '../../lib/path.js'
+import { followMentions, namesIn, peopleNamed } from '../mentions.js'
+import { getNote, type NoteRecord } from './list.js'
+import { counts, isAbout, keyOf, type Noteable, type NoteableSubject, recountThreads, targetOf } from './noteables.js'
+import { removeNotes } from './remove.js'
+
+type Row = typeof notes.$inferSelect
+
+/** SEC-63. */
+const MAX_NOTE = 1_000_000
+
+export function checkBody(body: string): void {
+  const faults = [...(body.trim() === '' ? ["can't be blank"] : []), ...(lengthOf(body) > MAX_NOTE ? [tooLong(MAX_NOTE)] : [])]
+  if (faults.length > 0) throw failedTo('save note', { note: faults })
+}
+
+export interface NewNote {
+  body: string
+  /** Of owners and administrators; for others it is now (5.1 row 11). */
+  created_at?: Date | undefined
+}
+
+/** What makes a note more than one that stands alone. */
+export type Standing = Pick<Row, 'type' | 'position'> & Partial<Pick<Row, 'discussion_id' | 'path' | 'line' | 'line_type'>>
+
+const value = (name: string) => sql`${sql.placeholder(name)}`
+const moment = (name: string) => sql`${sql.placeholder(name)}::timestamptz`
+
+/** Locks the thing and counts the note; no row when the thing is gone. */
+function counted(type: Noteable['type']) {
+  const changed = sql`updated_at = greatest(t.updated_at, ${moment('now')})`
+  switch (type) {
+    case 'Issue':
+      return sql`update ${issues} t set user_notes_count = t.user_notes_count + 1, ${changed} where t.id = ${value('id')} returning t.id`
+    case 'MergeRequest':
+      return sql`update ${mergeRequests} t set user_notes_count = t.user_notes_count + 1, ${changed}
+        where t.id = ${value('id')} and t.deleted_at is null returning t.id`
+    case 'Snippet':
+      return sql`update ${snippets} t set ${changed} where t.id = ${value('id')} returning t.id`
+    case 'Commit':
+      return sql`select ${value('id')}::bigint as id`
+  }
+}
+
+/** The note and all that follows from it in one statement: many people write on one issue at once (TO-5, TO-6, NT-7, EV-5, EV-7). One row, or none when the thing is gone. */
+const written = step('write a note', (db, type: Noteable['type']) => {
+  const thing = db.$with('thing', {}).as(counted(type))
+  const note = db
+    .$with('note', {})
+    .as(sql`insert into ${notes} (project_id, noteable_type, noteable_id, commit_id, author_id, note, type, discussion_id,
+      position, path, line, line_type, created_at, updated_at)
+    select ${value('project')}, ${type}, thing.id, ${value('commit')}, ${value('author')}, ${value('body')}, ${value('note_type')},
+      ${value('discussion')}, ${value('position')}::jsonb, ${value('path')}, ${value('line')}::integer, ${value('line_type')},
+      ${moment('created_at')}, ${moment('created_at')} from thing returning id`)
+  const event = db.$with('event', {}).as(sql`insert into ${events} (project_id, author_id, action, target_type, target_id, target_title, created_at)
+    select ${value('project')}, ${value('author')}, 'commented', coalesce(${value('note_type')}, 'Note'), note.id, ${value('title')}, ${moment('now')} from note`)
+  const active = db.$with('active', {}).as(sql`update ${projects} p set last_activity_at = greatest(p.last_activity_at, ${moment('now')})
+    from note where p.id = ${value('project')}`)
+  const ofThing = sql`t.project_id = ${value('project')} and t.target_type = ${type} and t.target_id = ${value('id')}`
+  const done = db.$with('done', {}).as(sql`update ${todos} t set state = 'done', updated_at = ${moment('now')}
+    from note where ${ofThing} and t.user_id = ${value('author')} and t.state = 'pending'`)
+  const named = db.$with('named', {}).as(sql`insert into ${mentions} (project_id, target_type, target_id, note_id, user_id)
+    select ${value('project')}, ${type}, ${value('id')}, note.id, who from note, unnest(${value('named')}::bigint[]) who`)
+  const told = db
+    .$with('told', {})
+    .as(sql`insert into ${todos} (user_id, author_id, project_id, target_type, target_id, note_id, action, created_at, updated_at)
+    select who, ${value('author')}, ${value('project')}, ${type}, ${value('id')}, note.id, action, ${moment('now')}, ${moment('now')}
+    from note, unnest(${value('told')}::bigint[], ${value('actions')}::text[]) as news (who, action) on conflict do nothing`)
+  const followed = counts(type) ? [done, named, told] : []
+  return db
+    .with(thing, note, event, active, ...followed)
+    .select({
+      id: sql<number>`note.id`.mapWith(Number),
+      author: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar },
+    })
+    .from(users)
+    .innerJoin(sql`note`, sql`true`)
+    .where(eq(users.id, sql.placeholder('author')))
+})
+
+const recounted = step('count threads of a merge request', (db) =>
+  db
+    .with(db.$with('counted', {}).as(recountThreads(sql`r.id = ${value('id')}`)))
+    .select({ one: sql<number>`1` })
+    .from(sql`(select 1) one`),
+)
+
+const threads = (on: Sender, { type, id }: Noteable) => (type === 'MergeRequest' ? [recounted(on, null).execute({ id })] : [])
+
+/** Says something of a thing: NT-3, DI-3, DI-5, C-59. */
+export async function createNote(
+  ctx: Context,
+  caller: SignedIn,
+  subject: NoteableSubject,
+  given: NewNote,
+  standing: Standing = { type: null, position: null },
+): Promise<NoteRecord> {
+  checkBody(given.body)
+  const { noteable } = subject
+  const now = ctx.now()
+  const created_at = (subject.can('backdate_note') && given.created_at) || now
+  const { people, spokenTo } = await peopleNamed(caller, namesIn(given.body), (who) => subject.readersAmong(ctx.db.write, who))
+  const told = people.filter((id) => id !== caller.user.id)
+  const commit_id = noteable.commit?.oid ?? null
+  const { type, position, discussion_id = randomBytes(20).toString('hex'), path = null, line = null, line_type = null } = standing
+  const values = {
+    now: now.toISOString(),
+    project: noteable.project_id,
+    id: noteable.id,
+    commit: commit_id,
+    author: caller.user.id,
+    body: given.body,
+    note_type: type,
+    discussion: discussion_id,
+    position: position && JSON.stringify(position),
+    path,
+    line,
+    line_type,
+    created_at: created_at.toISOString(),
+    title: noteable.commit && titleOf(noteable.commit.message).replaceAll('\0', '\ufffd'),
+    named: people,
+    told,
+    actions: told.map((id) => (spokenTo.has(id) ? 'directly_addressed' : 'mentioned')),
+  }
+  const [[row]] = await ctx.db.burst((on) => [written(on, noteable.type).execute(values), ...threads(on, noteable)])
+  if (!row) throw notFound()
+  const note: Row = {
+    id: row.id,
+    project_id: noteable.project_id,
+    noteable_type: noteable.type,
+    noteable_id: noteable.id,
+    commit_id,
+    author_id: caller.user.id,
+    note: given.body,
+    type,
+    discussion_id,
+    position,
+    resolved_at: null,
+    resolved_by_id: null,
+    system: false,
+    path,
+    line,
+    line_type,
+    created_at,
+    updated_at: created_at,
+  }
+  return { note, author: row.author, resolved_by: null, iid: noteable.iid }
+}
+
+/** Marks a thing as changed and locks it, `more` notes counted. False when it is gone. */
+export async function touchThing(tx: Transaction, { type, id }: Noteable, now: Date, more: number): Promise<boolean> {
+  if (type === 'Commit') return true
+  const changed = sql`updated_at = greatest(t.updated_at, ${now.toISOString()}::timestamptz)`
+  const thing = sql`t.id = ${id}`
+  const { rowCount } = await tx.execute(
+    type === 'Snippet'
+      ? sql`update ${snippets} t set ${changed} where ${thing}`
+      : type === 'Issue'
+        ? sql`update ${issues} t set user_notes_count = t.user_notes_count + ${more}, ${changed} where ${thing}`
+        : sql`update ${mergeRequests} t set user_notes_count = t.user_notes_count + ${more}, ${changed} where ${thing} and t.deleted_at is null`,
+  )
+  return rowCount === 1
+}
+
+/** The note, locked, if it is the caller's own or his role lets him change those of others (5.1 row 31); what the service wrote nobody changes (NT-6). */
+async function changeable(tx: Transaction, caller: SignedIn, subject: NoteableSubject, id: number, discussion: string | undefined): Promise<Row> {
+  const { noteable } = subject
+  const [note] = await tx
+    .select()
+    .from(notes)
+    .where(and(isAbout(noteable.type, sql`${noteable.project_id}`, sql`${keyOf(noteable)}`), eq(notes.id, id)))
+    .for('update')
+  if (!note || (discussion !== undefined && note.discussion_id !== discussion)) throw notFound()
+  if (note.system || (note.author_id !== caller.user.id && !subject.can('manage_notes'))) throw forbidden()
+  return note
+}
+
+/** NT-4, DI-6. */
+export async function updateNote(
+  ctx: Context,
+  caller: SignedIn,
+  subject: NoteableSubject,
+  { id, body, discussion }: { id: number; body: string; discussion?: string | undefined },
+): Promise<NoteRecord> {
+  const { noteable } = subject
+  await ctx.db.transaction(async (tx) => {
+    const now = ctx.now()
+    if (!(await touchThing(tx, noteable, now, 0))) throw notFound()
+    const before = await changeable(tx, caller, subject, id, discussion)
+    checkBody(body)
+    await tx.update(notes).set({ note: body, updated_at: now }).where(eq(notes.id, id))
+    const target = targetOf(noteable)
+    if (target)
+      await followMentions(tx, caller, { target, note_id: id, text: body, before: before.note }, (who) => subject.readersAmong(tx, who), now)
+  })
+  return getNote(ctx, noteable, id)
+}
+
+/** NT-5, DI-7; `check` is asked with the time of the note's last change. */
+export async function deleteNote(
+  ctx: Context,
+  caller: SignedIn,
+  subject: NoteableSubject,
+  { id, discussion }: { id: number; discussion?: string | undefined },
+  check: (changed: Date) => void,
+): Promise<void> {
+  const { noteable } = subject
+  await ctx.db.transaction(async (tx) => {
+    if (!(await touchThing(tx, noteable, ctx.now(), -1))) throw notFound()
+    check((await changeable(tx, caller, subject, id, discussion)).updated_at)
+    await removeNotes(tx, [id])
+    if (noteable.type === 'MergeRequest') await tx.execute(recountThreads(sql`r.id = ${noteable.id}`))
+  })
+}
