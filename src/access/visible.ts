@@ -1,5 +1,5 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
-import { issues, namespaces, projects } from '../db/schema/index.js'
+import { issues, namespaces, projects, snippets } from '../db/schema/index.js'
 import type { ActorUser } from './actor.js'
 import type { IssueReach } from './can.js'
 import { ANY_LEVEL, groupLevel, membershipCounts, projectLevel, qualified, shareCounts, withLevel } from './roles.js'
@@ -56,6 +56,16 @@ export function visibleIssues(eyes: Eyes, userId: SQLWrapper): SQL {
   return sql`(${visibleProjects(eyes, userId)}
     and (${projects.issues_access_level} >= 20 or ${projects.issues_access_level} >= 10 and ${withLevel(projects, userId, ANY_LEVEL)})
     and (${issuesInReach('own', userId)} or ${withLevel(projects, userId, REPORTER)}))`
+}
+
+/** Snippets of projects as `onSnippetSignedIn` finds them, for every row of `snippets` joined with `projects` (SN-12); nobody reads them unknown. */
+export function visibleSnippets(eyes: Eyes, userId: SQLWrapper): SQL {
+  if (eyes === 'anonymous') return sql`false`
+  if (eyes === 'admin') return sql`${projects.snippets_access_level} >= 10`
+  const member = withLevel(projects, userId, ANY_LEVEL)
+  return sql`(${visibleProjects(eyes, userId)}
+    and (${projects.snippets_access_level} >= 20 or ${projects.snippets_access_level} >= 10 and ${member})
+    and (${snippets.visibility} >= ${openTo(eyes)} or ${snippets.author_id} = ${userId} or ${member}))`
 }
 
 /** Whether a group on which the caller has no level holds a project that he sees, directly or by a share that counts today (AC-16). Each branch starts from what is few: what is open in the group, what is shared with it, what the user has. */

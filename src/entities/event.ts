@@ -1,29 +1,8 @@
 import { z } from 'zod'
 import type { EventRecord } from '../services/events.js'
+import { Note, presentNote } from './note.js'
 import { presentUserRef, UserRef } from './user.js'
 import type { View } from './view.js'
-
-/** A note as lists of events show it (section 18); one on a commit has neither the id nor the number of a thing. */
-const Note = z
-  .strictObject({
-    id: z.int(),
-    type: z.null(),
-    body: z.string(),
-    attachment: z.null(),
-    author: UserRef,
-    created_at: z.iso.datetime(),
-    updated_at: z.iso.datetime(),
-    system: z.boolean(),
-    noteable_id: z.int().nullable(),
-    noteable_type: z.string(),
-    noteable_iid: z.null(),
-    project_id: z.int(),
-    resolvable: z.literal(false),
-    confidential: z.literal(false),
-    internal: z.literal(false),
-    commands_changes: z.strictObject({}),
-  })
-  .meta({ id: 'Note' })
 
 const Push = z.strictObject({
   commit_count: z.int(),
@@ -74,11 +53,16 @@ function actionName({ action, target_type, push }: EventRecord['event']): string
   return action === 'created' && target_type === 'Project' ? 'created' : NAMES[action]
 }
 
-export function presentEvent({ event, author, project, issue, milestone, note }: EventRecord, view: View): z.infer<typeof Event> {
+export function presentEvent(record: EventRecord, view: View): z.infer<typeof Event> {
+  const { event, author, project, issue, milestone, note } = record
   const person = presentUserRef(author, view)
   // what is renamed goes by its name of today
   const title =
-    event.target_type === 'Project' ? project.name : event.target_type === 'User' ? author.name : ((issue ?? milestone)?.title ?? event.target_title)
+    event.target_type === 'Project'
+      ? project.name
+      : event.target_type === 'User'
+        ? author.name
+        : ((issue ?? milestone)?.title ?? record.noted_title ?? event.target_title)
   return {
     id: event.id,
     project_id: event.project_id,
@@ -91,28 +75,7 @@ export function presentEvent({ event, author, project, issue, milestone, note }:
     author_username: author.username,
     target_title: title,
     created_at: event.created_at.toISOString(),
-    note: note ? presentNote(note, event.project_id, person) : undefined,
+    note: note ? presentNote({ note, author, resolved_by: record.resolver, iid: record.noted_iid }, view) : undefined,
     push_data: event.push ?? undefined,
-  }
-}
-
-function presentNote(note: NonNullable<EventRecord['note']>, project_id: number, author: z.infer<typeof UserRef>): z.infer<typeof Note> {
-  return {
-    id: note.id,
-    type: null,
-    body: note.note,
-    attachment: null,
-    author,
-    created_at: note.created_at.toISOString(),
-    updated_at: note.updated_at.toISOString(),
-    system: note.system,
-    noteable_id: note.noteable_id,
-    noteable_type: note.noteable_type,
-    noteable_iid: null,
-    project_id,
-    resolvable: false,
-    confidential: false,
-    internal: false,
-    commands_changes: {},
   }
 }

@@ -1,11 +1,12 @@
-import { and, asc, desc, eq, type SQL, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, getTableColumns, type SQL, sql } from 'drizzle-orm'
+import { alias, type PgTable } from 'drizzle-orm/pg-core'
 import type { Caller, SignedIn } from '../access/actor.js'
 import { ANY_LEVEL, projectsWithLevel } from '../access/roles.js'
 import type { ProjectSubject } from '../access/rules.js'
-import { type Eyes, eyesOf, readableCode, visibleIssues, visibleProjects } from '../access/visible.js'
+import { type Eyes, eyesOf, readableCode, visibleIssues, visibleProjects, visibleSnippets } from '../access/visible.js'
 import type { Context } from '../context.js'
 import type { Transaction } from '../db/client.js'
-import { EVENT_ACTIONS, events, issues, milestones, notes, projects, users } from '../db/schema/index.js'
+import { EVENT_ACTIONS, events, issues, mergeRequests, milestones, notes, projects, snippets, users } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import { notFound } from '../failures.js'
 import { numericId } from '../lib/numeric-id.js'
@@ -83,11 +84,12 @@ const SCOPES: Record<Of, () => SQL> = {
 const aboutCode = sql`(${events.action} = 'pushed' or ${events.action} = 'commented'
   and exists (select 1 from ${notes} n where n.id = ${events.target_id} and n.noteable_type = 'Commit'))`
 
-/** Issues, and what is said of them, are told to who sees them (EV-4, SEC-35). */
+/** Things, and what is said of them, are told to who sees them (EV-4, SEC-35, SEC-36). */
 const seenIssue = (eyes: Eyes, id: SQL) => sql`exists (select 1 from ${issues} where ${issues.id} = ${id} and ${visibleIssues(eyes, user)})`
-const showsNoHiddenIssue = (eyes: Eyes) => sql`(${events.target_type} is distinct from 'Issue' or ${seenIssue(eyes, sql`${events.target_id}`)})
-  and (${events.action} <> 'commented' or not exists (select 1 from ${notes} n where n.id = ${events.target_id} and n.noteable_type = 'Issue'
-    and not ${seenIssue(eyes, sql`n.noteable_id`)}))`
+const seenSnippet = (eyes: Eyes, id: SQL) => sql`exists (select 1 from ${snippets} where ${snippets.id} = ${id} and ${visibleSnippets(eyes, user)})`
+const showsNothingHidden = (eyes: Eyes) => sql`(${events.target_type} is distinct from 'Issue' or ${seenIssue(eyes, sql`${events.target_id}`)})
+  and (${events.action} <> 'commented' or not exists (select 1 from ${notes} n where n.id = ${events.target_id} and
+    case n.noteable_type when 'Issue' then not ${seenIssue(eyes, sql`n.noteable_id`)} when 'Snippet' then not ${seenSnippet(eyes, sql`n.noteable_id`)} else false end))`
 
 const matching = ({ of, eyes, filters }: Omit<Shape, 'descending'>) =>
   and(
@@ -95,7 +97,7 @@ const matching = ({ of, eyes, filters }: Omit<Shape, 'descending'>) =>
     ...filters.map((name) => FILTERS[name]?.()),
     visibleProjects(eyes, user),
     sql`(not ${aboutCode} or ${readableCode(eyes, user)})`,
-    showsNoHiddenIssue(eyes),
+    showsNothingHidden(eyes),
   )
 
 const counted = statement('count of events', (db, shape: Omit<Shape, 'descending'>) =>
@@ -105,6 +107,17 @@ const counted = statement('count of events', (db, shape: Omit<Shape, 'descending
     .innerJoin(projects, eq(projects.id, events.project_id))
     .where(matching(shape)),
 )
+
+const resolvers = alias(users, 'resolver')
+const NOTED = new Map<unknown, string>([
+  [issues, 'Issue'],
+  [mergeRequests, 'MergeRequest'],
+  [snippets, 'Snippet'],
+])
+
+/** A column of the thing that a note is about, which has it by the name of today. */
+const noted = <T>(column: SQL, tables: PgTable[]): SQL<T | null> =>
+  sql`case ${notes.noteable_type} ${sql.join(tables.map((table) => sql`when ${NOTED.get(table)} then (select ${column} from ${table} t where t.id = ${notes.noteable_id})`))} end`
 
 /** The ids of one page first; only their rows are joined with what is shown. */
 const listed = statement('events', (db, { descending, ...shape }: Shape) => {
@@ -125,21 +138,17 @@ const listed = statement('events', (db, { descending, ...shape }: Shape) => {
       project: { name: projects.name },
       issue: { iid: issues.iid, title: issues.title },
       milestone: { iid: milestones.iid, title: milestones.title },
-      note: {
-        id: notes.id,
-        note: notes.note,
-        noteable_type: notes.noteable_type,
-        noteable_id: notes.noteable_id,
-        system: notes.system,
-        created_at: notes.created_at,
-        updated_at: notes.updated_at,
-      },
+      note: getTableColumns(notes),
+      resolver: { id: resolvers.id, name: resolvers.name, username: resolvers.username, state: resolvers.state, avatar: resolvers.avatar },
+      noted_iid: noted<number>(sql`iid`, [issues, mergeRequests]).mapWith((iid) => (iid === null ? null : Number(iid))),
+      noted_title: noted<string>(sql`title`, [issues, mergeRequests, snippets]),
     })
     .from(events)
     .innerJoin(page, eq(page.id, events.id))
     .innerJoin(users, eq(users.id, events.author_id))
     .innerJoin(projects, eq(projects.id, events.project_id))
     .leftJoin(notes, and(eq(notes.id, events.target_id), eq(events.action, 'commented')))
+    .leftJoin(resolvers, eq(resolvers.id, notes.resolved_by_id))
     .leftJoin(issues, and(eq(issues.id, events.target_id), eq(events.target_type, 'Issue')))
     .leftJoin(milestones, and(eq(milestones.id, events.target_id), eq(events.target_type, 'Milestone')))
     .orderBy(direction(events.created_at), direction(events.id))

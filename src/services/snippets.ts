@@ -1,14 +1,16 @@
-import { and, asc, desc, eq, isNull, type SQL, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, inArray, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Caller, SignedIn } from '../access/actor.js'
 import type { ProjectSubject } from '../access/rules.js'
 import { seesInProject, seesPersonal } from '../access/snippets.js'
 import { type Eyes, eyesOf } from '../access/visible.js'
 import type { Context } from '../context.js'
+import type { Transaction } from '../db/client.js'
 import { namespaces, projects, snippets, users } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import { forbidden, invalidInput, invalidRecord, notFound } from '../failures.js'
 import { lengthOf, tooLong } from '../lib/path.js'
 import { VISIBILITY_LEVEL, type Visibility, visibilityWord } from '../lib/visibility.js'
+import { removeTalk } from './notes/remove.js'
 import { limits, type Page, type Paging } from './page.js'
 import { isRestricted, readSettings } from './settings.js'
 
@@ -231,8 +233,35 @@ export async function updateSnippet(ctx: Context, caller: SignedIn, { snippet }:
   if (changed.length === 0) throw notFound('Snippet')
 }
 
-/** SN-6, SN-10. */
+/** SN-6, SN-10: gone with all that was said of it. */
 export async function deleteSnippet(ctx: Context, { snippet }: SnippetRecord): Promise<void> {
-  const gone = await ctx.db.write.delete(snippets).where(eq(snippets.id, snippet.id)).returning({ id: snippets.id })
-  if (gone.length === 0) throw notFound('Snippet')
+  await ctx.db.transaction(async (tx) => {
+    const [row] = await tx.select().from(snippets).where(eq(snippets.id, snippet.id)).for('update')
+    if (!row) throw notFound('Snippet')
+    await removeRows(tx, [row])
+  })
+}
+
+async function removeRows(tx: Transaction, rows: Row[]): Promise<void> {
+  const ofProjects = rows.flatMap(({ id, project_id }) => (project_id === null ? [] : [{ id, project_id }]))
+  await removeTalk(tx, 'Snippet', ofProjects)
+  await tx.delete(snippets).where(
+    inArray(
+      snippets.id,
+      rows.map(({ id }) => id),
+    ),
+  )
+}
+
+/** Snippets of one transaction. */
+const BATCH = 200
+
+/** All snippets of a person, with all that was said of them (U-34). */
+export async function removeSnippetsOf(ctx: Context, authorId: number): Promise<void> {
+  for (let removed = BATCH; removed === BATCH; )
+    removed = await ctx.db.transaction(async (tx) => {
+      const rows = await tx.select().from(snippets).where(eq(snippets.author_id, authorId)).orderBy(snippets.id).limit(BATCH).for('update')
+      if (rows.length > 0) await removeRows(tx, rows)
+      return rows.length
+    })
 }

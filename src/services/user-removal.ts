@@ -7,12 +7,15 @@ import { commitStatuses, events, issues, members, namespaces, notes, pipelines, 
 import { conflict, forbidden, notFound } from '../failures.js'
 import { audit } from './audit.js'
 import { dropAvatar } from './avatars.js'
+import { leaveAwards } from './award-emoji.js'
 import { ghostId } from './ghost.js'
 import { removeGroup } from './groups/remove.js'
 import { removeIssuesOf } from './issues/remove.js'
+import { removeNotesOf } from './notes/remove.js'
 import { touchAllProjectLists } from './project-lists.js'
 import { doomProjects } from './projects/remove.js'
 import { removeDoomed } from './projects/update.js'
+import { removeSnippetsOf } from './snippets.js'
 import { touchList, touchLists } from './totals.js'
 import { keepAnAdministrator } from './user-state.js'
 
@@ -70,7 +73,12 @@ async function groupsOwnedAlone(tx: Transaction, userId: number): Promise<{ id: 
 
 async function finishRemoval(ctx: Context, id: number, hard: boolean): Promise<void> {
   const ghost = await ghostId(ctx)
-  if (hard) await removeIssuesOf(ctx, id)
+  if (hard) {
+    await removeIssuesOf(ctx, id)
+    await removeNotesOf(ctx, id)
+  }
+  await leaveAwards(ctx, id, hard ? null : ghost)
+  await removeSnippetsOf(ctx, id)
   for (const { table, by, hard: how, also } of LEFT_BEHIND) {
     const flag = also ? sql`, ${sql.identifier(also.name)} = true` : sql``
     const some = sql`${table.id} in (select t.id from ${table} t where t.${sql.identifier(by.name)} = ${id} limit ${BATCH})`

@@ -7,10 +7,11 @@ import { type Eyes, eyesOf, issuesInReach, visibleIssues } from '../../access/vi
 import type { Context } from '../../context.js'
 import type { ReadDatabase } from '../../db/client.js'
 import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
-import { issueLabels, issues, labels, milestones, namespaceAncestry, namespaces, projects, users } from '../../db/schema/index.js'
+import { awardEmoji, issueLabels, issues, labels, milestones, namespaceAncestry, namespaces, projects, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { UserRefRecord } from '../../entities/user.js'
 import { dayOf } from '../../lib/day.js'
+import { mainEmojiName } from '../../lib/emoji.js'
 import { limits, type Page, type Paging } from '../page.js'
 import { projectVersionOf } from '../project-lists.js'
 import { isSubscribed } from '../subscriptions.js'
@@ -156,6 +157,9 @@ const value = (name: string) => sql.placeholder(name)
 const wearing = (where: SQL) => sql`select il.issue_id from ${issueLabels} il join ${labels} l on l.id = il.label_id where ${where}`
 const titled = (name: string) => sql`(select m.id from ${milestones} m where m.title = ${value(name)})`
 
+/** Issues that the caller gave an emoji to (AE-5). */
+const reacted = (name = sql``) => sql`select a.awardable_id from ${awardEmoji} a where a.user_id = ${user} and a.awardable_type = 'Issue' ${name}`
+
 /** Each filter's condition; its values are placeholders of the same name. */
 const FILTERS: Record<string, () => SQL> = {
   state: () => eq(issues.state, value('state')),
@@ -174,7 +178,10 @@ const FILTERS: Record<string, () => SQL> = {
   assignee_none: () => sql`${issues.assignee_id} is null`,
   assignee_username: () => sql`${issues.assignee_id} = ${idOf('assignee_username')}`,
   iids: () => sql`${issues.iid} = any(${value('iids')}::integer[])`,
-  nothing: () => sql`false`,
+  reaction: () => sql`${issues.id} in (${reacted(sql`and a.name = ${value('reaction')}`)})`,
+  reaction_any: () => sql`${issues.id} in (${reacted()})`,
+  reaction_none: () => sql`${issues.id} not in (${reacted()})`,
+  not_reaction: () => sql`${issues.id} not in (${reacted(sql`and a.name = ${value('not_reaction')}`)})`,
   created_after: () => sql`${issues.created_at} >= ${value('created_after')}::timestamptz`,
   created_before: () => sql`${issues.created_at} <= ${value('created_before')}::timestamptz`,
   updated_after: () => sql`${issues.updated_at} >= ${value('updated_after')}::timestamptz`,
@@ -256,7 +263,18 @@ async function labelValues(ctx: Context, at: IssuePlace, titles: string[]): Prom
 }
 
 /** Filters whose answer changes without a word to the list's version. */
-const UNKEPT = ['updated_after', 'updated_before', 'author_username', 'assignee_username', 'not_author_username', 'not_assignee_username']
+const UNKEPT = [
+  'updated_after',
+  'updated_before',
+  'author_username',
+  'assignee_username',
+  'not_author_username',
+  'not_assignee_username',
+  'reaction',
+  'reaction_any',
+  'reaction_none',
+  'not_reaction',
+]
 
 const place = (at: IssuePlace, viewer: Caller['user']): Pick<Shape, 'in' | 'sight'> & { id: number } => {
   if (at === 'everywhere') return { in: 'everywhere', sight: eyesOf(viewer), id: 0 }
@@ -291,11 +309,13 @@ const plain = (given: Assignee | undefined) => (typeof given === 'number' ? give
 
 const titleOf = (given: IssueTraits['milestone']) => (typeof given === 'object' ? given.title : undefined)
 
+/** A name that is none is nobody's reaction. */
+const emojiName = (given: string | undefined) => (given && !/^(any|none)$/i.test(given) ? (mainEmojiName(given) ?? given) : undefined)
+
 /** The filters that are given, each with its value. */
 function valuesOf(filter: IssueFilter, now: Date): Record<string, unknown> {
   const { not = {} } = filter
   const text = (given: string | undefined) => given?.trim() || undefined
-  const emoji = (given: string | undefined, none: boolean) => (given && (given === 'None') !== none ? true : undefined)
   return {
     state: filter.state === 'all' ? undefined : filter.state,
     mine: filter.scope === 'created_by_me' || undefined,
@@ -313,8 +333,10 @@ function valuesOf(filter: IssueFilter, now: Date): Record<string, unknown> {
     ...anyOrNone('assignee', not.assignee_id, true),
     assignee_username: text(filter.assignee_username),
     iids: filter.iids,
-    // nobody has given an emoji to an issue yet
-    nothing: emoji(filter.my_reaction_emoji, true) ?? emoji(not.my_reaction_emoji, false),
+    reaction: emojiName(filter.my_reaction_emoji),
+    ...anyOrNone('reaction', filter.my_reaction_emoji?.toLowerCase()),
+    ...anyOrNone('reaction', not.my_reaction_emoji?.toLowerCase(), true),
+    not_reaction: emojiName(not.my_reaction_emoji),
     created_after: filter.created_after?.toISOString(),
     created_before: filter.created_before?.toISOString(),
     updated_after: filter.updated_after?.toISOString(),

@@ -4,7 +4,7 @@ import type { IssueSubject } from '../../access/issues.js'
 import { findProjectFor, fullPathOf, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { issueLabels, issues, labels, mentions, milestones, notes, subscriptions } from '../../db/schema/index.js'
+import { awardEmoji, issueLabels, issues, labels, mentions, milestones, notes, subscriptions } from '../../db/schema/index.js'
 import { notFound, refused } from '../../failures.js'
 import { referencesIn } from '../../lib/references.js'
 import { recordEvent } from '../events.js'
@@ -69,6 +69,8 @@ async function move(
       task_count: issue.task_count,
       task_completed_count: issue.task_completed_count,
       user_notes_count: issue.user_notes_count,
+      upvotes: issue.upvotes,
+      downvotes: issue.downvotes,
       created_at: issue.created_at,
       updated_at: now,
     })
@@ -128,14 +130,29 @@ async function twinOf(tx: Transaction, { project }: ProjectSubject, milestoneId:
 
 type Rows = Pick<typeof issues.$inferSelect, 'id' | 'project_id'>
 
-/** Notes, who is named in the description, and who wants to be told. */
+/** What issues show of what was said and given: it goes along. */
 async function copyWhatWasSaid(tx: Transaction, from: Rows, to: Rows) {
-  await tx.execute(sql`insert into ${notes} (project_id, noteable_type, noteable_id, author_id, note, system, created_at, updated_at)
-    select ${to.project_id}::bigint, 'Issue', ${to.id}::bigint, author_id, note, system, created_at, updated_at from ${notes}
-    where project_id = ${from.project_id} and noteable_type = 'Issue' and noteable_id = ${from.id} order by id`)
+  // each note under an id of its own beforehand, so that what hangs on it finds it
+  await tx.execute(sql`with pairs as (
+      select n.id as old, nextval(pg_get_serial_sequence('notes', 'id')) as new from (select id from ${notes}
+        where project_id = ${from.project_id} and noteable_type = 'Issue' and noteable_id = ${from.id} order by id) n),
+    said as (insert into ${notes} (id, project_id, noteable_type, noteable_id, author_id, note, system, type, discussion_id, position,
+        resolved_at, resolved_by_id, path, line, line_type, created_at, updated_at)
+      overriding system value
+      select p.new, ${to.project_id}::bigint, 'Issue', ${to.id}::bigint, n.author_id, n.note, n.system, n.type, n.discussion_id, n.position,
+        n.resolved_at, n.resolved_by_id, n.path, n.line, n.line_type, n.created_at, n.updated_at
+      from pairs p join ${notes} n on n.id = p.old),
+    named as (insert into ${mentions} (project_id, target_type, target_id, note_id, user_id)
+      select ${to.project_id}::bigint, 'Issue', ${to.id}::bigint, p.new, m.user_id from pairs p join ${mentions} m on m.note_id = p.old)
+    insert into ${awardEmoji} (project_id, awardable_type, awardable_id, user_id, name, created_at, updated_at)
+      select ${to.project_id}::bigint, 'Note', p.new, a.user_id, a.name, a.created_at, a.updated_at from pairs p
+      join ${awardEmoji} a on a.project_id = ${from.project_id} and a.awardable_type = 'Note' and a.awardable_id = p.old order by a.id`)
+  await tx.execute(sql`insert into ${awardEmoji} (project_id, awardable_type, awardable_id, user_id, name, created_at, updated_at)
+    select ${to.project_id}::bigint, 'Issue', ${to.id}::bigint, user_id, name, created_at, updated_at from ${awardEmoji}
+    where project_id = ${from.project_id} and awardable_type = 'Issue' and awardable_id = ${from.id} order by id`)
   await tx.execute(sql`insert into ${mentions} (project_id, target_type, target_id, user_id)
-    select distinct ${to.project_id}::bigint, 'Issue', ${to.id}::bigint, user_id from ${mentions}
-    where project_id = ${from.project_id} and target_type = 'Issue' and target_id = ${from.id}`)
+    select ${to.project_id}::bigint, 'Issue', ${to.id}::bigint, user_id from ${mentions}
+    where project_id = ${from.project_id} and target_type = 'Issue' and target_id = ${from.id} and note_id is null`)
   await tx.execute(sql`insert into ${subscriptions} (project_id, target_type, target_id, user_id, subscribed)
     select ${to.project_id}::bigint, 'Issue', ${to.id}::bigint, user_id, subscribed from ${subscriptions}
     where target_type = 'Issue' and target_id = ${from.id}`)
