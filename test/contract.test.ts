@@ -95,8 +95,6 @@ const MISSING = [
   'GET /search',
   'GET /groups/:id/-/search',
   'GET /projects/:id/-/search',
-  'GET /merge_requests',
-  'GET /projects/:id/merge_requests',
   'GET /projects/:id/merge_requests/:merge_request_iid/participants',
   'GET /projects/:id/merge_requests/:merge_request_iid/commits',
   'GET /projects/:id/merge_requests/:merge_request_iid/changes',
