@@ -54,7 +54,7 @@ function actionName({ action, target_type, push }: EventRecord['event']): string
 }
 
 export function presentEvent(record: EventRecord, view: View): z.infer<typeof Event> {
-  const { event, author, project, issue, milestone, note } = record
+  const { event, author, project, issue, request, milestone, note } = record
   const person = presentUserRef(author, view)
   // what is renamed goes by its name of today
   const title =
@@ -62,13 +62,13 @@ export function presentEvent(record: EventRecord, view: View): z.infer<typeof Ev
       ? project.name
       : event.target_type === 'User'
         ? author.name
-        : ((issue ?? milestone)?.title ?? record.noted_title ?? event.target_title)
+        : ((issue ?? request ?? milestone)?.title ?? record.noted_title ?? event.target_title)
   return {
     id: event.id,
     project_id: event.project_id,
     action_name: actionName(event),
     target_id: event.target_id,
-    target_iid: (issue ?? milestone)?.iid ?? null,
+    target_iid: (issue ?? request ?? milestone)?.iid ?? null,
     target_type: event.target_type,
     author_id: event.author_id,
     author: person,

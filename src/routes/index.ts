@@ -18,6 +18,8 @@ import { issueLists } from './issues/lists.js'
 import { labels } from './labels/index.js'
 import { accessRequests } from './members/access-requests.js'
 import { members } from './members/index.js'
+import { mergeRequestLists } from './merge-requests/lists.js'
+import { mergeRequests } from './merge-requests/merge-requests.js'
 import { milestones } from './milestones/index.js'
 import { namespaces } from './namespaces/index.js'
 import { awardEmoji } from './notes/award-emoji.js'
@@ -90,6 +92,8 @@ export const families: Endpoint[][] = [
   issueLists,
   issues,
   issueAttention,
+  mergeRequestLists,
+  mergeRequests,
   notes,
   discussions,
   awardEmoji,

@@ -3,7 +3,7 @@ import { alias, type PgTable } from 'drizzle-orm/pg-core'
 import type { Caller, SignedIn } from '../access/actor.js'
 import { ANY_LEVEL, projectsWithLevel } from '../access/roles.js'
 import type { ProjectSubject } from '../access/rules.js'
-import { type Eyes, eyesOf, readableCode, visibleIssues, visibleProjects, visibleSnippets } from '../access/visible.js'
+import { type Eyes, eyesOf, readableCode, visibleIssues, visibleMergeRequests, visibleProjects, visibleSnippets } from '../access/visible.js'
 import type { Context } from '../context.js'
 import type { Transaction } from '../db/client.js'
 import { EVENT_ACTIONS, events, issues, mergeRequests, milestones, notes, projects, snippets, users } from '../db/schema/index.js'
@@ -85,11 +85,18 @@ const aboutCode = sql`(${events.action} = 'pushed' or ${events.action} = 'commen
   and exists (select 1 from ${notes} n where n.id = ${events.target_id} and n.noteable_type = 'Commit'))`
 
 /** Things, and what is said of them, are told to who sees them (EV-4, SEC-35, SEC-36). */
-const seenIssue = (eyes: Eyes, id: SQL) => sql`exists (select 1 from ${issues} where ${issues.id} = ${id} and ${visibleIssues(eyes, user)})`
-const seenSnippet = (eyes: Eyes, id: SQL) => sql`exists (select 1 from ${snippets} where ${snippets.id} = ${id} and ${visibleSnippets(eyes, user)})`
-const showsNothingHidden = (eyes: Eyes) => sql`(${events.target_type} is distinct from 'Issue' or ${seenIssue(eyes, sql`${events.target_id}`)})
-  and (${events.action} <> 'commented' or not exists (select 1 from ${notes} n where n.id = ${events.target_id} and
-    case n.noteable_type when 'Issue' then not ${seenIssue(eyes, sql`n.noteable_id`)} when 'Snippet' then not ${seenSnippet(eyes, sql`n.noteable_id`)} else false end))`
+const SEEN = {
+  Issue: (eyes: Eyes, id: SQL) => sql`exists (select 1 from ${issues} where ${issues.id} = ${id} and ${visibleIssues(eyes, user)})`,
+  MergeRequest: (eyes: Eyes, id: SQL) =>
+    sql`exists (select 1 from ${mergeRequests} where ${mergeRequests.id} = ${id} and ${visibleMergeRequests(eyes, user)})`,
+  Snippet: (eyes: Eyes, id: SQL) => sql`exists (select 1 from ${snippets} where ${snippets.id} = ${id} and ${visibleSnippets(eyes, user)})`,
+}
+const showsNoneHidden = (
+  eyes: Eyes,
+  type: keyof typeof SEEN,
+) => sql`(${events.target_type} is distinct from ${type} or ${SEEN[type](eyes, sql`${events.target_id}`)})
+  and (${events.action} <> 'commented' or not exists (select 1 from ${notes} n where n.id = ${events.target_id} and n.noteable_type = ${type}
+    and not ${SEEN[type](eyes, sql`n.noteable_id`)}))`
 
 const matching = ({ of, eyes, filters }: Omit<Shape, 'descending'>) =>
   and(
@@ -97,7 +104,9 @@ const matching = ({ of, eyes, filters }: Omit<Shape, 'descending'>) =>
     ...filters.map((name) => FILTERS[name]?.()),
     visibleProjects(eyes, user),
     sql`(not ${aboutCode} or ${readableCode(eyes, user)})`,
-    showsNothingHidden(eyes),
+    showsNoneHidden(eyes, 'Issue'),
+    showsNoneHidden(eyes, 'MergeRequest'),
+    showsNoneHidden(eyes, 'Snippet'),
   )
 
 const counted = statement('count of events', (db, shape: Omit<Shape, 'descending'>) =>
@@ -137,6 +146,7 @@ const listed = statement('events', (db, { descending, ...shape }: Shape) => {
       author: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar },
       project: { name: projects.name },
       issue: { iid: issues.iid, title: issues.title },
+      request: { iid: mergeRequests.iid, title: mergeRequests.title },
       milestone: { iid: milestones.iid, title: milestones.title },
       note: getTableColumns(notes),
       resolver: { id: resolvers.id, name: resolvers.name, username: resolvers.username, state: resolvers.state, avatar: resolvers.avatar },
@@ -150,6 +160,7 @@ const listed = statement('events', (db, { descending, ...shape }: Shape) => {
     .leftJoin(notes, and(eq(notes.id, events.target_id), eq(events.action, 'commented')))
     .leftJoin(resolvers, eq(resolvers.id, notes.resolved_by_id))
     .leftJoin(issues, and(eq(issues.id, events.target_id), eq(events.target_type, 'Issue')))
+    .leftJoin(mergeRequests, and(eq(mergeRequests.id, events.target_id), eq(events.target_type, 'MergeRequest')))
     .leftJoin(milestones, and(eq(milestones.id, events.target_id), eq(events.target_type, 'Milestone')))
     .orderBy(direction(events.created_at), direction(events.id))
 })

@@ -12,6 +12,11 @@ export const PROJECT_ROLES = {
     'create_issue',
     'create_note',
     'award_emoji',
+    'read_merge_request_if_public',
+    // one's own, and those one is assigned to
+    'read_own_merge_request',
+    // from a fork, or to change what one proposed
+    'propose_merge_request',
   ],
   guest: ['read_pipeline_if_jobs_are_public'],
   reporter: [
@@ -25,6 +30,7 @@ export const PROJECT_ROLES = {
     'manage_issue',
     'move_issue',
     'manage_label',
+    'read_merge_request',
   ],
   developer: [
     'push_code',
@@ -36,6 +42,12 @@ export const PROJECT_ROLES = {
     'write_wiki',
     'manage_milestone',
     'resolve_thread',
+    // from a branch of this project
+    'create_merge_request',
+    'update_merge_request',
+    // labels, milestone, assignee, lock
+    'manage_merge_request',
+    'accept_merge_request',
   ],
   maintainer: [
     'delete_wiki_page',
@@ -59,8 +71,19 @@ export const PROJECT_ROLES = {
     'remove_project',
     'admin_issue',
     'backdate_note',
+    'destroy_merge_request',
   ],
 } as const
+
+const MERGE_REQUEST_WRITES = [
+  'propose_merge_request',
+  'create_merge_request',
+  'update_merge_request',
+  'manage_merge_request',
+  'accept_merge_request',
+  'destroy_merge_request',
+] as const
+const MERGE_REQUESTS = ['read_merge_request', 'read_own_merge_request', ...MERGE_REQUEST_WRITES] as const
 
 /** What nobody may do while a state holds. */
 export const PROJECT_PROHIBITIONS = {
@@ -79,6 +102,7 @@ export const PROJECT_PROHIBITIONS = {
     'manage_issue',
     'move_issue',
     'admin_issue',
+    ...MERGE_REQUEST_WRITES,
     'manage_label',
     'manage_milestone',
     'upload_file',
@@ -106,8 +130,9 @@ export const PROJECT_PROHIBITIONS = {
     'cancel_pipeline',
     'manage_release',
     'fork',
-    // jobs are off with the repository
+    // jobs and merge requests are off with the repository
     'manage_variables',
+    ...MERGE_REQUESTS,
   ],
   /** The jobs feature is. Posting and listing statuses is not part of it: whoever builds elsewhere switches it off. */
   no_jobs: ['read_pipeline', 'cancel_pipeline', 'manage_variables'],
@@ -115,6 +140,8 @@ export const PROJECT_PROHIBITIONS = {
   no_snippets: ['read_snippet', 'create_snippet', 'manage_snippets'],
   /** The issues feature is. Labels and milestones are not part of it: merge requests have them too. */
   no_issues: ['read_issue', 'create_issue', 'update_issue', 'manage_issue', 'move_issue', 'admin_issue'],
+  /** The merge requests feature is. */
+  no_merge_requests: MERGE_REQUESTS,
 } as const
 
 export type ProjectRole = keyof typeof PROJECT_ROLES

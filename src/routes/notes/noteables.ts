@@ -2,10 +2,11 @@ import type { z } from 'zod'
 import type { ProjectAbility } from '../../access/abilities/project.js'
 import type { Access } from '../../access/access.js'
 import { onIssueSignedIn } from '../../access/issues.js'
+import { onMergeRequest } from '../../access/merge-requests.js'
 import { onProjectSignedIn, type ProjectSubject } from '../../access/rules.js'
 import { onSnippetSignedIn } from '../../access/snippets.js'
 import type { Context } from '../../context.js'
-import { aboutCommit, aboutIssue, aboutSnippet, type NoteableSubject } from '../../services/notes/noteables.js'
+import { aboutCommit, aboutIssue, aboutMergeRequest, aboutSnippet, type NoteableSubject } from '../../services/notes/noteables.js'
 
 /** Who may do what with what is said of a kind of thing, and where it stands. */
 export interface NoteableKind {
@@ -33,6 +34,12 @@ const issue: NoteableKind = {
   access: (ability, missing) => about(onIssueSignedIn(ability === 'read' ? 'read_issue' : ability, missing), aboutIssue),
 }
 
+const mergeRequest: NoteableKind = {
+  named: 'a merge request',
+  path: '/projects/:id/merge_requests/:merge_request_iid',
+  access: (ability, missing) => about(onMergeRequest(ability === 'read' ? 'read_merge_request' : ability, { kind: missing }), aboutMergeRequest),
+}
+
 const snippet: NoteableKind = {
   named: 'a snippet',
   path: '/projects/:id/snippets/:snippet_id',
@@ -53,11 +60,12 @@ const commit: NoteableKind = {
 }
 
 /** Things with notes and emoji (sections 18 and 20). */
-export const NOTED: NoteableKind[] = [issue, snippet]
+export const NOTED: NoteableKind[] = [issue, mergeRequest, snippet]
 
 /** Things with threads (section 19); those that have a difference take threads at its lines. */
 export const DISCUSSED: (NoteableKind & { lines: boolean; resolvable: boolean })[] = [
   { ...issue, lines: false, resolvable: false },
+  { ...mergeRequest, lines: true, resolvable: true },
   { ...snippet, lines: false, resolvable: false },
   { ...commit, lines: true, resolvable: false },
 ]

@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { ProjectAbility } from '../../access/abilities/project.js'
 import type { IssueSubject } from '../../access/issues.js'
+import type { MergeRequestSubject } from '../../access/merge-requests.js'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { SnippetSubject } from '../../access/snippets.js'
 import type { Context } from '../../context.js'
@@ -9,6 +10,7 @@ import { issues, mergeRequests, type NOTEABLES, notes, snippets } from '../../db
 import type { Commit } from '../../git/types.js'
 import { findCommit } from '../commits/read.js'
 import { readersAmong } from '../issues/readers.js'
+import { readersAmong as requestReaders } from '../merge-requests/readers.js'
 import type { Target, TargetType } from '../subscriptions.js'
 
 /** A thing people talk about. */
@@ -40,6 +42,15 @@ export const aboutIssue = (subject: IssueSubject): NoteableSubject => {
     ...subject,
     noteable: { type: 'Issue', project_id: project.id, id: issue.id, iid: issue.iid, author_id: issue.author_id, commit: null },
     readersAmong: (tx, who) => readersAmong(tx, project, issue, who),
+  }
+}
+
+export const aboutMergeRequest = (subject: MergeRequestSubject): NoteableSubject => {
+  const { request, project } = subject
+  return {
+    ...subject,
+    noteable: { type: 'MergeRequest', project_id: project.id, id: request.id, iid: request.iid, author_id: request.author_id, commit: null },
+    readersAmong: (tx, who) => requestReaders(tx, project, request, who),
   }
 }
 
