@@ -15,6 +15,8 @@ type Name = (typeof CALLERS)[number]
 const cast = {} as Record<Exclude<Name, 'anonymous'>, TestUser>
 /** One that the cast has roles on, and one of somebody else. */
 const places = {} as Record<Visibility, Record<'own' | 'foreign', { project: number; group: number }>>
+/** The snippet of each project. */
+const snippets = new Map<number, number>()
 const bad: Record<string, string> = {}
 
 const roles = () => ({ guest: cast.guest, reporter: cast.reporter, developer: cast.developer, maintainer: cast.maintainer })
@@ -23,6 +25,11 @@ const aPlace = async (visibility: Visibility, creator: TestUser, given: object) 
   const project = await aProject(t.ctx, made)
   await t.api('post', `${project.path}/issues`, creator).send({ title: 'One' }).expect(201)
   await t.api('post', `${project.path}/merge_requests`, creator).send({ title: 'One', source_branch: 'a', target_branch: 'b' }).expect(201)
+  const { body: snippet } = await t
+    .api('post', `${project.path}/snippets`, creator)
+    .send({ title: 'One', file_name: 'a', content: 'a', visibility: 'public' })
+    .expect(201)
+  snippets.set(project.id, snippet.id)
   return { project: project.id, group: (await aGroup(t.ctx, made)).id }
 }
 
@@ -45,7 +52,11 @@ const endpoints = families.flat()
 const bare = ({ path }: Endpoint) => path.replace(/\([^)]*\)/g, '')
 const keyOf = (endpoint: Endpoint) => `${endpoint.method} ${bare(endpoint)}`
 const kindOf = ({ access }: Endpoint) =>
-  /(^|, )(project|issue|merge request): |any project/.test(access.rule) ? 'project' : /(^|, )group: |any group/.test(access.rule) ? 'group' : null
+  /(^|, )(project|issue|merge request|snippet): |any project/.test(access.rule)
+    ? 'project'
+    : /(^|, )group: |any group/.test(access.rule)
+      ? 'group'
+      : null
 
 /** After these the thing is another or gone, so who gets in gets one of his own. */
 const CHANGING = new Set([
@@ -53,6 +64,7 @@ const CHANGING = new Set([
   'DELETE /groups/:id',
   'POST /projects/:id/archive',
   'DELETE /projects/:id/issues/:issue_iid',
+  'DELETE /projects/:id/snippets/:snippet_id',
   'DELETE /projects/:id/merge_requests/:merge_request_iid',
 ])
 
@@ -64,6 +76,7 @@ function urlOf(endpoint: Endpoint, id: number): string {
     ':format': 'tar.gz',
     ':issue_iid': '1',
     ':merge_request_iid': '1',
+    ':snippet_id': String(snippets.get(id) ?? 999_999),
   }
   return `/api/v4${bare(endpoint).replace(/:[a-z_]+/g, (name) => fill[name] ?? '999999')}`
 }

@@ -94,7 +94,7 @@ export const MATRIX: Record<string, Rows> = {
     public:   '401  403  403  403  403  403  403  in   in',
   },
   // hidden and missing are told apart by the guests' refusals alone: chapter 9 of the behaviours
-  ...each(['project: read_merge_request', 'merge request: read_merge_request'], {
+  ...each(['project: read_merge_request', 'merge request: read_merge_request', 'merge request: create_note', 'merge request: award_emoji'], {
     private:  '401  404  404  403  in   in   in   in   in',
     internal: '401  404  in   in   in   in   in   in   in',
     public:   '401  in   in   in   in   in   in   in   in',
@@ -120,6 +120,11 @@ export const MATRIX: Record<string, Rows> = {
     internal: '401  404  403  403  403  403  403  in   in',
     public:   '401  403  403  403  403  403  403  in   in',
   },
+  ...each(['issue: create_note', 'issue: award_emoji', 'snippet: read_snippet', 'snippet: create_note', 'snippet: award_emoji'], {
+    private:  '401  404  404  in   in   in   in   in   in',
+    internal: '401  404  in   in   in   in   in   in   in',
+    public:   '401  in   in   in   in   in   in   in   in',
+  }, null),
   'signed in, project: create_snippet': {
     private:  '401  404  404  403  in   in   in   in   in',
     internal: '401  404  403  403  in   in   in   in   in',
@@ -175,13 +180,14 @@ export const MATRIX: Record<string, Rows> = {
   }, 'group'),
 }
 
-/** Routes that let in whom their rule lets in and then look closer: removing somebody else is for who manages the members (ME-7, AR-4); only who may make groups makes a root group (GR-21); neither issues nor people are listed to nobody (IS-2, U-8); who is external forks nothing (AC-8); of tokens that are not one's own nothing is said (companions 3.5). */
+/** Routes that let in whom their rule lets in and then look closer: removing somebody else is for who manages the members (ME-7, AR-4); only who may make groups makes a root group (GR-21); neither issues nor people are listed to nobody (IS-2, U-8); a snippet that is there is deleted by its author and by who manages them all (5.1 row 14); who is external forks nothing (AC-8); of tokens that are not one's own nothing is said (companions 3.5). */
 // biome-ignore format: a table
 export const CLOSER: Record<string, Rows> = {
   'DELETE /projects/:id/members/:user_id': MATRIX['signed in, project: manage_members'] as Rows,
   'DELETE /projects/:id/access_requests/:user_id': MATRIX['signed in, project: manage_members'] as Rows,
   'DELETE /groups/:id/members/:user_id': MATRIX['signed in, group: manage_members'] as Rows,
   'DELETE /groups/:id/access_requests/:user_id': MATRIX['signed in, group: manage_members'] as Rows,
+  'DELETE /projects/:id/snippets/:snippet_id': MATRIX['signed in, project: manage_project'] as Rows,
   'GET /issues': always('401  in   in   in   in   in   in   in   in'),
   'GET /users': always('403  in   in   in   in   in   in   in   in'),
   'GET /personal_access_tokens/:id': always('401 401 401 401 401 401 401 401 in'),
@@ -213,6 +219,15 @@ export const BODIES: Record<string, object> = {
   'PUT /groups/:id/custom_attributes/:key': { value: 'x' },
   'PUT /projects/:id/custom_attributes/:key': { value: 'x' },
   'PUT /users/:id/custom_attributes/:key': { value: 'x' },
+  ...Object.fromEntries(
+    ['', '/notes/:note_id'].map((on) => [`POST /projects/:id/merge_requests/:merge_request_iid${on}/award_emoji`, { name: 'nothing' }]),
+  ),
+  'POST /projects/:id/merge_requests/:merge_request_iid/notes': { body: '' },
+  'PUT /projects/:id/merge_requests/:merge_request_iid/notes/:note_id': { body: '' },
+  'POST /projects/:id/merge_requests/:merge_request_iid/discussions': { body: '' },
+  'PUT /projects/:id/merge_requests/:merge_request_iid/discussions/:discussion_id': { resolved: true },
+  'POST /projects/:id/merge_requests/:merge_request_iid/discussions/:discussion_id/notes': { body: '' },
+  'PUT /projects/:id/merge_requests/:merge_request_iid/discussions/:discussion_id/notes/:note_id': { resolved: true },
   'POST /users': { email: 'x', username: 'x', name: 'x', password: 'x' },
   'POST /users/:id/emails': { email: 'x' },
   'POST /users/:id/keys': { title: 'x', key: 'x' },
