@@ -81,7 +81,14 @@ export const issues = [
     path: '/projects/:id/issues',
     summary: 'Create an issue',
     access: onProjectSignedIn('create_issue'),
-    input: z.object({ title: str(), ...attributes, iid: opt(int({ min: 1 })), created_at: opt(datetime()) }),
+    input: z.object({
+      title: str(),
+      ...attributes,
+      iid: opt(int({ min: 1 })),
+      created_at: opt(datetime()),
+      merge_request_to_resolve_discussions_of: opt(rowId()),
+      discussion_to_resolve: opt(str()),
+    }),
     output: Issue,
     async handler({ ctx, caller, subject, input, view }) {
       const issue = await createIssue(ctx, caller, subject, { ...input, assignee_ids: assigneesOf(input) })

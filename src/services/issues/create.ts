@@ -12,6 +12,7 @@ import { checkTexts } from '../issuables/texts.js'
 import { labelIdsOf } from '../labels.js'
 import { followMentions } from '../mentions.js'
 import { usableMilestone } from '../milestones.js'
+import { threadsToTakeOver } from '../notes/discussions.js'
 import { touchProjectList } from '../project-lists.js'
 import { createTodos } from '../todos.js'
 import { assignable, recount } from './attributes.js'
@@ -29,12 +30,23 @@ export interface NewIssue {
   due_date?: string | null | undefined
   iid?: number | undefined
   created_at?: Date | undefined
+  /** Number of a merge request whose threads the issue takes over, all that wait or the one named. */
+  merge_request_to_resolve_discussions_of?: number | undefined
+  discussion_to_resolve?: string | undefined
 }
 
 /** IS-5, IS-17, IS-18: what the caller's role does not cover is left out, not refused. */
 export async function createIssue(ctx: Context, caller: SignedIn, subject: ProjectSubject, given: NewIssue): Promise<IssueRecord> {
-  const { title = '', description = '' } = checkTexts({ ...given, labels: [given.labels] })
-  const id = await unlessTaken(() => ctx.db.transaction((tx) => insertIssue(ctx, tx, caller, subject, { ...given, title, description })), taken)
+  const texts = checkTexts({ ...given, labels: [given.labels] })
+  const { merge_request_to_resolve_discussions_of: request, discussion_to_resolve: discussion } = given
+  const threads = request === undefined ? null : await threadsToTakeOver(ctx, caller, subject, { request, discussion })
+  const { title = '', description = threads?.description ?? '' } = texts
+  const insert = async (tx: Transaction) => {
+    const made = await insertIssue(ctx, tx, caller, subject, { ...given, title, description })
+    await threads?.resolve(tx)
+    return made
+  }
+  const id = await unlessTaken(() => ctx.db.transaction(insert), taken)
   return loadIssue(ctx, caller, id)
 }
 

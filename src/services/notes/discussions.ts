@@ -1,12 +1,15 @@
-import { and, eq, isNotNull, isNull, sql } from 'drizzle-orm'
+import { and, eq, inArray, isNotNull, isNull, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
+import { findMergeRequestFor } from '../../access/merge-requests.js'
+import { fullPathOf, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
+import type { Transaction } from '../../db/client.js'
 import { mergeRequests, notes } from '../../db/schema/index.js'
 import { forbidden, notFound, refused } from '../../failures.js'
 import type { Target } from '../subscriptions.js'
 import { writeSystemNotes } from '../system-notes.js'
-import { type DiscussionRecord, getDiscussion, getNote, type NoteRecord } from './list.js'
-import { type NoteableSubject, recountThreads, targetOf } from './noteables.js'
+import { type DiscussionRecord, getDiscussion, getNote, type NoteRecord, unresolvedThreads } from './list.js'
+import { aboutMergeRequest, type Noteable, type NoteableSubject, recountThreads, targetOf } from './noteables.js'
 import { type GivenPosition, standingAt } from './positions.js'
 import { checkBody, createNote, type NewNote, touchThing } from './write.js'
 
@@ -32,9 +35,11 @@ export async function replyTo(ctx: Context, caller: SignedIn, subject: NoteableS
 }
 
 /** 5.1 row 30 with its note: developers, and the authors of the merge request and of the note. */
-function checkResolver({ user }: SignedIn, subject: NoteableSubject, { note }: NoteRecord): void {
-  const own = user.id === subject.noteable.author_id || user.id === note.author_id
-  if (!subject.can('resolve_thread') && !own) throw forbidden()
+const mayResolve = ({ user }: SignedIn, subject: NoteableSubject, { note }: NoteRecord) =>
+  subject.can('resolve_thread') || user.id === subject.noteable.author_id || user.id === note.author_id
+
+function checkResolver(caller: SignedIn, subject: NoteableSubject, record: NoteRecord): void {
+  if (!mayResolve(caller, subject, record)) throw forbidden()
 }
 
 /** DI-6: whether a note of a thread of a merge request still waits for something. */
@@ -69,41 +74,80 @@ export async function resolveDiscussion(
 /** DI-9. */
 const isResolvable = ({ note }: NoteRecord) => note.noteable_type === 'MergeRequest' && note.type !== null
 
-async function setResolved(
+const setResolved = (
   ctx: Context,
   { user }: SignedIn,
   { noteable }: NoteableSubject,
   { discussion, id }: { discussion: string; id?: number },
   resolved: boolean,
+): Promise<void> => ctx.db.transaction((tx) => resolveThreads(tx, user.id, noteable, { discussions: [discussion], id, resolved }, ctx.now()))
+
+/** Marks the notes of threads of a merge request, or one of them, as resolved or not; once nothing waits any more that is said (NT-6). */
+async function resolveThreads(
+  tx: Transaction,
+  userId: number,
+  noteable: Noteable,
+  { discussions, id, resolved }: { discussions: string[]; id?: number | undefined; resolved: boolean },
+  now: Date,
 ): Promise<void> {
   const target = targetOf(noteable) as Target
-  await ctx.db.transaction(async (tx) => {
-    const now = ctx.now()
-    const [before] = await tx
-      .select({ open: mergeRequests.unresolved_discussions_count })
-      .from(mergeRequests)
-      .where(and(eq(mergeRequests.id, target.id), isNull(mergeRequests.deleted_at)))
-      .for('update')
-    if (!before) throw notFound()
-    const changed = await tx
-      .update(notes)
-      .set(resolved ? { resolved_at: now, resolved_by_id: user.id, updated_at: now } : { resolved_at: null, resolved_by_id: null, updated_at: now })
-      .where(
-        and(
-          eq(notes.project_id, target.project_id),
-          eq(notes.noteable_type, 'MergeRequest'),
-          eq(notes.noteable_id, target.id),
-          eq(notes.discussion_id, discussion),
-          isNotNull(notes.type),
-          resolved ? isNull(notes.resolved_at) : isNotNull(notes.resolved_at),
-          id === undefined ? undefined : eq(notes.id, id),
-        ),
-      )
-      .returning({ id: notes.id })
-    if (changed.length === 0) return
-    await touchThing(tx, noteable, now, 0)
-    await tx.execute(recountThreads(sql`r.id = ${target.id}`))
-    const [after] = await tx.select({ open: mergeRequests.unresolved_discussions_count }).from(mergeRequests).where(eq(mergeRequests.id, target.id))
-    if (before.open > 0 && after?.open === 0) await writeSystemNotes(tx, target, user.id, ['resolved all threads'], now)
-  })
+  const waiting = tx
+    .select({ open: mergeRequests.unresolved_discussions_count })
+    .from(mergeRequests)
+    .where(and(eq(mergeRequests.id, target.id), isNull(mergeRequests.deleted_at)))
+  const [before] = await waiting.for('update')
+  if (!before) throw notFound()
+  const changed = await tx
+    .update(notes)
+    .set(resolved ? { resolved_at: now, resolved_by_id: userId, updated_at: now } : { resolved_at: null, resolved_by_id: null, updated_at: now })
+    .where(
+      and(
+        eq(notes.project_id, target.project_id),
+        eq(notes.noteable_type, 'MergeRequest'),
+        eq(notes.noteable_id, target.id),
+        inArray(notes.discussion_id, discussions),
+        isNotNull(notes.type),
+        resolved ? isNull(notes.resolved_at) : isNotNull(notes.resolved_at),
+        id === undefined ? undefined : eq(notes.id, id),
+      ),
+    )
+    .returning({ id: notes.id })
+  if (changed.length === 0) return
+  await touchThing(tx, noteable, now, 0)
+  await tx.execute(recountThreads(sql`r.id = ${target.id}`))
+  const [after] = await tx.select({ open: mergeRequests.unresolved_discussions_count }).from(mergeRequests).where(eq(mergeRequests.id, target.id))
+  if (before.open > 0 && after?.open === 0) await writeSystemNotes(tx, target, userId, ['resolved all threads'], now)
+}
+
+/** Threads that an issue takes over, so that they are resolved with its creation (IS-5). */
+export interface TakenOver {
+  /** Where they are to be read; what is said in them is for readers of the merge request, who need not be those of the issue. */
+  description: string
+  resolve(tx: Transaction): Promise<void>
+}
+
+/** The threads of a merge request, or the one named, that wait and that the caller may resolve; null where there is none. */
+export async function threadsToTakeOver(
+  ctx: Context,
+  caller: SignedIn,
+  project: ProjectSubject,
+  { request: iid, discussion }: { request: number; discussion?: string | undefined },
+): Promise<TakenOver | null> {
+  const found = project.can('read_own_merge_request') ? await findMergeRequestFor(ctx, caller, project, iid) : null
+  const subject = found && aboutMergeRequest(found)
+  if (!subject?.may('create_note')) return null
+  const { noteable } = subject
+  const waiting = (await unresolvedThreads(ctx, noteable)).filter(
+    ({ id, notes: [first] }) => (discussion === undefined || id === discussion) && mayResolve(caller, subject, first as NoteRecord),
+  )
+  if (waiting.length === 0) return null
+  const page = `${ctx.links.project(fullPathOf(project.project))}/merge_requests/${iid}`
+  return {
+    description: [
+      `Threads of !${iid} that were not resolved:`,
+      '',
+      ...waiting.map(({ notes: [first] }) => `- [ ] ${page}#note_${first?.note.id}`),
+    ].join('\n'),
+    resolve: (tx) => resolveThreads(tx, caller.user.id, noteable, { discussions: waiting.map(({ id }) => id), resolved: true }, ctx.now()),
+  }
 }

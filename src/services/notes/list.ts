@@ -129,3 +129,25 @@ export async function getDiscussion(ctx: Context, noteable: Noteable, id: string
   if (!found) throw notFound('Discussion')
   return found
 }
+
+/** Threads of one request that are taken over at once at most. */
+const MOST_THREADS = 100
+
+/** The threads of a merge request that wait to be resolved, oldest first. */
+export async function unresolvedThreads(ctx: Context, noteable: Noteable): Promise<DiscussionRecord[]> {
+  const rows = await ctx.db.write
+    .select({ id: notes.discussion_id })
+    .from(notes)
+    .where(
+      sql`${notes.project_id} = ${noteable.project_id} and ${notes.noteable_type} = 'MergeRequest' and ${notes.noteable_id} = ${noteable.id}
+        and ${notes.type} is not null and ${notes.resolved_at} is null`,
+    )
+    .groupBy(notes.discussion_id)
+    .orderBy(sql`min(${notes.created_at})`, sql`min(${notes.id})`)
+    .limit(MOST_THREADS)
+  return load(
+    ctx,
+    noteable,
+    rows.map(({ id }) => id),
+  )
+}

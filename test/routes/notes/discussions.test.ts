@@ -201,6 +201,30 @@ describe('threads on merge requests', () => {
     await t.api('put', `${path}/discussions/${own.id}`, as.reporter).send({ resolved: false }).expect(403)
   })
 
+  it('IS-5: a new issue takes over the threads that wait, or one of them, and they are resolved', async () => {
+    const { things, project } = await aTalkingProject(t)
+    const { path, id } = things.MergeRequest
+    const { creator } = project
+    const [one, two, done] = [await begin(path, {}, creator), await begin(path, {}, creator), await begin(path, {}, creator)]
+    await t.api('put', `${path}/discussions/${done.id}`, creator).send({ resolved: true }).expect(200)
+    const post = async (sent: object, caller = creator) =>
+      (await t.api('post', `${project.path}/issues`, caller).send({ title: 'Follow-up', ...sent }).expect(201)).body // biome-ignore format: one call
+    const request = { merge_request_to_resolve_discussions_of: 1 }
+    // whoever may not resolve them opens an issue and nothing more
+    expect((await post(request, stranger)).description).toBe('')
+    expect((await post({ merge_request_to_resolve_discussions_of: 99 })).description).toBe('')
+    expect(await open(id)).toBe(2)
+    const first = await post({ ...request, discussion_to_resolve: two.id })
+    const page = `http://roost.test/${project.fullPath}/merge_requests/1`
+    expect(first.description).toBe(`Threads of !1 that were not resolved:\n\n- [ ] ${page}#note_${two.notes[0].id}`)
+    expect(first.task_completion_status).toEqual({ count: 1, completed_count: 0 })
+    expect(await open(id)).toBe(1)
+    expect((await post({ ...request, description: 'My own words' })).description).toBe('My own words')
+    expect(await open(id)).toBe(0)
+    const resolved = (await t.api('get', `${path}/discussions/${one.id}`, creator).expect(200)).body
+    expect(resolved.notes[0]).toMatchObject({ resolved: true, resolved_by: { id: creator.id } })
+  })
+
   it('DI-9: threads begun, answered and resolved at once are counted rightly', async () => {
     const { things, project } = await aTalkingProject(t)
     const { path, id } = things.MergeRequest
