@@ -5,6 +5,7 @@ const ISSUES = 100_000
 const IN_ONE = 5_000
 const LABELS = 3_000
 const CLIENTS = 32
+const TOKEN = 'bench-token-0123456789'
 
 /** Lists of the issues of a project with thousands of them among many others, and many clients who open issues at once. */
 export async function issues(bench) {
@@ -36,6 +37,21 @@ export async function issues(bench) {
   }
   const labels = await bench.throughput(`${bench.api}/projects/${project.id}/labels`, CLIENTS)
   bench.row(`20 of ${LABELS} labels against the issues`, labels, plain[0], 0.2, { unit: '/s', atLeast: true })
+
+  const talk = await bench.project('talked about')
+  const { iid } = await call(`${bench.api}/projects/${talk.id}/issues`, { method: 'POST', body: { title: 'An issue' } })
+  const notes = `${bench.api}/projects/${talk.id}/issues/${iid}/notes`
+  await call(notes, { method: 'POST', body: { body: 'A note' } })
+  const said = await bench.againstConstantList(CLIENTS, () =>
+    bench.throughput(notes, CLIENTS, {
+      method: 'POST',
+      headers: { 'private-token': TOKEN, 'content-type': 'application/json' },
+      body: JSON.stringify({ body: 'A note' }),
+    }),
+  )
+  bench.row('creating a note on one issue, constant list', ...said, 0.12, { unit: '/s', atLeast: true })
+  const read = await bench.againstConstantList(CLIENTS, () => bench.throughput(`${notes}?per_page=20`, CLIENTS))
+  bench.row('20 of its notes, constant list', ...read, 0.12, { unit: '/s', atLeast: true })
 
   const fresh = await bench.project('opened at once')
   const begun = performance.now()

@@ -188,6 +188,7 @@ describe('what changes who is shown what', () => {
     'services/projects/import.ts': 'the state of an import is filtered by nowhere',
     'services/pushes.ts': 'branches and sizes are filtered by nowhere',
     'services/events.ts': 'lists that follow the activity are not remembered',
+    'services/notes/write.ts': 'the same',
   }
 
   it('touches the lists: every file that writes rows of these tables does', () => {
