@@ -101,3 +101,7 @@ export const reaches = (subject: ProjectSubject, level: number) => level > 0 && 
 /** Code-write rights and the branch's push level: `can_push` of a branch, C-28 of the commits API. */
 export const mayPushTo = (subject: ProjectSubject, protections: Protections, branch: string) =>
   subject.can('push_code') && reaches(subject, protections.pushLevel(branch))
+
+/** G-72: who may push to a branch or merge into it. */
+export const mayMergeInto = (subject: ProjectSubject, protections: Protections, branch: string) =>
+  subject.can('push_code') && (reaches(subject, protections.pushLevel(branch)) || reaches(subject, protections.mergeLevel(branch)))
