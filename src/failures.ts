@@ -62,6 +62,9 @@ export const noSuchRoute = () => new Failure('not_found', { error: '404 Not Foun
 
 export const conflict = (message: unknown) => new Failure('conflict', { message })
 
+/** A merge request that nobody could make or change into (G-38). */
+export const unprocessable = (text: string) => new Failure('unprocessable', { error: [text] })
+
 export const preconditionFailed = () => new Failure('stale', { message: '412 Precondition Failed' })
 
 /** Too many bad credentials from one address (SEC-26, W-34). */

@@ -35,6 +35,7 @@ export interface ProjectStanding {
     repository_access_level: number
     builds_access_level: number
     issues_access_level: number
+    merge_requests_access_level: number
     wiki_access_level: number
     snippets_access_level: number
     public_jobs: boolean
@@ -65,6 +66,7 @@ const SWITCHES = [
   ['no_wiki', 'wiki_access_level'],
   ['no_snippets', 'snippets_access_level'],
   ['no_issues', 'issues_access_level'],
+  ['no_merge_requests', 'merge_requests_access_level'],
 ] as const
 
 /** Whether the feature switch lets this caller in (AC-10, G-68). */
@@ -83,6 +85,7 @@ export function canProject(standing: ProjectStanding, ability: ProjectAbility): 
   // note 2 of section 5.1: code of a project that is open to the caller by its visibility alone
   const open = isOpenTo(project.visibility, user)
   if (ability === 'download_code' || ability === 'comment_on_commit') return open && rung >= projectRung('download_code_if_public')
+  if (ability === 'read_merge_request') return open && rung >= projectRung('read_merge_request_if_public')
   if (ability === 'fork') return open && rung >= projectRung('fork_if_public')
   // note 3: a guest of a private project
   if (ability === 'read_pipeline')
@@ -99,9 +102,10 @@ export interface IssueTies {
   confidential: boolean
 }
 
-type IssueStanding = ProjectStanding & { user: Pick<ActorUser, 'id'> | null }
+type PersonalStanding = ProjectStanding & { user: Pick<ActorUser, 'id'> | null }
 
-const isTied = ({ user }: IssueStanding, { author_id, assignee_id }: IssueTies) => user !== null && (user.id === author_id || user.id === assignee_id)
+const isTied = ({ user }: PersonalStanding, { author_id, assignee_id }: Omit<IssueTies, 'confidential'>) =>
+  user !== null && (user.id === author_id || user.id === assignee_id)
 
 /** Which of a project's issues somebody sees who may read issues there: all, all but other people's confidential ones, or all but confidential ones (AC-14). */
 export type IssueReach = 'all' | 'own' | 'open'
@@ -110,14 +114,32 @@ export const issueReach = (standing: Pick<ProjectStanding, 'user' | 'level'>): I
   effectiveLevel(standing) >= LEVELS.reporter ? 'all' : standing.user ? 'own' : 'open'
 
 /** Whether this issue of the project may be seen: what stands behind 404 (AC-14, SEC-35). `visibleIssues` says the same as SQL. */
-export function seesIssue(standing: IssueStanding, issue: IssueTies): boolean {
+export function seesIssue(standing: PersonalStanding, issue: IssueTies): boolean {
   return canProject(standing, 'read_issue') && (!issue.confidential || issueReach(standing) === 'all' || isTied(standing, issue))
 }
 
 /** An ability on an issue: authors and assignees may change theirs (note 1 of section 5.1). */
-export function canIssue(standing: IssueStanding, ability: ProjectAbility, issue: IssueTies): boolean {
+export function canIssue(standing: PersonalStanding, ability: ProjectAbility, issue: IssueTies): boolean {
   if (!seesIssue(standing, issue)) return false
   return canProject(standing, ability) || (ability === 'update_issue' && isTied(standing, issue) && canProject(standing, 'create_issue'))
+}
+
+/** What a decision about a merge request rests on beside its project. */
+export interface MergeRequestTies {
+  author_id: number
+  assignee_id: number | null
+}
+
+/** Whether this merge request of the project may be read: a guest of a private project reads those he made or is assigned to (notes 1 and 2 of section 5.1). `visibleMergeRequests` says the same as SQL. */
+export function seesMergeRequest(standing: PersonalStanding, request: MergeRequestTies): boolean {
+  return canProject(standing, 'read_merge_request') || (isTied(standing, request) && canProject(standing, 'read_own_merge_request'))
+}
+
+/** An ability on a merge request: authors and assignees may change theirs (MR-41, note 1 of section 5.1). */
+export function canMergeRequest(standing: PersonalStanding, ability: ProjectAbility, request: MergeRequestTies): boolean {
+  if (!seesMergeRequest(standing, request)) return false
+  if (ability === 'read_merge_request' || canProject(standing, ability)) return true
+  return ability === 'update_merge_request' && isTied(standing, request) && canProject(standing, 'propose_merge_request')
 }
 
 export interface GroupStanding {

@@ -1,5 +1,5 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
-import { issues, namespaces, projects } from '../db/schema/index.js'
+import { issues, mergeRequests, namespaces, projects } from '../db/schema/index.js'
 import type { ActorUser } from './actor.js'
 import type { IssueReach } from './can.js'
 import { ANY_LEVEL, groupLevel, membershipCounts, projectLevel, qualified, shareCounts, withLevel } from './roles.js'
@@ -56,6 +56,19 @@ export function visibleIssues(eyes: Eyes, userId: SQLWrapper): SQL {
   return sql`(${visibleProjects(eyes, userId)}
     and (${projects.issues_access_level} >= 20 or ${projects.issues_access_level} >= 10 and ${withLevel(projects, userId, ANY_LEVEL)})
     and (${issuesInReach('own', userId)} or ${withLevel(projects, userId, REPORTER)}))`
+}
+
+/** `seesMergeRequest` for every row of `merge_requests` joined with `projects` (MR-13, SEC-33); those that were deleted nobody sees (MR-58). */
+export function visibleMergeRequests(eyes: Eyes, userId: SQLWrapper): SQL {
+  const kept = sql`${mergeRequests.deleted_at} is null`
+  // the feature is off with the repository (AC-10)
+  const feature = sql`least(${projects.merge_requests_access_level}, ${projects.repository_access_level})`
+  if (eyes === 'anonymous') return sql`false`
+  if (eyes === 'admin') return sql`(${kept} and ${feature} >= 10)`
+  return sql`(${kept} and ${visibleProjects(eyes, userId)}
+    and (${feature} >= 20 or ${feature} >= 10 and ${withLevel(projects, userId, ANY_LEVEL)})
+    and (${projects.visibility} >= ${openTo(eyes)} or ${mergeRequests.author_id} = ${userId} or ${mergeRequests.assignee_id} = ${userId}
+      or ${withLevel(projects, userId, REPORTER)}))`
 }
 
 /** Whether a group on which the caller has no level holds a project that he sees, directly or by a share that counts today (AC-16). Each branch starts from what is few: what is open in the group, what is shared with it, what the user has. */

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { readableOn } from '../lib/color.js'
 import type { IssueLabel, IssueRecord } from '../services/issues/list.js'
 import { Milestone, presentMilestone } from './milestone.js'
+import { presentReferences, References, type Standpoint } from './references.js'
 import { presentTimeStats, TimeStats } from './time-stats.js'
 import { presentUserRef, UserRef } from './user.js'
 import type { View } from './view.js'
@@ -46,27 +47,17 @@ export const Issue = z
     has_tasks: z.boolean(),
     task_completion_status: z.strictObject({ count: z.int(), completed_count: z.int() }),
     moved_to_id: z.int().nullable(),
-    references: z.strictObject({ short: z.string(), relative: z.string(), full: z.string() }),
+    references: References,
     _links: z.strictObject({ self: z.url(), notes: z.url(), award_emoji: z.url(), project: z.url() }),
     subscribed: z.boolean().optional(),
   })
   .meta({ id: 'Issue' })
-
-/** What a list is about: a project, a group by its full path, or all. References are told from there. */
-export type Standpoint = { project: true } | { group: string } | 'everywhere'
-
-function relativeTo(from: Standpoint, path: string, short: string): string {
-  if (from === 'everywhere') return `${path}${short}`
-  if ('project' in from) return short
-  return path.startsWith(`${from.group}/`) ? `${path.slice(from.group.length + 1)}${short}` : `${path}${short}`
-}
 
 const presentLabel = (label: IssueLabel | string) => (typeof label === 'string' ? label : { ...label, text_color: readableOn(label.color) })
 
 export function presentIssue(record: IssueRecord, today: string, view: View, from: Standpoint = { project: true }): z.infer<typeof Issue> {
   const { issue, path, milestone } = record
   const assignee = record.assignee ? presentUserRef(record.assignee, view) : null
-  const short = `#${issue.iid}`
   const project = view.links.api(`/projects/${issue.project_id}`)
   const self = `${project}/issues/${issue.iid}`
   // No spread, and absent fields as undefined: engines build only plain literals in one step.
@@ -99,7 +90,7 @@ export function presentIssue(record: IssueRecord, today: string, view: View, fro
     has_tasks: issue.task_count > 0,
     task_completion_status: { count: issue.task_count, completed_count: issue.task_completed_count },
     moved_to_id: issue.moved_to_id,
-    references: { short, relative: relativeTo(from, path, short), full: `${path}${short}` },
+    references: presentReferences(path, `#${issue.iid}`, from),
     _links: { self, notes: `${self}/notes`, award_emoji: `${self}/award_emoji`, project },
     subscribed: record.subscribed,
   }

@@ -18,6 +18,7 @@ import { issueLists } from './issues/lists.js'
 import { labels } from './labels/index.js'
 import { accessRequests } from './members/access-requests.js'
 import { members } from './members/index.js'
+import { mergeRequests } from './merge-requests/merge-requests.js'
 import { milestones } from './milestones/index.js'
 import { namespaces } from './namespaces/index.js'
 import { pipelines } from './pipelines/index.js'
@@ -87,6 +88,7 @@ export const families: Endpoint[][] = [
   issueLists,
   issues,
   issueAttention,
+  mergeRequests,
   todos,
   wikis,
   snippets,

@@ -3,7 +3,7 @@ import type { Transaction } from '../db/client.js'
 import { groupIidCounters, iidCounters } from '../db/schema/index.js'
 
 /** The next number of a kind of thing within its project, from 1 on. Whoever takes the next one waits for the end of this transaction, and a number goes back when it fails: no gaps, no number twice (SEC-165). */
-export async function nextIid(tx: Transaction, projectId: number, kind: 'pipeline' | 'issue' | 'milestone'): Promise<number> {
+export async function nextIid(tx: Transaction, projectId: number, kind: 'pipeline' | 'issue' | 'merge_request' | 'milestone'): Promise<number> {
   const [row] = await tx
     .insert(iidCounters)
     .values({ project_id: projectId, kind, last: 1 })

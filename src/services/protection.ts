@@ -102,6 +102,6 @@ export const reaches = (subject: ProjectSubject, level: number) => level > 0 && 
 export const mayPushTo = (subject: ProjectSubject, protections: Protections, branch: string) =>
   subject.can('push_code') && reaches(subject, protections.pushLevel(branch))
 
-/** G-72: who may push to a branch or merge into it. */
+/** G-72: who may push to a branch may merge into it, and whoever reaches its merge level. */
 export const mayMergeInto = (subject: ProjectSubject, protections: Protections, branch: string) =>
-  subject.can('push_code') && (reaches(subject, protections.pushLevel(branch)) || reaches(subject, protections.mergeLevel(branch)))
+  subject.can('accept_merge_request') && (reaches(subject, protections.pushLevel(branch)) || reaches(subject, protections.mergeLevel(branch)))

@@ -22,6 +22,7 @@ const aPlace = async (visibility: Visibility, creator: TestUser, given: object) 
   const made = { creator, visibility, request_access_enabled: true, ...given }
   const project = await aProject(t.ctx, made)
   await t.api('post', `${project.path}/issues`, creator).send({ title: 'One' }).expect(201)
+  await t.api('post', `${project.path}/merge_requests`, creator).send({ title: 'One', source_branch: 'a', target_branch: 'b' }).expect(201)
   return { project: project.id, group: (await aGroup(t.ctx, made)).id }
 }
 
@@ -44,14 +45,26 @@ const endpoints = families.flat()
 const bare = ({ path }: Endpoint) => path.replace(/\([^)]*\)/g, '')
 const keyOf = (endpoint: Endpoint) => `${endpoint.method} ${bare(endpoint)}`
 const kindOf = ({ access }: Endpoint) =>
-  /(^|, )(project|issue): |any project/.test(access.rule) ? 'project' : /(^|, )group: |any group/.test(access.rule) ? 'group' : null
+  /(^|, )(project|issue|merge request): |any project/.test(access.rule) ? 'project' : /(^|, )group: |any group/.test(access.rule) ? 'group' : null
 
 /** After these the thing is another or gone, so who gets in gets one of his own. */
-const CHANGING = new Set(['DELETE /projects/:id', 'DELETE /groups/:id', 'POST /projects/:id/archive', 'DELETE /projects/:id/issues/:issue_iid'])
+const CHANGING = new Set([
+  'DELETE /projects/:id',
+  'DELETE /groups/:id',
+  'POST /projects/:id/archive',
+  'DELETE /projects/:id/issues/:issue_iid',
+  'DELETE /projects/:id/merge_requests/:merge_request_iid',
+])
 
 function urlOf(endpoint: Endpoint, id: number): string {
   const kind = kindOf(endpoint)
-  const fill: Record<string, string> = { ':id': String(kind ? id : 999_999), ':file_path': 'a.txt', ':format': 'tar.gz', ':issue_iid': '1' }
+  const fill: Record<string, string> = {
+    ':id': String(kind ? id : 999_999),
+    ':file_path': 'a.txt',
+    ':format': 'tar.gz',
+    ':issue_iid': '1',
+    ':merge_request_iid': '1',
+  }
   return `/api/v4${bare(endpoint).replace(/:[a-z_]+/g, (name) => fill[name] ?? '999999')}`
 }
 

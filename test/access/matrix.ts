@@ -93,6 +93,33 @@ export const MATRIX: Record<string, Rows> = {
     internal: '401  404  403  403  403  403  403  in   in',
     public:   '401  403  403  403  403  403  403  in   in',
   },
+  // hidden and missing are told apart by the guests' refusals alone: chapter 9 of the behaviours
+  ...each(['project: read_merge_request', 'merge request: read_merge_request'], {
+    private:  '401  404  404  403  in   in   in   in   in',
+    internal: '401  404  in   in   in   in   in   in   in',
+    public:   '401  in   in   in   in   in   in   in   in',
+  }, null),
+  ...each(['merge request: read_merge_request, hidden is missing'], {
+    private:  '401  404  404  in   in   in   in   in   in',
+    internal: '401  404  in   in   in   in   in   in   in',
+    public:   '401  in   in   in   in   in   in   in   in',
+  }, null),
+  ...each(['project: create_merge_request', 'merge request: update_merge_request'], {
+    private:  '401  404  404  403  403  in   in   in   in',
+    internal: '401  404  403  403  403  in   in   in   in',
+    public:   '401  403  403  403  403  in   in   in   in',
+  }, null),
+  // who may not even read it finds nothing there
+  'signed in, merge request: update_merge_request, hidden is missing': {
+    private:  '401  404  404  in   403  in   in   in   in',
+    internal: '401  404  403  403  403  in   in   in   in',
+    public:   '401  403  403  403  403  in   in   in   in',
+  },
+  'signed in, merge request: destroy_merge_request, hidden is missing': {
+    private:  '401  404  404  in   403  403  403  in   in',
+    internal: '401  404  403  403  403  403  403  in   in',
+    public:   '401  403  403  403  403  403  403  in   in',
+  },
   'signed in, project: create_snippet': {
     private:  '401  404  404  403  in   in   in   in   in',
     internal: '401  404  403  403  in   in   in   in   in',
@@ -178,6 +205,7 @@ export const BODIES: Record<string, object> = {
   'POST /groups/:id/milestones': { title: '' },
   'PUT /groups/:id/milestones/:milestone_id': { title: 'x' },
   'POST /projects/:id/statuses/:sha': { state: 'success' },
+  'POST /projects/:id/merge_requests': { title: 'x', source_branch: 'a', target_branch: 'a' },
   'POST /groups/:id/variables': { key: 'x', value: 'x' },
   'PUT /groups/:id/variables/:key': { value: 'x' },
   'POST /groups/:id/members': { user_id: 999_999, access_level: 10 },

@@ -45,6 +45,7 @@ const sees = (person: TestUser | null, project: World['projects'][number]) =>
       repository_access_level: 20,
       builds_access_level: 20,
       issues_access_level: 20,
+      merge_requests_access_level: 20,
       wiki_access_level: 20,
       snippets_access_level: 20,
       public_jobs: true,

@@ -1,7 +1,21 @@
 /** What each role adds on a project; a role also holds all that the roles above it hold (companions 5.1). A visitor is a signed-in person without a membership, or anybody, on a project he can see. */
 export const PROJECT_ROLES = {
   anonymous: ['read_project', 'download_code_if_public', 'read_wiki', 'read_issue'],
-  visitor: ['read_member', 'read_snippet', 'star', 'request_access', 'fork_if_public', 'read_pipeline_if_public', 'upload_file', 'create_issue'],
+  visitor: [
+    'read_member',
+    'read_snippet',
+    'star',
+    'request_access',
+    'fork_if_public',
+    'read_pipeline_if_public',
+    'upload_file',
+    'create_issue',
+    'read_merge_request_if_public',
+    // one's own, and those one is assigned to
+    'read_own_merge_request',
+    // from a fork, or to change what one proposed
+    'propose_merge_request',
+  ],
   guest: ['read_pipeline_if_jobs_are_public'],
   reporter: [
     'create_snippet',
@@ -14,6 +28,7 @@ export const PROJECT_ROLES = {
     'manage_issue',
     'move_issue',
     'manage_label',
+    'read_merge_request',
   ],
   developer: [
     'push_code',
@@ -24,6 +39,12 @@ export const PROJECT_ROLES = {
     'manage_release',
     'write_wiki',
     'manage_milestone',
+    // from a branch of this project
+    'create_merge_request',
+    'update_merge_request',
+    // labels, milestone, assignee, lock
+    'manage_merge_request',
+    'accept_merge_request',
   ],
   maintainer: [
     'delete_wiki_page',
@@ -37,8 +58,27 @@ export const PROJECT_ROLES = {
     'manage_shares',
     'link_fork',
   ],
-  owner: ['rename_project', 'change_visibility', 'archive_project', 'transfer_project', 'unlink_fork', 'remove_project', 'admin_issue'],
+  owner: [
+    'rename_project',
+    'change_visibility',
+    'archive_project',
+    'transfer_project',
+    'unlink_fork',
+    'remove_project',
+    'admin_issue',
+    'destroy_merge_request',
+  ],
 } as const
+
+const MERGE_REQUEST_WRITES = [
+  'propose_merge_request',
+  'create_merge_request',
+  'update_merge_request',
+  'manage_merge_request',
+  'accept_merge_request',
+  'destroy_merge_request',
+] as const
+const MERGE_REQUESTS = ['read_merge_request', 'read_own_merge_request', ...MERGE_REQUEST_WRITES] as const
 
 /** What nobody may do while a state holds. */
 export const PROJECT_PROHIBITIONS = {
@@ -57,6 +97,7 @@ export const PROJECT_PROHIBITIONS = {
     'manage_issue',
     'move_issue',
     'admin_issue',
+    ...MERGE_REQUEST_WRITES,
     'manage_label',
     'manage_milestone',
     'upload_file',
@@ -79,8 +120,9 @@ export const PROJECT_PROHIBITIONS = {
     'cancel_pipeline',
     'manage_release',
     'fork',
-    // jobs are off with the repository
+    // jobs and merge requests are off with the repository
     'manage_variables',
+    ...MERGE_REQUESTS,
   ],
   /** The jobs feature is. Posting and listing statuses is not part of it: whoever builds elsewhere switches it off. */
   no_jobs: ['read_pipeline', 'cancel_pipeline', 'manage_variables'],
@@ -88,6 +130,8 @@ export const PROJECT_PROHIBITIONS = {
   no_snippets: ['read_snippet', 'create_snippet', 'manage_snippets'],
   /** The issues feature is. Labels and milestones are not part of it: merge requests have them too. */
   no_issues: ['read_issue', 'create_issue', 'update_issue', 'manage_issue', 'move_issue', 'admin_issue'],
+  /** The merge requests feature is. */
+  no_merge_requests: MERGE_REQUESTS,
 } as const
 
 export type ProjectRole = keyof typeof PROJECT_ROLES

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { type AnyPgColumn, bigint, boolean, index, integer, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
 import { id, moment, ref } from './columns.js'
-import { labels, milestones } from './issues.js'
+import { issues, labels, milestones } from './issues.js'
 import { pipelines } from './pipelines.js'
 import { projects } from './projects.js'
 import { users } from './users.js'
@@ -18,6 +18,8 @@ export const mergeRequests = pgTable(
     iid: integer().notNull(),
     /** Null: that fork was removed. */
     source_project_id: ref().references(() => projects.id, { onDelete: 'set null' }),
+    /** The same, kept when the fork goes: what is shown is never null (G-90), and ids are never reused. */
+    original_source_project_id: ref().notNull(),
     source_branch: text().notNull(),
     target_branch: text().notNull(),
     title: text().notNull(),
@@ -126,6 +128,25 @@ export const mergeRequestLabels = pgTable(
     primaryKey({ columns: [t.merge_request_id, t.label_id] }),
     index('merge_request_labels_label_id_idx').on(t.label_id, t.project_id, t.merge_request_id),
   ],
+)
+
+/** Which issues a request names in its texts and commits, and which of them it will close when it is merged (IS-14, IS-15). Who may see which is asked when they are shown. */
+export const mergeRequestIssues = pgTable(
+  'merge_request_issues',
+  {
+    /** The request's. */
+    project_id: ref()
+      .notNull()
+      .references(() => projects.id, { onDelete: 'cascade' }),
+    merge_request_id: ref()
+      .notNull()
+      .references(() => mergeRequests.id, { onDelete: 'cascade' }),
+    issue_id: ref()
+      .notNull()
+      .references(() => issues.id, { onDelete: 'cascade' }),
+    closes: boolean().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.merge_request_id, t.issue_id] }), index('merge_request_issues_issue_id_idx').on(t.issue_id, t.closes)],
 )
 
 /** What a request would have merged at one moment (MR-91). Its three commits stay readable for ever: refs of the target's repository pin them. */

@@ -9,11 +9,12 @@ import { notFound, refused } from '../../failures.js'
 import { referencesIn } from '../../lib/references.js'
 import { recordEvent } from '../events.js'
 import { nextIid } from '../iids.js'
+import { MAX_DESCRIPTION } from '../issuables/texts.js'
 import { labelIdsOf } from '../labels.js'
 import { touchProjectList } from '../project-lists.js'
 import { writeSystemNotes } from '../system-notes.js'
 import { finishTodos } from '../todos.js'
-import { assignable, MAX_DESCRIPTION, recount } from './attributes.js'
+import { assignable, recount } from './attributes.js'
 import { type IssueRecord, loadIssue } from './list.js'
 
 /** IS-8: a copy in the other project takes over; the issue itself is closed and says where it went. */

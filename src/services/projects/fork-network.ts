@@ -25,6 +25,16 @@ export async function descendsFrom(tx: Transaction, id: number, ancestorId: numb
   return rows.length > 0
 }
 
+/** Whether two projects come from the same source, at any distance (MR-31). */
+export async function inOneNetwork(tx: Pick<Transaction, 'execute'>, one: number, other: number): Promise<boolean> {
+  if (one === other) return true
+  const { rows } = await tx.execute(sql`with recursive
+    one (id) as (select ${one}::bigint union select p.forked_from_id from ${projects} p join one on p.id = one.id where p.forked_from_id is not null),
+    other (id) as (select ${other}::bigint union select p.forked_from_id from ${projects} p join other on p.id = other.id where p.forked_from_id is not null)
+    select 1 from one join other on other.id = one.id limit 1`)
+  return rows.length > 0
+}
+
 /** A source that is hidden hides its forks with it, at any distance (AC-5, SEC-41): to refuse instead would let whoever made a fork keep the source in the open. */
 export async function lowerForks(ctx: Context, tx: Transaction, id: number, visibility: number): Promise<void> {
   const { rows } = await tx.execute<{ id: string; name: string; before: number }>(sql`with recursive below (id) as (

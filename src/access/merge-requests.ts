@@ -1,0 +1,89 @@
+import { sql } from 'drizzle-orm'
+import { z } from 'zod'
+import type { Context } from '../context.js'
+import { mergeRequests } from '../db/schema/index.js'
+import { statement } from '../db/statement.js'
+import { forbidden, invalidInput, notFound, unauthenticated } from '../failures.js'
+import type { ProjectAbility } from './abilities/project.js'
+import type { Access } from './access.js'
+import type { Caller } from './actor.js'
+import { canMergeRequest, seesMergeRequest } from './can.js'
+import { findProjectFor, type ProjectSubject } from './rules.js'
+
+export type MergeRequest = typeof mergeRequests.$inferSelect
+
+/** A merge request as a caller stands to it; its project is the target. */
+export interface MergeRequestSubject extends ProjectSubject {
+  request: MergeRequest
+  may(ability: ProjectAbility): boolean
+}
+
+const findMergeRequest = statement('merge request by number', (db) =>
+  db
+    .select()
+    .from(mergeRequests)
+    .where(
+      sql`${mergeRequests.project_id} = ${sql.placeholder('project')} and ${mergeRequests.iid} = ${sql.placeholder('iid')} and ${mergeRequests.deleted_at} is null`,
+    ),
+)
+
+/** One of a project's merge requests, by its number, as somebody stands to it; null when there is none, `hidden` when he may not read it. */
+async function lookUp(
+  ctx: Context,
+  { user }: Pick<Caller, 'user'>,
+  subject: ProjectSubject,
+  iid: number,
+): Promise<MergeRequestSubject | 'hidden' | null> {
+  const [request] = await findMergeRequest(ctx.db, null).execute({ project: subject.project.id, iid })
+  if (!request) return null
+  const standing = { ...subject, user }
+  if (!seesMergeRequest(standing, request)) return 'hidden'
+  return { ...subject, request, may: (ability) => canMergeRequest(standing, ability, request) }
+}
+
+/** The same where what is missing and what is hidden are one: null. */
+export async function findMergeRequestFor(
+  ctx: Context,
+  caller: Pick<Caller, 'user'>,
+  subject: ProjectSubject,
+  iid: number,
+): Promise<MergeRequestSubject | null> {
+  const found = await lookUp(ctx, caller, subject, iid)
+  return found === 'hidden' ? null : found
+}
+
+const MAX_IID = 2_147_483_647
+
+function iidOf(text: string): number {
+  if (!/^[+-]?\d{1,80}$/.test(text)) throw invalidInput('merge_request_iid is invalid')
+  const iid = Number(text)
+  return iid > 0 && iid <= MAX_IID ? iid : 0
+}
+
+/** How the endpoints of this family refuse (behaviours, chapter 9): what may not be read is forbidden on reads and updates, and missing where something is accepted, cancelled, deleted or timed; accepting without the right is 401, all else 403. */
+interface Refusals {
+  hidden?: 'forbidden' | 'missing'
+  without?: 'forbidden' | 'unauthenticated'
+}
+
+/** On a merge request, with an ability, decided after the other parameters were read (G-10): 401 without a credential, 404 where the project is out of sight or has no such request, else as `refusals` say. Where the feature is closed all is 403 (AC-10). */
+export const onMergeRequest = (
+  ability: ProjectAbility,
+  { hidden = 'forbidden', without = 'forbidden' }: Refusals = {},
+): Access<MergeRequestSubject, true> => ({
+  rule: `signed in, merge request: ${ability}${hidden === 'missing' ? ', hidden is missing' : ''}${without === 'unauthenticated' ? ', else 401' : ''}`,
+  signedIn: true,
+  early: false,
+  path: z.object({ id: z.string(), merge_request_iid: z.string() }),
+  async find(ctx, caller, params) {
+    const iid = iidOf(params['merge_request_iid'] as string)
+    const subject = await findProjectFor(ctx, caller, params['id'] as string)
+    if (!subject.can('read_own_merge_request')) throw forbidden()
+    const found = await lookUp(ctx, caller, subject, iid)
+    if (found === null || (found === 'hidden' && hidden === 'missing')) throw notFound()
+    if (found === 'hidden') throw forbidden()
+    // an archived project is closed to everybody, whatever his right (SEC-107)
+    if (!found.may(ability)) throw without === 'unauthenticated' && !subject.project.archived ? unauthenticated() : forbidden()
+    return found
+  },
+})

@@ -1,0 +1,56 @@
+import { z } from 'zod'
+import { onMergeRequest } from '../../access/merge-requests.js'
+import { onProjectAfterInput } from '../../access/rules.js'
+import { DetailedMergeRequest, presentDetailedMergeRequest } from '../../entities/merge-request.js'
+import { endpoint } from '../../http/endpoint.js'
+import { bool, clearable, clearableId, commaList, list, opt, rowId, str } from '../../http/params.js'
+import { dayOf } from '../../lib/day.js'
+import { createMergeRequest } from '../../services/merge-requests/create.js'
+import { loadMergeRequest } from '../../services/merge-requests/load.js'
+
+const REQUEST = '/projects/:id/merge_requests/:merge_request_iid'
+
+/** People to be assigned; an empty value is nobody. */
+const idsToSet = () => z.preprocess((value) => (value === '' || value === null ? [] : value), list(clearableId()))
+
+const attributes = {
+  assignee_id: opt(clearableId()),
+  assignee_ids: idsToSet().optional(),
+  description: opt(clearable()),
+  labels: opt(commaList()),
+  milestone_id: opt(clearableId()),
+  remove_source_branch: opt(bool()),
+  squash: opt(bool()),
+  allow_collaboration: opt(bool()),
+}
+
+/** A single person may come under either name. */
+const assigneesOf = ({ assignee_ids, assignee_id }: { assignee_ids?: number[] | undefined; assignee_id?: number | undefined }) =>
+  assignee_ids?.slice(0, 1) ?? (assignee_id === undefined ? undefined : [assignee_id])
+
+export const mergeRequests = [
+  endpoint({
+    method: 'GET',
+    path: REQUEST,
+    summary: 'A merge request',
+    access: onMergeRequest('read_merge_request'),
+    input: z.object({}),
+    output: DetailedMergeRequest,
+    async handler({ ctx, caller, subject, view }) {
+      return presentDetailedMergeRequest(await loadMergeRequest(ctx, caller, subject, subject.request.id), dayOf(ctx.now()), view)
+    },
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/projects/:id/merge_requests',
+    summary: 'Create a merge request; the project is the source',
+    access: onProjectAfterInput('create_merge_request'),
+    // in the order of MR-28
+    input: z.object({ title: str(), source_branch: str(), target_branch: str(), target_project_id: opt(rowId()), ...attributes }),
+    output: DetailedMergeRequest,
+    async handler({ ctx, caller, subject, input, view }) {
+      const request = await createMergeRequest(ctx, caller, subject, { ...input, assignee_ids: assigneesOf(input) })
+      return presentDetailedMergeRequest(request, dayOf(ctx.now()), view)
+    },
+  }),
+]

@@ -1,0 +1,35 @@
+import { invalidRecord } from '../../failures.js'
+import { lengthOf, tooLong } from '../../lib/path.js'
+import { labelListFaults } from '../labels.js'
+
+/** SEC-63. */
+const MAX_TITLE = 255
+export const MAX_DESCRIPTION = 1_000_000
+
+interface Texts {
+  title?: string | undefined
+  description?: string | null | undefined
+  labels?: (string[] | undefined)[]
+}
+
+/** What is wrong with the texts of an issue or a merge request, the title trimmed. */
+export function textFaults({ title, description, labels = [] }: Texts): Record<string, string[]> {
+  const faults: Record<string, string[]> = {}
+  const trimmed = title?.trim()
+  if (trimmed === '') faults['title'] = ["can't be blank"]
+  if (trimmed && lengthOf(trimmed) > MAX_TITLE) faults['title'] = [tooLong(MAX_TITLE)]
+  if (description && lengthOf(description) > MAX_DESCRIPTION) faults['description'] = [tooLong(MAX_DESCRIPTION)]
+  const inLabels = labels.flatMap((list) => labelListFaults(list ?? []))
+  if (inLabels.length > 0) faults['labels'] = [...new Set(inLabels)]
+  return faults
+}
+
+export function refuseFaults(faults: Record<string, string[]>): void {
+  if (Object.keys(faults).length > 0) throw invalidRecord(faults)
+}
+
+/** Texts as they may be stored. */
+export function checkTexts(given: Texts) {
+  refuseFaults(textFaults(given))
+  return { title: given.title?.trim(), description: given.description === undefined ? undefined : (given.description ?? '') }
+}

@@ -1,0 +1,127 @@
+import type { SignedIn } from '../../access/actor.js'
+import { findProjectFor, type ProjectSubject } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import type { Transaction } from '../../db/client.js'
+import { mergeRequestLabels, mergeRequests } from '../../db/schema/index.js'
+import { againIfTaken } from '../../db/taken.js'
+import { Failure, forbidden, notFound, unprocessable } from '../../failures.js'
+import { tasksIn } from '../../lib/references.js'
+import { recordEvent } from '../events.js'
+import { nextIid } from '../iids.js'
+import { refuseFaults, textFaults } from '../issuables/texts.js'
+import { labelIdsOf } from '../labels.js'
+import { followMentions } from '../mentions.js'
+import { usableMilestone } from '../milestones.js'
+import { touchProjectList } from '../project-lists.js'
+import { inOneNetwork } from '../projects/fork-network.js'
+import { createTodos } from '../todos.js'
+import { assignable, refuseSameBranch, refuseTwin } from './attributes.js'
+import { loadMergeRequest, type SingleMergeRequest } from './load.js'
+import { readersAmong } from './readers.js'
+
+export interface NewMergeRequest {
+  title: string
+  source_branch: string
+  target_branch: string
+  /** By default the source. */
+  target_project_id?: number | undefined
+  description?: string | null | undefined
+  /** The first who can be is assigned. */
+  assignee_ids?: number[] | undefined
+  milestone_id?: number | undefined
+  labels?: string[] | undefined
+  remove_source_branch?: boolean | undefined
+  squash?: boolean | undefined
+  allow_collaboration?: boolean | undefined
+}
+
+/** MR-23 to MR-40. What the caller's role on the target does not cover is left out, not refused. */
+export async function createMergeRequest(
+  ctx: Context,
+  caller: SignedIn,
+  source: ProjectSubject,
+  given: NewMergeRequest,
+): Promise<SingleMergeRequest> {
+  const target = await targetOf(ctx, caller, source, given.target_project_id)
+  if (target.project.archived) throw forbidden()
+  const id = await againIfTaken(() => ctx.db.transaction((tx) => insert(ctx, tx, caller, source, target, given)))
+  return loadMergeRequest(ctx, caller, target, id)
+}
+
+/** MR-24: what is hidden is missing. */
+async function targetOf(ctx: Context, caller: SignedIn, source: ProjectSubject, id: number | undefined): Promise<ProjectSubject> {
+  if (id === undefined || id === source.project.id) return source
+  try {
+    return await findProjectFor(ctx, caller, String(id))
+  } catch (error) {
+    throw error instanceof Failure ? notFound() : error
+  }
+}
+
+/** MR-34. */
+function faultsOf({ title, description, labels, source_branch, target_branch }: NewMergeRequest): Record<string, string[]> {
+  const blank = (name: string) => (name.trim() === '' ? ["can't be blank"] : [])
+  const faults = { ...textFaults({ title, description, labels: [labels] }), source_branch: blank(source_branch), target_branch: blank(target_branch) }
+  return Object.fromEntries(Object.entries(faults).filter(([, texts]) => texts.length > 0))
+}
+
+async function insert(
+  ctx: Context,
+  tx: Transaction,
+  caller: SignedIn,
+  source: ProjectSubject,
+  target: ProjectSubject,
+  given: NewMergeRequest,
+): Promise<number> {
+  const { project } = target
+  const title = given.title.trim()
+  const description = given.description ?? ''
+  const branches = {
+    project_id: project.id,
+    target_branch: given.target_branch,
+    source_project_id: source.project.id,
+    source_branch: given.source_branch,
+  }
+  refuseSameBranch(branches)
+  if (!(await inOneNetwork(tx, source.project.id, project.id))) throw unprocessable('Source project is not a fork of the target project')
+  await refuseTwin(tx, caller, target, branches, title)
+  if (!target.can('propose_merge_request')) throw unprocessable('Target project has disabled merge requests')
+  refuseFaults(faultsOf(given))
+
+  const { id: author_id } = caller.user
+  const now = ctx.now()
+  const wanted = target.can('manage_merge_request') ? given : ({} as Partial<NewMergeRequest>)
+  const assignee_id = await assignable(tx, target, wanted.assignee_ids ?? [])
+  const milestone = wanted.milestone_id ? await usableMilestone(tx, target, wanted.milestone_id) : null
+  const labelIds = await labelIdsOf(tx, target, wanted.labels ?? [], target.can('manage_label'), now)
+  const tasks = tasksIn(description)
+  const values = {
+    ...branches,
+    original_source_project_id: source.project.id,
+    iid: await nextIid(tx, project.id, 'merge_request'),
+    title,
+    description,
+    author_id,
+    assignee_id,
+    milestone_id: milestone?.id ?? null,
+    force_remove_source_branch: given.remove_source_branch ?? false,
+    squash: given.squash ?? false,
+    allow_collaboration: given.allow_collaboration ?? false,
+    task_count: tasks.count,
+    task_completed_count: tasks.completed,
+    created_at: now,
+    updated_at: now,
+  }
+  const [row] = await tx.insert(mergeRequests).values(values).returning({ id: mergeRequests.id })
+  const id = row?.id as number
+  if (labelIds.length > 0)
+    await tx.insert(mergeRequestLabels).values(labelIds.map((label_id) => ({ project_id: project.id, merge_request_id: id, label_id })))
+  const about = { type: 'MergeRequest' as const, id, project_id: project.id }
+  if (assignee_id !== null && assignee_id !== author_id)
+    await createTodos(tx, { users: [assignee_id], author_id, target: about, action: 'assigned' }, now)
+  const readers = (who: Parameters<typeof readersAmong>[3]) => readersAmong(tx, project, values, who)
+  await followMentions(tx, caller, { target: about, note_id: null, text: `${description}\n\n${title}` }, readers, now)
+  await recordEvent(tx, { project_id: project.id, author_id, action: 'created', target_type: 'MergeRequest', target_id: id, created_at: now })
+  await touchProjectList(tx, project.id, 'merge_requests')
+  return id
+}
