@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { syncDirectory, writeNewFile } from '../lib/durable.js'
+import { withTurn } from '../lib/turns.js'
 import { Unavailable } from '../lib/unavailable.js'
 import { GitFault, RefChanged, RefNameConflict } from './errors.js'
 import { kill, type ProcessPool } from './processes.js'
@@ -248,17 +249,5 @@ export async function writeHead(directory: string, branch: string) {
   await syncDirectory(directory)
 }
 
-const locks = new Map<string, Promise<unknown>>()
-
 /** Runs work on one ref after the work asked for before it, in this process. Saves writers lost races; what makes them safe is compare-and-swap. */
-export async function withRefLock<T>(directory: string, ref: string, work: () => Promise<T>): Promise<T> {
-  const key = `${directory}\0${ref}`
-  const mine = (locks.get(key) ?? Promise.resolve()).then(work, work)
-  const settled = mine.catch(() => {})
-  locks.set(key, settled)
-  try {
-    return await mine
-  } finally {
-    if (locks.get(key) === settled) locks.delete(key)
-  }
-}
+export const withRefLock = <T>(directory: string, ref: string, work: () => Promise<T>): Promise<T> => withTurn(`${directory}\0${ref}`, work)
