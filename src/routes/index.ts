@@ -18,6 +18,7 @@ import { issueLists } from './issues/lists.js'
 import { labels } from './labels/index.js'
 import { accessRequests } from './members/access-requests.js'
 import { members } from './members/index.js'
+import { mergeRequestAttention } from './merge-requests/attention.js'
 import { mergeRequestLists } from './merge-requests/lists.js'
 import { mergeRequests } from './merge-requests/merge-requests.js'
 import { milestones } from './milestones/index.js'
@@ -91,6 +92,7 @@ export const families: Endpoint[][] = [
   issueAttention,
   mergeRequestLists,
   mergeRequests,
+  mergeRequestAttention,
   todos,
   wikis,
   snippets,
