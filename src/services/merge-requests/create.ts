@@ -18,6 +18,7 @@ import { createTodos } from '../todos.js'
 import { assignable, refuseSameBranch, refuseTwin } from './attributes.js'
 import { loadMergeRequest, type SingleMergeRequest } from './load.js'
 import { readersAmong } from './readers.js'
+import { drawVersion } from './versions.js'
 
 export interface NewMergeRequest {
   title: string
@@ -45,6 +46,7 @@ export async function createMergeRequest(
   const target = await targetOf(ctx, caller, source, given.target_project_id)
   if (target.project.archived) throw forbidden()
   const id = await againIfTaken(() => ctx.db.transaction((tx) => insert(ctx, tx, caller, source, target, given)))
+  await drawVersion(ctx, { id })
   return loadMergeRequest(ctx, caller, target, id)
 }
 
