@@ -18,7 +18,9 @@ import { issueLists } from './issues/lists.js'
 import { labels } from './labels/index.js'
 import { accessRequests } from './members/access-requests.js'
 import { members } from './members/index.js'
+import { contents as mergeRequestContents } from './merge-requests/contents.js'
 import { mergeRequests } from './merge-requests/merge-requests.js'
+import { merging } from './merge-requests/merging.js'
 import { milestones } from './milestones/index.js'
 import { namespaces } from './namespaces/index.js'
 import { pipelines } from './pipelines/index.js'
@@ -89,6 +91,8 @@ export const families: Endpoint[][] = [
   issues,
   issueAttention,
   mergeRequests,
+  mergeRequestContents,
+  merging,
   todos,
   wikis,
   snippets,

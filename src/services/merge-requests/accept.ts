@@ -40,7 +40,7 @@ export async function cancelAutomaticMerge(ctx: Context, caller: SignedIn, subje
   const now = ctx.now()
   await ctx.db.transaction(async (tx) => {
     const [row] = await tx.select().from(mergeRequests).where(eq(mergeRequests.id, request.id)).for('update')
-    if (!row || row.state !== 'opened') throw methodNotAllowed()
+    if (row?.state !== 'opened') throw methodNotAllowed()
     if (!row.merge_when_pipeline_succeeds) throw new Failure('not_acceptable', { message: "Can't cancel the automatic merge" })
     await tx
       .update(mergeRequests)
