@@ -7,7 +7,7 @@ import { withTurn } from '../lib/turns.js'
 import { Unavailable } from '../lib/unavailable.js'
 import { GitFault, RefChanged, RefNameConflict } from './errors.js'
 import { kill, type ProcessPool } from './processes.js'
-import { type RefUpdate, ZERO } from './types.js'
+import { type Oid, type RefUpdate, ZERO } from './types.js'
 
 /** Locks held by others (a push, a repack) are waited for; what is written is synced; refs of ours keep no log. */
 const OPTIONS = [
@@ -60,6 +60,16 @@ export class RefUpdates {
       directory,
       updates.map((update) => update.ref),
     )
+  }
+
+  /** Runs work while git holds a ref at a value: nobody moves it meanwhile. In a process of its own, so that moving refs of other repositories within waits for nobody here. Throws RefChanged when it is elsewhere. */
+  async holding<T>(directory: string, ref: string, oid: Oid, work: () => Promise<T>): Promise<T> {
+    const updater = new Updater(this.pool, directory)
+    try {
+      return await updater.holding(directory, { ref, old: oid, new: oid }, this.limits.deadline, work)
+    } finally {
+      updater.end()
+    }
   }
 
   /** Ends the repository's process, before the repository is removed. */
@@ -128,6 +138,29 @@ class Updater {
   }
 
   async transact(directory: string, updates: RefUpdate[], deadline: number): Promise<void> {
+    await this.#prepared(directory, updates, deadline, async (expect) => {
+      this.#child.stdin?.write('commit\0')
+      await expect('commit: ok\n')
+    })
+  }
+
+  /** The locks of a transaction that comes to nothing. */
+  holding<T>(directory: string, held: RefUpdate, deadline: number, work: () => Promise<T>): Promise<T> {
+    return this.#prepared(directory, [held], deadline, async (expect) => {
+      const result = await work()
+      this.#child.stdin?.write('abort\0')
+      await expect('abort: ok\n')
+      return result
+    })
+  }
+
+  /** Does something with all refs locked and at their old values. */
+  async #prepared<T>(
+    directory: string,
+    updates: RefUpdate[],
+    deadline: number,
+    work: (expect: (answer: string) => Promise<void>) => Promise<T>,
+  ): Promise<T> {
     clearTimeout(this.#timer)
     this.#out = ''
     this.#errors = ''
@@ -144,12 +177,11 @@ class Updater {
       this.#child.stdin?.write(prepared(updates))
       await expect('prepare: ok\n')
       const stale = await firstStale(directory, updates)
-      this.#child.stdin?.write(stale === null ? 'commit\0' : 'abort\0')
-      await expect(stale === null ? 'commit: ok\n' : 'abort: ok\n')
-      if (stale !== null) {
-        this.end() // what it remembers of packed-refs is no longer true
-        throw new RefChanged(stale)
-      }
+      if (stale === null) return await work(expect)
+      this.#child.stdin?.write('abort\0')
+      await expect('abort: ok\n')
+      this.end() // what it remembers of packed-refs is no longer true
+      throw new RefChanged(stale)
     } finally {
       clearTimeout(timer)
       this.#said = undefined

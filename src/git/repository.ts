@@ -82,6 +82,7 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
       ...reader,
       fileSizes: (commit, take) => fileSizes(pool, directory, commit, take),
       setHeadBranch: (branch) => writeHead(directory, branch),
+      whileAt: (ref, oid, work) => updates.holding(directory, ref, oid, work),
       updateRefs: (moves) => updates.update(directory, moves),
       draftCommit: (draft) => draftCommit({ directory, pool, readObject }, draft),
       draftPick: (draft) => draftPick({ directory, pool, readObject }, draft),

@@ -268,6 +268,8 @@ export interface GitRepository {
   setHeadBranch(branch: string): Promise<void>
   /** All or nothing, each by compare-and-swap, synced. Throws RefChanged when an old value does not hold, RefNameConflict when names clash (`a` and `a/b`). */
   updateRefs(updates: RefUpdate[]): Promise<void>
+  /** Runs work while nobody can move a ref from a value; nothing in it may move refs of this repository. Throws RefChanged when it is elsewhere. */
+  whileAt<T>(ref: string, oid: Oid, work: () => Promise<T>): Promise<T>
 
   // objects
   commit(oid: Oid): Promise<Commit | null>

@@ -19,8 +19,10 @@ import { labels } from './labels/index.js'
 import { accessRequests } from './members/access-requests.js'
 import { members } from './members/index.js'
 import { mergeRequestAttention } from './merge-requests/attention.js'
+import { contents as mergeRequestContents } from './merge-requests/contents.js'
 import { mergeRequestLists } from './merge-requests/lists.js'
 import { mergeRequests } from './merge-requests/merge-requests.js'
+import { merging } from './merge-requests/merging.js'
 import { milestones } from './milestones/index.js'
 import { namespaces } from './namespaces/index.js'
 import { pipelines } from './pipelines/index.js'
@@ -93,6 +95,8 @@ export const families: Endpoint[][] = [
   mergeRequestLists,
   mergeRequests,
   mergeRequestAttention,
+  mergeRequestContents,
+  merging,
   todos,
   wikis,
   snippets,

@@ -6,6 +6,7 @@ import { endpoint } from '../../http/endpoint.js'
 import { bool, clearable, clearableId, commaList, filledIn, list, needsOneOfThese, oneOf, opt, rowId, str } from '../../http/params.js'
 import { dayOf } from '../../lib/day.js'
 import { createMergeRequest } from '../../services/merge-requests/create.js'
+import { countDiverged } from '../../services/merge-requests/diverged.js'
 import { loadMergeRequest } from '../../services/merge-requests/load.js'
 import { deleteMergeRequest } from '../../services/merge-requests/remove.js'
 import { updateMergeRequest } from '../../services/merge-requests/update.js'
@@ -50,10 +51,18 @@ export const mergeRequests = [
     path: REQUEST,
     summary: 'A merge request',
     access: onMergeRequest('read_merge_request'),
-    input: z.object({}),
+    input: z.object({ include_rebase_in_progress: opt(bool()), include_diverged_commits_count: opt(bool()) }),
     output: DetailedMergeRequest,
-    async handler({ ctx, caller, subject, view }) {
-      return presentDetailedMergeRequest(await loadMergeRequest(ctx, caller, subject, subject.request.id), dayOf(ctx.now()), view)
+    async handler({ ctx, caller, subject, input, view }) {
+      const [request, diverged_commits_count] = await Promise.all([
+        loadMergeRequest(ctx, caller, subject, subject.request.id),
+        input.include_diverged_commits_count ? countDiverged(ctx, subject.request.id) : undefined,
+      ])
+      return {
+        ...presentDetailedMergeRequest(request, dayOf(ctx.now()), view),
+        rebase_in_progress: input.include_rebase_in_progress ? request.request.rebase_user_id !== null : undefined,
+        diverged_commits_count,
+      }
     },
   }),
   endpoint({

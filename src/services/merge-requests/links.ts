@@ -1,13 +1,12 @@
 import { and, eq, inArray, isNull, sql } from 'drizzle-orm'
 import type { ActorUser } from '../../access/actor.js'
-import type { MergeRequest } from '../../access/merge-requests.js'
-import { findProjectFor, type ProjectSubject } from '../../access/rules.js'
+import { findProjectFor } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { issues, mergeRequestIssues, mergeRequests, projects } from '../../db/schema/index.js'
-import { closingReferences, type IssueReference, referencesIn } from '../../lib/references.js'
+import { type IssueReference, referencesIn } from '../../lib/references.js'
 import { issuesMeant } from '../closing.js'
-import { commitMessagesOf } from './read.js'
+import { issuesClosedBy, textsOf } from './closes.js'
 
 /** Whose eyes the links are made with: they hold all that is meant, and whoever asks is shown what he may see. */
 const EVERYBODYS: ActorUser = {
@@ -23,16 +22,6 @@ const EVERYBODYS: ActorUser = {
 
 type Row = typeof mergeRequests.$inferSelect
 
-/** All texts in which a request may name an issue: its own, and the messages of the commits of its newest version (MR-82). */
-export const textsOf = async (ctx: Context, project: ProjectSubject['project'], request: MergeRequest): Promise<string[]> => [
-  `${request.description}\n\n${request.title}`,
-  ...(await commitMessagesOf(ctx, project, request)),
-]
-
-/** MR-82: a request closes nothing unless it goes into the default branch. */
-export const closingIn = (ctx: Context, { project }: ProjectSubject, request: MergeRequest, texts: string[]): IssueReference[] =>
-  request.target_branch === project.default_branch ? texts.flatMap((text) => closingReferences(text, ctx.links.base)) : []
-
 /** Keeps which issues a request names and closes, after its texts, target or commits changed. The row says that it is due, so a kill before this is made good at the next start. */
 export async function followLinks(ctx: Context, id: number): Promise<void> {
   const viewer = { user: EVERYBODYS }
@@ -46,10 +35,7 @@ export async function followLinks(ctx: Context, id: number): Promise<void> {
     if (!subject) return
     const texts = await textsOf(ctx, subject.project, request)
     const mentioned = texts.flatMap((text) => referencesIn(text, ctx.links.base).filter((each): each is IssueReference => each.kind === 'issue'))
-    const [closing, named] = await Promise.all([
-      issuesMeant(ctx, viewer, subject, closingIn(ctx, subject, request, texts)),
-      issuesMeant(ctx, viewer, subject, mentioned),
-    ])
+    const [closing, named] = await Promise.all([issuesClosedBy(ctx, viewer, subject, request), issuesMeant(ctx, viewer, subject, mentioned)])
     const closes = new Set(closing.map(({ issue }) => issue.id))
     const links = new Map([...named, ...closing].map(({ issue }) => [issue.id, closes.has(issue.id)]))
     stale = !(await ctx.db.transaction((tx) => store(tx, request, links)))

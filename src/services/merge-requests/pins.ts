@@ -39,9 +39,6 @@ async function setRefs(repository: GitRepository, wanted: Map<string, Oid>): Pro
   }
 }
 
-/** Holds one commit of a repository for ever. */
-export const keepCommit = (repository: GitRepository, oid: Oid) => setRefs(repository, new Map([[keepRef(oid), oid]]))
-
 /** The head of a request that was deleted is fetched by nobody any more (MR-58). */
 export async function hideHead(ctx: Context, request: Pick<Sketch, 'project_id' | 'storage' | 'iid'>): Promise<void> {
   const repository = targetOf(ctx, request)

@@ -1,12 +1,11 @@
 import { and, desc, eq, sql } from 'drizzle-orm'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
-import { mergeRequestCommits, type mergeRequests, mergeRequestVersions, pipelines } from '../../db/schema/index.js'
+import { type mergeRequests, mergeRequestVersions } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { notFound } from '../../failures.js'
 import type { Commit, FileDiff, GitRepository } from '../../git/types.js'
 import { limits, type Page, type Paging, pageFrom, slice } from '../page.js'
-import { basicColumns } from '../pipelines.js'
 import { repositoryOf } from '../repositories.js'
 import { VERSION_LIMITS } from './drawing.js'
 
@@ -107,27 +106,4 @@ export async function getVersion(ctx: Context, project: Project, request: Reques
   const repository = repositoryOf(ctx, project)
   const [{ commits }, diffs] = await Promise.all([commitsOf(repository, version, { skip: 0, limit: MOST_COMMITS }), diffsOf(repository, version)])
   return { version, commits, diffs }
-}
-
-const pipelinesOf = statement('pipelines of a merge request', (db) =>
-  db
-    .select({ ...basicColumns, total: sql<number>`count(*) over ()`.mapWith(Number) })
-    .from(pipelines)
-    .where(
-      and(
-        eq(pipelines.project_id, sql.placeholder('source')),
-        eq(pipelines.ref, sql.placeholder('branch')),
-        sql`exists (select 1 from ${mergeRequestCommits} c where c.merge_request_id = ${sql.placeholder('request')} and c.sha = ${pipelines.sha})`,
-      ),
-    )
-    .orderBy(desc(pipelines.id))
-    .limit(sql.placeholder('limit'))
-    .offset(sql.placeholder('offset')),
-)
-
-/** MR-89: those of the source branch whose commit belongs to any version. */
-export async function listRequestPipelines(ctx: Context, { id, source_project_id, source_branch }: Request, paging: Paging) {
-  if (source_project_id === null) return { items: [], total: 0 }
-  const run = (at: Paging) => pipelinesOf(ctx.db, null).execute({ source: source_project_id, branch: source_branch, request: id, ...limits(at) })
-  return pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
 }

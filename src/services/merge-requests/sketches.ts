@@ -1,8 +1,8 @@
-import { and, eq, isNull, type SQL } from 'drizzle-orm'
+import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import type { Context } from '../../context.js'
 import type { ReadDatabase } from '../../db/client.js'
-import { mergeRequests, projects } from '../../db/schema/index.js'
+import { mergeRequests, mergeRequestVersions, projects } from '../../db/schema/index.js'
 import type { GitRepository, RepositoryKey } from '../../git/types.js'
 
 const sources = alias(projects, 'source')
@@ -21,6 +21,8 @@ export const sketchColumns = {
   sha: mergeRequests.sha,
   version_id: mergeRequests.version_id,
   version_due: mergeRequests.version_due,
+  /** Of the newest version. */
+  commits: sql<number>`coalesce(${mergeRequestVersions.commits_count}, 0)`.mapWith(Number),
   merge_checks: mergeRequests.merge_checks,
 }
 
@@ -31,6 +33,7 @@ export const sketches = (db: Pick<ReadDatabase, 'select'>, where: SQL | undefine
     .from(mergeRequests)
     .innerJoin(projects, eq(projects.id, mergeRequests.project_id))
     .leftJoin(sources, eq(sources.id, mergeRequests.source_project_id))
+    .leftJoin(mergeRequestVersions, eq(mergeRequestVersions.id, mergeRequests.version_id))
     .where(where)
     .orderBy(mergeRequests.id)
 
