@@ -82,7 +82,10 @@ const single = {
 /** What a todo is about. */
 export const FollowedMergeRequest = z.strictObject({ ...MergeRequest.shape, subscribed: z.boolean() }).meta({ id: 'FollowedMergeRequest' })
 
-export const DetailedMergeRequest = z.strictObject({ ...MergeRequest.shape, ...single }).meta({ id: 'DetailedMergeRequest' })
+/** The last two only where they are asked for. */
+export const DetailedMergeRequest = z
+  .strictObject({ ...MergeRequest.shape, ...single, rebase_in_progress: z.boolean().optional(), diverged_commits_count: z.int().optional() })
+  .meta({ id: 'DetailedMergeRequest' })
 
 const urlOf = ({ request, path }: MergeRequestRecord, view: View) => `${view.links.project(path)}/merge_requests/${request.iid}`
 

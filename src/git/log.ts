@@ -14,13 +14,32 @@ export interface LogSource extends HistorySource {
 
 /** One page of a log and the number of all commits that match (C-13). The order of a whole history is found once for each set of starting points, then every page, date range and total is cut from it. */
 export async function readLog(source: LogSource, options: LogOptions): Promise<LogPage> {
+  const order = await orderOf(source, options)
+  if (!order) return { commits: [], total: 0 }
+  const { positions, total } = await cut(order, options)
+  const commits = await Promise.all(positions.map((at) => source.commit(oidAt(order, at))))
+  return { commits: commits.filter((commit) => commit !== null), total }
+}
+
+/** The ids of the newest commits that `to` has and `from` has not, in the order of a log, and how many there are in all. */
+export async function range(source: LogSource, from: Oid[], to: Oid, most: number): Promise<{ oids: Oid[]; total: number }> {
+  const order = await orderOf(source, { from: [to], exclude: from })
+  if (!order) return { oids: [], total: 0 }
+  const total = order.dates.length
+  return { oids: Array.from({ length: Math.min(total, most) }, (_, at) => oidAt(order, at)), total }
+}
+
+const oidAt = ({ oids }: Order, at: number): Oid => oids.toString('hex', at * 20, at * 20 + 20)
+
+/** The ids of all that match, dates apart, in the order of a log; null: there is nothing to start from. */
+async function orderOf(source: LogSource, options: Pick<LogOptions, 'from' | 'exclude' | 'path' | 'firstParent'>): Promise<Order | null> {
   const from = options.from.filter(isOid)
   const exclude = (options.exclude ?? []).filter(isOid)
-  if (from.length === 0) return { commits: [], total: 0 }
+  if (from.length === 0) return null
   const path = options.path === undefined ? '' : literal(options.path)
-  if (path === null) return { commits: [], total: 0 }
+  if (path === null) return null
   const about = `${path} ${options.firstParent ? 'first' : 'all'} ${from} ^${exclude}`
-  const order = await source.memory.answer<Order>(
+  return source.memory.answer<Order>(
     source.directory,
     `log ${about}`,
     ({ oids }) => oids.length * 1.4,
@@ -29,10 +48,6 @@ export async function readLog(source: LogSource, options: LogOptions): Promise<L
       return walk(new History(await source.memory.graph(source.directory), source), from, exclude, options.firstParent ?? false)
     },
   )
-  if (!order) return { commits: [], total: 0 }
-  const { positions, total } = await cut(order, options)
-  const commits = await Promise.all(positions.map((at) => source.commit(order.oids.toString('hex', at * 20, at * 20 + 20))))
-  return { commits: commits.filter((commit) => commit !== null), total }
 }
 
 /** How many commits `to` has that `from` has not, looking at no more than `most` commits. */

@@ -8,7 +8,7 @@ import { GitFault } from './errors.js'
 import { parseCommit } from './object-codec.js'
 import { writePack } from './pack-writer.js'
 import { type ObjectType, Stage, type StagedObject } from './stage.js'
-import type { Oid, PickDraft, PickResult, Signature } from './types.js'
+import type { MergeDraft, MergeResult, Oid, PickDraft, PickResult, Signature } from './types.js'
 import { treeOf, type WriteContext } from './writer.js'
 
 /** Git's own merge, which ends in a tree or in conflicts; merge-ort, with renames and all that git does by default. */
@@ -40,6 +40,37 @@ export async function draftPick(context: WriteContext, draft: PickDraft, largest
   return { commit, tree: merged.tree }
 }
 
+/** What merging two commits comes to, with all that git does by default (MR-64, SEC-103): the tree, which is that of `from` where there is nothing to merge, or conflicts. Null: they conflict, or have nothing in common. */
+async function mergeCommits(
+  context: WriteContext,
+  into: Oid,
+  from: Oid,
+  { forward, keep }: { forward: boolean; keep: boolean },
+  largest: number,
+): Promise<Merged | null> {
+  if (forward) return { tree: await treeOf(from, context.readObject), objects: [] }
+  return withObjectsAside(context.directory, async ({ path, env }) => {
+    const tree = await mergeTree(context, into, from, { ...env, GIT_ALLOC_LIMIT: `${largest}` })
+    return tree === null ? null : { tree, objects: keep ? await readLoose(path, new Set()) : [] }
+  })
+}
+
+/** Whether git merges two commits by itself. `forward`: the one is known to hold the other. Nothing is kept. */
+export async function canMerge(context: WriteContext, into: Oid, from: Oid, forward: boolean, largest = LARGEST): Promise<boolean> {
+  return forward || (await mergeCommits(context, into, from, { forward, keep: false }, largest)) !== null
+}
+
+/** A merge commit, always with both parents. All its objects are on the disk when it returns; no ref moves. */
+export async function draftMerge(context: WriteContext, draft: MergeDraft, forward: boolean, largest = LARGEST): Promise<MergeResult> {
+  const merged = await mergeCommits(context, draft.into, draft.from, { forward, keep: true }, largest)
+  if (!merged) return { refusal: 'conflict' }
+  const stage = new Stage()
+  if (merged.tree === EMPTY_TREE) await stage.tree(Buffer.of())
+  const commit = await stage.commit({ ...draft, tree: merged.tree, parents: [draft.into, draft.from] })
+  await writePack(context.directory, [...merged.objects, ...stage.objects])
+  return { commit, tree: merged.tree }
+}
+
 /** Three trees merged; null: conflicts. `git merge-tree` of this age takes commits only and finds the base itself, so it gets three commits that nobody keeps: the base, and two upon it. */
 async function mergeTrees(context: WriteContext, base: Oid, ours: Oid, theirs: Oid, largest: number): Promise<Merged | null> {
   if (base === theirs || ours === theirs) return { tree: ours, objects: [] }
@@ -58,11 +89,11 @@ async function mergeTrees(context: WriteContext, base: Oid, ours: Oid, theirs: O
 
 const NOBODY: Signature = { name: 'nobody', email: '', seconds: 0, offset: '+0000' }
 
-/** The tree two commits merge to, written where `env` says; null: conflicts. Nothing is synced: what is kept is written once more. */
+/** The tree two commits merge to, written where `env` says; null: conflicts, or histories that have nothing in common. Nothing is synced: what is kept is written once more. */
 async function mergeTree({ directory, pool }: WriteContext, ours: Oid, theirs: Oid, env: NodeJS.ProcessEnv): Promise<Oid | null> {
   const args = ['-c', 'core.fsync=none', 'merge-tree', '--write-tree', '--no-messages', ours, theirs]
   const { stdout, stderr, exitCode } = await pool.run(directory, args, { env, accept: [1, 128] })
-  if (exitCode === 1 || stderr.includes('attempting to allocate')) return null
+  if (exitCode === 1 || stderr.includes('attempting to allocate') || stderr.includes('refusing to merge unrelated histories')) return null
   if (exitCode !== 0) throw new GitFault('merge-tree', exitCode, stderr)
   return stdout.toString('latin1').trim()
 }

@@ -5,7 +5,7 @@ import { repositoryExists } from './create.js'
 import { DiffTree, diffRange, EMPTY_TREE } from './diff.js'
 import { findDiffLine } from './diff-line.js'
 import { MESSAGE } from './history.js'
-import { countNew, type LogSource, readLog } from './log.js'
+import { countNew, type LogSource, range, readLog } from './log.js'
 import { Memory } from './memory.js'
 import { parseCommit, parseTag } from './object-codec.js'
 import type { ProcessPool } from './processes.js'
@@ -33,6 +33,7 @@ export type Reader = Pick<
   | 'tree'
   | 'log'
   | 'countNew'
+  | 'range'
   | 'lastCommits'
   | 'mergeBase'
   | 'isAncestor'
@@ -191,6 +192,7 @@ export function readerFor(floor: ReadFloor, directory: string, { env, onFault }:
 
     log: (options) => guarded({ commits: [], total: 0 }, () => readLog(history(), options)),
     countNew: (from, to, most) => guarded(0, () => countNew(history(), from, to, most)),
+    range: (from, to, most) => guarded({ oids: [], total: 0 }, () => range(history(), from, to, most)),
     lastCommits: (from, paths) => guarded(paths.map(() => null), () => lastCommits(history(), from, paths)), // biome-ignore format: one call
     mergeBase: (...oids) => guarded(null, () => mergeBase(history(), oids)),
     isAncestor: async (ancestor, descendant) => (await guarded([false], () => mergedInto(history(), [ancestor], descendant)))[0] ?? false,

@@ -3,10 +3,11 @@ import { randomBytes } from 'node:crypto'
 import { readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { syncDirectory, writeNewFile } from '../lib/durable.js'
+import { withTurn } from '../lib/turns.js'
 import { Unavailable } from '../lib/unavailable.js'
 import { GitFault, RefChanged, RefNameConflict } from './errors.js'
 import { kill, type ProcessPool } from './processes.js'
-import { type RefUpdate, ZERO } from './types.js'
+import { type Oid, type RefUpdate, ZERO } from './types.js'
 
 /** Locks held by others (a push, a repack) are waited for; what is written is synced; refs of ours keep no log. */
 const OPTIONS = [
@@ -59,6 +60,16 @@ export class RefUpdates {
       directory,
       updates.map((update) => update.ref),
     )
+  }
+
+  /** Runs work while git holds a ref at a value: nobody moves it meanwhile. In a process of its own, so that moving refs of other repositories within waits for nobody here. Throws RefChanged when it is elsewhere. */
+  async holding<T>(directory: string, ref: string, oid: Oid, work: () => Promise<T>): Promise<T> {
+    const updater = new Updater(this.pool, directory)
+    try {
+      return await updater.holding(directory, { ref, old: oid, new: oid }, this.limits.deadline, work)
+    } finally {
+      updater.end()
+    }
   }
 
   /** Ends the repository's process, before the repository is removed. */
@@ -127,6 +138,29 @@ class Updater {
   }
 
   async transact(directory: string, updates: RefUpdate[], deadline: number): Promise<void> {
+    await this.#prepared(directory, updates, deadline, async (expect) => {
+      this.#child.stdin?.write('commit\0')
+      await expect('commit: ok\n')
+    })
+  }
+
+  /** The locks of a transaction that comes to nothing. */
+  holding<T>(directory: string, held: RefUpdate, deadline: number, work: () => Promise<T>): Promise<T> {
+    return this.#prepared(directory, [held], deadline, async (expect) => {
+      const result = await work()
+      this.#child.stdin?.write('abort\0')
+      await expect('abort: ok\n')
+      return result
+    })
+  }
+
+  /** Does something with all refs locked and at their old values. */
+  async #prepared<T>(
+    directory: string,
+    updates: RefUpdate[],
+    deadline: number,
+    work: (expect: (answer: string) => Promise<void>) => Promise<T>,
+  ): Promise<T> {
     clearTimeout(this.#timer)
     this.#out = ''
     this.#errors = ''
@@ -143,12 +177,11 @@ class Updater {
       this.#child.stdin?.write(prepared(updates))
       await expect('prepare: ok\n')
       const stale = await firstStale(directory, updates)
-      this.#child.stdin?.write(stale === null ? 'commit\0' : 'abort\0')
-      await expect(stale === null ? 'commit: ok\n' : 'abort: ok\n')
-      if (stale !== null) {
-        this.end() // what it remembers of packed-refs is no longer true
-        throw new RefChanged(stale)
-      }
+      if (stale === null) return await work(expect)
+      this.#child.stdin?.write('abort\0')
+      await expect('abort: ok\n')
+      this.end() // what it remembers of packed-refs is no longer true
+      throw new RefChanged(stale)
     } finally {
       clearTimeout(timer)
       this.#said = undefined
@@ -248,17 +281,5 @@ export async function writeHead(directory: string, branch: string) {
   await syncDirectory(directory)
 }
 
-const locks = new Map<string, Promise<unknown>>()
-
 /** Runs work on one ref after the work asked for before it, in this process. Saves writers lost races; what makes them safe is compare-and-swap. */
-export async function withRefLock<T>(directory: string, ref: string, work: () => Promise<T>): Promise<T> {
-  const key = `${directory}\0${ref}`
-  const mine = (locks.get(key) ?? Promise.resolve()).then(work, work)
-  const settled = mine.catch(() => {})
-  locks.set(key, settled)
-  try {
-    return await mine
-  } finally {
-    if (locks.get(key) === settled) locks.delete(key)
-  }
-}
+export const withRefLock = <T>(directory: string, ref: string, work: () => Promise<T>): Promise<T> => withTurn(`${directory}\0${ref}`, work)

@@ -6,10 +6,11 @@ import { fetchAll, remoteHead } from './fetch.js'
 import { fileSizes } from './file-sizes.js'
 import { fork } from './fork.js'
 import { maintain, repositorySize } from './maintenance.js'
-import { draftPick } from './merge.js'
+import { canMerge, draftMerge, draftPick } from './merge.js'
 import { type PoolLimits, ProcessPool } from './processes.js'
 import { quarantineReader, type Reader, type ReadFloor, readerFor, readFloor } from './reader.js'
 import { RefUpdates, writeHead } from './ref-updates.js'
+import { take } from './take.js'
 import { Transport, type TransportLimits } from './transport.js'
 import type { Git, GitRepository, Oid, RepositoryKey } from './types.js'
 import { draftCommit, writeCommit, writeTag } from './writer.js'
@@ -81,9 +82,18 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
       ...reader,
       fileSizes: (commit, take) => fileSizes(pool, directory, commit, take),
       setHeadBranch: (branch) => writeHead(directory, branch),
+      whileAt: (ref, oid, work) => updates.holding(directory, ref, oid, work),
       updateRefs: (moves) => updates.update(directory, moves),
       draftCommit: (draft) => draftCommit({ directory, pool, readObject }, draft),
       draftPick: (draft) => draftPick({ directory, pool, readObject }, draft),
+      canMerge: async (into, from) => {
+        const answer = await ground.floor.memory.answer(directory, `merges ${into} ${from}`, () => 50, async () => {
+          const merges = await canMerge({ directory, pool, readObject }, into, from, await reader.isAncestor(into, from))
+          return { merges }
+        }) // biome-ignore format: one question
+        return answer?.merges ?? false
+      },
+      draftMerge: async (draft) => draftMerge({ directory, pool, readObject }, draft, await reader.isAncestor(draft.into, draft.from)),
       writeCommit: (commit) => writeCommit(directory, commit),
       writeTag: (tag) => writeTag(directory, tag),
       archive: (options) => archive(wire.pool, directory, options),
@@ -92,6 +102,7 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
       receivePack: (request, policy) => wire.receivePack(directory, request, policy, openWith),
       remoteHead: (source, signal) => remoteHead(wire.pool, directory, source, signal),
       fetch: (source, signal) => fetchAll(wire.pool, directory, source, { ...fetchLimits, objectBytes: wire.limits.objectBytes }, signal),
+      take: (from, commits, have) => take(pool, { directory, refs: reader.refs }, ground.directory(from), commits, have),
       size: () => repositorySize(directory),
       maintain: () => maintain(pool, directory),
     }

@@ -225,6 +225,18 @@ export interface PickDraft {
 /** `unchanged`: there is nothing to do, the change is there (or gone) already. */
 export type PickResult = { commit: Oid; tree: Oid } | { refusal: 'conflict' | 'unchanged' }
 
+/** A commit that joins `from` to `into`, its first parent. */
+export interface MergeDraft {
+  into: Oid
+  from: Oid
+  author: Signature
+  committer: Signature
+  message: string
+}
+
+/** `conflict`: git cannot do it by itself, or the two have nothing in common. */
+export type MergeResult = { commit: Oid; tree: Oid } | { refusal: 'conflict' }
+
 /** What a push asks for, as Git's receive-pack hands it over before any ref moves. */
 export interface PushCommand {
   ref: string
@@ -269,6 +281,8 @@ export interface GitRepository {
   setHeadBranch(branch: string): Promise<void>
   /** All or nothing, each by compare-and-swap, synced. Throws RefChanged when an old value does not hold, RefNameConflict when names clash (`a` and `a/b`). */
   updateRefs(updates: RefUpdate[]): Promise<void>
+  /** Runs work while nobody can move a ref from a value; nothing in it may move refs of this repository. Throws RefChanged when it is elsewhere. */
+  whileAt<T>(ref: string, oid: Oid, work: () => Promise<T>): Promise<T>
 
   // objects
   commit(oid: Oid): Promise<Commit | null>
@@ -293,6 +307,8 @@ export interface GitRepository {
   log(options: LogOptions): Promise<LogPage>
   /** How many commits `to` has that `from` has not; of histories beyond `most` commits only so many are looked at. */
   countNew(from: Oid[], to: Oid, most: number): Promise<number>
+  /** The ids of the commits that `to` has and `from` has not, newest first and no more than `most`, and how many there are. */
+  range(from: Oid[], to: Oid, most: number): Promise<{ oids: Oid[]; total: number }>
   /** The newest commit reachable from `from` that touched each path; null where none did. */
   lastCommits(from: Oid, paths: string[]): Promise<(Oid | null)[]>
   /** Of more than two: the best commit that all of them have. */
@@ -327,6 +343,10 @@ export interface GitRepository {
   draftCommit(draft: CommitDraft): Promise<DraftResult>
   /** Exactly what `git cherry-pick` or `git revert` would make of it. */
   draftPick(draft: PickDraft): Promise<PickResult>
+  /** Whether git merges the one into the other by itself; asked once a pair. */
+  canMerge(into: Oid, from: Oid): Promise<boolean>
+  /** Exactly what `git merge --no-ff` would make of it. */
+  draftMerge(draft: MergeDraft): Promise<MergeResult>
   /** A commit of an existing tree with any parents. */
   writeCommit(commit: { tree: Oid; parents: Oid[]; author: Signature; committer: Signature; message: string }): Promise<Oid>
   writeTag(tag: { name: string; target: Oid; targetType: Tag['targetType']; tagger: Signature; message: string }): Promise<Oid>
@@ -343,6 +363,9 @@ export interface GitRepository {
   remoteHead(source: FetchSource, signal: AbortSignal): Promise<string | null>
   /** Brings over all branches and tags of a repository elsewhere, all of them or none. Throws TooLarge, Unavailable or GitFault. */
   fetch(source: FetchSource, signal: AbortSignal): Promise<void>
+
+  /** Brings over commits of another repository of this installation with all they need, synced; what `have` reaches is held by refs here. No ref moves: pin them. */
+  take(from: RepositoryKey, commits: Oid[], have: Oid[]): Promise<void>
 
   // upkeep
   /** Bytes on disk. */

@@ -15,12 +15,13 @@ export type AuditAction =
   | 'visibility_changed'
   | `project_${'shared' | 'unshared' | 'transferred'}`
   | 'settings_changed'
+  | 'merge_request_merged'
   | `variable_${'added' | 'updated' | 'removed'}`
   | `${'protected_branch' | 'protected_tag'}_${'added' | 'updated' | 'removed'}`
 
 export interface Audited {
   action: AuditAction
-  target: { type: 'user' | 'token' | 'key' | 'gpg_key' | 'email' | 'project' | 'group' | 'settings'; id: number; name: string }
+  target: { type: 'user' | 'token' | 'key' | 'gpg_key' | 'email' | 'project' | 'group' | 'settings' | 'merge_request'; id: number; name: string }
   /** Whatever tells what changed; never a secret. */
   changes?: Record<string, unknown> | undefined
 }

@@ -1,11 +1,14 @@
+import { and, eq, or, sql } from 'drizzle-orm'
 import type { SignedIn } from '../access/actor.js'
 import type { ProjectSubject } from '../access/rules.js'
 import type { Context } from '../context.js'
+import { mergeRequests } from '../db/schema/index.js'
 import { forbidden, notFound, refused } from '../failures.js'
 import { RefChanged } from '../git/errors.js'
 import { type Commit, type Ref, ZERO } from '../git/types.js'
 import { branchNameFault } from '../lib/branch-name.js'
 import { checkRefName } from '../lib/ref-name.js'
+import { isOpen } from './merge-requests/sketches.js'
 import { type Page, type Paging, slice } from './page.js'
 import { mayPushTo, type Protections, protectionsOf } from './protection.js'
 import { moveRefs } from './pushes.js'
@@ -146,24 +149,37 @@ export async function deleteBranch(ctx: Context, subject: ProjectSubject, caller
   }
 }
 
-/** BR-6: all merged branches that are neither default nor protected; one that moves meanwhile stays. */
+/** BR-6: all merged branches that are neither default nor protected, nor joined by an open merge request; one that moves meanwhile stays. */
 export async function deleteMergedBranches(ctx: Context, subject: ProjectSubject, caller: SignedIn): Promise<void> {
   if (!subject.can('push_code')) throw forbidden()
   const repository = repositoryOf(ctx, subject.project)
   const refs = await repository.refs(HEADS)
   const root = refs.find(({ name }) => name === HEADS + subject.project.default_branch)
   if (!root) return
-  const protections = await protectionsOf(ctx, subject.project.id)
+  const [protections, joined] = await Promise.all([protectionsOf(ctx, subject.project.id), branchesOfOpenRequests(ctx, subject.project.id)])
   const merged = await repository.merged(
     refs.map(({ oid }) => oid),
     root.oid,
   )
   for (const [i, ref] of refs.entries()) {
-    if (!merged[i] || ref.name === root.name || protections.isProtected(ref.name.slice(HEADS.length))) continue
+    const name = ref.name.slice(HEADS.length)
+    if (!merged[i] || ref.name === root.name || protections.isProtected(name) || joined.has(name)) continue
     try {
       await moveRefs(ctx, subject, caller.user.id, [{ ref: ref.name, old: ref.oid, new: ZERO }])
     } catch (error) {
       if (!(error instanceof RefChanged)) throw error
     }
   }
+}
+
+/** Sources and targets in this project. */
+async function branchesOfOpenRequests(ctx: Context, projectId: number): Promise<Set<string>> {
+  const rows = await ctx.db.write
+    .select({
+      source: sql<string | null>`case when ${mergeRequests.source_project_id} = ${projectId} then ${mergeRequests.source_branch} end`,
+      target: sql<string | null>`case when ${mergeRequests.project_id} = ${projectId} then ${mergeRequests.target_branch} end`,
+    })
+    .from(mergeRequests)
+    .where(and(isOpen, or(eq(mergeRequests.project_id, projectId), eq(mergeRequests.source_project_id, projectId))))
+  return new Set(rows.flatMap(({ source, target }) => [source, target]).filter((name) => name !== null))
 }

@@ -3,7 +3,7 @@ import type { SignedIn } from '../access/actor.js'
 import type { ProjectSubject } from '../access/rules.js'
 import type { Context } from '../context.js'
 import { isMissingReference, isUniqueViolation, type Sender } from '../db/client.js'
-import { commitStatuses, pipelines, users } from '../db/schema/index.js'
+import { commitStatuses, mergeRequests, pipelines, users } from '../db/schema/index.js'
 import { statement, step } from '../db/statement.js'
 import type { PipelineBasicRecord, PipelineRecord, PipelineRefRecord } from '../entities/pipeline.js'
 import { notFound } from '../failures.js'
@@ -52,7 +52,22 @@ export async function makePipeline(ctx: Context, { project }: ProjectSubject, ca
   try {
     await ctx.db.transaction(async (tx) => {
       const iid = await nextIid(tx, project.id, 'pipeline')
-      await tx.insert(pipelines).values({ project_id: project.id, iid, ...more })
+      const [made] = await tx
+        .insert(pipelines)
+        .values({ project_id: project.id, iid, ...more })
+        .returning({ id: pipelines.id })
+      // ST-21, PL-6
+      await tx
+        .update(mergeRequests)
+        .set({ head_pipeline_id: made?.id as number })
+        .where(
+          and(
+            eq(mergeRequests.source_project_id, project.id),
+            eq(mergeRequests.source_branch, ref),
+            eq(mergeRequests.sha, sha),
+            eq(mergeRequests.state, 'opened'),
+          ),
+        )
     })
   } catch (error) {
     // somebody else made it at the same moment, and the number of ours was taken back; or the project has just been deleted

@@ -2,7 +2,7 @@ import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { ProjectSubject } from '../access/rules.js'
 import type { Context } from '../context.js'
 import type { Transaction } from '../db/client.js'
-import { events, type PushData, projects, protectedBranches, refIntents, releases, users } from '../db/schema/index.js'
+import { events, type MergeIntent, type PushData, projects, protectedBranches, refIntents, releases, users } from '../db/schema/index.js'
 import { forbidden, refused } from '../failures.js'
 import { RefNameConflict } from '../git/errors.js'
 import { type GitRepository, type Oid, type RefUpdate, ZERO } from '../git/types.js'
@@ -10,6 +10,8 @@ import { branchNameFault } from '../lib/branch-name.js'
 import { closeIssuesByCommits } from './closing.js'
 import { dropOldEvents } from './events.js'
 import { keepLanguages } from './languages.js'
+import { markAccepted } from './merge-requests/endings.js'
+import { followBranchMoves } from './merge-requests/follow.js'
 import { Protections, protectionsOf, reaches } from './protection.js'
 import { pushDataOf } from './push-events.js'
 import { repositoryOf } from './repositories.js'
@@ -86,10 +88,23 @@ function refuseTag({ subject, protections }: PushSetting, move: RefMove, tag: st
 }
 
 /** Writes down what is about to move, after the objects and before the refs (SEC-158). Returns the row's id. */
-export async function recordIntent(ctx: Context, projectId: number, actorId: number, door: Door, updates: RefMove[]): Promise<number> {
+export async function recordIntent(
+  ctx: Context,
+  projectId: number,
+  actorId: number,
+  door: Door,
+  updates: RefMove[],
+  merge: MergeIntent | null = null,
+): Promise<number> {
   const [row] = await ctx.db.write
     .insert(refIntents)
-    .values({ project_id: projectId, actor_id: actorId, origin: door, updates: updates.map(({ ref, old, new: to }) => ({ ref, old, new: to })) })
+    .values({
+      project_id: projectId,
+      actor_id: actorId,
+      origin: door,
+      updates: updates.map(({ ref, old, new: to }) => ({ ref, old, new: to })),
+      merge,
+    })
     .returning({ id: refIntents.id })
   return row?.id as number
 }
@@ -165,7 +180,7 @@ export async function acceptPush(
   }
 }
 
-/** All that follows when refs have moved, by name, and the end of the intent. What is here holds before the caller gets an answer (PU-1); upkeep follows soon after. `repository` is looked up when it is not given. */
+/** All that follows when refs have moved, by name, and the end of the intent. What is here holds before the caller gets an answer (PU-1); upkeep follows soon after. `repository` is looked up when it is not given; `merge` is what the moves merged. What fails here is tried again until it is done, for the refs have moved. */
 export async function finishMoves(
   ctx: Context,
   projectId: number,
@@ -173,12 +188,54 @@ export async function finishMoves(
   intent: number | null,
   settings: Settings,
   repository?: GitRepository,
+  merge: MergeIntent | null = null,
 ): Promise<void> {
+  try {
+    await follow(ctx, projectId, moves, intent, settings, repository, merge)
+  } catch (error) {
+    if (intent !== null) finishLater(ctx, intent, 1_000)
+    throw error
+  }
+}
+
+/** Milliseconds; twice as long each time. */
+const LONGEST_WAIT = 60_000
+
+function finishLater(ctx: Context, intent: number, wait: number): void {
+  setTimeout(() => {
+    if (ctx.stopping.aborted) return
+    ctx.jobs.add('unfinished push', async () => {
+      try {
+        const [left] = await ctx.db.write.select().from(refIntents).where(eq(refIntents.id, intent))
+        if (left) await settleIntent(ctx, left)
+      } catch (error) {
+        finishLater(ctx, intent, Math.min(2 * wait, LONGEST_WAIT))
+        throw error
+      }
+    })
+  }, wait).unref()
+}
+
+async function follow(
+  ctx: Context,
+  projectId: number,
+  moves: RefMove[],
+  intent: number | null,
+  settings: Settings,
+  repository: GitRepository | undefined,
+  merge: MergeIntent | null,
+): Promise<void> {
+  const actor = () => actorIdOf(ctx, intent)
+  const toMergeRequests = async () => {
+    if (merge) await markAccepted(ctx, merge, moves[0]?.new as Oid, await actor())
+    await followBranchMoves(ctx, projectId, moves, actor, async () => repository ?? (await repositoryById(ctx, projectId))?.git)
+  }
   const [told] = await Promise.all([
     tell(ctx, projectId, moves, repository),
     followBranches(ctx, projectId, moves, settings),
     dropReleases(ctx, projectId, moves),
     closeIssues(ctx, projectId, moves, intent, repository),
+    toMergeRequests(),
   ])
   const now = ctx.now().toISOString()
   const pushed = sql`insert into ${events} (project_id, author_id, action, push, created_at)
@@ -191,6 +248,17 @@ export async function finishMoves(
     update ${projects} set last_activity_at = greatest(last_activity_at, ${now}::timestamptz)
     from (select set_config('synchronous_commit', 'off', true)) relaxed where id = ${projectId}`)
   keepUpSoon(ctx, projectId)
+}
+
+/** Who caused the moves of an intent, unless he is gone meanwhile. */
+async function actorIdOf(ctx: Context, intent: number | null): Promise<number | null> {
+  if (intent === null) return null
+  const [row] = await ctx.db.write
+    .select({ id: users.id })
+    .from(refIntents)
+    .innerJoin(users, eq(users.id, refIntents.actor_id))
+    .where(eq(refIntents.id, intent))
+  return row?.id ?? null
 }
 
 async function tell(ctx: Context, projectId: number, moves: RefMove[], given?: GitRepository): Promise<PushData[]> {
@@ -276,16 +344,17 @@ async function keepUp(ctx: Context, projectId: number) {
   await keepLanguages(ctx, projectId, repository.git, head)
 }
 
-/** Finishes or drops one intent by looking at its refs: what has its new value, or has gone on from there, did move (SEC-158). */
-export async function settleIntent(ctx: Context, intent: typeof refIntents.$inferSelect): Promise<void> {
+/** Finishes or drops one intent by looking at its refs: what has its new value, or has gone on from there, did move (SEC-158). Tells whether anything did. */
+export async function settleIntent(ctx: Context, intent: typeof refIntents.$inferSelect): Promise<boolean> {
   const repository = await repositoryById(ctx, intent.project_id)
   const moved: RefMove[] = []
   for (const update of intent.updates) {
     const now: Oid = (await repository?.git.ref(update.ref)) ?? ZERO
     if (now === update.new || (repository && (await hasGoneOn(repository.git, update.new, now)))) moved.push(update)
   }
-  if (moved.length > 0) await finishMoves(ctx, intent.project_id, moved, intent.id, await readSettings(ctx))
+  if (moved.length > 0) await follow(ctx, intent.project_id, moved, intent.id, await readSettings(ctx), undefined, intent.merge)
   else await dropIntent(ctx, intent.id)
+  return moved.length > 0
 }
 
 /** Whether a ref that was at one commit may since have moved on to the other. */
@@ -295,11 +364,12 @@ async function hasGoneOn(repository: GitRepository, from: Oid, to: Oid): Promise
   return known.every((commit) => commit !== null) && repository.isAncestor(from, to)
 }
 
-/** At start: settles what a killed process left half done. */
-export async function settleIntents(ctx: Context): Promise<number> {
+/** At start: settles what a killed process left half done. Returns the ids of merge requests that it found merged. */
+export async function settleIntents(ctx: Context): Promise<number[]> {
   const left = await ctx.db.write.select().from(refIntents).orderBy(sql`${refIntents.id}`)
-  for (const intent of left) await settleIntent(ctx, intent)
-  return left.length
+  const merged: number[] = []
+  for (const intent of left) if ((await settleIntent(ctx, intent)) && intent.merge) merged.push(intent.merge.request)
+  return merged
 }
 
 /** Upkeep lost to a kill is at most this old; a second would do. */

@@ -1,5 +1,7 @@
 import type { Context } from '../context.js'
 import { endExpiredMemberships } from './members.js'
+import { followLinksSoon } from './merge-requests/links.js'
+import { takeUpMergeRequests } from './merge-requests/take-up.js'
 import { takeUpImports } from './projects/import.js'
 import { removeDoomed } from './projects/update.js'
 import { catchUp, settleIntents } from './pushes.js'
@@ -11,7 +13,7 @@ const HOUR = 3_600_000
 
 /** At start: finishes or undoes what a killed process left half done (SEC-158, SEC-159, SEC-134). What was acknowledged is there before the first request. */
 export async function recover(ctx: Context): Promise<void> {
-  await settleIntents(ctx)
+  const merged = await settleIntents(ctx)
   await finishRemovals(ctx)
   await catchUp(ctx)
   const clean = async () => {
@@ -22,6 +24,8 @@ export async function recover(ctx: Context): Promise<void> {
   ctx.jobs.add('remove repositories', () => removeDoomed(ctx))
   setTimeout(() => ctx.jobs.add('remove leftovers', clean), AGAIN).unref()
   takeUpImports(ctx)
+  followLinksSoon(ctx)
+  takeUpMergeRequests(ctx, merged)
   const endMemberships = () => ctx.jobs.add('expired memberships', () => endExpiredMemberships(ctx))
   endMemberships()
   setInterval(endMemberships, HOUR).unref()

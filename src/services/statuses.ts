@@ -11,6 +11,7 @@ import { lengthOf, tooLong } from '../lib/path.js'
 import { type PipelineState, STAGE } from '../lib/pipeline-states.js'
 import { isUrl } from '../lib/url.js'
 import { findCommit } from './commits/read.js'
+import { mergeAfterPipeline, tellOfFailure } from './merge-requests/statuses.js'
 import { limits, type Page, type Paging, pageFrom } from './page.js'
 import { followStatuses, isAt, lockPipeline, makePipeline, type PipelineShape, shapeOf } from './pipelines.js'
 import { repositoryOf } from './repositories.js'
@@ -173,6 +174,8 @@ export async function postStatus(ctx: Context, subject: ProjectSubject, caller: 
   }
   if (!row || row.pipeline === null || row.ref === null) throw notFound()
   if (row.id === null) throw refusal(row.open as PipelineState, status)
+  if (status === 'failed') await tellOfFailure(ctx, caller, subject, sha)
+  if (status === 'success') mergeAfterPipeline(ctx, row.pipeline)
   return { ...row, id: row.id, sha, ref: row.ref, pipeline_id: row.pipeline, status, name }
 }
 

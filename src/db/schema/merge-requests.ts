@@ -35,6 +35,12 @@ export const mergeRequests = pgTable(
     merge_status: text({ enum: ['unchecked', 'can_be_merged', 'cannot_be_merged'] })
       .notNull()
       .default('unchecked'),
+    /** Counts what made `merge_status` unknown: what was found out belongs to the count it was begun with. */
+    merge_checks: integer().notNull().default(0),
+    /** The target has moved in a way that asks for a new version (MR-72). */
+    version_due: boolean().notNull().default(false),
+    /** Set while the source branch is being rebased: who asked for it (X-8). */
+    rebase_user_id: ref().references(() => users.id, { onDelete: 'set null' }),
     /** Why the last merge or rebase that nobody waited for failed. */
     merge_error: text(),
     /** The newest version, and of it the head and how many files changed: null and `0` while no version was ever made. */
@@ -52,6 +58,8 @@ export const mergeRequests = pgTable(
     force_remove_source_branch: boolean().notNull().default(false),
     squash: boolean().notNull().default(false),
     allow_collaboration: boolean().notNull().default(false),
+    /** Its texts, target or commits changed, and `merge_request_issues` does not know yet. */
+    links_due: boolean().notNull().default(true),
     /** Null until it is first set. */
     discussion_locked: boolean(),
     /** Null until it is merged, and where a push did that (MR-6). */
@@ -95,6 +103,13 @@ export const mergeRequests = pgTable(
     index('merge_requests_version_id_idx').on(t.version_id).where(sql`${t.version_id} is not null`),
     index('merge_requests_merge_user_id_idx').on(t.merge_user_id).where(sql`${t.merge_user_id} is not null`),
     index('merge_requests_merged_by_id_idx').on(t.merged_by_id).where(sql`${t.merged_by_id} is not null`),
+    /** What a start has to take up. */
+    index('merge_requests_unchecked_idx').on(t.project_id, t.id).where(sql`${t.merge_status} = 'unchecked' and ${t.state} = 'opened'`),
+    index('merge_requests_links_due_idx').on(t.id).where(sql`${t.links_due}`),
+    index('merge_requests_deferred_idx').on(t.id).where(sql`${t.merge_when_pipeline_succeeds} and ${t.state} = 'opened'`),
+    index('merge_requests_rebase_user_id_idx').on(t.rebase_user_id).where(sql`${t.rebase_user_id} is not null`),
+    index('merge_requests_head_idx').on(t.source_project_id, t.sha).where(sql`${t.state} = 'opened'`),
+    index('merge_requests_merge_commit_sha_idx').on(t.project_id, t.merge_commit_sha).where(sql`${t.merge_commit_sha} is not null`),
     index('merge_requests_closed_by_id_idx').on(t.closed_by_id).where(sql`${t.closed_by_id} is not null`),
   ],
 )
@@ -160,5 +175,23 @@ export const mergeRequestVersions = pgTable(
   (t) => [
     index('merge_request_versions_merge_request_id_idx').on(t.project_id, t.merge_request_id, t.id),
     index('merge_request_versions_head_idx').on(t.project_id, t.head_commit_sha),
+  ],
+)
+
+/** The commits of all versions of a request, the newest ones where there are very many. */
+export const mergeRequestCommits = pgTable(
+  'merge_request_commits',
+  {
+    project_id: ref()
+      .notNull()
+      .references(() => projects.id, { onDelete: 'cascade' }),
+    sha: text().notNull(),
+    merge_request_id: ref()
+      .notNull()
+      .references(() => mergeRequests.id, { onDelete: 'cascade' }),
+  },
+  (t) => [
+    primaryKey({ columns: [t.project_id, t.sha, t.merge_request_id] }),
+    index('merge_request_commits_merge_request_id_idx').on(t.merge_request_id, t.sha),
   ],
 )

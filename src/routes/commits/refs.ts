@@ -1,8 +1,11 @@
 import { z } from 'zod'
 import { onProject, onProjectSignedIn } from '../../access/rules.js'
+import { MergeRequest, presentMergeRequest } from '../../entities/merge-request.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { oneOf, orDefault, paging } from '../../http/params.js'
-import { findCommit, refsOf } from '../../services/commits/read.js'
+import { dayOf } from '../../lib/day.js'
+import { refsOf } from '../../services/commits/read.js'
+import { listRequestsOfCommit } from '../../services/merge-requests/of-commit.js'
 
 const CommitRef = z.strictObject({ type: z.enum(['branch', 'tag']), name: z.string() }).meta({ id: 'CommitRef' })
 
@@ -22,13 +25,13 @@ export const commitRefs = [
   endpoint({
     method: 'GET',
     path: '/projects/:id/repository/commits/:sha/merge_requests',
-    summary: 'Merge requests of the project that brought a commit in; there are none, as the project has no merge requests',
+    summary: 'Merge requests of the project that brought a commit in',
     access: onProjectSignedIn('download_code'),
     input: z.object({ sha: z.string(), ...paging }),
-    output: z.array(z.never()),
-    async handler({ ctx, subject, input }) {
-      await findCommit(ctx, subject, input.sha)
-      return pageOf({ items: [], total: 0 }, input, (item) => item)
+    output: z.array(MergeRequest),
+    async handler({ ctx, caller, subject, input, view }) {
+      const today = dayOf(ctx.now())
+      return pageOf(await listRequestsOfCommit(ctx, caller, subject, input), input, (record) => presentMergeRequest(record, today, view))
     },
   }),
 ]

@@ -1,0 +1,106 @@
+import { z } from 'zod'
+import { onMergeRequest } from '../../access/merge-requests.js'
+import { fullPathOf } from '../../access/rules.js'
+import { Approvals, presentApprovals } from '../../entities/approvals.js'
+import { Commit, presentCommit } from '../../entities/commit.js'
+import { Diff } from '../../entities/diff.js'
+import { DetailedMergeRequest, presentDetailedMergeRequest } from '../../entities/merge-request.js'
+import { MergeRequestVersion, MergeRequestVersionDetail, presentVersion, presentVersionDetail } from '../../entities/merge-request-version.js'
+import { PipelineBasic, presentPipelineBasic } from '../../entities/pipeline.js'
+import { endpoint, pageOf } from '../../http/endpoint.js'
+import { paging, rowId } from '../../http/params.js'
+import { dayOf } from '../../lib/day.js'
+import { loadMergeRequest } from '../../services/merge-requests/load.js'
+import { listRequestPipelines } from '../../services/merge-requests/pipelines.js'
+import { changesOfRequest, getVersion, listRequestCommits, listRequestDiffs, listVersions } from '../../services/merge-requests/read.js'
+
+const REQUEST = '/projects/:id/merge_requests/:merge_request_iid'
+const read = onMergeRequest('read_merge_request')
+
+/** What a request would merge (MR-87 to MR-93, X-7, X-9). */
+export const contents = [
+  endpoint({
+    method: 'GET',
+    path: `${REQUEST}/commits`,
+    summary: 'Commits of a merge request',
+    access: read,
+    input: z.object({ ...paging }),
+    output: z.array(Commit),
+    async handler({ ctx, subject, input, view }) {
+      const project = { fullPath: fullPathOf(subject.project) }
+      return pageOf(await listRequestCommits(ctx, subject.project, subject.request, input), input, (commit) => presentCommit(commit, project, view))
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: `${REQUEST}/changes`,
+    summary: 'A merge request with what it changes',
+    access: read,
+    input: z.object({}),
+    output: z.strictObject({ ...DetailedMergeRequest.shape, changes: z.array(Diff) }).meta({ id: 'MergeRequestWithChanges' }),
+    async handler({ ctx, caller, subject, view }) {
+      const [request, changes] = await Promise.all([
+        loadMergeRequest(ctx, caller, subject, subject.request.id),
+        changesOfRequest(ctx, subject.project, subject.request),
+      ])
+      return { ...presentDetailedMergeRequest(request, dayOf(ctx.now()), view), changes }
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: `${REQUEST}/diffs`,
+    summary: 'What a merge request changes, in pages',
+    access: read,
+    input: z.object({ ...paging }),
+    output: z.array(Diff),
+    async handler({ ctx, subject, input }) {
+      return pageOf(await listRequestDiffs(ctx, subject.project, subject.request, input), input, (diff) => diff)
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: `${REQUEST}/pipelines`,
+    summary: 'Pipelines of a merge request',
+    access: read,
+    input: z.object({ ...paging }),
+    output: z.array(PipelineBasic),
+    async handler({ ctx, caller, subject, input, view }) {
+      const { page, fullPath } = await listRequestPipelines(ctx, caller, subject, input)
+      return pageOf(page, input, (pipeline) => presentPipelineBasic(pipeline, { fullPath }, view))
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: `${REQUEST}/versions`,
+    summary: 'Versions of a merge request',
+    access: read,
+    input: z.object({ ...paging }),
+    output: z.array(MergeRequestVersion),
+    async handler({ ctx, subject, input }) {
+      return pageOf(await listVersions(ctx, subject.request, input), input, presentVersion)
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: `${REQUEST}/versions/:version_id`,
+    summary: 'A version of a merge request with its commits and what it changes',
+    access: read,
+    input: z.object({ version_id: rowId() }),
+    output: MergeRequestVersionDetail,
+    async handler({ ctx, subject, input, view }) {
+      const details = await getVersion(ctx, subject.project, subject.request, input.version_id)
+      return presentVersionDetail(details, { fullPath: fullPathOf(subject.project) }, view)
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: `${REQUEST}/approvals`,
+    summary: 'Who approved a merge request: nobody has to',
+    access: read,
+    input: z.object({}),
+    output: Approvals,
+    async handler({ subject }) {
+      return presentApprovals(subject.request)
+    },
+  }),
+]

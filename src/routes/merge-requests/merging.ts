@@ -1,0 +1,58 @@
+import { z } from 'zod'
+import { onMergeRequest } from '../../access/merge-requests.js'
+import { DetailedMergeRequest, presentDetailedMergeRequest } from '../../entities/merge-request.js'
+import { type Endpoint, endpoint } from '../../http/endpoint.js'
+import { bool, opt, str } from '../../http/params.js'
+import { dayOf } from '../../lib/day.js'
+import { acceptMergeRequest, cancelAutomaticMerge } from '../../services/merge-requests/accept.js'
+import { startRebase } from '../../services/merge-requests/rebase.js'
+
+const REQUEST = '/projects/:id/merge_requests/:merge_request_iid'
+
+/** MR-77 to MR-80. Who may is found out where the target branch is looked at. */
+const cancel = (method: 'PUT' | 'POST') =>
+  endpoint({
+    method,
+    path: `${REQUEST}/cancel_merge_when_pipeline_succeeds`,
+    summary: 'Do not merge when the pipeline succeeds',
+    access: onMergeRequest('read_merge_request', { hidden: 'missing' }),
+    input: z.object({}),
+    output: DetailedMergeRequest,
+    async handler({ ctx, caller, subject, view }) {
+      return presentDetailedMergeRequest(await cancelAutomaticMerge(ctx, caller, subject), dayOf(ctx.now()), view)
+    },
+  })
+
+export const merging: Endpoint[] = [
+  endpoint({
+    method: 'PUT',
+    path: `${REQUEST}/merge`,
+    summary: 'Accept a merge request',
+    access: onMergeRequest('accept_merge_request', { hidden: 'missing', without: 'unauthenticated' }),
+    input: z.object({
+      merge_commit_message: opt(str()),
+      should_remove_source_branch: opt(bool()),
+      merge_when_pipeline_succeeds: opt(bool()),
+      sha: opt(str()),
+    }),
+    output: DetailedMergeRequest,
+    async handler({ ctx, caller, subject, input, view }) {
+      return presentDetailedMergeRequest(await acceptMergeRequest(ctx, caller, subject, input), dayOf(ctx.now()), view)
+    },
+  }),
+  cancel('PUT'),
+  cancel('POST'),
+  endpoint({
+    method: 'PUT',
+    path: `${REQUEST}/rebase`,
+    summary: 'Put the commits of a merge request upon the head of its target',
+    access: onMergeRequest('read_merge_request', { hidden: 'missing' }),
+    input: z.object({}),
+    output: z.strictObject({ rebase_in_progress: z.literal(true) }),
+    status: 202,
+    async handler({ ctx, caller, subject }) {
+      await startRebase(ctx, caller, subject)
+      return { rebase_in_progress: true }
+    },
+  }),
+]

@@ -1,0 +1,140 @@
+import { and, inArray, sql } from 'drizzle-orm'
+import type { Context } from '../../context.js'
+import { mergeRequestCommits, mergeRequests, mergeRequestVersions, pipelines } from '../../db/schema/index.js'
+import type { Diff, DiffLimits, Oid } from '../../git/types.js'
+import { atOnce } from '../../lib/at-once.js'
+import { withTurn } from '../../lib/turns.js'
+import { touchProjectList } from '../project-lists.js'
+import { followLinksSoon } from './links.js'
+import { type MergeStatus, mergeStatus } from './merge-status.js'
+import { pinVersions } from './pins.js'
+import { headsOf, isOpen, type Sketch, sketches, sourceKeyOf, targetOf } from './sketches.js'
+
+/** MR-91, C-57; and as many bytes as an answer may well have (SEC-146, SEC-147). */
+export const VERSION_LIMITS: DiffLimits = { files: 1_000, lines: 50_000, bytes: 5_000_000, fileBytes: 102_400 }
+/** Commits of a version that can be found by their hash. */
+const MOST_COMMITS = 10_000
+const AT_ONCE = 3
+
+/** What the newest version of a request is to be. */
+interface Draft {
+  request: Sketch
+  heads: { head: Oid | null; start: Oid | null }
+  /** Null: there is none, for a branch is missing, or the one there is stands. */
+  version: { head: Oid; start: Oid; base: Oid | null; state: 'collected' | 'empty' | 'overflow'; size: string; commits: number; oids: Oid[] } | null
+  status: MergeStatus | 'unchecked'
+}
+
+export interface Drawing {
+  /** Also where the newest version has the same head. */
+  always?: boolean
+  /** Decides whether it can be merged; else that stays unknown. */
+  verdict?: boolean
+  /** Somebody pushed: the request changes (MR-55). */
+  pushed?: boolean
+}
+
+/** Makes the newest version of open requests from the heads their branches have now: objects, pins, rows (SEC-158). Returns those of which it is still unknown whether they can be merged. */
+export async function drawVersions(ctx: Context, ids: number[], how: Drawing): Promise<number[]> {
+  if (ids.length === 0) return []
+  const groups = new Map<string, number[]>()
+  for (const { id, source_project_id, source_branch } of await sketches(ctx.db.write, and(inArray(mergeRequests.id, ids), isOpen))) {
+    const key = `${source_project_id} ${source_branch}`
+    groups.set(key, [...(groups.get(key) ?? []), id])
+  }
+  // a source is drawn by one at a time, so that of two pushes the later one stays
+  const left = await Promise.all([...groups].map(([key, group]) => withTurn(`versions ${key}`, () => drawGroup(ctx, group, how))))
+  return left.flat()
+}
+
+async function drawGroup(ctx: Context, ids: number[], how: Drawing): Promise<number[]> {
+  const requests = await sketches(ctx.db.write, and(inArray(mergeRequests.id, ids), isOpen))
+  const drafts = await atOnce(AT_ONCE, requests, (request) => draft(ctx, request, how))
+  const drawn = drafts.flatMap(({ request, version }) => (version ? [{ request, head: version.head, start: version.start }] : []))
+  for (const project of new Set(drawn.map(({ request }) => request.project_id)))
+    await pinVersions(
+      ctx,
+      drawn.filter(({ request }) => request.project_id === project),
+    )
+  return write(ctx, drafts, how)
+}
+
+async function draft(ctx: Context, request: Sketch, { always, verdict }: Drawing): Promise<Draft> {
+  const heads = await headsOf(ctx, request)
+  const { head, start } = heads
+  const source = sourceKeyOf(request)
+  const stands = !always && !request.version_due && request.version_id !== null && request.sha === head
+  if (!head || !start || !source || stands)
+    return { request, heads, version: null, status: verdict ? await mergeStatus(ctx, request, heads) : 'unchecked' }
+  const repository = targetOf(ctx, request)
+  if (source.id !== request.project_id) await repository.take(source, [head], request.sha ? [request.sha] : [])
+  const status = verdict ? mergeStatus(ctx, request, heads) : ('unchecked' as const)
+  const [base, range] = await Promise.all([repository.mergeBase(start, head), repository.range([start], head, MOST_COMMITS)])
+  // MR-93: histories with nothing in common have nothing to show
+  const own = base === null ? { oids: [], total: 0 } : range
+  const diff = base === null || own.total === 0 ? { files: [], truncated: false } : await repository.diff(base, head, VERSION_LIMITS)
+  const version = { head, start, base, ...sizeOf(diff), commits: own.total, oids: own.oids }
+  return { request, heads, version, status: await status }
+}
+
+/** MR-7, MR-91. */
+function sizeOf({ files, truncated }: Diff): { state: 'collected' | 'empty' | 'overflow'; size: string } {
+  if (truncated) return { state: 'overflow', size: `${files.length}+` }
+  return { state: files.length === 0 ? 'empty' : 'collected', size: `${files.length}` }
+}
+
+/** All rows of all drafts, each kind in one statement. What became unknown meanwhile stays so. */
+async function write(ctx: Context, drafts: Draft[], { pushed }: Drawing): Promise<number[]> {
+  if (drafts.length === 0) return []
+  const now = ctx.now().toISOString()
+  const rows = drafts.map(({ request, version, status }) => ({
+    request: request.id,
+    checks: request.merge_checks,
+    status,
+    drawn: version !== null,
+    ...(version && {
+      start: version.start,
+      base: version.base,
+      head: version.head,
+      state: version.state,
+      size: version.size,
+      commits: version.commits,
+    }),
+  }))
+  const commits = drafts.flatMap(({ request, version }) =>
+    version && version.oids.length > 0 ? [{ request: request.id, oids: version.oids.join(' ') }] : [],
+  )
+  const unknown = await ctx.db.transaction(async (tx) => {
+    const { rows: written } = await tx.execute<{ id: string; project_id: string; merge_status: string }>(sql`with drawn as (
+        select d.* from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
+          as d (request bigint, checks int, status text, drawn boolean, start text, base text, head text, state text, size text, commits bigint)
+      ), made as (
+        insert into ${mergeRequestVersions}
+          (project_id, merge_request_id, start_commit_sha, base_commit_sha, head_commit_sha, state, real_size, commits_count, created_at)
+        select r.project_id, r.id, d.start, d.base, d.head, d.state, d.size, d.commits, ${now}::timestamptz
+        from drawn d join ${mergeRequests} r on r.id = d.request where d.drawn and r.state = 'opened' order by r.id
+        returning id, merge_request_id
+      )
+      update ${mergeRequests} r set
+        version_id = coalesce(made.id, r.version_id), version_due = r.version_due and made.id is null,
+        sha = coalesce(d.head, r.sha), changes_count = coalesce(d.size, r.changes_count),
+        head_pipeline_id = case when made.id is null then r.head_pipeline_id else (select p.id from ${pipelines} p
+          where p.project_id = r.source_project_id and p.ref = r.source_branch and p.sha = d.head order by p.id desc limit 1) end,
+        links_due = r.links_due or made.id is not null,
+        merge_status = case when r.merge_checks = d.checks then d.status else 'unchecked' end, merge_checks = r.merge_checks + 1,
+        updated_at = case when ${pushed === true} then ${now}::timestamptz else r.updated_at end
+      from drawn d left join made on made.merge_request_id = d.request
+      where r.id = d.request and r.state = 'opened'
+      returning r.id, r.project_id, r.merge_status`)
+    if (commits.length > 0)
+      await tx.execute(sql`insert into ${mergeRequestCommits} (project_id, sha, merge_request_id)
+        select r.project_id, c.sha, r.id from jsonb_to_recordset(${JSON.stringify(commits)}::jsonb) as d (request bigint, oids text)
+        join ${mergeRequests} r on r.id = d.request cross join lateral unnest(string_to_array(d.oids, ' ')) as c (sha)
+        on conflict do nothing`)
+    if (pushed)
+      for (const project of new Set(written.map(({ project_id }) => Number(project_id)))) await touchProjectList(tx, project, 'merge_requests')
+    return written.filter(({ merge_status }) => merge_status === 'unchecked').map(({ id }) => Number(id))
+  })
+  for (const project of new Set(drafts.filter(({ version }) => version).map(({ request }) => request.project_id))) followLinksSoon(ctx, project)
+  return unknown
+}

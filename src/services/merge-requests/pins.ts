@@ -1,0 +1,48 @@
+import type { Context } from '../../context.js'
+import { RefChanged } from '../../git/errors.js'
+import { type GitRepository, type Oid, type RefUpdate, ZERO } from '../../git/types.js'
+import { type Sketch, targetOf } from './sketches.js'
+
+/** The head of a request as Git clients fetch it (GH-8). */
+const headRef = (iid: number) => `refs/merge-requests/${iid}/head`
+/** Seen by nobody; holds a commit for ever (SEC-118). */
+const keepRef = (oid: Oid) => `refs/keep-around/${oid}`
+
+const TRIES = 5
+
+/** Holds the commits of a version and shows its head. All requests are of one project. */
+export async function pinVersions(ctx: Context, versions: { request: Sketch; head: Oid; start: Oid }[]): Promise<void> {
+  const [first] = versions
+  if (!first) return
+  const repository = targetOf(ctx, first.request)
+  const wanted = new Map<string, Oid>()
+  for (const { request, head, start } of versions) {
+    for (const oid of [head, start]) wanted.set(keepRef(oid), oid)
+    wanted.set(headRef(request.iid), head)
+  }
+  await setRefs(repository, wanted)
+}
+
+/** Whatever value they have now. */
+async function setRefs(repository: GitRepository, wanted: Map<string, Oid>): Promise<void> {
+  for (let tried = 1; ; tried++) {
+    const moves: RefUpdate[] = []
+    for (const [ref, oid] of wanted) {
+      const old = (await repository.ref(ref)) ?? ZERO
+      if (old !== oid) moves.push({ ref, old, new: oid })
+    }
+    try {
+      return await repository.updateRefs(moves)
+    } catch (error) {
+      if (!(error instanceof RefChanged) || tried === TRIES) throw error
+    }
+  }
+}
+
+/** The head of a request that was deleted is fetched by nobody any more (MR-58). */
+export async function hideHead(ctx: Context, request: Pick<Sketch, 'project_id' | 'storage' | 'iid'>): Promise<void> {
+  const repository = targetOf(ctx, request)
+  const ref = headRef(request.iid)
+  const old = await repository.ref(ref)
+  if (old) await repository.updateRefs([{ ref, old, new: ZERO }])
+}
