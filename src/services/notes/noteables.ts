@@ -6,7 +6,7 @@ import type { ProjectSubject } from '../../access/rules.js'
 import type { SnippetSubject } from '../../access/snippets.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { issues, mergeRequests, type NOTEABLES, notes, snippets } from '../../db/schema/index.js'
+import { mergeRequests, type NOTEABLES, notes } from '../../db/schema/index.js'
 import type { Commit } from '../../git/types.js'
 import { findCommit } from '../commits/read.js'
 import { readersAmong } from '../issues/readers.js'
@@ -75,8 +75,7 @@ export async function aboutCommit(ctx: Context, subject: ProjectSubject, sha: st
   }
 }
 
-/** The table of each kind of thing that has one, and what of it counts the notes of people. */
-export const THINGS = { Issue: issues, MergeRequest: mergeRequests, Snippet: snippets } as const
+/** Whether things of a kind count what people say of them, and tell people of it. */
 export const counts = (type: Noteable['type']): type is TargetType => type === 'Issue' || type === 'MergeRequest'
 
 /** What people follow and are told of; null: of this kind of thing they are not. */

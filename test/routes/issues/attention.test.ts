@@ -54,7 +54,7 @@ describe('subscriptions', () => {
 })
 
 describe('todos of an issue', () => {
-  it('IS-10, TD-1, TD-2: one that waits is enough', async () => {
+  it('IS-10, TO-4, TD-1, TD-2: one that waits is enough', async () => {
     const { project, as } = await aCast(t.ctx)
     const issue = await anIssue(project, {}, as.owner)
     const { body } = await post(project, 'todo', as.guest).expect(201)
@@ -143,6 +143,23 @@ describe('GET /todos', () => {
 })
 
 describe('time tracking', () => {
+  it.each<[string, number, string]>([
+    ['1w 2d 3h30m', (7 * 8 + 3.5) * 3_600, '1w 2d 3h 30m'],
+    ['1mo', 576_000, '1mo'],
+    ['2', 7_200, '2h'],
+    ['90s', 90, '1m 30s'],
+    ['5d', 144_000, '1w'],
+  ])('IS-21: %s', async (duration, time_estimate, human_time_estimate) => {
+    const project = await aProject(t.ctx)
+    await anIssue(project)
+    await post(project, 'time_estimate', project.creator, { duration }).expect(200, {
+      time_estimate,
+      total_time_spent: 0,
+      human_time_estimate,
+      human_total_time_spent: null,
+    })
+  })
+
   it('IS-11, IS-12, IS-13, TT-3, TT-5, TT-7, TT-9, TT-10: estimate and time spent', async () => {
     const { project, as } = await aCast(t.ctx)
     await anIssue(project)

@@ -32,7 +32,7 @@ const slug = (text: string) => `${path}/${encodeURIComponent(text)}`
 const storedAt = (id: number) => repositoryDirectory(t.ctx.config.storages['default'] as string, { storage: 'default', id, kind: 'wiki' })
 
 describe('wiki pages (WK-1 to WK-5, WK-7)', () => {
-  it('are written, listed, read, changed and deleted', async () => {
+  it('WK-1, WK-2, WK-3, WK-4, WK-5, WK-7: are written, listed, read, changed and deleted', async () => {
     expect((await t.api('get', path, people.guest).expect(200)).body).toEqual([])
     const home = { slug: 'Home-page', title: 'Home page', format: 'markdown', content: '# Hello\n', encoding: 'UTF-8' }
     expect((await create({ title: 'Home page', content: '# Hello\n' }).expect(201)).body).toEqual(home)
@@ -79,7 +79,7 @@ describe('wiki pages (WK-1 to WK-5, WK-7)', () => {
     await gitOut(storedAt(own.id), 'fsck', '--strict')
   })
 
-  it('reads what a page was in a commit', async () => {
+  it('WK-2: reads what a page was in a commit', async () => {
     await create({ title: 'Versions', content: 'one' }).expect(201)
     const first = await gitOut(storedAt(project.id), 'rev-parse', 'HEAD')
     await t.api('put', slug('Versions'), people.developer).send({ content: 'two' }).expect(200)
@@ -105,7 +105,7 @@ describe('wiki pages (WK-1 to WK-5, WK-7)', () => {
     expect((await t.api('get', `${path}?per_page=100`, people.guest).expect(200)).body).toHaveLength(before)
   })
 
-  it('one title is one page, in whatever format; a page below a page is a folder beside it', async () => {
+  it('WK-3, WK-4: one title is one page, in whatever format; a page below a page is a folder beside it', async () => {
     await create({ title: 'Twice', content: 'x' }).expect(201)
     await create({ title: 'Twice', content: 'y', format: 'rdoc' }).expect(400, { message: { title: ['has already been taken'] } })
     await create({ title: 'Other', content: 'x' }).expect(201)
