@@ -91,32 +91,7 @@ const CONTRACT = [
 ]
 
 /** Those that are not built yet. This list only ever shrinks. */
-const MISSING = [
-  'GET /search',
-  'GET /groups/:id/-/search',
-  'GET /projects/:id/-/search',
-  'GET /merge_requests',
-  'GET /projects/:id/merge_requests',
-  'GET /projects/:id/merge_requests/:merge_request_iid/participants',
-  'GET /projects/:id/merge_requests/:merge_request_iid/commits',
-  'GET /projects/:id/merge_requests/:merge_request_iid/changes',
-  'GET /projects/:id/merge_requests/:merge_request_iid/pipelines',
-  'PUT /projects/:id/merge_requests/:merge_request_iid',
-  'DELETE /projects/:id/merge_requests/:merge_request_iid',
-  'PUT /projects/:id/merge_requests/:merge_request_iid/merge',
-  'PUT /projects/:id/merge_requests/:merge_request_iid/cancel_merge_when_pipeline_succeeds',
-  'GET /projects/:id/merge_requests/:merge_request_iid/closes_issues',
-  'POST /projects/:id/merge_requests/:merge_request_iid/subscribe',
-  'POST /projects/:id/merge_requests/:merge_request_iid/unsubscribe',
-  'POST /projects/:id/merge_requests/:merge_request_iid/todo',
-  'GET /projects/:id/merge_requests/:merge_request_iid/versions',
-  'GET /projects/:id/merge_requests/:merge_request_iid/versions/:version_id',
-  'POST /projects/:id/merge_requests/:merge_request_iid/time_estimate',
-  'POST /projects/:id/merge_requests/:merge_request_iid/reset_time_estimate',
-  'POST /projects/:id/merge_requests/:merge_request_iid/add_spent_time',
-  'POST /projects/:id/merge_requests/:merge_request_iid/reset_spent_time',
-  'GET /projects/:id/merge_requests/:merge_request_iid/time_stats',
-]
+const MISSING = ['GET /search', 'GET /groups/:id/-/search', 'GET /projects/:id/-/search']
 
 /** The contract says what a parameter is in words; we may say it in the path (`:id(^\\d+$)`, G-3). */
 const declared = families.flat().map(({ method, path }) => `${method} ${path.replace(/\([^/]*\)/g, '')}`)

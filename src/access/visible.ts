@@ -58,9 +58,15 @@ export function visibleIssues(eyes: Eyes, userId: SQLWrapper): SQL {
     and (${issuesInReach('own', userId)} or ${withLevel(projects, userId, REPORTER)}))`
 }
 
+/** For rows of `merge_requests` of a project: all, or the caller's own, where he reads no others (note 1 of section 5.1). */
+export function mergeRequestsInReach(reach: 'all' | 'own', userId: SQLWrapper): SQL {
+  const kept = sql`${mergeRequests.deleted_at} is null`
+  return reach === 'all' ? kept : sql`(${kept} and (${mergeRequests.author_id} = ${userId} or ${mergeRequests.assignee_id} = ${userId}))`
+}
+
 /** `seesMergeRequest` for every row of `merge_requests` joined with `projects` (MR-13, SEC-33); those that were deleted nobody sees (MR-58). */
 export function visibleMergeRequests(eyes: Eyes, userId: SQLWrapper): SQL {
-  const kept = sql`${mergeRequests.deleted_at} is null`
+  const kept = mergeRequestsInReach('all', userId)
   // the feature is off with the repository (AC-10)
   const feature = sql`least(${projects.merge_requests_access_level}, ${projects.repository_access_level})`
   if (eyes === 'anonymous') return sql`false`

@@ -74,17 +74,21 @@ function actionName({ action, target_type, push }: EventRecord['event']): string
   return action === 'created' && target_type === 'Project' ? 'created' : NAMES[action]
 }
 
-export function presentEvent({ event, author, project, issue, milestone, note }: EventRecord, view: View): z.infer<typeof Event> {
+export function presentEvent({ event, author, project, issue, request, milestone, note }: EventRecord, view: View): z.infer<typeof Event> {
   const person = presentUserRef(author, view)
   // what is renamed goes by its name of today
   const title =
-    event.target_type === 'Project' ? project.name : event.target_type === 'User' ? author.name : ((issue ?? milestone)?.title ?? event.target_title)
+    event.target_type === 'Project'
+      ? project.name
+      : event.target_type === 'User'
+        ? author.name
+        : ((issue ?? request ?? milestone)?.title ?? event.target_title)
   return {
     id: event.id,
     project_id: event.project_id,
     action_name: actionName(event),
     target_id: event.target_id,
-    target_iid: (issue ?? milestone)?.iid ?? null,
+    target_iid: (issue ?? request ?? milestone)?.iid ?? null,
     target_type: event.target_type,
     author_id: event.author_id,
     author: person,

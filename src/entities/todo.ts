@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { TodoRecord } from '../services/todo-list.js'
 import { Issue, presentIssue } from './issue.js'
+import { FollowedMergeRequest, presentFollowedMergeRequest } from './merge-request.js'
 import { presentUserRef, UserRef } from './user.js'
 import type { View } from './view.js'
 
@@ -18,7 +19,7 @@ export const Todo = z
     author: UserRef,
     action_name: z.enum(['assigned', 'mentioned', 'build_failed', 'marked', 'unmergeable', 'directly_addressed']),
     target_type: z.enum(['Issue', 'MergeRequest', 'Commit']),
-    target: Issue,
+    target: z.union([Issue, FollowedMergeRequest]),
     target_url: z.url(),
     body: z.string(),
     state: z.enum(['pending', 'done']),
@@ -27,8 +28,8 @@ export const Todo = z
   })
   .meta({ id: 'Todo' })
 
-export function presentTodo({ todo, author, project, issue, note }: TodoRecord, today: string, view: View): z.infer<typeof Todo> {
-  const target = presentIssue(issue, today, view)
+export function presentTodo({ todo, author, project, target: about, note }: TodoRecord, today: string, view: View): z.infer<typeof Todo> {
+  const target = 'issue' in about ? presentIssue(about.issue, today, view) : presentFollowedMergeRequest(about.request, today, view)
   return {
     id: todo.id,
     project,
@@ -38,7 +39,7 @@ export function presentTodo({ todo, author, project, issue, note }: TodoRecord, 
     target_type: todo.target_type,
     target,
     target_url: todo.note_id === null ? target.web_url : `${target.web_url}#note_${todo.note_id}`,
-    body: note ?? issue.issue.title,
+    body: note ?? target.title,
     state: todo.state,
     created_at: todo.created_at.toISOString(),
     updated_at: todo.updated_at.toISOString(),

@@ -19,6 +19,13 @@ const MAX_INTEGER = 2_147_483_647
 /** Text; JSON numbers and booleans become text (G-51). Empty text is a value (G-46). */
 export const str = () => z.preprocess(nullToUndefined, z.union([z.string(), z.number().transform(String), z.boolean().transform(String)], INVALID))
 
+/** Text that is refused where it is given without a word in it, be it null (MR-46, MR-47). */
+export const filledIn = () =>
+  z.preprocess(
+    (value) => (value === null ? '' : value),
+    z.union([z.string(), z.number().transform(String), z.boolean().transform(String)], INVALID).refine((text) => text.trim() !== '', 'is empty'),
+  )
+
 /** Text of which a JSON null is a value: it clears the field. */
 export const clearable = () =>
   z.preprocess((value) => value, z.union([z.null(), z.string(), z.number().transform(String), z.boolean().transform(String)], INVALID))
@@ -267,16 +274,20 @@ const MAX_SEARCH = 255
 export const searchText = () => where(str(), (text) => text.length <= MAX_SEARCH, `is too long (maximum is ${MAX_SEARCH} characters)`)
 
 /** A demand on several parameters at once, told at the place of the first of them; it is checked even where other parameters fail (G-44). */
-const demand = <T extends z.ZodObject>(schema: T, names: string[], holds: (given: number) => boolean, text: string): T =>
+const demand = <T extends z.ZodObject>(schema: T, names: string[], holds: (given: number) => boolean, text: string, told = names): T =>
   schema.refine((bag) => holds(names.filter((name) => bag[name] !== undefined).length), {
-    path: [names[0] as string],
+    path: [told[0] as string],
     when: () => true,
-    params: { sentence: `${names.join(', ')} ${text}` },
+    params: { sentence: `${told.join(', ')} ${text}` },
   })
 
 /** At least one of these must be given. */
 export const needsOneOf = <T extends z.ZodObject>(schema: T, ...names: (keyof T['shape'] & string)[]): T =>
   demand(schema, names, (given) => given > 0, 'are missing, at least one parameter must be provided')
+
+/** At least one of these or of `more` must be given; the answer names only these (X-4). */
+export const needsOneOfThese = <T extends z.ZodObject>(schema: T, names: (keyof T['shape'] & string)[], more: (keyof T['shape'] & string)[]): T =>
+  demand(schema, [...names, ...more], (given) => given > 0, 'are missing, at least one parameter must be provided', names)
 
 /** These are given together or not at all. */
 export const allOrNone = <T extends z.ZodObject>(schema: T, ...names: (keyof T['shape'] & string)[]): T =>

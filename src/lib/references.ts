@@ -265,8 +265,22 @@ export function closingReferences(text: string, base?: string): IssueReference[]
   const code = codeSpans(text)
   const issues = new Map<number, IssueReference>()
   for (const reference of referencesBetween(text, code, base)) if (reference.kind === 'issue') issues.set(reference.start, reference)
-  if (issues.size === 0) return []
-  const closed: IssueReference[] = []
+  return closed(text, code, issues)
+}
+
+const KEY = /(?<![\p{L}\p{N}_/#-])[A-Z][A-Z0-9_]{1,50}-\d{1,18}(?![\p{L}\p{N}_-])/gu
+
+/** Keys of another tracker's issues that a text says it closes (MR-84), in order. */
+export function externalClosings(text: string): string[] {
+  const keys = new Map<number, Span & { key: string }>()
+  for (const { 0: key, index: start } of text.matchAll(KEY)) keys.set(start, { key, start, end: start + key.length })
+  return closed(text, codeSpans(text), keys).map(({ key }) => key)
+}
+
+/** Of the things that a text names, each at its start, those that closing words stand before. */
+function closed<T extends Span>(text: string, code: Span[], named: Map<number, T>): T[] {
+  if (named.size === 0) return []
+  const closed: T[] = []
   let next = 0
   let span = 0
   for (const match of text.matchAll(/[\p{L}\p{N}_]+/gu)) {
@@ -279,7 +293,7 @@ export function closingReferences(text: string, base?: string): IssueReference[]
     let at = skipSpace(text, after)
     if (at === after) continue
     for (;;) {
-      const reference = issues.get(skipNoun(text, at))
+      const reference = named.get(skipNoun(text, at))
       if (!reference) break
       closed.push(reference)
       next = reference.end

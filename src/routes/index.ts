@@ -18,7 +18,9 @@ import { issueLists } from './issues/lists.js'
 import { labels } from './labels/index.js'
 import { accessRequests } from './members/access-requests.js'
 import { members } from './members/index.js'
+import { mergeRequestAttention } from './merge-requests/attention.js'
 import { contents as mergeRequestContents } from './merge-requests/contents.js'
+import { mergeRequestLists } from './merge-requests/lists.js'
 import { mergeRequests } from './merge-requests/merge-requests.js'
 import { merging } from './merge-requests/merging.js'
 import { milestones } from './milestones/index.js'
@@ -90,7 +92,9 @@ export const families: Endpoint[][] = [
   issueLists,
   issues,
   issueAttention,
+  mergeRequestLists,
   mergeRequests,
+  mergeRequestAttention,
   mergeRequestContents,
   merging,
   todos,

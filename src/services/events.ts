@@ -2,10 +2,10 @@ import { and, asc, desc, eq, type SQL, sql } from 'drizzle-orm'
 import type { Caller, SignedIn } from '../access/actor.js'
 import { ANY_LEVEL, projectsWithLevel } from '../access/roles.js'
 import type { ProjectSubject } from '../access/rules.js'
-import { type Eyes, eyesOf, readableCode, visibleIssues, visibleProjects } from '../access/visible.js'
+import { type Eyes, eyesOf, readableCode, visibleIssues, visibleMergeRequests, visibleProjects } from '../access/visible.js'
 import type { Context } from '../context.js'
 import type { Transaction } from '../db/client.js'
-import { EVENT_ACTIONS, events, issues, milestones, notes, projects, users } from '../db/schema/index.js'
+import { EVENT_ACTIONS, events, issues, mergeRequests, milestones, notes, projects, users } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import { notFound } from '../failures.js'
 import { numericId } from '../lib/numeric-id.js'
@@ -83,11 +83,18 @@ const SCOPES: Record<Of, () => SQL> = {
 const aboutCode = sql`(${events.action} = 'pushed' or ${events.action} = 'commented'
   and exists (select 1 from ${notes} n where n.id = ${events.target_id} and n.noteable_type = 'Commit'))`
 
-/** Issues, and what is said of them, are told to who sees them (EV-4, SEC-35). */
-const seenIssue = (eyes: Eyes, id: SQL) => sql`exists (select 1 from ${issues} where ${issues.id} = ${id} and ${visibleIssues(eyes, user)})`
-const showsNoHiddenIssue = (eyes: Eyes) => sql`(${events.target_type} is distinct from 'Issue' or ${seenIssue(eyes, sql`${events.target_id}`)})
-  and (${events.action} <> 'commented' or not exists (select 1 from ${notes} n where n.id = ${events.target_id} and n.noteable_type = 'Issue'
-    and not ${seenIssue(eyes, sql`n.noteable_id`)}))`
+/** Issues and merge requests, and what is said of them, are told to who sees them (EV-4, SEC-35). */
+const SEEN = {
+  Issue: (eyes: Eyes, id: SQL) => sql`exists (select 1 from ${issues} where ${issues.id} = ${id} and ${visibleIssues(eyes, user)})`,
+  MergeRequest: (eyes: Eyes, id: SQL) =>
+    sql`exists (select 1 from ${mergeRequests} where ${mergeRequests.id} = ${id} and ${visibleMergeRequests(eyes, user)})`,
+}
+const showsNoneHidden = (
+  eyes: Eyes,
+  type: keyof typeof SEEN,
+) => sql`(${events.target_type} is distinct from ${type} or ${SEEN[type](eyes, sql`${events.target_id}`)})
+  and (${events.action} <> 'commented' or not exists (select 1 from ${notes} n where n.id = ${events.target_id} and n.noteable_type = ${type}
+    and not ${SEEN[type](eyes, sql`n.noteable_id`)}))`
 
 const matching = ({ of, eyes, filters }: Omit<Shape, 'descending'>) =>
   and(
@@ -95,7 +102,8 @@ const matching = ({ of, eyes, filters }: Omit<Shape, 'descending'>) =>
     ...filters.map((name) => FILTERS[name]?.()),
     visibleProjects(eyes, user),
     sql`(not ${aboutCode} or ${readableCode(eyes, user)})`,
-    showsNoHiddenIssue(eyes),
+    showsNoneHidden(eyes, 'Issue'),
+    showsNoneHidden(eyes, 'MergeRequest'),
   )
 
 const counted = statement('count of events', (db, shape: Omit<Shape, 'descending'>) =>
@@ -124,6 +132,7 @@ const listed = statement('events', (db, { descending, ...shape }: Shape) => {
       author: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar },
       project: { name: projects.name },
       issue: { iid: issues.iid, title: issues.title },
+      request: { iid: mergeRequests.iid, title: mergeRequests.title },
       milestone: { iid: milestones.iid, title: milestones.title },
       note: {
         id: notes.id,
@@ -141,6 +150,7 @@ const listed = statement('events', (db, { descending, ...shape }: Shape) => {
     .innerJoin(projects, eq(projects.id, events.project_id))
     .leftJoin(notes, and(eq(notes.id, events.target_id), eq(events.action, 'commented')))
     .leftJoin(issues, and(eq(issues.id, events.target_id), eq(events.target_type, 'Issue')))
+    .leftJoin(mergeRequests, and(eq(mergeRequests.id, events.target_id), eq(events.target_type, 'MergeRequest')))
     .leftJoin(milestones, and(eq(milestones.id, events.target_id), eq(events.target_type, 'Milestone')))
     .orderBy(direction(events.created_at), direction(events.id))
 })

@@ -1,5 +1,6 @@
 import type { Context } from '../context.js'
 import { endExpiredMemberships } from './members.js'
+import { followLinksSoon } from './merge-requests/links.js'
 import { takeUpMergeRequests } from './merge-requests/take-up.js'
 import { takeUpImports } from './projects/import.js'
 import { removeDoomed } from './projects/update.js'
@@ -23,6 +24,7 @@ export async function recover(ctx: Context): Promise<void> {
   ctx.jobs.add('remove repositories', () => removeDoomed(ctx))
   setTimeout(() => ctx.jobs.add('remove leftovers', clean), AGAIN).unref()
   takeUpImports(ctx)
+  followLinksSoon(ctx)
   takeUpMergeRequests(ctx, merged)
   const endMemberships = () => ctx.jobs.add('expired memberships', () => endExpiredMemberships(ctx))
   endMemberships()

@@ -1,6 +1,6 @@
 import { eq, sql } from 'drizzle-orm'
 import type { Context } from '../context.js'
-import { issues } from '../db/schema/index.js'
+import { issues, mergeRequests } from '../db/schema/index.js'
 import { invalidRecord, notFound } from '../failures.js'
 import { humanDuration, parseDuration } from '../lib/duration.js'
 import type { Target } from './subscriptions.js'
@@ -13,7 +13,7 @@ export interface TimeRecord {
 }
 
 /** Where each kind of thing keeps it. */
-const TABLES = { Issue: issues }
+const TABLES = { Issue: issues, MergeRequest: mergeRequests as unknown as typeof issues }
 
 export type TimedTarget = Target & { type: keyof typeof TABLES }
 

@@ -1,22 +1,26 @@
 import { and, count, desc, eq, type SQL, sql } from 'drizzle-orm'
 import type { SignedIn } from '../access/actor.js'
-import { type Eyes, eyesOf, visibleIssues } from '../access/visible.js'
+import { type Eyes, eyesOf, visibleIssues, visibleMergeRequests } from '../access/visible.js'
 import type { Context } from '../context.js'
-import { issues, namespaceAncestry, namespaces, notes, projects, type TODO_ACTIONS, todos, users } from '../db/schema/index.js'
+import { issues, mergeRequests, namespaceAncestry, namespaces, notes, projects, type TODO_ACTIONS, todos, users } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import type { UserRefRecord } from '../entities/user.js'
 import { notFound } from '../failures.js'
 import { type IssueRecord, loadIssues } from './issues/list.js'
+import { type FollowedMergeRequest, loadFollowed } from './merge-requests/load.js'
 import { limits, type Page, type Paging } from './page.js'
 
-/** A todo about an issue, with all that is shown of it. */
+/** What a todo is about. */
+export type TodoTarget = { issue: IssueRecord } | { request: FollowedMergeRequest }
+
+/** A todo with all that is shown of it. */
 export interface TodoRecord {
   todo: typeof todos.$inferSelect
   author: UserRefRecord
   project: { id: number; name: string; name_with_namespace: string; path: string; path_with_namespace: string }
   /** What is said in the note that caused it. */
   note: string | null
-  issue: IssueRecord
+  target: TodoTarget
 }
 
 export interface TodoFilter {
@@ -52,7 +56,10 @@ const matching = ({ eyes, filters }: Shape) =>
   and(
     sql`${todos.user_id} = ${user}`,
     ...filters.map((name) => FILTERS[name]?.()),
-    sql`${todos.target_type} = 'Issue' and exists (select 1 from ${issues} where ${issues.id} = ${todos.target_id} and ${visibleIssues(eyes, user)})`,
+    sql`case ${todos.target_type}
+      when 'Issue' then exists (select 1 from ${issues} where ${issues.id} = ${todos.target_id} and ${visibleIssues(eyes, user)})
+      when 'MergeRequest' then exists (select 1 from ${mergeRequests} where ${mergeRequests.id} = ${todos.target_id} and ${visibleMergeRequests(eyes, user)})
+      else false end`,
   )
 
 const listed = statement('todos', (db, shape: Shape) =>
@@ -97,23 +104,28 @@ export async function listTodos(ctx: Context, caller: SignedIn, { page, per_page
     listed(ctx.db, shape).execute({ ...values, ...limits({ page, per_page }) }),
     counted(ctx.db, shape).execute(values),
   ])
-  return { items: await withIssues(ctx, caller, rows), total: all?.total ?? 0 }
+  return { items: await withTargets(ctx, caller, rows), total: all?.total ?? 0 }
 }
 
-async function withIssues(ctx: Context, caller: SignedIn, rows: Omit<TodoRecord, 'issue'>[]): Promise<TodoRecord[]> {
-  const known = new Map(
-    (await loadIssues(ctx, caller, [...new Set(rows.map(({ todo }) => todo.target_id as number))])).map((each) => [each.issue.id, each]),
-  )
+async function withTargets(ctx: Context, caller: SignedIn, rows: Omit<TodoRecord, 'target'>[]): Promise<TodoRecord[]> {
+  const idsOf = (type: 'Issue' | 'MergeRequest') => [
+    ...new Set(rows.filter(({ todo }) => todo.target_type === type).map(({ todo }) => todo.target_id as number)),
+  ]
+  const [found, requests] = await Promise.all([loadIssues(ctx, caller, idsOf('Issue')), loadFollowed(ctx, caller, idsOf('MergeRequest'))])
+  const known = new Map<string, TodoTarget>([
+    ...found.map((issue) => [`Issue ${issue.issue.id}`, { issue }] as const),
+    ...requests.map((request) => [`MergeRequest ${request.request.id}`, { request }] as const),
+  ])
   return rows.flatMap((row) => {
-    const issue = known.get(row.todo.target_id as number)
-    return issue ? [{ ...row, issue }] : []
+    const target = known.get(`${row.todo.target_type} ${row.todo.target_id}`)
+    return target ? [{ ...row, target }] : []
   })
 }
 
 /** One of the caller's own. */
 export async function getTodo(ctx: Context, caller: SignedIn, id: number): Promise<TodoRecord> {
   const rows = await listed(ctx.db, shapeFor(caller, { id })).execute({ id, user: caller.user.id, limit: 1, offset: 0 })
-  const [record] = await withIssues(ctx, caller, rows)
+  const [record] = await withTargets(ctx, caller, rows)
   if (!record) throw notFound()
   return record
 }

@@ -36,7 +36,7 @@ export class Totals {
 
   /** A page with its total. `rows` carry the version; `key` names all that the total depends on beside it. Without a key, a version or a row it is counted anew. */
   async page<T extends { version: Version }>(
-    kind: ListKind | 'issues',
+    kind: ListKind | 'issues' | 'merge_requests',
     key: string | null,
     rows: T[],
     { page, per_page }: Paging,

@@ -58,6 +58,8 @@ export const mergeRequests = pgTable(
     force_remove_source_branch: boolean().notNull().default(false),
     squash: boolean().notNull().default(false),
     allow_collaboration: boolean().notNull().default(false),
+    /** Its texts, target or commits changed, and `merge_request_issues` does not know yet. */
+    links_due: boolean().notNull().default(true),
     /** Null until it is first set. */
     discussion_locked: boolean(),
     /** Null until it is merged, and where a push did that (MR-6). */
@@ -103,6 +105,7 @@ export const mergeRequests = pgTable(
     index('merge_requests_merged_by_id_idx').on(t.merged_by_id).where(sql`${t.merged_by_id} is not null`),
     /** What a start has to take up. */
     index('merge_requests_unchecked_idx').on(t.project_id, t.id).where(sql`${t.merge_status} = 'unchecked' and ${t.state} = 'opened'`),
+    index('merge_requests_links_due_idx').on(t.id).where(sql`${t.links_due}`),
     index('merge_requests_deferred_idx').on(t.id).where(sql`${t.merge_when_pipeline_succeeds} and ${t.state} = 'opened'`),
     index('merge_requests_rebase_user_id_idx').on(t.rebase_user_id).where(sql`${t.rebase_user_id} is not null`),
     index('merge_requests_head_idx').on(t.source_project_id, t.sha).where(sql`${t.state} = 'opened'`),

@@ -3,11 +3,13 @@ import { onMergeRequest } from '../../access/merge-requests.js'
 import { onProjectAfterInput } from '../../access/rules.js'
 import { DetailedMergeRequest, presentDetailedMergeRequest } from '../../entities/merge-request.js'
 import { endpoint } from '../../http/endpoint.js'
-import { bool, clearable, clearableId, commaList, list, opt, rowId, str } from '../../http/params.js'
+import { bool, clearable, clearableId, commaList, filledIn, list, needsOneOfThese, oneOf, opt, rowId, str } from '../../http/params.js'
 import { dayOf } from '../../lib/day.js'
 import { createMergeRequest } from '../../services/merge-requests/create.js'
 import { countDiverged } from '../../services/merge-requests/diverged.js'
 import { loadMergeRequest } from '../../services/merge-requests/load.js'
+import { deleteMergeRequest } from '../../services/merge-requests/remove.js'
+import { updateMergeRequest } from '../../services/merge-requests/update.js'
 
 const REQUEST = '/projects/:id/merge_requests/:merge_request_iid'
 
@@ -24,6 +26,20 @@ const attributes = {
   squash: opt(bool()),
   allow_collaboration: opt(bool()),
 }
+
+/** The attributes that MR-42 names, in its order, and those that count as well. */
+const NAMED = [
+  'assignee_id',
+  'description',
+  'labels',
+  'milestone_id',
+  'remove_source_branch',
+  'state_event',
+  'target_branch',
+  'title',
+  'discussion_locked',
+] as const
+const UNNAMED = ['assignee_ids', 'add_labels', 'remove_labels', 'squash', 'allow_collaboration'] as const
 
 /** A single person may come under either name. */
 const assigneesOf = ({ assignee_ids, assignee_id }: { assignee_ids?: number[] | undefined; assignee_id?: number | undefined }) =>
@@ -60,6 +76,41 @@ export const mergeRequests = [
     async handler({ ctx, caller, subject, input, view }) {
       const request = await createMergeRequest(ctx, caller, subject, { ...input, assignee_ids: assigneesOf(input) })
       return presentDetailedMergeRequest(request, dayOf(ctx.now()), view)
+    },
+  }),
+  endpoint({
+    method: 'PUT',
+    path: REQUEST,
+    summary: 'Change, close or reopen a merge request',
+    access: onMergeRequest('update_merge_request'),
+    input: needsOneOfThese(
+      z.object({
+        ...attributes,
+        add_labels: opt(commaList()),
+        remove_labels: opt(commaList()),
+        state_event: opt(oneOf(['close', 'reopen'])),
+        target_branch: filledIn().optional(),
+        title: filledIn().optional(),
+        discussion_locked: opt(bool()),
+      }),
+      [...NAMED],
+      [...UNNAMED],
+    ),
+    output: DetailedMergeRequest,
+    async handler({ ctx, caller, subject, input, view }) {
+      const request = await updateMergeRequest(ctx, caller, subject, { ...input, assignee_ids: assigneesOf(input) })
+      return presentDetailedMergeRequest(request, dayOf(ctx.now()), view)
+    },
+  }),
+  endpoint({
+    method: 'DELETE',
+    path: REQUEST,
+    summary: 'Delete a merge request',
+    access: onMergeRequest('destroy_merge_request', { hidden: 'missing' }),
+    input: z.object({}),
+    async handler({ ctx, subject, unchangedSince }) {
+      unchangedSince(subject.request.updated_at)
+      await deleteMergeRequest(ctx, subject)
     },
   }),
 ]

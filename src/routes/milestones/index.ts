@@ -2,11 +2,15 @@ import { z } from 'zod'
 import type { Access } from '../../access/access.js'
 import { type GroupSubject, onGroupSignedIn, onProjectSignedIn, type ProjectSubject } from '../../access/rules.js'
 import { Issue, presentIssue } from '../../entities/issue.js'
+import { MergeRequest, presentMergeRequest } from '../../entities/merge-request.js'
 import { Milestone, presentMilestone } from '../../entities/milestone.js'
+import type { Standpoint } from '../../entities/references.js'
 import { endpoint, PageAnswer, pageOf } from '../../http/endpoint.js'
 import { clearable, clearableDate, idList, needsOneOf, oneOf, opt, orDefault, paging, rowId, searchText, str } from '../../http/params.js'
 import { dayOf } from '../../lib/day.js'
-import { type IssuePlace, listIssues } from '../../services/issues/list.js'
+import type { Place } from '../../services/issuables/list.js'
+import { listIssues } from '../../services/issues/list.js'
+import { listMergeRequests } from '../../services/merge-requests/list.js'
 import { createMilestone, deleteMilestone, getMilestone, listMilestones, type MilestoneSource, updateMilestone } from '../../services/milestones.js'
 
 const id = { milestone_id: rowId() }
@@ -19,11 +23,13 @@ interface Doors<Subject> {
   write: Access<Subject, true>
   source(subject: Subject): MilestoneSource
   /** Where its issues are looked for; null: the caller reads none there. */
-  issues(subject: Subject): IssuePlace | null
+  issues(subject: Subject): Place | null
+  /** The same for its merge requests. */
+  requests(subject: Subject): Place | null
 }
 
 /** The same endpoints for projects and for groups (MI-1 to MI-7). */
-function milestonesOf<Subject extends ProjectSubject | GroupSubject>({ at, read, write, source, issues }: Doors<Subject>) {
+function milestonesOf<Subject extends ProjectSubject | GroupSubject>({ at, read, write, source, issues, requests }: Doors<Subject>) {
   const MILESTONES = `${at}/milestones`
   const MILESTONE = `${MILESTONES}/:milestone_id`
   return [
@@ -104,27 +110,30 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>({ at, read,
         const { path } = await getMilestone(ctx, source(subject), milestone_id)
         const place = issues(subject)
         if (!place) return new PageAnswer([], 0, paging.page, paging.per_page)
-        const filter = { milestone_id, state: 'all', scope: 'all', in: [], order_by: 'created_at', sort: 'desc', with_labels_details: false } as const
-        const from = 'group' in subject ? { group: path } : ({ project: true } as const)
-        const page = await listIssues(ctx, caller, place, { ...filter, in: [], ...paging })
-        return pageOf(page, paging, (issue) => presentIssue(issue, dayOf(ctx.now()), view, from))
+        const page = await listIssues(ctx, caller, place, { ...ALL, in: [], milestone_id, with_labels_details: false, ...paging })
+        return pageOf(page, paging, (issue) => presentIssue(issue, dayOf(ctx.now()), view, fromOf(subject, path)))
       },
     }),
-    // there are no merge requests that could have it
     endpoint({
       method: 'GET',
       path: `${MILESTONE}/merge_requests`,
       summary: 'List the merge requests of a milestone',
       access: read,
       input: z.object({ ...id, ...paging }),
-      output: z.array(z.never()),
-      async handler({ ctx, subject, input }) {
-        await getMilestone(ctx, source(subject), input.milestone_id)
-        return new PageAnswer([], 0, input.page, input.per_page)
+      output: z.array(MergeRequest),
+      async handler({ ctx, caller, subject, input: { milestone_id, ...paging }, view }) {
+        const { path } = await getMilestone(ctx, source(subject), milestone_id)
+        const place = requests(subject)
+        if (!place) return new PageAnswer([], 0, paging.page, paging.per_page)
+        const page = await listMergeRequests(ctx, caller, place, { ...ALL, in: [], milestone_id, ...paging })
+        return pageOf(page, paging, (request) => presentMergeRequest(request, dayOf(ctx.now()), view, fromOf(subject, path)))
       },
     }),
   ]
 }
+
+const ALL = { state: 'all', scope: 'all', order_by: 'created_at', sort: 'desc' } as const
+const fromOf = (subject: object, path: string): Standpoint => ('group' in subject ? { group: path } : { project: true })
 
 /** MI-1 to MI-7. */
 export const milestones = [
@@ -134,6 +143,7 @@ export const milestones = [
     write: onProjectSignedIn('manage_milestone'),
     source: (project) => ({ project }),
     issues: (project) => (project.can('read_issue') ? { project } : null),
+    requests: (project) => (project.can('read_own_merge_request') ? { project } : null),
   }),
   ...milestonesOf({
     at: '/groups/:id',
@@ -141,5 +151,6 @@ export const milestones = [
     write: onGroupSignedIn('manage_milestone'),
     source: (group) => ({ group }),
     issues: () => 'everywhere',
+    requests: () => 'everywhere',
   }),
 ]

@@ -2,12 +2,13 @@ import type { SignedIn } from '../../access/actor.js'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { issueLabels, issues } from '../../db/schema/index.js'
+import { issues } from '../../db/schema/index.js'
 import { unlessTaken } from '../../db/taken.js'
 import { invalidRecord } from '../../failures.js'
 import { tasksIn } from '../../lib/references.js'
 import { recordEvent } from '../events.js'
 import { nextIid, takeIid } from '../iids.js'
+import { wear } from '../issuables/labels.js'
 import { checkTexts } from '../issuables/texts.js'
 import { labelIdsOf } from '../labels.js'
 import { followMentions } from '../mentions.js'
@@ -77,8 +78,8 @@ async function insertIssue(
   }
   const [row] = await tx.insert(issues).values(values).returning({ id: issues.id })
   const id = row?.id as number
-  if (labelIds.length > 0) await tx.insert(issueLabels).values(labelIds.map((label_id) => ({ project_id: project.id, issue_id: id, label_id })))
   const target = { type: 'Issue' as const, id, project_id: project.id }
+  await wear(tx, target, labelIds)
   if (assignee_id !== null && assignee_id !== author_id) await createTodos(tx, { users: [assignee_id], author_id, target, action: 'assigned' }, now)
   const readers = (who: Parameters<typeof readersAmong>[3]) => readersAmong(tx, project, values, who)
   await followMentions(tx, caller, { target, note_id: null, text: `${given.description}\n\n${given.title}` }, readers, now)

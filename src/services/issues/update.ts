@@ -1,14 +1,14 @@
-import { and, eq, inArray, sql } from 'drizzle-orm'
+import { eq } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import type { IssueSubject } from '../../access/issues.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { issueLabels, issues, labels } from '../../db/schema/index.js'
+import { issues } from '../../db/schema/index.js'
 import { forbidden, notFound } from '../../failures.js'
 import { tasksIn, withoutTicks } from '../../lib/references.js'
 import { recordEvent } from '../events.js'
+import { changeLabels } from '../issuables/labels.js'
 import { checkTexts } from '../issuables/texts.js'
-import { labelIdsOf, namesOf } from '../labels.js'
 import { followMentions } from '../mentions.js'
 import { usableMilestone } from '../milestones.js'
 import { touchProjectList } from '../project-lists.js'
@@ -62,7 +62,7 @@ async function change(ctx: Context, tx: Transaction, caller: SignedIn, subject: 
   const { id: callerId } = caller.user
   const target = { type: 'Issue' as const, id: before.id, project_id: project.id }
   const values = await changedColumns(tx, caller, subject, before, given, now)
-  const worn = subject.can('manage_issue') ? await changeLabels(tx, subject, before.id, given, now) : []
+  const worn = subject.can('manage_issue') ? await changeLabels(tx, subject, target, given, now) : []
   const told = [...notesOf(before, values, how), ...worn]
   const stamped = subject.can('admin_issue') ? given.updated_at : undefined
   if (Object.keys(values).length === 0 && worn.length === 0) {
@@ -138,40 +138,6 @@ async function managed(tx: Transaction, subject: IssueSubject, given: IssueChang
     if (assignee !== null || given.assignee_ids.every((id) => id === 0)) wanted.assignee_id = assignee
   }
   return wanted
-}
-
-/** Sets, adds and takes away labels; tells what changed. */
-async function changeLabels(tx: Transaction, subject: IssueSubject, issueId: number, given: IssueChanges, now: Date): Promise<string[]> {
-  const { labels: all, add_labels: add = [], remove_labels: remove = [] } = given
-  if (all === undefined && add.length === 0 && remove.length === 0) return []
-  const create = subject.can('manage_label')
-  const worn = await tx
-    .select({ id: labels.id, title: labels.title })
-    .from(issueLabels)
-    .innerJoin(labels, eq(labels.id, issueLabels.label_id))
-    .where(eq(issueLabels.issue_id, issueId))
-  const wanted = new Set(all === undefined ? worn.map(({ id }) => id) : await labelIdsOf(tx, subject, all, create, now))
-  for (const id of await labelIdsOf(tx, subject, add, create, now)) wanted.add(id)
-  const dropped = namesOf(remove)
-  for (const { id, title } of worn) if (dropped.includes(title)) wanted.delete(id)
-  const gone = worn.filter(({ id }) => !wanted.has(id))
-  const known = new Set(worn.map(({ id }) => id))
-  const come = [...wanted].filter((id) => !known.has(id))
-  const { project } = subject
-  if (gone.length > 0)
-    await tx.delete(issueLabels).where(
-      and(
-        eq(issueLabels.issue_id, issueId),
-        inArray(
-          issueLabels.label_id,
-          gone.map(({ id }) => id),
-        ),
-      ),
-    )
-  if (come.length > 0) await tx.insert(issueLabels).values(come.map((label_id) => ({ project_id: project.id, issue_id: issueId, label_id })))
-  const titles = come.length > 0 ? await tx.select({ title: labels.title }).from(labels).where(inArray(labels.id, come)).orderBy(sql`title`) : []
-  const quoted = (list: { title: string }[]) => list.map(({ title }) => `~"${title}"`).join(' ')
-  return [...(come.length > 0 ? [`added ${quoted(titles)}`] : []), ...(gone.length > 0 ? [`removed ${quoted(gone)}`] : [])]
 }
 
 /** What the service says of the changes (NT-6). Names of what not everybody may see are left out. */

@@ -1,14 +1,24 @@
 import type { Caller, SignedIn } from '../../access/actor.js'
 import type { IssueSubject } from '../../access/issues.js'
+import type { MergeRequestSubject } from '../../access/merge-requests.js'
 import { fullPathOf, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { mergeRequests } from '../../db/schema/index.js'
-import { closingReferences } from '../../lib/references.js'
+import { closingReferences, externalClosings } from '../../lib/references.js'
 import { issuesMeant } from '../closing.js'
+import { type IssueRecord, loadIssues } from '../issues/list.js'
 import { closeIssue } from '../issues/update.js'
+import { type Page, type Paging, slice } from '../page.js'
 import { commitMessagesOf } from './read.js'
 
 type Request = typeof mergeRequests.$inferSelect
+
+/** All texts in which a request may name an issue. */
+export const textsOf = async (
+  ctx: Context,
+  project: ProjectSubject['project'],
+  request: Pick<Request, 'id' | 'project_id' | 'version_id' | 'title' | 'description'>,
+): Promise<string[]> => [request.title, request.description, ...(await commitMessagesOf(ctx, project, request))]
 
 /** The issues that merging a request closes, as one reader sees them: those named in its title, its description or a commit of its newest version, if it goes to the default branch (MR-82, MR-85). */
 export async function issuesClosedBy(
@@ -19,7 +29,7 @@ export async function issuesClosedBy(
 ): Promise<IssueSubject[]> {
   const { project } = subject
   if (request.target_branch !== project.default_branch) return []
-  const texts = [request.title, request.description, ...(await commitMessagesOf(ctx, project, request))]
+  const texts = await textsOf(ctx, project, request)
   const references = texts.flatMap((text) => closingReferences(text, ctx.links.base))
   return references.length === 0 ? [] : issuesMeant(ctx, caller, subject, references)
 }
@@ -36,4 +46,29 @@ export async function closeIssuesOf(ctx: Context, caller: SignedIn, subject: Pro
   for (const issue of await issuesClosedBy(ctx, caller, subject, request)) {
     if (issue.issue.state === 'opened' && issue.may('update_issue')) await closeIssue(ctx, caller, issue, ` via merge request !${request.iid}`)
   }
+}
+
+/** One issue that is closed, of this service or of another tracker (MR-81). */
+export type ClosedIssue = { issue: IssueRecord } | { key: string }
+
+/** MR-81: those of this service first. */
+export async function listClosedIssues(
+  ctx: Context,
+  caller: Pick<Caller, 'user'>,
+  subject: MergeRequestSubject,
+  paging: Paging,
+): Promise<Page<ClosedIssue>> {
+  const { request, project } = subject
+  if (request.target_branch !== project.default_branch) return { items: [], total: 0 }
+  const [texts, meant] = await Promise.all([textsOf(ctx, project, request), issuesClosedBy(ctx, caller, subject, request)])
+  const keys = [...new Set(texts.flatMap(externalClosings))]
+  const { items, total } = slice<number | string>([...meant.map(({ issue }) => issue.id), ...keys], paging)
+  const ids = items.filter((item) => typeof item === 'number')
+  const known = new Map((await loadIssues(ctx, caller, ids)).map((issue) => [issue.issue.id, issue]))
+  const shown = items.flatMap((item): ClosedIssue[] => {
+    if (typeof item === 'string') return [{ key: item }]
+    const issue = known.get(item)
+    return issue ? [{ issue }] : []
+  })
+  return { items: shown, total }
 }

@@ -2,12 +2,13 @@ import type { SignedIn } from '../../access/actor.js'
 import { findProjectFor, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { mergeRequestLabels, mergeRequests } from '../../db/schema/index.js'
+import { mergeRequests } from '../../db/schema/index.js'
 import { againIfTaken } from '../../db/taken.js'
 import { Failure, forbidden, notFound, unprocessable } from '../../failures.js'
 import { tasksIn } from '../../lib/references.js'
 import { recordEvent } from '../events.js'
 import { nextIid } from '../iids.js'
+import { wear } from '../issuables/labels.js'
 import { refuseFaults, textFaults } from '../issuables/texts.js'
 import { labelIdsOf } from '../labels.js'
 import { followMentions } from '../mentions.js'
@@ -16,6 +17,7 @@ import { touchProjectList } from '../project-lists.js'
 import { inOneNetwork } from '../projects/fork-network.js'
 import { createTodos } from '../todos.js'
 import { assignable, refuseSameBranch, refuseTwin } from './attributes.js'
+import { followLinks } from './links.js'
 import { loadMergeRequest, type SingleMergeRequest } from './load.js'
 import { readersAmong } from './readers.js'
 import { drawVersion } from './versions.js'
@@ -46,7 +48,9 @@ export async function createMergeRequest(
   const target = await targetOf(ctx, caller, source, given.target_project_id)
   if (target.project.archived) throw forbidden()
   const id = await againIfTaken(() => ctx.db.transaction((tx) => insert(ctx, tx, caller, source, target, given)))
+  // a kill before this leaves a request without a version, which the next start draws
   await drawVersion(ctx, { id })
+  await followLinks(ctx, id)
   return loadMergeRequest(ctx, caller, target, id)
 }
 
@@ -116,9 +120,8 @@ async function insert(
   }
   const [row] = await tx.insert(mergeRequests).values(values).returning({ id: mergeRequests.id })
   const id = row?.id as number
-  if (labelIds.length > 0)
-    await tx.insert(mergeRequestLabels).values(labelIds.map((label_id) => ({ project_id: project.id, merge_request_id: id, label_id })))
   const about = { type: 'MergeRequest' as const, id, project_id: project.id }
+  await wear(tx, about, labelIds)
   if (assignee_id !== null && assignee_id !== author_id)
     await createTodos(tx, { users: [assignee_id], author_id, target: about, action: 'assigned' }, now)
   const readers = (who: Parameters<typeof readersAmong>[3]) => readersAmong(tx, project, values, who)

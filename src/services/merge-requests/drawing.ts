@@ -5,6 +5,7 @@ import type { Diff, DiffLimits, Oid } from '../../git/types.js'
 import { atOnce } from '../../lib/at-once.js'
 import { withTurn } from '../../lib/turns.js'
 import { touchProjectList } from '../project-lists.js'
+import { followLinksSoon } from './links.js'
 import { type MergeStatus, mergeStatus } from './merge-status.js'
 import { pinVersions } from './pins.js'
 import { headsOf, isOpen, type Sketch, sketches, sourceKeyOf, targetOf } from './sketches.js'
@@ -103,7 +104,7 @@ async function write(ctx: Context, drafts: Draft[], { pushed }: Drawing): Promis
   const commits = drafts.flatMap(({ request, version }) =>
     version && version.oids.length > 0 ? [{ request: request.id, oids: version.oids.join(' ') }] : [],
   )
-  return ctx.db.transaction(async (tx) => {
+  const unknown = await ctx.db.transaction(async (tx) => {
     const { rows: written } = await tx.execute<{ id: string; project_id: string; merge_status: string }>(sql`with drawn as (
         select d.* from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
           as d (request bigint, checks int, status text, drawn boolean, start text, base text, head text, state text, size text, commits bigint)
@@ -119,6 +120,7 @@ async function write(ctx: Context, drafts: Draft[], { pushed }: Drawing): Promis
         sha = coalesce(d.head, r.sha), changes_count = coalesce(d.size, r.changes_count),
         head_pipeline_id = case when made.id is null then r.head_pipeline_id else (select p.id from ${pipelines} p
           where p.project_id = r.source_project_id and p.ref = r.source_branch and p.sha = d.head order by p.id desc limit 1) end,
+        links_due = r.links_due or made.id is not null,
         merge_status = case when r.merge_checks = d.checks then d.status else 'unchecked' end, merge_checks = r.merge_checks + 1,
         updated_at = case when ${pushed === true} then ${now}::timestamptz else r.updated_at end
       from drawn d left join made on made.merge_request_id = d.request
@@ -133,4 +135,6 @@ async function write(ctx: Context, drafts: Draft[], { pushed }: Drawing): Promis
       for (const project of new Set(written.map(({ project_id }) => Number(project_id)))) await touchProjectList(tx, project, 'merge_requests')
     return written.filter(({ merge_status }) => merge_status === 'unchecked').map(({ id }) => Number(id))
   })
+  for (const project of new Set(drafts.filter(({ version }) => version).map(({ request }) => request.project_id))) followLinksSoon(ctx, project)
+  return unknown
 }

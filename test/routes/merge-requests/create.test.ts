@@ -251,8 +251,7 @@ describe('POST /projects/:id/merge_requests', () => {
   it('MR-26, MI-8, SEC-115: a milestone of the project or its group, no other', async () => {
     const owner = await aUser(t.ctx)
     const group = await aGroup(t.ctx, { creator: owner })
-    const place = await aPlace({ creator: owner, namespace_id: group.id })
-    const { project } = place
+    const { project } = await aPlace({ creator: owner, namespace_id: group.id, visibility: 'private' })
     const elsewhere = await aProject(t.ctx, { creator: owner })
     const milestoneOf = async (path: string) =>
       (

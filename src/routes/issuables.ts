@@ -1,0 +1,64 @@
+import { z } from 'zod'
+import { commaList, datetime, idList, oneOf, opt, orDefault, paging, rowId, searchText, str, where } from '../http/params.js'
+import { type Assignee, type MilestoneWanted, ORDERS, type Traits } from '../services/issuables/filters.js'
+
+/** `created_by_me` and the like, also spelled with dashes (X-2). */
+export const scopes = () => oneOf(['created_by_me', 'created-by-me', 'assigned_to_me', 'assigned-to-me', 'all'])
+
+const MOST_LABELS = 100
+const labels = () => where(commaList(), (titles) => titles.length <= MOST_LABELS, 'is invalid')
+
+const assignee = () =>
+  z.preprocess(
+    (value) => (value === '' || value === null ? undefined : value),
+    z.union([z.enum(['None', 'Any']), rowId().def.out as z.ZodType<number>], 'is invalid'),
+  )
+
+/** What may also stand in `not[…]`. */
+export const traits = {
+  labels: opt(labels()),
+  milestone: opt(str()),
+  author_id: opt(rowId()),
+  author_username: opt(str()),
+  assignee_id: opt(assignee()),
+  assignee_username: opt(str()),
+  iids: opt(idList()),
+  my_reaction_emoji: opt(str()),
+}
+
+/** What lists of issues and of merge requests are both narrowed by, beside state and scope. */
+export const shared = {
+  search: opt(searchText()),
+  created_after: opt(datetime()),
+  created_before: opt(datetime()),
+  updated_after: opt(datetime()),
+  updated_before: opt(datetime()),
+  order_by: orDefault(oneOf(ORDERS), 'created_at'),
+  sort: orDefault(oneOf(['asc', 'desc']), 'desc'),
+  ...paging,
+}
+
+type GivenTraits = z.infer<z.ZodObject<typeof traits>>
+
+/** The words that mean "some" and "none" of a filter. */
+const WORDS: Record<string, 'any' | 'none'> = { None: 'none', 'No Label': 'none', 'No Milestone': 'none', Any: 'any', 'Any Milestone': 'any' }
+const wordOf = (text: string | undefined) => (text !== undefined && Object.hasOwn(WORDS, text) ? WORDS[text] : undefined)
+
+const MOMENTS: Record<string, MilestoneWanted> = { '#upcoming': 'upcoming', '#started': 'started' }
+
+/** The milestone that is wanted; `moments`: also by when it is due (MR-17). */
+function milestoneOf(given: string | undefined, moments: boolean): MilestoneWanted | undefined {
+  const title = given?.trim()
+  if (!title) return undefined
+  return wordOf(given) ?? (moments && Object.hasOwn(MOMENTS, title) ? MOMENTS[title] : { title })
+}
+
+/** The traits as services take them. */
+export function traitsOf(given: GivenTraits, moments = false): Traits {
+  const { labels, assignee_id, milestone, ...rest } = given
+  const worn = labels?.length === 1 ? (wordOf(labels[0]) ?? labels) : labels
+  const whose: Assignee | undefined = assignee_id === 'Any' ? 'any' : assignee_id === 'None' || assignee_id === 0 ? 'none' : assignee_id
+  return { ...rest, labels: worn, assignee_id: whose, milestone: milestoneOf(milestone, moments) }
+}
+
+export const scopeOf = (scope: z.infer<ReturnType<typeof scopes>>) => scope.replaceAll('-', '_') as 'created_by_me' | 'assigned_to_me' | 'all'

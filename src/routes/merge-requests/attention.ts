@@ -1,0 +1,85 @@
+import { z } from 'zod'
+import { onMergeRequest } from '../../access/merge-requests.js'
+import { Issue, presentIssue } from '../../entities/issue.js'
+import { DetailedMergeRequest, presentDetailedMergeRequest } from '../../entities/merge-request.js'
+import { presentTodo, Todo } from '../../entities/todo.js'
+import { presentUserRef, UserRef } from '../../entities/user.js'
+import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
+import { paging } from '../../http/params.js'
+import { dayOf } from '../../lib/day.js'
+import { addMergeRequestTodo, listParticipants, subscribeToMergeRequest, targetOf } from '../../services/merge-requests/attention.js'
+import { listClosedIssues } from '../../services/merge-requests/closes.js'
+import { timeTrackingOf } from '../time-tracking.js'
+
+const REQUEST = '/projects/:id/merge_requests/:merge_request_iid'
+
+const subscription = (verb: 'subscribe' | 'unsubscribe') =>
+  endpoint({
+    method: 'POST',
+    path: `${REQUEST}/${verb}`,
+    summary: verb === 'subscribe' ? 'Follow a merge request' : 'No longer follow a merge request',
+    access: onMergeRequest('update_merge_request'),
+    input: z.object({}),
+    output: DetailedMergeRequest,
+    async handler({ ctx, caller, subject, view }) {
+      const request = await subscribeToMergeRequest(ctx, caller, subject, verb === 'subscribe')
+      return request ? presentDetailedMergeRequest(request, dayOf(ctx.now()), view) : new Answer(304)
+    },
+  })
+
+/** An issue of another tracker: all that is known of it is its key (MR-84). */
+const ExternalIssue = z.strictObject({ id: z.string(), title: z.string() }).meta({ id: 'ExternalIssue' })
+/** MR-81: the contract's record also has the number of changed files, which an issue has not. */
+const ClosedIssue = z.strictObject({ ...Issue.shape, changes_count: z.null() }).meta({ id: 'ClosedIssue' })
+
+/** MR-81, MR-86, chapter 10. */
+export const mergeRequestAttention = [
+  endpoint({
+    method: 'GET',
+    path: `${REQUEST}/participants`,
+    summary: 'People who take part in a merge request',
+    access: onMergeRequest('read_merge_request'),
+    input: z.object(paging),
+    output: z.array(UserRef),
+    async handler({ ctx, subject, input, view }) {
+      return pageOf(await listParticipants(ctx, subject, input), input, (person) => presentUserRef(person, view))
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: `${REQUEST}/closes_issues`,
+    summary: 'Issues that merging it closes',
+    access: onMergeRequest('read_merge_request'),
+    input: z.object(paging),
+    output: z.array(z.union([ClosedIssue, ExternalIssue])),
+    async handler({ ctx, caller, subject, input, view }) {
+      return pageOf(await listClosedIssues(ctx, caller, subject, input), input, (closed) =>
+        'key' in closed
+          ? { id: closed.key, title: `External Issue ${closed.key}` }
+          : { ...presentIssue(closed.issue, dayOf(ctx.now()), view), changes_count: null },
+      )
+    },
+  }),
+  subscription('subscribe'),
+  subscription('unsubscribe'),
+  endpoint({
+    method: 'POST',
+    path: `${REQUEST}/todo`,
+    summary: 'Put a merge request on the list of what is to be done',
+    access: onMergeRequest('read_merge_request'),
+    input: z.object({}),
+    output: Todo,
+    async handler({ ctx, caller, subject, view }) {
+      const todo = await addMergeRequestTodo(ctx, caller, subject)
+      return todo ? presentTodo(todo, dayOf(ctx.now()), view) : new Answer(304)
+    },
+  }),
+  ...timeTrackingOf({
+    path: REQUEST,
+    noun: 'a merge request',
+    read: onMergeRequest('read_merge_request', { hidden: 'missing' }),
+    write: onMergeRequest('update_merge_request', { hidden: 'missing' }),
+    target: targetOf,
+    record: ({ request }) => request,
+  }),
+]

@@ -1,0 +1,75 @@
+import { z } from 'zod'
+import { onGroupSignedIn, onProjectAfterInput, signedIn } from '../../access/rules.js'
+import { MergeRequest, presentMergeRequest, presentSimpleMergeRequest, SimpleMergeRequest } from '../../entities/merge-request.js'
+import type { Standpoint } from '../../entities/references.js'
+import type { View } from '../../entities/view.js'
+import { endpoint, pageOf } from '../../http/endpoint.js'
+import { oneOf, opt, orDefault, str } from '../../http/params.js'
+import { dayOf } from '../../lib/day.js'
+import { listMergeRequests } from '../../services/merge-requests/list.js'
+import type { MergeRequestRecord } from '../../services/merge-requests/load.js'
+import type { Page } from '../../services/page.js'
+import { scopeOf, scopes, shared, traits, traitsOf } from '../issuables.js'
+
+/** MR-13 to MR-21, X-2, X-3. */
+const filters = (scope: 'created_by_me' | 'all') => ({
+  state: orDefault(oneOf(['opened', 'closed', 'merged', 'all']), 'all'),
+  view: opt(oneOf(['simple'])),
+  ...traits,
+  scope: orDefault(scopes(), scope),
+  source_branch: opt(str()),
+  target_branch: opt(str()),
+  wip: opt(oneOf(['yes', 'no'])),
+  ...shared,
+})
+
+type Given = z.infer<z.ZodObject<ReturnType<typeof filters>>>
+
+function filterOf(given: Given) {
+  const { scope, labels: _, milestone: __, assignee_id: ___, view: ____, ...rest } = given
+  return { ...rest, ...traitsOf(given, true), scope: scopeOf(scope), in: ['title', 'description'] as ('title' | 'description')[] }
+}
+
+const output = z.array(z.union([MergeRequest, SimpleMergeRequest]))
+
+/** MR-12: `simple` is all that was asked for, and nothing else. */
+const shown = (page: Page<MergeRequestRecord>, input: Given, now: Date, view: View, from?: Standpoint) =>
+  pageOf(page, input, (each) => (input.view === 'simple' ? presentSimpleMergeRequest(each, view) : presentMergeRequest(each, dayOf(now), view, from)))
+
+/** Lists of merge requests: the caller's, a group's (OT-2) and a project's. */
+export const mergeRequestLists = [
+  endpoint({
+    method: 'GET',
+    path: '/merge_requests',
+    summary: 'List merge requests of all projects',
+    access: signedIn,
+    input: z.object(filters('created_by_me')),
+    output,
+    async handler({ ctx, caller, input, view }) {
+      return shown(await listMergeRequests(ctx, caller, 'everywhere', filterOf(input)), input, ctx.now(), view, 'everywhere')
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/groups/:id/merge_requests',
+    summary: 'List merge requests of the projects of a group and its descendants',
+    access: onGroupSignedIn('read_group'),
+    input: z.object(filters('all')),
+    output,
+    async handler({ ctx, caller, subject, input, view }) {
+      const page = await listMergeRequests(ctx, caller, { group: subject }, filterOf(input))
+      return shown(page, input, ctx.now(), view, { group: subject.group.full_path })
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/projects/:id/merge_requests',
+    summary: 'List merge requests of a project',
+    access: onProjectAfterInput('read_merge_request'),
+    input: z.object(filters('all')),
+    output,
+    async handler({ ctx, caller, subject, input, view }) {
+      return shown(await listMergeRequests(ctx, caller, { project: subject }, filterOf(input)), input, ctx.now(), view)
+    },
+  }),
+]

@@ -1,0 +1,70 @@
+import { z } from 'zod'
+import type { Access } from '../access/access.js'
+import { presentTimeStats, TimeStats } from '../entities/time-stats.js'
+import { type Endpoint, endpoint } from '../http/endpoint.js'
+import { str } from '../http/params.js'
+import { addSpentTime, resetEstimate, resetSpentTime, setEstimate, type TimedTarget, type TimeRecord } from '../services/time-tracking.js'
+
+interface Timed<Subject> {
+  /** The path of one thing, and what it is called. */
+  path: string
+  noun: string
+  read: Access<Subject, true>
+  write: Access<Subject, true>
+  target(subject: Subject): TimedTarget
+  record(subject: Subject): TimeRecord
+}
+
+/** The endpoints that keep the time a thing takes (IS-11 to IS-13, TT-1 to TT-10, X-14). */
+export function timeTrackingOf<Subject>({ path, noun, read, write, target, record }: Timed<Subject>): Endpoint[] {
+  const reset = (what: string, summary: string, change: typeof resetEstimate) =>
+    endpoint({
+      method: 'POST',
+      path: `${path}/${what}`,
+      summary,
+      access: write,
+      status: 200,
+      input: z.object({}),
+      output: TimeStats,
+      async handler({ ctx, caller, subject }) {
+        return presentTimeStats(await change(ctx, target(subject), caller.user.id))
+      },
+    })
+  const duration = z.object({ duration: str() })
+  return [
+    endpoint({
+      method: 'POST',
+      path: `${path}/time_estimate`,
+      summary: `Set the time ${noun} is thought to take`,
+      access: write,
+      status: 200,
+      input: duration,
+      output: TimeStats,
+      async handler({ ctx, caller, subject, input }) {
+        return presentTimeStats(await setEstimate(ctx, target(subject), caller.user.id, input.duration))
+      },
+    }),
+    reset('reset_time_estimate', `Forget the time ${noun} is thought to take`, resetEstimate),
+    endpoint({
+      method: 'POST',
+      path: `${path}/add_spent_time`,
+      summary: `Add to the time ${noun} took, or take from it`,
+      access: write,
+      input: duration,
+      output: TimeStats,
+      async handler({ ctx, caller, subject, input }) {
+        return presentTimeStats(await addSpentTime(ctx, target(subject), caller.user.id, input.duration))
+      },
+    }),
+    reset('reset_spent_time', `Forget the time ${noun} took`, resetSpentTime),
+    endpoint({
+      method: 'GET',
+      path: `${path}/time_stats`,
+      summary: `The time ${noun} takes and took`,
+      access: read,
+      input: z.object({}),
+      output: TimeStats,
+      handler: async ({ subject }) => presentTimeStats(record(subject)),
+    }),
+  ]
+}

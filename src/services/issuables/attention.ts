@@ -1,0 +1,54 @@
+import { asc, type SQL, sql } from 'drizzle-orm'
+import type { SignedIn } from '../../access/actor.js'
+import type { Context } from '../../context.js'
+import { notes, users } from '../../db/schema/index.js'
+import type { UserRefRecord } from '../../entities/user.js'
+import { mentionedIn } from '../mentions.js'
+import { type Page, type Paging, slice } from '../page.js'
+import { setSubscribed, type Target } from '../subscriptions.js'
+import { getTodo, type TodoRecord } from '../todo-list.js'
+import { createTodos, hasPendingTodo } from '../todos.js'
+
+/** SB-2, SB-3, IS-9; null when it was so already, also without a word of the caller (SB-4). `record` is the thing as he sees it. */
+export async function subscribeTo<T extends { subscribed?: boolean }>(
+  ctx: Context,
+  caller: SignedIn,
+  target: Target,
+  record: T,
+  subscribed: boolean,
+): Promise<T | null> {
+  if (record.subscribed === subscribed) return null
+  await setSubscribed(ctx.db.write, target, caller.user.id, subscribed)
+  return { ...record, subscribed }
+}
+
+/** IS-10, TD-1; null when the caller has a pending one on this thing (TD-2). */
+export async function addTodo(ctx: Context, caller: SignedIn, target: Target): Promise<TodoRecord | null> {
+  const { id } = caller.user
+  const made = await ctx.db.transaction(async (tx) => {
+    if (await hasPendingTodo(tx, id, target)) return undefined
+    return (await createTodos(tx, { users: [id], author_id: id, target, action: 'marked' }, ctx.now()))[0]
+  })
+  return made === undefined ? null : getTodo(ctx, caller, made)
+}
+
+/** IS-16, MR-86: author, assignee, whoever wrote a note or is named, each once; `readers` leaves out who does not see the thing (any more). */
+export async function participantsOf(
+  ctx: Context,
+  target: Target,
+  { author_id, assignee_id }: { author_id: number; assignee_id: number | null },
+  readers: (who: SQL) => Promise<number[]>,
+  paging: Paging,
+): Promise<Page<UserRefRecord>> {
+  const wrote = sql`(select n.author_id from ${notes} n
+    where n.project_id = ${target.project_id} and n.noteable_type = ${target.type} and n.noteable_id = ${target.id})`
+  const who = sql`(u.id in (${author_id}, ${assignee_id ?? 0}) or u.id in ${wrote} or u.id in ${mentionedIn(target)})`
+  const { items, total } = slice(await readers(who), paging)
+  if (items.length === 0) return { items: [], total }
+  const people = await ctx.db.write
+    .select({ id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar })
+    .from(users)
+    .where(sql`${users.id} = any(${sql.param(items)}::bigint[])`)
+    .orderBy(asc(users.id))
+  return { items: people, total }
+}

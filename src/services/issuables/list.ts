@@ -1,0 +1,148 @@
+import { and, asc, count, desc, eq, type SQL, sql } from 'drizzle-orm'
+import type { Caller } from '../../access/actor.js'
+import type { GroupSubject, ProjectSubject } from '../../access/rules.js'
+import { type Eyes, eyesOf } from '../../access/visible.js'
+import type { Context } from '../../context.js'
+import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
+import { labels, namespaceAncestry, projects } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
+import { dayOf } from '../../lib/day.js'
+import { limits } from '../page.js'
+import { projectVersionOf } from '../project-lists.js'
+import { type Conditions, conditionsOf, type IssuableFilter, type ORDERS, type Tables, UNKEPT, valuesOf, wearing } from './filters.js'
+
+/** The things of one project, of the projects of a group and its descendants, or of all. */
+export type Place = { project: ProjectSubject } | { group: GroupSubject } | 'everywhere'
+
+/** What is listed, and how it differs from what else is. */
+interface Kind<Reach extends string> extends Tables {
+  list: 'issues' | 'merge_requests'
+  /** Conditions of filters that only this kind has. */
+  filters: Conditions
+  /** Which of the things of a project where he may read them the caller sees, and the condition for these. */
+  reach(subject: ProjectSubject): Reach
+  within(reach: Reach, user: SQL): SQL | undefined
+  /** The same for the things of all projects. */
+  visible(eyes: Eyes, user: SQL): SQL
+}
+
+/** What the text of the list query depends on. */
+interface Shape {
+  in: 'project' | 'group' | 'everywhere'
+  sight: string
+  filters: string[]
+  /** How many labels must all be there. */
+  labels: number
+  search: Fuzzy['shape']
+  fields: ('title' | 'description')[]
+}
+
+const user = sql`${sql.placeholder('user')}::bigint`
+const value = (name: string) => sql.placeholder(name)
+
+/** Makes the function that lists a kind of things: the ids of a page, and how many there are on all. `more` are the values of the filters that only this kind has. The caller must be known to see the place and, for one project, to read such things there. */
+export function listerOf<Reach extends string>(kind: Kind<Reach>) {
+  const { thing, worn, list } = kind
+  const known = { ...conditionsOf(kind), ...kind.filters }
+
+  const conditions = ({ in: place, sight, filters, labels: wanted, search, fields }: Shape) =>
+    and(
+      place === 'project' ? eq(thing.project_id, value('place')) : kind.visible(sight as Eyes, user),
+      place === 'project' ? kind.within(sight as Reach, user) : undefined,
+      place === 'group'
+        ? sql`${projects.namespace_id} in (select a.descendant_id from ${namespaceAncestry} a where a.ancestor_id = ${value('place')})`
+        : undefined,
+      ...filters.map((name) => known[name]?.()),
+      ...Array.from({ length: wanted }, (_, i) =>
+        place === 'project'
+          ? sql`${thing.id} in (select ${worn.issue_id} from ${worn.issue_id.table} where ${worn.label_id} = any(${value(`label${i}`)}::bigint[]))`
+          : sql`${thing.id} in (${wearing(kind, sql`l.title = ${value(`label${i}`)}`)})`,
+      ),
+      fuzzyMatch(
+        fields.map((field) => thing[field]),
+        search,
+      ),
+    )
+
+  const versionIn = (place: Shape['in']) =>
+    place === 'project' ? projectVersionOf(list, sql`${value('place')}::bigint`) : sql<number | null>`null::bigint`
+
+  /** The ids of one page, by the filters alone. What is shown of them is joined in a statement of its own: in one with this, Postgres would plan seven joins anew for each call, which takes longer than to run them. */
+  const listed = statement(
+    `ids of ${list}`,
+    (db, { order, descending, ...shape }: Shape & { order: (typeof ORDERS)[number]; descending: boolean }) => {
+      const direction = descending ? desc : asc
+      const from = db
+        .select({ id: thing.id, version: versionIn(shape.in) })
+        .from(thing)
+        .$dynamic()
+      return (shape.in === 'project' ? from : from.innerJoin(projects, eq(projects.id, thing.project_id)))
+        .where(conditions(shape))
+        .orderBy(direction(thing[order]), direction(thing.id))
+        .limit(value('limit'))
+        .offset(value('offset'))
+    },
+  )
+
+  const counted = statement(`number of ${list}`, (db, shape: Shape) => {
+    const from = db
+      .select({ total: count(), version: versionIn(shape.in) })
+      .from(thing)
+      .$dynamic()
+    return (shape.in === 'project' ? from : from.innerJoin(projects, eq(projects.id, thing.project_id))).where(conditions(shape))
+  })
+
+  const labelIds = statement(`labels of ${list} worn in a project`, (db) =>
+    db
+      .select({ id: labels.id, title: labels.title })
+      .from(labels)
+      .where(
+        sql`${labels.title} = any(${value('titles')}::text[]) and (${labels.project_id} = ${value('project')}
+          or ${labels.namespace_id} is not null and exists (select 1 from ${worn.issue_id.table} where ${worn.label_id} = ${labels.id} and ${worn.project_id} = ${value('project')}))`,
+      ),
+  )
+
+  /** Values of the label filters: within one project ids, of which Postgres knows how many wear them. Null: there is no such label, so nothing wears it. */
+  async function labelValues(ctx: Context, at: Place, titles: string[]): Promise<Record<string, unknown> | null> {
+    if (at === 'everywhere' || 'group' in at || titles.length === 0) return Object.fromEntries(titles.map((title, i) => [`label${i}`, title]))
+    const found = await labelIds(ctx.db, null).execute({ titles, project: at.project.project.id })
+    const ids = titles.map((title) => found.filter((label) => label.title === title).map((label) => label.id))
+    return ids.some((each) => each.length === 0) ? null : Object.fromEntries(ids.map((each, i) => [`label${i}`, each]))
+  }
+
+  const placeOf = (at: Place, viewer: Caller['user']): Pick<Shape, 'in' | 'sight'> & { id: number } => {
+    if (at === 'everywhere') return { in: 'everywhere', sight: eyesOf(viewer), id: 0 }
+    if ('group' in at) return { in: 'group', sight: eyesOf(viewer), id: at.group.group.id }
+    return { in: 'project', sight: kind.reach(at.project), id: at.project.project.id }
+  }
+
+  return async <T>(
+    ctx: Context,
+    { user: viewer }: Pick<Caller, 'user'>,
+    at: Place,
+    filter: IssuableFilter,
+    more: Record<string, unknown>,
+    load: (ids: number[]) => Promise<T[]>,
+  ): Promise<{ items: T[]; total: number }> => {
+    if (!viewer && filter.scope !== 'all') return { items: [], total: 0 }
+    const { id, ...where } = placeOf(at, viewer)
+    const words = fuzzy(filter.search)
+    const given = { ...valuesOf(filter, dayOf(ctx.now())), ...more }
+    const filters = Object.keys(given).filter((name) => given[name] !== undefined)
+    const wanted = Array.isArray(filter.labels) ? [...new Set(filter.labels)] : []
+    const shape: Shape = { ...where, filters, labels: wanted.length, search: words.shape, fields: words.shape === 'all' ? [] : filter.in }
+    const wearers = await labelValues(ctx, at, wanted)
+    if (!wearers) return { items: [], total: 0 }
+    const values = { ...given, ...words.values, ...wearers, place: id, user: viewer?.id ?? 0 }
+    const rows = await listed(ctx.db, { ...shape, order: filter.order_by, descending: filter.sort === 'desc' }).execute({
+      ...values,
+      ...limits(filter),
+    })
+    const key = where.in === 'project' && !filters.some((name) => UNKEPT.includes(name)) ? JSON.stringify([shape, values]) : null
+    const [{ total }, items] = await Promise.all([
+      ctx.totals.page(list, key, rows, filter, () => counted(ctx.db, shape).execute(values)),
+      load(rows.map((row) => row.id)),
+    ])
+    return { items, total }
+  }
+}
