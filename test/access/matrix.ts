@@ -120,6 +120,11 @@ export const MATRIX: Record<string, Rows> = {
     internal: '401  404  403  403  403  403  403  in   in',
     public:   '401  403  403  403  403  403  403  in   in',
   },
+  'signed in, merge request: accept_merge_request, hidden is missing, else 401': {
+    private:  '401  404  404  in   401  in   in   in   in',
+    internal: '401  404  401  401  401  in   in   in   in',
+    public:   '401  401  401  401  401  in   in   in   in',
+  },
   'signed in, project: create_snippet': {
     private:  '401  404  404  403  in   in   in   in   in',
     internal: '401  404  403  403  in   in   in   in   in',
@@ -175,7 +180,7 @@ export const MATRIX: Record<string, Rows> = {
   }, 'group'),
 }
 
-/** Routes that let in whom their rule lets in and then look closer: removing somebody else is for who manages the members (ME-7, AR-4); only who may make groups makes a root group (GR-21); neither issues nor people are listed to nobody (IS-2, U-8); who is external forks nothing (AC-8); of tokens that are not one's own nothing is said (companions 3.5). */
+/** Routes that let in whom their rule lets in and then look closer: removing somebody else is for who manages the members (ME-7, AR-4); only who may make groups makes a root group (GR-21); neither issues nor people are listed to nobody (IS-2, U-8); who is external forks nothing (AC-8); a deferred merge is called off by who may merge, or the author (MR-77), and a source branch rebased by who may push to it; of tokens that are not one's own nothing is said (companions 3.5). */
 // biome-ignore format: a table
 export const CLOSER: Record<string, Rows> = {
   'DELETE /projects/:id/members/:user_id': MATRIX['signed in, project: manage_members'] as Rows,
@@ -188,6 +193,17 @@ export const CLOSER: Record<string, Rows> = {
   'DELETE /personal_access_tokens/:id': always('401 401 401 401 401 401 401 401 in'),
   'POST /personal_access_tokens/:id/rotate': always('401 401 401 401 401 401 401 401 in'),
   'POST /groups': always('401  403  in   in   in   in   in   in   in'),
+  'PUT /projects/:id/merge_requests/:merge_request_iid/cancel_merge_when_pipeline_succeeds': MATRIX[
+    'signed in, merge request: accept_merge_request, hidden is missing, else 401'
+  ] as Rows,
+  'POST /projects/:id/merge_requests/:merge_request_iid/cancel_merge_when_pipeline_succeeds': MATRIX[
+    'signed in, merge request: accept_merge_request, hidden is missing, else 401'
+  ] as Rows,
+  'PUT /projects/:id/merge_requests/:merge_request_iid/rebase': {
+    private:  '401  404  404  in   403  in   in   in   in',
+    internal: '401  404  403  403  403  in   in   in   in',
+    public:   '401  403  403  403  403  in   in   in   in',
+  },
   'POST /projects/:id/fork': {
     private:  '401  404  404  403  in   in   in   in   in',
     internal: '401  404  in   in   in   in   in   in   in',
