@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { mergeRequests, notes, projects } from '../../../src/db/schema/index.js'
 import { testApp } from '../../support/app.js'
 import { aCast, type Cast, type Role, statuses } from '../../support/cast.js'
-import { aCommit, anAdmin, aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'
+import { aCommit, aGroup, anAdmin, aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'
 
 const t = testApp()
 
@@ -330,6 +330,32 @@ describe('what has merge requests besides', () => {
 })
 
 describe('who and what goes away', () => {
+  it('ME-12: a member who leaves keeps nothing where he sees nothing any more', async () => {
+    const owner = await aUser(t.ctx)
+    const group = await aGroup(t.ctx, { creator: owner })
+    const member = await aUser(t.ctx)
+    const stays = await aProject(t.ctx, { creator: owner, namespace_id: group.id, reporter: member })
+    const project = await aProject(t.ctx, { creator: owner, namespace_id: group.id })
+    await post(`${group.path}/members`, owner, { user_id: member.id, access_level: 30 }).expect(201)
+    for (const path of [stays.path, project.path]) {
+      await post(`${path}/issues`, owner, { title: 'x', assignee_id: member.id }).expect(201)
+      await post(`${path}/merge_requests`, owner, { title: 'x', source_branch: 'a', target_branch: 'b', assignee_id: member.id }).expect(201)
+    }
+    const assigned = async (path: string, what: string) =>
+      (await t.api('get', `${path}/${what}?assignee_id=Any`, owner).expect(200)).headers['x-total']
+    const all = async () => {
+      const found: unknown[] = []
+      for (const path of [stays.path, project.path]) for (const what of ['issues', 'merge_requests']) found.push(await assigned(path, what))
+      return found
+    }
+    expect(await all()).toEqual(['1', '1', '1', '1'])
+    expect((await t.api('get', '/todos', member).expect(200)).body).toHaveLength(4)
+    await t.api('delete', `${group.path}/members/${member.id}`, owner).expect(204)
+    expect(await all()).toEqual(['1', '1', '0', '0'])
+    await post(`${project.path}/members`, owner, { user_id: member.id, access_level: 30 }).expect(201)
+    expect((await t.api('get', '/todos', member).expect(200)).body).toHaveLength(2)
+  })
+
   it('U-34, U-36: what a deleted user wrote goes to the ghost, or away', async () => {
     const admin = await anAdmin(t.ctx)
     for (const [hard, status] of [
