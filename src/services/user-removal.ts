@@ -3,7 +3,20 @@ import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
 import { membershipCounts } from '../access/roles.js'
 import type { Context } from '../context.js'
 import type { Transaction } from '../db/client.js'
-import { commitStatuses, events, issues, members, namespaces, notes, pipelines, projects, releases, todos, users } from '../db/schema/index.js'
+import {
+  commitStatuses,
+  events,
+  issues,
+  members,
+  mergeRequests,
+  namespaces,
+  notes,
+  pipelines,
+  projects,
+  releases,
+  todos,
+  users,
+} from '../db/schema/index.js'
 import { conflict, forbidden, notFound } from '../failures.js'
 import { audit } from './audit.js'
 import { dropAvatar } from './avatars.js'
@@ -11,6 +24,8 @@ import { leaveAwards } from './award-emoji.js'
 import { ghostId } from './ghost.js'
 import { removeGroup } from './groups/remove.js'
 import { removeIssuesOf } from './issues/remove.js'
+import { removeMergeRequestsOf } from './merge-requests/remove.js'
+import { NOT_DEFERRED } from './merge-requests/states.js'
 import { removeNotesOf } from './notes/remove.js'
 import { touchAllProjectLists } from './project-lists.js'
 import { doomProjects } from './projects/remove.js'
@@ -24,6 +39,7 @@ const LEFT_BEHIND: { table: PgTable & { id: PgColumn }; by: PgColumn; hard: 'mov
   { table: notes, by: notes.author_id, hard: 'deleted' },
   { table: events, by: events.author_id, hard: 'deleted' },
   { table: issues, by: issues.author_id, hard: 'deleted' },
+  { table: mergeRequests, by: mergeRequests.author_id, hard: 'deleted' },
   { table: todos, by: todos.author_id, hard: 'deleted' },
   { table: releases, by: releases.author_id, hard: 'moved' },
   { table: commitStatuses, by: commitStatuses.user_id, hard: 'moved', also: commitStatuses.orphaned },
@@ -75,6 +91,7 @@ async function finishRemoval(ctx: Context, id: number, hard: boolean): Promise<v
   const ghost = await ghostId(ctx)
   if (hard) {
     await removeIssuesOf(ctx, id)
+    await removeMergeRequestsOf(ctx, id)
     await removeNotesOf(ctx, id)
   }
   await leaveAwards(ctx, id, hard ? null : ghost)
@@ -90,8 +107,10 @@ async function finishRemoval(ctx: Context, id: number, hard: boolean): Promise<v
   }
   await ctx.db.transaction(async (tx) => {
     await doomProjects(tx, sql`p.namespace_id in (select n.id from ${namespaces} n where n.owner_id = ${id})`)
+    // nobody is left in whose name to merge
+    await tx.update(mergeRequests).set(NOT_DEFERRED).where(eq(mergeRequests.merge_user_id, id))
     await tx.delete(users).where(eq(users.id, id))
-    await touchAllProjectLists(tx, 'issues')
+    await touchAllProjectLists(tx)
     await touchLists(tx)
     await touchList(tx, 'users')
   })

@@ -125,6 +125,11 @@ export const MATRIX: Record<string, Rows> = {
     internal: '401  404  in   in   in   in   in   in   in',
     public:   '401  in   in   in   in   in   in   in   in',
   }, null),
+  'signed in, merge request: accept_merge_request, hidden is missing, else 401': {
+    private:  '401  404  404  in   401  in   in   in   in',
+    internal: '401  404  401  401  401  in   in   in   in',
+    public:   '401  401  401  401  401  in   in   in   in',
+  },
   'signed in, project: create_snippet': {
     private:  '401  404  404  403  in   in   in   in   in',
     internal: '401  404  403  403  in   in   in   in   in',
@@ -180,7 +185,7 @@ export const MATRIX: Record<string, Rows> = {
   }, 'group'),
 }
 
-/** Routes that let in whom their rule lets in and then look closer: removing somebody else is for who manages the members (ME-7, AR-4); only who may make groups makes a root group (GR-21); neither issues nor people are listed to nobody (IS-2, U-8); a snippet that is there is deleted by its author and by who manages them all (5.1 row 14); who is external forks nothing (AC-8); of tokens that are not one's own nothing is said (companions 3.5). */
+/** Routes that let in whom their rule lets in and then look closer: removing somebody else is for who manages the members (ME-7, AR-4); only who may make groups makes a root group (GR-21); neither issues nor people are listed to nobody (IS-2, U-8); a snippet that is there is deleted by its author and by who manages them all (5.1 row 14); who is external forks nothing (AC-8); a deferred merge is called off by who may merge, or the author (MR-77), and a source branch rebased by who may push to it; of tokens that are not one's own nothing is said (companions 3.5). */
 // biome-ignore format: a table
 export const CLOSER: Record<string, Rows> = {
   'DELETE /projects/:id/members/:user_id': MATRIX['signed in, project: manage_members'] as Rows,
@@ -194,6 +199,17 @@ export const CLOSER: Record<string, Rows> = {
   'DELETE /personal_access_tokens/:id': always('401 401 401 401 401 401 401 401 in'),
   'POST /personal_access_tokens/:id/rotate': always('401 401 401 401 401 401 401 401 in'),
   'POST /groups': always('401  403  in   in   in   in   in   in   in'),
+  'PUT /projects/:id/merge_requests/:merge_request_iid/cancel_merge_when_pipeline_succeeds': MATRIX[
+    'signed in, merge request: accept_merge_request, hidden is missing, else 401'
+  ] as Rows,
+  'POST /projects/:id/merge_requests/:merge_request_iid/cancel_merge_when_pipeline_succeeds': MATRIX[
+    'signed in, merge request: accept_merge_request, hidden is missing, else 401'
+  ] as Rows,
+  'PUT /projects/:id/merge_requests/:merge_request_iid/rebase': {
+    private:  '401  404  404  in   403  in   in   in   in',
+    internal: '401  404  403  403  403  in   in   in   in',
+    public:   '401  403  403  403  403  in   in   in   in',
+  },
   'POST /projects/:id/fork': {
     private:  '401  404  404  403  in   in   in   in   in',
     internal: '401  404  in   in   in   in   in   in   in',
@@ -211,6 +227,9 @@ export const BODIES: Record<string, object> = {
   'POST /groups/:id/milestones': { title: '' },
   'PUT /groups/:id/milestones/:milestone_id': { title: 'x' },
   'POST /projects/:id/statuses/:sha': { state: 'success' },
+  'PUT /projects/:id/merge_requests/:merge_request_iid': { title: 'One' },
+  'POST /projects/:id/merge_requests/:merge_request_iid/time_estimate': { duration: '1h' },
+  'POST /projects/:id/merge_requests/:merge_request_iid/add_spent_time': { duration: '1h' },
   'POST /projects/:id/merge_requests': { title: 'x', source_branch: 'a', target_branch: 'a' },
   'POST /groups/:id/variables': { key: 'x', value: 'x' },
   'PUT /groups/:id/variables/:key': { value: 'x' },

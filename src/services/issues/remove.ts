@@ -1,30 +1,18 @@
-import { and, eq, inArray, sql } from 'drizzle-orm'
+import { eq, inArray, sql } from 'drizzle-orm'
 import type { IssueSubject } from '../../access/issues.js'
 import type { Context } from '../../context.js'
-import type { Transaction } from '../../db/client.js'
-import { events, issues, mentions, projectListVersions, projects, subscriptions, todos } from '../../db/schema/index.js'
+import { issues, projectListVersions, projects } from '../../db/schema/index.js'
 import { notFound } from '../../failures.js'
-import { removeTalk } from '../notes/remove.js'
+import { removeWhatHangsOn } from '../issuables/remove.js'
 import { touchProjectList } from '../project-lists.js'
 import { recount } from './attributes.js'
-
-/** What hangs on issues and does not go with their rows. */
-async function removeWhatHangsOn(tx: Transaction, rows: { id: number; project_id: number }[]): Promise<void> {
-  const ids = rows.map(({ id }) => id)
-  const projects = rows.map(({ project_id }) => project_id)
-  for (const table of [todos, mentions])
-    await tx.delete(table).where(and(inArray(table.project_id, projects), eq(table.target_type, 'Issue'), inArray(table.target_id, ids)))
-  await tx.delete(subscriptions).where(and(eq(subscriptions.target_type, 'Issue'), inArray(subscriptions.target_id, ids)))
-  await tx.delete(events).where(and(eq(events.target_type, 'Issue'), inArray(events.target_id, ids)))
-  await removeTalk(tx, 'Issue', rows)
-}
 
 /** IS-7: gone with all that was said and kept of it; its number is not given again. */
 export async function deleteIssue(ctx: Context, { issue }: IssueSubject): Promise<void> {
   await ctx.db.transaction(async (tx) => {
     const [row] = await tx.select().from(issues).where(eq(issues.id, issue.id)).for('update')
     if (!row) throw notFound('Issue')
-    await removeWhatHangsOn(tx, [row])
+    await removeWhatHangsOn(tx, 'Issue', [row])
     await tx.delete(issues).where(eq(issues.id, row.id))
     await recount(tx, row.project_id, row, null)
     await touchProjectList(tx, row.project_id, 'issues')
@@ -41,7 +29,7 @@ export async function removeIssuesOf(ctx: Context, authorId: number): Promise<vo
       const rows = await tx.select().from(issues).where(eq(issues.author_id, authorId)).orderBy(issues.id).limit(BATCH).for('update')
       if (rows.length === 0) return 0
       const ids = rows.map(({ id }) => id)
-      await removeWhatHangsOn(tx, rows)
+      await removeWhatHangsOn(tx, 'Issue', rows)
       await tx.execute(sql`with gone as (delete from ${issues} where ${inArray(issues.id, ids)} returning project_id, state, confidential),
         counts as (select project_id, count(*) filter (where state = 'opened' and not confidential) as plain,
           count(*) filter (where state = 'opened' and confidential) as hidden from gone group by project_id),

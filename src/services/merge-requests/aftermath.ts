@@ -1,6 +1,6 @@
 import { eq } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
-import { findProjectFor, type ProjectSubject } from '../../access/rules.js'
+import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { mergeRequests, users } from '../../db/schema/index.js'
 import { Failure } from '../../failures.js'
@@ -10,8 +10,8 @@ import { Unavailable } from '../../lib/unavailable.js'
 import { protectionsOf } from '../protection.js'
 import { moveRefs } from '../pushes.js'
 import { repositoryOf } from '../repositories.js'
-import { actorOf } from '../users.js'
 import { closeIssuesOf } from './closes.js'
+import { personOf, seenProject } from './stand-ins.js'
 
 type Request = typeof mergeRequests.$inferSelect
 
@@ -34,19 +34,6 @@ export async function finishAcceptedLater(ctx: Context, ids: number[]): Promise<
     const caller = row && personOf(row.user)
     const subject = caller && (await seenProject(ctx, caller, row.project))
     if (caller && subject) await finishAccepted(ctx, caller, subject, id)
-  }
-}
-
-/** Somebody in whose name the service does what he asked for earlier: no token stands behind it. */
-export const personOf = (user: typeof users.$inferSelect): SignedIn => ({ user: actorOf(user), token: { id: 0, kind: 'personal', scopes: ['api'] } })
-
-/** The project as somebody stands to it; null when it is gone or out of his sight. */
-export async function seenProject(ctx: Context, caller: SignedIn, id: number): Promise<ProjectSubject | null> {
-  try {
-    return await findProjectFor(ctx, caller, String(id))
-  } catch (error) {
-    if (error instanceof Failure) return null
-    throw error
   }
 }
 

@@ -1,14 +1,17 @@
 import { and, eq, inArray, or, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
-import { mergeRequestCommits, mergeRequests, notes } from '../../db/schema/index.js'
+import { mergeRequestCommits, mergeRequests, notes, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { type GitRepository, type RefUpdate, ZERO } from '../../git/types.js'
 import { titleOf } from '../../lib/commit-title.js'
 import { isWorkInProgress } from '../../lib/work-in-progress.js'
 import { touchProjectList } from '../project-lists.js'
 import { decideSoon } from './checks.js'
-import { finishTodosOf, markClosed, markMergedByPush, NOT_DEFERRED } from './endings.js'
+import { closeIssuesOf } from './closes.js'
+import { finishTodosOf, markClosed, markMergedByPush } from './endings.js'
 import { isOpen, type Sketch, sketches } from './sketches.js'
+import { personOf, seenProject } from './stand-ins.js'
+import { NOT_DEFERRED } from './states.js'
 import { drawPushed } from './versions.js'
 
 const HEADS = 'refs/heads/'
@@ -77,12 +80,26 @@ async function mergedBy(ctx: Context, repository: GitRepository, group: Sketch[]
     move.new,
   )
   const found = candidates.filter((_, at) => contained[at])
-  await markMergedByPush(
+  const ids = found.map(({ id }) => id)
+  const ended = await markMergedByPush(ctx, ids, actorId)
+  await closeTheirIssues(
     ctx,
-    found.map(({ id }) => id),
+    ended.map(({ id }) => id),
     actorId,
   )
-  return found.map(({ id }) => id)
+  return ids
+}
+
+/** IS-22: what their texts close is closed with them, as when they are accepted. */
+async function closeTheirIssues(ctx: Context, ids: number[], actorId: number | null): Promise<void> {
+  if (ids.length === 0 || actorId === null) return
+  const [requests, [user]] = await Promise.all([
+    ctx.db.write.select().from(mergeRequests).where(inArray(mergeRequests.id, ids)).orderBy(mergeRequests.id),
+    ctx.db.write.select().from(users).where(eq(users.id, actorId)),
+  ])
+  const caller = user && personOf(user)
+  const subject = caller && requests[0] ? await seenProject(ctx, caller, requests[0].project_id) : null
+  if (caller && subject) for (const request of requests) await closeIssuesOf(ctx, caller, subject, request)
 }
 
 async function followSource(ctx: Context, repository: GitRepository, group: Sketch[], move: RefUpdate, actorId: number | null): Promise<void> {

@@ -10,9 +10,9 @@ import type { Oid } from '../../git/types.js'
 import { mayPushTo, protectionsOf } from '../protection.js'
 import { moveRefs } from '../pushes.js'
 import { repositoryOf, signatureOf } from '../repositories.js'
-import { personOf, seenProject } from './aftermath.js'
 import { methodNotAllowed } from './merging.js'
 import { headsOf, isOpen, type Sketch, sketches } from './sketches.js'
+import { personOf, seenProject } from './stand-ins.js'
 
 /** Commits of a request that are made anew. */
 const MOST_COMMITS = 1_000
