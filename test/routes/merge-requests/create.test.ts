@@ -28,7 +28,7 @@ describe('POST /projects/:id/merge_requests', () => {
     cast = await aPlace()
   })
 
-  it('MR-1 to MR-3, MR-10, MR-29, X-5, X-6: answers all there is', async () => {
+  it('MR-1, MR-3, MR-10, MR-29, X-5, X-6: answers all there is', async () => {
     const { project, as } = await aPlace()
     const { body: milestone } = await t.api('post', `${project.path}/milestones`, as.owner).send({ title: 'v1' }).expect(201)
     const { body } = await create(project, as.developer, {
