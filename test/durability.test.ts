@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Answer, call, killRounds, type Service, startService, withToken } from '../bench/kill.mjs'
+import { killMerges } from '../bench/kill-merges.mjs'
 import { build } from '../scripts/build.mjs'
 import { repositoryDirectory } from '../src/git/create.js'
 import { commitIn, gitOut, gitRun } from './support/git-client.js'
@@ -144,6 +145,12 @@ it('SEC-157, SEC-158: kill -9 of everything in the middle of writes loses nothin
   // the rounds were not idle
   const acknowledged = lines.map((line) => Number(/: (\d+) writes/.exec(line)?.[1]))
   expect(acknowledged.reduce((sum, n) => sum + n, 0)).toBeGreaterThan(10)
+}, 90_000)
+
+it('SEC-158: after kill -9 while requests are accepted each is merged if and only if its merge commit is reachable', async () => {
+  const lines: string[] = []
+  expect(await killMerges(4, (line) => lines.push(line))).toEqual([])
+  expect(lines).toHaveLength(4)
 }, 90_000)
 
 it('SEC-158: kill -9 while forks are made leaves each of them whole or not at all', async () => {

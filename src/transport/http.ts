@@ -9,6 +9,7 @@ import { Failure, noSuchRoute } from '../failures.js'
 import { GitFault } from '../git/errors.js'
 import type { GitRepository, PushPolicy, RepositoryKey, Service, TransportRequest } from '../git/types.js'
 import { Unavailable } from '../lib/unavailable.js'
+import { noticesOfRequests } from '../services/merge-requests/notices.js'
 import { acceptPush, type PushIntent } from '../services/pushes.js'
 import { readSettings } from '../services/settings.js'
 import { recordActivity } from '../services/users.js'
@@ -268,7 +269,7 @@ async function push(ctx: Context, { user, subject, key, repository, moved }: Adm
     },
     async moved(commands) {
       await intent?.finish(commands)
-      return notices
+      return [...notices, ...(await noticesOfRequests(ctx, subject, commands))]
     },
   }
   try {

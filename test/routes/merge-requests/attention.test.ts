@@ -53,7 +53,7 @@ describe('time tracking', () => {
       expect([role, (await t.api('get', `${secret.at}/time_stats`, secret.as[role as Role])).status]).toEqual([role, status])
   })
 
-  it('TT-2 to TT-9, TT-14, TT-15: estimates and what was spent, in the request too', async () => {
+  it('TT-2, TT-3, TT-4, TT-5, TT-6, TT-7, TT-8, TT-9, TT-14, TT-15: estimates and what was spent, in the request too', async () => {
     const here = await aPlace()
     const { as, at } = here
     const time = (verb: string, duration?: string) => post(`${at}/${verb}`, as.developer, duration === undefined ? {} : { duration })
@@ -107,7 +107,7 @@ describe('subscriptions', () => {
     await post(`${secret.at}/${verb}`, secret.as.stranger).expect(404)
   })
 
-  it('SB-1 to SB-4, MR-11: twice is 304; a word beats taking part, of the caller alone', async () => {
+  it('SB-1, SB-3, SB-4, MR-11: twice is 304; a word beats taking part, of the caller alone', async () => {
     const { at, as } = await aPlace()
     const subscribed = async (who: TestUser) => (await t.api('get', at, who).expect(200)).body.subscribed
     const { text } = await post(`${at}/subscribe`, as.developer).expect(304)
@@ -211,7 +211,7 @@ describe('what a request closes', () => {
   const numbers = async (path: string, who: TestUser) =>
     (await t.api('get', path, who).expect(200)).body.map((each: { iid?: number; id: unknown }) => each.iid ?? each.id)
 
-  it('MR-81 to MR-84, SEC-122, CL-5: named in texts and commits, each once, those of other trackers last', async () => {
+  it('MR-81, MR-82, MR-83, MR-84, SEC-122: named in texts and commits, each once, those of other trackers last', async () => {
     const here = await aPlace({ files: { 'a.txt': 'a' } })
     const { at, as, project } = here
     for (let i = 0; i < 6; i++) await anIssue(project, as.owner, { confidential: i === 4 })

@@ -58,6 +58,20 @@ describe('a push to the source', () => {
     expect((await gitRun(mirror, 'push', '-q', 'origin', `HEAD:refs/merge-requests/${request.iid}/head`)).code).not.toBe(0)
   })
 
+  it('GH-23: over Git is told where the open requests of the branch are, unless the project does not want that', async () => {
+    const request = await open()
+    const work = await client.cloned(client.url(request.project.fullPath, request.project.creator), '-b', request.source)
+    const push = async () => {
+      await gitOut(work, 'commit', '--allow-empty', '-qm', 'one more')
+      return (await gitRun(work, 'push', 'origin', request.source)).err
+    }
+    expect(await push()).toContain(
+      `View merge request for ${request.source}: http://roost.test/${request.project.fullPath}/merge_requests/${request.iid}`,
+    )
+    await t.api('put', request.project.path, request.project.creator).send({ printing_merge_request_link_enabled: false }).expect(200)
+    expect(await push()).not.toContain('merge_requests')
+  })
+
   it('MR-71, PL-7: calls off the automatic merge and ends the todos of who pushes', async () => {
     const request = await open()
     await t.ctx.db.write
