@@ -123,11 +123,7 @@ describe.each(['project', 'group'] as const)('members of a %s', (kind) => {
   it('ME-12: who leaves is taken off what he sees no longer, and only off that', async () => {
     const leaver = await aUser(t.ctx)
     const source = await make({ developer: leaver })
-    const inside = async (visibility: string) =>
-      kind === 'project' && visibility === 'private'
-        ? (source as { id: number; path: string })
-        : aProject(t.ctx, { creator: source.creator, ...(kind === 'group' && { namespace_id: source.id }), visibility })
-    const hidden = await inside('private')
+    const hidden = kind === 'project' ? source : await aProject(t.ctx, { creator: source.creator, namespace_id: source.id })
     const elsewhere = await aProject(t.ctx, { creator: source.creator, developer: leaver })
     const assign = async (project: { path: string }, title: string) => {
       const given = { title, assignee_id: leaver.id }
