@@ -5,7 +5,7 @@ import { createRepository, removeRepository, removeStale, repositoryDirectory, r
 import { fetchAll, remoteHead } from './fetch.js'
 import { fileSizes } from './file-sizes.js'
 import { fork } from './fork.js'
-import { maintain, repositorySize } from './maintenance.js'
+import { maintain, repositorySize, unreached } from './maintenance.js'
 import { draftPick } from './merge.js'
 import { type PoolLimits, ProcessPool } from './processes.js'
 import { quarantineReader, type Reader, type ReadFloor, readerFor, readFloor } from './reader.js'
@@ -93,7 +93,8 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
       remoteHead: (source, signal) => remoteHead(wire.pool, directory, source, signal),
       fetch: (source, signal) => fetchAll(wire.pool, directory, source, { ...fetchLimits, objectBytes: wire.limits.objectBytes }, signal),
       size: () => repositorySize(directory),
-      maintain: () => maintain(pool, directory),
+      maintain: (options) => maintain(pool, directory, options),
+      unreached: (oids) => unreached(pool, directory, oids),
     }
   }
 

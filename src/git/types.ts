@@ -1,5 +1,6 @@
 import type { Readable, Writable } from 'node:stream'
 import type { FetchSource } from './fetch.js'
+import type { MaintenanceOptions } from './maintenance.js'
 
 /** Forty lower-case hex digits. */
 export type Oid = string
@@ -334,8 +335,10 @@ export interface GitRepository {
   // upkeep
   /** Bytes on disk. */
   size(): Promise<number>
-  /** Commit-graph after pushes, packing when there are many packs; safe beside requests. */
-  maintain(): Promise<void>
+  /** Commit-graph, packs and packed refs, as deep as asked; safe beside requests. False: another was at it, and nothing was done. */
+  maintain(options?: MaintenanceOptions): Promise<boolean>
+  /** Of some commits those that are there and that no ref reaches: the next thorough maintenance but a few would drop them. */
+  unreached(oids: Oid[]): Promise<Oid[]>
 }
 
 /** All repositories of this installation. */
