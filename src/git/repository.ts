@@ -1,7 +1,8 @@
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { archive } from './archive.js'
-import { createRepository, removeRepository, removeStale, repositoryDirectory, repositoryExists } from './create.js'
+import { createRepository, removeRepository, removeStale, repositoryDirectory, repositoryExists, staleIn } from './create.js'
+import { dropCommitGraph, examine, existing, repositoriesIn, setAside } from './examine.js'
 import { fetchAll, remoteHead } from './fetch.js'
 import { fileSizes } from './file-sizes.js'
 import { fork } from './fork.js'
@@ -94,6 +95,12 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
       fetch: (source, signal) => fetchAll(wire.pool, directory, source, { ...fetchLimits, objectBytes: wire.limits.objectBytes }, signal),
       size: () => repositorySize(directory),
       maintain: (options) => maintain(pool, directory, options),
+      examine: () => examine(pool, directory),
+      existing: (oids) => existing(pool, directory, oids),
+      async dropCommitGraph() {
+        await dropCommitGraph(directory)
+        ground.forget(key)
+      },
       unreached: (oids) => unreached(pool, directory, oids),
     }
   }
@@ -108,10 +115,20 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
       updates.forget(ground.directory(key))
       ground.forget(key)
     },
+    async *all() {
+      for (const [storage, root] of Object.entries(options.storages)) yield* repositoriesIn(storage, root)
+    },
+    async setAside(key) {
+      const place = await setAside(options.storages[key.storage] as string, ground.directory(key))
+      updates.forget(ground.directory(key))
+      ground.forget(key)
+      return place
+    },
     async ping() {
       for (const path of Object.values(options.storages)) await access(path, constants.R_OK | constants.W_OK)
     },
     clean: async () => (await Promise.all(Object.values(options.storages).map((path) => removeStale(path)))).flat(),
+    leftovers: async () => (await Promise.all(Object.values(options.storages).map((path) => staleIn(path)))).flat(),
     async close() {
       updates.close()
       await Promise.all([wire.pool.close(), ground.close()])
