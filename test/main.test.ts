@@ -81,7 +81,7 @@ describe('roost', () => {
     expect(await roost(['token', 'create', 'root']).ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\S+\n$/) })
   })
 
-  it('has a doctor, who looks beside a running service and repairs when told to', async () => {
+  it('has a doctor, who repairs when told to, and backups, beside a running service', async () => {
     const service = roost()
     const url = await service.ready
     const token = (await roost(['token', 'create', 'root', '--scopes', 'api']).ended).stdout.trim()
@@ -99,6 +99,16 @@ describe('roost', () => {
     expect(await roost(['doctor']).ended).toEqual({ code: 1, stdout: `${found}1 faults\n`, stderr: '' })
     expect(await roost(['doctor', '--repair']).ended).toEqual({ code: 0, stdout: `${found}  removed\n1 faults, 1 of them repaired\n`, stderr: '' })
     expect((await roost(['doctor', '--cure']).ended).code).toBe(1)
+
+    const saved = join(parent, 'saved')
+    expect(await roost(['backup', saved]).ended).toMatchObject({ code: 0, stdout: `1 repositories and all rows are in ${saved}\n` })
+    service.child.kill('SIGTERM')
+    await service.ended
+    const elsewhere = { DATA_DIR: join(parent, 'restored') }
+    const restored = await roost(['restore', saved], elsewhere).ended
+    expect(restored).toMatchObject({ code: 0, stdout: expect.stringMatching(/^1 repositories and all rows are as they were at \S+\n0 faults\n$/) })
+    const back = await fetch(`${await roost([], elsewhere).ready}/api/v4/projects/${id}/repository/branches`, { headers })
+    expect([back.status, await back.json()]).toEqual([200, [expect.objectContaining({ name: 'main' })]])
   })
 
   it('knows the errors of its database after it was built: of equal users at once one is made', async () => {

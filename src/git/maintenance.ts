@@ -27,10 +27,7 @@ export async function maintain(
   directory: string,
   { depth = 'usual', packing = true, bitmaps = true }: MaintenanceOptions = {},
 ): Promise<boolean> {
-  const lock = join(directory, 'roost-maintenance.lock')
-  if (!(await takeLock(lock))) return false
-  const alive = setInterval(() => utimes(lock, new Date(), new Date()).catch(() => {}), 30_000)
-  try {
+  return withMaintenanceLock(directory, async () => {
     const run = (...args: string[]) => pool.run(directory, args, { deadline: DEADLINE })
     if (packing && (depth !== 'usual' || (await countPacks(directory)) > MANY_PACKS)) {
       await run('repack', '-d', '-q', ...REPACKS[depth], bitmaps ? '--write-bitmap-index' : '--no-write-bitmap-index')
@@ -43,6 +40,16 @@ export async function maintain(
       await run('-c', 'core.fsync=committed,loose-object,reference', '-c', 'core.packedRefsTimeout=10000', 'pack-refs', '--all')
       await syncDirectory(directory)
     }
+  })
+}
+
+/** Runs work while no maintenance does, and no other work of this kind. False, and nothing done, while somebody is at it or the repository is gone. */
+export async function withMaintenanceLock(directory: string, work: () => Promise<void>): Promise<boolean> {
+  const lock = join(directory, 'roost-maintenance.lock')
+  if (!(await takeLock(lock))) return false
+  const alive = setInterval(() => utimes(lock, new Date(), new Date()).catch(() => {}), 30_000)
+  try {
+    await work()
     return true
   } finally {
     clearInterval(alive)

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { archive } from './archive.js'
+import { bringBack, saveRepository } from './copies.js'
 import { createRepository, removeRepository, removeStale, repositoryDirectory, repositoryExists, staleIn } from './create.js'
 import { dropCommitGraph, examine, existing, repositoriesIn, setAside } from './examine.js'
 import { fetchAll, remoteHead } from './fetch.js'
@@ -118,6 +119,13 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
     async *all() {
       for (const [storage, root] of Object.entries(options.storages)) yield* repositoriesIn(storage, root)
     },
+    async refsNow(key) {
+      if (!(await ground.exists(key))) return null
+      const reader = ground.reader(key)
+      return { head: `refs/heads/${(await reader.headBranch()) ?? 'main'}`, refs: await reader.refs('refs/') }
+    },
+    save: (key, refs, target) => saveRepository(ground.directory(key), refs, target),
+    bringBack: (saved, key) => bringBack(saved, ground.directory(key)),
     async setAside(key) {
       const place = await setAside(options.storages[key.storage] as string, ground.directory(key))
       updates.forget(ground.directory(key))

@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
+import type { RefsThen } from './copies.js'
 import type { Examination } from './examine.js'
 import type { FetchSource } from './fetch.js'
 import type { MaintenanceOptions } from './maintenance.js'
@@ -361,6 +362,12 @@ export interface Git {
   remove(key: RepositoryKey): Promise<void>
   /** Every repository on the disk that is not about to be made: none that changed in the last ten minutes. */
   all(): AsyncIterable<RepositoryKey>
+  /** Where the refs of a repository stand now; null: there is none. */
+  refsNow(key: RepositoryKey): Promise<RefsThen | null>
+  /** Writes a repository into a new folder, with its refs as they were; false: it is gone. */
+  save(key: RepositoryKey, refs: RefsThen, target: string): Promise<boolean>
+  /** Puts what was saved in its place, where nothing may be. */
+  bringBack(saved: string, key: RepositoryKey): Promise<void>
   /** Moves a repository out of the way, where a person can look at it; returns where it is. */
   setAside(key: RepositoryKey): Promise<string>
   /** Settles when every storage can be read and written. */

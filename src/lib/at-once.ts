@@ -1,0 +1,10 @@
+/** Does the work for every item, so many at once and in order; the results stand as the items did. */
+export async function atOnce<T, R>(most: number, items: T[], work: (item: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = new Array(items.length)
+  let next = 0
+  const worker = async () => {
+    for (let at = next++; at < items.length; at = next++) results[at] = await work(items[at] as T)
+  }
+  await Promise.all(Array.from({ length: Math.min(most, items.length) }, worker))
+  return results
+}
