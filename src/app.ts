@@ -9,6 +9,7 @@ import { Failure, invalidInput, noSuchRoute, unknownType } from './failures.js'
 import { prepareBody } from './http/body.js'
 import { renderFailure } from './http/failure-handler.js'
 import { emptyBag, parseForm, parseJson } from './http/form.js'
+import { homeRoute } from './http/home.js'
 import { mount } from './http/mount.js'
 import { DOCS, referenceRoutes } from './http/reference.js'
 import { MULTIPART_LIMITS } from './http/uploads.js'
@@ -32,7 +33,7 @@ const EVERY_ANSWER = {
   'x-frame-options': 'SAMEORIGIN',
   'cache-control': 'private, max-age=0',
   'access-control-allow-origin': '*',
-  'access-control-expose-headers': 'Link, X-Total, X-Total-Pages, X-Page, X-Per-Page, X-Next-Page, X-Prev-Page, X-Request-Id',
+  'access-control-expose-headers': 'Link, Poll-Interval, X-Total, X-Total-Pages, X-Page, X-Per-Page, X-Next-Page, X-Prev-Page, X-Request-Id',
 }
 
 declare module 'fastify' {
@@ -99,6 +100,7 @@ export async function buildApp(ctx: Context): Promise<FastifyInstance> {
       if (body.length === 0) return emptyBag()
       throw unknownType(headers['content-type'])
     })
+    homeRoute(scope, ctx)
     healthRoutes(scope, ctx)
     oauthRoutes(scope, ctx)
     avatarRoutes(scope, ctx)

@@ -12,7 +12,7 @@ import { Fragments } from './http/fragments.js'
 import { createJobs, type Jobs } from './jobs/queue.js'
 import { ownSecret, type Vault, vaultOf } from './lib/vault.js'
 import { type Links, linksFor } from './links.js'
-import { readSettings } from './services/settings.js'
+import { readSettings, type Settings } from './services/settings.js'
 import { Totals } from './services/totals.js'
 
 /** The call that a piece of work is done for. */
@@ -34,6 +34,8 @@ export interface Context {
   fragments: Fragments
   totals: Totals
   throttle: Throttle
+  /** The settings in force, at most a second old. */
+  settings(): Promise<Settings>
   /** The address of the avatar service with `%{hash}` in it, while the settings have it on (G-83). */
   avatarService(): Promise<string | null>
   /** For what is kept encrypted. */
@@ -77,8 +79,9 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     revision: config.revision,
     now,
     stopping: stop.signal,
+    settings: () => readSettings(ctx),
     async avatarService() {
-      return config.avatarService !== undefined && (await readSettings(ctx)).avatarsvc_enabled ? config.avatarService : null
+      return config.avatarService !== undefined && (await ctx.settings()).avatarsvc_enabled ? config.avatarService : null
     },
     async close() {
       stop.abort(new Error('the service is stopping'))

@@ -81,6 +81,36 @@ describe('roost', () => {
     expect(await roost(['token', 'create', 'root']).ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\S+\n$/) })
   })
 
+  it('has a doctor, who repairs when told to, and backups, beside a running service', async () => {
+    const service = roost()
+    const url = await service.ready
+    const token = (await roost(['token', 'create', 'root', '--scopes', 'api']).ended).stdout.trim()
+    const headers = { 'private-token': token, 'content-type': 'application/json' }
+    const made = await fetch(`${url}/api/v4/projects`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify({ name: 'patient', initialize_with_readme: true }),
+    })
+    const { id } = (await made.json()) as { id: number }
+    expect(await roost(['doctor']).ended).toEqual({ code: 0, stdout: '0 faults\n', stderr: '' })
+    const head = join(dataDir, 'repositories', id.toString(16).padStart(2, '0'), `${id}.git`, 'refs/tags/broken')
+    await writeFile(head, `${'1'.repeat(40)}\n`)
+    const found = `broken ref: project ${id}: refs/tags/broken is at ${'1'.repeat(40)}, which is not there\n`
+    expect(await roost(['doctor']).ended).toEqual({ code: 1, stdout: `${found}1 faults\n`, stderr: '' })
+    expect(await roost(['doctor', '--repair']).ended).toEqual({ code: 0, stdout: `${found}  removed\n1 faults, 1 of them repaired\n`, stderr: '' })
+    expect((await roost(['doctor', '--cure']).ended).code).toBe(1)
+
+    const saved = join(parent, 'saved')
+    expect(await roost(['backup', saved]).ended).toMatchObject({ code: 0, stdout: `1 repositories and all rows are in ${saved}\n` })
+    service.child.kill('SIGTERM')
+    await service.ended
+    const elsewhere = { DATA_DIR: join(parent, 'restored') }
+    const restored = await roost(['restore', saved], elsewhere).ended
+    expect(restored).toMatchObject({ code: 0, stdout: expect.stringMatching(/^1 repositories and all rows are as they were at \S+\n0 faults\n$/) })
+    const back = await fetch(`${await roost([], elsewhere).ready}/api/v4/projects/${id}/repository/branches`, { headers })
+    expect([back.status, await back.json()]).toEqual([200, [expect.objectContaining({ name: 'main' })]])
+  })
+
   it('knows the errors of its database after it was built: of equal users at once one is made', async () => {
     const token = 'a-token-of-the-administrator'
     const url = await roost([], { ROOST_ADMIN_TOKEN: token }).ready

@@ -7,6 +7,7 @@ import { Failure, forbidden, insufficientScope, invalidInput, invalidToken, tooM
 import { numericId } from '../lib/numeric-id.js'
 import { digestOf } from '../lib/secret.js'
 import { type ActorUser, ANONYMOUS, type Caller } from './actor.js'
+import { checkAddress } from './addresses.js'
 import { checkScope, type Scope, type ScopedRoute } from './scopes.js'
 
 const actorColumns = {
@@ -113,6 +114,7 @@ export async function authenticate(
     throw verdict.failure
   }
   const { user, token } = verdict
+  await checkAddress(ctx, user.id, address)
   checkScope(token.scopes, route)
   if (target === undefined) return { user, token }
   return { user: await sudo(ctx, user, token.scopes, target), token, sudoer: user }

@@ -5,7 +5,7 @@ import { anyPostgres, openMigrated } from './database.js'
 import { checkFolders, settleAddress } from './host.js'
 
 /** Does a command's work on the service's data, beside a running service or, with the embedded Postgres started for the length of it, without one. */
-export async function withContext(given: Config, work: (ctx: Context) => Promise<void>): Promise<void> {
+export async function withContext(given: Config, work: (ctx: Context, databaseUrl: string) => Promise<void>): Promise<void> {
   const log = createLog('error')
   await checkFolders(given)
   const config = await settleAddress(given)
@@ -16,7 +16,7 @@ export async function withContext(given: Config, work: (ctx: Context) => Promise
       const { createContext } = await import('../context.js')
       const ctx = await createContext(config, database, log)
       try {
-        await work(ctx)
+        await work(ctx, postgres.url)
       } finally {
         await ctx.close()
       }

@@ -40,7 +40,8 @@ export async function migrate(url: string, folder = migrationsFolder()): Promise
   }
 }
 
-async function lastApplied(client: pg.Client): Promise<number> {
+/** When the newest migration that was run was made; 0: none was. */
+export async function lastApplied(client: pg.Client): Promise<number> {
   const { rows: tables } = await client.query("select to_regclass('drizzle.__drizzle_migrations') as name")
   if (tables[0].name === null) return 0
   const { rows } = await client.query('select coalesce(max(created_at), 0)::text as last from drizzle.__drizzle_migrations')

@@ -65,8 +65,15 @@ export interface StaleOptions {
 
 export const STALE: StaleOptions = { unheld: 2_000, held: 600_000 }
 
-/** Removes what killed processes left behind in a storage: lock files, temporary packs, quarantines, repositories half made or half removed (SEC-159). Never what a running process has open, nor a young one in a repository some process works in. Returns what it removed. */
+/** Removes what killed processes left behind in a storage, and returns what that was (SEC-159). */
 export async function removeStale(storagePath: string, options: StaleOptions = STALE): Promise<string[]> {
+  const stale = await staleIn(storagePath, options)
+  for (const path of stale) await rm(path, { recursive: true, force: true })
+  return stale
+}
+
+/** What killed processes left behind in a storage: lock files, temporary packs, quarantines, repositories half made or half removed. Never what a running process has open, nor a young one in a repository some process works in. */
+export async function staleIn(storagePath: string, options: StaleOptions = STALE): Promise<string[]> {
   const leftovers: string[] = []
   for (const shard of await folders(storagePath)) {
     if (!/^[0-9a-f]{2}$/.test(shard)) continue
@@ -81,7 +88,7 @@ export async function removeStale(storagePath: string, options: StaleOptions = S
   const wait = youngest + options.unheld - Date.now()
   if (wait > 0) await sleep(Math.min(wait, options.unheld)) // what is being written now is changed or gone when we look again
   const uses = await pathsInUse()
-  const removed: string[] = []
+  const stale: string[] = []
   for (const path of leftovers) {
     const repository = path
       .split(sep)
@@ -91,10 +98,9 @@ export async function removeStale(storagePath: string, options: StaleOptions = S
     const busy = uses === null || uses.cwd.some((used) => used === repository || used.startsWith(repository + sep))
     const age = Date.now() - (await changedAt(path))
     if (open || age < (busy ? options.held : options.unheld)) continue
-    await rm(path, { recursive: true, force: true })
-    removed.push(path)
+    stale.push(path)
   }
-  return removed
+  return stale
 }
 
 async function leftoversOf(repository: string): Promise<string[]> {

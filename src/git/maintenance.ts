@@ -2,32 +2,76 @@ import { open, readdir, rm, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { syncDirectory } from '../lib/durable.js'
 import type { ProcessPool } from './processes.js'
+import type { Oid } from './types.js'
 
 const DEADLINE = 900_000
 const MANY_PACKS = 20
 const MANY_LOOSE_REFS = 200
+/** How long an object that nothing refers to stays: a push or a merge that is under way may be about to refer to it (SEC-164). */
+const GRACE = '2.weeks.ago'
 
-/** Keeps a repository quick: commit-graph always, packs joined and refs packed once there are many. Drops no object, so it is safe beside every request; does nothing while another is at it. */
-export async function maintain(pool: ProcessPool, directory: string) {
-  const lock = join(directory, 'roost-maintenance.lock')
-  if (!(await takeLock(lock))) return
-  const alive = setInterval(() => utimes(lock, new Date(), new Date()).catch(() => {}), 30_000)
-  try {
+/** How much is done: what every push needs; small packs joined; all packs joined; and, beyond that, objects dropped that no ref has reached for two weeks. */
+export type Depth = 'usual' | 'incremental' | 'full' | 'gc'
+
+export interface MaintenanceOptions {
+  depth?: Depth
+  /** Whether packs may be joined at all; the commit-graph is written in any case. */
+  packing?: boolean
+  /** Whether packs get bitmaps, by which clones are counted out quicker. */
+  bitmaps?: boolean
+}
+
+/** Keeps a repository quick, beside every request. False, and nothing done, while another is at it. */
+export async function maintain(
+  pool: ProcessPool,
+  directory: string,
+  { depth = 'usual', packing = true, bitmaps = true }: MaintenanceOptions = {},
+): Promise<boolean> {
+  return withMaintenanceLock(directory, async () => {
     const run = (...args: string[]) => pool.run(directory, args, { deadline: DEADLINE })
-    if ((await countPacks(directory)) > MANY_PACKS) {
-      await run('repack', '-d', '-q', '--geometric=2', '--write-midx', '--write-bitmap-index')
+    if (packing && (depth !== 'usual' || (await countPacks(directory)) > MANY_PACKS)) {
+      await run('repack', '-d', '-q', ...REPACKS[depth], bitmaps ? '--write-bitmap-index' : '--no-write-bitmap-index')
       await syncDirectory(join(directory, 'objects', 'pack'))
     }
     // the older numbers: for the newer ones git counts beyond the largest date, and with such a date in the history never ends (SEC-152)
-    await run('-c', 'commitGraph.generationVersion=1', 'commit-graph', 'write', '--reachable', '--changed-paths', '--split', '--no-progress')
+    const split = depth === 'full' || depth === 'gc' ? '--split=replace' : '--split'
+    await run('-c', 'commitGraph.generationVersion=1', 'commit-graph', 'write', '--reachable', '--changed-paths', split, '--no-progress')
     if ((await countFiles(join(directory, 'refs'))) > MANY_LOOSE_REFS) {
       await run('-c', 'core.fsync=committed,loose-object,reference', '-c', 'core.packedRefsTimeout=10000', 'pack-refs', '--all')
       await syncDirectory(directory)
     }
+  })
+}
+
+/** Runs work while no maintenance does, and no other work of this kind. False, and nothing done, while somebody is at it or the repository is gone. */
+export async function withMaintenanceLock(directory: string, work: () => Promise<void>): Promise<boolean> {
+  const lock = join(directory, 'roost-maintenance.lock')
+  if (!(await takeLock(lock))) return false
+  const alive = setInterval(() => utimes(lock, new Date(), new Date()).catch(() => {}), 30_000)
+  try {
+    await work()
+    return true
   } finally {
     clearInterval(alive)
     await rm(lock, { force: true })
   }
+}
+
+/** What no ref reaches is kept in a pack of its own that remembers how old each object is: joined with the others it would be young again. */
+const REPACKS: Record<Depth, string[]> = {
+  usual: ['--geometric=2', '--write-midx'],
+  incremental: ['--geometric=2', '--write-midx'],
+  full: ['--cruft', '--write-midx'],
+  gc: ['--cruft', `--cruft-expiration=${GRACE}`, '--write-midx'],
+}
+
+/** Of some commits those that are there and that no ref reaches. */
+export async function unreached(pool: ProcessPool, directory: string, oids: Oid[]): Promise<Oid[]> {
+  if (oids.length === 0) return []
+  const args = ['rev-list', '--ignore-missing', '--stdin', '--not', '--all']
+  const { stdout } = await pool.run(directory, args, { input: `${oids.join('\n')}\n`, deadline: DEADLINE })
+  const found = new Set(stdout.toString('latin1').split('\n'))
+  return oids.filter((oid) => found.has(oid))
 }
 
 /** One whose owner has not touched it for long was left by a kill. */

@@ -1,11 +1,13 @@
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { archive } from './archive.js'
-import { createRepository, removeRepository, removeStale, repositoryDirectory, repositoryExists } from './create.js'
+import { bringBack, saveRepository } from './copies.js'
+import { createRepository, removeRepository, removeStale, repositoryDirectory, repositoryExists, staleIn } from './create.js'
+import { dropCommitGraph, examine, existing, repositoriesIn, setAside } from './examine.js'
 import { fetchAll, remoteHead } from './fetch.js'
 import { fileSizes } from './file-sizes.js'
 import { fork } from './fork.js'
-import { maintain, repositorySize } from './maintenance.js'
+import { maintain, repositorySize, unreached } from './maintenance.js'
 import { canMerge, draftMerge, draftPick } from './merge.js'
 import { type PoolLimits, ProcessPool } from './processes.js'
 import { quarantineReader, type Reader, type ReadFloor, readerFor, readFloor } from './reader.js'
@@ -104,7 +106,14 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
       fetch: (source, signal) => fetchAll(wire.pool, directory, source, { ...fetchLimits, objectBytes: wire.limits.objectBytes }, signal),
       take: (from, commits, have) => take(pool, { directory, refs: reader.refs }, ground.directory(from), commits, have),
       size: () => repositorySize(directory),
-      maintain: () => maintain(pool, directory),
+      maintain: (options) => maintain(pool, directory, options),
+      examine: () => examine(pool, directory),
+      existing: (oids) => existing(pool, directory, oids),
+      async dropCommitGraph() {
+        await dropCommitGraph(directory)
+        ground.forget(key)
+      },
+      unreached: (oids) => unreached(pool, directory, oids),
     }
   }
 
@@ -118,10 +127,27 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
       updates.forget(ground.directory(key))
       ground.forget(key)
     },
+    async *all() {
+      for (const [storage, root] of Object.entries(options.storages)) yield* repositoriesIn(storage, root)
+    },
+    async refsNow(key) {
+      if (!(await ground.exists(key))) return null
+      const reader = ground.reader(key)
+      return { head: `refs/heads/${(await reader.headBranch()) ?? 'main'}`, refs: await reader.refs('refs/') }
+    },
+    save: (key, refs, target) => saveRepository(ground.directory(key), refs, target),
+    bringBack: (saved, key) => bringBack(saved, ground.directory(key)),
+    async setAside(key) {
+      const place = await setAside(options.storages[key.storage] as string, ground.directory(key))
+      updates.forget(ground.directory(key))
+      ground.forget(key)
+      return place
+    },
     async ping() {
       for (const path of Object.values(options.storages)) await access(path, constants.R_OK | constants.W_OK)
     },
     clean: async () => (await Promise.all(Object.values(options.storages).map((path) => removeStale(path)))).flat(),
+    leftovers: async () => (await Promise.all(Object.values(options.storages).map((path) => staleIn(path)))).flat(),
     async close() {
       updates.close()
       await Promise.all([wire.pool.close(), ground.close()])

@@ -1,5 +1,8 @@
 import type { Readable, Writable } from 'node:stream'
+import type { RefsThen } from './copies.js'
+import type { Examination } from './examine.js'
 import type { FetchSource } from './fetch.js'
+import type { MaintenanceOptions } from './maintenance.js'
 
 /** Forty lower-case hex digits. */
 export type Oid = string
@@ -370,8 +373,16 @@ export interface GitRepository {
   // upkeep
   /** Bytes on disk. */
   size(): Promise<number>
-  /** Commit-graph after pushes, packing when there are many packs; safe beside requests. */
-  maintain(): Promise<void>
+  /** Commit-graph, packs and packed refs, as deep as asked; safe beside requests. False: another was at it, and nothing was done. */
+  maintain(options?: MaintenanceOptions): Promise<boolean>
+  /** Looks through all of it; takes as long as it takes. */
+  examine(): Promise<Examination>
+  /** Of some objects those that are there. */
+  existing(oids: Oid[]): Promise<Set<Oid>>
+  /** Takes the commit-graph away; maintenance writes another. */
+  dropCommitGraph(): Promise<void>
+  /** Of some commits those that are there and that no ref reaches: the next thorough maintenance but a few would drop them. */
+  unreached(oids: Oid[]): Promise<Oid[]>
 }
 
 /** All repositories of this installation. */
@@ -385,10 +396,22 @@ export interface Git {
   fork(from: RepositoryKey, to: RepositoryKey, branch: string): Promise<void>
   /** Takes the repository out of sight at once and removes it. */
   remove(key: RepositoryKey): Promise<void>
+  /** Every repository on the disk that is not about to be made: none that changed in the last ten minutes. */
+  all(): AsyncIterable<RepositoryKey>
+  /** Where the refs of a repository stand now; null: there is none. */
+  refsNow(key: RepositoryKey): Promise<RefsThen | null>
+  /** Writes a repository into a new folder, with its refs as they were; false: it is gone. */
+  save(key: RepositoryKey, refs: RefsThen, target: string): Promise<boolean>
+  /** Puts what was saved in its place, where nothing may be. */
+  bringBack(saved: string, key: RepositoryKey): Promise<void>
+  /** Moves a repository out of the way, where a person can look at it; returns where it is. */
+  setAside(key: RepositoryKey): Promise<string>
   /** Settles when every storage can be read and written. */
   ping(): Promise<void>
   /** Removes what killed processes left behind and nobody holds; tells which (SEC-159). */
   clean(): Promise<string[]>
+  /** What `clean` would remove. */
+  leftovers(): Promise<string[]>
   /** Ends all processes it started. */
   close(): Promise<void>
 }

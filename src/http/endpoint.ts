@@ -39,6 +39,8 @@ export interface Endpoint {
   scope?: 'read_repository' | 'self' | undefined
   /** Takes files, so a body as large as the configuration allows; 8 MiB else (SEC-71). */
   largeBody?: boolean | undefined
+  /** Clients ask for it again and again until something has happened: the answer says how often they may (AS-50). */
+  polled?: boolean | undefined
   handler(call: Call<unknown, boolean, unknown>): Promise<unknown>
 }
 
@@ -53,6 +55,7 @@ export function endpoint<Subject, Signed extends boolean, Input extends z.ZodObj
   status?: number
   scope?: 'read_repository' | 'self'
   largeBody?: boolean
+  polled?: boolean
   handler(call: Call<Subject, Signed, z.infer<Input>>): Promise<unknown>
 }): Endpoint {
   return declaration as unknown as Endpoint

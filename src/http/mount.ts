@@ -73,6 +73,7 @@ async function answer(ctx: Context, declared: Endpoint, request: FastifyRequest,
   const input = parseInput(schema, bag)
   const subject = access.early ? early : await find()
   const view: View = { links: ctx.links, viewer: caller.user, avatarService: await ctx.avatarService() }
+  if (declared.polled) reply.header('poll-interval', pollInterval(await ctx.settings()))
   const result = await handler({
     ctx: forCall(ctx, request, caller),
     caller,
@@ -84,6 +85,13 @@ async function answer(ctx: Context, declared: Endpoint, request: FastifyRequest,
   })
   return send(result, declared, request, reply, ctx, query)
 }
+
+/** Milliseconds between two questions, where an administrator has not asked for more or fewer. */
+const POLL_INTERVAL = 10_000
+
+/** -1: clients shall not ask again by themselves (AS-50). */
+const pollInterval = ({ polling_interval_multiplier: factor }: { polling_interval_multiplier: number }) =>
+  factor === 0 ? -1 : Math.round(POLL_INTERVAL * factor)
 
 /** The context of one call. */
 export const forCall = (ctx: Context, { ip, id }: FastifyRequest, caller: Caller): Context => during(ctx, { caller, address: ip, requestId: id })

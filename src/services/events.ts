@@ -20,9 +20,13 @@ type Row = typeof events.$inferInsert
 /** What a list of events shows of one. */
 export type EventRecord = Awaited<ReturnType<ReturnType<typeof listed>['execute']>>[number]
 
-/** Writes down what happened in a project; its last activity is that of its newest event (EV-7, G-86). */
-export async function recordEvent(tx: Pick<Transaction, 'insert' | 'update'>, event: Omit<Row, 'push'>): Promise<void> {
+/** Writes down what happened in a project; its last activity is that of its newest event (EV-7, G-86). What is about something confidential moves nothing that everybody sees: SEC-35 over G-86. */
+export async function recordEvent(
+  tx: Pick<Transaction, 'insert' | 'update'>,
+  { confidential = false, ...event }: Omit<Row, 'push'> & { confidential?: boolean },
+): Promise<void> {
   await tx.insert(events).values(event)
+  if (confidential) return
   const { project_id, created_at } = event
   await tx
     .update(projects)

@@ -11,8 +11,8 @@ import { statement } from '../db/statement.js'
 import type { MemberRecord } from '../entities/member.js'
 import { conflict, forbidden, invalidRecord, notFound } from '../failures.js'
 import { type AuditAction, audit, changesOf } from './audit.js'
+import { clearDesk } from './departures.js'
 import { recordEvent } from './events.js'
-import { takeFrom } from './member-leavings.js'
 import { lockNamespace } from './namespaces.js'
 import { limits, type Page, type Paging, pageFrom } from './page.js'
 import { touchLists } from './totals.js'
@@ -254,11 +254,14 @@ export async function recordMembership(ctx: Context, tx: Transaction, source: Me
 export async function endExpiredMemberships(ctx: Context): Promise<void> {
   const today = ctx.now().toISOString().slice(0, 10)
   await ctx.db.transaction(async (tx) => {
-    const over = await tx
-      .delete(members)
-      .where(sql`${members.expires_at} <= ${today} and ${members.requested_at} is null`)
-      .returning({ user_id: members.user_id, project_id: members.project_id, expires_at: members.expires_at })
-    for (const { user_id, project_id, expires_at } of over) {
+    const over = await tx.delete(members).where(sql`${members.expires_at} <= ${today} and ${members.requested_at} is null`).returning({
+      user_id: members.user_id,
+      project_id: members.project_id,
+      namespace_id: members.namespace_id,
+      expires_at: members.expires_at,
+    })
+    for (const { user_id, project_id, namespace_id, expires_at } of over) {
+      await clearDesk(tx, user_id, { project_id, namespace_id }, ctx.now())
       if (project_id === null) continue
       const created_at = new Date(`${expires_at}T00:00:00.000Z`)
       await recordEvent(tx, { project_id, author_id: user_id, action: 'expired', target_type: 'User', target_id: user_id, created_at })
@@ -301,7 +304,7 @@ export async function removeMember(ctx: Context, source: MemberSource, caller: S
     await tx.delete(members).where(eq(members.id, row.id))
     await tell(ctx, tx, source, 'member_removed', userId, { access_level: row.access_level })
     await recordMembership(ctx, tx, source, userId, 'left')
-    await takeFrom(tx, source, userId)
+    await clearDesk(tx, userId, row, ctx.now())
     await touchLists(tx)
   })
 }

@@ -1,4 +1,5 @@
 import { eq, or, sql } from 'drizzle-orm'
+import { checkAddress } from '../access/addresses.js'
 import { SCOPES } from '../access/scopes.js'
 import type { Context } from '../context.js'
 import type { Transaction } from '../db/client.js'
@@ -46,6 +47,7 @@ export async function grantByPassword(
     throw invalidGrant()
   }
   if (scopes.includes('sudo') && !user.admin) throw invalidScope()
+  await checkAddress(ctx, user.id, address)
   await ctx.db.write
     .update(users)
     .set({

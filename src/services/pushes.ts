@@ -9,6 +9,7 @@ import { type GitRepository, type Oid, type RefUpdate, ZERO } from '../git/types
 import { branchNameFault } from '../lib/branch-name.js'
 import { closeIssuesByCommits } from './closing.js'
 import { dropOldEvents } from './events.js'
+import { houseKeep } from './housekeeping.js'
 import { keepLanguages } from './languages.js'
 import { markAccepted } from './merge-requests/endings.js'
 import { followBranchMoves } from './merge-requests/follow.js'
@@ -245,7 +246,7 @@ async function follow(
   // One statement, and no wait for the disk: every commit waits for it, and an intent that comes back after a loss of power is settled again.
   // The events go with the intent, so a push is told once however often it is finished.
   await ctx.db.write.execute(sql`with finished as (delete from ${refIntents} where ${refIntents.id} = ${intent} returning actor_id), pushed as (${pushed})
-    update ${projects} set last_activity_at = greatest(last_activity_at, ${now}::timestamptz)
+    update ${projects} set last_activity_at = greatest(last_activity_at, ${now}::timestamptz), pushes_since_gc = pushes_since_gc + 1
     from (select set_config('synchronous_commit', 'off', true)) relaxed where id = ${projectId}`)
   keepUpSoon(ctx, projectId)
 }
@@ -336,7 +337,7 @@ export const keepUpSoon = (ctx: Context, projectId: number) =>
 async function keepUp(ctx: Context, projectId: number) {
   const repository = await repositoryById(ctx, projectId)
   if (!repository) return
-  await repository.git.maintain()
+  await houseKeep(ctx, projectId, repository.git)
   await dropOldEvents(ctx, projectId)
   const head = await repository.git.ref(`refs/heads/${repository.defaultBranch}`)
   const [size, log] = await Promise.all([repository.git.size(), head ? repository.git.log({ from: [head], skip: 0, limit: 1 }) : { total: 0 }])

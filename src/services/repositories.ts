@@ -1,10 +1,13 @@
 import type { SignedIn } from '../access/actor.js'
 import type { Context } from '../context.js'
-import type { GitRepository, Signature } from '../git/types.js'
+import type { GitRepository, RepositoryKey, Signature } from '../git/types.js'
 
 /** Where a project's repository lives; never its name (SEC-66). */
 export const repositoryOf = (ctx: Context, project: { id: number; storage: string }): GitRepository =>
   ctx.git.open({ storage: project.storage, id: project.id, kind: 'project' })
+
+/** Where its wiki lives, once it has one. */
+export const wikiKeyOf = ({ id, storage }: { id: number; storage: string }): RepositoryKey => ({ storage, id, kind: 'wiki' })
 
 /** What Git cannot hold in an identity, and what it would cut off its ends. */
 const clean = (text: string) => text.replace(/[<>\p{Cc}]/gu, '').trim()

@@ -1,4 +1,4 @@
-import { and, count, desc, eq, type SQL, sql } from 'drizzle-orm'
+import { and, count, desc, eq, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import type { SignedIn } from '../access/actor.js'
 import { type Eyes, eyesOf, visibleIssues, visibleMergeRequests } from '../access/visible.js'
 import type { Context } from '../context.js'
@@ -51,16 +51,16 @@ const FILTERS: Record<string, () => SQL> = {
     sql`${projects.namespace_id} in (select a.descendant_id from ${namespaceAncestry} a where a.ancestor_id = ${sql.placeholder('group_id')})`,
 }
 
-/** A user's own todos, about things he still sees (SEC-119). */
+/** For rows of `todos` joined with `projects`: whether a user sees what it is about (SEC-119). */
+export const targetIsSeen = (eyes: Eyes, userId: SQLWrapper) =>
+  sql`case ${todos.target_type}
+    when 'Issue' then exists (select 1 from ${issues} where ${issues.id} = ${todos.target_id} and ${visibleIssues(eyes, userId)})
+    when 'MergeRequest' then exists (select 1 from ${mergeRequests} where ${mergeRequests.id} = ${todos.target_id} and ${visibleMergeRequests(eyes, userId)})
+    else false end`
+
+/** A user's own todos, about things he still sees. */
 const matching = ({ eyes, filters }: Shape) =>
-  and(
-    sql`${todos.user_id} = ${user}`,
-    ...filters.map((name) => FILTERS[name]?.()),
-    sql`case ${todos.target_type}
-      when 'Issue' then exists (select 1 from ${issues} where ${issues.id} = ${todos.target_id} and ${visibleIssues(eyes, user)})
-      when 'MergeRequest' then exists (select 1 from ${mergeRequests} where ${mergeRequests.id} = ${todos.target_id} and ${visibleMergeRequests(eyes, user)})
-      else false end`,
-  )
+  and(sql`${todos.user_id} = ${user}`, ...filters.map((name) => FILTERS[name]?.()), targetIsSeen(eyes, user))
 
 const listed = statement('todos', (db, shape: Shape) =>
   db

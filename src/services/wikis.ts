@@ -10,6 +10,7 @@ import { EXTENSION, pageOfFile, slugOfTitle, titleOfSlug, type WikiFormat } from
 import { MAX_JSON_BLOB } from './blobs.js'
 import { type Page, type Paging, slice } from './page.js'
 import { signatureOf } from './repositories.js'
+import { readSettings } from './settings.js'
 
 /** A page as its file has it; `content` only where it was asked for. */
 export interface WikiPage {
@@ -188,4 +189,7 @@ const UPKEEP_GAP = 2_000
 
 /** Packs and the commit-graph, soon after a write. */
 export const keepUpWikiSoon = (ctx: Context, project: Project) =>
-  ctx.jobs.coalesce(`wiki upkeep ${project.id}`, UPKEEP_GAP, 'wiki upkeep', () => wikiOf(ctx, project).maintain())
+  ctx.jobs.coalesce(`wiki upkeep ${project.id}`, UPKEEP_GAP, 'wiki upkeep', async () => {
+    const { housekeeping_enabled: packing, housekeeping_bitmaps_enabled: bitmaps } = await readSettings(ctx)
+    await wikiOf(ctx, project).maintain({ packing, bitmaps })
+  })

@@ -1,7 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { ActorUser } from '../access/actor.js'
+import { checkAddress } from '../access/addresses.js'
 import { judgeToken } from '../access/authenticate.js'
 import type { Context } from '../context.js'
+import { Failure } from '../failures.js'
 import { checkPassword } from '../services/passwords.js'
 import { readSettings } from '../services/settings.js'
 import { actorOf, findUserByLogin } from '../services/users.js'
@@ -29,7 +31,16 @@ export async function gitCaller(ctx: Context, headers: IncomingHttpHeaders, addr
   // whoever guessed too often is told the same as before (CR-15)
   if (headers.authorization && ctx.throttle.wait(address) > 0) return DENIED
   const caller = await judged(ctx, headers)
-  if (isRefusal(caller) && caller.status === 401) ctx.throttle.failed(address)
+  if (isRefusal(caller)) {
+    if (caller.status === 401) ctx.throttle.failed(address)
+  } else if (caller.user) {
+    try {
+      await checkAddress(ctx, caller.user.id, address)
+    } catch (thrown) {
+      if (thrown instanceof Failure && thrown.kind === 'forbidden') return { status: 403, text: 'Too many logins from different IPs' }
+      throw thrown
+    }
+  }
   return caller
 }
 

@@ -12,7 +12,7 @@ const SENTINEL = 'zyzzyva'
 
 let keeper: TestUser
 const callers: Record<string, TestUser | null> = { anonymous: null }
-const open = { project: 0, group: 0 }
+const open = { project: 0, group: 0, others: [] as number[] }
 const hidden = { projects: [] as { id: number; path: string }[], groups: [] as { id: number; path: string }[] }
 
 beforeAll(async () => {
@@ -28,7 +28,13 @@ beforeAll(async () => {
   open.project = (
     await aProject(t.ctx, { creator: keeper, namespace_id: parent.id, visibility: 'public', developer: member, files: { 'a.txt': 'a\n' } })
   ).id
-  for (let i = 0; i < 3; i++) await aProject(t.ctx, { creator: keeper, visibility: i === 0 ? 'internal' : 'public' })
+  // something of every kind under the number that the routes are asked with, where everybody sees it
+  const say = (path: string, body: object) => t.api('post', `/projects/${open.project}${path}`, keeper).send(body).expect(201)
+  await say('/issues', { title: 'one', labels: 'one', description: 'two' })
+  await say('/milestones', { title: 'one' })
+  await say('/snippets', { title: 'one', file_name: 'one.txt', content: 'one', visibility: 'public' })
+  await say('/wikis', { title: 'one', content: 'one' })
+  for (let i = 0; i < 3; i++) open.others.push((await aProject(t.ctx, { creator: keeper, visibility: i === 0 ? 'internal' : 'public' })).id)
   await aGroup(t.ctx, { creator: member })
 })
 
@@ -58,8 +64,28 @@ async function hide() {
   for (const { id } of hidden.projects) {
     await t.api('post', `/projects/${id}/star`, keeper).expect(201)
     await t.api('post', `/projects/${id}/repository/tags`, keeper).send({ tag_name: SENTINEL, ref: 'main' }).expect(201)
-    await t.api('post', `/projects/${id}/releases`, keeper).send({ tag_name: SENTINEL, name: SENTINEL, description: SENTINEL }).expect(201)
+    const say = (path: string, body: object) => t.api('post', `/projects/${id}${path}`, keeper).send(body).expect(201)
+    await say('/releases', { tag_name: SENTINEL, name: SENTINEL, description: SENTINEL })
+    await say('/labels', { name: SENTINEL, color: '#112233', description: SENTINEL })
+    const milestone = (await say('/milestones', { title: SENTINEL, description: SENTINEL })).body.id
+    await say('/issues', { title: SENTINEL, description: SENTINEL, labels: SENTINEL, milestone_id: milestone, assignee_id: keeper.id })
+    await say('/snippets', { title: SENTINEL, file_name: `${SENTINEL}.txt`, content: SENTINEL, visibility: 'public' })
+    await say('/wikis', { title: SENTINEL, content: SENTINEL })
   }
+  for (const { id } of hidden.groups) {
+    await t
+      .api('post', `/groups/${id}/labels`, keeper)
+      .send({ name: `${SENTINEL} of ${id}`, color: '#112233' })
+      .expect(201)
+    await t
+      .api('post', `/groups/${id}/milestones`, keeper)
+      .send({ title: `${SENTINEL} of ${id}` })
+      .expect(201)
+  }
+  // what is confidential, in a project that everybody sees (SEC-35)
+  const secret = { title: SENTINEL, description: SENTINEL, confidential: true }
+  for (const id of open.others) await t.api('post', `/projects/${id}/issues`, keeper).send(secret).expect(201)
+  await t.api('post', '/snippets', keeper).send({ title: SENTINEL, file_name: SENTINEL, content: SENTINEL, visibility: 'private' }).expect(201)
   await t
     .api('put', `/groups/${top.id}`, keeper)
     .send({ description: `${SENTINEL} again` })
@@ -101,6 +127,8 @@ const QUERIES = [
   `?search=${SENTINEL}&all_available=true&sort=desc&per_page=2`,
   '?all_available=true&order_by=path&page=2&per_page=1&include_subgroups=true',
   `?query=${SENTINEL}&topic=${SENTINEL}&simple=true&statistics=true`,
+  '?scope=all&state=all&with_counts=true&with_labels_details=true',
+  `?scope=all&labels=${SENTINEL}&milestone=${SENTINEL}&title=${SENTINEL}`,
 ]
 
 /** Every GET of what everybody sees, as everybody. Tokens tell when they were last used, by design. */
@@ -120,16 +148,31 @@ async function everything() {
   return found
 }
 
+/** Where two answers begin to differ. */
+function apart(call: string, before = '', after: string) {
+  const at = [...after].findIndex((letter, i) => letter !== before[i])
+  return [call, before.slice(at - 60, at + 60), after.slice(at - 60, at + 60)]
+}
+
 describe('what is hidden changes nothing for who may not see it', () => {
-  it('SEC-33, SEC-38, SEC-39, SEC-48: no byte and no header of any list, count or page', { timeout: 60_000 }, async () => {
+  it('SEC-33, SEC-35, SEC-36, SEC-38, SEC-39, SEC-48: no byte and no header of any list, count or page', { timeout: 60_000 }, async () => {
     const before = await everything()
     await hide()
     const after = await everything()
     expect(before.size).toBeGreaterThan(600)
-    expect([...after].filter(([call, answer]) => before.get(call) !== answer).map(([call, answer]) => [call, before.get(call), answer])).toEqual([])
+    expect([...after].filter(([call, answer]) => before.get(call) !== answer).map(([call, answer]) => apart(call, before.get(call), answer))).toEqual(
+      [],
+    )
     // what may be read says something, and its keeper sees the rest
     expect([...before.values()].filter((answer) => answer.startsWith('[200')).length).toBeGreaterThan(200)
-    for (const path of ['/projects', '/groups', `/groups/${open.group}/projects`, `/groups/${open.group}/subgroups`, `/groups/${open.group}`])
+    for (const path of [
+      '/issues?scope=all',
+      '/projects',
+      '/groups',
+      `/groups/${open.group}/projects`,
+      `/groups/${open.group}/subgroups`,
+      `/groups/${open.group}`,
+    ])
       expect([path, (await heard('GET', `/api/v4${path}`, keeper)).includes(SENTINEL)]).toEqual([path, true])
   })
 

@@ -113,7 +113,7 @@ describe('intents left by a kill (SEC-158)', () => {
     await leaveIntent(project, [{ ref: 'refs/heads/main', old: ZERO, new: head }], 'api')
     await recover(t.ctx)
     expect(await intents()).toEqual([])
-    const { last_activity_at, repository_size, commit_count, ...row } = await rowOf(project)
+    const { last_activity_at, repository_size, commit_count, pushes_since_gc, ...row } = await rowOf(project)
     expect(before).toMatchObject(row)
     expect(await protectedIn(project)).toEqual(['main'])
     await t.ctx.jobs.drain()

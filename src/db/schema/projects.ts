@@ -59,6 +59,9 @@ export const projects = pgTable(
     forked_from_id: ref().references((): AnyPgColumn => projects.id, { onDelete: 'set null' }),
     commit_count: bigint({ mode: 'number' }).notNull().default(0),
     repository_size: bigint({ mode: 'number' }).notNull().default(0),
+    /** Pushes since objects were last collected, and how many of them maintenance has seen (AS-41). */
+    pushes_since_gc: integer().notNull().default(0),
+    pushes_housekept: integer().notNull().default(0),
     last_activity_at: moment().notNull().defaultNow(),
     created_at: moment().notNull().defaultNow(),
     updated_at: moment().notNull().defaultNow(),

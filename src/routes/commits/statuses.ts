@@ -10,6 +10,7 @@ export const commitStatuses = [
     method: 'GET',
     path: '/projects/:id/repository/commits/:sha/statuses',
     summary: 'List the statuses of a commit',
+    polled: true,
     access: onProjectAfterInput('download_code'),
     input: z.object({ sha: z.string(), ref: opt(str()), stage: opt(str()), name: opt(str()), all: opt(bool()), ...paging }),
     output: z.array(CommitStatus),

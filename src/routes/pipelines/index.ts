@@ -15,6 +15,7 @@ export const pipelines = [
     method: 'GET',
     path: '/projects/:id/pipelines',
     summary: 'List pipelines',
+    polled: true,
     access: read,
     input: z.object({
       scope: opt(oneOf(SCOPES)),
@@ -39,6 +40,7 @@ export const pipelines = [
     method: 'GET',
     path: '/projects/:id/pipelines/latest',
     summary: 'The newest pipeline of a ref',
+    polled: true,
     access: read,
     input: z.object({ ref: opt(str()) }),
     output: Pipeline,
@@ -50,6 +52,7 @@ export const pipelines = [
     method: 'GET',
     path: '/projects/:id/pipelines/:pipeline_id',
     summary: 'A pipeline',
+    polled: true,
     access: read,
     input: z.object({ pipeline_id: rowId() }),
     output: Pipeline,

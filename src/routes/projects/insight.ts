@@ -44,6 +44,7 @@ export const insight = [
     method: 'GET',
     path: '/projects/:id/import',
     summary: 'How the import of a project stands',
+    polled: true,
     access: onProject('read_project'),
     input: z.object({}),
     output: ProjectImport,

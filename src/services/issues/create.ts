@@ -95,8 +95,9 @@ async function insertIssue(
   if (assignee_id !== null && assignee_id !== author_id) await createTodos(tx, { users: [assignee_id], author_id, target, action: 'assigned' }, now)
   const readers = (who: Parameters<typeof readersAmong>[3]) => readersAmong(tx, project, values, who)
   await followMentions(tx, caller, { target, note_id: null, text: `${given.description}\n\n${given.title}` }, readers, now)
-  await recordEvent(tx, { project_id: project.id, author_id, action: 'created', target_type: 'Issue', target_id: id, created_at: now })
-  await recount(tx, project.id, null, { state: 'opened', confidential: values.confidential })
+  const { confidential } = values
+  await recordEvent(tx, { project_id: project.id, author_id, action: 'created', target_type: 'Issue', target_id: id, created_at: now, confidential })
+  await recount(tx, project.id, null, { state: 'opened', confidential })
   await touchProjectList(tx, project.id, 'issues')
   return id
 }

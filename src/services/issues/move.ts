@@ -92,7 +92,7 @@ async function move(
   await writeSystemNotes(tx, left, callerId, ['moved to another project'], now)
   await writeSystemNotes(tx, { ...left, id: copy.id, project_id: to.id }, callerId, ['moved from another project'], now)
   await finishTodos(tx, callerId, left, now)
-  const event = { author_id: callerId, target_type: 'Issue', created_at: now } as const
+  const event = { author_id: callerId, target_type: 'Issue', created_at: now, confidential: issue.confidential } as const
   if (issue.state === 'opened') await recordEvent(tx, { ...event, project_id: from.id, action: 'closed', target_id: issue.id })
   await recordEvent(tx, { ...event, project_id: to.id, action: 'created', target_id: copy.id })
   await recount(tx, from.id, issue, { ...issue, state: 'closed' })

@@ -88,7 +88,8 @@ async function change(ctx: Context, tx: Transaction, caller: SignedIn, subject: 
   if (!ticked) await finishTodos(tx, callerId, target, now)
   if (after.state !== before.state) {
     const action = after.state === 'closed' ? 'closed' : 'reopened'
-    await recordEvent(tx, { project_id: project.id, author_id: callerId, action, target_type: 'Issue', target_id: before.id, created_at: now })
+    const event = { project_id: project.id, author_id: callerId, action, target_type: 'Issue', target_id: before.id, created_at: now } as const
+    await recordEvent(tx, { ...event, confidential: after.confidential })
   }
   await recount(tx, project.id, before, after)
   await touchProjectList(tx, project.id, 'issues')

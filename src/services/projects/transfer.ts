@@ -10,6 +10,7 @@ import { visibilityWord } from '../../lib/visibility.js'
 import { audit } from '../audit.js'
 import { isRouteTaken, lockNamespace, moveRoute } from '../namespaces.js'
 import { touchLists } from '../totals.js'
+import { bringAlong } from './bring-along.js'
 import { addTakenFaults, checkLimit, placeIn } from './create.js'
 import { lowerForks } from './fork-network.js'
 
@@ -46,6 +47,7 @@ export async function transferProject(
     await tx.execute(
       sql`delete from project_shares s using namespace_ancestry a where s.project_id = ${id} and s.group_id = a.ancestor_id and a.descendant_id = ${target.id}`,
     )
+    await bringAlong(tx, id, target.id, ctx.now())
     if (target.owner_id !== null) await makeOwnersMembership(tx, id, target.owner_id)
     await audit(ctx, tx, {
       action: 'project_transferred',

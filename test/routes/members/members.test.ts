@@ -120,6 +120,43 @@ describe.each(['project', 'group'] as const)('members of a %s', (kind) => {
     await t.api('put', `${source.path}/members/${admin.id}`, source.creator).send({ access_level: 10 }).expect(404, { message: '404 Not found' })
   })
 
+  it('ME-12: who leaves is taken off what he sees no longer, and only off that', async () => {
+    const leaver = await aUser(t.ctx)
+    const source = await make({ developer: leaver })
+    const hidden = kind === 'project' ? source : await aProject(t.ctx, { creator: source.creator, namespace_id: source.id })
+    const elsewhere = await aProject(t.ctx, { creator: source.creator, developer: leaver })
+    const assign = async (project: { path: string }, title: string) => {
+      const given = { title, assignee_id: leaver.id }
+      const { body } = await t.api('post', `${project.path}/issues`, source.creator).send(given).expect(201)
+      return body.iid as number
+    }
+    const [lost, kept] = [await assign(hidden, 'lost'), await assign(elsewhere, 'kept')]
+    const assignee = async (project: { path: string }, iid: number) =>
+      (await t.api('get', `${project.path}/issues/${iid}`, source.creator).expect(200)).body.assignee?.id ?? null
+    const pending = async () => (await t.api('get', '/todos', leaver).expect(200)).body.map(({ body }: { body: string }) => body).sort()
+    const assigned = async () => (await t.api('get', `${hidden.path}/issues?assignee_id=${leaver.id}`, source.creator).expect(200)).headers['x-total']
+    expect([await pending(), await assigned()]).toEqual([['kept', 'lost'], '1'])
+    await t.api('delete', `${source.path}/members/${leaver.id}`, source.creator).expect(204)
+    expect(await assignee(hidden, lost)).toBeNull()
+    expect(await assignee(elsewhere, kept)).toBe(leaver.id)
+    expect(await assigned()).toBe('0')
+    // back again he finds what he lost gone, not hidden
+    await t.api('post', `${source.path}/members`, source.creator).send({ user_id: leaver.id, access_level: 30 }).expect(201)
+    expect(await pending()).toEqual(['kept'])
+  })
+
+  it('ME-12: what he still sees stays his', async () => {
+    const leaver = await aUser(t.ctx)
+    const source = await make({ developer: leaver, visibility: 'public' })
+    const project = kind === 'project' ? source : await aProject(t.ctx, { creator: source.creator, namespace_id: source.id, visibility: 'public' })
+    const given = { title: 'open to all', assignee_id: leaver.id }
+    const { body } = await t.api('post', `${project.path}/issues`, source.creator).send(given).expect(201)
+    await t.api('delete', `${source.path}/members/${leaver.id}`, source.creator).expect(204)
+    const shown = (await t.api('get', `${project.path}/issues/${body.iid}`, source.creator).expect(200)).body
+    expect(shown.assignee.id).toBe(leaver.id)
+    expect((await t.api('get', '/todos', leaver).expect(200)).body).toMatchObject([{ body: 'open to all' }])
+  })
+
   it('ME-7: removes; everybody may remove himself and, below the managers, nobody else', async () => {
     const [guest, developer] = [await aUser(t.ctx), await aUser(t.ctx)]
     const source = await make({ guest, developer })

@@ -262,6 +262,31 @@ describe('what fork and source have of each other', () => {
     await t.api('put', `/projects/${first.id}`, one).send({ visibility: 'internal' }).expect(200)
   })
 
+  it('PR-9, SEC-33: lists the forks a caller sees, with the filters of all lists of projects', async () => {
+    const source = await aSource()
+    const [one, two] = [await aUser(t.ctx), await aUser(t.ctx)]
+    const [open, own] = [(await fork(source, one).expect(201)).body, (await fork(source, two).expect(201)).body]
+    await t.ctx.jobs.drain()
+    await t.api('put', `/projects/${own.id}`, two).send({ visibility: 'private', description: 'tinkering' }).expect(200)
+    const list = async (caller: TestUser | null, query = '') => {
+      const { body, headers } = await t.api('get', `${source.path}/forks${query}`, caller).expect(200)
+      const ids = (body as { id: number }[]).map(({ id }) => id)
+      expect(headers['x-total']).toBe(`${ids.length}`)
+      return ids
+    }
+    expect(await list(null)).toEqual([open.id])
+    expect(await list(one)).toEqual([open.id])
+    expect(await list(two)).toEqual([own.id, open.id])
+    expect(await list(two, '?sort=asc&order_by=id')).toEqual([open.id, own.id])
+    expect(await list(two, '?visibility=private')).toEqual([own.id])
+    expect(await list(two, '?search=TINKER')).toEqual([own.id])
+    expect(await list(one, '?search=TINKER')).toEqual([])
+    expect(await list(two, '?owned=true')).toEqual([own.id])
+    const simple = (await t.api('get', `${source.path}/forks?simple=true`, one).expect(200)).body
+    expect(Object.keys(simple[0])).not.toContain('permissions')
+    await t.api('get', '/projects/999999/forks', one).expect(404, { message: '404 Project Not Found' })
+  })
+
   it('shows lists of forks in a constant number of queries', async () => {
     const source = await aSource()
     const list = () => t.api('get', `${source.path}/forks`, source.creator).expect(200)

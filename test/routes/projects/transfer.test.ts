@@ -76,6 +76,42 @@ describe('PUT /projects/:id/transfer (PR-13, PR-18)', () => {
     expect(await seen()).toEqual([404, 200, 200])
   })
 
+  it("GR-43: labels and milestones of the old group stay with the issues that have them, as the project's own", async () => {
+    const { owner, group, project } = await inGroup()
+    const target = await aGroup(t.ctx, { creator: owner })
+    const send = (method: 'post' | 'put', path: string, body: object, status: number) => t.api(method, path, owner).send(body).expect(status)
+    for (const name of ['worn', 'shared', 'idle'])
+      await send('post', `${group.path}/labels`, { name, color: '#112233', description: `the ${name} one` }, 201)
+    await send('post', `${project.path}/labels`, { name: 'own', color: '#445566' }, 201)
+    const there = (await send('post', `${target.path}/labels`, { name: 'shared', color: '#778899' }, 201)).body
+    const milestone = async (place: { path: string }, title: string) =>
+      (await send('post', `${place.path}/milestones`, { title, due_date: '2030-01-02' }, 201)).body.id as number
+    const [gone, twin] = [await milestone(group, 'gone'), await milestone(group, 'twin')]
+    const same = await milestone(target, 'twin')
+    const issue = async (given: object) => (await send('post', `${project.path}/issues`, { title: 'it', ...given }, 201)).body.iid as number
+    const first = await issue({ labels: 'worn,own,shared', milestone_id: gone })
+    const second = await issue({ labels: 'worn', milestone_id: twin })
+    await transfer(project, target.id, owner).expect(200)
+
+    const shown = async (iid: number) => (await t.api('get', `${project.path}/issues/${iid}`, owner).expect(200)).body
+    expect(await shown(first)).toMatchObject({
+      labels: ['own', 'shared', 'worn'],
+      milestone: { title: 'gone', due_date: '2030-01-02', project_id: project.id, iid: 1 },
+    })
+    expect(await shown(second)).toMatchObject({ labels: ['worn'], milestone: { id: same, title: 'twin' } })
+    const labels = (await t.api('get', `${project.path}/labels`, owner).expect(200)).body as { name: string; id: number; is_project_label: boolean }[]
+    expect(labels.map(({ name, is_project_label }) => [name, is_project_label]).sort()).toEqual([
+      ['own', true],
+      ['shared', false],
+      ['worn', true],
+    ])
+    expect(labels.find(({ name }) => name === 'shared')?.id).toBe(there.id)
+    expect(labels.find(({ name }) => name === 'worn')).toMatchObject({ color: '#112233', description: 'the worn one', open_issues_count: 2 })
+    const worn = await t.api('get', `${project.path}/issues?labels=worn`, owner).expect(200)
+    expect(worn.body).toHaveLength(2)
+    expect((await t.api('get', `${project.path}/issues?labels=idle`, owner).expect(200)).body).toEqual([])
+  })
+
   it('GR-43, SEC-40, AC-5: is no more visible than the group it comes to, and its forks no more than it', async () => {
     const { owner, project } = await inGroup({ visibility: 'public' })
     const user = await aUser(t.ctx)

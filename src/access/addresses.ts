@@ -1,0 +1,39 @@
+import { and, eq, gt, lte, ne, sql } from 'drizzle-orm'
+import { LRUCache } from 'lru-cache'
+import type { Context } from '../context.js'
+import type { Database } from '../db/client.js'
+import { userAddresses, users } from '../db/schema/index.js'
+import { forbidden } from '../failures.js'
+
+/** Milliseconds for which an address that was let in is not asked about again. */
+const KNOWN_FOR = 1_000
+
+/** Who was let in from where, until when. */
+const known = new WeakMap<Database, LRUCache<string, number>>()
+
+/** Refuses a user who has lately called from as many other addresses as the settings allow (AS-66, `unique_ips_limit_*`). Whoever came first stays: a stolen token shuts nobody out. */
+export async function checkAddress(ctx: Context, userId: number, address: string): Promise<void> {
+  const { unique_ips_limit_enabled: limited, unique_ips_limit_per_user: most, unique_ips_limit_time_window: window } = await ctx.settings()
+  if (!limited || most === null || window === null) return
+  const now = ctx.now()
+  const letIn = known.get(ctx.db) ?? new LRUCache<string, number>({ max: 10_000 })
+  known.set(ctx.db, letIn)
+  const key = `${userId} ${address}`
+  if ((letIn.get(key) ?? 0) > now.getTime()) return
+  const since = new Date(now.getTime() - window * 1000)
+  await ctx.db.transaction(async (tx) => {
+    // one at a time, so that two new addresses do not both take the last place
+    await tx.select({ id: users.id }).from(users).where(eq(users.id, userId)).for('no key update')
+    const [others] = await tx
+      .select({ count: sql<number>`count(*)`.mapWith(Number) })
+      .from(userAddresses)
+      .where(and(eq(userAddresses.user_id, userId), ne(userAddresses.address, address), gt(userAddresses.seen_at, since)))
+    if ((others?.count ?? 0) >= most) throw forbidden('Too many logins from different IPs')
+    await tx.delete(userAddresses).where(and(eq(userAddresses.user_id, userId), lte(userAddresses.seen_at, since)))
+    await tx
+      .insert(userAddresses)
+      .values({ user_id: userId, address, seen_at: now })
+      .onConflictDoUpdate({ target: [userAddresses.user_id, userAddresses.address], set: { seen_at: now } })
+  })
+  letIn.set(key, now.getTime() + KNOWN_FOR)
+}

@@ -1,0 +1,35 @@
+import { parseArgs } from 'node:util'
+import type { Config } from '../config.js'
+import type { Context } from '../context.js'
+import { withContext } from './context.js'
+
+export const DOCTOR_USAGE = 'roost doctor [--repair]'
+
+/** Rows against repositories; beside a running service or without one. */
+export async function doctor(given: Config, args: string[]): Promise<void> {
+  const { values } = parseArgs({ args, options: { repair: { type: 'boolean', default: false } } })
+  await withContext(given, (ctx) => tellFaults(ctx, values.repair))
+}
+
+/** Prints a line for each fault, and with `repair` what was done about it; ends with how many there were, and with exit code 1 while any is left. */
+export async function tellFaults(ctx: Context, repair: boolean): Promise<void> {
+  const { faults } = await import('../services/doctor/index.js')
+  let found = 0
+  let left = 0
+  for await (const fault of faults(ctx)) {
+    found++
+    process.stdout.write(`${fault.kind}: ${fault.of}: ${fault.text}\n`)
+    if (!repair || !fault.repair) {
+      left++
+      continue
+    }
+    try {
+      process.stdout.write(`  ${await fault.repair()}\n`)
+    } catch (error) {
+      left++
+      process.stdout.write(`  could not be repaired: ${(error as Error).message}\n`)
+    }
+  }
+  process.stdout.write(repair ? `${found} faults, ${found - left} of them repaired\n` : `${found} faults\n`)
+  if (left > 0) process.exitCode = 1
+}

@@ -1,0 +1,87 @@
+import { createReadStream, createWriteStream } from 'node:fs'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import pg from 'pg'
+import { from as copyFrom, to as copyTo } from 'pg-copy-streams'
+import { StartFault } from '../lib/start-fault.js'
+import { lastApplied } from './migrate.js'
+
+/** What a copy of the database holds. */
+export interface CopiedDatabase {
+  /** Of the schema, as the newest migration has it. */
+  schema: number
+  tables: { name: string; columns: string[] }[]
+  /** The last number each has given. */
+  sequences: { name: string; last: string }[]
+}
+
+const connection = async (url: string) => {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000, application_name: 'roost copy' })
+  client.on('error', () => undefined)
+  await client.connect().catch((error: Error) => {
+    throw new StartFault(`cannot reach the database: ${error.message || 'no answer'}`)
+  })
+  return client
+}
+
+/** Who asks a client for rows. */
+export type Ask = <Row>(text: string) => Promise<Row[]>
+
+/** Writes every table as it is at one moment into files of a folder. `frozen` runs at that moment: while it does no move of a ref can begin or be written down as done, so refs read in it and rows of this copy fit together as they would after a kill (SEC-158, SEC-163). */
+export async function copyOut(url: string, folder: string, frozen: (ask: Ask) => Promise<void>): Promise<CopiedDatabase> {
+  const gate = await connection(url)
+  const reader = await connection(url)
+  const ask: Ask = async <Row>(text: string) => (await reader.query(text)).rows as Row[]
+  try {
+    await gate.query('begin')
+    await gate.query('lock table ref_intents in share mode')
+    await reader.query('begin isolation level repeatable read read only')
+    const tables = await ask<{ name: string; columns: string[] }>(TABLES)
+    await frozen(ask)
+    await gate.query('rollback')
+    for (const { name, columns } of tables) {
+      const rows = reader.query(copyTo(`copy ${name} (${columns.join(', ')}) to stdout`))
+      await pipeline(rows, createWriteStream(join(folder, fileOf(name)), { flags: 'wx', mode: 0o600, flush: true }))
+    }
+    const sequences = await ask<{ name: string; last: string }>(SEQUENCES)
+    return { schema: await lastApplied(reader), tables, sequences }
+  } finally {
+    await Promise.all([gate.end(), reader.end()])
+  }
+}
+
+/** Fills an empty database with such a copy, whole or not at all, but for projects that are `gone`. The schema must be the one it was made with. */
+export async function copyIn(url: string, folder: string, { schema, tables, sequences }: CopiedDatabase, gone: number[]): Promise<void> {
+  const client = await connection(url)
+  try {
+    const known = await lastApplied(client)
+    if (known !== schema) throw new StartFault('the backup was made by another version of Roost: restore it with that one, and upgrade then')
+    await client.query('begin')
+    const { rows: people } = await client.query('select 1 from users limit 1')
+    if (people.length > 0) throw new StartFault('the database is not empty')
+    // rows refer to one another in circles: what says so is taken away for the time, and judges all of them when it comes back
+    const { rows: references } = await client.query<{ table: string; name: string; definition: string }>(REFERENCES)
+    for (const { table, name } of references) await client.query(`alter table ${table} drop constraint ${name}`)
+    for (const { name, columns } of tables) {
+      await client.query(`delete from ${name}`)
+      await pipeline(createReadStream(join(folder, fileOf(name))), client.query(copyFrom(`copy ${name} (${columns.join(', ')}) from stdin`)))
+    }
+    for (const { table, name, definition } of references) await client.query(`alter table ${table} add constraint ${name} ${definition}`)
+    await client.query('delete from projects where id = any($1::bigint[])', [gone])
+    for (const { name, last } of sequences) await client.query('select setval($1::regclass, $2::bigint)', [name, last])
+    await client.query('commit')
+    await client.query('analyze')
+  } finally {
+    await client.end()
+  }
+}
+
+const fileOf = (table: string) => `${table.replace(/"/g, '')}.copy`
+
+const TABLES = `select format('%I', c.relname) as name, array_agg(format('%I', a.attname) order by a.attnum) as columns
+  from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
+  where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' group by c.relname order by c.relname`
+const SEQUENCES = `select format('%I', sequencename) as name, last_value::text as last from pg_sequences
+  where schemaname = 'public' and last_value is not null order by 1`
+const REFERENCES = `select conrelid::regclass::text as table, format('%I', conname) as name, pg_get_constraintdef(oid) as definition
+  from pg_constraint where contype = 'f' and connamespace = 'public'::regnamespace order by conname`

@@ -1,0 +1,150 @@
+import { and, desc, eq, gt, inArray, sql } from 'drizzle-orm'
+import type { Context } from '../../context.js'
+import { doomedRepositories, events, notes, pipelines, projects, todos } from '../../db/schema/index.js'
+import type { Examination } from '../../git/examine.js'
+import { type GitRepository, type Oid, type RepositoryKey, ZERO } from '../../git/types.js'
+import { followBranches } from '../pushes.js'
+import { repositoryOf, wikiKeyOf } from '../repositories.js'
+import { readSettings } from '../settings.js'
+import type { Check } from './fault.js'
+
+/** Projects that are looked up at a time. */
+const BATCH = 500
+
+type Project = Pick<typeof projects.$inferSelect, 'id' | 'storage' | 'default_branch' | 'empty_repo'>
+
+/** Every project against its repository. */
+export async function* repositories(ctx: Context): Check {
+  for (let last = 0; ; ) {
+    const batch = await ctx.db.write
+      .select({ id: projects.id, storage: projects.storage, default_branch: projects.default_branch, empty_repo: projects.empty_repo })
+      .from(projects)
+      .where(gt(projects.id, last))
+      .orderBy(projects.id)
+      .limit(BATCH)
+    for (const project of batch) yield* repositoryFaults(ctx, project)
+    if (batch.length < BATCH) return
+    last = batch.at(-1)?.id as number
+  }
+}
+
+async function* repositoryFaults(ctx: Context, project: Project): Check {
+  const of = `project ${project.id}`
+  const key: RepositoryKey = { storage: project.storage, id: project.id, kind: 'project' }
+  if (ctx.config.storages[project.storage] === undefined) {
+    yield { kind: 'missing storage', of, text: `its storage ${project.storage} is not configured`, repair: null }
+    return
+  }
+  if (!(await ctx.git.exists(key))) {
+    const repair = async () => {
+      await ctx.git.create(key, project.default_branch)
+      await ctx.db.write.update(projects).set({ empty_repo: true, commit_count: 0, repository_size: 0 }).where(eq(projects.id, project.id))
+      return 'made anew, empty: what was in it must come from a backup or from a clone'
+    }
+    yield { kind: 'missing repository', of, text: 'its repository is not there', repair }
+    return
+  }
+  const repository = repositoryOf(ctx, project)
+  yield* examinationFaults(ctx, repository, of, await repository.examine(), (ref) => turnBack(ctx, project, repository, ref))
+  yield* commitFaults(ctx, project, repository)
+  const wiki = wikiKeyOf(project)
+  if (await ctx.git.exists(wiki)) {
+    const opened = ctx.git.open(wiki)
+    yield* examinationFaults(ctx, opened, `wiki of ${of}`, await opened.examine(), async ({ name, oid }) => {
+      await opened.updateRefs([{ ref: name, old: oid, new: ZERO }])
+      return 'removed'
+    })
+  }
+}
+
+type BrokenRef = Examination['brokenRefs'][number]
+
+async function* examinationFaults(
+  ctx: Context,
+  repository: GitRepository,
+  of: string,
+  { brokenGraph, brokenRefs, damage }: Examination,
+  repairRef: (ref: BrokenRef) => Promise<string>,
+): Check {
+  if (brokenGraph) {
+    const repair = async () => {
+      await repository.dropCommitGraph()
+      const { housekeeping_enabled: packing, housekeeping_bitmaps_enabled: bitmaps } = await readSettings(ctx)
+      return (await repository.maintain({ packing, bitmaps })) ? 'written anew' : 'removed; the next maintenance writes another'
+    }
+    yield { kind: 'broken commit-graph', of, text: 'its commit-graph cannot be used', repair }
+  }
+  for (const ref of brokenRefs) {
+    yield { kind: 'broken ref', of, text: `${ref.name} is at ${ref.oid}, which is not there`, repair: () => repairRef(ref) }
+  }
+  if (damage !== '') {
+    const text = `${damage.split('\n')[0]}; the objects must come from a backup or be pushed again`
+    yield { kind: 'damaged repository', of, text, repair: null }
+  }
+}
+
+/** Back to the newest of the commits that pushes have told of and that is there; away where there is none. */
+async function turnBack(ctx: Context, project: Project, repository: GitRepository, { name, oid }: BrokenRef): Promise<string> {
+  const short = name.replace(/^refs\/(heads|tags)\//, '')
+  const told = await ctx.db.write
+    .select({ push: events.push })
+    .from(events)
+    .where(and(eq(events.project_id, project.id), sql`${events.push}->>'ref' = ${short}`))
+    .orderBy(desc(events.id))
+    .limit(1_000)
+  const candidates = told.flatMap(({ push }) => [push?.commit_to, push?.commit_from]).filter((one): one is Oid => Boolean(one) && one !== ZERO)
+  const there = await repository.existing(candidates)
+  const back = name.startsWith('refs/heads/') ? candidates.find((one) => there.has(one)) : undefined
+  await repository.updateRefs([{ ref: name, old: oid, new: back ?? ZERO }])
+  await followBranches(ctx, project.id, [{ ref: name, old: oid, new: back ?? ZERO }], await readSettings(ctx))
+  return back === undefined ? 'removed' : `put back to ${back}`
+}
+
+/** Rows that speak of commits which are not there. */
+async function* commitFaults(ctx: Context, { id }: Project, repository: GitRepository): Check {
+  const { rows } = await ctx.db.write.execute<{ oid: Oid }>(sql`
+    select ${pipelines.sha} as oid from ${pipelines} where ${pipelines.project_id} = ${id}
+    union select ${notes.commit_id} from ${notes} where ${notes.project_id} = ${id} and ${notes.commit_id} is not null
+    union select ${todos.commit_id} from ${todos} where ${todos.project_id} = ${id} and ${todos.commit_id} is not null`)
+  const oids = rows.map(({ oid }) => oid)
+  const there = await repository.existing(oids)
+  for (const oid of oids.filter((one) => !there.has(one))) {
+    const repair = async () => {
+      await ctx.db.transaction(async (tx) => {
+        await tx.delete(pipelines).where(and(eq(pipelines.project_id, id), eq(pipelines.sha, oid)))
+        await tx.delete(todos).where(and(eq(todos.project_id, id), eq(todos.commit_id, oid)))
+        await tx.delete(notes).where(and(eq(notes.project_id, id), eq(notes.commit_id, oid)))
+      })
+      return 'removed what was said of it'
+    }
+    yield { kind: 'missing commit', of: `project ${id}`, text: `statuses or comments speak of ${oid}, which is not there`, repair }
+  }
+}
+
+/** Repositories on the disk that no row knows. Young ones may be about to get theirs. */
+export async function* orphans(ctx: Context): Check {
+  let batch: RepositoryKey[] = []
+  for await (const key of ctx.git.all()) {
+    batch.push(key)
+    if (batch.length < BATCH) continue
+    yield* unknownAmong(ctx, batch)
+    batch = []
+  }
+  yield* unknownAmong(ctx, batch)
+}
+
+async function* unknownAmong(ctx: Context, keys: RepositoryKey[]): Check {
+  if (keys.length === 0) return
+  const ids = [...new Set(keys.map(({ id }) => id))]
+  const known = await ctx.db.write.select({ id: projects.id, storage: projects.storage }).from(projects).where(inArray(projects.id, ids))
+  const doomed = await ctx.db.write
+    .select({ id: doomedRepositories.project_id, storage: doomedRepositories.storage })
+    .from(doomedRepositories)
+    .where(inArray(doomedRepositories.project_id, ids))
+  const places = new Set([...known, ...doomed].map(({ id, storage }) => `${id} ${storage}`))
+  for (const key of keys) {
+    if (places.has(`${key.id} ${key.storage}`)) continue
+    const repair = async () => `moved to ${await ctx.git.setAside(key)}`
+    yield { kind: 'orphan repository', of: `${key.kind} ${key.id} in ${key.storage}`, text: 'no project has it', repair }
+  }
+}

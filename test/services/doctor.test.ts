@@ -1,0 +1,204 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { eq, sql } from 'drizzle-orm'
+import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { commitStatuses, doomedRepositories, pipelines, projects, refIntents } from '../../src/db/schema/index.js'
+import { ZERO } from '../../src/git/types.js'
+import type { Fault } from '../../src/services/doctor/fault.js'
+import { faults } from '../../src/services/doctor/index.js'
+import { testApp } from '../support/app.js'
+import { aCommit, anAdmin, aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
+import { directoryOf, gitOut } from '../support/git-client.js'
+
+const t = testApp()
+let owner: TestUser
+
+beforeAll(async () => {
+  owner = await anAdmin(t.ctx)
+})
+
+const make = () => aProject(t.ctx, { creator: owner, files: { 'a.txt': 'a' } })
+const found = async () => {
+  const all: Fault[] = []
+  for await (const fault of faults(t.ctx)) all.push(fault)
+  return all
+}
+/** The one fault there is, repaired; what was found and what was done. */
+async function repaired(kind: string, of: string) {
+  const [fault, ...others] = await found()
+  expect([others, fault?.kind, fault?.of]).toEqual([[], kind, of])
+  const done = await fault?.repair?.()
+  return { text: fault?.text, done }
+}
+const project = (of: TestProject) => `project ${of.id}`
+/** Makes a file or folder look an hour old. */
+const age = (path: string) => utimes(path, Date.now() / 1000 - 3_600, Date.now() / 1000 - 3_600)
+const api = (method: 'get' | 'post' | 'delete', path: string) => t.api(method, path, owner)
+const hash = (digit: string) => digit.repeat(40)
+
+// a repair leaves nothing to find
+afterEach(async () => {
+  await t.ctx.jobs.drain()
+  expect((await found()).map(({ kind, of, text }) => `${kind}: ${of}: ${text}`)).toEqual([])
+})
+
+describe('what the doctor finds and makes good', () => {
+  it('nothing where nothing is wrong', async () => {
+    const one = await make()
+    await t.api('post', `${one.path}/wikis`, owner).send({ title: 'home', content: 'x' }).expect(201)
+    await aProject(t.ctx, { creator: owner })
+  })
+
+  it('SEC-156: a missing repository', async () => {
+    const [lost, other] = [await make(), await make()]
+    await t.ctx.jobs.drain()
+    await rm(directoryOf(t, lost.id), { recursive: true })
+    expect((await repaired('missing repository', project(lost))).done).toContain('empty')
+    expect((await api('get', lost.path).expect(200)).body).toMatchObject({ empty_repo: true })
+    await aCommit(t.ctx, lost, { b: 'b' })
+    expect((await api('get', `${lost.path}/repository/tree`).expect(200)).body).toHaveLength(1)
+    await api('get', `${other.path}/repository/files/a.txt?ref=main`).expect(200)
+  })
+
+  it('SEC-159: a stale lock', async () => {
+    const one = await make()
+    await t.ctx.jobs.drain()
+    const lock = join(directoryOf(t, one.id), 'refs/heads/main.lock')
+    await writeFile(lock, '')
+    await age(lock)
+    expect((await repaired('stale file', lock)).done).toBe('removed')
+    await aCommit(t.ctx, one, { b: 'b' })
+  })
+
+  it('SEC-158: a ref to a missing object, which goes back to what was pushed before', async () => {
+    const one = await make()
+    const head = await gitOut(directoryOf(t, one.id), 'rev-parse', 'main')
+    await t.ctx.jobs.drain()
+    await writeFile(join(directoryOf(t, one.id), 'refs/heads/main'), `${hash('1')}\n`)
+    expect((await repaired('broken ref', project(one))).done).toBe(`put back to ${head}`)
+    expect((await api('get', `${one.path}/repository/branches/main`).expect(200)).body.commit.id).toBe(head)
+  })
+
+  it('a ref to a missing object that no push has told of is removed', async () => {
+    const one = await make()
+    await t.ctx.jobs.drain()
+    await writeFile(join(directoryOf(t, one.id), 'refs/tags/odd'), `${hash('2')}\n`)
+    expect((await repaired('broken ref', project(one))).done).toBe('removed')
+    expect((await api('get', `${one.path}/repository/tags`).expect(200)).body).toEqual([])
+  })
+
+  it('SEC-158: rows with a missing commit', async () => {
+    const one = await make()
+    await t.ctx.jobs.drain()
+    await t.api('post', `${one.path}/statuses/main`, owner).send({ state: 'success' }).expect(201)
+    await t.ctx.db.write
+      .update(pipelines)
+      .set({ sha: hash('3') })
+      .where(eq(pipelines.project_id, one.id))
+    const { text, done } = await repaired('missing commit', project(one))
+    expect([text?.includes(hash('3')), done]).toEqual([true, 'removed what was said of it'])
+    expect(await t.ctx.db.write.select().from(commitStatuses).where(eq(commitStatuses.project_id, one.id))).toEqual([])
+  })
+
+  it('an orphan repository is moved aside, not removed', async () => {
+    const one = await make()
+    await t.ctx.jobs.drain()
+    const stray = directoryOf(t, one.id).replace(`/${one.id}.git`, `/${one.id + 256_000}.git`)
+    await gitOut(t.dataDir, 'clone', '-q', '--bare', directoryOf(t, one.id), stray)
+    await rm(join(stray, 'hooks'), { recursive: true, force: true })
+    await age(stray)
+    const { done } = await repaired('orphan repository', `project ${one.id + 256_000} in default`)
+    expect(existsSync(stray)).toBe(false)
+    const place = done?.replace('moved to ', '') as string
+    expect(await gitOut(place, 'rev-parse', 'main')).toBe(await gitOut(directoryOf(t, one.id), 'rev-parse', 'main'))
+  })
+
+  it('SEC-134: an interrupted deletion', async () => {
+    const one = await make()
+    await t.ctx.jobs.drain()
+    await t.ctx.db.write.delete(projects).where(eq(projects.id, one.id))
+    await t.ctx.db.write.insert(doomedRepositories).values({ project_id: one.id, storage: 'default', created_at: new Date(Date.now() - 3_600_000) })
+    expect((await repaired('unfinished deletion', project(one))).done).toBe('removed')
+    expect(existsSync(directoryOf(t, one.id))).toBe(false)
+  })
+
+  it('SEC-158: an intent left over', async () => {
+    const one = await make()
+    await t.ctx.jobs.drain()
+    const updates = [{ ref: 'refs/heads/never', old: ZERO, new: hash('4') }]
+    const created_at = new Date(Date.now() - 3_600_000)
+    await t.ctx.db.write.insert(refIntents).values({ project_id: one.id, actor_id: owner.id, origin: 'api', updates, created_at })
+    await repaired('unfinished push', project(one))
+    expect(await t.ctx.db.write.select().from(refIntents)).toEqual([])
+  })
+
+  it.each([
+    ['projects', 'star_count', 'project'],
+    ['projects', 'open_issues_count', 'project'],
+    ['projects', 'forks_count', 'project'],
+    ['issues', 'user_notes_count', 'issue'],
+  ])('a wrong counter: %s.%s', async (table, column, kind) => {
+    const one = await make()
+    await api('post', `${one.path}/star`).expect(201)
+    const issue = (await t.api('post', `${one.path}/issues`, owner).send({ title: 'x' }).expect(201)).body
+    const id = kind === 'project' ? one.id : issue.id
+    const read = async () =>
+      (await t.ctx.db.write.execute(sql`select ${sql.identifier(column)} as n from ${sql.identifier(table)} where id = ${id}`)).rows[0]?.['n']
+    const right = await read()
+    await t.ctx.db.write.execute(sql`update ${sql.identifier(table)} set ${sql.identifier(column)} = 77 where id = ${id}`)
+    expect(await repaired('wrong counter', `${kind} ${id}`)).toEqual({ text: `${column} is 77, and there are ${right}`, done: 'counted again' })
+    expect(await read()).toBe(right)
+  })
+
+  it('a broken commit-graph', async () => {
+    const one = await make()
+    await t.ctx.jobs.drain()
+    const graphs = join(directoryOf(t, one.id), 'objects/info/commit-graphs')
+    for (const name of await readdir(graphs)) if (name.endsWith('.graph')) await rm(join(graphs, name))
+    const chain = (await gitOut(directoryOf(t, one.id), 'rev-parse', 'main')).trim()
+    await writeFile(join(graphs, 'commit-graph-chain'), `${chain}\n`)
+    await writeFile(join(graphs, `graph-${chain}.graph`), 'CGPH garbage')
+    expect((await repaired('broken commit-graph', project(one))).done).toBe('written anew')
+    await gitOut(directoryOf(t, one.id), 'commit-graph', 'verify')
+    expect((await api('get', `${one.path}/repository/commits`).expect(200)).body).toHaveLength(1)
+  })
+
+  it.each(['user', 'project', 'group'])('an unreadable avatar of a %s', async (kind) => {
+    const user = await aUser(t.ctx)
+    const [path, id, method] =
+      kind === 'user'
+        ? [`/users/${user.id}`, user.id, 'put' as const]
+        : kind === 'project'
+          ? await make().then((one) => [one.path, one.id, 'put' as const] as const)
+          : await t
+              .api('post', '/groups', owner)
+              .send({ name: `avatar${user.id}`, path: `avatar${user.id}` })
+              .then(({ body }) => [`/groups/${body.id}`, body.id as number, 'put' as const] as const)
+    const dot = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
+    await t.api(method, path, owner).attach('avatar', dot, 'dot.gif').expect(200)
+    await t.ctx.jobs.drain()
+    const folder = join(t.dataDir, 'uploads', kind, String(id))
+    for (const name of await readdir(folder)) await writeFile(join(folder, name), 'no image')
+    expect((await repaired('unreadable avatar', `${kind} ${id}`)).done).toBe('taken away')
+    expect((await api('get', path).expect(200)).body.avatar_url).toBeNull()
+  })
+
+  it('what it cannot make good it only tells of: a damaged repository', async () => {
+    const one = await make()
+    await t.ctx.jobs.drain()
+    const directory = directoryOf(t, one.id)
+    const blob = await gitOut(directory, 'rev-parse', 'main:a.txt')
+    const packs = join(directory, 'objects/pack')
+    const [pack] = (await readdir(packs)).filter((name) => name.endsWith('.pack'))
+    await rename(packs, join(t.dataDir, 'away'))
+    execFileSync('git', ['-C', directory, 'unpack-objects', '-q'], { input: await readFile(join(t.dataDir, 'away', pack as string)) })
+    await rm(join(directory, 'objects', blob.slice(0, 2), blob.slice(2)))
+    const [fault, ...others] = await found()
+    expect([others, fault?.kind, fault?.of, fault?.repair]).toEqual([[], 'damaged repository', project(one), null])
+    expect(fault?.text).toContain(blob)
+    await rm(packs, { recursive: true, force: true })
+    await rename(join(t.dataDir, 'away'), packs)
+  })
+})

@@ -1,0 +1,143 @@
+import { readdir, rm, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { eq } from 'drizzle-orm'
+import { describe, expect, it } from 'vitest'
+import { projects } from '../../src/db/schema/index.js'
+import { keepUpSoon } from '../../src/services/pushes.js'
+import type { Settings } from '../../src/services/settings.js'
+import { testApp } from '../support/app.js'
+import { aCommit, aProject, setSettings, type TestProject, unique } from '../support/factories.js'
+import { directoryOf, gitClient, gitOut, gitRun } from '../support/git-client.js'
+
+const t = testApp()
+const client = gitClient(t)
+
+const PERIODS: Partial<Settings> = {
+  housekeeping_incremental_repack_period: 2,
+  housekeeping_full_repack_period: 4,
+  housekeeping_gc_period: 6,
+}
+
+const push = async (project: TestProject) => {
+  const oid = await aCommit(t.ctx, project, { [`f${unique()}`]: 'x' })
+  await t.ctx.jobs.drain()
+  return oid
+}
+const files = async (project: TestProject, end: string) =>
+  (await readdir(join(directoryOf(t, project.id), 'objects/pack'))).filter((name) => name.endsWith(end)).length
+const counted = async (project: TestProject) => {
+  const [row] = await t.ctx.db.write.select().from(projects).where(eq(projects.id, project.id))
+  return [row?.pushes_since_gc, row?.pushes_housekept]
+}
+const packsAfter = async (project: TestProject, pushes: number) => {
+  const seen: number[] = []
+  for (let i = 0; i < pushes; i++) {
+    await push(project)
+    seen.push(await files(project, '.pack'))
+  }
+  return seen
+}
+/** Makes all that is in the repository look three weeks old. */
+async function age(project: TestProject) {
+  const old = Date.now() / 1000 - 3 * 7 * 86_400
+  const objects = join(directoryOf(t, project.id), 'objects')
+  for (const entry of await readdir(objects, { recursive: true, withFileTypes: true }))
+    if (entry.isFile()) await utimes(join(entry.parentPath, entry.name), old, old)
+}
+
+describe('housekeeping (AS-41)', () => {
+  it('counts pushes: packs are joined when the periods of the settings are over, and counting begins anew with a collection', async () => {
+    await setSettings(t.ctx, PERIODS)
+    const project = await aProject(t.ctx)
+    await gitOut(directoryOf(t, project.id), 'config', 'gc.auto', '0')
+    // every second push joins them
+    expect(await packsAfter(project, 6)).toEqual([1, 1, 2, 1, 2, 1])
+    expect(await counted(project)).toEqual([0, 0])
+    await push(project)
+    expect(await counted(project)).toEqual([1, 0])
+    // several pushes between two looks: what was due at any of them is due
+    for (let i = 0; i < 3; i++) await aCommit(t.ctx, project, { [`g${unique()}`]: 'y' })
+    await t.ctx.jobs.drain()
+    expect([await files(project, '.pack'), await counted(project)]).toEqual([1, [4, 4]])
+    await gitOut(directoryOf(t, project.id), 'fsck', '--strict', '--full')
+  })
+
+  it('a push with Git counts as one', async () => {
+    await setSettings(t.ctx, {})
+    const project = await aProject(t.ctx, { files: { a: 'a' } })
+    const work = await client.cloned(client.url(project.fullPath, project.creator))
+    for (const branch of ['one', 'two']) await gitOut(work, 'push', '-q', 'origin', `HEAD:refs/heads/${branch}`)
+    expect((await counted(project))[0]).toBe(3)
+  })
+
+  it('joins nothing while it is switched off, and catches up when it is on again', async () => {
+    await setSettings(t.ctx, { ...PERIODS, housekeeping_enabled: false })
+    const project = await aProject(t.ctx)
+    expect(await packsAfter(project, 5)).toEqual([1, 2, 3, 4, 5])
+    expect(await readdir(join(directoryOf(t, project.id), 'objects/info'))).toContain('commit-graphs')
+    await setSettings(t.ctx, PERIODS)
+    expect(await packsAfter(project, 1)).toEqual([1])
+  })
+
+  it('makes bitmaps unless they are switched off', async () => {
+    for (const housekeeping_bitmaps_enabled of [true, false]) {
+      await setSettings(t.ctx, { ...PERIODS, housekeeping_bitmaps_enabled })
+      const project = await aProject(t.ctx)
+      await packsAfter(project, 4)
+      expect(await files(project, '.bitmap')).toBe(housekeeping_bitmaps_enabled ? 1 : 0)
+    }
+  })
+
+  it('SEC-158, SEC-164: a collection drops what nothing refers to after two weeks, and nothing that rows refer to', async () => {
+    await setSettings(t.ctx, {})
+    const project = await aProject(t.ctx)
+    await push(project)
+    const { creator } = project
+    const lost = async (name: string, spokenOf: (oid: string) => Promise<unknown> = async () => {}) => {
+      const oid = await aCommit(t.ctx, project, { [`${name}.txt`]: name }, { branch: name, start_branch: 'main' })
+      await spokenOf(oid)
+      await gitOut(directoryOf(t, project.id), 'update-ref', '-d', `refs/heads/${name}`)
+      return oid
+    }
+    const say = (path: string, body: object) => t.api('post', `${project.path}${path}`, creator).send(body).expect(201)
+    const forgotten = await lost('forgotten')
+    const discussed = await lost('discussed', (oid) => say(`/repository/commits/${oid}/comments`, { note: 'why?' }))
+    const built = await lost('built', (oid) => say(`/statuses/${oid}`, { state: 'success' }))
+    await t.ctx.jobs.drain()
+    await t.ctx.db.write.update(projects).set({ pushes_since_gc: 2, pushes_housekept: 2 }).where(eq(projects.id, project.id))
+    await age(project)
+    const period = 4
+    await setSettings(t.ctx, {
+      housekeeping_incremental_repack_period: period,
+      housekeeping_full_repack_period: period,
+      housekeeping_gc_period: period,
+    })
+    const recent = await lost('recent')
+    await t.ctx.jobs.drain()
+    const there = async (oid: string) => (await gitRun(directoryOf(t, project.id), 'cat-file', '-e', oid)).code === 0
+    expect(await Promise.all([forgotten, discussed, built, recent].map(there))).toEqual([true, true, true, true])
+    await push(project)
+    expect(await counted(project)).toEqual([0, 0])
+    expect(await Promise.all([forgotten, discussed, built, recent].map(there))).toEqual([false, true, true, true])
+    expect((await t.api('get', `${project.path}/repository/commits/${discussed}/comments`, creator).expect(200)).body).toHaveLength(1)
+    await t.api('get', `${project.path}/repository/commits/${built}`, creator).expect(200)
+    await gitOut(directoryOf(t, project.id), 'fsck', '--strict', '--full')
+    // what holds them is shown to nobody
+    const refs = await gitOut(directoryOf(t, project.id), 'ls-remote', client.url(project.fullPath, creator))
+    expect(refs).not.toContain('keep-around')
+  })
+
+  it('beside a maintenance that runs elsewhere nothing is counted as done', async () => {
+    await setSettings(t.ctx, PERIODS)
+    const project = await aProject(t.ctx)
+    await push(project)
+    const lock = join(directoryOf(t, project.id), 'roost-maintenance.lock')
+    await writeFile(lock, '')
+    await push(project)
+    expect([await files(project, '.pack'), await counted(project)]).toEqual([2, [2, 0]])
+    await rm(lock)
+    keepUpSoon(t.ctx, project.id)
+    await t.ctx.jobs.drain()
+    expect([await files(project, '.pack'), await counted(project)]).toEqual([1, [2, 2]])
+  })
+})
