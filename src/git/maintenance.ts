@@ -65,10 +65,10 @@ const REPACKS: Record<Depth, string[]> = {
   gc: ['--cruft', `--cruft-expiration=${GRACE}`, '--write-midx'],
 }
 
-/** Of some commits those that are there and that no ref reaches. */
-export async function unreached(pool: ProcessPool, directory: string, oids: Oid[]): Promise<Oid[]> {
+/** Of some commits those that are there and that no ref reaches, or not this commit. */
+export async function unreached(pool: ProcessPool, directory: string, oids: Oid[], from = '--all'): Promise<Oid[]> {
   if (oids.length === 0) return []
-  const args = ['rev-list', '--ignore-missing', '--stdin', '--not', '--all']
+  const args = ['rev-list', '--ignore-missing', '--stdin', '--not', from]
   const { stdout } = await pool.run(directory, args, { input: `${oids.join('\n')}\n`, deadline: DEADLINE })
   const found = new Set(stdout.toString('latin1').split('\n'))
   return oids.filter((oid) => found.has(oid))

@@ -113,7 +113,7 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
         await dropCommitGraph(directory)
         ground.forget(key)
       },
-      unreached: (oids) => unreached(pool, directory, oids),
+      unreached: (oids, from) => unreached(pool, directory, oids, from),
     }
   }
 

@@ -381,8 +381,8 @@ export interface GitRepository {
   existing(oids: Oid[]): Promise<Set<Oid>>
   /** Takes the commit-graph away; maintenance writes another. */
   dropCommitGraph(): Promise<void>
-  /** Of some commits those that are there and that no ref reaches: the next thorough maintenance but a few would drop them. */
-  unreached(oids: Oid[]): Promise<Oid[]>
+  /** Of some commits those that are there and that no ref reaches, so that they would be collected one day; or that one commit does not reach. */
+  unreached(oids: Oid[], from?: Oid): Promise<Oid[]>
 }
 
 /** All repositories of this installation. */

@@ -4,15 +4,17 @@ import { readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promis
 import { join } from 'node:path'
 import { eq, sql } from 'drizzle-orm'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { commitStatuses, doomedRepositories, pipelines, projects, refIntents } from '../../src/db/schema/index.js'
+import { commitStatuses, doomedRepositories, mergeRequests, pipelines, projects, protectedBranches, refIntents } from '../../src/db/schema/index.js'
 import { ZERO } from '../../src/git/types.js'
 import type { Fault } from '../../src/services/doctor/fault.js'
 import { faults } from '../../src/services/doctor/index.js'
 import { testApp } from '../support/app.js'
 import { aCommit, anAdmin, aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
-import { directoryOf, gitOut } from '../support/git-client.js'
+import { directoryOf, gitClient, gitOut } from '../support/git-client.js'
+import { aMergeRequest, showRequest } from '../support/merge-requests.js'
 
 const t = testApp()
+const client = gitClient(t)
 let owner: TestUser
 
 beforeAll(async () => {
@@ -139,6 +141,7 @@ describe('what the doctor finds and makes good', () => {
     ['projects', 'open_issues_count', 'project'],
     ['projects', 'forks_count', 'project'],
     ['issues', 'user_notes_count', 'issue'],
+    ['issues', 'upvotes', 'issue'],
   ])('a wrong counter: %s.%s', async (table, column, kind) => {
     const one = await make()
     await api('post', `${one.path}/star`).expect(201)
@@ -150,6 +153,61 @@ describe('what the doctor finds and makes good', () => {
     await t.ctx.db.write.execute(sql`update ${sql.identifier(table)} set ${sql.identifier(column)} = 77 where id = ${id}`)
     expect(await repaired('wrong counter', `${kind} ${id}`)).toEqual({ text: `${column} is 77, and there are ${right}`, done: 'counted again' })
     expect(await read()).toBe(right)
+  })
+
+  it('SEC-118: a missing pin of a version', async () => {
+    const request = await aMergeRequest(t)
+    const { id, creator } = request.project
+    await t.ctx.jobs.drain()
+    const { sha } = await showRequest(t, request)
+    for (const ref of [`refs/keep-around/${sha}`, `refs/merge-requests/${request.iid}/head`]) {
+      await gitOut(directoryOf(t, id), 'update-ref', '-d', ref)
+      const { text, done } = await repaired('missing pin', `merge request ${request.iid} of project ${id}`)
+      expect([text, done]).toEqual([`${ref} does not hold ${sha}`, 'set'])
+      expect(await gitOut(directoryOf(t, id), 'rev-parse', ref)).toBe(sha)
+    }
+    await t.api('put', `${request.path}/merge`, creator).expect(200)
+  })
+
+  it('SEC-158: a merged request whose commit is not in its target: the branch goes forward again', async () => {
+    const request = await aMergeRequest(t)
+    const { id, creator } = request.project
+    const before = await gitOut(directoryOf(t, id), 'rev-parse', 'main')
+    const { merge_commit_sha: merged } = (await t.api('put', `${request.path}/merge`, creator).expect(200)).body
+    await t.ctx.jobs.drain()
+    await gitOut(directoryOf(t, id), 'update-ref', 'refs/heads/main', before)
+    expect(await repaired('lost merge', `merge request ${request.iid} of project ${id}`)).toEqual({
+      text: `it is merged, but ${merged} is not in main`,
+      done: `main put to ${merged}`,
+    })
+    expect(await gitOut(directoryOf(t, id), 'rev-parse', 'main')).toBe(merged)
+  })
+
+  it('SEC-158: a merged request whose commit is gone is no longer called merged', async () => {
+    const request = await aMergeRequest(t)
+    const { id, creator } = request.project
+    const before = await gitOut(directoryOf(t, id), 'rev-parse', 'main')
+    await t.api('put', `${request.path}/merge`, creator).expect(200)
+    await t.ctx.jobs.drain()
+    await gitOut(directoryOf(t, id), 'update-ref', 'refs/heads/main', before)
+    await t.ctx.db.write
+      .update(mergeRequests)
+      .set({ merge_commit_sha: hash('5') })
+      .where(eq(mergeRequests.id, request.id))
+    expect((await repaired('lost merge', `merge request ${request.iid} of project ${id}`)).done).toBe('closed, and no longer called merged')
+    expect(await showRequest(t, request)).toMatchObject({ state: 'closed', merge_commit_sha: null, merged_at: null })
+    await t.api('put', request.path, creator).send({ state_event: 'reopen' }).expect(200)
+    await t.api('put', `${request.path}/merge`, creator).expect(200)
+  })
+
+  it('a merge that somebody has pushed away since is no fault', async () => {
+    const request = await aMergeRequest(t)
+    const { id, creator, fullPath } = request.project
+    const before = await gitOut(directoryOf(t, id), 'rev-parse', 'main')
+    await t.api('put', `${request.path}/merge`, creator).expect(200)
+    await t.ctx.db.write.delete(protectedBranches).where(eq(protectedBranches.project_id, id))
+    const work = await client.cloned(client.url(fullPath, creator))
+    await gitOut(work, 'push', '-q', '-f', 'origin', `${before}:refs/heads/main`)
   })
 
   it('a broken commit-graph', async () => {

@@ -7,6 +7,7 @@ import { followBranches } from '../pushes.js'
 import { repositoryOf, wikiKeyOf } from '../repositories.js'
 import { readSettings } from '../settings.js'
 import type { Check } from './fault.js'
+import { mergeRequestFaults } from './merge-requests.js'
 
 /** Projects that are looked up at a time. */
 const BATCH = 500
@@ -47,6 +48,7 @@ async function* repositoryFaults(ctx: Context, project: Project): Check {
   const repository = repositoryOf(ctx, project)
   yield* examinationFaults(ctx, repository, of, await repository.examine(), (ref) => turnBack(ctx, project, repository, ref))
   yield* commitFaults(ctx, project, repository)
+  yield* mergeRequestFaults(ctx, project.id, repository)
   const wiki = wikiKeyOf(project)
   if (await ctx.git.exists(wiki)) {
     const opened = ctx.git.open(wiki)

@@ -1,13 +1,13 @@
 import { isNotNull, type SQL, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
-import { issues, namespaces, notes, projectStars, projects, users } from '../../db/schema/index.js'
+import { awardEmoji, issues, mergeRequests, namespaces, notes, projectStars, projects, users } from '../../db/schema/index.js'
 import { type AvatarKind, dropAvatar, imageFaults, readAvatar } from '../avatars.js'
 import { touchLists } from '../totals.js'
 import type { Check } from './fault.js'
 
 interface Counter {
   kind: string
-  table: typeof projects | typeof issues
+  table: typeof projects | typeof issues | typeof mergeRequests
   column: string
   /** What it should be, for the row called `r`. */
   truth: SQL
@@ -15,6 +15,15 @@ interface Counter {
 
 const openIssues = (confidential: boolean) =>
   sql`(select count(*) from ${issues} i where i.project_id = r.id and i.state = 'opened' and i.confidential = ${confidential})`
+const notesOf = (type: string) =>
+  sql`(select count(*) from ${notes} n where n.project_id = r.project_id and n.noteable_type = ${type} and n.noteable_id = r.id and not n.system)`
+const awards = (type: string, name: string) =>
+  sql`(select count(*) from ${awardEmoji} a where a.project_id = r.project_id and a.awardable_type = ${type} and a.awardable_id = r.id and a.name = ${name})`
+const talk = (kind: string, table: typeof issues | typeof mergeRequests, type: string): Counter[] => [
+  { kind, table, column: 'user_notes_count', truth: notesOf(type) },
+  { kind, table, column: 'upvotes', truth: awards(type, 'thumbsup') },
+  { kind, table, column: 'downvotes', truth: awards(type, 'thumbsdown') },
+]
 
 /** Numbers that rows keep of others. */
 const COUNTERS: Counter[] = [
@@ -22,11 +31,14 @@ const COUNTERS: Counter[] = [
   { kind: 'project', table: projects, column: 'forks_count', truth: sql`(select count(*) from ${projects} f where f.forked_from_id = r.id)` },
   { kind: 'project', table: projects, column: 'open_issues_count', truth: openIssues(false) },
   { kind: 'project', table: projects, column: 'open_confidential_issues_count', truth: openIssues(true) },
+  ...talk('issue', issues, 'Issue'),
+  ...talk('merge request', mergeRequests, 'MergeRequest'),
   {
-    kind: 'issue',
-    table: issues,
-    column: 'user_notes_count',
-    truth: sql`(select count(*) from ${notes} n where n.project_id = r.project_id and n.noteable_type = 'Issue' and n.noteable_id = r.id and not n.system)`,
+    kind: 'merge request',
+    table: mergeRequests,
+    column: 'unresolved_discussions_count',
+    truth: sql`(select count(distinct n.discussion_id) from ${notes} n where n.project_id = r.project_id and n.noteable_type = 'MergeRequest'
+      and n.noteable_id = r.id and n.type is not null and n.resolved_at is null and not n.system)`,
   },
 ]
 

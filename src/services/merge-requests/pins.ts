@@ -4,9 +4,9 @@ import { type GitRepository, type Oid, type RefUpdate, ZERO } from '../../git/ty
 import { type Sketch, targetOf } from './sketches.js'
 
 /** The head of a request as Git clients fetch it (GH-8). */
-const headRef = (iid: number) => `refs/merge-requests/${iid}/head`
+export const headRef = (iid: number) => `refs/merge-requests/${iid}/head`
 /** Seen by nobody; holds a commit for ever (SEC-118). */
-const keepRef = (oid: Oid) => `refs/keep-around/${oid}`
+export const keepRef = (oid: Oid) => `refs/keep-around/${oid}`
 
 const TRIES = 5
 
@@ -24,7 +24,7 @@ export async function pinVersions(ctx: Context, versions: { request: Sketch; hea
 }
 
 /** Whatever value they have now. */
-async function setRefs(repository: GitRepository, wanted: Map<string, Oid>): Promise<void> {
+export async function setRefs(repository: GitRepository, wanted: Map<string, Oid>): Promise<void> {
   for (let tried = 1; ; tried++) {
     const moves: RefUpdate[] = []
     for (const [ref, oid] of wanted) {
