@@ -186,6 +186,7 @@ describe('what changes who is shown what', () => {
     'services/issues/remove.ts': 'the same',
     'services/projects/fork-network.ts': 'its callers touch, once for all they do',
     'services/projects/import.ts': 'the state of an import is filtered by nowhere',
+    'services/housekeeping.ts': 'pushes are counted and shown nowhere',
     'services/pushes.ts': 'branches and sizes are filtered by nowhere',
     'services/events.ts': 'lists that follow the activity are not remembered',
     'services/notes/write.ts': 'the same',

@@ -15,6 +15,9 @@ import { families } from '../../src/routes/index.js'
 import type { Credentialed } from './factories.js'
 import { createTestDatabase } from './template-database.js'
 
+/** Asked once a second by whoever comes first, whatever he wants. */
+const SETTINGS = /^select "values" from "application_settings"/
+
 type Method = 'get' | 'post' | 'put' | 'patch' | 'delete' | 'head'
 
 /** A whole service of one test file: its own database, repositories and port. */
@@ -25,7 +28,7 @@ export interface TestApp {
   url: string
   /** A call of the API as somebody, or as nobody. A success is checked against the shape its endpoint declares. */
   api(method: Method, path: string, caller?: Credentialed | null): supertest.Test
-  /** The texts of all SQL statements sent while `work` ran. */
+  /** The texts of all SQL statements sent while `work` ran, but for the settings, which hold for a second. */
   queriesOf(work: () => Promise<unknown>): Promise<string[]>
   /** Log lines so far. */
   logged: string[]
@@ -45,7 +48,7 @@ export function testApp(environment: Record<string, string> = {}): TestApp {
     t.dataDir = await mkdtemp(join(tmpdir(), 'roost-app-'))
     const base = readConfig({ DATA_DIR: t.dataDir, PORT: '0', LOG_LEVEL: 'info', BASE_URL: 'http://roost.test', ...environment })
     const log = pino({ level: base.logLevel }, { write: (line: string) => void t.logged.push(line) })
-    const db = await openDatabase(database.url, { log, poolSize: 4, onQuery: (text) => seen?.push(text) })
+    const db = await openDatabase(database.url, { log, poolSize: 4, onQuery: (text) => SETTINGS.test(text) || seen?.push(text) })
     t.ctx = await createContext({ ...base, baseUrl: base.baseUrl ?? '' }, db, log)
     t.app = await buildApp(t.ctx)
     await t.app.listen({ host: '127.0.0.1', port: 0 })

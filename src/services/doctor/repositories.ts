@@ -6,6 +6,7 @@ import { type GitRepository, type Oid, type RepositoryKey, ZERO } from '../../gi
 import { followBranches } from '../pushes.js'
 import { repositoryOf, wikiKeyOf } from '../repositories.js'
 import { readSettings } from '../settings.js'
+import { touchLists } from '../totals.js'
 import type { Check } from './fault.js'
 import { mergeRequestFaults } from './merge-requests.js'
 
@@ -39,7 +40,10 @@ async function* repositoryFaults(ctx: Context, project: Project): Check {
   if (!(await ctx.git.exists(key))) {
     const repair = async () => {
       await ctx.git.create(key, project.default_branch)
-      await ctx.db.write.update(projects).set({ empty_repo: true, commit_count: 0, repository_size: 0 }).where(eq(projects.id, project.id))
+      await ctx.db.transaction(async (tx) => {
+        await tx.update(projects).set({ empty_repo: true, commit_count: 0, repository_size: 0 }).where(eq(projects.id, project.id))
+        await touchLists(tx)
+      })
       return 'made anew, empty: what was in it must come from a backup or from a clone'
     }
     yield { kind: 'missing repository', of, text: 'its repository is not there', repair }
