@@ -54,6 +54,9 @@ const Environment = z.object({
     .optional(),
   ROOST_FAILED_CREDENTIALS: int(0, 1_000_000).default(0),
   ROOST_FAILED_CREDENTIALS_WINDOW: int(1, 86_400).default(180),
+  ROOST_REQUESTS_PER_USER: int(0, 1_000_000_000).default(0),
+  ROOST_REQUESTS_PER_ADDRESS: int(0, 1_000_000_000).default(0),
+  ROOST_REQUESTS_WINDOW: int(1, 86_400).default(60),
   ROOST_SECRET_KEY: z.string().min(32, 'is shorter than 32 characters').max(1_024, 'is longer than 1024 characters').optional(),
   LOG_LEVEL: z.enum(LOG_LEVELS, `is not one of ${LOG_LEVELS.join(', ')}`).default('info'),
   STORAGES: z
@@ -128,6 +131,8 @@ export type Config = Readonly<{
   allowLocalRequests: boolean
   /** How many bad credentials an address may present in so many seconds before it has to wait; 0 attempts: any number (SEC-26). */
   failedCredentials: Readonly<{ attempts: number; window: number }>
+  /** How many requests a person, and an address without a credential, may make in so many seconds; 0: any number (SEC-148). */
+  requests: Readonly<{ user: number; anonymous: number; window: number }>
 }>
 
 /** Reads and checks the environment once; an empty variable counts as absent. Throws ConfigFault with one line naming the first bad variable. */
@@ -173,5 +178,6 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     }),
     allowLocalRequests: env.ROOST_ALLOW_LOCAL_REQUESTS,
     failedCredentials: Object.freeze({ attempts: env.ROOST_FAILED_CREDENTIALS, window: env.ROOST_FAILED_CREDENTIALS_WINDOW }),
+    requests: Object.freeze({ user: env.ROOST_REQUESTS_PER_USER, anonymous: env.ROOST_REQUESTS_PER_ADDRESS, window: env.ROOST_REQUESTS_WINDOW }),
   })
 }

@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import type { Caller } from './access/actor.js'
+import { RequestLimit } from './access/request-limit.js'
 import { Throttle } from './access/throttle.js'
 import type { Config } from './config.js'
 import type { Database } from './db/client.js'
@@ -34,6 +35,7 @@ export interface Context {
   fragments: Fragments
   totals: Totals
   throttle: Throttle
+  requestLimit: RequestLimit
   /** The settings in force, at most a second old. */
   settings(): Promise<Settings>
   /** The address of the avatar service with `%{hash}` in it, while the settings have it on (G-83). */
@@ -74,6 +76,7 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     fragments: new Fragments(),
     totals: new Totals(),
     throttle: new Throttle(config.failedCredentials.attempts, config.failedCredentials.window, now),
+    requestLimit: new RequestLimit(config.requests, now),
     vault: vaultOf(config.secretKey ?? (await ownSecret(config.dataDir))),
     log,
     revision: config.revision,

@@ -3,7 +3,7 @@ import type { Caller } from '../access/actor.js'
 import { authenticate } from '../access/authenticate.js'
 import { type Context, during } from '../context.js'
 import type { View } from '../entities/view.js'
-import { Failure, preconditionFailed, unauthenticated } from '../failures.js'
+import { Failure, preconditionFailed, tooMany, unauthenticated } from '../failures.js'
 import { Answer, type Endpoint, isStream, PageAnswer } from './endpoint.js'
 import { sendJson, sendJsonText } from './failure-handler.js'
 import { type Bag, emptyBag } from './form.js'
@@ -64,8 +64,12 @@ async function answer(ctx: Context, declared: Endpoint, request: FastifyRequest,
   const bag: Bag = Object.assign(emptyBag(), query, body, request.params)
 
   const route = { method: request.method, path: declared.path, scope: declared.scope, id: bag['id'] }
-  const caller = await authenticate(ctx, request.headers, bag, route, request.ip)
+  const caller = await authenticate(ctx, request.headers, bag, route, request.ip).catch((refusal: unknown) => {
+    countRequest(ctx, null, request, reply)
+    throw refusal
+  })
   request.caller = caller
+  countRequest(ctx, (caller.user ? (caller.sudoer ?? caller.user) : null)?.id ?? null, request, reply)
   if (access.signedIn && !caller.user) throw unauthenticated()
 
   const find = async () => access.find(ctx, caller as never, parseInput(access.path, bag))
@@ -84,6 +88,15 @@ async function answer(ctx: Context, declared: Endpoint, request: FastifyRequest,
     unchangedSince: (changed) => checkUnchanged(request.headers['if-unmodified-since'], changed),
   })
   return send(result, declared, request, reply, ctx, query)
+}
+
+/** Says how many requests a caller has left, and 429 when there is none (SEC-148, W-34). A credential that is no good counts for its address. */
+function countRequest({ requestLimit }: Context, userId: number | null, { ip }: FastifyRequest, reply: FastifyReply) {
+  const standing = requestLimit.count(userId, ip)
+  if (!standing) return
+  const { limit, remaining, observed, reset, wait } = standing
+  reply.headers({ 'ratelimit-limit': limit, 'ratelimit-remaining': remaining, 'ratelimit-observed': observed, 'ratelimit-reset': reset })
+  if (wait > 0) throw tooMany(wait)
 }
 
 /** Milliseconds between two questions, where an administrator has not asked for more or fewer. */

@@ -1,0 +1,69 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { RequestLimit } from '../../src/access/request-limit.js'
+import { testApp } from '../support/app.js'
+import { anAdmin, aUser, type TestUser } from '../support/factories.js'
+
+describe('counting requests (SEC-148)', () => {
+  it('in windows, each caller alone, and no more callers than can be remembered (SEC-150)', () => {
+    let now = 1_000_000
+    const limit = new RequestLimit({ user: 2, anonymous: 1, window: 10 }, () => new Date(now))
+    expect(limit.count(1, 'a')).toEqual({ limit: 2, remaining: 1, observed: 1, reset: 1_010, wait: 0 })
+    expect(limit.count(1, 'b')).toMatchObject({ remaining: 0, wait: 0 })
+    now += 4_000
+    expect(limit.count(1, 'a')).toMatchObject({ remaining: 0, observed: 3, wait: 6 })
+    expect(limit.count(2, 'a')).toMatchObject({ observed: 1, wait: 0 })
+    expect([limit.count(null, 'a'), limit.count(null, 'a')]).toMatchObject([{ wait: 0 }, { wait: 10 }])
+    now += 6_000
+    expect(limit.count(1, 'a')).toMatchObject({ remaining: 1, observed: 1, wait: 0 })
+    for (let i = 0; i < 60_000; i++) limit.count(null, `${i}`)
+    expect(limit.count(1, 'a')).toMatchObject({ observed: 1 })
+    expect(new RequestLimit({ user: 0, anonymous: 0, window: 10 }, () => new Date()).count(null, 'a')).toBeNull()
+  })
+})
+
+describe('request limits at work (SEC-148, W-34)', () => {
+  const t = testApp({ ROOST_REQUESTS_PER_USER: '5', ROOST_REQUESTS_PER_ADDRESS: '3', ROOST_REQUESTS_WINDOW: '3600' })
+  let user: TestUser
+  let admin: TestUser
+  beforeAll(async () => {
+    user = await aUser(t.ctx)
+    admin = await anAdmin(t.ctx)
+  })
+  const call = async (headers: Record<string, string>, url = '/api/v4/version') => {
+    const { statusCode, headers: got, body } = await t.app.inject({ method: 'GET', url, headers })
+    return {
+      status: statusCode,
+      limit: got['ratelimit-limit'],
+      remaining: got['ratelimit-remaining'],
+      observed: got['ratelimit-observed'],
+      got,
+      body,
+    }
+  }
+
+  it('tells every caller how many are left, and refuses the rest with 429 as text; others go on', async () => {
+    const as = (person: TestUser) => ({ 'private-token': person.token })
+    const first = await call(as(user))
+    expect(first).toMatchObject({ status: 200, limit: '5', remaining: '4', observed: '1' })
+    expect(Math.abs(Number(first.got['ratelimit-reset']) - Date.now() / 1000 - 3_600)).toBeLessThan(60)
+    // refusals have them too
+    expect(await call(as(user), '/api/v4/projects/999999')).toMatchObject({ status: 404, remaining: '3' })
+    for (let i = 0; i < 3; i++) expect((await call(as(user))).status).toBe(200)
+    const over = await call(as(user))
+    expect(over).toMatchObject({ status: 429, remaining: '0', observed: '6', body: 'Retry later' })
+    expect(Number(over.got['retry-after'])).toBeGreaterThan(3_500)
+    expect((await call(as(admin))).status).toBe(200)
+    // what is done for somebody counts for who does it
+    expect(await call({ ...as(admin), sudo: user.username }, '/api/v4/user')).toMatchObject({ status: 200, observed: '2' })
+  })
+
+  it('counts callers without a good credential by their address; health is free', async () => {
+    const nobody = await call({}, '/api/v4/projects')
+    expect(nobody).toMatchObject({ status: 200, limit: '3', remaining: '2' })
+    expect(await call({ 'private-token': 'no-good' })).toMatchObject({ status: 401, remaining: '1' })
+    expect((await call({}, '/api/v4/projects')).status).toBe(200)
+    expect((await call({}, '/api/v4/projects')).status).toBe(429)
+    expect((await call({ 'private-token': 'no-good' })).status).toBe(429)
+    expect(await call({}, '/-/health')).toMatchObject({ status: 200, limit: undefined })
+  })
+})
