@@ -8,6 +8,7 @@ import { commits } from './parts/commits.mjs'
 import { forks } from './parts/forks.mjs'
 import { groups } from './parts/groups.mjs'
 import { issues } from './parts/issues.mjs'
+import { mergeRequestsGit } from './parts/merge-requests-git.mjs'
 import { people } from './parts/people.mjs'
 import { projects } from './parts/projects.mjs'
 import { reads } from './parts/reads.mjs'
@@ -16,7 +17,21 @@ import { statuses } from './parts/statuses.mjs'
 import { wire } from './parts/wire.mjs'
 
 /** In the order of the table. */
-const PARTS = { start, reads, commits, 'cherry-pick': cherryPick, archive, statuses, projects, forks, people, groups, issues, wire }
+const PARTS = {
+  start,
+  reads,
+  commits,
+  'cherry-pick': cherryPick,
+  archive,
+  statuses,
+  projects,
+  forks,
+  people,
+  groups,
+  issues,
+  'merge-requests-git': mergeRequestsGit,
+  wire,
+}
 
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'))
 const unknown = words.filter((word) => !Object.hasOwn(PARTS, word))
