@@ -17,7 +17,16 @@ const only = (name, packages, folders) => ({
 
 module.exports = {
   forbidden: [
-    row('routes', '^src/routes/([^/]+)/', ['routes/$1/', 'http/', 'access/', 'entities/', 'services/', 'failures\\.ts$', 'lib/']),
+    row('routes', '^src/routes/([^/]+)/', [
+      'routes/$1/',
+      'routes/issuables/',
+      'http/',
+      'access/',
+      'entities/',
+      'services/',
+      'failures\\.ts$',
+      'lib/',
+    ]),
     row('http', '^src/http/', ['http/', 'access/', 'failures\\.ts$', 'context\\.ts$', 'lib/']),
     row('services', '^src/services/', ['services/', 'db/', 'git/', 'access/', 'jobs/', 'failures\\.ts$', 'context\\.ts$', 'lib/']),
     row('access', '^src/access/', ['access/', 'db/', 'failures\\.ts$', 'context\\.ts$', 'lib/']),

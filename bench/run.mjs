@@ -8,6 +8,7 @@ import { commits } from './parts/commits.mjs'
 import { forks } from './parts/forks.mjs'
 import { groups } from './parts/groups.mjs'
 import { issues } from './parts/issues.mjs'
+import { mergeRequests } from './parts/merge-requests.mjs'
 import { mergeRequestsGit } from './parts/merge-requests-git.mjs'
 import { people } from './parts/people.mjs'
 import { projects } from './parts/projects.mjs'
@@ -30,6 +31,7 @@ const PARTS = {
   groups,
   issues,
   'merge-requests-git': mergeRequestsGit,
+  'merge-requests': mergeRequests,
   wire,
 }
 

@@ -19,7 +19,13 @@ export const Label = z
   })
   .meta({ id: 'Label' })
 
-export function presentLabel({ label, open_issues_count, closed_issues_count, subscribed }: LabelRecord): z.infer<typeof Label> {
+export function presentLabel({
+  label,
+  open_issues_count,
+  closed_issues_count,
+  open_merge_requests_count,
+  subscribed,
+}: LabelRecord): z.infer<typeof Label> {
   return {
     id: label.id,
     name: label.title,
@@ -29,7 +35,7 @@ export function presentLabel({ label, open_issues_count, closed_issues_count, su
     description_html: label.description_html,
     open_issues_count,
     closed_issues_count,
-    open_merge_requests_count: 0,
+    open_merge_requests_count,
     priority: label.priority,
     subscribed,
     is_project_label: label.project_id !== null,

@@ -13,6 +13,24 @@ import { actorOf } from './users.js'
 /** References of one text beyond which none is followed. */
 const MOST = 1_000
 
+/** Finds the projects that references name, as a reader sees them, each looked up once: a name alone is of the same group, and no name is the project itself. Null: out of sight. */
+export function projectsMeant(
+  ctx: Context,
+  caller: Pick<Caller, 'user'>,
+  subject: ProjectSubject,
+): (named: string | null) => Promise<ProjectSubject | null> {
+  const { project } = subject
+  const projects = new Map<string, Promise<ProjectSubject | null>>()
+  return (named) => {
+    if (named === null) return Promise.resolve(subject)
+    const path = named.includes('/') ? named : `${project.namespace.full_path}/${named}`
+    const known =
+      projects.get(path) ?? (path.toLowerCase() === fullPathOf(project).toLowerCase() ? Promise.resolve(subject) : visible(ctx, caller, path))
+    projects.set(path, known)
+    return known
+  }
+}
+
 /** The issues that these references mean to a reader, each once; those out of his sight, and those of the project a fork came from, mean nothing (MR-82, MR-83, MR-85, SEC-122). */
 export async function issuesMeant(
   ctx: Context,
@@ -21,15 +39,7 @@ export async function issuesMeant(
   references: Pick<IssueReference, 'project' | 'number'>[],
 ): Promise<IssueSubject[]> {
   const { project } = subject
-  const projects = new Map<string, Promise<ProjectSubject | null>>()
-  const projectOf = (named: string | null) => {
-    if (named === null) return Promise.resolve(subject)
-    const path = named.includes('/') ? named : `${project.namespace.full_path}/${named}`
-    const known =
-      projects.get(path) ?? (path.toLowerCase() === fullPathOf(project).toLowerCase() ? Promise.resolve(subject) : visible(ctx, caller, path))
-    projects.set(path, known)
-    return known
-  }
+  const projectOf = projectsMeant(ctx, caller, subject)
   const meant = new Map<number, IssueSubject>()
   for (const { project: named, number } of references.slice(0, MOST)) {
     const where = await projectOf(named)

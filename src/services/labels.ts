@@ -3,11 +3,11 @@ import type { Caller, SignedIn } from '../access/actor.js'
 import type { IssueReach } from '../access/can.js'
 import { issueReach } from '../access/can.js'
 import type { GroupSubject, ProjectSubject } from '../access/rules.js'
-import { type Eyes, eyesOf, issuesInReach, visibleIssues } from '../access/visible.js'
+import { type Eyes, eyesOf, issuesInReach, mergeRequestsInReach, visibleIssues, visibleMergeRequests } from '../access/visible.js'
 import type { Context } from '../context.js'
 import type { Transaction } from '../db/client.js'
 import { substring } from '../db/fuzzy.js'
-import { issueLabels, issues, labels, namespaceAncestry, projects, subscriptions } from '../db/schema/index.js'
+import { issueLabels, issues, labels, mergeRequestLabels, mergeRequests, namespaceAncestry, projects, subscriptions } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import { unlessTaken } from '../db/taken.js'
 import { conflict, invalidRecord, notFound } from '../failures.js'
@@ -16,7 +16,7 @@ import { markdownToHtml } from '../lib/markdown.js'
 import { numericId } from '../lib/numeric-id.js'
 import { lengthOf, tooLong } from '../lib/path.js'
 import { limits, type Page, type Paging, pageFrom } from './page.js'
-import { touchProjectList, touchProjectListsBelow } from './project-lists.js'
+import { touchWhatIsBelow } from './project-lists.js'
 import { setSubscribed } from './subscriptions.js'
 
 /** Where labels are looked at from: a project, with those of its groups, or a group. */
@@ -29,6 +29,7 @@ export interface LabelRecord {
   label: Label
   open_issues_count: number
   closed_issues_count: number
+  open_merge_requests_count: number
   subscribed: boolean
 }
 
@@ -40,12 +41,15 @@ interface Shape {
   reach: Reach
   /** How the caller sees issues: by his standing on the one project, or on each. */
   issues: IssueReach | Eyes | 'none'
+  /** The same for merge requests. */
+  requests: 'all' | 'own' | Eyes | 'none'
   by: 'all' | 'search' | 'id' | 'title' | 'ids'
 }
 
 const user = sql`${sql.placeholder('user')}::bigint`
 const group = sql`${sql.placeholder('group')}::bigint`
 const project = sql`${sql.placeholder('project')}::bigint`
+const below = sql`${projects.namespace_id} in (select a.descendant_id from ${namespaceAncestry} a where a.ancestor_id = ${group})`
 const groupsAbove = sql`(select a.ancestor_id from ${namespaceAncestry} a where a.descendant_id = ${group})`
 
 function belongs({ from, reach }: Pick<Shape, 'from' | 'reach'>): SQL {
@@ -62,8 +66,18 @@ function counts({ from, issues: reach }: Shape): SQL<{ open: number; closed: num
   if (from === 'project')
     return sql`(${numbers} where ${issueLabels.label_id} = ${labels.id} and ${issueLabels.project_id} = ${project} and ${issuesInReach(reach as IssueReach, user)})`
   return sql`(${numbers} join ${projects} on ${projects.id} = ${issues.project_id}
-    where ${issueLabels.label_id} = ${labels.id} and ${visibleIssues(reach as Eyes, user)}
-    and ${projects.namespace_id} in (select a.descendant_id from ${namespaceAncestry} a where a.ancestor_id = ${group}))`
+    where ${issueLabels.label_id} = ${labels.id} and ${visibleIssues(reach as Eyes, user)} and ${below})`
+}
+
+/** How many open merge requests wear it, of those the caller may read. */
+function requestCount({ from, requests }: Shape): SQL<number> {
+  if (requests === 'none') return sql`0`
+  const number = sql`select count(*) from ${mergeRequestLabels} join ${mergeRequests} on ${mergeRequests.id} = ${mergeRequestLabels.merge_request_id}`
+  const open = sql`${mergeRequestLabels.label_id} = ${labels.id} and ${mergeRequests.state} = 'opened'`
+  if (from === 'project')
+    return sql`(${number} where ${open} and ${mergeRequestLabels.project_id} = ${project} and ${mergeRequestsInReach(requests as 'all' | 'own', user)})`
+  return sql`(${number} join ${projects} on ${projects.id} = ${mergeRequests.project_id}
+    where ${open} and ${visibleMergeRequests(requests as Eyes, user)} and ${below})`
 }
 
 const found = (shape: Shape) => {
@@ -91,6 +105,7 @@ const listed = statement('labels', (db, shape: Shape) => {
       .select({
         label: labels,
         counts: counts(shape),
+        open_merge_requests_count: requestCount(shape).mapWith(Number),
         subscribed: sql<boolean>`coalesce((select s.subscribed from ${subscriptions} s where s.target_type = 'Label' and s.target_id = ${labels.id} and s.user_id = ${user}), false)`,
         total: sql<number>`${page.total}`.mapWith(Number),
       })
@@ -104,8 +119,10 @@ const listed = statement('labels', (db, shape: Shape) => {
 const groupOf = (source: LabelSource) => ('project' in source ? source.project.project.namespace_id : source.group.group.id)
 
 function shapeOf(source: LabelSource, viewer: Caller['user'], by: Shape['by'], reach: Reach): Shape {
-  if ('group' in source) return { from: 'group', reach, issues: eyesOf(viewer), by }
-  return { from: 'project', reach, issues: source.project.can('read_issue') ? issueReach(source.project) : 'none', by }
+  if ('group' in source) return { from: 'group', reach, issues: eyesOf(viewer), requests: eyesOf(viewer), by }
+  const { project } = source
+  const requests = project.can('read_merge_request') ? 'all' : project.can('read_own_merge_request') ? 'own' : 'none'
+  return { from: 'project', reach, issues: project.can('read_issue') ? issueReach(project) : 'none', requests, by }
 }
 
 async function run(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, source: LabelSource, shape: Shape, value: unknown, paging: Paging) {
@@ -227,9 +244,9 @@ export interface LabelChanges {
   priority?: number | null | undefined
 }
 
-/** Lists of issues are searched by names of labels. */
+/** Lists of issues and merge requests are searched by names of labels. */
 const touchLists = (tx: Transaction, source: LabelSource) =>
-  'project' in source ? touchProjectList(tx, source.project.project.id, 'issues') : touchProjectListsBelow(tx, source.group.group.id, 'issues')
+  touchWhatIsBelow(tx, 'project' in source ? { projectId: source.project.project.id } : { groupId: source.group.group.id })
 
 /** LB-4: only what belongs to this project, or to this group; what is inherited is its group's to change. */
 export async function updateLabel(

@@ -12,6 +12,7 @@ import type { MemberRecord } from '../entities/member.js'
 import { conflict, forbidden, invalidRecord, notFound } from '../failures.js'
 import { type AuditAction, audit, changesOf } from './audit.js'
 import { recordEvent } from './events.js'
+import { takeFrom } from './member-leavings.js'
 import { lockNamespace } from './namespaces.js'
 import { limits, type Page, type Paging, pageFrom } from './page.js'
 import { touchLists } from './totals.js'
@@ -300,6 +301,7 @@ export async function removeMember(ctx: Context, source: MemberSource, caller: S
     await tx.delete(members).where(eq(members.id, row.id))
     await tell(ctx, tx, source, 'member_removed', userId, { access_level: row.access_level })
     await recordMembership(ctx, tx, source, userId, 'left')
+    await takeFrom(tx, source, userId)
     await touchLists(tx)
   })
 }

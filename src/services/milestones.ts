@@ -12,7 +12,7 @@ import { lengthOf, tooLong } from '../lib/path.js'
 import { recordEvent } from './events.js'
 import { nextGroupIid, nextIid } from './iids.js'
 import { limits, type Page, type Paging, pageFrom } from './page.js'
-import { touchProjectList, touchProjectListsBelow } from './project-lists.js'
+import { touchWhatIsBelow } from './project-lists.js'
 
 /** Whose milestones: a project's, or a group's. */
 export type MilestoneSource = { project: ProjectSubject } | { group: GroupSubject }
@@ -189,9 +189,9 @@ export async function createMilestone(
 
 const EVENTS = { close: { to: 'closed', told: 'closed' }, activate: { to: 'active', told: 'reopened' } } as const
 
-/** Lists of issues are searched by titles of milestones. */
+/** Lists of issues and merge requests are searched by titles of milestones. */
 const touchLists = (tx: Transaction, source: MilestoneSource) =>
-  'project' in source ? touchProjectList(tx, source.project.project.id, 'issues') : touchProjectListsBelow(tx, source.group.group.id, 'issues')
+  touchWhatIsBelow(tx, 'project' in source ? { projectId: source.project.project.id } : { groupId: source.group.group.id })
 
 /** MI-4. */
 export async function updateMilestone(

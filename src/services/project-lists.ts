@@ -23,12 +23,21 @@ export async function touchProjectList(tx: Pick<Transaction, 'insert'>, projectI
 }
 
 /** The same for all projects of a group and its descendants, for what they inherit. */
-export async function touchProjectListsBelow(tx: Pick<Transaction, 'execute'>, groupId: number, kind: Kind): Promise<void> {
+async function touchProjectListsBelow(tx: Pick<Transaction, 'execute'>, groupId: number, kind: Kind): Promise<void> {
   await tx.execute(sql`update ${projectListVersions} set version = version + 1 where kind = ${kind} and project_id in (
     select p.id from ${namespaceAncestry} a join ${projects} p on p.namespace_id = a.descendant_id where a.ancestor_id = ${groupId})`)
 }
 
-/** The same for all projects there are. */
-export async function touchAllProjectLists(tx: Pick<Transaction, 'execute'>, kind: Kind): Promise<void> {
-  await tx.execute(sql`update ${projectListVersions} set version = version + 1 where kind = ${kind}`)
+/** The same for all kinds in all projects there are. */
+export async function touchAllProjectLists(tx: Pick<Transaction, 'execute'>): Promise<void> {
+  await tx.execute(sql`update ${projectListVersions} set version = version + 1`)
+}
+
+/** What both issues and merge requests are searched by has changed: a label or a milestone of a project, or of a group. */
+export async function touchWhatIsBelow(
+  tx: Pick<Transaction, 'insert' | 'execute'>,
+  source: { projectId: number } | { groupId: number },
+): Promise<void> {
+  for (const kind of ['issues', 'merge_requests'] as const)
+    await ('projectId' in source ? touchProjectList(tx, source.projectId, kind) : touchProjectListsBelow(tx, source.groupId, kind))
 }

@@ -3,13 +3,28 @@ import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
 import { membershipCounts } from '../access/roles.js'
 import type { Context } from '../context.js'
 import type { Transaction } from '../db/client.js'
-import { commitStatuses, events, issues, members, namespaces, notes, pipelines, projects, releases, todos, users } from '../db/schema/index.js'
+import {
+  commitStatuses,
+  events,
+  issues,
+  members,
+  mergeRequests,
+  namespaces,
+  notes,
+  pipelines,
+  projects,
+  releases,
+  todos,
+  users,
+} from '../db/schema/index.js'
 import { conflict, forbidden, notFound } from '../failures.js'
 import { audit } from './audit.js'
 import { dropAvatar } from './avatars.js'
 import { ghostId } from './ghost.js'
 import { removeGroup } from './groups/remove.js'
 import { removeIssuesOf } from './issues/remove.js'
+import { removeMergeRequestsOf } from './merge-requests/remove.js'
+import { NOT_DEFERRED } from './merge-requests/states.js'
 import { touchAllProjectLists } from './project-lists.js'
 import { doomProjects } from './projects/remove.js'
 import { removeDoomed } from './projects/update.js'
@@ -21,6 +36,7 @@ const LEFT_BEHIND: { table: PgTable & { id: PgColumn }; by: PgColumn; hard: 'mov
   { table: notes, by: notes.author_id, hard: 'deleted' },
   { table: events, by: events.author_id, hard: 'deleted' },
   { table: issues, by: issues.author_id, hard: 'deleted' },
+  { table: mergeRequests, by: mergeRequests.author_id, hard: 'deleted' },
   { table: todos, by: todos.author_id, hard: 'deleted' },
   { table: releases, by: releases.author_id, hard: 'moved' },
   { table: commitStatuses, by: commitStatuses.user_id, hard: 'moved', also: commitStatuses.orphaned },
@@ -70,7 +86,10 @@ async function groupsOwnedAlone(tx: Transaction, userId: number): Promise<{ id: 
 
 async function finishRemoval(ctx: Context, id: number, hard: boolean): Promise<void> {
   const ghost = await ghostId(ctx)
-  if (hard) await removeIssuesOf(ctx, id)
+  if (hard) {
+    await removeIssuesOf(ctx, id)
+    await removeMergeRequestsOf(ctx, id)
+  }
   for (const { table, by, hard: how, also } of LEFT_BEHIND) {
     const flag = also ? sql`, ${sql.identifier(also.name)} = true` : sql``
     const some = sql`${table.id} in (select t.id from ${table} t where t.${sql.identifier(by.name)} = ${id} limit ${BATCH})`
@@ -82,8 +101,10 @@ async function finishRemoval(ctx: Context, id: number, hard: boolean): Promise<v
   }
   await ctx.db.transaction(async (tx) => {
     await doomProjects(tx, sql`p.namespace_id in (select n.id from ${namespaces} n where n.owner_id = ${id})`)
+    // nobody is left in whose name to merge
+    await tx.update(mergeRequests).set(NOT_DEFERRED).where(eq(mergeRequests.merge_user_id, id))
     await tx.delete(users).where(eq(users.id, id))
-    await touchAllProjectLists(tx, 'issues')
+    await touchAllProjectLists(tx)
     await touchLists(tx)
     await touchList(tx, 'users')
   })

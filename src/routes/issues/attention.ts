@@ -5,7 +5,7 @@ import { presentTodo, Todo } from '../../entities/todo.js'
 import { Answer, endpoint } from '../../http/endpoint.js'
 import { dayOf } from '../../lib/day.js'
 import { addIssueTodo, subscribeToIssue } from '../../services/issues/attention.js'
-import { timeTrackingOf } from '../time-tracking.js'
+import { timeTrackingOf } from '../issuables/time-tracking.js'
 
 const ISSUE = '/projects/:id/issues/:issue_iid'
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { bool, commaList, oneOf, opt, orDefault, where } from '../../http/params.js'
-import { scopeOf, scopes, shared, traits, traitsOf } from '../issuables.js'
+import { scopeOf, scopes, shared, traits, traitsOf } from '../issuables/filters.js'
 
 const FIELDS = ['title', 'description'] as const
 const isField = (word: string): word is (typeof FIELDS)[number] => (FIELDS as readonly string[]).includes(word)

@@ -2,8 +2,9 @@ import { z } from 'zod'
 import { onIssue, onIssueSignedIn } from '../../access/issues.js'
 import { onProjectSignedIn } from '../../access/rules.js'
 import { Issue, presentIssue } from '../../entities/issue.js'
+import { MergeRequest, presentMergeRequest } from '../../entities/merge-request.js'
 import { presentUserRef, UserRef } from '../../entities/user.js'
-import { endpoint, PageAnswer, pageOf } from '../../http/endpoint.js'
+import { endpoint, pageOf } from '../../http/endpoint.js'
 import {
   bool,
   clearable,
@@ -27,6 +28,7 @@ import { loadIssue } from '../../services/issues/list.js'
 import { moveIssue } from '../../services/issues/move.js'
 import { deleteIssue } from '../../services/issues/remove.js'
 import { updateIssue } from '../../services/issues/update.js'
+import { listClosing, listRelated } from '../../services/merge-requests/of-issue.js'
 
 const ISSUE = '/projects/:id/issues/:issue_iid'
 
@@ -144,21 +146,26 @@ export const issues = [
       return pageOf(await listParticipants(ctx, subject, input), input, (person) => presentUserRef(person, view))
     },
   }),
-  // there are no merge requests that could close or name it
-  ...(
-    [
-      ['closed_by', 'Merge requests that will close an issue', onIssue('read_issue')],
-      ['related_merge_requests', 'Merge requests that name an issue', onIssueSignedIn('read_issue')],
-    ] as const
-  ).map(([name, summary, access]) =>
-    endpoint({
-      method: 'GET',
-      path: `${ISSUE}/${name}`,
-      summary,
-      access,
-      input: z.object(paging),
-      output: z.array(z.never()),
-      handler: async ({ input }) => new PageAnswer([], 0, input.page, input.per_page),
-    }),
-  ),
+  endpoint({
+    method: 'GET',
+    path: `${ISSUE}/closed_by`,
+    summary: 'Merge requests that will close an issue',
+    access: onIssue('read_issue'),
+    input: z.object(paging),
+    output: z.array(MergeRequest),
+    async handler({ ctx, caller, subject, input, view }) {
+      return pageOf(await listClosing(ctx, caller, subject, input), input, (request) => presentMergeRequest(request, dayOf(ctx.now()), view))
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: `${ISSUE}/related_merge_requests`,
+    summary: 'Merge requests that name an issue, or that it names',
+    access: onIssueSignedIn('read_issue'),
+    input: z.object(paging),
+    output: z.array(MergeRequest),
+    async handler({ ctx, caller, subject, input, view }) {
+      return pageOf(await listRelated(ctx, caller, subject, input), input, (request) => presentMergeRequest(request, dayOf(ctx.now()), view))
+    },
+  }),
 ]

@@ -9,7 +9,7 @@ import { paging } from '../../http/params.js'
 import { dayOf } from '../../lib/day.js'
 import { addMergeRequestTodo, listParticipants, subscribeToMergeRequest, targetOf } from '../../services/merge-requests/attention.js'
 import { listClosedIssues } from '../../services/merge-requests/closes.js'
-import { timeTrackingOf } from '../time-tracking.js'
+import { timeTrackingOf } from '../issuables/time-tracking.js'
 
 const REQUEST = '/projects/:id/merge_requests/:merge_request_iid'
 

@@ -9,7 +9,7 @@ import { dayOf } from '../../lib/day.js'
 import { listMergeRequests } from '../../services/merge-requests/list.js'
 import type { MergeRequestRecord } from '../../services/merge-requests/load.js'
 import type { Page } from '../../services/page.js'
-import { scopeOf, scopes, shared, traits, traitsOf } from '../issuables.js'
+import { scopeOf, scopes, shared, traits, traitsOf } from '../issuables/filters.js'
 
 /** MR-13 to MR-21, X-2, X-3. */
 const filters = (scope: 'created_by_me' | 'all') => ({

@@ -1,32 +1,18 @@
 import { eq, inArray, sql } from 'drizzle-orm'
 import type { IssueSubject } from '../../access/issues.js'
 import type { Context } from '../../context.js'
-import type { Transaction } from '../../db/client.js'
-import { events, issues, mentions, notes, projectListVersions, projects, subscriptions, todos } from '../../db/schema/index.js'
+import { issues, projectListVersions, projects } from '../../db/schema/index.js'
 import { notFound } from '../../failures.js'
+import { removeWhatHangsOn } from '../issuables/remove.js'
 import { touchProjectList } from '../project-lists.js'
 import { recount } from './attributes.js'
-
-/** What hangs on issues and does not go with their rows. */
-async function removeWhatHangsOn(tx: Transaction, ids: number[]): Promise<void> {
-  await tx.delete(todos).where(sql`${todos.target_type} = 'Issue' and ${inArray(todos.target_id, ids)}`)
-  await tx.delete(mentions).where(sql`${mentions.target_type} = 'Issue' and ${inArray(mentions.target_id, ids)}`)
-  await tx.delete(subscriptions).where(sql`${subscriptions.target_type} = 'Issue' and ${inArray(subscriptions.target_id, ids)}`)
-  const said = tx
-    .select({ id: notes.id })
-    .from(notes)
-    .where(sql`${notes.noteable_type} = 'Issue' and ${inArray(notes.noteable_id, ids)}`)
-  await tx.delete(events).where(sql`${events.target_type} in ('Note', 'DiscussionNote') and ${events.target_id} in (${said})`)
-  await tx.delete(events).where(sql`${events.target_type} = 'Issue' and ${inArray(events.target_id, ids)}`)
-  await tx.delete(notes).where(sql`${notes.noteable_type} = 'Issue' and ${inArray(notes.noteable_id, ids)}`)
-}
 
 /** IS-7: gone with all that was said and kept of it; its number is not given again. */
 export async function deleteIssue(ctx: Context, { issue }: IssueSubject): Promise<void> {
   await ctx.db.transaction(async (tx) => {
     const [row] = await tx.select().from(issues).where(eq(issues.id, issue.id)).for('update')
     if (!row) throw notFound('Issue')
-    await removeWhatHangsOn(tx, [row.id])
+    await removeWhatHangsOn(tx, 'Issue', [row.id])
     await tx.delete(issues).where(eq(issues.id, row.id))
     await recount(tx, row.project_id, row, null)
     await touchProjectList(tx, row.project_id, 'issues')
@@ -43,7 +29,7 @@ export async function removeIssuesOf(ctx: Context, authorId: number): Promise<vo
       const rows = await tx.select().from(issues).where(eq(issues.author_id, authorId)).orderBy(issues.id).limit(BATCH).for('update')
       if (rows.length === 0) return 0
       const ids = rows.map(({ id }) => id)
-      await removeWhatHangsOn(tx, ids)
+      await removeWhatHangsOn(tx, 'Issue', ids)
       await tx.execute(sql`with gone as (delete from ${issues} where ${inArray(issues.id, ids)} returning project_id, state, confidential),
         counts as (select project_id, count(*) filter (where state = 'opened' and not confidential) as plain,
           count(*) filter (where state = 'opened' and confidential) as hidden from gone group by project_id),

@@ -12,11 +12,11 @@ import { mayMergeInto, protectionsOf } from '../protection.js'
 import { writeSystemNotes } from '../system-notes.js'
 import { createTodos } from '../todos.js'
 import { finishAccepted } from './aftermath.js'
-import { NOT_DEFERRED } from './endings.js'
 import { loadMergeRequest, type SingleMergeRequest } from './load.js'
 import { type Acceptance, merge, methodNotAllowed } from './merging.js'
 import { isOpen } from './sketches.js'
 import { personOf, seenProject } from './stand-ins.js'
+import { NOT_DEFERRED } from './states.js'
 
 /** Merges a request, or remembers to (MR-59 to MR-69). */
 export async function acceptMergeRequest(

@@ -2,7 +2,7 @@ import { and, inArray, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import { relax } from '../../db/relaxed.js'
 import { mergeRequestCommits, mergeRequests, mergeRequestVersions, pipelines } from '../../db/schema/index.js'
-import type { Diff, DiffLimits, GitRepository, Oid } from '../../git/types.js'
+import type { Diff, GitRepository, Oid } from '../../git/types.js'
 import { atOnce } from '../../lib/at-once.js'
 import { withTurn } from '../../lib/turns.js'
 import { touchProjectList } from '../project-lists.js'
@@ -10,9 +10,8 @@ import { followLinksSoon } from './links.js'
 import { type MergeStatus, mergeStatus } from './merge-status.js'
 import { pinVersions } from './pins.js'
 import { headsOf, isOpen, type Sketch, sketches, sourceKeyOf, targetOf } from './sketches.js'
+import { VERSION_LIMITS } from './version-limits.js'
 
-/** MR-91, C-57; and as many bytes as an answer may well have (SEC-146, SEC-147). */
-export const VERSION_LIMITS: DiffLimits = { files: 1_000, lines: 50_000, bytes: 5_000_000, fileBytes: 102_400 }
 /** Commits of a version that can be found by their hash. */
 const MOST_COMMITS = 10_000
 const AT_ONCE = 3

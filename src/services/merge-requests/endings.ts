@@ -7,9 +7,7 @@ import type { Oid } from '../../git/types.js'
 import { audit } from '../audit.js'
 import { touchProjectList } from '../project-lists.js'
 import { isOpen } from './sketches.js'
-
-/** What no request keeps of a merge that was deferred (MR-71, MR-80). */
-export const NOT_DEFERRED = { merge_when_pipeline_succeeds: false, merge_user_id: null, merge_commit_message: null }
+import { closed, NOT_DEFERRED } from './states.js'
 
 interface Ended {
   id: number
@@ -126,15 +124,7 @@ export async function markClosed(ctx: Context, tx: Transaction, ids: number[], a
   const now = ctx.now()
   const ended = await tx
     .update(mergeRequests)
-    .set({
-      state: 'closed',
-      closed_by_id: actorId,
-      closed_at: now,
-      updated_at: now,
-      rebase_user_id: null,
-      should_remove_source_branch: null,
-      ...NOT_DEFERRED,
-    })
+    .set({ ...closed(actorId, now), updated_at: now })
     .where(and(inArray(mergeRequests.id, ids), isOpen))
     .returning({ id: mergeRequests.id, project_id: mergeRequests.project_id })
   await tell(tx, ended, actorId, { note: `closed: ${why}`, action: 'closed' }, now)

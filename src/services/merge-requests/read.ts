@@ -7,7 +7,7 @@ import { notFound } from '../../failures.js'
 import type { Commit, FileDiff, GitRepository } from '../../git/types.js'
 import { limits, type Page, type Paging, pageFrom, slice } from '../page.js'
 import { repositoryOf } from '../repositories.js'
-import { VERSION_LIMITS } from './drawing.js'
+import { VERSION_LIMITS } from './version-limits.js'
 
 type Project = ProjectSubject['project']
 type Request = typeof mergeRequests.$inferSelect

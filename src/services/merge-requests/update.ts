@@ -19,7 +19,7 @@ import { assignable, openTwin, refuseSameBranch, refuseTwin } from './attributes
 import { followLinks } from './links.js'
 import { loadMergeRequest, type SingleMergeRequest } from './load.js'
 import { readersAmong } from './readers.js'
-import { closed, MOVES, reopened, type StateEvent } from './states.js'
+import { closed, MOVES, NOT_DEFERRED, reopened, type StateEvent } from './states.js'
 import { drawVersion } from './versions.js'
 
 export interface MergeRequestChanges {
@@ -149,10 +149,8 @@ async function retargeted(
   if (before.state === 'opened') await refuseTwin(tx, caller, subject, branches, before.title, before.id)
   return {
     target_branch,
-    merge_when_pipeline_succeeds: false,
-    merge_user_id: null,
-    merge_commit_message: null,
     should_remove_source_branch: null,
+    ...NOT_DEFERRED,
   }
 }
 

@@ -1,6 +1,7 @@
 import { eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { mergeRequests, projects, users } from '../../../src/db/schema/index.js'
+import { issues, mergeRequestIssues, mergeRequests, mergeRequestVersions, projects, users } from '../../../src/db/schema/index.js'
+import { recover } from '../../../src/services/recovery.js'
 import { testApp } from '../../support/app.js'
 import { aCast, type Cast, type Role, statuses } from '../../support/cast.js'
 import { aCommit, aGroup, aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'
@@ -27,7 +28,7 @@ describe('POST /projects/:id/merge_requests', () => {
     cast = await aPlace()
   })
 
-  it('MR-1 to MR-3, MR-10, MR-29, X-5, X-6: answers all there is', async () => {
+  it('MR-1, MR-3, MR-10, MR-29, X-5, X-6: answers all there is', async () => {
     const { project, as } = await aPlace()
     const { body: milestone } = await t.api('post', `${project.path}/milestones`, as.owner).send({ title: 'v1' }).expect(201)
     const { body } = await create(project, as.developer, {
@@ -302,6 +303,29 @@ describe('POST /projects/:id/merge_requests', () => {
       { action_name: 'opened', target_type: 'MergeRequest', target_iid: 1, target_title: 'A change', author_id: as.owner.id },
     ])
     await t.api('get', `${project.path}/events?target_type=merge_request`, null).expect(200, [])
+  })
+})
+
+describe('a kill while a request was made', () => {
+  it('SEC-158: the next start draws the version that is missing, and finds what the request closes', async () => {
+    const { project, as } = await aPlace()
+    await t.api('post', `${project.path}/issues`, as.owner).send({ title: 'One' }).expect(201)
+    const { body } = await create(project, as.owner, { description: 'Closes #1' }).expect(201)
+    expect(body).toMatchObject({ merge_status: 'can_be_merged', changes_count: '1' })
+    // what the first transaction leaves
+    await t.ctx.db.write.delete(mergeRequestVersions).where(eq(mergeRequestVersions.merge_request_id, body.id))
+    await t.ctx.db.write.delete(mergeRequestIssues).where(eq(mergeRequestIssues.merge_request_id, body.id))
+    await t.ctx.db.write
+      .update(mergeRequests)
+      .set({ sha: null, changes_count: '0', merge_status: 'unchecked', links_due: true })
+      .where(eq(mergeRequests.id, body.id))
+    await t.ctx.db.write.update(issues).set({ merge_requests_count: 0 }).where(eq(issues.project_id, project.id))
+    await recover(t.ctx)
+    await t.ctx.jobs.drain()
+    const { body: after } = await t.api('get', `${project.path}/merge_requests/1`, as.owner).expect(200)
+    expect(after).toMatchObject({ merge_status: 'can_be_merged', changes_count: '1', sha: body.sha, diff_refs: body.diff_refs })
+    expect((await t.api('get', `${project.path}/issues/1/closed_by`, as.owner).expect(200)).body).toHaveLength(1)
+    expect((await t.api('get', `${project.path}/issues/1`, as.owner).expect(200)).body.merge_requests_count).toBe(1)
   })
 })
 

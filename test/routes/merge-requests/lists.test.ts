@@ -123,7 +123,7 @@ describe('GET /projects/:id/merge_requests', () => {
     ['wip=no', [1, 3, 5]],
     ['per_page=2&page=2', [3, 4]],
     ['per_page=2&page=9', []],
-  ])('MR-14 to MR-19, MR-21, MR-58, X-2, X-3: %s', async (query, expected) => {
+  ])('MR-14, MR-16, MR-17, MR-18, MR-19, MR-21, MR-58, X-2, X-3: %s', async (query, expected) => {
     expect(await list(query)).toEqual(expected)
   })
 

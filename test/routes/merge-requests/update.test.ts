@@ -172,7 +172,7 @@ describe('PUT /projects/:id/merge_requests/:merge_request_iid', () => {
     expect((await put(here, here.as.developer, { discussion_locked: false }).expect(200)).body.discussion_locked).toBe(false)
   })
 
-  it('MR-48, MR-30, MR-32, SEC-116: another target branch is looked at anew', async () => {
+  it('MR-8, MR-48, MR-30, MR-32, SEC-116: another target branch is looked at anew', async () => {
     const here = await aPlace()
     const { project, as } = here
     await put(here, as.developer, { target_branch: 'feature' }).expect(422, {

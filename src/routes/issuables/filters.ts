@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { commaList, datetime, idList, oneOf, opt, orDefault, paging, rowId, searchText, str, where } from '../http/params.js'
-import { type Assignee, type MilestoneWanted, ORDERS, type Traits } from '../services/issuables/filters.js'
+import { commaList, datetime, idList, oneOf, opt, orDefault, paging, rowId, searchText, str, where } from '../../http/params.js'
+import { type Assignee, type MilestoneWanted, ORDERS, type Traits } from '../../services/issuables/filters.js'
 
 /** `created_by_me` and the like, also spelled with dashes (X-2). */
 export const scopes = () => oneOf(['created_by_me', 'created-by-me', 'assigned_to_me', 'assigned-to-me', 'all'])
