@@ -9,6 +9,7 @@ import { forks } from './parts/forks.mjs'
 import { groups } from './parts/groups.mjs'
 import { issues } from './parts/issues.mjs'
 import { mergeRequests } from './parts/merge-requests.mjs'
+import { mergeRequestsGit } from './parts/merge-requests-git.mjs'
 import { people } from './parts/people.mjs'
 import { projects } from './parts/projects.mjs'
 import { reads } from './parts/reads.mjs'
@@ -29,6 +30,7 @@ const PARTS = {
   people,
   groups,
   issues,
+  'merge-requests-git': mergeRequestsGit,
   'merge-requests': mergeRequests,
   wire,
 }

@@ -60,14 +60,20 @@ export async function canMerge(context: WriteContext, into: Oid, from: Oid, forw
   return forward || (await mergeCommits(context, into, from, { forward, keep: false }, largest)) !== null
 }
 
-/** A merge commit, always with both parents. All its objects are on the disk when it returns; no ref moves. */
-export async function draftMerge(context: WriteContext, draft: MergeDraft, forward: boolean, largest = LARGEST): Promise<MergeResult> {
+/** A merge commit, always with both parents. All its objects are on the disk when it returns; no ref moves. `beside` is told the commit's id, and done while they are written. */
+export async function draftMerge(
+  context: WriteContext,
+  draft: MergeDraft,
+  forward: boolean,
+  beside: (commit: Oid) => Promise<void> = async () => {},
+  largest = LARGEST,
+): Promise<MergeResult> {
   const merged = await mergeCommits(context, draft.into, draft.from, { forward, keep: true }, largest)
   if (!merged) return { refusal: 'conflict' }
   const stage = new Stage()
   if (merged.tree === EMPTY_TREE) await stage.tree(Buffer.of())
   const commit = await stage.commit({ ...draft, tree: merged.tree, parents: [draft.into, draft.from] })
-  await writePack(context.directory, [...merged.objects, ...stage.objects])
+  await Promise.all([writePack(context.directory, [...merged.objects, ...stage.objects]), beside(commit)])
   return { commit, tree: merged.tree }
 }
 

@@ -95,7 +95,8 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
         }) // biome-ignore format: one question
         return answer?.merges ?? false
       },
-      draftMerge: async (draft) => draftMerge({ directory, pool, readObject }, draft, await reader.isAncestor(draft.into, draft.from)),
+      draftMerge: async (draft, beside) =>
+        draftMerge({ directory, pool, readObject }, draft, await reader.isAncestor(draft.into, draft.from), beside),
       writeCommit: (commit) => writeCommit(directory, commit),
       writeTag: (tag) => writeTag(directory, tag),
       archive: (options) => archive(wire.pool, directory, options),

@@ -348,8 +348,8 @@ export interface GitRepository {
   draftPick(draft: PickDraft): Promise<PickResult>
   /** Whether git merges the one into the other by itself; asked once a pair. */
   canMerge(into: Oid, from: Oid): Promise<boolean>
-  /** Exactly what `git merge --no-ff` would make of it. */
-  draftMerge(draft: MergeDraft): Promise<MergeResult>
+  /** Exactly what `git merge --no-ff` would make of it. `beside` is told the commit's id, and done while its objects are written. */
+  draftMerge(draft: MergeDraft, beside?: (commit: Oid) => Promise<void>): Promise<MergeResult>
   /** A commit of an existing tree with any parents. */
   writeCommit(commit: { tree: Oid; parents: Oid[]; author: Signature; committer: Signature; message: string }): Promise<Oid>
   writeTag(tag: { name: string; target: Oid; targetType: Tag['targetType']; tagger: Signature; message: string }): Promise<Oid>

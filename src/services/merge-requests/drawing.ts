@@ -1,7 +1,8 @@
 import { and, inArray, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
+import { relax } from '../../db/relaxed.js'
 import { mergeRequestCommits, mergeRequests, mergeRequestVersions, pipelines } from '../../db/schema/index.js'
-import type { Diff, Oid } from '../../git/types.js'
+import type { Diff, GitRepository, Oid } from '../../git/types.js'
 import { atOnce } from '../../lib/at-once.js'
 import { withTurn } from '../../lib/turns.js'
 import { touchProjectList } from '../project-lists.js'
@@ -48,33 +49,56 @@ export async function drawVersions(ctx: Context, ids: number[], how: Drawing): P
 
 async function drawGroup(ctx: Context, ids: number[], how: Drawing): Promise<number[]> {
   const requests = await sketches(ctx.db.write, and(inArray(mergeRequests.id, ids), isOpen))
-  const drafts = await atOnce(AT_ONCE, requests, (request) => draft(ctx, request, how))
-  const drawn = drafts.flatMap(({ request, version }) => (version ? [{ request, head: version.head, start: version.start }] : []))
+  const outlines = await atOnce(AT_ONCE, requests, (request) => outline(ctx, request, how))
+  const [drafts] = await Promise.all([atOnce(AT_ONCE, outlines, (one) => draft(ctx, one, how)), pin(ctx, outlines)])
+  return write(ctx, drafts, how)
+}
+
+/** What a version is to be made of, with all objects at hand; null: there is nothing to make it of, or the one there is stands. */
+interface Outline {
+  request: Sketch
+  heads: Draft['heads']
+  ends: { head: Oid; start: Oid } | null
+}
+
+async function outline(ctx: Context, request: Sketch, { always }: Drawing): Promise<Outline> {
+  const heads = await headsOf(ctx, request)
+  const { head, start } = heads
+  const source = sourceKeyOf(request)
+  const stands = !always && !request.version_due && request.version_id !== null && request.sha === head
+  if (!head || !start || !source || stands) return { request, heads, ends: null }
+  if (source.id !== request.project_id) await targetOf(ctx, request).take(source, [head], request.sha ? [request.sha] : [])
+  return { request, heads, ends: { head, start } }
+}
+
+async function pin(ctx: Context, outlines: Outline[]): Promise<void> {
+  const drawn = outlines.flatMap(({ request, ends }) => (ends ? [{ request, ...ends }] : []))
   for (const project of new Set(drawn.map(({ request }) => request.project_id)))
     await pinVersions(
       ctx,
       drawn.filter(({ request }) => request.project_id === project),
     )
-  return write(ctx, drafts, how)
 }
 
-async function draft(ctx: Context, request: Sketch, { always, verdict }: Drawing): Promise<Draft> {
-  const heads = await headsOf(ctx, request)
-  const { head, start } = heads
-  const source = sourceKeyOf(request)
-  const stands = !always && !request.version_due && request.version_id !== null && request.sha === head
-  if (!head || !start || !source || stands)
-    return { request, heads, version: null, status: verdict ? await mergeStatus(ctx, request, heads) : 'unchecked' }
-  const repository = targetOf(ctx, request)
-  if (source.id !== request.project_id) await repository.take(source, [head], request.sha ? [request.sha] : [])
-  const status = verdict ? mergeStatus(ctx, request, heads) : ('unchecked' as const)
-  const [base, range] = await Promise.all([repository.mergeBase(start, head), repository.range([start], head, MOST_COMMITS)])
+async function draft(ctx: Context, { request, heads, ends }: Outline, { verdict }: Drawing): Promise<Draft> {
+  const [status, version] = await Promise.all([
+    verdict ? mergeStatus(ctx, request, heads) : ('unchecked' as const),
+    ends && versionOf(targetOf(ctx, request), ends),
+  ])
+  return { request, heads, version, status }
+}
+
+async function versionOf(repository: GitRepository, { head, start }: { head: Oid; start: Oid }): Promise<NonNullable<Draft['version']>> {
+  const [base, range] = await Promise.all([baseOf(repository, start, head), repository.range([start], head, MOST_COMMITS)])
   // MR-93: histories with nothing in common have nothing to show
   const own = base === null ? { oids: [], total: 0 } : range
   const diff = base === null || own.total === 0 ? { files: [], truncated: false } : await repository.diff(base, head, VERSION_LIMITS)
-  const version = { head, start, base, ...sizeOf(diff), commits: own.total, oids: own.oids }
-  return { request, heads, version, status: await status }
+  return { head, start, base, ...sizeOf(diff), commits: own.total, oids: own.oids }
 }
+
+/** Most branches are only ahead, and to see that takes no process. */
+const baseOf = async (repository: GitRepository, start: Oid, head: Oid): Promise<Oid | null> =>
+  (await repository.isAncestor(start, head)) ? start : repository.mergeBase(start, head)
 
 /** MR-7, MR-91. */
 function sizeOf({ files, truncated }: Diff): { state: 'collected' | 'empty' | 'overflow'; size: string } {
@@ -104,6 +128,8 @@ async function write(ctx: Context, drafts: Draft[], { pushed }: Drawing): Promis
     version && version.oids.length > 0 ? [{ request: request.id, oids: version.oids.join(' ') }] : [],
   )
   const unknown = await ctx.db.transaction(async (tx) => {
+    // what is lost with the power is drawn again: the request says that it is unknown, or the intent of the push is still there
+    await relax(tx)
     const { rows: written } = await tx.execute<{ id: string; project_id: string; merge_status: string }>(sql`with drawn as (
         select d.* from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
           as d (request bigint, checks int, status text, drawn boolean, start text, base text, head text, state text, size text, commits bigint)

@@ -1,6 +1,7 @@
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
+import { relax } from '../../db/relaxed.js'
 import { events, mergeRequests, notes, todos } from '../../db/schema/index.js'
 import type { Oid } from '../../git/types.js'
 import { audit } from '../audit.js'
@@ -63,6 +64,7 @@ export async function markMergedByPush(ctx: Context, ids: number[], actorId: num
   if (ids.length === 0) return []
   const now = ctx.now()
   return ctx.db.transaction(async (tx) => {
+    await relax(tx)
     const ended = await tx
       .update(mergeRequests)
       .set({ state: 'merged', merged_by_id: actorId, merged_at: now, updated_at: now, merge_error: null, rebase_user_id: null, ...NOT_DEFERRED })
@@ -87,6 +89,7 @@ export async function markAccepted(
 ): Promise<void> {
   const now = ctx.now()
   await ctx.db.transaction(async (tx) => {
+    await relax(tx)
     const ended = await tx
       .update(mergeRequests)
       .set({

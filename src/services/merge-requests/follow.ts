@@ -1,5 +1,6 @@
 import { and, eq, inArray, or, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
+import { relax } from '../../db/relaxed.js'
 import { mergeRequestCommits, mergeRequests, notes, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { type GitRepository, type RefUpdate, ZERO } from '../../git/types.js'
@@ -112,6 +113,7 @@ async function followSource(ctx: Context, repository: GitRepository, group: Sket
   const { titles, total } = await pushedCommits(repository, move)
   const unfinished = titles.some(saysUnfinished) ? group.filter(({ title }) => !isWorkInProgress(title)).map(({ id }) => id) : []
   await ctx.db.transaction(async (tx) => {
+    await relax(tx)
     const deferred = await tx
       .update(mergeRequests)
       .set({ ...NOT_DEFERRED, should_remove_source_branch: null })
@@ -158,13 +160,16 @@ async function followTarget(ctx: Context, repository: GitRepository, projectId: 
   const pushed = known ? (await repository.range([move.old], move.new, MOST_COMMITS)).oids : []
   const shares = sql`exists (select 1 from ${mergeRequestCommits} c where c.project_id = ${projectId}
     and c.merge_request_id = ${mergeRequests.id} and c.sha = any(${`{${pushed.join(',')}}`}::text[]))`
-  await ctx.db.write
-    .update(mergeRequests)
-    .set({
-      merge_status: 'unchecked',
-      merge_checks: sql`${mergeRequests.merge_checks} + 1`,
-      version_due: sql`${mergeRequests.version_due} or ${forced || shares}`,
-    })
-    .where(and(inArray(mergeRequests.id, ids), isOpen))
+  await ctx.db.transaction(async (tx) => {
+    await relax(tx)
+    await tx
+      .update(mergeRequests)
+      .set({
+        merge_status: 'unchecked',
+        merge_checks: sql`${mergeRequests.merge_checks} + 1`,
+        version_due: sql`${mergeRequests.version_due} or ${forced || shares}`,
+      })
+      .where(and(inArray(mergeRequests.id, ids), isOpen))
+  })
   decideSoon(ctx, projectId)
 }

@@ -102,12 +102,17 @@ async function mergeInto(
     }
     const signature = signatureOf(ctx, caller)
     const message = await messageOf(ctx, caller, subject, request.row, given)
-    const drafted = await repository.draftMerge({ into: start, from: head, author: signature, committer: signature, message })
-    if ('refusal' in drafted) throw cannotBeMerged()
-
-    const move = { ref: `refs/heads/${branch}`, old: start, new: drafted.commit }
+    const ref = `refs/heads/${branch}`
     const told = { request: id, should_remove_source_branch: given.should_remove_source_branch ?? null }
-    const intent = await recordIntent(ctx, project.id, caller.user.id, 'api', [move], told)
+    // beside the objects, and before the ref in any case: an intent whose ref never moves is nothing
+    const noted: { intent?: number } = {}
+    const intend = async (commit: Oid) => {
+      noted.intent = await recordIntent(ctx, project.id, caller.user.id, 'api', [{ ref, old: start, new: commit }], told)
+    }
+    const drafted = await repository.draftMerge({ into: start, from: head, author: signature, committer: signature, message }, intend)
+    const { intent } = noted
+    if ('refusal' in drafted || intent === undefined) throw cannotBeMerged()
+    const move = { ref, old: start, new: drafted.commit }
     try {
       await moveTarget(ctx, repository, row, move, head)
     } catch (error) {

@@ -10,14 +10,14 @@ export const keepRef = (oid: Oid) => `refs/keep-around/${oid}`
 
 const TRIES = 5
 
-/** Holds the commits of a version and shows its head. All requests are of one project. */
+/** Holds the commits of a version and shows its head; when it moves on, the last one is held apart. All requests are of one project. */
 export async function pinVersions(ctx: Context, versions: { request: Sketch; head: Oid; start: Oid }[]): Promise<void> {
   const [first] = versions
   if (!first) return
   const repository = targetOf(ctx, first.request)
   const wanted = new Map<string, Oid>()
   for (const { request, head, start } of versions) {
-    for (const oid of [head, start]) wanted.set(keepRef(oid), oid)
+    wanted.set(keepRef(start), start)
     wanted.set(headRef(request.iid), head)
   }
   await setRefs(repository, wanted)
@@ -26,13 +26,17 @@ export async function pinVersions(ctx: Context, versions: { request: Sketch; hea
 /** Whatever value they have now. */
 export async function setRefs(repository: GitRepository, wanted: Map<string, Oid>): Promise<void> {
   for (let tried = 1; ; tried++) {
-    const moves: RefUpdate[] = []
+    const moves = new Map<string, RefUpdate>()
     for (const [ref, oid] of wanted) {
       const old = (await repository.ref(ref)) ?? ZERO
-      if (old !== oid) moves.push({ ref, old, new: oid })
+      if (old === oid) continue
+      moves.set(ref, { ref, old, new: oid })
+      // the head that was shown so far is held by this ref alone
+      const last = keepRef(old)
+      if (old !== ZERO && !wanted.has(last) && (await repository.ref(last)) === null) moves.set(last, { ref: last, old: ZERO, new: old })
     }
     try {
-      return await repository.updateRefs(moves)
+      return await repository.updateRefs([...moves.values()])
     } catch (error) {
       if (!(error instanceof RefChanged) || tried === TRIES) throw error
     }
