@@ -12,12 +12,31 @@ export interface Keyed {
   key: string | null
 }
 
-/** Bytes of rendered elements that are kept (SEC-150). */
+interface RenderedPage {
+  items: Rendered[]
+  total: number
+}
+
+/** Bytes that are kept of rendered elements, and of pages (SEC-150). */
 const KEPT = 32 * 1024 * 1024
 
 /** Elements of lists as they were rendered before. To load, map, present and serialise twenty rows costs several times what it costs to ask Postgres whether they changed; the key holds all that an element depends on, the viewer's level included, so nothing is ever shown to somebody for whom it was not rendered (SEC-47). */
 export class Fragments {
   readonly #kept = new LRUCache<string, Rendered>({ maxSize: KEPT, sizeCalculation: ({ text }, key) => 2 * (text.length + key.length) + 200 })
+  readonly #pages = new LRUCache<string, RenderedPage>({
+    maxSize: KEPT,
+    sizeCalculation: ({ items }, key) => items.reduce((bytes, { text }) => bytes + 2 * text.length + 200, 2 * key.length + 200),
+  })
+
+  /** A page of what never changes, made and rendered once; `key` names all that it depends on. */
+  async lasting(key: string, make: () => Promise<{ items: unknown[]; total: number }>): Promise<RenderedPage> {
+    const kept = this.#pages.get(key)
+    if (kept) return kept
+    const { items, total } = await make()
+    const page = { items: items.map((item) => new Rendered(JSON.stringify(item))), total }
+    this.#pages.set(key, page)
+    return page
+  }
 
   /** The elements for rows in their order. `variant` names what else the rendering depends on. `load` yields missing ones with the key they have when they are loaded; a row that is gone by then is left out. */
   async render<T extends Keyed>(

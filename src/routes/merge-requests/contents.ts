@@ -8,6 +8,7 @@ import { DetailedMergeRequest, presentDetailedMergeRequest } from '../../entitie
 import { MergeRequestVersion, MergeRequestVersionDetail, presentVersion, presentVersionDetail } from '../../entities/merge-request-version.js'
 import { PipelineBasic, presentPipelineBasic } from '../../entities/pipeline.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
+import { Rendered } from '../../http/fragments.js'
 import { paging, rowId } from '../../http/params.js'
 import { dayOf } from '../../lib/day.js'
 import { loadMergeRequest } from '../../services/merge-requests/load.js'
@@ -28,7 +29,13 @@ export const contents = [
     output: z.array(Commit),
     async handler({ ctx, subject, input, view }) {
       const project = { fullPath: fullPathOf(subject.project) }
-      return pageOf(await listRequestCommits(ctx, subject.project, subject.request, input), input, (commit) => presentCommit(commit, project, view))
+      const { version_id } = subject.request
+      const { page, per_page } = input
+      const commits = await ctx.fragments.lasting(`commits ${version_id} ${page} ${per_page} ${project.fullPath}`, async () => {
+        const { items, total } = await listRequestCommits(ctx, subject.project, subject.request, input)
+        return { items: items.map((commit) => presentCommit(commit, project, view)), total }
+      })
+      return pageOf(commits, input, (element) => element)
     },
   }),
   endpoint({
@@ -39,11 +46,15 @@ export const contents = [
     input: z.object({}),
     output: z.strictObject({ ...DetailedMergeRequest.shape, changes: z.array(Diff) }).meta({ id: 'MergeRequestWithChanges' }),
     async handler({ ctx, caller, subject, view }) {
-      const [request, changes] = await Promise.all([
+      const [request, { items }] = await Promise.all([
         loadMergeRequest(ctx, caller, subject, subject.request.id),
-        changesOfRequest(ctx, subject.project, subject.request),
+        ctx.fragments.lasting(`changes ${subject.request.version_id}`, async () => {
+          const items = await changesOfRequest(ctx, subject.project, subject.request)
+          return { items, total: items.length }
+        }),
       ])
-      return { ...presentDetailedMergeRequest(request, dayOf(ctx.now()), view), changes }
+      const shown = JSON.stringify(presentDetailedMergeRequest(request, dayOf(ctx.now()), view))
+      return new Rendered(`${shown.slice(0, -1)},"changes":[${items.map(({ text }) => text).join(',')}]}`)
     },
   }),
   endpoint({
@@ -61,6 +72,7 @@ export const contents = [
     method: 'GET',
     path: `${REQUEST}/pipelines`,
     summary: 'Pipelines of a merge request',
+    polled: true,
     access: read,
     input: z.object({ ...paging }),
     output: z.array(PipelineBasic),

@@ -50,6 +50,7 @@ export const mergeRequests = [
     method: 'GET',
     path: REQUEST,
     summary: 'A merge request',
+    polled: true,
     access: onMergeRequest('read_merge_request'),
     input: z.object({ include_rebase_in_progress: opt(bool()), include_diverged_commits_count: opt(bool()) }),
     output: DetailedMergeRequest,

@@ -14,6 +14,7 @@ const notesOn = ({ named, path, access }: NoteableKind) => [
     method: 'GET',
     path: `${path}/notes`,
     summary: `List what is said of ${named}`,
+    polled: true,
     access: access('read'),
     input: z.object({
       order_by: orDefault(oneOf(NOTE_ORDERS), 'created_at'),
