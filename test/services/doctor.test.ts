@@ -159,12 +159,15 @@ describe('what the doctor finds and makes good', () => {
     const request = await aMergeRequest(t)
     const { id, creator } = request.project
     await t.ctx.jobs.drain()
-    const { sha } = await showRequest(t, request)
-    for (const ref of [`refs/keep-around/${sha}`, `refs/merge-requests/${request.iid}/head`]) {
+    const { sha, diff_refs } = await showRequest(t, request)
+    for (const [ref, oid] of [
+      [`refs/keep-around/${diff_refs.start_sha}`, diff_refs.start_sha],
+      [`refs/merge-requests/${request.iid}/head`, sha],
+    ]) {
       await gitOut(directoryOf(t, id), 'update-ref', '-d', ref)
       const { text, done } = await repaired('missing pin', `merge request ${request.iid} of project ${id}`)
-      expect([text, done]).toEqual([`${ref} does not hold ${sha}`, 'set'])
-      expect(await gitOut(directoryOf(t, id), 'rev-parse', ref)).toBe(sha)
+      expect([text, done]).toEqual([`${ref} does not hold ${oid}`, 'set'])
+      expect(await gitOut(directoryOf(t, id), 'rev-parse', ref)).toBe(oid)
     }
     await t.api('put', `${request.path}/merge`, creator).expect(200)
   })

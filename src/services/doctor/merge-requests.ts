@@ -21,15 +21,16 @@ async function* pins(ctx: Context, projectId: number, repository: GitRepository)
       head: mergeRequestVersions.head_commit_sha,
       start: mergeRequestVersions.start_commit_sha,
       iid: mergeRequests.iid,
-      shown: sql<boolean>`${mergeRequests.version_id} = ${mergeRequestVersions.id} and ${mergeRequests.deleted_at} is null`,
+      newest: mergeRequests.sha,
     })
     .from(mergeRequestVersions)
     .innerJoin(mergeRequests, eq(mergeRequests.id, mergeRequestVersions.merge_request_id))
-    .where(eq(mergeRequestVersions.project_id, projectId))
+    .where(and(eq(mergeRequestVersions.project_id, projectId), isNull(mergeRequests.deleted_at)))
   const wanted = new Map<string, { oid: Oid; iid: number }>()
-  for (const { head, start, iid, shown } of versions) {
-    for (const oid of [head, start]) wanted.set(keepRef(oid), { oid, iid })
-    if (shown) wanted.set(headRef(iid), { oid: head, iid })
+  // as `pinVersions` leaves it: the newest head is held by the ref that shows it
+  for (const { head, start, iid, newest } of versions) {
+    wanted.set(keepRef(start), { oid: start, iid })
+    wanted.set(head === newest ? headRef(iid) : keepRef(head), { oid: head, iid })
   }
   if (wanted.size === 0) return
   const refs = [...(await repository.refs('refs/keep-around/')), ...(await repository.refs('refs/merge-requests/'))]
