@@ -15,6 +15,7 @@ import { projects } from './parts/projects.mjs'
 import { reads } from './parts/reads.mjs'
 import { start } from './parts/start.mjs'
 import { statuses } from './parts/statuses.mjs'
+import { upkeep } from './parts/upkeep.mjs'
 import { wire } from './parts/wire.mjs'
 
 /** In the order of the table. */
@@ -32,6 +33,7 @@ const PARTS = {
   issues,
   'merge-requests-git': mergeRequestsGit,
   'merge-requests': mergeRequests,
+  upkeep,
   wire,
 }
 

@@ -1,12 +1,13 @@
-import { and, asc, eq } from 'drizzle-orm'
+import { and, asc, eq, sql } from 'drizzle-orm'
 import type { Context } from '../context.js'
 import type { Transaction } from '../db/client.js'
 import { variables } from '../db/schema/index.js'
+import { statement } from '../db/statement.js'
 import { unlessTaken } from '../db/taken.js'
 import { invalidRecord, notFound } from '../failures.js'
 import { lengthOf, tooLong } from '../lib/path.js'
 import { type AuditAction, audit } from './audit.js'
-import { limits, type Page, type Paging } from './page.js'
+import { limits, type Page, type Paging, pageFrom } from './page.js'
 
 /** What the variables are of. */
 export interface VariableSource {
@@ -34,7 +35,11 @@ const missing = ({ kind }: VariableSource) => notFound(kind === 'project' ? 'Var
 /** Values open only where they were sealed: a row moved elsewhere by hand does not. */
 const purpose = ({ kind, id }: VariableSource, key: string) => `${kind} ${id} variable ${key}`
 
-const opened = (ctx: Context, source: VariableSource, { key, sealed, protected: isProtected }: Row): Variable => ({
+const opened = (
+  ctx: Context,
+  source: VariableSource,
+  { key, sealed, protected: isProtected }: Pick<Row, 'key' | 'sealed' | 'protected'>,
+): Variable => ({
   key,
   value: ctx.vault.open(sealed, purpose(source, key)),
   protected: isProtected,
@@ -44,14 +49,26 @@ const opened = (ctx: Context, source: VariableSource, { key, sealed, protected: 
 const tell = (ctx: Context, tx: Transaction, { kind, id, fullPath }: VariableSource, action: AuditAction, key: string) =>
   audit(ctx, tx, { action, target: { type: kind, id, name: fullPath }, changes: { key } })
 
+const listed = statement('variables', (db, kind: VariableSource['kind']) =>
+  db
+    .select({
+      key: variables.key,
+      sealed: variables.sealed,
+      protected: variables.protected,
+      total: sql<number>`count(*) over ()`.mapWith(Number),
+    })
+    .from(variables)
+    .where(eq(kind === 'project' ? variables.project_id : variables.group_id, sql.placeholder('source')))
+    .orderBy(asc(variables.id))
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset')),
+)
+
 /** V-2: by id. */
 export async function listVariables(ctx: Context, source: VariableSource, paging: Paging): Promise<Page<Variable>> {
-  const { limit, offset } = limits(paging)
-  const [rows, total] = await Promise.all([
-    ctx.db.read.select().from(variables).where(of(source)).orderBy(asc(variables.id)).limit(limit).offset(offset),
-    ctx.db.read.$count(variables, of(source)),
-  ])
-  return { items: rows.map((row) => opened(ctx, source, row)), total }
+  const run = (at: Paging) => listed(ctx.db, source.kind).execute({ source: source.id, ...limits(at) })
+  const { items, total } = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
+  return { items: items.map((row) => opened(ctx, source, row)), total }
 }
 
 /** V-3: keys are case-sensitive. */

@@ -1,4 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
@@ -188,6 +189,7 @@ describe('draftCommit', () => {
         stdio: ['ignore', 'pipe', 'inherit'],
       })
       await new Promise((resolve) => child.stdout.once('data', resolve))
+      await expect.poll(() => existsSync(join(directory, 'refs/heads/main')), { timeout: 20_000 }).toBe(true)
       await new Promise((resolve) => setTimeout(resolve, delay))
       child.kill('SIGKILL')
       await new Promise((resolve) => child.once('close', resolve))
