@@ -10,7 +10,7 @@ export default defineConfig({
     setupFiles: ['./test/support/end-with-run.ts'],
     globalSetup: ['./test/support/global-setup.ts'],
     reporters: ['default', './test/support/count-reporter.ts'],
-    testTimeout: 20_000,
+    testTimeout: 60_000,
     hookTimeout: 60_000,
   },
 })

@@ -114,7 +114,7 @@ describe('two processes over one database and one storage', () => {
       await gitOut(folder, 'clone', '-q', `${urls[0]}/${path_with_namespace}`, 'typed')
       expect(await gitOut(join(folder, 'typed'), 'rev-parse', 'HEAD')).toBe(bodyOf(fresh, 201).id)
     })
-  }, 90_000)
+  }, 240_000)
 
   it('BR-17: the first pushes through both at once leave one default branch that is protected', async () => {
     await twins(async (urls, { folder, repository, query }) => {
@@ -145,13 +145,13 @@ it('SEC-157, SEC-158: kill -9 of everything in the middle of writes loses nothin
   // the rounds were not idle
   const acknowledged = lines.map((line) => Number(/: (\d+) writes/.exec(line)?.[1]))
   expect(acknowledged.reduce((sum, n) => sum + n, 0)).toBeGreaterThan(10)
-}, 90_000)
+}, 240_000)
 
 it('SEC-158: after kill -9 while requests are accepted each is merged if and only if its merge commit is reachable', async () => {
   const lines: string[] = []
   expect(await killMerges(4, (line) => lines.push(line))).toEqual([])
   expect(lines).toHaveLength(4)
-}, 90_000)
+}, 240_000)
 
 it('SEC-158: kill -9 while forks are made leaves each of them whole or not at all', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'forks-'))

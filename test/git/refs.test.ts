@@ -138,7 +138,7 @@ describe('RefUpdates', () => {
         .filter((subject, i, all) => subject === all[i + 1]),
     ).toEqual([])
     git(directory, ['fsck', '--strict', '--full'])
-  }, 90_000)
+  }, 240_000)
 })
 
 describe('writeHead', () => {
