@@ -15,7 +15,9 @@ const callsOf =
     body?: object,
   ): Promise<Pick<Response, 'body' | 'headers' | 'text'>> => {
     const call = t.api(method, path, user).set('Content-Type', 'application/json').set('Accept', '*/*')
-    return (body ? call.send(JSON.stringify(body)) : call).expect(status)
+    const answer = await (body ? call.send(JSON.stringify(body)) : call)
+    expect([path, answer.status, answer.status === status ? '' : answer.text]).toEqual([path, status, ''])
+    return answer
   }
 
 describe('python-gitlab, call by call', () => {
@@ -52,7 +54,7 @@ describe('python-gitlab, call by call', () => {
   it('CL-1 files, trees, branches, tags and protection', async () => {
     const user = await aUser(t.ctx)
     const call = callsOf(user)
-    const { body: project } = await call('post', '/projects', 201, { name: 'files' })
+    const { body: project } = await call('post', '/projects', 201, { name: 'with files' })
     const at = `/projects/${project.id}`
     const file = `${at}/repository/files/${encodeURIComponent('docs/README.rst').replaceAll('.', '%2E')}`
     await call('post', file, 201, { branch: 'main', content: 'One\n', commit_message: 'First' })
