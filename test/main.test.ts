@@ -59,7 +59,7 @@ describe('roost', () => {
     return { child, ended, ready, pid: child.pid as number }
   }
 
-  it('becomes ready, refuses a second start, gives tokens, ends with 0 on SIGTERM', async () => {
+  it('SEC-160: becomes ready, refuses a second start, gives tokens, ends with 0 on SIGTERM', async () => {
     const service = roost()
     const url = await service.ready
     expect((await fetch(`${url}/-/readiness`)).status).toBe(200)
@@ -120,7 +120,7 @@ describe('roost', () => {
     expect(statuses.sort()).toEqual([201, ...Array(49).fill(409)])
   })
 
-  it('finishes a running request before it ends', async () => {
+  it('SEC-160: finishes a running request before it ends', async () => {
     const service = roost()
     const { hostname, port } = new URL(await service.ready)
     // A request whose second half comes after the signal.
@@ -151,7 +151,7 @@ describe('roost', () => {
     await roost().ready
   })
 
-  it('ends with 0 on a signal while it starts', async () => {
+  it('SEC-160: ends with 0 on a signal while it starts', async () => {
     const service = roost()
     await expect.poll(() => existsSync(join(dataDir, 'postgres/lock')), { timeout: 10_000, interval: 5 }).toBe(true)
     service.child.kill('SIGINT')

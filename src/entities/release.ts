@@ -1,6 +1,8 @@
 import { z } from 'zod'
+import { dayOf } from '../lib/day.js'
 import type { ReleaseLinkRecord, ReleaseRecord } from '../services/releases.js'
 import { Commit, presentCommit } from './commit.js'
+import { Milestone, presentMilestone } from './milestone.js'
 import { presentUserRef, UserRef } from './user.js'
 import type { View } from './view.js'
 
@@ -28,7 +30,7 @@ export const Release = z
     author: UserRef,
     // null, against the type of section 12, where the tag names no commit: there is none to show
     commit: Commit.nullable(),
-    milestones: z.array(z.never()),
+    milestones: z.array(Milestone),
     commit_path: z.string().nullable(),
     tag_path: z.string(),
     assets: z.strictObject({
@@ -54,7 +56,12 @@ export function presentReleaseLink(link: ReleaseLinkRecord, tag: string, project
   return { id, name, url, direct_asset_url: direct, link_type }
 }
 
-export function presentRelease({ release, author, links, commit }: ReleaseRecord, project: Project, now: Date, view: View): z.infer<typeof Release> {
+export function presentRelease(
+  { release, author, links, commit, milestones }: ReleaseRecord,
+  project: Project,
+  now: Date,
+  view: View,
+): z.infer<typeof Release> {
   const { tag } = release
   const base = view.links.project(project.fullPath)
   const page = `${base}/-/releases/${encodeURIComponent(tag)}`
@@ -71,7 +78,7 @@ export function presentRelease({ release, author, links, commit }: ReleaseRecord
     upcoming_release: release.released_at > now,
     author: presentUserRef(author, view),
     commit: commit && presentCommit(commit, project, view),
-    milestones: [],
+    milestones: milestones.map((each) => presentMilestone(each, dayOf(now), view)),
     commit_path: commit && `${path}/commit/${commit.oid}`,
     tag_path: `${path}/-/tags/${escaped(tag)}`,
     assets: {

@@ -1,14 +1,9 @@
-import { eq } from 'drizzle-orm'
-import type { Caller, SignedIn } from '../access/actor.js'
+import type { Caller } from '../access/actor.js'
 import { findIssueFor, type IssueSubject } from '../access/issues.js'
 import { findProjectFor, fullPathOf, type ProjectSubject } from '../access/rules.js'
 import type { Context } from '../context.js'
-import { refIntents, users } from '../db/schema/index.js'
 import { Failure } from '../failures.js'
-import { type GitRepository, type RefUpdate, ZERO } from '../git/types.js'
-import { closingReferences, type IssueReference } from '../lib/references.js'
-import { closeIssue } from './issues/update.js'
-import { actorOf } from './users.js'
+import type { IssueReference } from '../lib/references.js'
 
 /** References of one text beyond which none is followed. */
 const MOST = 1_000
@@ -57,51 +52,4 @@ async function visible(ctx: Context, caller: Pick<Caller, 'user'>, path: string)
     if (error instanceof Failure) return null
     throw error
   }
-}
-
-/** Commits of one push that are read for what they close (PU-5). */
-const MOST_COMMITS = 100
-
-/** PU-5, IS-22: closes what new commits on the default branch say they close, in the name of who moved it. A second time changes nothing. */
-export async function closeIssuesByCommits(
-  ctx: Context,
-  projectId: number,
-  moves: RefUpdate[],
-  intent: number | null,
-  repository: Pick<GitRepository, 'commit' | 'headBranch' | 'log'>,
-): Promise<void> {
-  const pushed = moves.filter(({ ref, old, new: to }) => ref.startsWith('refs/heads/') && old !== ZERO && to !== ZERO)
-  if (pushed.length === 0 || intent === null) return
-  const branch = await repository.headBranch()
-  const move = pushed.find(({ ref }) => ref === `refs/heads/${branch}`)
-  if (!move) return
-  const commits = await newCommits(repository, move)
-  const closed = commits.flatMap(({ oid, message }) => closingReferences(message, ctx.links.base).map((reference) => ({ oid, reference })))
-  if (closed.length === 0) return
-  const caller = await actorOfIntent(ctx, intent)
-  const subject = caller && (await findProjectFor(ctx, caller, String(projectId)).catch(() => null))
-  if (!caller || !subject) return
-  for (const { oid, reference } of closed.slice(0, MOST)) {
-    for (const issue of await issuesMeant(ctx, caller, subject, [reference])) {
-      if (issue.issue.state === 'opened' && issue.may('update_issue')) await closeIssue(ctx, caller, issue, ` by commit ${oid}`)
-    }
-  }
-}
-
-async function newCommits(repository: Pick<GitRepository, 'commit' | 'log'>, { old, new: to }: RefUpdate) {
-  const tip = await repository.commit(to)
-  if (tip && tip.parents.length === 1 && tip.parents[0] === old) return [tip]
-  const known = await repository.commit(old)
-  return (await repository.log({ from: [to], ...(known && { exclude: [old] }), skip: 0, limit: MOST_COMMITS })).commits
-}
-
-/** Who caused the moves of an intent, unless he is gone meanwhile. */
-async function actorOfIntent(ctx: Context, intent: number): Promise<SignedIn | null> {
-  const [row] = await ctx.db.write
-    .select({ user: users })
-    .from(refIntents)
-    .innerJoin(users, eq(users.id, refIntents.actor_id))
-    .where(eq(refIntents.id, intent))
-  // no token stands behind it: the push was let in already
-  return row ? { user: actorOf(row.user), token: { id: 0, kind: 'personal', scopes: ['api'] } } : null
 }

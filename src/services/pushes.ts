@@ -7,7 +7,7 @@ import { forbidden, refused } from '../failures.js'
 import { RefNameConflict } from '../git/errors.js'
 import { type GitRepository, type Oid, type RefUpdate, ZERO } from '../git/types.js'
 import { branchNameFault } from '../lib/branch-name.js'
-import { closeIssuesByCommits } from './closing.js'
+import { followCommitTexts } from './commit-texts.js'
 import { dropOldEvents } from './events.js'
 import { houseKeep } from './housekeeping.js'
 import { keepLanguages } from './languages.js'
@@ -235,7 +235,7 @@ async function follow(
     tell(ctx, projectId, moves, repository),
     followBranches(ctx, projectId, moves, settings),
     dropReleases(ctx, projectId, moves),
-    closeIssues(ctx, projectId, moves, intent, repository),
+    followTexts(ctx, projectId, moves, intent, repository),
     toMergeRequests(),
   ])
   const now = ctx.now().toISOString()
@@ -267,10 +267,10 @@ async function tell(ctx: Context, projectId: number, moves: RefMove[], given?: G
   return repository ? pushDataOf(repository, moves) : []
 }
 
-/** PU-5. */
-async function closeIssues(ctx: Context, projectId: number, moves: RefMove[], intent: number | null, given?: GitRepository): Promise<void> {
+/** PU-5, PU-6. */
+async function followTexts(ctx: Context, projectId: number, moves: RefMove[], intent: number | null, given?: GitRepository): Promise<void> {
   const repository = given ?? (await repositoryById(ctx, projectId))?.git
-  if (repository) await closeIssuesByCommits(ctx, projectId, moves, intent, repository)
+  if (repository) await followCommitTexts(ctx, projectId, moves, intent, repository)
 }
 
 /** PU-8. */

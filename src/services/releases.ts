@@ -11,7 +11,9 @@ import type { Commit } from '../git/types.js'
 import { markdownToHtml } from '../lib/markdown.js'
 import { lengthOf, tooLong } from '../lib/path.js'
 import { checkRefName } from '../lib/ref-name.js'
+import type { MilestoneRecord } from './milestones.js'
 import { limits, type Page, type Paging, pageFrom, slice } from './page.js'
+import { milestonesOfReleases, milestonesOfTitles, setReleaseMilestones } from './release-milestones.js'
 import { repositoryOf } from './repositories.js'
 import { createTag, type TagRecord } from './tags.js'
 
@@ -57,17 +59,28 @@ type Selected = Awaited<ReturnType<ReturnType<typeof selected>['execute']>>[numb
 export interface ReleaseRecord extends Omit<Selected, 'total'> {
   /** Null when the tag names none. */
   commit: Commit | null
+  milestones: MilestoneRecord[]
 }
 
 const refOf = (tag: string) => `refs/tags/${tag}`
 
-async function withCommits(ctx: Context, { project }: ProjectSubject, rows: Selected[]): Promise<ReleaseRecord[]> {
+async function withTheRest(ctx: Context, { project }: ProjectSubject, rows: Selected[]): Promise<ReleaseRecord[]> {
   const repository = repositoryOf(ctx, project)
+  const milestones = await milestonesOfReleases(
+    ctx,
+    rows.map(({ release }) => release.id),
+  )
   return Promise.all(
     rows.map(async ({ release, author, links }) => {
       const oid = await repository.ref(refOf(release.tag))
       const found = oid && (await repository.resolve(oid))
-      return { release, author, links, commit: found ? await repository.commit(found.commit) : null }
+      return {
+        release,
+        author,
+        links,
+        commit: found ? await repository.commit(found.commit) : null,
+        milestones: milestones.get(release.id) ?? [],
+      }
     }),
   )
 }
@@ -81,7 +94,7 @@ export async function listReleases(
   const query = selected(ctx.db, { one: false, order: order_by, descending: sort === 'desc' })
   const run = (at: Paging) => query.execute({ project: subject.project.id, ...limits(at) })
   const { items, total } = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
-  return { items: await withCommits(ctx, subject, items), total }
+  return { items: await withTheRest(ctx, subject, items), total }
 }
 
 const noRelease = () => notFound('Release')
@@ -89,7 +102,7 @@ const noRelease = () => notFound('Release')
 /** RL-2. */
 export async function getRelease(ctx: Context, subject: ProjectSubject, tag: string): Promise<ReleaseRecord> {
   const query = selected(ctx.db, { one: true, order: 'released_at', descending: true })
-  const [release] = await withCommits(ctx, subject, await query.execute({ project: subject.project.id, tag, limit: 1, offset: 0 }))
+  const [release] = await withTheRest(ctx, subject, await query.execute({ project: subject.project.id, tag, limit: 1, offset: 0 }))
   if (!release) throw noRelease()
   return release
 }
@@ -121,13 +134,14 @@ export interface NewRelease extends ReleaseAttributes {
 export async function createRelease(ctx: Context, subject: ProjectSubject, caller: SignedIn, given: NewRelease): Promise<ReleaseRecord> {
   const { tag_name: tag, links = [] } = given
   checkAttributes(given)
+  const milestones = await milestonesOfTitles(ctx.db.write, subject, given.milestones ?? [])
   checkLinks(links)
   if (await findRelease(ctx, subject, tag)) throw alreadyThere()
   if (!(await tagExists(ctx, subject, tag))) {
     if (!given.ref) throw new Failure('unprocessable', { message: 'Ref is not specified' })
     await createTag(ctx, subject, caller, { tag_name: tag, ref: given.ref, message: given.tag_message })
   }
-  await insertRelease(ctx, subject, caller, tag, given, links)
+  await insertRelease(ctx, subject, caller, tag, given, links, milestones)
   return getRelease(ctx, subject, tag)
 }
 
@@ -146,7 +160,15 @@ async function findRelease(ctx: Context, { project }: ProjectSubject, tag: strin
 
 const ofTag = (projectId: number, tag: string) => and(eq(releases.project_id, projectId), eq(releases.tag, tag))
 
-async function insertRelease(ctx: Context, subject: ProjectSubject, caller: SignedIn, tag: string, given: ReleaseAttributes, links: NewLink[]) {
+async function insertRelease(
+  ctx: Context,
+  subject: ProjectSubject,
+  caller: SignedIn,
+  tag: string,
+  given: ReleaseAttributes,
+  links: NewLink[],
+  milestones: number[] = [],
+) {
   const now = ctx.now()
   const { project } = subject
   const description = given.description ?? ''
@@ -165,7 +187,9 @@ async function insertRelease(ctx: Context, subject: ProjectSubject, caller: Sign
     () =>
       ctx.db.transaction(async (tx) => {
         const [row] = await tx.insert(releases).values(values).returning({ id: releases.id })
-        if (links.length > 0) await tx.insert(releaseLinks).values(links.map((link) => linkValues(row?.id as number, link, now)))
+        const id = row?.id as number
+        if (links.length > 0) await tx.insert(releaseLinks).values(links.map((link) => linkValues(id, link, now)))
+        await setReleaseMilestones(tx, id, milestones)
       }),
     taken,
   )
@@ -211,22 +235,29 @@ export async function createDescribedTag(
 export async function updateRelease(ctx: Context, subject: ProjectSubject, tag: string, given: ReleaseAttributes): Promise<ReleaseRecord> {
   if (!(await findRelease(ctx, subject, tag))) throw noRelease()
   checkAttributes(given)
-  if (!(await update(ctx, subject, tag, given))) throw noRelease()
+  const milestones = given.milestones && (await milestonesOfTitles(ctx.db.write, subject, given.milestones))
+  if (!(await update(ctx, subject, tag, given, milestones))) throw noRelease()
   return getRelease(ctx, subject, tag)
 }
 
-async function update(ctx: Context, { project }: ProjectSubject, tag: string, { name, description, released_at }: ReleaseAttributes) {
-  const changed = await ctx.db.write
-    .update(releases)
-    .set({
-      ...(name !== undefined && { name: name || null }),
-      ...(description !== undefined && { description: description ?? '', description_html: markdownToHtml(description ?? '') }),
-      ...(released_at !== undefined && { released_at }),
-      updated_at: ctx.now(),
-    })
-    .where(ofTag(project.id, tag))
-    .returning({ id: releases.id })
-  return changed.length > 0
+async function update(
+  ctx: Context,
+  { project }: ProjectSubject,
+  tag: string,
+  { name, description, released_at }: ReleaseAttributes,
+  milestones?: number[],
+): Promise<boolean> {
+  const values = {
+    ...(name !== undefined && { name: name || null }),
+    ...(description !== undefined && { description: description ?? '', description_html: markdownToHtml(description ?? '') }),
+    ...(released_at !== undefined && { released_at }),
+    updated_at: ctx.now(),
+  }
+  return ctx.db.transaction(async (tx) => {
+    const [changed] = await tx.update(releases).set(values).where(ofTag(project.id, tag)).returning({ id: releases.id })
+    if (changed && milestones) await setReleaseMilestones(tx, changed.id, milestones)
+    return changed !== undefined
+  })
 }
 
 /** RL-5: the release as it was; its tag stays. */
@@ -323,14 +354,11 @@ const MAX_LINKS = 100
 const TOO_MANY_LINKS = `A release has at most ${MAX_LINKS} links`
 const BLANK = "can't be blank"
 
-function checkAttributes({ name, description, milestones = [] }: ReleaseAttributes) {
+function checkAttributes({ name, description }: ReleaseAttributes) {
   const faults: Record<string, string[]> = {}
   if (name && lengthOf(name) > MAX_NAME) faults['name'] = [tooLong(MAX_NAME)]
   if (description && lengthOf(description) > MAX_DESCRIPTION) faults['description'] = [tooLong(MAX_DESCRIPTION)]
   if (Object.keys(faults).length > 0) throw invalidRecord(faults)
-  // no project has a milestone, so every title is unknown
-  const titles = milestones.filter((title) => title.trim() !== '')
-  if (titles.length > 0) throw refused(`Milestone(s) not found: ${titles.join(', ')}`)
 }
 
 function checkNote(description: string) {

@@ -34,7 +34,7 @@ export function isSubscribed(
   return qualified(sql<boolean>`coalesce(
     (select s.subscribed from ${subscriptions} s where s.target_type = ${type} and s.target_id = ${row.id} and s.user_id = ${userId}),
     ${row.author_id} = ${userId} or coalesce(${row.assignee_id} = ${userId}, false)
-    or exists (select 1 from ${notes} n where n.project_id = ${row.project_id} and n.noteable_type = ${type} and n.noteable_id = ${row.id} and n.author_id = ${userId})
+    or exists (select 1 from ${notes} n where n.project_id = ${row.project_id} and n.noteable_type = ${type} and n.noteable_id = ${row.id} and n.author_id = ${userId} and n.mentioned_in_type is null)
     or exists (select 1 from ${mentions} m where m.project_id = ${row.project_id} and m.target_type = ${type} and m.target_id = ${row.id} and m.user_id = ${userId})
     or exists (select 1 from ${todos} t where t.project_id = ${row.project_id} and t.target_type = ${type} and t.target_id = ${row.id}
       and t.user_id = ${userId} and t.action = 'marked'))`)

@@ -24,7 +24,7 @@ export interface TodoRecord {
 }
 
 export interface TodoFilter {
-  action?: (typeof TODO_ACTIONS)[number] | undefined
+  action?: (typeof TODO_ACTIONS)[number] | 'approval_required' | undefined
   author_id?: number | undefined
   project_id?: number | undefined
   group_id?: number | undefined
@@ -155,7 +155,7 @@ export async function finishAllTodos(
       and(
         eq(todos.user_id, caller.user.id),
         eq(todos.state, 'pending'),
-        action && eq(todos.action, action),
+        action && sql`${todos.action} = ${action}`,
         author_id === undefined ? undefined : eq(todos.author_id, author_id),
         project_id === undefined ? undefined : eq(todos.project_id, project_id),
         group_id === undefined ? undefined : below,

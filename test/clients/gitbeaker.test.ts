@@ -100,4 +100,108 @@ describe('@gitbeaker/rest, unmodified', () => {
     await api.ProjectMilestones.remove(id, milestone.id)
     await api.Issues.remove(id, issue.iid)
   })
+
+  it('CL-2 lives a merge request from its branch to the issue it closes', async () => {
+    const [user, friend] = [await aUser(t.ctx), await aUser(t.ctx)]
+    const [api, other] = [new Gitlab({ host: t.url, token: user.token }), new Gitlab({ host: t.url, token: friend.token })]
+    const { id } = await api.Projects.create({ name: 'merged by gitbeaker', visibility: 'public' })
+    await api.ProjectMembers.add(id, 30, { userId: friend.id })
+    await api.Commits.create(id, 'main', 'First', [{ action: 'create', filePath: 'a.txt', content: 'one\n' }])
+    const issue = await api.Issues.create(id, 'It breaks')
+    await api.Branches.create(id, 'mend', 'main')
+    const head = await api.Commits.create(id, 'mend', 'Mend', [{ action: 'update', filePath: 'a.txt', content: 'one\ntwo\n' }])
+
+    const request = await api.MergeRequests.create(id, 'mend', 'main', 'Mend it', {
+      description: `Closes #${issue.iid}`,
+      assigneeId: friend.id,
+      labels: 'bug',
+      removeSourceBranch: true,
+    })
+    const { iid } = request
+    expect(request).toMatchObject({ state: 'opened', sha: head.id, labels: ['bug'], assignee: { id: friend.id } })
+    expect(await api.MergeRequests.all({ projectId: id, state: 'opened', sourceBranch: 'mend' })).toMatchObject([{ iid }])
+    expect(await other.TodoLists.all()).toMatchObject([{ action_name: 'assigned', target_type: 'MergeRequest', target: { iid } }])
+    expect(await api.MergeRequests.allCommits(id, iid)).toMatchObject([{ id: head.id }])
+    expect((await api.MergeRequests.showChanges(id, iid)).changes).toMatchObject([{ new_path: 'a.txt' }])
+    expect(await api.MergeRequests.allDiffs(id, iid)).toMatchObject([{ new_path: 'a.txt' }])
+    const [version] = await api.MergeRequests.allDiffVersions(id, iid)
+    expect(await api.MergeRequests.showDiffVersion(id, iid, version?.id as number)).toMatchObject({ head_commit_sha: head.id })
+    expect(await api.MergeRequests.allParticipants(id, iid)).toHaveLength(2)
+
+    const note = await other.MergeRequestNotes.create(id, iid, 'I look at it')
+    expect(await other.MergeRequestNotes.edit(id, iid, note.id, { body: 'I looked' })).toMatchObject({ body: 'I looked', noteable_iid: iid })
+    const { diff_refs } = await api.MergeRequests.show(id, iid)
+    const thread = await other.MergeRequestDiscussions.create(id, iid, 'Two of what?', {
+      position: {
+        baseSha: diff_refs.base_sha,
+        startSha: diff_refs.start_sha,
+        headSha: diff_refs.head_sha,
+        positionType: 'text',
+        oldPath: 'a.txt',
+        newPath: 'a.txt',
+        newLine: '2',
+      },
+    })
+    expect(thread.notes).toMatchObject([{ type: 'DiffNote', resolvable: true, resolved: false, position: { new_path: 'a.txt', new_line: 2 } }])
+    const reply = await api.MergeRequestDiscussions.addNote(id, iid, thread.id, 'Of lines')
+    expect(reply).toMatchObject({ body: 'Of lines' })
+    expect(await api.MergeRequests.show(id, iid)).toMatchObject({ blocking_discussions_resolved: true, user_notes_count: 3 })
+    expect((await api.MergeRequestDiscussions.resolve(id, iid, thread.id, true)).notes).toMatchObject([{ resolved: true }, { resolved: true }])
+    await api.MergeRequestDiscussions.removeNote(id, iid, thread.id, reply.id)
+
+    const award = await other.MergeRequestAwardEmojis.award(id, iid, 'thumbsup')
+    expect((await api.MergeRequests.show(id, iid)).upvotes).toBe(1)
+    await other.MergeRequestAwardEmojis.remove(id, iid, award.id)
+    expect(await api.MergeRequests.setTimeEstimate(id, iid, '3h')).toMatchObject({ time_estimate: 10_800 })
+    expect(await api.MergeRequests.addSpentTime(id, iid, '30m')).toMatchObject({ total_time_spent: 1_800, human_total_time_spent: '30m' })
+    expect(await api.MergeRequests.showTimeStats(id, iid)).toMatchObject({ human_time_estimate: '3h' })
+    await api.MergeRequests.resetSpentTime(id, iid)
+    await api.MergeRequests.resetTimeEstimate(id, iid)
+    expect(await api.MergeRequests.createTodo(id, iid)).toMatchObject({ action_name: 'marked', target: { iid } })
+    expect(await api.MergeRequests.unsubscribe(id, iid)).toMatchObject({ subscribed: false })
+    expect(await api.MergeRequests.subscribe(id, iid)).toMatchObject({ subscribed: true })
+
+    expect(await api.MergeRequests.edit(id, iid, { stateEvent: 'close' })).toMatchObject({ state: 'closed', closed_by: { id: user.id } })
+    await expect(api.MergeRequests.merge(id, iid)).rejects.toThrow()
+    expect(await api.MergeRequests.edit(id, iid, { stateEvent: 'reopen', title: 'Mend it well' })).toMatchObject({ state: 'opened' })
+    expect(await api.MergeRequests.allIssuesClosed(id, iid)).toMatchObject([{ iid: issue.iid, state: 'opened' }])
+    expect(await api.Issues.allClosedByMergeRequestst(id, issue.iid)).toMatchObject([{ iid, state: 'opened' }])
+    expect(await api.MergeRequests.merge(id, iid, { sha: head.id })).toMatchObject({ state: 'merged', merged_by: { id: user.id } })
+    await expect(api.MergeRequests.merge(id, iid)).rejects.toThrow()
+    await expect(api.Branches.show(id, 'mend')).rejects.toThrow()
+
+    expect(await api.Issues.show(issue.iid, { projectId: id })).toMatchObject({ state: 'closed', closed_by: { id: user.id } })
+    expect(await api.Issues.allRelatedMergeRequests(id, issue.iid)).toMatchObject([{ iid }])
+    const said = (await api.IssueNotes.all(id, issue.iid, { sort: 'asc' })).map(({ body }) => body)
+    expect(said).toEqual(expect.arrayContaining([`mentioned in merge request !${iid}`, expect.stringMatching(/^closed/)]))
+    const told = (await api.MergeRequestNotes.all(id, iid, { sort: 'asc' })).filter(({ system }) => system).map(({ body }) => body)
+    expect(told).toEqual(expect.arrayContaining(['resolved all threads', 'changed the title', 'closed', 'reopened', 'merged']))
+    await api.MergeRequests.remove(id, iid)
+  })
+
+  it('CL-2 lives a merge request from a fork', async () => {
+    const [user, owner] = [await aUser(t.ctx), await aUser(t.ctx)]
+    const [api, theirs] = [new Gitlab({ host: t.url, token: user.token }), new Gitlab({ host: t.url, token: owner.token })]
+    const { id } = await theirs.Projects.create({ name: 'forked by gitbeaker', visibility: 'public' })
+    await theirs.Commits.create(id, 'main', 'First', [{ action: 'create', filePath: 'a.txt', content: 'one\n' }])
+    const issue = await theirs.Issues.create(id, 'It breaks')
+    const fork = await api.Projects.fork(id)
+    expect(fork).toMatchObject({ forked_from_project: { id } })
+    const head = await api.Commits.create(fork.id, 'mend', 'Mend', [{ action: 'create', filePath: 'b.txt', content: 'b' }], { startBranch: 'main' })
+    const request = await api.MergeRequests.create(fork.id, 'mend', 'main', `Fixes #${issue.iid}`, { targetProjectId: id, allowCollaboration: true })
+    expect(request).toMatchObject({ project_id: id, source_project_id: fork.id, target_project_id: id, sha: head.id, allow_collaboration: true })
+    const { iid } = request
+    expect(await theirs.MergeRequestNotes.create(id, iid, 'More, please')).toMatchObject({ author: { id: owner.id } })
+    const more = await api.Commits.create(fork.id, 'mend', 'More', [{ action: 'create', filePath: 'c.txt', content: 'c' }])
+    expect(await theirs.MergeRequests.show(id, iid)).toMatchObject({ sha: more.id })
+    expect(await theirs.MergeRequests.allDiffVersions(id, iid)).toHaveLength(2)
+    // who proposed it may change and close it, but not merge it
+    expect(await api.MergeRequests.edit(id, iid, { description: 'Both of them' })).toMatchObject({ description: 'Both of them' })
+    await expect(api.MergeRequests.merge(id, iid)).rejects.toThrow()
+    expect(await theirs.MergeRequests.merge(id, iid, { shouldRemoveSourceBranch: true })).toMatchObject({ state: 'merged' })
+    expect((await theirs.Issues.show(issue.iid, { projectId: id })).state).toBe('closed')
+    expect(await theirs.RepositoryFiles.show(id, 'c.txt', 'main')).toMatchObject({ last_commit_id: more.id })
+    // the owner of the target has no right on the fork (SEC-108)
+    expect(await api.Branches.show(fork.id, 'mend')).toMatchObject({ commit: { id: more.id } })
+  })
 })

@@ -1,11 +1,13 @@
 import { sql } from 'drizzle-orm'
-import { boolean, check, index, integer, jsonb, pgTable, text } from 'drizzle-orm/pg-core'
+import { boolean, check, index, integer, jsonb, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core'
 import { id, moment, ref } from './columns.js'
 import { projects } from './projects.js'
 import { users } from './users.js'
 
 /** What notes are about. */
 export const NOTEABLES = ['Commit', 'Issue', 'MergeRequest', 'Snippet'] as const
+/** What can name another thing, so that it is said there. */
+export const MENTIONERS = ['Commit', 'Issue', 'MergeRequest'] as const
 
 /** A line of the difference between two commits: added with `new_line` alone, removed with `old_line` alone, unchanged with both (DI-10). */
 export interface Position {
@@ -52,6 +54,12 @@ export const notes = pgTable(
     path: text(),
     line: integer(),
     line_type: text({ enum: ['new', 'old'] }),
+    /** Of a note that tells where its thing was mentioned: only those see it who see that place too, and only they read its name (SEC-35). */
+    mentioned_in_type: text({ enum: MENTIONERS }),
+    mentioned_in_project_id: ref().references(() => projects.id, { onDelete: 'cascade' }),
+    /** Null for a commit. */
+    mentioned_in_id: ref(),
+    mentioned_in_sha: text(),
     created_at: moment().notNull().defaultNow(),
     updated_at: moment().notNull().defaultNow(),
   },
@@ -66,5 +74,20 @@ export const notes = pgTable(
       .where(sql`${t.noteable_type} = 'MergeRequest' and ${t.type} is not null and ${t.resolved_at} is null`),
     index('notes_resolved_by_id_idx').on(t.resolved_by_id).where(sql`${t.resolved_by_id} is not null`),
     index('notes_author_id_idx').on(t.author_id),
+    check(
+      'notes_whole_mention',
+      sql`case when ${t.mentioned_in_type} is null then ${t.mentioned_in_project_id} is null
+        else ${t.system} and ${t.mentioned_in_project_id} is not null and num_nonnulls(${t.mentioned_in_id}, ${t.mentioned_in_sha}) = 1 end`,
+    ),
+    uniqueIndex('notes_mention_key')
+      .on(
+        t.mentioned_in_project_id,
+        t.mentioned_in_type,
+        sql`coalesce(${t.mentioned_in_id}, 0)`,
+        sql`coalesce(${t.mentioned_in_sha}, '')`,
+        t.noteable_type,
+        t.noteable_id,
+      )
+      .where(sql`${t.mentioned_in_project_id} is not null`),
   ],
 )

@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm'
-import { index, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { index, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
 import { id, moment, ref } from './columns.js'
+import { milestones } from './issues.js'
 import { projects } from './projects.js'
 import { users } from './users.js'
 
@@ -54,4 +55,18 @@ export const releaseLinks = pgTable(
     uniqueIndex('release_links_release_id_url_key').on(t.release_id, sql`md5(${t.url})`),
     uniqueIndex('release_links_release_id_filepath_key').on(t.release_id, t.filepath).where(sql`${t.filepath} is not null`),
   ],
+)
+
+/** What a release brings about. */
+export const releaseMilestones = pgTable(
+  'release_milestones',
+  {
+    release_id: ref()
+      .notNull()
+      .references(() => releases.id, { onDelete: 'cascade' }),
+    milestone_id: ref()
+      .notNull()
+      .references(() => milestones.id, { onDelete: 'cascade' }),
+  },
+  (t) => [primaryKey({ columns: [t.release_id, t.milestone_id] }), index('release_milestones_milestone_id_idx').on(t.milestone_id)],
 )

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { SignedIn } from '../../access/actor.js'
 import type { Context } from '../../context.js'
 import { AwardEmoji, presentAward } from '../../entities/award-emoji.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
@@ -12,9 +13,9 @@ const award_id = rowId()
 const note_id = rowId()
 
 /** The thing itself, or the note on it that the input names. */
-async function awardableOf(ctx: Context, noteable: Noteable, { note_id: note }: { note_id?: unknown }): Promise<Awardable> {
+async function awardableOf(ctx: Context, caller: SignedIn, noteable: Noteable, { note_id: note }: { note_id?: unknown }): Promise<Awardable> {
   if (note === undefined) return { type: noteable.type as Awardable['type'], id: noteable.id as number, noteable }
-  const found = await getNote(ctx, noteable, note as number)
+  const found = await getNote(ctx, caller, noteable, note as number)
   return { type: 'Note', id: found.note.id, noteable }
 }
 
@@ -31,8 +32,8 @@ const awardsOn = ({ named, path, access }: NoteableKind, onNotes: boolean) => {
       access: access('read', 'Award Emoji'),
       input: z.object({ ...given, ...paging }),
       output: z.array(AwardEmoji),
-      async handler({ ctx, subject, input, view }) {
-        const awardable = await awardableOf(ctx, subject.noteable, input)
+      async handler({ ctx, caller, subject, input, view }) {
+        const awardable = await awardableOf(ctx, caller, subject.noteable, input)
         return pageOf(await listAwards(ctx, awardable, input), input, (award) => presentAward(award, view))
       },
     }),
@@ -43,8 +44,8 @@ const awardsOn = ({ named, path, access }: NoteableKind, onNotes: boolean) => {
       access: access('read', 'Award Emoji'),
       input: z.object({ ...given, award_id }),
       output: AwardEmoji,
-      async handler({ ctx, subject, input, view }) {
-        return presentAward(await getAward(ctx, await awardableOf(ctx, subject.noteable, input), input.award_id), view)
+      async handler({ ctx, caller, subject, input, view }) {
+        return presentAward(await getAward(ctx, await awardableOf(ctx, caller, subject.noteable, input), input.award_id), view)
       },
     }),
     endpoint({
@@ -55,7 +56,7 @@ const awardsOn = ({ named, path, access }: NoteableKind, onNotes: boolean) => {
       input: z.object({ ...given, name: str() }),
       output: AwardEmoji,
       async handler({ ctx, caller, subject, input, view }) {
-        return presentAward(await giveAward(ctx, caller, await awardableOf(ctx, subject.noteable, input), input.name), view)
+        return presentAward(await giveAward(ctx, caller, await awardableOf(ctx, caller, subject.noteable, input), input.name), view)
       },
     }),
     endpoint({
@@ -65,7 +66,7 @@ const awardsOn = ({ named, path, access }: NoteableKind, onNotes: boolean) => {
       access: access('award_emoji', 'Award Emoji'),
       input: z.object({ ...given, award_id }),
       async handler({ ctx, caller, subject, input, unchangedSince }) {
-        const awardable = await awardableOf(ctx, subject.noteable, input)
+        const awardable = await awardableOf(ctx, caller, subject.noteable, input)
         await takeAward(ctx, caller, awardable, input.award_id, unchangedSince)
       },
     }),

@@ -37,8 +37,8 @@ const discussionsOn = ({ named, path, access, lines, resolvable }: (typeof DISCU
     access: access('read'),
     input: z.object(paging),
     output: z.array(Discussion),
-    async handler({ ctx, subject, input, view }) {
-      return pageOf(await listDiscussions(ctx, subject.noteable, input), input, (discussion) => presentDiscussion(discussion, view))
+    async handler({ ctx, caller, subject, input, view }) {
+      return pageOf(await listDiscussions(ctx, caller, subject.noteable, input), input, (discussion) => presentDiscussion(discussion, view))
     },
   }),
   endpoint({
@@ -48,7 +48,8 @@ const discussionsOn = ({ named, path, access, lines, resolvable }: (typeof DISCU
     access: access('read'),
     input: z.object({ discussion_id }),
     output: Discussion,
-    handler: async ({ ctx, subject, input, view }) => presentDiscussion(await getDiscussion(ctx, subject.noteable, input.discussion_id), view),
+    handler: async ({ ctx, caller, subject, input, view }) =>
+      presentDiscussion(await getDiscussion(ctx, caller, subject.noteable, input.discussion_id), view),
   }),
   endpoint({
     method: 'POST',
@@ -66,8 +67,8 @@ const discussionsOn = ({ named, path, access, lines, resolvable }: (typeof DISCU
     access: access('read'),
     input: z.object({ discussion_id, ...paging }),
     output: z.array(Note),
-    async handler({ ctx, subject, input, view }) {
-      const { notes } = await getDiscussion(ctx, subject.noteable, input.discussion_id)
+    async handler({ ctx, caller, subject, input, view }) {
+      const { notes } = await getDiscussion(ctx, caller, subject.noteable, input.discussion_id)
       return pageOf(slice(notes, input), input, (note) => presentNote(note, view))
     },
   }),
@@ -78,8 +79,8 @@ const discussionsOn = ({ named, path, access, lines, resolvable }: (typeof DISCU
     access: access('read'),
     input: z.object({ discussion_id, note_id }),
     output: Note,
-    async handler({ ctx, subject, input, view }) {
-      return presentNote(await getNote(ctx, subject.noteable, input.note_id, input.discussion_id), view)
+    async handler({ ctx, caller, subject, input, view }) {
+      return presentNote(await getNote(ctx, caller, subject.noteable, input.note_id, input.discussion_id), view)
     },
   }),
   endpoint({

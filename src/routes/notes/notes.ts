@@ -23,8 +23,8 @@ const notesOn = ({ named, path, access }: NoteableKind) => [
       ...paging,
     }),
     output: z.array(Note),
-    async handler({ ctx, subject, input, view }) {
-      return pageOf(await listNotes(ctx, subject.noteable, input), input, (note) => presentNote(note, view))
+    async handler({ ctx, caller, subject, input, view }) {
+      return pageOf(await listNotes(ctx, caller, subject.noteable, input), input, (note) => presentNote(note, view))
     },
   }),
   endpoint({
@@ -34,7 +34,7 @@ const notesOn = ({ named, path, access }: NoteableKind) => [
     access: access('read'),
     input: z.object({ note_id }),
     output: Note,
-    handler: async ({ ctx, subject, input, view }) => presentNote(await getNote(ctx, subject.noteable, input.note_id), view),
+    handler: async ({ ctx, caller, subject, input, view }) => presentNote(await getNote(ctx, caller, subject.noteable, input.note_id), view),
   }),
   endpoint({
     method: 'POST',

@@ -32,7 +32,7 @@ export async function addTodo(ctx: Context, caller: SignedIn, target: Target): P
   return made === undefined ? null : getTodo(ctx, caller, made)
 }
 
-/** IS-16, MR-86: author, assignee, whoever wrote a note or is named, each once; `readers` leaves out who does not see the thing (any more). */
+/** IS-16, MR-86: author, assignee, whoever wrote a note or is named, each once; `readers` leaves out who does not see the thing (any more). Whoever mentions it elsewhere takes no part in it, and elsewhere may be hidden (SEC-35). */
 export async function participantsOf(
   ctx: Context,
   target: Target,
@@ -41,7 +41,7 @@ export async function participantsOf(
   paging: Paging,
 ): Promise<Page<UserRefRecord>> {
   const wrote = sql`(select n.author_id from ${notes} n
-    where n.project_id = ${target.project_id} and n.noteable_type = ${target.type} and n.noteable_id = ${target.id})`
+    where n.project_id = ${target.project_id} and n.noteable_type = ${target.type} and n.noteable_id = ${target.id} and n.mentioned_in_type is null)`
   const who = sql`(u.id in (${author_id}, ${assignee_id ?? 0}) or u.id in ${wrote} or u.id in ${mentionedIn(target)})`
   const { items, total } = slice(await readers(who), paging)
   if (items.length === 0) return { items: [], total }

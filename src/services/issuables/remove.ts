@@ -1,7 +1,7 @@
 import { and, eq, inArray } from 'drizzle-orm'
 import type { Transaction } from '../../db/client.js'
-import { events, mentions, subscriptions, todos } from '../../db/schema/index.js'
-import { removeTalk } from '../notes/remove.js'
+import { events, mentions, notes, subscriptions, todos } from '../../db/schema/index.js'
+import { removeNotes, removeTalk } from '../notes/remove.js'
 import type { TargetType } from '../subscriptions.js'
 
 /** What hangs on issues or merge requests and does not go with their rows. */
@@ -13,4 +13,13 @@ export async function removeWhatHangsOn(tx: Transaction, type: TargetType, rows:
   await tx.delete(subscriptions).where(and(eq(subscriptions.target_type, type), inArray(subscriptions.target_id, ids)))
   await tx.delete(events).where(and(eq(events.target_type, type), inArray(events.target_id, ids)))
   await removeTalk(tx, type, rows)
+  // what they named need not know of them any more
+  const told = await tx
+    .select({ id: notes.id })
+    .from(notes)
+    .where(and(inArray(notes.mentioned_in_project_id, projects), eq(notes.mentioned_in_type, type), inArray(notes.mentioned_in_id, ids)))
+  await removeNotes(
+    tx,
+    told.map(({ id }) => id),
+  )
 }

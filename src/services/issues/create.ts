@@ -6,6 +6,7 @@ import { issues } from '../../db/schema/index.js'
 import { unlessTaken } from '../../db/taken.js'
 import { invalidRecord } from '../../failures.js'
 import { tasksIn } from '../../lib/references.js'
+import { mentionsIn, tellOfMentions, thingsMentioned } from '../cross-references.js'
 import { recordEvent } from '../events.js'
 import { nextIid, takeIid } from '../iids.js'
 import { wear } from '../issuables/labels.js'
@@ -42,8 +43,10 @@ export async function createIssue(ctx: Context, caller: SignedIn, subject: Proje
   const { merge_request_to_resolve_discussions_of: request, discussion_to_resolve: discussion } = given
   const threads = request === undefined ? null : await threadsToTakeOver(ctx, caller, subject, { request, discussion })
   const { title = '', description = threads?.description ?? '' } = texts
+  const mentioned = await thingsMentioned(ctx, caller, subject, mentionsIn(ctx, `${description}\n\n${title}`))
   const insert = async (tx: Transaction) => {
     const made = await insertIssue(ctx, tx, caller, subject, { ...given, title, description })
+    await tellOfMentions(tx, { type: 'Issue', project_id: subject.project.id, id: made, sha: null }, mentioned, caller.user.id, ctx.now())
     await threads?.resolve(tx)
     return made
   }

@@ -138,10 +138,12 @@ async function copyWhatWasSaid(tx: Transaction, from: Rows, to: Rows) {
       select n.id as old, nextval(pg_get_serial_sequence('notes', 'id')) as new from (select id from ${notes}
         where project_id = ${from.project_id} and noteable_type = 'Issue' and noteable_id = ${from.id} order by id) n),
     said as (insert into ${notes} (id, project_id, noteable_type, noteable_id, author_id, note, system, type, discussion_id, position,
-        resolved_at, resolved_by_id, path, line, line_type, created_at, updated_at)
+        resolved_at, resolved_by_id, path, line, line_type, mentioned_in_type, mentioned_in_project_id, mentioned_in_id, mentioned_in_sha,
+        created_at, updated_at)
       overriding system value
       select p.new, ${to.project_id}::bigint, 'Issue', ${to.id}::bigint, n.author_id, n.note, n.system, n.type, n.discussion_id, n.position,
-        n.resolved_at, n.resolved_by_id, n.path, n.line, n.line_type, n.created_at, n.updated_at
+        n.resolved_at, n.resolved_by_id, n.path, n.line, n.line_type, n.mentioned_in_type, n.mentioned_in_project_id, n.mentioned_in_id, n.mentioned_in_sha,
+        n.created_at, n.updated_at
       from pairs p join ${notes} n on n.id = p.old),
     named as (insert into ${mentions} (project_id, target_type, target_id, note_id, user_id)
       select ${to.project_id}::bigint, 'Issue', ${to.id}::bigint, p.new, m.user_id from pairs p join ${mentions} m on m.note_id = p.old)

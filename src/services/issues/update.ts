@@ -6,6 +6,7 @@ import type { Transaction } from '../../db/client.js'
 import { issues } from '../../db/schema/index.js'
 import { forbidden, notFound } from '../../failures.js'
 import { tasksIn, withoutTicks } from '../../lib/references.js'
+import { mentionsIn, tellOfMentions, thingsMentioned } from '../cross-references.js'
 import { recordEvent } from '../events.js'
 import { changeLabels } from '../issuables/labels.js'
 import { checkTexts } from '../issuables/texts.js'
@@ -45,7 +46,12 @@ const STATE_EVENTS = {
 /** IS-6, IS-18, IS-19: all that changes is changed at once, told in notes and in events. What the caller's role does not cover is left out. */
 export async function updateIssue(ctx: Context, caller: SignedIn, subject: IssueSubject, given: IssueChanges): Promise<IssueRecord> {
   const texts = checkTexts({ ...given, labels: [given.labels, given.add_labels] })
-  await ctx.db.transaction((tx) => change(ctx, tx, caller, subject, { ...given, ...texts }))
+  const { project, issue } = subject
+  const mentioned = await thingsMentioned(ctx, caller, subject, mentionsIn(ctx, `${given.description ?? ''}\n\n${given.title ?? ''}`))
+  await ctx.db.transaction(async (tx) => {
+    await change(ctx, tx, caller, subject, { ...given, ...texts })
+    await tellOfMentions(tx, { type: 'Issue', project_id: project.id, id: issue.id, sha: null }, mentioned, caller.user.id, ctx.now())
+  })
   return loadIssue(ctx, caller, subject.issue.id)
 }
 

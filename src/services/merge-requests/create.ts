@@ -6,6 +6,7 @@ import { mergeRequests } from '../../db/schema/index.js'
 import { againIfTaken } from '../../db/taken.js'
 import { Failure, forbidden, notFound, unprocessable } from '../../failures.js'
 import { tasksIn } from '../../lib/references.js'
+import { mentionsIn, tellOfMentions, thingsMentioned } from '../cross-references.js'
 import { recordEvent } from '../events.js'
 import { nextIid } from '../iids.js'
 import { wear } from '../issuables/labels.js'
@@ -47,7 +48,15 @@ export async function createMergeRequest(
 ): Promise<SingleMergeRequest> {
   const target = await targetOf(ctx, caller, source, given.target_project_id)
   if (target.project.archived) throw forbidden()
-  const id = await againIfTaken(() => ctx.db.transaction((tx) => insert(ctx, tx, caller, source, target, given)))
+  const mentioned = await thingsMentioned(ctx, caller, target, mentionsIn(ctx, `${given.description ?? ''}\n\n${given.title}`))
+  const id = await againIfTaken(() =>
+    ctx.db.transaction(async (tx) => {
+      const made = await insert(ctx, tx, caller, source, target, given)
+      const mentioner = { type: 'MergeRequest' as const, project_id: target.project.id, id: made, sha: null }
+      await tellOfMentions(tx, mentioner, mentioned, caller.user.id, ctx.now())
+      return made
+    }),
+  )
   // a kill before this leaves a request without a version, which the next start draws
   await drawVersion(ctx, { id })
   await followLinks(ctx, id)

@@ -7,6 +7,7 @@ import { mergeRequests } from '../../db/schema/index.js'
 import { againIfTaken } from '../../db/taken.js'
 import { notFound } from '../../failures.js'
 import { tasksIn, withoutTicks } from '../../lib/references.js'
+import { mentionsIn, tellOfMentions, thingsMentioned } from '../cross-references.js'
 import { recordEvent } from '../events.js'
 import { changeLabels } from '../issuables/labels.js'
 import { checkTexts } from '../issuables/texts.js'
@@ -51,7 +52,14 @@ export async function updateMergeRequest(
 ): Promise<SingleMergeRequest> {
   const texts = checkTexts({ ...given, labels: [given.labels, given.add_labels] })
   const { id } = subject.request
-  const changed = await againIfTaken(() => ctx.db.transaction((tx) => change(ctx, tx, caller, subject, { ...given, ...texts })))
+  const mentioned = await thingsMentioned(ctx, caller, subject, mentionsIn(ctx, `${given.description ?? ''}\n\n${given.title ?? ''}`))
+  const changed = await againIfTaken(() =>
+    ctx.db.transaction(async (tx) => {
+      const due = await change(ctx, tx, caller, subject, { ...given, ...texts })
+      await tellOfMentions(tx, { type: 'MergeRequest', project_id: subject.project.id, id, sha: null }, mentioned, caller.user.id, ctx.now())
+      return due
+    }),
+  )
   if (changed.version) await drawVersion(ctx, { id })
   if (changed.links) await followLinks(ctx, id)
   return loadMergeRequest(ctx, caller, subject, id)

@@ -28,7 +28,7 @@ export async function createDiscussion(
 
 /** DI-5: at the place where the thread began. */
 export async function replyTo(ctx: Context, caller: SignedIn, subject: NoteableSubject, id: string, given: NewNote): Promise<NoteRecord> {
-  const { notes: said } = await getDiscussion(ctx, subject.noteable, id)
+  const { notes: said } = await getDiscussion(ctx, caller, subject.noteable, id)
   const { type, position, discussion_id, path, line, line_type } = (said[0] as NoteRecord).note
   if (type === null) throw refused('A note that stands alone cannot be answered')
   return createNote(ctx, caller, subject, given, { type, position, discussion_id, path, line, line_type })
@@ -49,11 +49,11 @@ export async function resolveNote(
   subject: NoteableSubject,
   { id, discussion, resolved }: { id: number; discussion: string; resolved: boolean },
 ): Promise<NoteRecord> {
-  const record = await getNote(ctx, subject.noteable, id, discussion)
+  const record = await getNote(ctx, caller, subject.noteable, id, discussion)
   if (!isResolvable(record)) throw refused('Only notes of threads on merge requests can be resolved')
   checkResolver(caller, subject, record)
   await setResolved(ctx, caller, subject, { discussion, id }, resolved)
-  return getNote(ctx, subject.noteable, id, discussion)
+  return getNote(ctx, caller, subject.noteable, id, discussion)
 }
 
 /** DI-8: the same of all notes of a thread. */
@@ -63,12 +63,12 @@ export async function resolveDiscussion(
   subject: NoteableSubject,
   { discussion, resolved }: { discussion: string; resolved: boolean },
 ): Promise<DiscussionRecord> {
-  const { notes: said } = await getDiscussion(ctx, subject.noteable, discussion)
+  const { notes: said } = await getDiscussion(ctx, caller, subject.noteable, discussion)
   const [first] = said as [NoteRecord]
   if (!isResolvable(first)) throw refused('Only threads on merge requests can be resolved')
   checkResolver(caller, subject, first)
   await setResolved(ctx, caller, subject, { discussion }, resolved)
-  return getDiscussion(ctx, subject.noteable, discussion)
+  return getDiscussion(ctx, caller, subject.noteable, discussion)
 }
 
 /** DI-9. */
@@ -137,7 +137,7 @@ export async function threadsToTakeOver(
   const subject = found && aboutMergeRequest(found)
   if (!subject?.may('create_note')) return null
   const { noteable } = subject
-  const waiting = (await unresolvedThreads(ctx, noteable)).filter(
+  const waiting = (await unresolvedThreads(ctx, caller, noteable)).filter(
     ({ id, notes: [first] }) => (discussion === undefined || id === discussion) && mayResolve(caller, subject, first as NoteRecord),
   )
   if (waiting.length === 0) return null

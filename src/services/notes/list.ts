@@ -1,13 +1,17 @@
 import { and, asc, count, desc, eq, getTableColumns, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
+import type { Caller } from '../../access/actor.js'
+import { qualified } from '../../access/roles.js'
+import { type Eyes, eyesOf } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import type { ReadDatabase } from '../../db/client.js'
 import { notes, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { UserRefRecord } from '../../entities/user.js'
 import { notFound } from '../../failures.js'
+import { mentionerIsSeen, textOfNote } from '../cross-references.js'
 import { limits, type Page, type Paging, pageFrom } from '../page.js'
-import { isAbout, keyOf, type Noteable } from './noteables.js'
+import { counts, isAbout, keyOf, type Noteable } from './noteables.js'
 
 /** A note with all that is shown of it. */
 export interface NoteRecord {
@@ -34,22 +38,35 @@ const resolver = { id: resolvers.id, name: resolvers.name, username: resolvers.u
 /** All that is shown of notes. */
 const shown = (db: ReadDatabase) =>
   db
-    .select({ note: getTableColumns(notes), author, resolved_by: resolver })
+    .select({ note: { ...getTableColumns(notes), note: textOfNote() }, author, resolved_by: resolver })
     .from(notes)
     .innerJoin(users, eq(users.id, notes.author_id))
     .leftJoin(resolvers, eq(resolvers.id, notes.resolved_by_id))
 
 const value = (name: string) => sql`${sql.placeholder(name)}`
-const about = (type: Noteable['type']) => isAbout(type, value('project'), value('key'))
-const places = (noteable: Noteable) => ({ project: noteable.project_id, key: keyOf(noteable) })
 
-interface Shape {
+/** Who reads what is said. */
+type Reader = Pick<Caller, 'user'>
+
+/** Whose notes, and read by whom. */
+interface Place {
   type: Noteable['type']
+  eyes: Eyes
+}
+
+const placeOf = ({ user }: Reader, { type }: Noteable): Place => ({ type, eyes: eyesOf(user) })
+const about = ({ type, eyes }: Place) => {
+  const said = isAbout(type, value('project'), value('key'))
+  return counts(type) ? qualified(sql`${said} and ${mentionerIsSeen(eyes, sql`${value('user')}::bigint`)}`) : said
+}
+const valuesOf = ({ user }: Reader, noteable: Noteable) => ({ project: noteable.project_id, key: keyOf(noteable), user: user?.id ?? 0 })
+
+interface Shape extends Place {
   activity: NoteFilter['activity_filter']
 }
 
-const matching = ({ type, activity }: Shape) =>
-  and(about(type), activity === 'all_notes' ? undefined : activity === 'only_activity' ? sql`${notes.system}` : sql`not ${notes.system}`)
+const matching = ({ activity, ...place }: Shape) =>
+  and(about(place), activity === 'all_notes' ? undefined : activity === 'only_activity' ? sql`${notes.system}` : sql`not ${notes.system}`)
 
 const listed = statement('notes of a thing', (db, shape: Shape & Pick<NoteFilter, 'order_by' | 'sort'>) => {
   const direction = shape.sort === 'asc' ? asc : desc
@@ -63,9 +80,9 @@ const listed = statement('notes of a thing', (db, shape: Shape & Pick<NoteFilter
 const counted = statement('number of notes of a thing', (db, shape: Shape) => db.select({ total: count() }).from(notes).where(matching(shape)))
 
 /** NT-1. */
-export async function listNotes(ctx: Context, noteable: Noteable, filter: NoteFilter): Promise<Page<NoteRecord>> {
-  const shape = { type: noteable.type, activity: filter.activity_filter }
-  const at = places(noteable)
+export async function listNotes(ctx: Context, reader: Reader, noteable: Noteable, filter: NoteFilter): Promise<Page<NoteRecord>> {
+  const shape = { ...placeOf(reader, noteable), activity: filter.activity_filter }
+  const at = valuesOf(reader, noteable)
   const [rows, [all]] = await Promise.all([
     listed(ctx.db, { ...shape, order_by: filter.order_by, sort: filter.sort }).execute({ ...at, ...limits(filter) }),
     counted(ctx.db, shape).execute(at),
@@ -73,17 +90,17 @@ export async function listNotes(ctx: Context, noteable: Noteable, filter: NoteFi
   return { items: rows.map((row) => ({ ...row, iid: noteable.iid })), total: all?.total ?? 0 }
 }
 
-const inDiscussions = statement('notes of discussions', (db, type: Noteable['type']) =>
+const inDiscussions = statement('notes of discussions', (db, place: Place) =>
   shown(db)
-    .where(sql`${about(type)} and ${notes.discussion_id} = any(${value('discussions')}::text[])`)
+    .where(sql`${about(place)} and ${notes.discussion_id} = any(${value('discussions')}::text[])`)
     .orderBy(asc(notes.created_at), asc(notes.id)),
 )
 
-const single = statement('note of a thing', (db, type: Noteable['type']) => shown(db).where(sql`${about(type)} and ${notes.id} = ${value('id')}`))
+const single = statement('note of a thing', (db, place: Place) => shown(db).where(sql`${about(place)} and ${notes.id} = ${value('id')}`))
 
 /** NT-2: one of the thing's own; with `discussion` one of that thread (SEC-31). */
-export async function getNote(ctx: Context, noteable: Noteable, id: number, discussion?: string): Promise<NoteRecord> {
-  const [row] = await single(ctx.db, noteable.type).execute({ ...places(noteable), id })
+export async function getNote(ctx: Context, reader: Reader, noteable: Noteable, id: number, discussion?: string): Promise<NoteRecord> {
+  const [row] = await single(ctx.db, placeOf(reader, noteable)).execute({ ...valuesOf(reader, noteable), id })
   if (!row || (discussion !== undefined && row.note.discussion_id !== discussion)) throw notFound()
   return { ...row, iid: noteable.iid }
 }
@@ -95,37 +112,37 @@ export interface DiscussionRecord {
 }
 
 /** The ids of one page; that of a thread is older than that of another when its first note is. */
-const begun = statement('discussions of a thing', (db, type: Noteable['type']) =>
+const begun = statement('discussions of a thing', (db, place: Place) =>
   db
     .select({ id: notes.discussion_id, total: sql<number>`count(*) over ()`.mapWith(Number) })
     .from(notes)
-    .where(about(type))
+    .where(about(place))
     .groupBy(notes.discussion_id)
     .orderBy(sql`min(${notes.created_at})`, sql`min(${notes.id})`)
     .limit(sql.placeholder('limit'))
     .offset(sql.placeholder('offset')),
 )
 
-async function load(ctx: Context, noteable: Noteable, ids: string[]): Promise<DiscussionRecord[]> {
+async function load(ctx: Context, reader: Reader, noteable: Noteable, ids: string[]): Promise<DiscussionRecord[]> {
   if (ids.length === 0) return []
   const found = new Map(ids.map((id) => [id, [] as NoteRecord[]]))
-  for (const row of await inDiscussions(ctx.db, noteable.type).execute({ ...places(noteable), discussions: ids }))
+  for (const row of await inDiscussions(ctx.db, placeOf(reader, noteable)).execute({ ...valuesOf(reader, noteable), discussions: ids }))
     found.get(row.note.discussion_id)?.push({ ...row, iid: noteable.iid })
   // one whose notes went meanwhile is gone
   return [...found].flatMap(([id, said]) => (said.length > 0 ? [{ id, notes: said }] : []))
 }
 
 /** DI-1. */
-export async function listDiscussions(ctx: Context, noteable: Noteable, paging: Paging): Promise<Page<DiscussionRecord>> {
-  const run = (at: Paging) => begun(ctx.db, noteable.type).execute({ ...places(noteable), ...limits(at) })
+export async function listDiscussions(ctx: Context, reader: Reader, noteable: Noteable, paging: Paging): Promise<Page<DiscussionRecord>> {
+  const run = (at: Paging) => begun(ctx.db, placeOf(reader, noteable)).execute({ ...valuesOf(reader, noteable), ...limits(at) })
   const { items, total } = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
   const ids = items.map(({ id }) => id)
-  return { items: await load(ctx, noteable, ids), total }
+  return { items: await load(ctx, reader, noteable, ids), total }
 }
 
 /** DI-2: one of the thing's own. */
-export async function getDiscussion(ctx: Context, noteable: Noteable, id: string): Promise<DiscussionRecord> {
-  const [found] = await load(ctx, noteable, [id])
+export async function getDiscussion(ctx: Context, reader: Reader, noteable: Noteable, id: string): Promise<DiscussionRecord> {
+  const [found] = await load(ctx, reader, noteable, [id])
   if (!found) throw notFound('Discussion')
   return found
 }
@@ -134,7 +151,7 @@ export async function getDiscussion(ctx: Context, noteable: Noteable, id: string
 const MOST_THREADS = 100
 
 /** The threads of a merge request that wait to be resolved, oldest first. */
-export async function unresolvedThreads(ctx: Context, noteable: Noteable): Promise<DiscussionRecord[]> {
+export async function unresolvedThreads(ctx: Context, reader: Reader, noteable: Noteable): Promise<DiscussionRecord[]> {
   const rows = await ctx.db.write
     .select({ id: notes.discussion_id })
     .from(notes)
@@ -147,6 +164,7 @@ export async function unresolvedThreads(ctx: Context, noteable: Noteable): Promi
     .limit(MOST_THREADS)
   return load(
     ctx,
+    reader,
     noteable,
     rows.map(({ id }) => id),
   )

@@ -8,6 +8,7 @@ import { step } from '../../db/statement.js'
 import { failedTo, forbidden, notFound } from '../../failures.js'
 import { titleOf } from '../../lib/commit-title.js'
 import { lengthOf, tooLong } from '../../lib/path.js'
+import { type Mentioner, mentionsIn, tellOfMentions, tellOfMentionsOn, thingsMentioned } from '../cross-references.js'
 import { followMentions, namesIn, peopleNamed } from '../mentions.js'
 import { getNote, type NoteRecord } from './list.js'
 import { counts, isAbout, keyOf, type Noteable, type NoteableSubject, recountThreads, targetOf } from './noteables.js'
@@ -96,6 +97,10 @@ const recounted = step('count threads of a merge request', (db) =>
 
 const threads = (on: Sender, { type, id }: Noteable) => (type === 'MergeRequest' ? [recounted(on, null).execute({ id })] : [])
 
+/** The thing as what names others in what is said of it; a snippet's talk is told nowhere (IS-23). */
+const mentionerOf = ({ type, project_id, id, commit }: Noteable): Mentioner | null =>
+  type === 'Snippet' ? null : { type, project_id, id, sha: commit?.oid ?? null }
+
 /** Says something of a thing: NT-3, DI-3, DI-5, C-59. */
 export async function createNote(
   ctx: Context,
@@ -110,6 +115,8 @@ export async function createNote(
   const created_at = (subject.can('backdate_note') && given.created_at) || now
   const { people, spokenTo } = await peopleNamed(caller, namesIn(given.body), (who) => subject.readersAmong(ctx.db.write, who))
   const told = people.filter((id) => id !== caller.user.id)
+  const mentioner = mentionerOf(noteable)
+  const mentioned = mentioner ? await thingsMentioned(ctx, caller, subject, mentionsIn(ctx, given.body)) : []
   const commit_id = noteable.commit?.oid ?? null
   const { type, position, discussion_id = randomBytes(20).toString('hex'), path = null, line = null, line_type = null } = standing
   const values = {
@@ -131,7 +138,11 @@ export async function createNote(
     told,
     actions: told.map((id) => (spokenTo.has(id) ? 'directly_addressed' : 'mentioned')),
   }
-  const [[row]] = await ctx.db.burst((on) => [written(on, noteable.type).execute(values), ...threads(on, noteable)])
+  const [[row]] = await ctx.db.burst((on) => [
+    written(on, noteable.type).execute(values),
+    ...threads(on, noteable),
+    ...(mentioner ? tellOfMentionsOn(on, mentioner, mentioned, caller.user.id, now) : []),
+  ])
   if (!row) throw notFound()
   const note: Row = {
     id: row.id,
@@ -150,6 +161,10 @@ export async function createNote(
     path,
     line,
     line_type,
+    mentioned_in_type: null,
+    mentioned_in_project_id: null,
+    mentioned_in_id: null,
+    mentioned_in_sha: null,
     created_at,
     updated_at: created_at,
   }
@@ -192,17 +207,20 @@ export async function updateNote(
   { id, body, discussion }: { id: number; body: string; discussion?: string | undefined },
 ): Promise<NoteRecord> {
   const { noteable } = subject
+  const mentioner = mentionerOf(noteable)
+  const mentioned = mentioner ? await thingsMentioned(ctx, caller, subject, mentionsIn(ctx, body)) : []
   await ctx.db.transaction(async (tx) => {
     const now = ctx.now()
     if (!(await touchThing(tx, noteable, now, 0))) throw notFound()
     const before = await changeable(tx, caller, subject, id, discussion)
     checkBody(body)
     await tx.update(notes).set({ note: body, updated_at: now }).where(eq(notes.id, id))
+    if (mentioner) await tellOfMentions(tx, mentioner, mentioned, caller.user.id, now)
     const target = targetOf(noteable)
     if (target)
       await followMentions(tx, caller, { target, note_id: id, text: body, before: before.note }, (who) => subject.readersAmong(tx, who), now)
   })
-  return getNote(ctx, noteable, id)
+  return getNote(ctx, caller, noteable, id)
 }
 
 /** NT-5, DI-7; `check` is asked with the time of the note's last change. */

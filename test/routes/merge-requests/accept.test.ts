@@ -60,13 +60,36 @@ describe('PUT …/merge', () => {
     await accept(request, {}, cast.as.developer).expect(200)
   })
 
+  it('G-72: who may push to the target or merge into it, developers where nothing protects it, administrators unless nobody may', async () => {
+    const cast = await aCast(t.ctx, { files: { a: 'a' } })
+    const { developer, maintainer, admin, owner } = cast.as
+    const request = () => aMergeRequest(t, { project: cast.project, caller: owner })
+    const protect = async (push_level: number, merge_level: number) => {
+      await t.ctx.db.write.delete(protectedBranches).where(eq(protectedBranches.project_id, cast.project.id))
+      await t.ctx.db.write.insert(protectedBranches).values({ project_id: cast.project.id, name: 'main', push_level, merge_level })
+    }
+    await protect(30, 40)
+    await accept(await request(), {}, developer).expect(200)
+    await protect(40, 30)
+    await accept(await request(), {}, developer).expect(200)
+    await protect(40, 40)
+    const waiting = await request()
+    await refused(waiting, {}, 401, { message: '401 Unauthorized' }, developer)
+    await accept(waiting, {}, admin).expect(200)
+    await protect(0, 0)
+    const stuck = await request()
+    for (const caller of [maintainer, owner, admin]) await refused(stuck, {}, 401, { message: '401 Unauthorized' }, caller)
+    await t.ctx.db.write.delete(protectedBranches).where(eq(protectedBranches.project_id, cast.project.id))
+    await accept(stuck, {}, developer).expect(200)
+  })
+
   it('SEC-107: is 403 in an archived project', async () => {
     const request = await aMergeRequest(t)
     await t.ctx.db.write.update(projects).set({ archived: true }).where(eq(projects.id, request.project.id))
     await refused(request, {}, 403, { message: '403 Forbidden' })
   })
 
-  it('MR-60: is 406 once it is merged or closed', async () => {
+  it('G-35, MR-60: is 406 once it is merged or closed', async () => {
     const merged = await aMergeRequest(t)
     await accept(merged).expect(200)
     await refused(merged, {}, 406, REFUSED)
@@ -75,7 +98,7 @@ describe('PUT …/merge', () => {
     await refused(closed, { sha: 'x' }, 406, REFUSED)
   })
 
-  it('MR-61: is 405 while it is work in progress, its pipeline has to succeed, or discussions are open', async () => {
+  it('G-35, MR-61: is 405 while it is work in progress, its pipeline has to succeed, or discussions are open', async () => {
     await refused(await aMergeRequest(t, { title: 'WIP: not yet' }), {}, 405, REFUSED)
     const request = await aMergeRequest(t)
     const { project } = request

@@ -4,6 +4,7 @@ import { mergeRequests, notes, projects } from '../../../src/db/schema/index.js'
 import { testApp } from '../../support/app.js'
 import { aCast, type Cast, type Role, statuses } from '../../support/cast.js'
 import { aCommit, aGroup, anAdmin, aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'
+import { aMergeRequest } from '../../support/merge-requests.js'
 
 const t = testApp()
 
@@ -420,5 +421,46 @@ describe('who and what goes away', () => {
     for (const { iid } of list)
       for (const what of ['', '/changes', '/commits', '/versions', '/closes_issues', '/participants'])
         await t.api('get', `${project.path}/merge_requests/${iid}${what}`, as.owner).expect(200)
+  })
+})
+
+describe('todos of all kinds', () => {
+  it('TD-3, TO-1, TO-5: each says why it is there, and is found by that', async () => {
+    const [person, other] = [await aUser(t.ctx), await aUser(t.ctx)]
+    const project = await aProject(t.ctx, { visibility: 'public', files: { a: 'a' }, developer: [person, other] })
+    const request = await aMergeRequest(t, { project, caller: person })
+    const named = await aMergeRequest(t, { project, sent: { description: `Look, @${person.username}` } })
+    await t
+      .api('post', `${named.path}/notes`, other)
+      .send({ body: `@${person.username} now` })
+      .expect(201)
+    await t.api('put', named.path, project.creator).send({ assignee_id: person.id }).expect(200)
+    await t.api('post', `${project.path}/issues`, other).send({ title: 'x', assignee_id: person.id }).expect(201)
+    await t.api('post', `${project.path}/issues`, other).send({ title: 'y' }).expect(201)
+    await t.api('post', `${project.path}/issues/2/todo`, person).expect(201)
+    const { sha } = (await t.api('get', request.path, person).expect(200)).body
+    await t.api('post', `${project.path}/statuses/${sha}`, other).send({ state: 'failed', ref: request.source }).expect(201)
+
+    const list = async (query: string) => (await t.api('get', `/todos?${query}`, person).expect(200)).body
+    for (const [action, count] of [
+      ['assigned', 2],
+      ['mentioned', 1],
+      ['directly_addressed', 1],
+      ['marked', 1],
+      ['build_failed', 1],
+      ['unmergeable', 0],
+      ['approval_required', 0],
+    ] as const) {
+      // biome-ignore format: a table
+      const found = await list(`action=${action}`)
+      expect([action, found.length]).toEqual([action, count])
+      for (const { action_name, state } of found) expect([action_name, state]).toEqual([action, 'pending'])
+    }
+    await t.api('get', '/todos?action=asked', person).expect(400)
+    await t.api('post', '/todos/mark_as_done?action=approval_required', person).expect(204)
+    expect(await list('')).toHaveLength(6)
+    await t.api('post', '/todos/mark_as_done?action=assigned', person).expect(204)
+    expect((await list('state=done')).map(({ action_name }: { action_name: string }) => action_name)).toEqual(['assigned', 'assigned'])
+    expect(await list('')).toHaveLength(4)
   })
 })

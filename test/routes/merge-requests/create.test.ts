@@ -114,13 +114,13 @@ describe('POST /projects/:id/merge_requests', () => {
     await t.api('post', '/projects/999999/merge_requests', cast.as.owner).send(sent).expect(400, { error })
   })
 
-  it('MR-30, SEC-110: one branch into itself', async () => {
+  it('G-38, MR-30, SEC-110: one branch into itself', async () => {
     await create(cast.project, cast.as.owner, { source_branch: 'main' }).expect(422, {
       error: ['You can not use same project/branch for source and target'],
     })
   })
 
-  it('MR-24, MR-31, SEC-110, SEC-32: a target that is missing, hidden, or no relative', async () => {
+  it('G-38, MR-24, MR-31, SEC-110, SEC-32: a target that is missing, hidden, or no relative', async () => {
     const { project, as } = cast
     const hidden = await aProject(t.ctx)
     const stranger = await aProject(t.ctx, { visibility: 'public' })

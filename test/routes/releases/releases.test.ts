@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { projects } from '../../../src/db/schema/index.js'
 import { testApp } from '../../support/app.js'
 import { aCast, type Cast, type Role, statuses } from '../../support/cast.js'
-import { aProject, type TestProject, type TestUser } from '../../support/factories.js'
+import { aGroup, aProject, type TestProject, type TestUser } from '../../support/factories.js'
 import { commitIn, gitClient, gitRun } from '../../support/git-client.js'
 import { bareOf, stateOf } from '../../support/repositories.js'
 
@@ -340,6 +340,33 @@ describe('PUT and DELETE /projects/:id/releases/:tag_name', () => {
     await put({ tag_name: 'v2', id: 7, author_id: 1 }).expect(200)
     expect((await t.api('get', releaseOf(project, 'v1'), project.creator).expect(200)).body).toEqual({ ...made, ...text, ...later })
     await t.api('put', releaseOf(project, 'v2'), project.creator).send({ name: 'x' }).expect(404)
+  })
+
+  it('RL-3, RL-4, MI-8: milestones by their titles, of the project or the group it is in', async () => {
+    const group = await aGroup(t.ctx)
+    const other = await aProject(t.ctx, { creator: group.creator })
+    const project = await aProject(t.ctx, { creator: group.creator, namespace_id: group.id, files: { 'a.txt': 'a' } })
+    const milestone = async (at: string, title: string) =>
+      (await t.api('post', `${at}/milestones`, group.creator).send({ title, due_date: '2020-01-02' }).expect(201)).body
+    const [one, two] = [await milestone(project.path, 'one'), await milestone(group.path, 'two')]
+    await milestone(other.path, 'foreign')
+    const sent = { tag_name: 'v1', ref: 'main', milestones: ['two', 'one', 'two', ' '] }
+    await release(project, { ...sent, milestones: ['one', 'foreign', 'none'] }).expect(400, { message: 'Milestone(s) not found: foreign, none' })
+    await t.api('get', `${project.path}/repository/tags/v1`, group.creator).expect(404)
+    const { body: made } = await release(project, sent).expect(201)
+    expect(made.milestones).toEqual([one, two])
+    await release(project, { ...sent, tag_name: 'v2', milestones: ['one'] }).expect(201)
+    await release(project, { ...sent, tag_name: 'v3', milestones: [] }).expect(201)
+    const listed = async () => (await t.api('get', `${project.path}/releases`, group.creator).expect(200)).body
+    expect((await listed()).map(({ milestones }: { milestones: object[] }) => milestones)).toEqual([[], [one], [one, two]])
+
+    const put = (given: object) => t.api('put', releaseOf(project, 'v1'), group.creator).send(given)
+    expect((await put({ name: 'First' }).expect(200)).body.milestones).toEqual([one, two])
+    await put({ name: 'Other', milestones: ['foreign'] }).expect(400)
+    expect((await put({ milestones: ['two'] }).expect(200)).body).toMatchObject({ name: 'First', milestones: [two] })
+    expect((await put({ milestones: [] }).expect(200)).body.milestones).toEqual([])
+    await t.api('delete', `${project.path}/milestones/${one.id}`, group.creator).expect(204)
+    expect((await listed()).map(({ milestones }: { milestones: object[] }) => milestones)).toEqual([[], [], []])
   })
 
   it('RL-5: gives the release back, and the tag stays', async () => {

@@ -149,7 +149,14 @@ describe('PUT /application/settings: what is stored (AS-3 to AS-9)', () => {
     expect((await put({ sign_in_text: 'Bye' }).expect(200)).body).not.toMatchObject({ updated_at: again['updated_at'] })
   })
 
-  it('AS-4: needs one attribute it knows', async () => {
+  it('AS-73: former names of an attribute change nothing beside one it knows', async () => {
+    const before = await get()
+    const sent = { signin_enabled: false, password_authentication_enabled: false, sign_in_text: 'AS-73' }
+    expect((await put(sent).expect(200)).body).toEqual({ ...before, sign_in_text: 'AS-73', updated_at: expect.any(String) })
+    expect(await get()).not.toHaveProperty('signin_enabled')
+  })
+
+  it('AS-4, AS-73: needs one attribute it knows', async () => {
     const error = `${NAMES.join(', ')} are missing, at least one parameter must be provided`
     await put({}).expect(400, { error })
     await put({ signin_enabled: true, password_authentication_enabled: true, id: 2 }).expect(400, { error })

@@ -154,7 +154,7 @@ describe('GET /users/:id (U-17)', () => {
 })
 
 describe('POST /users (U-18 to U-24, G-75)', () => {
-  it('U-18, U-20, U-22, G-87: 201 with the whole view and the defaults', async () => {
+  it('X-13, U-18, U-20, U-22, G-87: 201 with the whole view and the defaults', async () => {
     const { body } = await post({ ...valid(1), location: 'Here', organization: null, website_url: 'https://a.example' }).expect(201)
     expect(body).toMatchObject({
       username: 'new1',
@@ -244,7 +244,7 @@ describe('POST /users (U-18 to U-24, G-75)', () => {
     }).expect(201)
   })
 
-  it('U-24, SEC-126: conflicts before texts', async () => {
+  it('X-13, U-24, SEC-126: conflicts before texts', async () => {
     await post({ ...valid(7), email: 'ADA@engine.example', name: '' }).expect(409, { message: 'Email has already been taken' })
     await post({ ...valid(7), username: 'ada', name: '' }).expect(409, { message: 'Username has already been taken' })
     await post({ ...valid(7), username: 'ADA' }).expect(400, { message: { username: ['has already been taken'] } })

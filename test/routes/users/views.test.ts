@@ -2,7 +2,7 @@ import { eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { users } from '../../../src/db/schema/index.js'
 import { testApp } from '../../support/app.js'
-import { anAdmin, aProject, aUser, type TestUser } from '../../support/factories.js'
+import { anAdmin, aProject, aUser, setSettings, type TestUser } from '../../support/factories.js'
 
 const t = testApp()
 let admin: TestUser
@@ -43,6 +43,25 @@ describe('what is shown of people', () => {
 
   it('U-2: one by one to people and to nobody', async () => {
     for (const caller of [user, null]) expect(keysOf(await get(`/users/${admin.id}`, caller))).toEqual([...NORMAL].sort())
+  })
+
+  it('X-15: by id or by name to nobody in particular, until the public level is restricted', async () => {
+    const anonymous = (path: string) => t.api('get', path, null)
+    expect((await anonymous(`/users/${user.id}`).expect(200)).body).toMatchObject({ username: user.username, created_at: expect.any(String) })
+    expect((await anonymous(`/users?username=${user.username}`).expect(200)).body).toMatchObject([{ id: user.id }])
+    expect((await anonymous('/users?username=nobody-at-all').expect(200)).body).toEqual([])
+    const { text: shown } = await anonymous(`/users/${user.id}`)
+    expect(shown).not.toContain(user.email)
+    const known = (await t.api('get', '/users?per_page=100', admin).expect(200)).body
+    expect((await t.api('get', '/users?per_page=100&exclude_internal=true&without_projects=true', admin).expect(200)).body).toEqual(known)
+    await setSettings(t.ctx, { restricted_visibility_levels: ['public'] })
+    try {
+      await anonymous(`/users/${user.id}`).expect(404)
+      await anonymous(`/users?username=${user.username}`).expect(403)
+      await t.api('get', `/users/${user.id}`, user).expect(200)
+    } finally {
+      await setSettings(t.ctx, {})
+    }
   })
 
   it('U-3: of themselves', async () => {

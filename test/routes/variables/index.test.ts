@@ -62,6 +62,23 @@ describe.each(SOURCES)('variables of a %s (V-1 to V-10, OT-1)', (kind) => {
     expect((await create({ key: 'KEY', value: 'another' }).expect(201)).body).toMatchObject({ key: 'KEY' })
   })
 
+  it('X-17: knows no types, masks or environments: what clients send of these is left out, in lists as well', async () => {
+    const sent = { key: 'TYPED', value: 'v', variable_type: 'file', masked: true, environment_scope: 'production' }
+    expect((await create(sent).expect(201)).body).toEqual({ key: 'TYPED', value: 'v', protected: false })
+    const more = { ...sent, value: 'w' }
+    expect((await t.api('put', `${path()}/TYPED`, people.maintainer).send(more).expect(200)).body).toEqual({
+      key: 'TYPED',
+      value: 'w',
+      protected: false,
+    })
+    expect((await t.api('get', `${path()}/TYPED`, people.maintainer).expect(200)).body).toEqual({ key: 'TYPED', value: 'w' })
+    await t
+      .api('put', `${path()}/TYPED`, people.maintainer)
+      .send({ variable_type: 'env_var', masked: false })
+      .expect(400, { error: 'value is missing' })
+    expect((await t.api('get', `${path()}/TYPED`, people.maintainer).expect(200)).body).toEqual({ key: 'TYPED', value: 'w' })
+  })
+
   const FORMAT = "can contain only letters, digits and '_'."
   it.each([
     [{}, { error: 'key is missing, value is missing' }],

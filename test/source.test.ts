@@ -1,0 +1,29 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+
+const root = fileURLToPath(new URL('../src', import.meta.url))
+const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts'))
+  .map((name) => ({ name, text: readFileSync(join(root, name), 'utf8') }))
+const where = (pattern: RegExp) =>
+  files
+    .filter(({ text }) => pattern.test(text))
+    .map(({ name }) => name)
+    .sort()
+
+describe('the source', () => {
+  it('SEC-172: one module starts processes beside that of the database that comes along, and none through a shell', () => {
+    expect(files.length).toBeGreaterThan(100)
+    expect(where(/^import (?!type\b)[^\n]*'node:child_process'|require\(.*child_process|import\(.*child_process/m)).toEqual(['db/embedded.ts', 'git/processes.ts'])
+    expect(where(/from 'node:(cluster|vm|worker_threads)'/)).toEqual([])
+    expect(where(/shell: *true|\bexecSync\b|\bexecFileSync\b|[^.\w]exec\(/)).toEqual([])
+  })
+
+  it('SEC-172: texts become SQL as they are nowhere but in the database layer, and code nowhere', () => {
+    expect(where(/\bsql\.raw\(/).filter((name) => !name.startsWith('db/'))).toEqual([])
+    expect(where(/from 'pg'/).filter((name) => !name.startsWith('db/'))).toEqual([])
+    expect(where(/\beval\(|new Function\(|setTimeout\(['"`]/)).toEqual([])
+  })
+})
