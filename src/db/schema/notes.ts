@@ -66,5 +66,6 @@ export const notes = pgTable(
       .where(sql`${t.noteable_type} = 'MergeRequest' and ${t.type} is not null and ${t.resolved_at} is null`),
     index('notes_resolved_by_id_idx').on(t.resolved_by_id).where(sql`${t.resolved_by_id} is not null`),
     index('notes_author_id_idx').on(t.author_id),
+    index('notes_project_id_created_at_idx').on(t.project_id, t.created_at, t.id).where(sql`not ${t.system}`),
   ],
 )
