@@ -12,6 +12,7 @@ import { mergeRequests } from './parts/merge-requests.mjs'
 import { people } from './parts/people.mjs'
 import { projects } from './parts/projects.mjs'
 import { reads } from './parts/reads.mjs'
+import { search } from './parts/search.mjs'
 import { start } from './parts/start.mjs'
 import { statuses } from './parts/statuses.mjs'
 import { wire } from './parts/wire.mjs'
@@ -30,6 +31,7 @@ const PARTS = {
   groups,
   issues,
   'merge-requests': mergeRequests,
+  search,
   wire,
 }
 

@@ -1,5 +1,5 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
-import { accessSync, constants, statSync } from 'node:fs'
+import { accessSync, constants, statSync, writeFileSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { delimiter, isAbsolute, join } from 'node:path'
 import { Unavailable } from '../lib/unavailable.js'
@@ -317,11 +317,13 @@ export class ProcessPool {
 
 const timedOut = new WeakSet<ChildProcess>()
 
+/** Each process is the first of its session, and where Linux schedules sessions as groups the group has to stand back as well. */
 function standBack(pid: number, niceness: number) {
   try {
     setPriority(pid, niceness)
+    writeFileSync(`/proc/${pid}/autogroup`, String(niceness))
   } catch {
-    // it has just ended by itself
+    // it has just ended by itself, or the system knows no such groups, or lets us change but a few a second
   }
 }
 

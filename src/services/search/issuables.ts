@@ -16,20 +16,27 @@ function wanted(text: string, numbered: RegExp): { iids: number[] } | { search: 
   return { iids: [Number(digits) <= MAX_IID ? Number(digits) : 0] }
 }
 
-const everything = { state: 'all', scope: 'all', in: ['title', 'description'], order_by: 'updated_at', sort: 'desc' } satisfies Partial<
-  Parameters<typeof listMergeRequests>[3]
->
+/** All there is, what changed last first. */
+const everything = ({ page, per_page }: Paging) => ({
+  state: 'all' as const,
+  scope: 'all' as const,
+  in: ['title', 'description'] as ('title' | 'description')[],
+  order_by: 'updated_at' as const,
+  sort: 'desc' as const,
+  page,
+  per_page,
+})
 
 const none = { items: [], total: 0 }
 
 /** S-8: of a project whose issues the caller may not read, none. */
 export async function searchIssues(ctx: Context, caller: Caller, at: Place, text: string, paging: Paging): Promise<Page<IssueRecord>> {
   if (at !== 'everywhere' && 'project' in at && !at.project.can('read_issue')) return none
-  return listIssues(ctx, caller, at, { ...everything, ...wanted(text, /#(\d+)$/), ...paging, in: [...everything.in], with_labels_details: false })
+  return listIssues(ctx, caller, at, { ...everything(paging), ...wanted(text, /#(\d+)$/), with_labels_details: false })
 }
 
 /** S-9, S-19. */
 export async function searchMergeRequests(ctx: Context, caller: Caller, at: Place, text: string, paging: Paging): Promise<Page<MergeRequestRecord>> {
   if (at !== 'everywhere' && 'project' in at && !at.project.can('read_own_merge_request')) return none
-  return listMergeRequests(ctx, caller, at, { ...everything, ...wanted(text, /[#!](\d+)$/), ...paging, in: [...everything.in] })
+  return listMergeRequests(ctx, caller, at, { ...everything(paging), ...wanted(text, /[#!](\d+)$/) })
 }
