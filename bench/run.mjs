@@ -13,6 +13,7 @@ import { mergeRequestsGit } from './parts/merge-requests-git.mjs'
 import { people } from './parts/people.mjs'
 import { projects } from './parts/projects.mjs'
 import { reads } from './parts/reads.mjs'
+import { search } from './parts/search.mjs'
 import { start } from './parts/start.mjs'
 import { statuses } from './parts/statuses.mjs'
 import { upkeep } from './parts/upkeep.mjs'
@@ -34,6 +35,7 @@ const PARTS = {
   'merge-requests-git': mergeRequestsGit,
   'merge-requests': mergeRequests,
   upkeep,
+  search,
   wire,
 }
 

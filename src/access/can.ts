@@ -152,6 +152,25 @@ export function canMergeRequest(
   return ability === 'update_merge_request' && isTied(standing, request) && canProject(standing, 'propose_merge_request')
 }
 
+/** Which of a project's notes somebody reads, by what they are about; null or false: none (S-20). */
+export interface NoteReach {
+  issues: IssueReach | null
+  merge_requests: 'all' | 'own' | null
+  commits: boolean
+  /** All, or those that are open to him by themselves. */
+  snippets: 'all' | 'open' | null
+}
+
+export function noteReach(standing: ProjectStanding): NoteReach {
+  const may = (ability: ProjectAbility) => canProject(standing, ability)
+  return {
+    issues: may('read_issue') ? issueReach(standing) : null,
+    merge_requests: may('read_merge_request') ? 'all' : may('read_own_merge_request') ? 'own' : null,
+    commits: may('download_code'),
+    snippets: may('read_snippet') ? (effectiveLevel(standing) > 0 ? 'all' : 'open') : null,
+  }
+}
+
 export interface GroupStanding {
   user: Pick<ActorUser, 'admin' | 'external'> | null
   level: number

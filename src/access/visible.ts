@@ -1,7 +1,7 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
-import { issues, mergeRequests, namespaces, projects, snippets } from '../db/schema/index.js'
+import { issues, mergeRequests, namespaces, notes, projects, snippets } from '../db/schema/index.js'
 import type { ActorUser } from './actor.js'
-import type { IssueReach } from './can.js'
+import type { IssueReach, NoteReach } from './can.js'
 import { ANY_LEVEL, groupLevel, membershipCounts, projectLevel, qualified, shareCounts, withLevel } from './roles.js'
 
 /** Who looks, as far as the shape of a query depends on it; the user's id itself is a parameter. */
@@ -66,6 +66,27 @@ export function visibleSnippets(eyes: Eyes, userId: SQLWrapper): SQL {
   return sql`(${visibleProjects(eyes, userId)}
     and (${projects.snippets_access_level} >= 20 or ${projects.snippets_access_level} >= 10 and ${member})
     and (${snippets.visibility} >= ${openTo(eyes)} or ${snippets.author_id} = ${userId} or ${member}))`
+}
+
+/** The same for every row of `snippets` left-joined with `projects`, personal ones among them (SN-11, S-21). */
+export function visibleSnippetsAnywhere(eyes: Eyes, userId: SQLWrapper): SQL {
+  if (eyes === 'anonymous') return sql`false`
+  if (eyes === 'admin') return sql`(${snippets.project_id} is null or ${visibleSnippets(eyes, userId)})`
+  return sql`case when ${snippets.project_id} is null then ${snippets.visibility} >= ${openTo(eyes)} or ${snippets.author_id} = ${userId}
+    else ${visibleSnippets(eyes, userId)} end`
+}
+
+/** For rows of `notes` of a project left-joined with `issues`, `merge_requests` and `snippets` by what they are about: those in the reach of `noteReach`. */
+export function notesInReach(reach: NoteReach, eyes: Eyes, userId: SQLWrapper): SQL {
+  const about = (type: (typeof notes.$inferSelect)['noteable_type'], where: SQL) => sql`(${notes.noteable_type} = ${type} and ${where})`
+  const open = sql`(${snippets.visibility} >= ${openTo(eyes)} or ${snippets.author_id} = ${userId})`
+  const kinds = [
+    reach.issues && about('Issue', sql`${issues.id} is not null and ${issuesInReach(reach.issues, userId)}`),
+    reach.merge_requests && about('MergeRequest', sql`${mergeRequests.id} is not null and ${mergeRequestsInReach(reach.merge_requests, userId)}`),
+    reach.commits && about('Commit', sql`true`),
+    reach.snippets && about('Snippet', sql`${snippets.id} is not null and ${reach.snippets === 'all' ? sql`true` : open}`),
+  ].filter((kind) => kind !== null && kind !== false)
+  return kinds.length === 0 ? sql`false` : sql`(${sql.join(kinds, sql` or `)})`
 }
 
 /** For rows of `merge_requests` of a project: all, or the caller's own, where he reads no others (note 1 of section 5.1). */

@@ -28,6 +28,9 @@ export const CommitDetail = z
   .strictObject({ ...Commit.shape, project_id: z.int(), status: z.string().nullable(), last_pipeline: PipelineRef.nullable() })
   .meta({ id: 'CommitDetail' })
 
+/** What a search finds (S-22). */
+export const FoundCommit = z.strictObject({ ...Commit.shape, project_id: z.int() }).meta({ id: 'FoundCommit' })
+
 /** Beyond these a Date cannot go; a commit may (SEC-152). */
 const MAX_SECONDS = 8_640_000_000_000
 

@@ -79,6 +79,9 @@ const single = {
   ]),
 }
 
+/** What a search finds (S-27). */
+export const FoundMergeRequest = MergeRequest.omit({ changes_count: true }).meta({ id: 'FoundMergeRequest' })
+
 /** What a todo is about. */
 export const FollowedMergeRequest = z.strictObject({ ...MergeRequest.shape, subscribed: z.boolean() }).meta({ id: 'FollowedMergeRequest' })
 
@@ -153,6 +156,13 @@ export function presentMergeRequest(
     task_completion_status: { count: request.task_count, completed_count: request.task_completed_count },
   }
 }
+
+export const presentFoundMergeRequest = (
+  record: MergeRequestRecord,
+  today: string,
+  view: View,
+  from: Standpoint,
+): z.infer<typeof FoundMergeRequest> => Object.assign(presentMergeRequest(record, today, view, from), { changes_count: undefined })
 
 export const presentFollowedMergeRequest = (
   record: MergeRequestRecord & { subscribed: boolean },

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { visibilityWord } from '../lib/visibility.js'
-import type { SnippetRecord } from '../services/snippets.js'
+import type { ListedSnippet } from '../services/snippets.js'
 import { VISIBILITIES } from './levels.js'
 import { presentUserRef, UserRef } from './user.js'
 import type { View } from './view.js'
@@ -22,7 +22,7 @@ export const Snippet = z
   })
   .meta({ id: 'Snippet' })
 
-export function presentSnippet({ snippet, author, fullPath }: SnippetRecord, view: View): z.infer<typeof Snippet> {
+export function presentSnippet({ snippet, author, fullPath }: ListedSnippet, view: View): z.infer<typeof Snippet> {
   const web_url = `${fullPath === null ? view.links.base : view.links.project(fullPath)}/snippets/${snippet.id}`
   const raw_url = `${web_url}/raw`
   return {

@@ -36,11 +36,22 @@ export class Memory {
     this.#making.set(key, making)
     try {
       const value = await making
-      if (value !== null) this.#answers.set(key, { value }, { size: Math.ceil(size(value)) + key.length * 2 + 200 })
+      if (value !== null) this.#answers.set(key, { value }, { size: sizeOf(size(value), key) })
       return value
     } finally {
       this.#making.delete(key)
     }
+  }
+
+  /** The answer from before, if there is one that was kept. */
+  known<V extends NonNullable<unknown>>(directory: string, about: string): V | undefined {
+    return this.#answers.get(keyOf(directory, about))?.value as V | undefined
+  }
+
+  /** Remembers an answer that somebody made himself. */
+  keep(directory: string, about: string, bytes: number, value: NonNullable<unknown>) {
+    const key = keyOf(directory, about)
+    this.#answers.set(key, { value }, { size: sizeOf(bytes, key) })
   }
 
   /** A repository's commit-graph as it is on disk now; null when it has none. */
@@ -71,6 +82,8 @@ export class Memory {
     this.packed.delete(directory)
   }
 }
+
+const sizeOf = (bytes: number, key: string) => Math.ceil(bytes) + key.length * 2 + 200
 
 const prefixOf = (directory: string) => `${directory}\0`
 

@@ -1,5 +1,6 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
-import { accessSync, constants, statSync } from 'node:fs'
+import { accessSync, constants, statSync, writeFileSync } from 'node:fs'
+import { setPriority } from 'node:os'
 import { delimiter, isAbsolute, join } from 'node:path'
 import { Unavailable } from '../lib/unavailable.js'
 import { GitFault } from './errors.js'
@@ -68,9 +69,22 @@ export interface PoolLimits {
   wait: number
   /** Milliseconds a process may run. */
   deadline: number
+  /** By how much its processes stand back behind all others, from 1 to 19. */
+  niceness?: number
 }
 
 export const POOL_LIMITS: PoolLimits = { running: 8, runningPerRepository: 4, waiting: 512, waitingPerRepository: 128, wait: 5_000, deadline: 30_000 }
+
+/** Of searches, which read whole repositories: a few at once, with a queue of their own, and behind everything else, so that nobody else waits for them (SEC-143). */
+export const SEARCH_LIMITS: PoolLimits = {
+  running: 4,
+  runningPerRepository: 2,
+  waiting: 64,
+  waitingPerRepository: 16,
+  wait: 5_000,
+  deadline: 10_000,
+  niceness: 10,
+}
 
 interface Waiting {
   directory: string
@@ -270,6 +284,7 @@ export class ProcessPool {
       detached: true,
     })
     this.#children.add(child)
+    if (this.limits.niceness && child.pid !== undefined) standBack(child.pid, this.limits.niceness)
     const deadline = options.deadline ?? this.limits.deadline
     const timer =
       deadline > 0
@@ -301,6 +316,16 @@ export class ProcessPool {
 }
 
 const timedOut = new WeakSet<ChildProcess>()
+
+/** Each process is the first of its session, and where Linux schedules sessions as groups the group has to stand back as well. */
+function standBack(pid: number, niceness: number) {
+  try {
+    setPriority(pid, niceness)
+    writeFileSync(`/proc/${pid}/autogroup`, String(niceness))
+  } catch {
+    // it has just ended by itself, or the system knows no such groups, or lets us change but a few a second
+  }
+}
 
 /** Ends a process and all it started. */
 export function kill(child: ChildProcess) {

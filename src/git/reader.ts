@@ -1,5 +1,6 @@
+import type { Readable } from 'node:stream'
 import { aheadBehind, lastCommits, mergeBase, mergedInto, refsContaining } from './ancestry.js'
-import { CatFile } from './cat-file.js'
+import { CatFile, isOid } from './cat-file.js'
 import { contributors } from './contributors.js'
 import { repositoryExists } from './create.js'
 import { DiffTree, diffRange, EMPTY_TREE } from './diff.js'
@@ -8,11 +9,12 @@ import { MESSAGE } from './history.js'
 import { countNew, type LogSource, range, readLog } from './log.js'
 import { Memory } from './memory.js'
 import { parseCommit, parseTag } from './object-codec.js'
-import type { ProcessPool } from './processes.js'
+import { ProcessPool, SEARCH_LIMITS } from './processes.js'
 import { RefStore } from './ref-store.js'
 import { Residents } from './residents.js'
 import { resolveRevision } from './revision.js'
-import { grep, searchLog } from './search.js'
+import { filesWith, grep, type SearchSource, searchLog } from './search.js'
+import { Shared } from './shared.js'
 import { entriesAt, entryAt, type TreeSource } from './tree.js'
 import type { Commit, Diff, DiffLimits, GitRepository, Oid, Stats } from './types.js'
 
@@ -43,6 +45,9 @@ export type Reader = Pick<
   | 'contributors'
   | 'searchLog'
   | 'grep'
+  | 'filesWith'
+  | 'commitNamed'
+  | 'blobStart'
   | 'diff'
   | 'diffLine'
   | 'stats'
@@ -51,11 +56,22 @@ export type Reader = Pick<
 /** What all readers of an installation share. */
 export interface ReadFloor {
   pool: ProcessPool
+  /** What searches run in. */
+  searches: ProcessPool
+  searching: Shared
   residents: Residents
   memory: Memory
 }
 
-export const readFloor = (pool: ProcessPool): ReadFloor => ({ pool, residents: new Residents(pool), memory: new Memory() })
+const floorOf = (pool: ProcessPool, memory: Memory): ReadFloor => ({
+  pool,
+  searches: new ProcessPool(SEARCH_LIMITS),
+  searching: new Shared(),
+  residents: new Residents(pool),
+  memory,
+})
+
+export const readFloor = (pool: ProcessPool): ReadFloor => floorOf(pool, new Memory())
 
 export interface ReaderOptions {
   /** More environment for git, such as a quarantine's object directory. Use it with a floor of its own, see `quarantineReader`. */
@@ -66,12 +82,14 @@ export interface ReaderOptions {
 
 /** Reads one bare repository. Cheap to make: touches no disk and starts nothing before the first call. */
 export function readerFor(floor: ReadFloor, directory: string, { env, onFault }: ReaderOptions = {}): Reader {
-  const { pool, residents, memory } = floor
+  const { pool, searches, searching, residents, memory } = floor
   const refs = new RefStore(directory, memory.packed)
   const objects = () => residents.process(directory, 'cat-file', () => new CatFile(pool, directory, env))
   const diffTree = (kind: 'patch' | 'numstat') => residents.process(directory, kind, () => new DiffTree(pool, directory, kind, env))
   const treeSource = (): TreeSource => ({ objects: objects(), remember: (about, size, make) => memory.answer(directory, about, size, make) })
   const history = (): LogSource => ({ pool, directory, env, objects: objects(), links: memory.links, memory, isFile, commit })
+
+  const searched = (): SearchSource => ({ pool: searches, searching, directory, env, memory, objects: objects(), root: rootOf })
 
   const commit = (oid: Oid): Promise<Commit | null> =>
     memory.answer<Commit>(
@@ -161,6 +179,13 @@ export function readerFor(floor: ReadFloor, directory: string, { env, onFault }:
       }),
 
     commit: (oid) => guarded(null, () => commit(oid)),
+    commitNamed: (hash) =>
+      guarded(null, async () => {
+        const oid = hash.toLowerCase()
+        if (!isOid(oid)) return objects().abbreviated(oid)
+        const object = await objects().peel(oid)
+        return object?.type === 'commit' ? object.oid : null
+      }),
     commits: (oids) => guarded(oids.map(() => null), () => Promise.all(oids.map(commit))), // biome-ignore format: one call
     tag: (oid) =>
       guarded(null, async () => {
@@ -178,6 +203,11 @@ export function readerFor(floor: ReadFloor, directory: string, { env, onFault }:
         if (info?.type !== 'blob') return null
         return (await objects().read(oid, Number.POSITIVE_INFINITY))?.content ?? null
       }),
+    blobStart: (oid, bytes) =>
+      guarded(null, () => memory.answer<Buffer>(directory, `first ${bytes} of ${oid}`, (start) => start.length, async () => {
+        const info = await objects().info(oid)
+        return info?.type === 'blob' ? startOf(await objects().stream(info), bytes) : null
+      })), // biome-ignore format: one question
     blobStream: (oid, signal) =>
       guarded(null, async () => {
         const info = await objects().info(oid)
@@ -200,8 +230,9 @@ export function readerFor(floor: ReadFloor, directory: string, { env, onFault }:
     refsContaining: (oid, prefix) => guarded([], () => refsContaining(history(), oid, prefix)),
     aheadBehind: (a, b) => guarded({ ahead: 0, behind: 0 }, () => aheadBehind(history(), a, b)),
     contributors: (head) => guarded([], () => contributors(history(), head)),
-    searchLog: (from, text, options) => guarded({ commits: [], truncated: false }, () => searchLog(history(), from, text, options)),
-    grep: (oid, text, options) => guarded({ chunks: [], truncated: false }, () => grep({ ...history(), root: rootOf }, oid, text, options)),
+    searchLog: (from, text, options) => guarded({ oids: [], truncated: false }, () => searchLog(searched(), from, text, options)),
+    grep: (oid, text, options) => guarded({ chunks: [], truncated: false }, () => grep(searched(), oid, text, options)),
+    filesWith: (oid, text, options) => guarded([], () => filesWith(searched(), oid, text, options)),
 
     diff: (from, to, limits) => guarded({ files: [], truncated: false }, () => diff(from, to, limits)),
     diffLine: (from, to, at) => guarded(null, () => diffLine(from, to, at)),
@@ -209,8 +240,21 @@ export function readerFor(floor: ReadFloor, directory: string, { env, onFault }:
   }
 }
 
+/** The first bytes of a stream, which is then ended. */
+async function startOf(stream: Readable, bytes: number): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    chunks.push(chunk)
+    size += chunk.length
+    if (size >= bytes) break
+  }
+  // a copy: what is kept must not keep the rest
+  return Buffer.from(Buffer.concat(chunks).subarray(0, bytes))
+}
+
 /** A reader that also sees objects which have not been accepted yet. Nothing it learns outlives it; close it. */
 export function quarantineReader(pool: ProcessPool, directory: string, env: NodeJS.ProcessEnv): Reader & { close(): void } {
-  const floor = { pool, residents: new Residents(pool), memory: new Memory(16 * 1_048_576) }
+  const floor = floorOf(pool, new Memory(16 * 1_048_576))
   return { ...readerFor(floor, directory, { env }), close: () => floor.residents.close() }
 }

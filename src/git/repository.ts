@@ -53,7 +53,7 @@ export function openGround({ storages, onFault, pool }: GitOptions): Ground {
     },
     async close() {
       floor.residents.close()
-      await floor.pool.close()
+      await Promise.all([floor.pool.close(), floor.searches.close()])
     },
   }
 }

@@ -168,13 +168,17 @@ export interface Contributor {
   commits: number
 }
 
-export interface GrepOptions {
+export interface GrepOptions extends Patience {
   /** Literal paths of files and folders; all when absent. */
   paths?: string[]
   /** Lines shown before and after each hit. */
   context: number
   /** So many chunks. */
   limit: number
+}
+
+/** How long a search may take. */
+export interface Patience {
   /** Milliseconds after which what was found is the answer. */
   deadline?: number
   signal?: AbortSignal
@@ -291,11 +295,15 @@ export interface GitRepository {
   commit(oid: Oid): Promise<Commit | null>
   /** In the order asked; null where there is none or it is no commit. */
   commits(oids: Oid[]): Promise<(Commit | null)[]>
+  /** The commit that a hash, whole or cut short, means, whatever branches and tags are called so. */
+  commitNamed(hash: string): Promise<Oid | null>
   tag(oid: Oid): Promise<Tag | null>
   /** Type and size of any object, without its content. */
   objectInfo(oid: Oid): Promise<{ type: 'commit' | 'tree' | 'blob' | 'tag'; size: number } | null>
   /** The content, whole. Null when there is no such blob. Ask objectInfo first. */
   blob(oid: Oid): Promise<Buffer | null>
+  /** The first bytes of a blob of any size. */
+  blobStart(oid: Oid, bytes: number): Promise<Buffer | null>
   /** The content as a stream with backpressure, for blobs of any size. */
   blobStream(oid: Oid, signal?: AbortSignal): Promise<{ size: number; stream: Readable } | null>
   /** The entry at `path` in a commit's tree ('' is the root tree itself), or null. */
@@ -325,14 +333,12 @@ export interface GitRepository {
   aheadBehind(a: Oid, b: Oid): Promise<{ ahead: number; behind: number }>
   /** Who wrote the commits of a history, merges left out, by e-mail address, in no order. */
   contributors(head: Oid): Promise<Contributor[]>
-  /** Commits of a history whose message holds a text, newest first; `truncated` when there are more or the time was up. */
-  searchLog(
-    from: Oid,
-    text: string,
-    options: { limit: number; deadline?: number; signal?: AbortSignal },
-  ): Promise<{ commits: Commit[]; truncated: boolean }>
+  /** The ids of commits of a history whose message holds a text, newest first; `truncated` when there are more or the time was up. */
+  searchLog(from: Oid, text: string, options: { limit: number } & Patience): Promise<{ oids: Oid[]; truncated: boolean }>
   /** Where a text stands in the files of a commit, by path; `truncated` when there is more, the time was up or files were left out. */
   grep(commit: Oid, text: string, options: GrepOptions): Promise<{ chunks: GrepChunk[]; truncated: boolean }>
+  /** Of the files at some paths, literal ones of files and folders, those in which the text stands; by path. */
+  filesWith(commit: Oid, text: string, options: { paths: string[] } & Patience): Promise<string[]>
 
   // differences
   /** From null: against the empty tree. Renames at 50 %, no copies (C-52 to C-57). */

@@ -35,6 +35,7 @@ import { releases } from './releases/index.js'
 import { archives } from './repository/archive.js'
 import { history } from './repository/history.js'
 import { repository } from './repository/index.js'
+import { search } from './search/index.js'
 import { settings } from './settings/index.js'
 import { snippets } from './snippets/index.js'
 import { tags } from './tags/index.js'
@@ -106,6 +107,7 @@ export const families: Endpoint[][] = [
   todos,
   wikis,
   snippets,
+  search,
   variables,
   settings,
 ]

@@ -23,6 +23,9 @@ export interface SnippetRecord {
   fullPath: string | null
 }
 
+/** The same as lists show it: without its content, which may be large. */
+export type ListedSnippet = Omit<SnippetRecord, 'snippet'> & { snippet: Omit<Row, 'content'> }
+
 /** `seesInProject` as SQL, for somebody who is no member. */
 const openTo = (eyes: Eyes): SQL => {
   if (eyes === 'admin') return sql`true`

@@ -9,7 +9,7 @@ import { checkPath } from '../lib/git-path.js'
 import { EXTENSION, pageOfFile, slugOfTitle, titleOfSlug, type WikiFormat } from '../lib/wiki-page.js'
 import { MAX_JSON_BLOB } from './blobs.js'
 import { type Page, type Paging, slice } from './page.js'
-import { signatureOf } from './repositories.js'
+import { signatureOf, wikiKeyOf } from './repositories.js'
 import { readSettings } from './settings.js'
 
 /** A page as its file has it; `content` only where it was asked for. */
@@ -25,7 +25,7 @@ const MAX_TITLE = 255
 
 type Project = Pick<ProjectSubject['project'], 'id' | 'storage'>
 
-const wikiOf = (ctx: Context, { id, storage }: Project): GitRepository => ctx.git.open({ storage, id, kind: 'wiki' })
+const wikiOf = (ctx: Context, project: Project): GitRepository => ctx.git.open(wikiKeyOf(project))
 
 /** The branch whose files are the pages: the one HEAD names, or, when people pushed only others, the first of them. */
 async function branchOf(ctx: Context, repository: GitRepository): Promise<{ name: string; head: Oid | null }> {
@@ -34,6 +34,14 @@ async function branchOf(ctx: Context, repository: GitRepository): Promise<{ name
   if (head) return { name, head }
   const [first] = await repository.refs('refs/heads/')
   return first ? { name: first.name.slice('refs/heads/'.length), head: first.oid } : { name, head: null }
+}
+
+/** Where all pages are as they are now; null while nobody wrote one. */
+export async function wikiNow(ctx: Context, { project }: ProjectSubject): Promise<{ repository: GitRepository; name: string; head: Oid } | null> {
+  if (!(await ctx.git.exists(wikiKeyOf(project)))) return null
+  const repository = wikiOf(ctx, project)
+  const { name, head } = await branchOf(ctx, repository)
+  return head === null ? null : { repository, name, head }
 }
 
 const bySlug = (a: { slug: string }, b: { slug: string }) => (a.slug < b.slug ? -1 : a.slug > b.slug ? 1 : 0)

@@ -78,7 +78,8 @@ function urlOf(endpoint: Endpoint, id: number): string {
     ':merge_request_iid': '1',
     ':snippet_id': String(snippets.get(id) ?? 999_999),
   }
-  return `/api/v4${bare(endpoint).replace(/:[a-z_]+/g, (name) => fill[name] ?? '999999')}`
+  const query = endpoint.method === 'GET' ? BODIES[keyOf(endpoint)] : undefined
+  return `/api/v4${bare(endpoint).replace(/:[a-z_]+/g, (name) => fill[name] ?? '999999')}${query ? `?${new URLSearchParams({ ...query })}` : ''}`
 }
 
 /** `in`, or the status of who was turned away at the door: what a call finds missing behind it is no refusal. */

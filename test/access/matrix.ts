@@ -219,6 +219,9 @@ export const CLOSER: Record<string, Rows> = {
 
 /** What a route must be told before it looks at who calls: groups read their parameters first (G-10, G-11), and so do administrators' routes. */
 export const BODIES: Record<string, object> = {
+  // of a GET it is the query
+  ...Object.fromEntries(['', '/-'].map((dash) => [`GET /groups/:id${dash}/search`, { scope: 'projects', search: 'x' }])),
+  ...Object.fromEntries(['', '/-'].map((dash) => [`GET /projects/:id${dash}/search`, { scope: 'issues', search: 'x' }])),
   'POST /groups': { name: '', path: '' },
   'POST /groups/:id/labels': { name: 'x', color: '#000' },
   'PUT /groups/:id/labels': { name: '999999', new_name: 'x' },

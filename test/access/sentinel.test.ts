@@ -1,9 +1,10 @@
+import { eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { projectShares } from '../../src/db/schema/index.js'
+import { projectShares, projects } from '../../src/db/schema/index.js'
 import { families } from '../../src/routes/index.js'
 import { touchLists } from '../../src/services/totals.js'
 import { testApp } from '../support/app.js'
-import { aGroup, anAdmin, aProject, aUser, type TestUser } from '../support/factories.js'
+import { aCommit, aGroup, anAdmin, aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
 import { BODIES } from './matrix.js'
 
 const t = testApp()
@@ -12,7 +13,7 @@ const SENTINEL = 'zyzzyva'
 
 let keeper: TestUser
 const callers: Record<string, TestUser | null> = { anonymous: null }
-const open = { project: 0, group: 0, others: [] as number[] }
+const open = { project: 0, group: 0, others: [] as number[], closed: null as TestProject | null }
 const hidden = { projects: [] as { id: number; path: string }[], groups: [] as { id: number; path: string }[] }
 
 beforeAll(async () => {
@@ -34,7 +35,16 @@ beforeAll(async () => {
   await say('/milestones', { title: 'one' })
   await say('/snippets', { title: 'one', file_name: 'one.txt', content: 'one', visibility: 'public' })
   await say('/wikis', { title: 'one', content: 'one' })
-  for (let i = 0; i < 3; i++) open.others.push((await aProject(t.ctx, { creator: keeper, visibility: i === 0 ? 'internal' : 'public' })).id)
+  for (let i = 0; i < 3; i++)
+    open.others.push((await aProject(t.ctx, { creator: keeper, visibility: i === 0 ? 'internal' : 'public', files: { 'a.txt': 'a\n' } })).id)
+  // one whose features are for members alone
+  const closed = await aProject(t.ctx, { creator: keeper, visibility: 'public', files: { 'a.txt': 'a\n' } })
+  await t.ctx.db.write
+    .update(projects)
+    .set({ issues_access_level: 10, merge_requests_access_level: 10, repository_access_level: 10, wiki_access_level: 10, snippets_access_level: 10 })
+    .where(eq(projects.id, closed.id))
+  open.others.push(closed.id)
+  open.closed = closed
   await aGroup(t.ctx, { creator: member })
 })
 
@@ -82,9 +92,43 @@ async function hide() {
       .send({ title: `${SENTINEL} of ${id}` })
       .expect(201)
   }
-  // what is confidential, in a project that everybody sees (SEC-35)
+  // forks of what everybody sees are as hidden as other projects
+  const fork = await t
+    .api('post', `/projects/${open.project}/fork`, keeper)
+    .send({ name: `${SENTINEL} fork`, path: `${SENTINEL}-fork` })
+    .expect(201)
+  await t.ctx.jobs.drain()
+  await t.api('put', `/projects/${fork.body.id}`, keeper).send({ visibility: 'private' }).expect(200)
+  // that somebody forked it is told to everybody who sees it; what and where is not
+  await t.ctx.db.write.update(projects).set({ forks_count: 0 }).where(eq(projects.id, open.project))
+  // what is confidential or private, in projects that everybody sees (SEC-35, SEC-36)
   const secret = { title: SENTINEL, description: SENTINEL, confidential: true }
-  for (const id of open.others) await t.api('post', `/projects/${id}/issues`, keeper).send(secret).expect(201)
+  for (const id of open.others) {
+    const [before] = await t.ctx.db.write.select().from(projects).where(eq(projects.id, id))
+    const say = async (path: string, body: object) => (await t.api('post', `/projects/${id}${path}`, keeper).send(body).expect(201)).body
+    const { iid } = await say('/issues', secret)
+    await say(`/issues/${iid}/notes`, { body: SENTINEL })
+    const snippet = await say('/snippets', { title: SENTINEL, file_name: SENTINEL, content: SENTINEL, visibility: 'private' })
+    await say(`/snippets/${snippet.id}/notes`, { body: SENTINEL })
+    if (id === open.closed?.id) {
+      // what only members may read of it
+      await say('/issues', { title: SENTINEL, description: SENTINEL })
+      await say('/wikis', { title: SENTINEL, content: SENTINEL })
+      await say('/snippets', { title: SENTINEL, file_name: SENTINEL, content: SENTINEL, visibility: 'public' })
+      const { id: sha } = await say('/repository/commits', {
+        branch: 'main',
+        commit_message: SENTINEL,
+        actions: [{ action: 'create', file_path: SENTINEL, content: SENTINEL }],
+      })
+      await say(`/repository/commits/${sha}/comments`, { note: SENTINEL })
+      await aCommit(t.ctx, open.closed, { b: SENTINEL }, { branch: SENTINEL, start_branch: 'main' })
+      const request = await say('/merge_requests', { title: SENTINEL, description: SENTINEL, source_branch: SENTINEL, target_branch: 'main' })
+      await say(`/merge_requests/${request.iid}/notes`, { body: SENTINEL })
+    }
+    // that something happened there is told to everybody who sees the project (G-86)
+    await t.ctx.jobs.drain()
+    await t.ctx.db.write.update(projects).set({ last_activity_at: before?.last_activity_at }).where(eq(projects.id, id))
+  }
   await t.api('post', '/snippets', keeper).send({ title: SENTINEL, file_name: SENTINEL, content: SENTINEL, visibility: 'private' }).expect(201)
   await t
     .api('put', `/groups/${top.id}`, keeper)
@@ -131,11 +175,16 @@ const QUERIES = [
   `?scope=all&labels=${SENTINEL}&milestone=${SENTINEL}&title=${SENTINEL}`,
 ]
 
+/** Each scope that any search has, where it has none of it a refusal. */
+const SCOPES = 'projects issues merge_requests milestones notes snippet_titles snippet_blobs commits blobs wiki_blobs'.split(' ')
+const SEARCHES = SCOPES.flatMap((scope) => [SENTINEL, '', '#2', '!1'].map((text) => `?scope=${scope}&search=${encodeURIComponent(text)}`))
+
 /** Every GET of what everybody sees, as everybody. Tokens tell when they were last used, by design. */
 async function everything() {
   const asked = endpoints
     .filter(({ method, path }) => method === 'GET' && !path.startsWith('/personal_access_tokens'))
     .flatMap(({ path, kind }) => {
+      if (path.endsWith('/search')) return searchesOf(path, kind)
       const id = kind === 'project' ? open.project : kind === 'group' ? open.group : path.startsWith('/users') ? keeper.id : open.group
       // what is read from a repository is of one project
       return (path.includes('/repository/') ? [''] : QUERIES).map((query) => urlOf(path, id) + query)
@@ -148,6 +197,12 @@ async function everything() {
   return found
 }
 
+/** Searches of what everybody sees; of a project also where what is hidden stands within it. */
+const searchesOf = (path: string, kind: 'project' | 'group' | null) =>
+  (kind !== 'project' ? [open.group] : path.includes('/-/') ? [open.project, ...open.others] : [open.project]).flatMap((id) =>
+    SEARCHES.map((query) => urlOf(path, id) + query),
+  )
+
 /** Where two answers begin to differ. */
 function apart(call: string, before = '', after: string) {
   const at = [...after].findIndex((letter, i) => letter !== before[i])
@@ -155,7 +210,7 @@ function apart(call: string, before = '', after: string) {
 }
 
 describe('what is hidden changes nothing for who may not see it', () => {
-  it('SEC-33, SEC-35, SEC-36, SEC-38, SEC-39, SEC-48: no byte and no header of any list, count or page', { timeout: 60_000 }, async () => {
+  it('SEC-33, SEC-35, SEC-36, SEC-38, SEC-39, SEC-48: no byte and no header of any list, count or page', { timeout: 120_000 }, async () => {
     const before = await everything()
     await hide()
     const after = await everything()
@@ -176,7 +231,7 @@ describe('what is hidden changes nothing for who may not see it', () => {
       expect([path, (await heard('GET', `/api/v4${path}`, keeper)).includes(SENTINEL)]).toEqual([path, true])
   })
 
-  it('SEC-30, G-40: hidden is missing, by number and by path, for every method', async () => {
+  it('SEC-30, G-40: hidden is missing, by number and by path, for every method', { timeout: 60_000 }, async () => {
     const different: string[] = []
     const work = endpoints
       .filter(({ kind }) => kind !== null)
@@ -189,8 +244,11 @@ describe('what is hidden changes nothing for who may not see it', () => {
         ),
       )
     await each(work, async ({ name, caller, method, path, there, gone }) => {
-      const body = method === 'GET' || method === 'HEAD' ? undefined : (BODIES[`${method} ${path}`] ?? {})
-      const [a, b] = [await heard(method, urlOf(path, there), caller, body), await heard(method, urlOf(path, gone), caller, body)]
+      const given = BODIES[`${method} ${path}`] ?? {}
+      const query = method === 'GET' && path.endsWith('/search') ? `?${new URLSearchParams({ ...given })}` : ''
+      const body = method === 'GET' || method === 'HEAD' ? undefined : given
+      const hear = (id: string) => heard(method, urlOf(path, id) + query, caller, body)
+      const [a, b] = [await hear(there), await hear(gone)]
       if (a !== b || a.includes(SENTINEL)) different.push(`${method} ${path} as ${name}: ${a} for ${there}, ${b} for ${gone}`)
     })
     expect(work.length).toBeGreaterThan(1_000)

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
+import { ProcessPool } from '../../src/git/processes.js'
 import { random, testRepositories } from '../support/reader.js'
 
 const t = testRepositories()
@@ -48,7 +49,7 @@ describe('grep', () => {
     const repository = t.make()
     const [head] = repository.commits({ files: { a: 'STRASSE ÄRGER\n' }, message: 'Größe ÄNDERN\n' }) as [string]
     expect((await repository.reader.grep(head, 'ärger', ALL)).chunks).toHaveLength(1)
-    expect((await repository.reader.searchLog(head, 'grÖßE änd', { limit: 5 })).commits).toHaveLength(1)
+    expect((await repository.reader.searchLog(head, 'grÖßE änd', { limit: 5 })).oids).toHaveLength(1)
   })
 
   it('SEC-79, SEC-80: paths are literal, and a text is never an option or a pattern', async () => {
@@ -122,14 +123,48 @@ describe('grep', () => {
     const rows = [`100644 blob ${small}\ta\0`, ...Array.from({ length: 700 }, (_, i) => `100644 blob ${big}\tb${i}${'x'.repeat(100)}\0`)]
     const tree = repository.gitBytes(['mktree', '-z'], rows.join('')).toString().trim()
     const head = repository.git('commit-tree', '-m', 'x', tree).trim()
-    const { chunks, truncated } = await repository.reader.grep(head, 'none of them', { ...ALL, paths: ['a'] })
+    const { chunks, truncated } = await repository.reader.grep(head, 'none of them', ALL)
     expect([chunks, truncated]).toEqual([[], true])
+    // where none of them is asked about they are in nobody's way
+    expect(await repository.reader.grep(head, 'none of them', { ...ALL, paths: ['a'] })).toEqual({ chunks: [], truncated: true })
+    expect((await repository.reader.grep(head, 'hit', { ...ALL, paths: ['a'] })).chunks).toHaveLength(1)
+  })
+
+  it('SEC-143: asked again nothing is started, and many who ask at once are answered by one process', async () => {
+    const repository = t.make()
+    const [head] = repository.commits({ files: { a: 'hit\n', 'd/b': 'Hit\n', 'd/c': 'none\n' }, message: 'Hit it\n' }) as [string]
+    const start = vi.spyOn(ProcessPool.prototype, 'start')
+    const started = (command: string) => start.mock.calls.filter(([, args]) => args.includes(command)).length
+    try {
+      const ask = () => repository.reader.grep(head, 'HIT', ALL)
+      const [first, ...others] = await Promise.all([ask(), ask(), ask(), ask()])
+      expect(first?.chunks).toHaveLength(2)
+      for (const other of [...others, await ask()]) expect(other).toEqual(first)
+      expect(started('grep')).toBe(1)
+      for (const _ of [1, 2]) expect(await repository.reader.filesWith(head, 'hit', { paths: ['d'] })).toEqual(['d/b'])
+      expect(started('grep')).toBe(2)
+      for (const _ of [1, 2]) expect((await repository.reader.searchLog(head, 'HIT', { limit: 5 })).oids).toEqual([head])
+      expect(started('log')).toBe(1)
+    } finally {
+      start.mockRestore()
+    }
+  })
+
+  it('SEC-143: one who leaves takes nothing from the others who asked the same', async () => {
+    const repository = t.make()
+    const [head] = repository.commits({ files: { a: 'hit\n' } }) as [string]
+    const leaving = new AbortController()
+    const left = repository.reader.grep(head, 'hit', { ...ALL, signal: leaving.signal })
+    const stays = repository.reader.grep(head, 'hit', { ...ALL, signal: new AbortController().signal })
+    leaving.abort(new Error('gone'))
+    await expect(left).rejects.toThrow('gone')
+    expect((await stays).chunks).toHaveLength(1)
   })
 
   it('has nothing to find where there is no commit', async () => {
     const repository = t.make()
     for (const oid of ['f'.repeat(40), 'none']) expect(await repository.reader.grep(oid, 'x', ALL)).toEqual({ chunks: [], truncated: false })
-    expect(await repository.reader.searchLog('f'.repeat(40), 'x', { limit: 5 })).toEqual({ commits: [], truncated: false })
+    expect(await repository.reader.searchLog('f'.repeat(40), 'x', { limit: 5 })).toEqual({ oids: [], truncated: false })
   })
 })
 
@@ -158,16 +193,18 @@ describe('searchLog', () => {
       { message: 'needle and\nthread\n' },
       { branch: 'other', parents: [0], message: 'needle elsewhere\n' },
     )
-    const at = (found: { oid: string }[]) => found.map(({ oid }) => oids.indexOf(oid))
+    const at = (found: string[]) => found.map((oid) => oids.indexOf(oid))
     const head = oids[3] as string
     const all = await repository.reader.searchLog(head, 'Needle', { limit: 10 })
-    expect([at(all.commits), all.truncated]).toEqual([[3, 1, 0], false])
+    expect([at(all.oids), all.truncated]).toEqual([[3, 1, 0], false])
     const two = await repository.reader.searchLog(head, 'Needle', { limit: 2 })
-    expect([at(two.commits), two.truncated]).toEqual([[3, 1], true])
-    expect(at((await repository.reader.searchLog(head, 'needle AND\nthread', { limit: 10 })).commits)).toEqual([3])
-    expect(at((await repository.reader.searchLog(head, 'needle and\nneedle', { limit: 10 })).commits)).toEqual([])
+    expect([at(two.oids), two.truncated]).toEqual([[3, 1], true])
+    expect(at((await repository.reader.searchLog(head, 'needle AND\nthread', { limit: 10 })).oids)).toEqual([3])
+    expect(at((await repository.reader.searchLog(head, 'needle and\nneedle', { limit: 10 })).oids)).toEqual([])
+    // of a text of several lines only what holds all of them counts for the limit
+    expect(await repository.reader.searchLog(head, 'd\n\nwith a needle', { limit: 1 })).toEqual({ oids: [oids[1]], truncated: false })
     // neither patterns nor options, nor who wrote it
     for (const text of ['n..dle', '--all', '^First', 'ada@example.com', 'Ada', ''])
-      expect((await repository.reader.searchLog(head, text, { limit: 10 })).commits).toEqual([])
+      expect((await repository.reader.searchLog(head, text, { limit: 10 })).oids).toEqual([])
   })
 })

@@ -13,6 +13,7 @@ export function testRepositories() {
   afterAll(async () => {
     floor.residents.close()
     await floor.pool.close()
+    await floor.searches.close()
     for (const repository of made) repository.remove()
   })
   return {

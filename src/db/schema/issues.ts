@@ -55,6 +55,7 @@ export const milestones = pgTable(
     uniqueIndex('milestones_project_id_iid_key').on(t.project_id, t.iid).where(sql`${t.project_id} is not null`),
     uniqueIndex('milestones_namespace_id_iid_key').on(t.namespace_id, t.iid).where(sql`${t.namespace_id} is not null`),
     index('milestones_title_idx').on(t.title),
+    index('milestones_updated_at_idx').on(t.updated_at, t.id).where(sql`${t.project_id} is not null`),
   ],
 )
 
@@ -132,6 +133,7 @@ export const issues = pgTable(
     index('issues_project_id_due_date_idx').on(t.project_id, t.due_date).where(sql`${t.due_date} is not null`),
     index('issues_project_id_confidential_idx').on(t.project_id, t.author_id, t.assignee_id).where(sql`${t.confidential}`),
     index('issues_created_at_idx').on(t.created_at, t.id),
+    index('issues_updated_at_idx').on(t.updated_at, t.id),
     index('issues_author_id_idx').on(t.author_id, t.created_at, t.id),
     index('issues_assignee_id_idx').on(t.assignee_id, t.created_at, t.id).where(sql`${t.assignee_id} is not null`),
     index('issues_milestone_id_idx').on(t.milestone_id, t.created_at, t.id).where(sql`${t.milestone_id} is not null`),

@@ -96,6 +96,7 @@ export const mergeRequests = pgTable(
     index('merge_requests_project_id_state_idx').on(t.project_id, t.state, t.created_at, t.id).where(sql`${t.deleted_at} is null`),
     index('merge_requests_source_idx').on(t.source_project_id, t.source_branch),
     index('merge_requests_created_at_idx').on(t.created_at, t.id).where(sql`${t.deleted_at} is null`),
+    index('merge_requests_updated_at_idx').on(t.updated_at, t.id).where(sql`${t.deleted_at} is null`),
     index('merge_requests_author_id_idx').on(t.author_id, t.created_at, t.id),
     index('merge_requests_assignee_id_idx').on(t.assignee_id, t.created_at, t.id).where(sql`${t.assignee_id} is not null`),
     index('merge_requests_milestone_id_idx').on(t.milestone_id, t.created_at, t.id).where(sql`${t.milestone_id} is not null`),

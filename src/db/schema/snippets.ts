@@ -22,5 +22,9 @@ export const snippets = pgTable(
     created_at: moment().notNull().defaultNow(),
     updated_at: moment().notNull().defaultNow(),
   },
-  (t) => [index('snippets_project_id_idx').on(t.project_id, t.id), index('snippets_author_id_idx').on(t.author_id, t.id)],
+  (t) => [
+    index('snippets_project_id_idx').on(t.project_id, t.id),
+    index('snippets_author_id_idx').on(t.author_id, t.id),
+    index('snippets_created_at_idx').on(t.created_at, t.id),
+  ],
 )

@@ -1,0 +1,137 @@
+import { z } from 'zod'
+import type { SignedIn } from '../../access/actor.js'
+import { fullPathOf, onGroupSignedIn, onProjectAfterInput, signedIn } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import { FoundCommit, presentCommit } from '../../entities/commit.js'
+import { FoundBlob, presentFoundBlob } from '../../entities/found-blob.js'
+import { Issue, presentIssue } from '../../entities/issue.js'
+import { FoundMergeRequest, presentFoundMergeRequest } from '../../entities/merge-request.js'
+import { Milestone, presentMilestone } from '../../entities/milestone.js'
+import { Note, presentNote } from '../../entities/note.js'
+import { BasicProject, presentBasicProject } from '../../entities/project.js'
+import type { Standpoint } from '../../entities/references.js'
+import { presentSnippet, Snippet } from '../../entities/snippet.js'
+import type { View } from '../../entities/view.js'
+import { endpoint, type PageAnswer, pageOf } from '../../http/endpoint.js'
+import { oneOf, paging, searchText } from '../../http/params.js'
+import { dayOf } from '../../lib/day.js'
+import type { Place } from '../../services/issuables/list.js'
+import { listProjects } from '../../services/projects/list.js'
+import { loadProjects } from '../../services/projects/load.js'
+import { searchBlobs, searchCommits, searchWiki } from '../../services/search/code.js'
+import { searchIssues, searchMergeRequests } from '../../services/search/issuables.js'
+import { searchMilestones } from '../../services/search/milestones.js'
+import { searchNotes } from '../../services/search/notes.js'
+import { searchSnippets } from '../../services/search/snippets.js'
+
+interface Asked {
+  ctx: Context
+  caller: SignedIn
+  input: { search: string; page: number; per_page: number }
+  view: View
+}
+
+/** In the order of the answers when both are missing (S-2). */
+const input = <const Scopes extends readonly [string, ...string[]]>(scopes: Scopes) =>
+  z.object({ search: searchText(), scope: oneOf(scopes), ...paging })
+
+const ISSUABLES = ['issues', 'merge_requests', 'milestones'] as const
+
+/** What can be found everywhere, in a group and in a project. */
+async function issuables({ ctx, caller, input, view }: Asked, scope: (typeof ISSUABLES)[number], at: Place, from: Standpoint): Promise<PageAnswer> {
+  const today = dayOf(ctx.now())
+  switch (scope) {
+    case 'issues':
+      return pageOf(await searchIssues(ctx, caller, at, input.search, input), input, (issue) => presentIssue(issue, today, view, from))
+    case 'merge_requests':
+      return pageOf(await searchMergeRequests(ctx, caller, at, input.search, input), input, (request) =>
+        presentFoundMergeRequest(request, today, view, from),
+      )
+    case 'milestones':
+      return pageOf(await searchMilestones(ctx, caller, at, input.search, input), input, (milestone) => presentMilestone(milestone, today, view))
+  }
+}
+
+/** S-7: archived ones included; of a group not those that are only shared with it (S-17). */
+async function projects({ ctx, caller, input, view }: Asked, group?: number): Promise<PageAnswer> {
+  const { items, total } = await listProjects(ctx, caller, {
+    words: input.search,
+    order_by: 'id',
+    sort: 'desc',
+    page: input.page,
+    per_page: input.per_page,
+    ...(group !== undefined && { group: { id: group, subgroups: true, shared: false } }),
+  })
+  const load = (ids: number[]) => loadProjects(ctx, caller.user, ids)
+  const rendered = await ctx.fragments.render('found project', items, load, (project) => presentBasicProject(project, view))
+  return pageOf({ items: rendered, total }, input, (element) => element)
+}
+
+/** Each path in the contract's spelling and in the one that clients use (X-1). */
+const both = (of: '/groups' | '/projects') => [`${of}/:id/-/search`, `${of}/:id/search`]
+
+/** S-1 to S-28. */
+export const search = [
+  endpoint({
+    method: 'GET',
+    path: '/search',
+    summary: 'Search everything that the caller may read',
+    access: signedIn,
+    input: input(['projects', ...ISSUABLES, 'snippet_titles', 'snippet_blobs']),
+    output: z.array(z.union([BasicProject, Issue, FoundMergeRequest, Milestone, Snippet])),
+    async handler({ ctx, caller, input, view }) {
+      const asked = { ctx, caller, input, view }
+      const { scope } = input
+      if (scope === 'projects') return projects(asked)
+      if (scope !== 'snippet_titles' && scope !== 'snippet_blobs') return issuables(asked, scope, 'everywhere', 'everywhere')
+      const page = await searchSnippets(ctx, caller, scope === 'snippet_titles' ? 'title' : 'content', input.search, input)
+      return pageOf(page, input, (snippet) => presentSnippet(snippet, view))
+    },
+  }),
+  ...both('/groups').map((path) =>
+    endpoint({
+      method: 'GET',
+      path,
+      summary: 'Search the projects of a group and its descendants',
+      access: onGroupSignedIn('read_group'),
+      input: input(['projects', ...ISSUABLES]),
+      output: z.array(z.union([BasicProject, Issue, FoundMergeRequest, Milestone])),
+      async handler({ ctx, caller, subject, input, view }) {
+        const asked = { ctx, caller, input, view }
+        if (input.scope === 'projects') return projects(asked, subject.group.id)
+        return issuables(asked, input.scope, { group: subject }, { group: subject.group.full_path })
+      },
+    }),
+  ),
+  ...both('/projects').map((path) =>
+    endpoint({
+      method: 'GET',
+      path,
+      summary: 'Search a project',
+      access: onProjectAfterInput('read_project'),
+      input: input([...ISSUABLES, 'notes', 'wiki_blobs', 'commits', 'blobs']),
+      output: z.array(z.union([Issue, FoundMergeRequest, Milestone, Note, FoundBlob, FoundCommit])),
+      async handler({ ctx, caller, subject, input, view, gone }) {
+        const { scope, search: text } = input
+        const { project } = subject
+        switch (scope) {
+          case 'notes':
+            return pageOf(await searchNotes(ctx, caller, subject, text, input), input, (note) => presentNote(note, view))
+          case 'commits': {
+            const place = { fullPath: fullPathOf(project) }
+            const page = await searchCommits(ctx, subject, text, input, { signal: gone() })
+            return pageOf(page, input, (commit) => ({ ...presentCommit(commit, place, view), project_id: project.id }))
+          }
+          case 'blobs':
+          case 'wiki_blobs': {
+            const find = scope === 'blobs' ? searchBlobs : searchWiki
+            const page = await find(ctx, subject, text, input, { signal: gone() })
+            return pageOf(page, input, (found) => presentFoundBlob(found, { ref: page.ref, project_id: project.id }))
+          }
+          default:
+            return issuables({ ctx, caller, input, view }, scope, { project: subject }, { project: true })
+        }
+      },
+    }),
+  ),
+]

@@ -1,0 +1,110 @@
+import type { ProjectSubject } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import type { Commit, GitRepository, Oid, Patience, TreeEntry } from '../../git/types.js'
+import { limits, type Page, type Paging, slice } from '../page.js'
+import { repositoryOf } from '../repositories.js'
+import { wikiNow } from '../wikis.js'
+
+/** Lines before and after a hit. */
+const CONTEXT = 2
+/** Chunks, and files found by their paths. */
+const MOST = 100
+const MOST_COMMITS = 1_000
+/** Bytes shown of a file that was found by its path. */
+const BEGINNING = 1_024
+
+/** Where something was found in files. */
+export interface FoundLines {
+  path: string
+  /** Of the file, where it was found by its path; null: by its content. */
+  oid: Oid | null
+  /** Of the first line shown, from 1. */
+  line: number
+  text: string
+}
+
+export interface FoundPage extends Page<FoundLines> {
+  /** The branch that was searched. */
+  ref: string
+}
+
+const isBlank = (text: string) => text.trim() === ''
+
+/** S-24: the files of the default branch, by content and by path; none without the right to read code (SEC-34). */
+export async function searchBlobs(
+  ctx: Context,
+  { project, can }: ProjectSubject,
+  text: string,
+  paging: Paging,
+  patience: Patience,
+): Promise<FoundPage> {
+  const ref = project.default_branch
+  const none = { items: [], total: 0, ref }
+  if (isBlank(text) || !can('download_code') || project.empty_repo) return none
+  const repository = repositoryOf(ctx, project)
+  const head = await repository.ref(`refs/heads/${ref}`)
+  if (!head) return none
+  const { chunks, truncated } = await repository.grep(head, text, { context: CONTEXT, limit: MOST, ...patience })
+  const named = await filesNamed(repository, head, text)
+  const path = named && pathIn(text)
+  // beyond the chunks that are shown there may be more files whose content was hit
+  const hit = new Set(path && truncated ? await repository.filesWith(head, text, { paths: [path], ...patience }) : [])
+  for (const chunk of chunks) hit.add(chunk.path)
+  const byPath = (named ?? []).filter((entry) => !hit.has(entry.path)).slice(0, MOST)
+  const all = [
+    ...chunks.map((chunk) => ({ path: chunk.path, line: chunk.startLine, text: chunk.text.trimEnd(), oid: null })),
+    ...byPath.map((entry) => ({ path: entry.path, line: 1, text: '', oid: entry.oid })),
+  ].sort((a, b) => inGitOrder(a, b) || a.line - b.line)
+  const { items, total } = slice(all, paging)
+  return { items: await Promise.all(items.map((found) => withBeginning(repository, found))), total, ref }
+}
+
+const inGitOrder = (a: { path: string }, b: { path: string }) => Buffer.compare(Buffer.from(a.path), Buffer.from(b.path))
+
+const pathIn = (text: string) => text.replace(/^\/+/, '')
+
+/** The file at the path that the text is, or all below the folder there, in Git's order; null when there is neither. */
+async function filesNamed(repository: GitRepository, commit: Oid, text: string): Promise<TreeEntry[] | null> {
+  const path = pathIn(text)
+  if (path === '' || path.endsWith('/')) return null
+  const entry = await repository.entry(commit, path)
+  if (entry?.type === 'blob') return [entry]
+  const below = entry?.type === 'tree' ? await repository.tree(commit, path, { recursive: true }) : null
+  return below?.filter(({ type }) => type === 'blob') ?? null
+}
+
+/** A file that was found by its path shows how it begins; a character that is cut in two is left out. */
+async function withBeginning(repository: GitRepository, found: FoundLines): Promise<FoundLines> {
+  if (found.oid === null) return found
+  const start = (await repository.blobStart(found.oid, BEGINNING)) ?? Buffer.alloc(0)
+  return { ...found, text: new TextDecoder('utf-8', { ignoreBOM: true }).decode(start, { stream: start.length === BEGINNING }) }
+}
+
+/** S-16: the pages of the wiki, by content. */
+export async function searchWiki(ctx: Context, subject: ProjectSubject, text: string, paging: Paging, patience: Patience): Promise<FoundPage> {
+  const now = isBlank(text) || !subject.can('read_wiki') ? null : await wikiNow(ctx, subject)
+  if (!now) return { items: [], total: 0, ref: '' }
+  const { chunks } = await now.repository.grep(now.head, text, { context: CONTEXT, limit: MOST, ...patience })
+  const { items, total } = slice(chunks, paging)
+  return { items: items.map(({ path, startLine, text }) => ({ path, line: startLine, text: text.trimEnd(), oid: null })), total, ref: now.name }
+}
+
+/** S-22: commits of the default branch by their message, then the one whose hash the text is, wherever it stands. */
+export async function searchCommits(
+  ctx: Context,
+  { project, can }: ProjectSubject,
+  text: string,
+  paging: Paging,
+  patience: Patience,
+): Promise<Page<Commit>> {
+  if (isBlank(text) || !can('download_code') || project.empty_repo) return { items: [], total: 0 }
+  const repository = repositoryOf(ctx, project)
+  const head = await repository.ref(`refs/heads/${project.default_branch}`)
+  const oids = head ? (await repository.searchLog(head, text, { limit: MOST_COMMITS, ...patience })).oids : []
+  const hash = text.trim()
+  const named = /^[0-9a-f]{7,40}$/i.test(hash) ? await repository.commitNamed(hash) : null
+  const all = named && !oids.includes(named) ? [...oids, named] : oids
+  const { limit, offset } = limits(paging)
+  const commits = await repository.commits(all.slice(offset, offset + limit))
+  return { items: commits.filter((commit) => commit !== null), total: all.length }
+}

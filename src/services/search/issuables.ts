@@ -1,0 +1,42 @@
+import type { Caller } from '../../access/actor.js'
+import type { Context } from '../../context.js'
+import type { Place } from '../issuables/list.js'
+import { type IssueRecord, listIssues } from '../issues/list.js'
+import { listMergeRequests } from '../merge-requests/list.js'
+import type { MergeRequestRecord } from '../merge-requests/load.js'
+import type { Page, Paging } from '../page.js'
+
+const MAX_IID = 2_147_483_647
+
+/** What is looked for: the number that the text ends in, or its words. */
+function wanted(text: string, numbered: RegExp): { iids: number[] } | { search: string } {
+  const digits = numbered.exec(text.trimEnd())?.[1]
+  if (digits === undefined) return { search: text }
+  // nothing has the number 0
+  return { iids: [Number(digits) <= MAX_IID ? Number(digits) : 0] }
+}
+
+/** All there is, what changed last first. */
+const everything = ({ page, per_page }: Paging) => ({
+  state: 'all' as const,
+  scope: 'all' as const,
+  in: ['title', 'description'] as ('title' | 'description')[],
+  order_by: 'updated_at' as const,
+  sort: 'desc' as const,
+  page,
+  per_page,
+})
+
+const none = { items: [], total: 0 }
+
+/** S-8: of a project whose issues the caller may not read, none. */
+export async function searchIssues(ctx: Context, caller: Caller, at: Place, text: string, paging: Paging): Promise<Page<IssueRecord>> {
+  if (at !== 'everywhere' && 'project' in at && !at.project.can('read_issue')) return none
+  return listIssues(ctx, caller, at, { ...everything(paging), ...wanted(text, /#(\d+)$/), with_labels_details: false })
+}
+
+/** S-9, S-19. */
+export async function searchMergeRequests(ctx: Context, caller: Caller, at: Place, text: string, paging: Paging): Promise<Page<MergeRequestRecord>> {
+  if (at !== 'everywhere' && 'project' in at && !at.project.can('read_own_merge_request')) return none
+  return listMergeRequests(ctx, caller, at, { ...everything(paging), ...wanted(text, /[#!](\d+)$/) })
+}

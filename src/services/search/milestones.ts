@@ -1,0 +1,60 @@
+import { and, count, desc, eq, getTableColumns, sql } from 'drizzle-orm'
+import type { Caller } from '../../access/actor.js'
+import { type Eyes, eyesOf, visibleProjects } from '../../access/visible.js'
+import type { Context } from '../../context.js'
+import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
+import { milestones, namespaceAncestry, namespaces, projects } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
+import type { Place } from '../issuables/list.js'
+import type { MilestoneRecord } from '../milestones.js'
+import { limits, type Page, type Paging } from '../page.js'
+
+interface Shape {
+  in: 'project' | 'group' | 'everywhere'
+  eyes: Eyes
+  words: Fuzzy['shape']
+}
+
+const place = sql.placeholder('place')
+
+/** Of groups none is found. Who sees the one project that is asked was asked before. */
+const conditions = ({ in: where, eyes, words }: Shape) =>
+  and(
+    where === 'project' ? eq(milestones.project_id, place) : visibleProjects(eyes, sql`${sql.placeholder('user')}::bigint`),
+    where === 'group'
+      ? sql`${projects.namespace_id} in (select a.descendant_id from ${namespaceAncestry} a where a.ancestor_id = ${place})`
+      : undefined,
+    sql`${milestones.project_id} is not null`,
+    fuzzyMatch([milestones.title, milestones.description], words),
+  )
+
+const found = statement('milestones of a search', (db, shape: Shape) =>
+  db
+    .select({ milestone: getTableColumns(milestones), path: sql<string>`${namespaces.full_path} || '/' || ${projects.path}` })
+    .from(milestones)
+    .innerJoin(projects, eq(projects.id, milestones.project_id))
+    .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
+    .where(conditions(shape))
+    .orderBy(desc(milestones.updated_at), desc(milestones.id))
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset')),
+)
+
+const counted = statement('number of milestones of a search', (db, shape: Shape) =>
+  db.select({ total: count() }).from(milestones).innerJoin(projects, eq(projects.id, milestones.project_id)).where(conditions(shape)),
+)
+
+/** S-10. */
+export async function searchMilestones(ctx: Context, { user }: Caller, at: Place, text: string, paging: Paging): Promise<Page<MilestoneRecord>> {
+  const words = fuzzy(text)
+  const where =
+    at === 'everywhere'
+      ? { in: at, id: 0 }
+      : 'group' in at
+        ? { in: 'group' as const, id: at.group.group.id }
+        : { in: 'project' as const, id: at.project.project.id }
+  const shape: Shape = { in: where.in, eyes: eyesOf(user), words: words.shape }
+  const values = { ...words.values, place: where.id, user: user?.id ?? 0 }
+  const [items, [all]] = await Promise.all([found(ctx.db, shape).execute({ ...values, ...limits(paging) }), counted(ctx.db, shape).execute(values)])
+  return { items, total: all?.total ?? 0 }
+}

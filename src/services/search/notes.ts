@@ -1,0 +1,89 @@
+import { and, asc, count, eq, getTableColumns, sql } from 'drizzle-orm'
+import { alias } from 'drizzle-orm/pg-core'
+import type { SignedIn } from '../../access/actor.js'
+import { type NoteReach, noteReach } from '../../access/can.js'
+import type { ProjectSubject } from '../../access/rules.js'
+import { type Eyes, eyesOf, notesInReach } from '../../access/visible.js'
+import type { Context } from '../../context.js'
+import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
+import { issues, mergeRequests, notes, snippets, users } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
+import type { NoteRecord } from '../notes/list.js'
+import { limits, type Page, type Paging } from '../page.js'
+
+interface Shape {
+  reach: NoteReach
+  eyes: Eyes
+  words: Fuzzy['shape']
+}
+
+const resolvers = alias(users, 'resolver')
+const person = (table: typeof users | typeof resolvers) => ({
+  id: table.id,
+  name: table.name,
+  username: table.username,
+  state: table.state,
+  avatar: table.avatar,
+})
+
+const about = {
+  issue: and(eq(notes.noteable_type, 'Issue'), eq(issues.id, notes.noteable_id)),
+  request: and(eq(notes.noteable_type, 'MergeRequest'), eq(mergeRequests.id, notes.noteable_id)),
+  snippet: and(eq(notes.noteable_type, 'Snippet'), eq(snippets.id, notes.noteable_id)),
+}
+
+const conditions = ({ reach, eyes, words }: Shape) =>
+  and(
+    eq(notes.project_id, sql.placeholder('project')),
+    sql`not ${notes.system}`,
+    notesInReach(reach, eyes, sql`${sql.placeholder('user')}::bigint`),
+    fuzzyMatch([notes.note], words),
+  )
+
+const found = statement('notes of a search', (db, shape: Shape) =>
+  db
+    .select({
+      note: getTableColumns(notes),
+      author: person(users),
+      resolved_by: person(resolvers),
+      iid: sql<number | null>`coalesce(${issues.iid}, ${mergeRequests.iid})`,
+    })
+    .from(notes)
+    .innerJoin(users, eq(users.id, notes.author_id))
+    .leftJoin(resolvers, eq(resolvers.id, notes.resolved_by_id))
+    .leftJoin(issues, about.issue)
+    .leftJoin(mergeRequests, about.request)
+    .leftJoin(snippets, about.snippet)
+    .where(conditions(shape))
+    .orderBy(asc(notes.created_at), asc(notes.id))
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset')),
+)
+
+const counted = statement('number of notes of a search', (db, shape: Shape) =>
+  db
+    .select({ total: count() })
+    .from(notes)
+    .leftJoin(issues, about.issue)
+    .leftJoin(mergeRequests, about.request)
+    .leftJoin(snippets, about.snippet)
+    .where(conditions(shape)),
+)
+
+/** S-13, S-20: what people said of a project's things that the caller may read. */
+export async function searchNotes(
+  ctx: Context,
+  { user }: SignedIn,
+  subject: ProjectSubject,
+  text: string,
+  paging: Paging,
+): Promise<Page<NoteRecord>> {
+  const words = fuzzy(text)
+  const shape: Shape = { reach: noteReach(subject), eyes: eyesOf(user), words: words.shape }
+  const values = { ...words.values, project: subject.project.id, user: user.id }
+  const [items, [all]] = await Promise.all([
+    found(ctx.db, shape).execute({ ...values, ...limits(paging) }) as Promise<NoteRecord[]>,
+    counted(ctx.db, shape).execute(values),
+  ])
+  return { items, total: all?.total ?? 0 }
+}

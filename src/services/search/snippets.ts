@@ -1,0 +1,53 @@
+import { and, count, desc, eq, getTableColumns, sql } from 'drizzle-orm'
+import type { SignedIn } from '../../access/actor.js'
+import { type Eyes, eyesOf, visibleSnippetsAnywhere } from '../../access/visible.js'
+import type { Context } from '../../context.js'
+import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
+import { namespaces, projects, snippets, users } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
+import { limits, type Page, type Paging } from '../page.js'
+import type { ListedSnippet } from '../snippets.js'
+
+interface Shape {
+  by: 'title' | 'content'
+  eyes: Eyes
+  words: Fuzzy['shape']
+}
+
+const conditions = ({ by, eyes, words }: Shape) =>
+  and(
+    visibleSnippetsAnywhere(eyes, sql`${sql.placeholder('user')}::bigint`),
+    fuzzyMatch(by === 'title' ? [snippets.title, snippets.file_name] : [snippets.content], words),
+  )
+
+const { content: _, ...shown } = getTableColumns(snippets)
+
+const found = statement('snippets of a search', (db, shape: Shape) =>
+  db
+    .select({
+      snippet: shown,
+      author: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar },
+      fullPath: sql<string | null>`${namespaces.full_path} || '/' || ${projects.path}`,
+    })
+    .from(snippets)
+    .innerJoin(users, eq(users.id, snippets.author_id))
+    .leftJoin(projects, eq(projects.id, snippets.project_id))
+    .leftJoin(namespaces, eq(namespaces.id, projects.namespace_id))
+    .where(conditions(shape))
+    .orderBy(desc(snippets.created_at), desc(snippets.id))
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset')),
+)
+
+const counted = statement('number of snippets of a search', (db, shape: Shape) =>
+  db.select({ total: count() }).from(snippets).leftJoin(projects, eq(projects.id, snippets.project_id)).where(conditions(shape)),
+)
+
+/** S-11 by title and file name, S-12 by content; those of S-21. */
+export async function searchSnippets(ctx: Context, { user }: SignedIn, by: Shape['by'], text: string, paging: Paging): Promise<Page<ListedSnippet>> {
+  const words = fuzzy(text)
+  const shape: Shape = { by, eyes: eyesOf(user), words: words.shape }
+  const values = { ...words.values, user: user.id }
+  const [items, [all]] = await Promise.all([found(ctx.db, shape).execute({ ...values, ...limits(paging) }), counted(ctx.db, shape).execute(values)])
+  return { items, total: all?.total ?? 0 }
+}
