@@ -16,7 +16,10 @@ const where = (pattern: RegExp) =>
 describe('the source', () => {
   it('SEC-172: one module starts processes beside that of the database that comes along, and none through a shell', () => {
     expect(files.length).toBeGreaterThan(100)
-    expect(where(/^import (?!type\b)[^\n]*'node:child_process'|require\(.*child_process|import\(.*child_process/m)).toEqual(['db/embedded.ts', 'git/processes.ts'])
+    expect(where(/^import (?!type\b)[^\n]*'node:child_process'|require\(.*child_process|import\(.*child_process/m)).toEqual([
+      'db/embedded.ts',
+      'git/processes.ts',
+    ])
     expect(where(/from 'node:(cluster|vm|worker_threads)'/)).toEqual([])
     expect(where(/shell: *true|\bexecSync\b|\bexecFileSync\b|[^.\w]exec\(/)).toEqual([])
   })
