@@ -1,6 +1,16 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Transaction } from '../../db/client.js'
-import { issueLabels, issues, labels, mergeRequestLabels, mergeRequests, milestones, namespaceAncestry } from '../../db/schema/index.js'
+import {
+  issueLabels,
+  issues,
+  labels,
+  mergeRequestLabels,
+  mergeRequests,
+  milestones,
+  namespaceAncestry,
+  releaseMilestones,
+  releases,
+} from '../../db/schema/index.js'
 import { nextIid } from '../iids.js'
 import { touchProjectList } from '../project-lists.js'
 
@@ -10,7 +20,7 @@ interface Twin {
   twin: string
 }
 
-/** GR-43: labels and milestones of the old group that the project's issues and merge requests have are replaced by those of the same title in the new place, which are made in the project where there is none. Nothing goes on pointing at a group the project has left (SEC-31). */
+/** GR-43: labels and milestones of the old group that the project's issues, merge requests and releases have are replaced by those of the same title in the new place, which are made in the project where there is none. Nothing goes on pointing at a group the project has left (SEC-31). */
 export async function bringAlong(tx: Transaction, projectId: number, namespaceId: number, now: Date): Promise<void> {
   await bringLabels(tx, projectId, namespaceId, now)
   await bringMilestones(tx, projectId, namespaceId, now)
@@ -53,7 +63,7 @@ async function bringMilestones(tx: Transaction, projectId: number, namespaceId: 
     ${sql.join(
       HAVING.map((table) => sql`select h.milestone_id from ${table} h where h.project_id = ${projectId}`),
       sql` union `,
-    )}))`
+    )} union select h.milestone_id from ${releaseMilestones} h join ${releases} r on r.id = h.release_id where r.project_id = ${projectId}))`
   // a group milestone is for the projects directly in the group (MI-8)
   const here = sql`(t.project_id = ${projectId} or t.namespace_id = ${namespaceId})`
   const { rows: missing } = await tx.execute<{ id: string }>(
@@ -69,6 +79,10 @@ async function bringMilestones(tx: Transaction, projectId: number, namespaceId: 
     sql`select o.id as old, (select t.id from ${milestones} t where t.title = o.title and ${here} order by t.project_id nulls last limit 1) as twin from ${left} o`,
   )
   if (twins.length === 0) return
+  await tx.execute(sql`insert into ${releaseMilestones} (release_id, milestone_id) select h.release_id, p.twin from ${releaseMilestones} h
+    join ${listOf(twins)} on p.old = h.milestone_id join ${releases} r on r.id = h.release_id where r.project_id = ${projectId} on conflict do nothing`)
+  await tx.execute(sql`delete from ${releaseMilestones} h using ${listOf(twins)}, ${releases} r
+    where h.milestone_id = p.old and r.id = h.release_id and r.project_id = ${projectId}`)
   for (const table of HAVING)
     await tx.execute(
       sql`update ${table} h set milestone_id = p.twin from ${listOf(twins)} where h.milestone_id = p.old and h.project_id = ${projectId}`,

@@ -91,7 +91,11 @@ describe('PUT /projects/:id/transfer (PR-13, PR-18)', () => {
     const issue = async (given: object) => (await send('post', `${project.path}/issues`, { title: 'it', ...given }, 201)).body.iid as number
     const first = await issue({ labels: 'worn,own,shared', milestone_id: gone })
     const second = await issue({ labels: 'worn', milestone_id: twin })
+    await send('post', `${project.path}/releases`, { tag_name: 'v1', ref: 'main', name: 'one', description: 'x', milestones: ['gone', 'twin'] }, 201)
     await transfer(project, target.id, owner).expect(200)
+    const released = (await t.api('get', `${project.path}/releases/v1`, owner).expect(200)).body.milestones as { id: number; title: string }[]
+    expect(released.map(({ title }) => title).sort()).toEqual(['gone', 'twin'])
+    expect(released.find(({ title }) => title === 'twin')?.id).toBe(same)
 
     const shown = async (iid: number) => (await t.api('get', `${project.path}/issues/${iid}`, owner).expect(200)).body
     expect(await shown(first)).toMatchObject({
