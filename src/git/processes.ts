@@ -75,10 +75,10 @@ export interface PoolLimits {
 
 export const POOL_LIMITS: PoolLimits = { running: 8, runningPerRepository: 4, waiting: 512, waitingPerRepository: 128, wait: 5_000, deadline: 30_000 }
 
-/** Of searches, which read whole repositories: a few at once, with a queue of their own, and behind everything else, so that nobody else waits for them (SEC-143). */
+/** Of searches, which read whole repositories with a thread for each core: one at once for each of them, with a queue of their own, and behind everything else, so that nobody else waits for them (SEC-143). */
 export const SEARCH_LIMITS: PoolLimits = {
   running: 4,
-  runningPerRepository: 2,
+  runningPerRepository: 1,
   waiting: 64,
   waitingPerRepository: 16,
   wait: 5_000,
