@@ -69,6 +69,7 @@ export function testApp(environment: Record<string, string> = {}): TestApp {
     return call.expect((response) => checkShape(method, path, response))
   }
   t.queriesOf = async (work) => {
+    await t.ctx.jobs.drain() // what calls before left to be done asks, too
     seen = []
     await work()
     const texts = seen
