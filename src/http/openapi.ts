@@ -25,6 +25,9 @@ export function openapi(endpoints: Endpoint[], info: { version: string; base: st
   }
 }
 
+/** One name for each endpoint: also of the two paths that differ by nothing but `/-/`. */
+const operationId = (method: string, path: string) => `${method.toLowerCase()} ${path.replaceAll('/-/', '/dash/')}`.replace(/[^a-z0-9]+/gi, '_')
+
 function operation({ method, path, summary, access, input, output, status }: Endpoint, schemas: Json): Json {
   const names = new Set(namesIn(path))
   const { properties = {}, required = [] } = z.toJSONSchema(input, { io: 'input', unrepresentable: 'any' }) as {
@@ -42,7 +45,7 @@ function operation({ method, path, summary, access, input, output, status }: End
   const code = status ?? (method === 'POST' ? 201 : method === 'DELETE' || method === 'HEAD' ? 204 : 200)
   return {
     summary,
-    operationId: `${method.toLowerCase()} ${path}`.replace(/[^a-z0-9]+/gi, '_'),
+    operationId: operationId(method, path),
     tags: [path.split('/')[path.startsWith('/projects/:id/') ? 3 : 1]],
     'x-access': access.rule,
     parameters: [...inPath, ...query],
