@@ -4,9 +4,9 @@ import { git } from '../repository.mjs'
 
 /** One commit picked onto another branch, synced, against what a git of this age needs for it without a work tree: three synthetic commits, their merge, the commit and the ref. */
 export async function cherryPick(bench) {
-  const { source, base, project } = await bench.large()
+  const { stored, base, project } = await bench.large()
   const twin = join(bench.scratch, 'picks.git')
-  git(bench.scratch, ['clone', '-q', '--bare', `file://${source}`, twin])
+  git(bench.scratch, ['clone', '-q', '--bare', `file://${stored}`, twin])
   const main = git(twin, ['rev-parse', 'main']).toString().trim()
   // as many changes of one line in files of their own, on a side branch that leaves main a little behind its head
   const start = git(twin, ['rev-parse', 'main~40']).toString().trim()

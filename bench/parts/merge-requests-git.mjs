@@ -8,11 +8,11 @@ const SYNCED = ['-c', 'core.fsync=all', '-c', 'user.name=Ada', '-c', 'user.email
 
 /** What requests of 20 files cost on 5,000 files, against git started for the purpose. */
 export async function mergeRequestsGit(bench) {
-  const { project, source, stored, base } = await bench.large()
+  const { project, stored, base } = await bench.large()
   const requests = `${bench.api}/projects/${project.id}/merge_requests`
   const root = (await native(stored, ['rev-parse', 'main'])).toString().trim()
   const twin = join(bench.scratch, 'merges.git')
-  git(bench.scratch, ['clone', '-q', '--bare', `file://${source}`, twin])
+  git(bench.scratch, ['clone', '-q', '--bare', `file://${stored}`, twin])
 
   const count = 4 * bench.rounds + 12
   const branches = Array.from({ length: count }, (_, i) => `mr-${i}`)
