@@ -1,5 +1,5 @@
 import { isOid } from './cat-file.js'
-import { History, reached } from './history.js'
+import { History, reached, soleBase } from './history.js'
 import { type LogSource, literal } from './log.js'
 import type { Oid } from './types.js'
 
@@ -34,9 +34,31 @@ export async function mergedInto(source: LogSource, heads: Oid[], into: Oid): Pr
   return heads.map((head) => answers.get(head) ?? false)
 }
 
+/** The best common ancestor of two commits; null: there is none, or more than one. No process is needed to find it. */
+export async function onlyBase(source: LogSource, ours: Oid, theirs: Oid): Promise<Oid | null> {
+  const found = await foundBase(source, ours, theirs)
+  return found === null || found === 'several' ? null : found
+}
+
+/** Null also where one of them is not here. */
+async function foundBase(source: LogSource, ours: Oid, theirs: Oid): Promise<Oid | 'several' | null> {
+  const found = await source.memory.answer<{ base: Oid | 'several' | null }>(source.directory, `only base ${ours} ${theirs}`, SMALL, async () => {
+    const history = new History(await source.memory.graph(source.directory), source)
+    const [left, right] = [await history.node(ours), await history.node(theirs)]
+    if (left < 0 || right < 0) return null
+    const base = await soleBase(history, left, right)
+    return { base: typeof base === 'number' ? history.oid(base) : base }
+  })
+  return found?.base ?? null
+}
+
 /** The best common ancestor of all, the first of them if there are several. */
 export async function mergeBase(source: LogSource, commits: Oid[]): Promise<Oid | null> {
   if (!commits.every(isOid)) return null
+  if (commits.length === 2) {
+    const base = await foundBase(source, ...(commits as [Oid, Oid]))
+    if (base !== 'several') return base
+  }
   const found = await source.memory.answer<{ base: Oid | null }>(source.directory, `base ${commits.join(' ')}`, SMALL, async () => {
     const { stdout, exitCode } = await run(source, ['merge-base', ...(commits.length > 2 ? ['--octopus'] : []), ...commits], [1, 128])
     if (exitCode === 128) return null // one of them is not here

@@ -228,6 +228,52 @@ export async function reached(history: History, targets: number[], into: number)
   return found
 }
 
+const OURS = 1
+const THEIRS = 2
+const BELOW = 8
+const BASE = 16
+
+/** The one best common ancestor of two commits; null: there is none, 'several': there are more than one. Both are painted down their histories, as git does, until all that is left lies below what has both colours. */
+export async function soleBase(history: History, ours: number, theirs: number): Promise<number | 'several' | null> {
+  if (ours === theirs) return ours
+  const flags = new Flags(history.graph?.count ?? 0)
+  const queue = new DateQueue()
+  /** Nodes in the queue that are not below a common ancestor. */
+  let open = 0
+  const paint = (node: number, colours: number) => {
+    const before = flags.get(node)
+    const after = before | colours
+    if (after === before) return
+    flags.set(node, after | QUEUED)
+    if (!(before & QUEUED)) {
+      queue.push(node, history.date(node))
+      if (!(after & BELOW)) open++
+    } else if (after & ~before & BELOW) open--
+  }
+  paint(ours, OURS)
+  paint(theirs, THEIRS)
+  const found: number[] = []
+  const slice = new Slice()
+  while (open > 0) {
+    if (slice.over) await slice.breathe()
+    const node = queue.pop()
+    flags.clear(node, QUEUED)
+    const state = flags.get(node)
+    let colours = state & (OURS | THEIRS | BELOW)
+    if (!(state & BELOW)) open--
+    if (colours === (OURS | THEIRS)) {
+      colours |= BELOW
+      if (!(state & BASE)) {
+        flags.set(node, state | BASE)
+        found.push(node)
+      }
+    }
+    for (const parent of history.parentsNow(node) ?? (await history.parents(node))) paint(parent, colours)
+  }
+  const best = found.filter((node) => !(flags.get(node) & BELOW))
+  return best.length > 1 ? 'several' : (best[0] ?? null)
+}
+
 /** A few bits for every node. */
 class Flags {
   readonly #known: Uint8Array

@@ -3,8 +3,10 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { deflate, inflate } from 'node:zlib'
 import { withObjectsAside } from './aside.js'
+import type { ReadObject } from './changes.js'
 import { EMPTY_TREE } from './diff.js'
 import { GitFault } from './errors.js'
+import { mergeApart } from './merge-apart.js'
 import { parseCommit } from './object-codec.js'
 import { writePack } from './pack-writer.js'
 import { type ObjectType, Stage, type StagedObject } from './stage.js'
@@ -40,35 +42,39 @@ export async function draftPick(context: WriteContext, draft: PickDraft, largest
   return { commit, tree: merged.tree }
 }
 
-/** What merging two commits comes to, with all that git does by default (MR-64, SEC-103): the tree, which is that of `from` where there is nothing to merge, or conflicts. Null: they conflict, or have nothing in common. */
+/** What merging two commits comes to, with all that git does by default (MR-64, SEC-103): the tree, which is that of `from` where there is nothing to merge. `base` is their only best common ancestor, if there is one. Null: they conflict, or have nothing in common. */
 async function mergeCommits(
   context: WriteContext,
   into: Oid,
   from: Oid,
-  { forward, keep }: { forward: boolean; keep: boolean },
+  { base, keep }: { base: Oid | null; keep: boolean },
   largest: number,
 ): Promise<Merged | null> {
-  if (forward) return { tree: await treeOf(from, context.readObject), objects: [] }
+  const { readObject } = context
+  if (base === into) return { tree: await treeOf(from, readObject), objects: [] }
+  const apart =
+    base && (await mergedApart(readObject, ...(await Promise.all([treeOf(base, readObject), treeOf(into, readObject), treeOf(from, readObject)]))))
+  if (apart) return apart
   return withObjectsAside(context.directory, async ({ path, env }) => {
     const tree = await mergeTree(context, into, from, { ...env, GIT_ALLOC_LIMIT: `${largest}` })
     return tree === null ? null : { tree, objects: keep ? await readLoose(path, new Set()) : [] }
   })
 }
 
-/** Whether git merges two commits by itself. `forward`: the one is known to hold the other. Nothing is kept. */
-export async function canMerge(context: WriteContext, into: Oid, from: Oid, forward: boolean, largest = LARGEST): Promise<boolean> {
-  return forward || (await mergeCommits(context, into, from, { forward, keep: false }, largest)) !== null
+/** Whether git merges two commits by itself, of which `base` is the only best common ancestor, if there is one. Nothing is kept. */
+export async function canMerge(context: WriteContext, into: Oid, from: Oid, base: Oid | null, largest = LARGEST): Promise<boolean> {
+  return base === into || (await mergeCommits(context, into, from, { base, keep: false }, largest)) !== null
 }
 
 /** A merge commit, always with both parents. All its objects are on the disk when it returns; no ref moves. `beside` is told the commit's id, and done while they are written. */
 export async function draftMerge(
   context: WriteContext,
   draft: MergeDraft,
-  forward: boolean,
+  base: Oid | null,
   beside: (commit: Oid) => Promise<void> = async () => {},
   largest = LARGEST,
 ): Promise<MergeResult> {
-  const merged = await mergeCommits(context, draft.into, draft.from, { forward, keep: true }, largest)
+  const merged = await mergeCommits(context, draft.into, draft.from, { base, keep: true }, largest)
   if (!merged) return { refusal: 'conflict' }
   const stage = new Stage()
   if (merged.tree === EMPTY_TREE) await stage.tree(Buffer.of())
@@ -79,8 +85,9 @@ export async function draftMerge(
 
 /** Three trees merged; null: conflicts. `git merge-tree` of this age takes commits only and finds the base itself, so it gets three commits that nobody keeps: the base, and two upon it. */
 async function mergeTrees(context: WriteContext, base: Oid, ours: Oid, theirs: Oid, largest: number): Promise<Merged | null> {
-  if (base === theirs || ours === theirs) return { tree: ours, objects: [] }
-  if (base === ours) return { tree: theirs, objects: [] }
+  if (ours === theirs) return { tree: ours, objects: [] }
+  const apart = await mergedApart(context.readObject, base, ours, theirs)
+  if (apart) return apart
   const stage = new Stage()
   const commit = (tree: Oid, parents: Oid[]) => stage.commit({ tree, parents, author: NOBODY, committer: NOBODY, message: '' })
   const root = await commit(base, [])
@@ -91,6 +98,13 @@ async function mergeTrees(context: WriteContext, base: Oid, ours: Oid, theirs: O
     const tree = await mergeTree(context, ...sides, { ...env, GIT_ALLOC_LIMIT: `${largest}` })
     return tree === null ? null : { tree, objects: await readLoose(path, known) }
   })
+}
+
+/** Null: it takes git to tell. */
+async function mergedApart(readObject: ReadObject, base: Oid, ours: Oid, theirs: Oid): Promise<Merged | null> {
+  const stage = new Stage()
+  const tree = await mergeApart(readObject, stage, base, ours, theirs)
+  return tree === null ? null : { tree, objects: stage.objects }
 }
 
 const NOBODY: Signature = { name: 'nobody', email: '', seconds: 0, offset: '+0000' }

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { aheadBehind, lastCommits, mergeBase, mergedInto, refsContaining } from './ancestry.js'
+import { aheadBehind, lastCommits, mergeBase, mergedInto, onlyBase, refsContaining } from './ancestry.js'
 import { CatFile, isOid } from './cat-file.js'
 import { contributors } from './contributors.js'
 import { repositoryExists } from './create.js'
@@ -38,6 +38,7 @@ export type Reader = Pick<
   | 'range'
   | 'lastCommits'
   | 'mergeBase'
+  | 'onlyBase'
   | 'isAncestor'
   | 'merged'
   | 'refsContaining'
@@ -225,6 +226,7 @@ export function readerFor(floor: ReadFloor, directory: string, { env, onFault }:
     range: (from, to, most) => guarded({ oids: [], total: 0 }, () => range(history(), from, to, most)),
     lastCommits: (from, paths) => guarded(paths.map(() => null), () => lastCommits(history(), from, paths)), // biome-ignore format: one call
     mergeBase: (...oids) => guarded(null, () => mergeBase(history(), oids)),
+    onlyBase: (ours, theirs) => guarded(null, () => onlyBase(history(), ours, theirs)),
     isAncestor: async (ancestor, descendant) => (await guarded([false], () => mergedInto(history(), [ancestor], descendant)))[0] ?? false,
     merged: (heads, into) => guarded(heads.map(() => false), () => mergedInto(history(), heads, into)), // biome-ignore format: one call
     refsContaining: (oid, prefix) => guarded([], () => refsContaining(history(), oid, prefix)),

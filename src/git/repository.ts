@@ -90,13 +90,12 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
       draftPick: (draft) => draftPick({ directory, pool, readObject }, draft),
       canMerge: async (into, from) => {
         const answer = await ground.floor.memory.answer(directory, `merges ${into} ${from}`, () => 50, async () => {
-          const merges = await canMerge({ directory, pool, readObject }, into, from, await reader.isAncestor(into, from))
+          const merges = await canMerge({ directory, pool, readObject }, into, from, await reader.onlyBase(into, from))
           return { merges }
         }) // biome-ignore format: one question
         return answer?.merges ?? false
       },
-      draftMerge: async (draft, beside) =>
-        draftMerge({ directory, pool, readObject }, draft, await reader.isAncestor(draft.into, draft.from), beside),
+      draftMerge: async (draft, beside) => draftMerge({ directory, pool, readObject }, draft, await reader.onlyBase(draft.into, draft.from), beside),
       writeCommit: (commit) => writeCommit(directory, commit),
       writeTag: (tag) => writeTag(directory, tag),
       archive: (options) => archive(wire.pool, directory, options),

@@ -324,6 +324,8 @@ export interface GitRepository {
   lastCommits(from: Oid, paths: string[]): Promise<(Oid | null)[]>
   /** Of more than two: the best commit that all of them have. */
   mergeBase(...commits: Oid[]): Promise<Oid | null>
+  /** The best common ancestor of two; null: there is none, or more than one. */
+  onlyBase(ours: Oid, theirs: Oid): Promise<Oid | null>
   isAncestor(ancestor: Oid, descendant: Oid): Promise<boolean>
   /** Which of `heads` are contained in `into`; warm answers start no process. */
   merged(heads: Oid[], into: Oid): Promise<boolean[]>

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { TestCommit } from '../support/git.js'
+import type { TestCommit, TestRepository } from '../support/git.js'
 import { random, testRepositories } from '../support/reader.js'
 
 const t = testRepositories()
@@ -19,6 +19,15 @@ function tangled(seed: number, amount: number): TestCommit[] {
 }
 
 const lines = (text: string) => text.split('\n').filter(Boolean)
+
+/** All best common ancestors, in git's order. */
+function basesOf(repository: TestRepository, a: string, b: string): string[] {
+  try {
+    return lines(repository.git('merge-base', '--all', a, b))
+  } catch {
+    return []
+  }
+}
 
 describe('log', () => {
   const states = [
@@ -82,6 +91,13 @@ describe('log', () => {
           expect(await repository.reader.isAncestor(a, b)).toBe(ancestor)
           const [ahead, behind] = repository.git('rev-list', '--left-right', '--count', `${a}...${b}`).trim().split('\t').map(Number)
           expect(await repository.reader.aheadBehind(a, b)).toEqual({ ahead, behind })
+        }
+        const { below } = random(seed)
+        for (let n = 0; n < 12; n++) {
+          const [a, b] = [oids[below(400)], oids[n % 3 === 0 ? below(400) : 300 + below(100)]] as [string, string]
+          const bases = basesOf(repository, a, b)
+          expect([a, b, await repository.reader.onlyBase(a, b)]).toEqual([a, b, bases.length === 1 ? bases[0] : null])
+          expect([a, b, await repository.reader.mergeBase(a, b)]).toEqual([a, b, bases[0] ?? null])
         }
         const heads = oids.filter((_, i) => i % 40 === 0)
         const contained = new Set(lines(repository.git('rev-list', tip)))

@@ -111,15 +111,25 @@ async function nativeMerge(bare: TestRepository, ours: string, theirs: string): 
   return git(tree, ['write-tree']).trim()
 }
 
+/** Their best common ancestor, where there is one and no other. */
+function baseOf(directory: string, ours: string, theirs: string): string | null {
+  try {
+    const bases = git(directory, ['merge-base', '--all', ours, theirs]).trim().split('\n')
+    return bases.length === 1 ? (bases[0] as string) : null
+  } catch {
+    return null
+  }
+}
+
 async function compare(bare: TestRepository, ours: string, theirs: string) {
   const context = { directory: bare.directory, pool, readObject: nativeReader(bare.directory) }
-  const forward = git(bare.directory, ['rev-list', '--count', `${theirs}..${ours}`]).trim() === '0'
+  const base = baseOf(bare.directory, ours, theirs)
   const expected = await nativeMerge(bare, ours, theirs)
   const objects = () => readdirSync(join(bare.directory, 'objects'), { recursive: true }).sort()
   const before = objects()
-  expect(await canMerge(context, ours, theirs, forward)).toBe(expected !== 'conflict')
+  expect(await canMerge(context, ours, theirs, base)).toBe(expected !== 'conflict')
   expect(objects()).toEqual(before)
-  const result = await draftMerge(context, { into: ours, from: theirs, author: PERSON, committer: PERSON, message: 'a merge\n' }, forward)
+  const result = await draftMerge(context, { into: ours, from: theirs, author: PERSON, committer: PERSON, message: 'a merge\n' }, base)
   expect('tree' in result ? result.tree : 'conflict').toBe(expected)
   if (!('commit' in result)) return 'conflict'
   expect(git(bare.directory, ['log', '-1', '--format=%P', result.commit]).trim()).toBe(`${ours} ${theirs}`)
@@ -206,8 +216,9 @@ describe("merges are git's own (MR-64, SEC-103)", () => {
       ],
       async ({ directory }, oids) => {
         const context = { directory, pool, readObject: nativeReader(directory) }
-        expect(await canMerge(context, oids[1] as string, oids[2] as string, false, 2_000_000)).toBe(false)
-        expect(await canMerge(context, oids[1] as string, oids[2] as string, false, 20_000_000)).toBe(true)
+        const [base, ours, theirs] = oids as [string, string, string]
+        expect(await canMerge(context, ours, theirs, base, 2_000_000)).toBe(false)
+        expect(await canMerge(context, ours, theirs, base, 20_000_000)).toBe(true)
       },
     )
   })
