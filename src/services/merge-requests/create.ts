@@ -16,11 +16,15 @@ import { followMentions } from '../mentions.js'
 import { usableMilestone } from '../milestones.js'
 import { touchProjectList } from '../project-lists.js'
 import { inOneNetwork } from '../projects/fork-network.js'
+import { repositoryOf } from '../repositories.js'
 import { createTodos } from '../todos.js'
 import { assignable, refuseSameBranch, refuseTwin } from './attributes.js'
-import { followLinks } from './links.js'
+import { type Draft, draftNew, pinNew, recordDrafts } from './drawing.js'
+import { followLinks, namesIssues } from './links.js'
 import { loadMergeRequest, type SingleMergeRequest } from './load.js'
+import { MOST_MESSAGES } from './read.js'
 import { readersAmong } from './readers.js'
+import { headsOf } from './sketches.js'
 import { drawVersion } from './versions.js'
 
 export interface NewMergeRequest {
@@ -48,20 +52,50 @@ export async function createMergeRequest(
 ): Promise<SingleMergeRequest> {
   const target = await targetOf(ctx, caller, source, given.target_project_id)
   if (target.project.archived) throw forbidden()
-  const mentioned = await thingsMentioned(ctx, caller, target, mentionsIn(ctx, `${given.description ?? ''}\n\n${given.title}`))
-  const id = await againIfTaken(() =>
-    ctx.db.transaction(async (tx) => {
-      const made = await insert(ctx, tx, caller, source, target, given)
-      const mentioner = { type: 'MergeRequest' as const, project_id: target.project.id, id: made, sha: null }
-      await tellOfMentions(tx, mentioner, mentioned, caller.user.id, ctx.now())
-      return made
-    }),
-  )
-  // a kill before this leaves a request without a version, which the next start draws
-  await drawVersion(ctx, { id })
-  await followLinks(ctx, id)
+  const branches = branchesOf(source, target, given)
+  const mentioned = await thingsMentioned(ctx, caller, target, mentionsIn(ctx, textOf(given)))
+  const [id, draft] = await againIfTaken(async () => {
+    await refuse(ctx, caller, source, target, given, branches)
+    // found out before the row is there, so that it is whole as soon as anybody sees it
+    const draft = await draftFor(ctx, source, target, given, branches)
+    const made = await ctx.db.transaction(async (tx) => {
+      const { id, iid } = await insert(ctx, tx, caller, target, given, branches)
+      const drawn = { ...draft, request: { ...draft.request, id, iid } }
+      await Promise.all([pinNew(ctx, drawn), recordDrafts(tx, [drawn], {}, ctx.now())])
+      await tellOfMentions(tx, { type: 'MergeRequest', project_id: target.project.id, id, sha: null }, mentioned, caller.user.id, ctx.now())
+      return id
+    })
+    return [made, draft] as const
+  })
+  // who pushed meanwhile did not see the row
+  const { head, start } = await headsOf(ctx, draft.request)
+  if (head !== draft.heads.head || start !== draft.heads.start) await drawVersion(ctx, { id })
+  if (!draft.unlinked) await followLinks(ctx, id)
   return loadMergeRequest(ctx, caller, target, id)
 }
+
+const textOf = ({ title, description }: NewMergeRequest) => `${description ?? ''}\n\n${title.trim()}`
+
+const branchesOf = (source: ProjectSubject, target: ProjectSubject, given: NewMergeRequest) => ({
+  project_id: target.project.id,
+  target_branch: given.target_branch,
+  source_project_id: source.project.id,
+  source_branch: given.source_branch,
+})
+
+type Branches = ReturnType<typeof branchesOf>
+
+/** What its branches come to, and whether its texts name anything. */
+async function draftFor(ctx: Context, source: ProjectSubject, target: ProjectSubject, given: NewMergeRequest, branches: Branches): Promise<Draft> {
+  const request = { ...branches, storage: target.project.storage, source_storage: source.project.storage }
+  const draft = await draftNew(ctx, { ...request, ...UNDRAWN, title: given.title })
+  const commits = await repositoryOf(ctx, target.project).commits(draft.version?.oids.slice(0, MOST_MESSAGES) ?? [])
+  const texts = [textOf(given), ...commits.map((commit) => commit?.message ?? '')]
+  return { ...draft, unlinked: !texts.some((text) => namesIssues(text, ctx.links.base)) }
+}
+
+/** A request without a row. */
+const UNDRAWN = { id: 0, iid: 0, sha: null, version_id: null, version_due: false, commits: 0, merge_checks: 0 }
 
 /** MR-24: what is hidden is missing. */
 async function targetOf(ctx: Context, caller: SignedIn, source: ProjectSubject, id: number | undefined): Promise<ProjectSubject> {
@@ -80,29 +114,34 @@ function faultsOf({ title, description, labels, source_branch, target_branch }: 
   return Object.fromEntries(Object.entries(faults).filter(([, texts]) => texts.length > 0))
 }
 
-async function insert(
+/** MR-30 to MR-34, in their order. */
+async function refuse(
   ctx: Context,
-  tx: Transaction,
   caller: SignedIn,
   source: ProjectSubject,
   target: ProjectSubject,
   given: NewMergeRequest,
-): Promise<number> {
+  branches: Branches,
+): Promise<void> {
+  refuseSameBranch(branches)
+  if (!(await inOneNetwork(ctx.db.write, source.project.id, target.project.id)))
+    throw unprocessable('Source project is not a fork of the target project')
+  await refuseTwin(ctx.db.write, caller, target, branches, given.title.trim())
+  if (!target.can('propose_merge_request')) throw unprocessable('Target project has disabled merge requests')
+  refuseFaults(faultsOf(given))
+}
+
+async function insert(
+  ctx: Context,
+  tx: Transaction,
+  caller: SignedIn,
+  target: ProjectSubject,
+  given: NewMergeRequest,
+  branches: Branches,
+): Promise<{ id: number; iid: number }> {
   const { project } = target
   const title = given.title.trim()
   const description = given.description ?? ''
-  const branches = {
-    project_id: project.id,
-    target_branch: given.target_branch,
-    source_project_id: source.project.id,
-    source_branch: given.source_branch,
-  }
-  refuseSameBranch(branches)
-  if (!(await inOneNetwork(tx, source.project.id, project.id))) throw unprocessable('Source project is not a fork of the target project')
-  await refuseTwin(tx, caller, target, branches, title)
-  if (!target.can('propose_merge_request')) throw unprocessable('Target project has disabled merge requests')
-  refuseFaults(faultsOf(given))
-
   const { id: author_id } = caller.user
   const now = ctx.now()
   const wanted = target.can('manage_merge_request') ? given : ({} as Partial<NewMergeRequest>)
@@ -112,7 +151,7 @@ async function insert(
   const tasks = tasksIn(description)
   const values = {
     ...branches,
-    original_source_project_id: source.project.id,
+    original_source_project_id: branches.source_project_id,
     iid: await nextIid(tx, project.id, 'merge_request'),
     title,
     description,
@@ -134,8 +173,8 @@ async function insert(
   if (assignee_id !== null && assignee_id !== author_id)
     await createTodos(tx, { users: [assignee_id], author_id, target: about, action: 'assigned' }, now)
   const readers = (who: Parameters<typeof readersAmong>[3]) => readersAmong(tx, project, values, who)
-  await followMentions(tx, caller, { target: about, note_id: null, text: `${description}\n\n${title}` }, readers, now)
+  await followMentions(tx, caller, { target: about, note_id: null, text: textOf(given) }, readers, now)
   await recordEvent(tx, { project_id: project.id, author_id, action: 'created', target_type: 'MergeRequest', target_id: id, created_at: now })
   await touchProjectList(tx, project.id, 'merge_requests')
-  return id
+  return { id, iid: values.iid }
 }

@@ -1,5 +1,6 @@
 import { and, inArray, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
+import type { Transaction } from '../../db/client.js'
 import { relax } from '../../db/relaxed.js'
 import { mergeRequestCommits, mergeRequests, mergeRequestVersions, pipelines } from '../../db/schema/index.js'
 import type { Diff, GitRepository, Oid } from '../../git/types.js'
@@ -17,12 +18,14 @@ const MOST_COMMITS = 10_000
 const AT_ONCE = 3
 
 /** What the newest version of a request is to be. */
-interface Draft {
+export interface Draft {
   request: Sketch
   heads: { head: Oid | null; start: Oid | null }
   /** Null: there is none, for a branch is missing, or the one there is stands. */
   version: { head: Oid; start: Oid; base: Oid | null; state: 'collected' | 'empty' | 'overflow'; size: string; commits: number; oids: Oid[] } | null
   status: MergeStatus | 'unchecked'
+  /** It is known already that its texts name nothing. */
+  unlinked?: boolean
 }
 
 export interface Drawing {
@@ -53,6 +56,15 @@ async function drawGroup(ctx: Context, ids: number[], how: Drawing): Promise<num
   const [drafts] = await Promise.all([atOnce(AT_ONCE, outlines, (one) => draft(ctx, one, how)), pin(ctx, outlines)])
   return write(ctx, drafts, how)
 }
+
+/** What the first version of a request that is about to be made will be, with all objects at hand. Goes with `pinNew` and `recordDrafts`, which need its row. */
+export const draftNew = async (ctx: Context, request: Sketch): Promise<Draft> => {
+  const how = { always: true, verdict: true }
+  return draft(ctx, await outline(ctx, request, how), how)
+}
+
+/** Holds the commits of a draft. */
+export const pinNew = (ctx: Context, { request, version }: Draft): Promise<void> => pinVersions(ctx, version ? [{ request, ...version }] : [])
 
 /** What a version is to be made of, with all objects at hand; null: there is nothing to make it of, or the one there is stands. */
 interface Outline {
@@ -106,15 +118,27 @@ function sizeOf({ files, truncated }: Diff): { state: 'collected' | 'empty' | 'o
   return { state: files.length === 0 ? 'empty' : 'collected', size: `${files.length}` }
 }
 
-/** All rows of all drafts, each kind in one statement. What became unknown meanwhile stays so. */
-async function write(ctx: Context, drafts: Draft[], { pushed }: Drawing): Promise<number[]> {
+/** All rows of all drafts. */
+async function write(ctx: Context, drafts: Draft[], how: Drawing): Promise<number[]> {
   if (drafts.length === 0) return []
-  const now = ctx.now().toISOString()
-  const rows = drafts.map(({ request, version, status }) => ({
+  const unknown = await ctx.db.transaction(async (tx) => {
+    // what is lost with the power is drawn again: the request says that it is unknown, or the intent of the push is still there
+    await relax(tx)
+    return recordDrafts(tx, drafts, how, ctx.now())
+  })
+  for (const project of new Set(drafts.filter(({ version }) => version).map(({ request }) => request.project_id))) followLinksSoon(ctx, project)
+  return unknown
+}
+
+/** Each kind of rows in one statement. What became unknown meanwhile stays so; the ids of those come back. */
+export async function recordDrafts(tx: Transaction, drafts: Draft[], { pushed }: Drawing, at: Date): Promise<number[]> {
+  const now = at.toISOString()
+  const rows = drafts.map(({ request, version, status, unlinked }) => ({
     request: request.id,
     checks: request.merge_checks,
     status,
     drawn: version !== null,
+    unlinked: unlinked === true,
     ...(version && {
       start: version.start,
       base: version.base,
@@ -127,39 +151,33 @@ async function write(ctx: Context, drafts: Draft[], { pushed }: Drawing): Promis
   const commits = drafts.flatMap(({ request, version }) =>
     version && version.oids.length > 0 ? [{ request: request.id, oids: version.oids.join(' ') }] : [],
   )
-  const unknown = await ctx.db.transaction(async (tx) => {
-    // what is lost with the power is drawn again: the request says that it is unknown, or the intent of the push is still there
-    await relax(tx)
-    const { rows: written } = await tx.execute<{ id: string; project_id: string; merge_status: string }>(sql`with drawn as (
-        select d.* from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
-          as d (request bigint, checks int, status text, drawn boolean, start text, base text, head text, state text, size text, commits bigint)
-      ), made as (
-        insert into ${mergeRequestVersions}
-          (project_id, merge_request_id, start_commit_sha, base_commit_sha, head_commit_sha, state, real_size, commits_count, created_at)
-        select r.project_id, r.id, d.start, d.base, d.head, d.state, d.size, d.commits, ${now}::timestamptz
-        from drawn d join ${mergeRequests} r on r.id = d.request where d.drawn and r.state = 'opened' order by r.id
-        returning id, merge_request_id
-      )
-      update ${mergeRequests} r set
-        version_id = coalesce(made.id, r.version_id), version_due = r.version_due and made.id is null,
-        sha = coalesce(d.head, r.sha), changes_count = coalesce(d.size, r.changes_count),
-        head_pipeline_id = case when made.id is null then r.head_pipeline_id else (select p.id from ${pipelines} p
-          where p.project_id = r.source_project_id and p.ref = r.source_branch and p.sha = d.head order by p.id desc limit 1) end,
-        links_due = r.links_due or made.id is not null,
-        merge_status = case when r.merge_checks = d.checks then d.status else 'unchecked' end, merge_checks = r.merge_checks + 1,
-        updated_at = case when ${pushed === true} then ${now}::timestamptz else r.updated_at end
-      from drawn d left join made on made.merge_request_id = d.request
-      where r.id = d.request and r.state = 'opened'
-      returning r.id, r.project_id, r.merge_status`)
-    if (commits.length > 0)
-      await tx.execute(sql`insert into ${mergeRequestCommits} (project_id, sha, merge_request_id)
-        select r.project_id, c.sha, r.id from jsonb_to_recordset(${JSON.stringify(commits)}::jsonb) as d (request bigint, oids text)
-        join ${mergeRequests} r on r.id = d.request cross join lateral unnest(string_to_array(d.oids, ' ')) as c (sha)
-        on conflict do nothing`)
-    if (pushed)
-      for (const project of new Set(written.map(({ project_id }) => Number(project_id)))) await touchProjectList(tx, project, 'merge_requests')
-    return written.filter(({ merge_status }) => merge_status === 'unchecked').map(({ id }) => Number(id))
-  })
-  for (const project of new Set(drafts.filter(({ version }) => version).map(({ request }) => request.project_id))) followLinksSoon(ctx, project)
-  return unknown
+  const { rows: written } = await tx.execute<{ id: string; project_id: string; merge_status: string }>(sql`with drawn as (
+      select d.* from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as d (request bigint, checks int, status text, drawn boolean, unlinked boolean,
+        start text, base text, head text, state text, size text, commits bigint)
+    ), made as (
+      insert into ${mergeRequestVersions}
+        (project_id, merge_request_id, start_commit_sha, base_commit_sha, head_commit_sha, state, real_size, commits_count, created_at)
+      select r.project_id, r.id, d.start, d.base, d.head, d.state, d.size, d.commits, ${now}::timestamptz
+      from drawn d join ${mergeRequests} r on r.id = d.request where d.drawn and r.state = 'opened' order by r.id
+      returning id, merge_request_id
+    ), held as (
+      insert into ${mergeRequestCommits} (project_id, sha, merge_request_id)
+      select r.project_id, c.sha, r.id from jsonb_to_recordset(${JSON.stringify(commits)}::jsonb) as d (request bigint, oids text)
+      join ${mergeRequests} r on r.id = d.request cross join lateral unnest(string_to_array(d.oids, ' ')) as c (sha)
+      on conflict do nothing
+    )
+    update ${mergeRequests} r set
+      version_id = coalesce(made.id, r.version_id), version_due = r.version_due and made.id is null,
+      sha = coalesce(d.head, r.sha), changes_count = coalesce(d.size, r.changes_count),
+      head_pipeline_id = case when made.id is null then r.head_pipeline_id else (select p.id from ${pipelines} p
+        where p.project_id = r.source_project_id and p.ref = r.source_branch and p.sha = d.head order by p.id desc limit 1) end,
+      links_due = not d.unlinked and (r.links_due or made.id is not null),
+      merge_status = case when r.merge_checks = d.checks then d.status else 'unchecked' end, merge_checks = r.merge_checks + 1,
+      updated_at = case when ${pushed === true} then ${now}::timestamptz else r.updated_at end
+    from drawn d left join made on made.merge_request_id = d.request
+    where r.id = d.request and r.state = 'opened'
+    returning r.id, r.project_id, r.merge_status`)
+  if (pushed)
+    for (const project of new Set(written.map(({ project_id }) => Number(project_id)))) await touchProjectList(tx, project, 'merge_requests')
+  return written.filter(({ merge_status }) => merge_status === 'unchecked').map(({ id }) => Number(id))
 }

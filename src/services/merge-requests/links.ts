@@ -22,6 +22,9 @@ const EVERYBODYS: ActorUser = {
 
 type Row = typeof mergeRequests.$inferSelect
 
+/** Whether a text has what may be the name of an issue: without one there is nothing to link to. */
+export const namesIssues = (text: string, base: string): boolean => referencesIn(text, base).some(({ kind }) => kind === 'issue')
+
 /** Keeps which issues a request names and closes, after its texts, target or commits changed. The row says that it is due, so a kill before this is made good at the next start. */
 export async function followLinks(ctx: Context, id: number): Promise<void> {
   const viewer = { user: EVERYBODYS }

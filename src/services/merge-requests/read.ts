@@ -14,7 +14,7 @@ type Request = typeof mergeRequests.$inferSelect
 export type Version = typeof mergeRequestVersions.$inferSelect
 
 /** Commits of a version whose messages are read for what they close, the newest ones. */
-const MOST_MESSAGES = 1_000
+export const MOST_MESSAGES = 1_000
 
 const versionBy = statement('version of a merge request', (db) =>
   db
