@@ -22,7 +22,7 @@ export async function mergedInto(source: LogSource, heads: Oid[], into: Oid): Pr
       const node = await history.node(head)
       if (node >= 0) nodes.set(head, node)
     }
-    const found = top < 0 ? new Set<number>() : await reached(history, [...nodes.values()], top)
+    const found = top < 0 ? new Set<number>() : await foundIn(history, [...nodes.values()], top)
     for (const head of unknown) {
       const node = nodes.get(head)
       const merged = node !== undefined && found.has(node)
@@ -32,6 +32,13 @@ export async function mergedInto(source: LogSource, heads: Oid[], into: Oid): Pr
     }
   }
   return heads.map((head) => answers.get(head) ?? false)
+}
+
+/** Without a graph nothing tells how deep a commit lies, but its date tells where two histories may meet. */
+async function foundIn(history: History, nodes: number[], into: number): Promise<Set<number>> {
+  const [only, ...others] = nodes
+  if (history.graph || only === undefined || others.length > 0) return reached(history, nodes, into)
+  return new Set((await soleBase(history, only, into)) === only ? [only] : [])
 }
 
 /** The best common ancestor of two commits; null: there is none, or more than one. No process is needed to find it. */

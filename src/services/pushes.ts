@@ -226,7 +226,8 @@ async function follow(
   repository: GitRepository | undefined,
   merge: MergeIntent | null,
 ): Promise<void> {
-  const actor = () => actorIdOf(ctx, intent)
+  let known: Promise<number | null> | undefined
+  const actor = () => (known ??= actorIdOf(ctx, intent))
   const toMergeRequests = async () => {
     if (merge) await markAccepted(ctx, merge, moves[0]?.new as Oid, await actor())
     await followBranchMoves(ctx, projectId, moves, actor, async () => repository ?? (await repositoryById(ctx, projectId))?.git)

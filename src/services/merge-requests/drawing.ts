@@ -101,16 +101,12 @@ async function draft(ctx: Context, { request, heads, ends }: Outline, { verdict 
 }
 
 async function versionOf(repository: GitRepository, { head, start }: { head: Oid; start: Oid }): Promise<NonNullable<Draft['version']>> {
-  const [base, range] = await Promise.all([baseOf(repository, start, head), repository.range([start], head, MOST_COMMITS)])
+  const [base, range] = await Promise.all([repository.mergeBase(start, head), repository.range([start], head, MOST_COMMITS)])
   // MR-93: histories with nothing in common have nothing to show
   const own = base === null ? { oids: [], total: 0 } : range
   const diff = base === null || own.total === 0 ? { files: [], truncated: false } : await repository.diff(base, head, VERSION_LIMITS)
   return { head, start, base, ...sizeOf(diff), commits: own.total, oids: own.oids }
 }
-
-/** Most branches are only ahead, and to see that takes no process. */
-const baseOf = async (repository: GitRepository, start: Oid, head: Oid): Promise<Oid | null> =>
-  (await repository.isAncestor(start, head)) ? start : repository.mergeBase(start, head)
 
 /** MR-7, MR-91. */
 function sizeOf({ files, truncated }: Diff): { state: 'collected' | 'empty' | 'overflow'; size: string } {

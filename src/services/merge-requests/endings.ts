@@ -1,47 +1,53 @@
-import { and, eq, inArray, sql } from 'drizzle-orm'
+import { and, eq, inArray, type SQL, sql } from 'drizzle-orm'
+import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { relax } from '../../db/relaxed.js'
-import { events, mergeRequests, notes, todos } from '../../db/schema/index.js'
+import { events, mergeRequests, notes, projectListVersions, todos } from '../../db/schema/index.js'
 import type { Oid } from '../../git/types.js'
 import { audit } from '../audit.js'
-import { touchProjectList } from '../project-lists.js'
 import { isOpen } from './sketches.js'
 import { closed, NOT_DEFERRED } from './states.js'
 
 interface Ended {
   id: number
   project_id: number
+  iid: number
 }
 
-/** In rows of their own for each: what the service says, what is told of it, and what nobody of the lists may miss. */
-async function tell(tx: Transaction, ended: Ended[], actorId: number | null, told: { note: string; action: 'merged' | 'closed' }, now: Date) {
-  if (ended.length === 0) return
-  if (actorId !== null) {
-    const shared = { author_id: actorId, created_at: now }
-    await tx.insert(notes).values(
-      ended.map(({ id, project_id }) => ({
-        ...shared,
-        project_id,
-        noteable_type: 'MergeRequest' as const,
-        noteable_id: id,
-        note: told.note,
-        system: true,
-        updated_at: now,
-      })),
-    )
-    await tx
-      .insert(events)
-      .values(
-        ended.map(({ id, project_id }) => ({ ...shared, project_id, action: told.action, target_type: 'MergeRequest' as const, target_id: id })),
-      )
-    await finishTodosOf(tx, ended, actorId, now)
-  }
-  for (const project of new Set(ended.map(({ project_id }) => project_id))) await touchProjectList(tx, project, 'merge_requests')
+/** Ends requests, and in the same statement writes what the service says and what is told of it, for each of them, and what nobody of the lists may miss. Returns those that ended by it. */
+async function end(
+  tx: Transaction,
+  { set, where }: { set: PgUpdateSetSource<typeof mergeRequests>; where: SQL | undefined },
+  { by, note, action, now }: { by: number | null; note: string; action: 'merged' | 'closed'; now: Date },
+): Promise<Ended[]> {
+  const { id, project_id, iid } = mergeRequests
+  const changed = tx.update(mergeRequests).set({ ...set, updated_at: now }).where(where).returning({ id, project_id, iid }) // biome-ignore format: one statement
+  const at = sql`${now.toISOString()}::timestamptz`
+  const actor = sql`${by}::bigint`
+  const { rows } = await tx.execute<Record<keyof Ended, string>>(sql`with ended as ${changed}, said as (
+      insert into ${notes} (project_id, noteable_type, noteable_id, author_id, note, system, created_at, updated_at)
+      select project_id, 'MergeRequest', id, ${actor}, ${note}, true, ${at}, ${at} from ended where ${actor} is not null order by id
+    ), told as (
+      insert into ${events} (project_id, author_id, action, target_type, target_id, created_at)
+      select project_id, ${actor}, ${action}, 'MergeRequest', id, ${at} from ended where ${actor} is not null order by id
+    ), done as (
+      update ${todos} set state = 'done', updated_at = ${at} from ended where ${todos.project_id} = ended.project_id
+      and ${todos.target_type} = 'MergeRequest' and ${todos.target_id} = ended.id and ${todos.user_id} = ${actor} and ${todos.state} = 'pending'
+    ), listed as (
+      insert into ${projectListVersions} (project_id, kind, version) select distinct project_id, 'merge_requests', 1 from ended
+      on conflict (project_id, kind) do update set version = ${projectListVersions.version} + 1
+    ) select id, project_id, iid from ended`)
+  return rows.map((row) => ({ id: Number(row.id), project_id: Number(row.project_id), iid: Number(row.iid) }))
 }
 
 /** Nothing about these requests waits for the user (MR-69, MR-71). */
-export async function finishTodosOf(tx: Pick<Transaction, 'update'>, requests: Ended[], userId: number, now: Date): Promise<void> {
+export async function finishTodosOf(
+  tx: Pick<Transaction, 'update'>,
+  requests: Pick<Ended, 'id' | 'project_id'>[],
+  userId: number,
+  now: Date,
+): Promise<void> {
   if (requests.length === 0) return
   const ids = requests.map(({ id }) => id)
   const projects = [...new Set(requests.map(({ project_id }) => project_id))]
@@ -65,15 +71,14 @@ export async function markMergedByPush(ctx: Context, ids: number[], actorId: num
   const now = ctx.now()
   return ctx.db.transaction(async (tx) => {
     await relax(tx)
-    const ended = await tx
-      .update(mergeRequests)
-      .set({ state: 'merged', merged_by_id: actorId, merged_at: now, updated_at: now, merge_error: null, rebase_user_id: null, ...NOT_DEFERRED })
-      .where(and(inArray(mergeRequests.id, ids), isOpen))
-      .returning({ id: mergeRequests.id, project_id: mergeRequests.project_id })
-    await tell(tx, ended, actorId, { note: 'merged', action: 'merged' }, now)
-    return ended
+    return end(tx, { set: mergedBy(actorId, now), where: and(inArray(mergeRequests.id, ids), isOpen) }, { by: actorId, ...MERGED, now })
   })
 }
+
+const MERGED = { note: 'merged', action: 'merged' } as const
+
+const mergedBy = (by: number | null, now: Date) =>
+  ({ state: 'merged', merged_by_id: by, merged_at: now, merge_error: null, rebase_user_id: null, ...NOT_DEFERRED }) as const
 
 export interface Accepted {
   request: number
@@ -90,23 +95,13 @@ export async function markAccepted(
   const now = ctx.now()
   await ctx.db.transaction(async (tx) => {
     await relax(tx)
-    const ended = await tx
-      .update(mergeRequests)
-      .set({
-        state: 'merged',
-        merge_commit_sha: commit,
-        merged_by_id: actorId,
-        merged_at: now,
-        updated_at: now,
-        should_remove_source_branch,
-        merge_error: null,
-        rebase_user_id: null,
-        ...NOT_DEFERRED,
-      })
-      // a push that came in between may have found it merged, without knowing by what
-      .where(and(eq(mergeRequests.id, request), sql`(${isOpen} or ${mergeRequests.state} = 'merged' and ${mergeRequests.merge_commit_sha} is null)`))
-      .returning({ id: mergeRequests.id, project_id: mergeRequests.project_id, iid: mergeRequests.iid })
-    await tell(tx, ended, actorId, { note: 'merged', action: 'merged' }, now)
+    // a push that came in between may have found it merged, without knowing by what
+    const where = and(
+      eq(mergeRequests.id, request),
+      sql`(${isOpen} or ${mergeRequests.state} = 'merged' and ${mergeRequests.merge_commit_sha} is null)`,
+    )
+    const set = { ...mergedBy(actorId, now), merge_commit_sha: commit, should_remove_source_branch }
+    const ended = await end(tx, { set, where }, { by: actorId, ...MERGED, now })
     const caller = ctx.origin?.caller
     for (const { id, project_id, iid } of ended)
       if (caller?.user && caller.sudoer)
@@ -122,10 +117,6 @@ export async function markAccepted(
 export async function markClosed(ctx: Context, tx: Transaction, ids: number[], actorId: number | null, why: string): Promise<void> {
   if (ids.length === 0) return
   const now = ctx.now()
-  const ended = await tx
-    .update(mergeRequests)
-    .set({ ...closed(actorId, now), updated_at: now })
-    .where(and(inArray(mergeRequests.id, ids), isOpen))
-    .returning({ id: mergeRequests.id, project_id: mergeRequests.project_id })
-  await tell(tx, ended, actorId, { note: `closed: ${why}`, action: 'closed' }, now)
+  const where = and(inArray(mergeRequests.id, ids), isOpen)
+  await end(tx, { set: closed(actorId, now), where }, { by: actorId, note: `closed: ${why}`, action: 'closed', now })
 }

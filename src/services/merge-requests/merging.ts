@@ -1,8 +1,9 @@
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq, getTableColumns, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import { fullPathOf, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { mergeRequests, pipelines } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
 import { conflict, Failure, notFound, refused, unauthenticated } from '../../failures.js'
 import { RefChanged } from '../../git/errors.js'
 import type { GitRepository, Oid, RefUpdate } from '../../git/types.js'
@@ -19,7 +20,7 @@ import { readSettings } from '../settings.js'
 import { writeSystemNotes } from '../system-notes.js'
 import { issuesClosedBy, namesOfIssues } from './closes.js'
 import { drawVersions } from './drawing.js'
-import { headsOf, isOpen, type Sketch, sketches, sourceKeyOf, targetOf } from './sketches.js'
+import { headsOf, isOpen, type Sketch, sketchesWith, sourceKeyOf, targetOf } from './sketches.js'
 
 export interface Acceptance {
   merge_commit_message?: string | undefined
@@ -67,14 +68,13 @@ async function mergeInto(
 ): Promise<boolean | { elsewhere: string }> {
   const { project } = subject
   for (let tried = 1; ; tried++) {
-    const [[row], [request], protections, settings] = await Promise.all([
-      sketches(ctx.db.write, eq(mergeRequests.id, id)),
-      withPipeline(ctx, id),
+    const [[request], protections, settings] = await Promise.all([
+      toMerge(ctx.db, null).execute({ id }),
       protectionsOf(ctx, project.id),
       readSettings(ctx),
     ])
-    if (!row || !request || request.row.deleted_at) throw notFound()
-    if (row.target_branch !== branch) return { elsewhere: row.target_branch }
+    if (!request || request.row.deleted_at) throw notFound()
+    if (request.target_branch !== branch) return { elsewhere: request.target_branch }
     // MR-59 to MR-61
     if (!mayMergeInto(subject, protections, branch)) throw unauthenticated()
     if (request.row.state !== 'opened') throw new Failure('not_acceptable', { message: 'Method Not Allowed' })
@@ -82,10 +82,10 @@ async function mergeInto(
     const later = given.merge_when_pipeline_succeeds === true
     if (isBlocked(subject, request, later)) throw methodNotAllowed()
 
-    const repository = targetOf(ctx, row)
-    const { head, start } = await headsOf(ctx, row)
+    const repository = targetOf(ctx, request)
+    const { head, start } = await headsOf(ctx, request)
     if (!head || !start) throw cannotBeMerged()
-    if (head !== row.sha) {
+    if (head !== request.sha) {
       // somebody has just pushed, and what he pushed is not known here yet
       if (tried === TRIES) throw changing()
       await drawVersions(ctx, [id], {})
@@ -114,7 +114,7 @@ async function mergeInto(
     if ('refusal' in drafted || intent === undefined) throw cannotBeMerged()
     const move = { ref, old: start, new: drafted.commit }
     try {
-      await moveTarget(ctx, repository, row, move, head)
+      await moveTarget(ctx, repository, request, move, head)
     } catch (error) {
       await dropIntent(ctx, intent)
       if (!(error instanceof RefChanged)) throw error
@@ -126,15 +126,17 @@ async function mergeInto(
   }
 }
 
-/** The row as it is now, and the state of its pipeline. */
-const withPipeline = (ctx: Context, id: number) =>
-  ctx.db.write
-    .select({
-      row: mergeRequests,
+/** The row as it is now, what its Git side is worked out from, and the state of its pipeline. */
+const toMerge = statement('merge request to merge', (db) =>
+  sketchesWith(
+    db,
+    {
+      row: getTableColumns(mergeRequests),
       pipeline: sql<PipelineState | null>`(select p.status from ${pipelines} p where p.id = ${mergeRequests.head_pipeline_id})`,
-    })
-    .from(mergeRequests)
-    .where(eq(mergeRequests.id, id))
+    },
+    eq(mergeRequests.id, sql.placeholder('id')),
+  ),
+)
 
 /** MR-65: what is remembered, whatever was before. */
 async function defer(ctx: Context, caller: SignedIn, request: Request, given: Acceptance): Promise<void> {

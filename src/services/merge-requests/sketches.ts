@@ -1,5 +1,5 @@
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
-import { alias } from 'drizzle-orm/pg-core'
+import { alias, type SelectedFields } from 'drizzle-orm/pg-core'
 import type { Context } from '../../context.js'
 import type { ReadDatabase } from '../../db/client.js'
 import { mergeRequests, mergeRequestVersions, projects } from '../../db/schema/index.js'
@@ -27,9 +27,12 @@ export const sketchColumns = {
 }
 
 /** Requests with the repositories they join. */
-export const sketches = (db: Pick<ReadDatabase, 'select'>, where: SQL | undefined) =>
+export const sketches = (db: Pick<ReadDatabase, 'select'>, where: SQL | undefined) => sketchesWith(db, {}, where)
+
+/** The same with more of each. */
+export const sketchesWith = <More extends SelectedFields>(db: Pick<ReadDatabase, 'select'>, more: More, where: SQL | undefined) =>
   db
-    .select(sketchColumns)
+    .select({ ...sketchColumns, ...more })
     .from(mergeRequests)
     .innerJoin(projects, eq(projects.id, mergeRequests.project_id))
     .leftJoin(sources, eq(sources.id, mergeRequests.source_project_id))
