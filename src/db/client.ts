@@ -289,6 +289,8 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
 
   const pool = new BoundedPool({
     ...settings(writeTimeout, ''),
+    // what a transaction asks without waiting in between goes out at once
+    pipeline: true,
     ...(!unnamedStatements && { idle_in_transaction_session_timeout: writeTimeout * 2 }),
     max: poolSize,
     idleTimeoutMillis: 30_000,

@@ -25,13 +25,13 @@ export async function recordEvent(
   tx: Pick<Transaction, 'insert' | 'update'>,
   { confidential = false, ...event }: Omit<Row, 'push'> & { confidential?: boolean },
 ): Promise<void> {
-  await tx.insert(events).values(event)
-  if (confidential) return
   const { project_id, created_at } = event
-  await tx
-    .update(projects)
-    .set({ last_activity_at: sql`greatest(${projects.last_activity_at}, ${created_at.toISOString()}::timestamptz)` })
-    .where(eq(projects.id, project_id))
+  const activity = () =>
+    tx
+      .update(projects)
+      .set({ last_activity_at: sql`greatest(${projects.last_activity_at}, ${created_at.toISOString()}::timestamptz)` })
+      .where(eq(projects.id, project_id))
+  await Promise.all([tx.insert(events).values(event), ...(confidential ? [] : [activity()])])
 }
 
 export { EVENT_ACTIONS }

@@ -12,6 +12,10 @@ export async function nextIid(tx: Transaction, projectId: number, kind: 'pipelin
   return row?.last as number
 }
 
+/** The number that `nextIid` gave, for a statement right behind it in the same transaction: both can be sent at once. */
+export const lastIid = (projectId: number, kind: 'merge_request') =>
+  sql<number>`(select ${iidCounters.last} from ${iidCounters} where ${iidCounters.project_id} = ${projectId} and ${iidCounters.kind} = ${kind})`
+
 /** Takes a number that somebody chose; false when it is not beyond all that were given, for those may have been used (SEC-165). */
 export async function takeIid(tx: Transaction, projectId: number, kind: 'issue', iid: number): Promise<boolean> {
   const taken = await tx

@@ -8,7 +8,7 @@ import { Failure, forbidden, notFound, unprocessable } from '../../failures.js'
 import { tasksIn } from '../../lib/references.js'
 import { mentionsIn, tellOfMentions, thingsMentioned } from '../cross-references.js'
 import { recordEvent } from '../events.js'
-import { nextIid } from '../iids.js'
+import { lastIid, nextIid } from '../iids.js'
 import { wear } from '../issuables/labels.js'
 import { refuseFaults, textFaults } from '../issuables/texts.js'
 import { labelIdsOf } from '../labels.js'
@@ -55,13 +55,15 @@ export async function createMergeRequest(
   const branches = branchesOf(source, target, given)
   const mentioned = await thingsMentioned(ctx, caller, target, mentionsIn(ctx, textOf(given)))
   const [id, draft] = await againIfTaken(async () => {
+    // found out before the row is there, so that it is whole as soon as anybody sees it; a fork's commits are copied only once nothing is wrong
+    const early = source.project.id === target.project.id ? draftFor(ctx, source, target, given, branches) : null
+    early?.catch(() => {})
     await refuse(ctx, caller, source, target, given, branches)
-    // found out before the row is there, so that it is whole as soon as anybody sees it
-    const draft = await draftFor(ctx, source, target, given, branches)
+    const draft = await (early ?? draftFor(ctx, source, target, given, branches))
     const made = await ctx.db.transaction(async (tx) => {
       const { id, iid } = await insert(ctx, tx, caller, target, given, branches)
       const drawn = { ...draft, request: { ...draft.request, id, iid } }
-      await Promise.all([pinNew(ctx, drawn), recordDrafts(tx, [drawn], {}, ctx.now())])
+      await Promise.all([pinNew(ctx, drawn), recordDrafts(tx, [drawn], {}, ctx.now()), tellOfNew(tx, drawn.request, caller, ctx.now())])
       await tellOfMentions(tx, { type: 'MergeRequest', project_id: target.project.id, id, sha: null }, mentioned, caller.user.id, ctx.now())
       return id
     })
@@ -152,7 +154,6 @@ async function insert(
   const values = {
     ...branches,
     original_source_project_id: branches.source_project_id,
-    iid: await nextIid(tx, project.id, 'merge_request'),
     title,
     description,
     author_id,
@@ -166,7 +167,13 @@ async function insert(
     created_at: now,
     updated_at: now,
   }
-  const [row] = await tx.insert(mergeRequests).values(values).returning({ id: mergeRequests.id })
+  const [iid, [row]] = await Promise.all([
+    nextIid(tx, project.id, 'merge_request'),
+    tx
+      .insert(mergeRequests)
+      .values({ ...values, iid: lastIid(project.id, 'merge_request') })
+      .returning({ id: mergeRequests.id }),
+  ])
   const id = row?.id as number
   const about = { type: 'MergeRequest' as const, id, project_id: project.id }
   await wear(tx, about, labelIds)
@@ -174,7 +181,11 @@ async function insert(
     await createTodos(tx, { users: [assignee_id], author_id, target: about, action: 'assigned' }, now)
   const readers = (who: Parameters<typeof readersAmong>[3]) => readersAmong(tx, project, values, who)
   await followMentions(tx, caller, { target: about, note_id: null, text: textOf(given) }, readers, now)
-  await recordEvent(tx, { project_id: project.id, author_id, action: 'created', target_type: 'MergeRequest', target_id: id, created_at: now })
-  await touchProjectList(tx, project.id, 'merge_requests')
-  return { id, iid: values.iid }
+  return { id, iid }
+}
+
+/** Its event, and what nobody of the lists may miss. */
+async function tellOfNew(tx: Transaction, { id, project_id }: Draft['request'], { user }: SignedIn, now: Date): Promise<void> {
+  const event = { project_id, author_id: user.id, action: 'created', target_type: 'MergeRequest', target_id: id, created_at: now } as const
+  await Promise.all([recordEvent(tx, event), touchProjectList(tx, project_id, 'merge_requests')])
 }
