@@ -32,6 +32,10 @@ export async function protectionsOf(ctx: Context, projectId: number): Promise<Pr
   return new Protections(branches, tags)
 }
 
+/** Those of branches alone, for whoever asks of no tag. */
+export const branchProtectionsOf = async (ctx: Context, projectId: number): Promise<Protections> =>
+  new Protections(await branchesOf(ctx.db, null).execute({ project: projectId }), [])
+
 /** `*` stands for any run of characters, `/` included (BR-16). Linear: a glob of literal pieces, found one after the other. */
 export function matchesPattern(pattern: string, name: string): boolean {
   const pieces = pattern.split('*')

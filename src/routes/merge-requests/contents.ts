@@ -11,7 +11,7 @@ import { endpoint, pageOf } from '../../http/endpoint.js'
 import { Rendered } from '../../http/fragments.js'
 import { paging, rowId } from '../../http/params.js'
 import { dayOf } from '../../lib/day.js'
-import { loadMergeRequest } from '../../services/merge-requests/load.js'
+import { loadAroundMergeRequest } from '../../services/merge-requests/load.js'
 import { listRequestPipelines } from '../../services/merge-requests/pipelines.js'
 import { changesOfRequest, getVersion, listRequestCommits, listRequestDiffs, listVersions } from '../../services/merge-requests/read.js'
 
@@ -47,7 +47,7 @@ export const contents = [
     output: z.strictObject({ ...DetailedMergeRequest.shape, changes: z.array(Diff) }).meta({ id: 'MergeRequestWithChanges' }),
     async handler({ ctx, caller, subject, view }) {
       const [request, { items }] = await Promise.all([
-        loadMergeRequest(ctx, caller, subject, subject.request.id),
+        loadAroundMergeRequest(ctx, caller, subject),
         ctx.fragments.lasting(`changes ${subject.request.version_id}`, async () => {
           const items = await changesOfRequest(ctx, subject.project, subject.request)
           return { items, total: items.length }

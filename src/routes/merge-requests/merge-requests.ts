@@ -7,7 +7,7 @@ import { bool, clearable, clearableId, commaList, filledIn, list, needsOneOfThes
 import { dayOf } from '../../lib/day.js'
 import { createMergeRequest } from '../../services/merge-requests/create.js'
 import { countDiverged } from '../../services/merge-requests/diverged.js'
-import { loadMergeRequest } from '../../services/merge-requests/load.js'
+import { loadAroundMergeRequest } from '../../services/merge-requests/load.js'
 import { deleteMergeRequest } from '../../services/merge-requests/remove.js'
 import { updateMergeRequest } from '../../services/merge-requests/update.js'
 
@@ -56,7 +56,7 @@ export const mergeRequests = [
     output: DetailedMergeRequest,
     async handler({ ctx, caller, subject, input, view }) {
       const [request, diverged_commits_count] = await Promise.all([
-        loadMergeRequest(ctx, caller, subject, subject.request.id),
+        loadAroundMergeRequest(ctx, caller, subject),
         input.include_diverged_commits_count ? countDiverged(ctx, subject.request.id) : undefined,
       ])
       return {

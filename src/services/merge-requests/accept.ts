@@ -8,7 +8,7 @@ import { Failure, forbidden, unauthenticated } from '../../failures.js'
 import { withTurn } from '../../lib/turns.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import { touchProjectList } from '../project-lists.js'
-import { mayMergeInto, protectionsOf } from '../protection.js'
+import { branchProtectionsOf, mayMergeInto } from '../protection.js'
 import { writeSystemNotes } from '../system-notes.js'
 import { createTodos } from '../todos.js'
 import { finishAccepted } from './aftermath.js'
@@ -36,7 +36,7 @@ export async function acceptMergeRequest(
 export async function cancelAutomaticMerge(ctx: Context, caller: SignedIn, subject: MergeRequestSubject): Promise<SingleMergeRequest> {
   const { project, request } = subject
   if (project.archived) throw forbidden()
-  const protections = await protectionsOf(ctx, project.id)
+  const protections = await branchProtectionsOf(ctx, project.id)
   if (request.author_id !== caller.user.id && !mayMergeInto(subject, protections, request.target_branch)) throw unauthenticated()
   const now = ctx.now()
   await ctx.db.transaction(async (tx) => {

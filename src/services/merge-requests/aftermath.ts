@@ -7,7 +7,7 @@ import { Failure } from '../../failures.js'
 import { RefChanged } from '../../git/errors.js'
 import { ZERO } from '../../git/types.js'
 import { Unavailable } from '../../lib/unavailable.js'
-import { protectionsOf } from '../protection.js'
+import { branchProtectionsOf } from '../protection.js'
 import { moveRefs } from '../pushes.js'
 import { repositoryOf } from '../repositories.js'
 import { closeIssuesOf } from './closes.js'
@@ -46,7 +46,7 @@ async function removeSource(ctx: Context, caller: SignedIn, target: ProjectSubje
   const subject = remover && (await seenProject(ctx, remover, projectId))
   if (!remover || !subject || !request.merge_commit_sha) return
   const { project } = subject
-  if (branch === project.default_branch || (await protectionsOf(ctx, project.id)).isProtected(branch)) return
+  if (branch === project.default_branch || (await branchProtectionsOf(ctx, project.id)).isProtected(branch)) return
   const head = (await repositoryOf(ctx, target.project).commit(request.merge_commit_sha))?.parents[1]
   if (!head) return
   try {

@@ -1,6 +1,7 @@
 import { eq, getTableColumns, type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import type { Caller, SignedIn } from '../../access/actor.js'
+import type { MergeRequestSubject } from '../../access/merge-requests.js'
 import { findProjectFor, fullPathOf, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { ReadDatabase } from '../../db/client.js'
@@ -21,12 +22,14 @@ import type { UserRefRecord } from '../../entities/user.js'
 import { Failure, notFound } from '../../failures.js'
 import type { PipelineState } from '../../lib/pipeline-states.js'
 import { getPipeline } from '../pipelines.js'
-import { mayMergeInto, protectionsOf } from '../protection.js'
+import { branchProtectionsOf, mayMergeInto, type Protections } from '../protection.js'
 import { isSubscribed } from '../subscriptions.js'
+
+type Request = typeof mergeRequests.$inferSelect
 
 /** A merge request with all that its views in lists show. */
 export interface MergeRequestRecord {
-  request: typeof mergeRequests.$inferSelect
+  request: Request
   /** Full path of its project. */
   path: string
   /** What its project demands before it may be merged. */
@@ -71,13 +74,8 @@ const person = (table: typeof users | typeof assignees | typeof mergers | typeof
 const labelNames = sql<string[]>`(select coalesce(json_agg(l.title order by l.title), '[]') from ${mergeRequestLabels} ml
   join ${labels} l on l.id = ml.label_id where ml.merge_request_id = ${mergeRequests.id})`
 
-const columns = {
-  request: getTableColumns(mergeRequests),
-  path: sql<string>`${namespaces.full_path} || '/' || ${projects.path}`,
-  rules: {
-    pipeline_needed: projects.only_allow_merge_if_pipeline_succeeds,
-    discussions_block: projects.only_allow_merge_if_all_discussions_are_resolved,
-  },
+/** What neither the row nor the project of a request says. */
+const around = {
   author: person(users),
   assignee: person(assignees),
   merged_by: person(mergers),
@@ -85,6 +83,16 @@ const columns = {
   milestone: getTableColumns(milestones),
   milestone_path: sql<string | null>`(select n.full_path from ${namespaces} n where n.id = ${milestones.namespace_id})`,
   labels: labelNames as SQL<string[]>,
+}
+
+const columns = {
+  request: getTableColumns(mergeRequests),
+  path: sql<string>`${namespaces.full_path} || '/' || ${projects.path}`,
+  rules: {
+    pipeline_needed: projects.only_allow_merge_if_pipeline_succeeds,
+    discussions_block: projects.only_allow_merge_if_all_discussions_are_resolved,
+  },
+  ...around,
 }
 
 const joined = <More extends Record<string, SQL>>(db: ReadDatabase, more: More) =>
@@ -119,31 +127,75 @@ export async function loadFollowed(ctx: Context, { user }: SignedIn, ids: number
   return ids.length === 0 ? [] : ((await followed(ctx.db, null).execute({ ids, user: user.id })) as FollowedMergeRequest[])
 }
 
-const detailed = statement('merge request', (db) =>
-  joined(db, {
-    subscribed,
-    pipeline_status: sql<PipelineState | null>`(select ${pipelines.status} from ${pipelines} where ${pipelines.id} = ${mergeRequests.head_pipeline_id})`,
-    version: sql<
-      SingleMergeRequest['version']
-    >`(select json_build_object('start_commit_sha', v.start_commit_sha, 'base_commit_sha', v.base_commit_sha,
-      'head_commit_sha', v.head_commit_sha) from ${mergeRequestVersions} v where v.id = ${mergeRequests.version_id})`,
-  }).where(eq(mergeRequests.id, sql.placeholder('id'))),
+/** Columns of a row that tell whether it is still what it was when it was read. */
+const SIGNS = ['state', 'updated_at', 'version_id', 'head_pipeline_id'] as const
+type Signs = Pick<Request, (typeof SIGNS)[number]>
+
+const { state, updated_at, version_id, head_pipeline_id } = mergeRequests
+
+const single = statement('merge request', (db, row: 'whole' | 'signs') =>
+  db
+    .select({
+      request: row === 'whole' ? getTableColumns(mergeRequests) : { state, updated_at, version_id, head_pipeline_id },
+      ...around,
+      subscribed,
+      pipeline_status: sql<PipelineState | null>`(select ${pipelines.status} from ${pipelines} where ${pipelines.id} = ${mergeRequests.head_pipeline_id})`,
+      version: sql<
+        SingleMergeRequest['version']
+      >`(select json_build_object('start_commit_sha', v.start_commit_sha, 'base_commit_sha', v.base_commit_sha,
+        'head_commit_sha', v.head_commit_sha) from ${mergeRequestVersions} v where v.id = ${mergeRequests.version_id})`,
+    })
+    .from(mergeRequests)
+    .innerJoin(users, eq(users.id, mergeRequests.author_id))
+    .leftJoin(assignees, eq(assignees.id, mergeRequests.assignee_id))
+    .leftJoin(mergers, eq(mergers.id, mergeRequests.merged_by_id))
+    .leftJoin(closers, eq(closers.id, mergeRequests.closed_by_id))
+    .leftJoin(milestones, eq(milestones.id, mergeRequests.milestone_id))
+    .where(eq(mergeRequests.id, sql.placeholder('id'))),
 )
+
+/** The columns of `single`. */
+type Single<Row> = Omit<SingleMergeRequest, 'request' | 'path' | 'rules' | 'head_pipeline' | 'source_path' | 'can_merge'> & { request: Row }
 
 /** One as its single view shows it to a caller who is known to read it; `subject` is its project. */
 export async function loadMergeRequest(ctx: Context, caller: SignedIn, subject: ProjectSubject, id: number): Promise<SingleMergeRequest> {
   const [[row], protections] = await Promise.all([
-    detailed(ctx.db, null).execute({ id, user: caller.user.id }) as Promise<
-      Omit<SingleMergeRequest, 'head_pipeline' | 'source_path' | 'can_merge'>[]
-    >,
-    protectionsOf(ctx, subject.project.id),
+    single(ctx.db, 'whole').execute({ id, user: caller.user.id }) as Promise<Single<Request>[]>,
+    branchProtectionsOf(ctx, subject.project.id),
   ])
   // it was there when the call began
   if (!row) throw notFound()
+  return shownTo(ctx, caller, subject, row, protections)
+}
+
+/** The same of a request that has just been read, whose row need not be read once more. */
+export async function loadAroundMergeRequest(ctx: Context, caller: SignedIn, subject: MergeRequestSubject): Promise<SingleMergeRequest> {
+  const { request } = subject
+  const [[row], protections] = await Promise.all([
+    single(ctx.db, 'signs').execute({ id: request.id, user: caller.user.id }) as Promise<Single<Signs>[]>,
+    branchProtectionsOf(ctx, subject.project.id),
+  ])
+  const stands = row && SIGNS.every((name) => row.request[name]?.valueOf() === request[name]?.valueOf())
+  return stands ? shownTo(ctx, caller, subject, { ...row, request }, protections) : loadMergeRequest(ctx, caller, subject, request.id)
+}
+
+async function shownTo(
+  ctx: Context,
+  caller: SignedIn,
+  subject: ProjectSubject,
+  row: Single<Request>,
+  protections: Protections,
+): Promise<SingleMergeRequest> {
+  const { project } = subject
   const source = row.request.head_pipeline_id === null ? null : await sourceOf(ctx, caller, subject, row.request)
   const shown = source?.can('read_pipeline') ? source : null
   return {
     ...row,
+    path: fullPathOf(project),
+    rules: {
+      pipeline_needed: project.only_allow_merge_if_pipeline_succeeds,
+      discussions_block: project.only_allow_merge_if_all_discussions_are_resolved,
+    },
     head_pipeline: shown && (await getPipeline(ctx, shown, row.request.head_pipeline_id as number)),
     source_path: shown && fullPathOf(shown.project),
     can_merge: mayMergeInto(subject, protections, row.request.target_branch),

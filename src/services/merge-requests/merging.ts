@@ -13,7 +13,7 @@ import { withTurn } from '../../lib/turns.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import { isWorkInProgress } from '../../lib/work-in-progress.js'
 import { touchProjectList } from '../project-lists.js'
-import { mayMergeInto, protectionsOf } from '../protection.js'
+import { branchProtectionsOf, mayMergeInto } from '../protection.js'
 import { dropIntent, finishMoves, recordIntent } from '../pushes.js'
 import { signatureOf } from '../repositories.js'
 import { readSettings } from '../settings.js'
@@ -70,7 +70,7 @@ async function mergeInto(
   for (let tried = 1; ; tried++) {
     const [[request], protections, settings] = await Promise.all([
       toMerge(ctx.db, null).execute({ id }),
-      protectionsOf(ctx, project.id),
+      branchProtectionsOf(ctx, project.id),
       readSettings(ctx),
     ])
     if (!request || request.row.deleted_at) throw notFound()

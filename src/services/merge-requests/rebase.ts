@@ -7,7 +7,7 @@ import { mergeRequests, users } from '../../db/schema/index.js'
 import { conflict, Failure, forbidden } from '../../failures.js'
 import { RefChanged } from '../../git/errors.js'
 import type { Oid } from '../../git/types.js'
-import { mayPushTo, protectionsOf } from '../protection.js'
+import { branchProtectionsOf, mayPushTo } from '../protection.js'
 import { moveRefs } from '../pushes.js'
 import { repositoryOf, signatureOf } from '../repositories.js'
 import { methodNotAllowed } from './merging.js'
@@ -21,7 +21,7 @@ const MOST_COMMITS = 1_000
 export async function startRebase(ctx: Context, caller: SignedIn, { request }: MergeRequestSubject): Promise<void> {
   if (request.state !== 'opened') throw methodNotAllowed()
   const source = request.source_project_id === null ? null : await seenProject(ctx, caller, request.source_project_id)
-  if (!source || !mayPushTo(source, await protectionsOf(ctx, source.project.id), request.source_branch)) throw forbidden()
+  if (!source || !mayPushTo(source, await branchProtectionsOf(ctx, source.project.id), request.source_branch)) throw forbidden()
   const [row] = await ctx.db.write
     .update(mergeRequests)
     .set({ rebase_user_id: caller.user.id, merge_error: null })
