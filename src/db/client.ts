@@ -6,6 +6,7 @@ import type { PgTransactionConfig } from 'drizzle-orm/pg-core'
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { Unavailable } from '../lib/unavailable.js'
+import { sendNamed } from './named-query.js'
 
 export interface DatabaseOptions {
   log: Pick<Logger, 'warn'>
@@ -117,6 +118,7 @@ function isLoss(error: unknown) {
 
 interface Statement extends pg.QueryConfig {
   name?: string
+  rowMode?: string
 }
 type Send = (config: Statement, values?: unknown[]) => Promise<pg.QueryResult>
 
@@ -127,7 +129,9 @@ function connectionClass({ unnamedStatements, onQuery }: DatabaseOptions) {
       super(config)
       // Between the statements of a transaction nobody else listens, and an error nobody hears ends the process.
       this.on('error', () => undefined)
-      const send = super.query.bind(this) as unknown as Send
+      const plain = super.query.bind(this) as unknown as Send & ((query: pg.Submittable) => unknown)
+      const send: Send = (statement, values) =>
+        statement.name && statement.rowMode === 'array' ? sendNamed(plain, statement, values) : plain(statement, values)
       const query: Send = async (config, values) => {
         const statement = typeof config === 'string' ? { text: config as string } : config
         onQuery?.(statement.text)

@@ -1,6 +1,8 @@
+import type { EventEmitter } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { sql } from 'drizzle-orm'
 import { integer, pgTable, text } from 'drizzle-orm/pg-core'
+import type pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type Database, databaseError, openDatabase } from '../../src/db/client.js'
 import { step } from '../../src/db/statement.js'
@@ -49,6 +51,29 @@ describe('openDatabase', () => {
     const rows = await Promise.all(Array.from({ length: 50 }, (_, i) => byId.execute({ id: (i % 3) + 1 })))
     expect(rows[4]).toEqual([{ id: 2, name: 'thing 2' }])
     expect(await db.read.select({ name: things.name }).from(things).orderBy(things.id).limit(1)).toEqual([{ name: 'thing 1' }])
+  })
+
+  it('has the columns of a prepared statement described once, and bears that it fails or finds nothing', async () => {
+    const single = await openDatabase(test.url, { log, poolSize: 1 })
+    const inverse = single.write
+      .select({ id: things.id, inverse: sql<string | null>`case when id = 3 then null else (6 / (2 - id))::text end`, name: things.name })
+      .from(things)
+      .where(sql`${things.id} = ${sql.placeholder('id')}`)
+      .prepare('inverse_of_thing')
+    const failed = { code: '22012' }
+    const answers = [[], failed, [{ id: 1, inverse: '6', name: 'thing 1' }], failed, [], [{ id: 3, inverse: null, name: 'thing 3' }]]
+    const ids = [9, 2, 1, 2, 9, 3]
+    for (const [i, id] of ids.entries()) expect(await inverse.execute({ id }).catch(databaseError), `call ${i}`).toMatchObject(answers[i] as object)
+    const together = await Promise.all([...ids, ...ids].map((id) => inverse.execute({ id }).catch(databaseError)))
+    expect(together).toMatchObject([...answers, ...answers])
+    const { client } = (single.write as unknown as { session: { client: pg.Pool } }).session
+    const connection = await client.connect()
+    const said: string[] = []
+    ;(connection as unknown as { connection: EventEmitter }).connection.on('rowDescription', () => said.push('columns'))
+    connection.release()
+    for (const id of ids) await inverse.execute({ id }).catch(databaseError)
+    expect(said).toEqual([])
+    await single.close()
   })
 
   it('announces every statement, transactions included', async () => {
