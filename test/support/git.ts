@@ -1,7 +1,8 @@
-import { execFileSync } from 'node:child_process'
+import { execFile, execFileSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 
 /** What a file becomes in a commit; null takes it away. Content of a `160000` entry is an object id. */
 export type TestFile = string | Buffer | null | { mode: '100644' | '100755' | '120000' | '160000'; content: string | Buffer }
@@ -28,6 +29,11 @@ export interface TestRepository {
   gitBytes(args: string[], input?: string | Buffer): Buffer
   /** Adds commits through fast-import and tells their object ids. */
   commits(...commits: TestCommit[]): string[]
+  /**
+   * Adds an empty commit to a branch while this process goes on, again when somebody else was quicker. The calls above stop this process, and with
+   * it the server that may hold a lock they need: beside calls that are not answered yet, only this one may write.
+   */
+  commitBeside(branch: string): Promise<string>
   remove(): void
 }
 
@@ -97,7 +103,17 @@ export function aBareRepository(at?: string): TestRepository {
     return oids
   }
 
-  return { root, directory, git, gitBytes, commits, remove: () => rmSync(root, { recursive: true, force: true }) }
+  const commitBeside = async (branch: string) => {
+    const script = `
+      while :; do
+        old=$(git rev-parse --verify "$1") && new=$(git commit-tree -p $old -m Beside "$old^{tree}") || exit 1
+        git update-ref "refs/heads/$1" $new $old 2>/dev/null && echo $new && exit
+      done`
+    const { stdout } = await promisify(execFile)('sh', ['-c', script, 'sh', branch], { env: { ...ENV, GIT_DIR: directory }, timeout: 20_000 })
+    return stdout.trim()
+  }
+
+  return { root, directory, git, gitBytes, commits, commitBeside, remove: () => rmSync(root, { recursive: true, force: true }) }
 }
 
 /** A path as fast-import reads it, byte by byte. */
