@@ -61,6 +61,22 @@ export const pss = (pid) => Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${p
 /** Resident memory in MB of a process. */
 export const rss = (pid) => Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024
 
+/** Seconds of processor time that a process and its children have used so far. */
+function cpuSeconds(pid) {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean)
+  return [pid, ...children].reduce((sum, each) => {
+    try {
+      const fields = readFileSync(`/proc/${each}/stat`, 'utf8')
+        .replace(/^.*\) /, '')
+        .split(' ')
+      // its own and those of its ended children, in hundredths
+      return sum + [11, 12, 13, 14].reduce((ticks, at) => ticks + Number(fields[at]), 0) / 100
+    } catch {
+      return sum
+    }
+  }, 0)
+}
+
 /** The Postgres that serves a data folder, and its own processes. */
 export function postgresOf(dataDir) {
   const master = readFileSync(join(dataDir, 'postgres/data/postmaster.pid'), 'utf8').split('\n')[0]
@@ -102,6 +118,15 @@ export class Bench {
       })
       child.on('exit', (code) => reject(new Error(`the service ended with ${code}`)))
     })
+  }
+
+  /** Settles when what earlier calls left to be done in the background is done. */
+  async quiet() {
+    for (let waited = 0; waited < 120; waited++) {
+      const before = cpuSeconds(this.child.pid)
+      await new Promise((resolve) => setTimeout(resolve, 1_000))
+      if (Math.abs(cpuSeconds(this.child.pid) - before) < 0.05) return
+    }
   }
 
   stop() {
