@@ -8,8 +8,7 @@ export class Rendered {
 /** A row of a list before it is loaded: its id, and a text that differs whenever anything differs that is shown of it to this viewer. */
 export interface Keyed {
   id: number
-  /** Null: unknown, so the row is rendered anew. */
-  key: string | null
+  key: string
 }
 
 interface RenderedPage {
@@ -48,7 +47,7 @@ export class Fragments {
     const found = new Map<number, Rendered>()
     const missing: number[] = []
     for (const { id, key } of rows) {
-      const kept = key === null ? undefined : this.#kept.get(`${variant}\n${key}`)
+      const kept = this.#kept.get(`${variant}\n${key}`)
       if (kept) found.set(id, kept)
       else missing.push(id)
     }
@@ -56,7 +55,7 @@ export class Fragments {
       for (const item of await load(missing)) {
         const rendered = new Rendered(JSON.stringify(present(item)))
         found.set(item.id, rendered)
-        if (item.key !== null) this.#kept.set(`${variant}\n${item.key}`, rendered)
+        this.#kept.set(`${variant}\n${item.key}`, rendered)
       }
     }
     return rows.flatMap(({ id }) => found.get(id) ?? [])

@@ -41,4 +41,37 @@ describe('elements of a list that were rendered before', () => {
     expect(await shown('fragment', project.id, null)).toBeUndefined()
     expect(await shown('fragment', project.id, owner)).toMatchObject({ visibility: 'private' })
   })
+
+  it('SEC-47, SEC-39: a fork follows its source, and who sees it', async () => {
+    const owner = await aUser(t.ctx)
+    const member = await aUser(t.ctx)
+    const stranger = await aUser(t.ctx)
+    const source = await aProject(t.ctx, { creator: owner, visibility: 'public', name: 'spring' })
+    const { body: fork } = await t.api('post', `${source.path}/fork`, stranger).send({ path: 'offshoot', name: 'offshoot' }).expect(201)
+    await t.ctx.jobs.drain()
+    // who still see the fork when it is hidden with its source
+    for (const { id } of [owner, member])
+      await t.api('post', `/projects/${fork.id}/members`, stranger).send({ user_id: id, access_level: 10 }).expect(201)
+    const callers = [owner, member, stranger, await anAdmin(t.ctx)]
+    const sources = async () => {
+      const seen: unknown[] = []
+      for (const caller of callers) {
+        const { body } = await t.api('get', `/projects/${fork.id}`, caller).expect(200)
+        for (let again = 0; again < 2; again++) expect(await shown('offshoot', fork.id, caller)).toEqual(body)
+        seen.push(body.forked_from_project?.name ?? null)
+      }
+      return seen
+    }
+    expect(await sources()).toEqual(Array(4).fill('spring'))
+    await t.api('put', source.path, owner).send({ name: 'well' }).expect(200)
+    await t.api('post', `${source.path}/star`, member).expect(201)
+    expect(await sources()).toEqual(Array(4).fill('well'))
+    await t.api('put', source.path, owner).send({ visibility: 'private' }).expect(200)
+    await t.api('post', `${source.path}/members`, owner).send({ user_id: member.id, access_level: 10 }).expect(201)
+    expect(await sources()).toEqual(['well', 'well', null, 'well'])
+    await t.api('delete', `${source.path}/members/${member.id}`, owner).expect(204)
+    expect(await sources()).toEqual(['well', null, null, 'well'])
+    await t.api('delete', `/projects/${fork.id}/fork`, stranger).expect(204)
+    expect(await sources()).toEqual(Array(4).fill(null))
+  })
 })

@@ -4,13 +4,13 @@ import { ANY_LEVEL, membershipCounts, shareCounts, withLevel } from '../../acces
 import { type Eyes, eyesOf, visibleProject, visibleProjects } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { type Fuzzy, fuzzy, fuzzyMatch, substring } from '../../db/fuzzy.js'
-import { namespaces, projects, users } from '../../db/schema/index.js'
+import { namespaces, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { VISIBILITY_LEVEL, type Visibility } from '../../lib/visibility.js'
 import { attributePairs, hasCustomAttributes } from '../custom-attributes.js'
 import type { Page, Paging } from '../page.js'
 import { idList, LONGEST, type Version, versionOf } from '../totals.js'
-import { recordKey } from './load.js'
+import { keyedProjects } from './load.js'
 
 export const ORDERS = ['id', 'name', 'path', 'created_at', 'updated_at', 'last_activity_at'] as const
 
@@ -118,18 +118,13 @@ const counted = statement('number of projects', (db, shape: Omit<Shape, 'order' 
 
 /** The permission is asked once more, of these rows only: what was kept of a list is a hint where to look. */
 const rows = statement('listed projects', (db, eyes: Eyes) =>
-  db
-    .select({ id: projects.id, key: recordKey, version: versionOf('projects') })
-    .from(projects)
-    .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
-    .leftJoin(users, eq(users.id, namespaces.owner_id))
-    .where(sql`${projects.id} = any(${sql.placeholder('ids')}) and ${visibleProject(eyes, user)}`),
+  keyedProjects(db, eyes, { version: versionOf('projects') }, sql`${projects.id} = any(${sql.placeholder('ids')}) and ${visibleProject(eyes, user)}`),
 )
 
-/** A project of a list, not loaded yet: `key` differs whenever what this viewer is shown of it differs; null: not known. */
+/** A project of a list, not loaded yet: `key` differs whenever what this viewer is shown of it differs. */
 export interface ListedProject {
   id: number
-  key: string | null
+  key: string
   version: Version
 }
 

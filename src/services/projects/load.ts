@@ -1,9 +1,11 @@
-import { eq, sql } from 'drizzle-orm'
+import { eq, type SQL, sql } from 'drizzle-orm'
+import { alias, type SelectedFields } from 'drizzle-orm/pg-core'
 import type { ActorUser } from '../../access/actor.js'
 import { LEVELS } from '../../access/can.js'
 import { directLevel, groupLevel, shareCounts, sharedLevel } from '../../access/roles.js'
 import { type Eyes, eyesOf, visibleProject } from '../../access/visible.js'
 import type { Context } from '../../context.js'
+import type { ReadDatabase } from '../../db/client.js'
 import { namespaces, projects, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { NamespaceRecord } from '../../entities/namespace.js'
@@ -36,7 +38,7 @@ export interface ProjectRecord extends BasicProjectRecord {
   forked_from: BasicProjectRecord | null
 }
 
-export const namespaceColumns = {
+const namespaceColumns = {
   id: namespaces.id,
   name: namespaces.name,
   path: namespaces.path,
@@ -62,56 +64,48 @@ const shares = sql<
 const ownConfidential = sql<number>`case when ${projects.open_confidential_issues_count} = 0 then 0 else (select count(*) from issues i
   where i.project_id = ${projects.id} and i.confidential and i.state = 'opened' and (i.author_id = ${user} or i.assignee_id = ${user})) end`
 
-/** A text that differs whenever a record differs for this viewer: all its rows as text, and his levels. Null for a fork, which also shows its source. Asks for the tables of `joined`. */
-export const recordKey = sql<
-  string | null
->`case when ${projects.forked_from_id} is null then concat_ws(E'\\x1f', ${projects}::text, ${namespaces}::text,
-  ${users.id}, ${users.name}, ${users.username}, ${users.state}, ${users.avatar}, ${namespaces.owner_id} = ${user},
-  ${direct}, ${group}, ${shared}, ${shares}, ${ownConfidential}) end`
+const source = alias(projects, 'source')
+const sourcePlace = alias(namespaces, 'source_namespace')
 
-const records = statement('project records', (db) =>
+/** Differs whenever a record differs for this viewer: all its rows as text, those of a fork's source among them if he sees it, and his levels. */
+const recordKey = sql<string>`concat_ws(E'\\x1f', ${projects}::text, ${namespaces}::text,
+  ${users.id}, ${users.name}, ${users.username}, ${users.state}, ${users.avatar}, ${namespaces.owner_id} = ${user},
+  ${direct}, ${group}, ${shared}, ${shares}, ${ownConfidential}, source::text, source_namespace::text)`
+
+/** Projects with what a record of them is made of, and a key that differs whenever it does. */
+export const keyedProjects = <Columns extends SelectedFields>(db: Pick<ReadDatabase, 'select'>, eyes: Eyes, columns: Columns, where: SQL) =>
   db
-    .select({
-      id: projects.id,
-      key: recordKey,
-      project: projects,
-      namespace: namespaceColumns,
-      owner: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar },
-      shares,
-      own_confidential: ownConfidential.mapWith(Number),
-      direct: direct.mapWith(Number),
-      group: group.mapWith(Number),
-      shared: shared.mapWith(Number),
-    })
+    .select({ id: projects.id, key: recordKey, ...columns })
     .from(projects)
     .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
     .leftJoin(users, eq(users.id, namespaces.owner_id))
-    .where(sql`${projects.id} = any(${sql.placeholder('ids')})`),
-)
+    .leftJoin(source, sql`${source.id} = ${projects.forked_from_id} and ${visibleProject(eyes, user, source)}`)
+    .leftJoin(sourcePlace, eq(sourcePlace.id, source.namespace_id))
+    .where(where)
 
-const sources = statement('sources of forks', (db, eyes: Eyes) =>
-  db
-    .select({ project: projects, namespace: namespaceColumns })
-    .from(projects)
-    .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
-    .where(sql`${projects.id} = any(${sql.placeholder('ids')}) and ${visibleProject(eyes, user)}`),
-)
+const records = statement('project records', (db, eyes: Eyes) => {
+  const columns = {
+    project: projects,
+    namespace: namespaceColumns,
+    owner: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar },
+    shares,
+    own_confidential: ownConfidential.mapWith(Number),
+    direct: direct.mapWith(Number),
+    group: group.mapWith(Number),
+    shared: shared.mapWith(Number),
+    source,
+    sourcePlace,
+  }
+  return keyedProjects(db, eyes, columns, sql`${projects.id} = any(${sql.placeholder('ids')})`)
+})
 
-/** Projects as this caller sees them, in no order; asks once for the sources of all forks among them. The caller must already be known to see them. */
-export async function loadProjects(
-  ctx: Context,
-  viewer: ActorUser | null,
-  ids: number[],
-): Promise<(ProjectRecord & { id: number; key: string | null })[]> {
-  const rows = await records(ctx.db, null).execute({ ids, user: viewer?.id ?? 0 })
-  const forks = [...new Set(rows.map((row) => row.project.forked_from_id).filter((id) => id !== null))]
-  const found = forks.length > 0 ? await sources(ctx.db, eyesOf(viewer)).execute({ ids: forks, user: viewer?.id ?? 0 }) : []
-  const byId = new Map(found.map((row) => [row.project.id, row]))
-  return rows.map(({ shared, ...row }) => {
+/** Projects as this caller sees them, in no order. The caller must already be known to see them. */
+export async function loadProjects(ctx: Context, viewer: ActorUser | null, ids: number[]): Promise<(ProjectRecord & { id: number; key: string })[]> {
+  const rows = await records(ctx.db, eyesOf(viewer)).execute({ ids, user: viewer?.id ?? 0 })
+  return rows.map(({ shared, source, sourcePlace, ...row }) => {
     const owns = row.owner !== null && row.owner.id === viewer?.id
     const level = owns ? LEVELS.owner : Math.max(row.direct, row.group, shared)
-    const { forked_from_id } = row.project
-    return { ...row, level, forked_from: forked_from_id === null ? null : (byId.get(forked_from_id) ?? null) }
+    return { ...row, level, forked_from: source && sourcePlace && { project: source, namespace: sourcePlace } }
   })
 }
 
