@@ -89,6 +89,7 @@ export const notes = pgTable(
         t.noteable_id,
       )
       .where(sql`${t.mentioned_in_project_id} is not null`),
+    index('notes_system_idx').on(t.project_id, t.noteable_type, t.noteable_id).where(sql`${t.system} and ${t.noteable_id} is not null`),
     index('notes_project_id_created_at_idx').on(t.project_id, t.created_at, t.id).where(sql`not ${t.system}`),
   ],
 )

@@ -5,7 +5,7 @@ import { qualified } from '../../access/roles.js'
 import { type Eyes, eyesOf } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import type { ReadDatabase } from '../../db/client.js'
-import { notes, users } from '../../db/schema/index.js'
+import { issues, mergeRequests, notes, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { UserRefRecord } from '../../entities/user.js'
 import { notFound } from '../../failures.js'
@@ -77,7 +77,19 @@ const listed = statement('notes of a thing', (db, shape: Shape & Pick<NoteFilter
     .offset(sql.placeholder('offset'))
 })
 
-const counted = statement('number of notes of a thing', (db, shape: Shape) => db.select({ total: count() }).from(notes).where(matching(shape)))
+/** Things that count what people say of them are asked for that number, however large it is; what the service says of them has an index of its own. */
+const counted = statement('number of notes of a thing', (db, shape: Shape) => {
+  const { type, activity } = shape
+  if (!counts(type)) return db.select({ total: count() }).from(notes).where(matching(shape))
+  const thing = type === 'Issue' ? issues : mergeRequests
+  const activities = qualified(sql`(select count(*) from ${notes} where ${matching({ ...shape, activity: 'only_activity' })})`)
+  const comments = sql`${thing.user_notes_count}`
+  const total = { all_notes: sql`${comments} + ${activities}`, only_comments: comments, only_activity: activities }[activity]
+  return db
+    .select({ total: sql<number>`${total}`.mapWith(Number) })
+    .from(thing)
+    .where(eq(thing.id, value('key')))
+})
 
 /** NT-1. */
 export async function listNotes(ctx: Context, reader: Reader, noteable: Noteable, filter: NoteFilter): Promise<Page<NoteRecord>> {
