@@ -87,7 +87,7 @@ const UNAVAILABLE_CODES = new Set([
   '57P05', // idle session ended
 ])
 const UNAVAILABLE_TEXT =
-  /^(Connection terminated|timeout exceeded when trying to connect|Query read timeout|Client (was closed|has encountered a connection error))/
+  /^(Cannot use a pool after calling end|Connection terminated|timeout exceeded when trying to connect|Query read timeout|Client (was closed|has encountered a connection error))/
 const LOST = /^(08|57P0[1235])|^E[A-Z_]+$/
 const TRANSACTION_WORDS = /^\s*(begin|start\s+transaction|commit|end|rollback|abort|savepoint|release|prepare|set|lock|listen|declare)\b/i
 

@@ -35,9 +35,12 @@ const waiting = statement('merge requests that wait for a pipeline', (db) =>
     ),
 )
 
+/** Milliseconds between two looks at one pipeline, to which many statuses may be posted at once. */
+const GAP = 50
+
 /** MR-66: soon after a pipeline has come further, what waits for it to succeed is merged if it has. */
 export function mergeAfterPipeline(ctx: Context, pipeline: number): void {
-  ctx.jobs.coalesce(`deferred merges ${pipeline}`, 0, 'deferred merges', async () => {
+  ctx.jobs.coalesce(`deferred merges ${pipeline}`, GAP, 'deferred merges', async () => {
     for (const { id } of await waiting(ctx.db, null).execute({ pipeline })) await mergeWaiting(ctx, await waitingAmong(ctx, id))
   })
 }
