@@ -491,7 +491,6 @@ describe('POST /projects/:id/statuses/:sha', () => {
   it('costs the same few statements with one status and with many', async () => {
     const { say } = await aBuilt()
     const queries = async (body: object) => {
-      await t.ctx.jobs.drain()
       const asked = async () => {
         await say({ state: 'success', ...body }).expect(201)
         await t.ctx.jobs.drain()
