@@ -145,9 +145,8 @@ export const issues = pgTable(
 export const issueLabels = pgTable(
   'issue_labels',
   {
-    project_id: ref()
-      .notNull()
-      .references(() => projects.id, { onDelete: 'cascade' }),
+    /** The issue's: goes with that. */
+    project_id: ref().notNull(),
     issue_id: ref()
       .notNull()
       .references(() => issues.id, { onDelete: 'cascade' }),

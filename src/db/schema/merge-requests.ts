@@ -118,9 +118,8 @@ export const mergeRequests = pgTable(
 export const mergeRequestLabels = pgTable(
   'merge_request_labels',
   {
-    project_id: ref()
-      .notNull()
-      .references(() => projects.id, { onDelete: 'cascade' }),
+    /** The request's: goes with that. */
+    project_id: ref().notNull(),
     merge_request_id: ref()
       .notNull()
       .references(() => mergeRequests.id, { onDelete: 'cascade' }),
@@ -138,10 +137,8 @@ export const mergeRequestLabels = pgTable(
 export const mergeRequestIssues = pgTable(
   'merge_request_issues',
   {
-    /** The request's. */
-    project_id: ref()
-      .notNull()
-      .references(() => projects.id, { onDelete: 'cascade' }),
+    /** The request's: goes with that. */
+    project_id: ref().notNull(),
     merge_request_id: ref()
       .notNull()
       .references(() => mergeRequests.id, { onDelete: 'cascade' }),
@@ -158,9 +155,8 @@ export const mergeRequestVersions = pgTable(
   'merge_request_versions',
   {
     id: id(),
-    project_id: ref()
-      .notNull()
-      .references(() => projects.id, { onDelete: 'cascade' }),
+    /** The request's: goes with that. */
+    project_id: ref().notNull(),
     merge_request_id: ref()
       .notNull()
       .references((): AnyPgColumn => mergeRequests.id, { onDelete: 'cascade' }),
@@ -174,7 +170,7 @@ export const mergeRequestVersions = pgTable(
     created_at: moment().notNull(),
   },
   (t) => [
-    index('merge_request_versions_merge_request_id_idx').on(t.project_id, t.merge_request_id, t.id),
+    index('merge_request_versions_merge_request_id_idx').on(t.merge_request_id, t.id),
     index('merge_request_versions_head_idx').on(t.project_id, t.head_commit_sha),
   ],
 )
@@ -183,9 +179,8 @@ export const mergeRequestVersions = pgTable(
 export const mergeRequestCommits = pgTable(
   'merge_request_commits',
   {
-    project_id: ref()
-      .notNull()
-      .references(() => projects.id, { onDelete: 'cascade' }),
+    /** The request's: goes with that. */
+    project_id: ref().notNull(),
     sha: text().notNull(),
     merge_request_id: ref()
       .notNull()

@@ -67,7 +67,7 @@ export const notes = pgTable(
     check('notes_one_noteable', sql`case ${t.noteable_type} when 'Commit' then ${t.commit_id} is not null else ${t.noteable_id} is not null end`),
     check('notes_whole_place', sql`num_nulls(${t.path}, ${t.line}) in (0, 2) and (${t.line_type} is null or ${t.path} is not null)`),
     index('notes_project_id_commit_id_idx').on(t.project_id, t.commit_id, t.created_at, t.id).where(sql`${t.noteable_type} = 'Commit'`),
-    index('notes_noteable_idx').on(t.project_id, t.noteable_type, t.noteable_id, t.created_at, t.id).where(sql`${t.noteable_id} is not null`),
+    index('notes_noteable_idx').on(t.project_id, t.noteable_type, t.noteable_id, t.created_at, t.id),
     check('notes_type_of_position', sql`(${t.position} is not null) = (${t.type} is not distinct from 'DiffNote')`),
     index('notes_unresolved_idx')
       .on(t.project_id, t.noteable_id, t.discussion_id)

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { boolean, doublePrecision, index, integer, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { boolean, doublePrecision, foreignKey, index, integer, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
 import { PIPELINE_STATES } from '../../lib/pipeline-states.js'
 import { id, moment, ref } from './columns.js'
 import { projects } from './projects.js'
@@ -43,7 +43,7 @@ export const pipelines = pgTable(
     uniqueIndex('pipelines_project_id_sha_ref_key').on(t.project_id, t.sha, t.ref),
     uniqueIndex('pipelines_project_id_iid_key').on(t.project_id, t.iid),
     index('pipelines_project_id_sha_idx').on(t.project_id, t.sha, t.id),
-    index('pipelines_project_id_idx').on(t.project_id, t.id),
+    uniqueIndex('pipelines_project_id_id_key').on(t.project_id, t.id),
     index('pipelines_user_id_idx').on(t.user_id),
   ],
 )
@@ -55,9 +55,7 @@ export const commitStatuses = pgTable(
     id: id(),
     /** Its pipeline's: goes with that. */
     project_id: ref().notNull(),
-    pipeline_id: ref()
-      .notNull()
-      .references(() => pipelines.id, { onDelete: 'cascade' }),
+    pipeline_id: ref().notNull(),
     user_id: ref()
       .notNull()
       .references(() => users.id),
@@ -75,6 +73,12 @@ export const commitStatuses = pgTable(
     finished_at: moment(),
   },
   (t) => [
+    // by both, for all its indexes begin with the project
+    foreignKey({
+      name: 'commit_statuses_pipeline_fk',
+      columns: [t.project_id, t.pipeline_id],
+      foreignColumns: [pipelines.project_id, pipelines.id],
+    }).onDelete('cascade'),
     uniqueIndex('commit_statuses_latest_key').on(t.project_id, t.pipeline_id, t.name).where(sql`${t.latest}`),
     uniqueIndex('commit_statuses_open_key')
       .on(t.project_id, t.pipeline_id, t.name, t.user_id)
