@@ -31,8 +31,8 @@ export async function saveRepository(directory: string, { head, refs }: RefsThen
   }
 }
 
-/** What a process is writing at the moment. */
-const LEFTOVER = /(\.lock|\/(\.?tmp[_-]|incoming-|bulk_fsync)[^/]*)$/
+/** What processes write, or hold a new pack with until its refs have moved: gone at any moment, and of no use later. */
+const LEFTOVER = /(\.lock|\.keep|\/(\.?tmp[_-]|incoming-|bulk_fsync)[^/]*)$/
 
 const packedRefs = (refs: RefsThen['refs']) =>
   `# pack-refs with: sorted \n${refs

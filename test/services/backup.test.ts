@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
 import { pino } from 'pino'
@@ -70,7 +70,14 @@ describe('a backup (SEC-163)', () => {
     const issue = (await send('/issues', { title: 'an issue' })).body
     const { body: upload } = await t.api('post', `${project.path}/uploads`, admin).attach('file', Buffer.from('uploaded'), 'x.txt').expect(201)
     await t.ctx.jobs.drain()
+    // as git holds a pack with while it takes a push in
+    await mkdir(join(directoryOf(t, project.id), 'objects/pack'), { recursive: true })
+    await writeFile(join(directoryOf(t, project.id), 'objects/pack/pack-1.keep'), '')
     await backUp(t.ctx, t.databaseUrl, folder('first'))
+    await rm(join(directoryOf(t, project.id), 'objects/pack/pack-1.keep'))
+    const copied = await readdir(join(folder('first'), 'repositories'), { recursive: true })
+    expect(copied.filter((path) => path.includes('/objects/')).length).toBeGreaterThan(0)
+    expect(copied.filter((path) => path.endsWith('.keep'))).toEqual([])
     const { ctx, db } = await restored(folder('first'), 'first-back')
     expect(await told(ctx)).toEqual([])
     const app = await buildApp(ctx)
@@ -116,9 +123,15 @@ describe('a backup (SEC-163)', () => {
         await gitRun(work, 'push', '-q', 'origin', `HEAD:refs/heads/b${i}`)
       }
     })()
-    while (written < 6) await new Promise((resolve) => setTimeout(resolve, 20))
-    await backUp(t.ctx, t.databaseUrl, folder('busy'))
-    busy = false
+    const enough = async () => {
+      while (written < 6) await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+    try {
+      await Promise.race([Promise.all([...commits, pushes]), enough()])
+      await backUp(t.ctx, t.databaseUrl, folder('busy'))
+    } finally {
+      busy = false
+    }
     await Promise.all([...commits, pushes])
     const later = await aCommit(t.ctx, pushed, { later: 'x' }, { branch: 'later', start_branch: 'main' })
     const { ctx } = await restored(folder('busy'), 'busy-back')

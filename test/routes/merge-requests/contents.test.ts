@@ -133,6 +133,7 @@ describe('what a request would merge', () => {
     const start = headOf(project, 'main')
     await aCommit(t.ctx, project, { 'in-main': 'x' })
     await aCommit(t.ctx, project, { second: 'x' }, { branch: request.source })
+    await t.ctx.jobs.drain()
     // forced elsewhere: the first version's head and the second one's start are on no branch any more
     const [forced] = bare.commits({ branch: 'elsewhere', parents: [start], files: { third: 'x' } })
     const move = (branch: string, to: string) =>

@@ -252,6 +252,7 @@ describe('who finds what in code (S-23, S-24, SEC-34)', () => {
 
 describe('what a search costs (SEC-143, SEC-145)', () => {
   const started = async (work: () => Promise<unknown>) => {
+    await t.ctx.jobs.drain()
     const start = vi.spyOn(ProcessPool.prototype, 'start')
     try {
       await work()
