@@ -98,7 +98,7 @@ const post = step('post a status', (db, at: PipelineShape) => {
   const pipeline = db.$with('pipeline').as(db.select({ id: pipelines.id, ref: pipelines.ref }).from(pipelines).where(isAt(at)))
   const ofName = sql`s.project_id = ${value('project')} and s.pipeline_id = (select id from pipeline) and s.name = ${value('name')}`
   const open = db.$with('open', {}).as(sql`select s.id, s.status from ${commitStatuses} s
-    where ${ofName} and s.user_id = ${value('user')} and s.status in ('pending', 'running')`)
+    where ${ofName} and s.user_id = ${value('user')} and s.status in ('pending', 'running') and not s.orphaned`)
   const changed = db.$with('changed', {}).as(sql`update ${commitStatuses} s set status = ${value('status')},
       target_url = coalesce(${value('target_url')}, s.target_url), description = coalesce(${value('description')}, s.description),
       coverage = coalesce(${value('coverage')}, s.coverage), started_at = coalesce(${value('started_at')}, s.started_at),
