@@ -12,7 +12,7 @@ export async function build() {
   if (!existsSync(join(root, 'src'))) return program
   const sources = fingerprint()
   if (existsSync(program) && existsSync(stamp) && readFileSync(stamp, 'utf8') === sources) return program
-  const { build: bundle } = await import('esbuild')
+  const { build: bundle, stop } = await import('esbuild')
   const { outputFiles } = await bundle({
     absWorkingDir: root,
     entryPoints: ['src/main.ts'],
@@ -43,6 +43,8 @@ export async function build() {
       ].join(';'),
     },
   })
+  // it would stay as long as the service that is started next
+  await stop()
   mkdirSync(join(root, 'dist'), { recursive: true })
   // Each file appears whole, the stamp last: a killed build is built again.
   for (const { path, text } of [...outputFiles, { path: stamp, text: sources }]) {

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createServer, type Server } from 'node:http'
-import { type AddressInfo, createServer as createSocketServer } from 'node:net'
+import { type AddressInfo, connect, createServer as createSocketServer } from 'node:net'
 import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { eq } from 'drizzle-orm'
@@ -20,7 +20,8 @@ afterAll(() => {
     server.closeAllConnections()
     server.close()
   }
-  for (const child of children) child.kill('SIGKILL')
+  // git starts the daemon as a process of its own
+  for (const { pid } of children) if (pid !== undefined) process.kill(-pid, 'SIGKILL')
 })
 
 const create = (caller: TestUser, import_url: string, more: object = {}) =>
@@ -126,11 +127,17 @@ describe('import_url (OT-10, OT-7)', () => {
       ['-c', 'safe.directory=*', 'daemon', '--reuseaddr', '--export-all', '--listen=127.0.0.1', `--port=${port}`, `--base-path=${base}`],
       {
         stdio: 'ignore',
+        detached: true,
         env: { PATH: process.env['PATH'], GIT_CONFIG_COUNT: '1', GIT_CONFIG_KEY_0: 'safe.directory', GIT_CONFIG_VALUE_0: '*' },
       },
     )
     children.push(daemon)
-    await sleep(500)
+    const listens = () =>
+      new Promise<boolean>((resolve) => {
+        const socket = connect(port, '127.0.0.1', () => resolve(true)).once('error', () => resolve(false))
+        socket.once('connect', () => socket.destroy())
+      })
+    while (!(await listens())) await sleep(20)
     const user = await aUser(t.ctx)
     expect(await imported(user, `git://localhost:${port}/${source.id}.git`)).toMatchObject({ import_status: 'finished', default_branch: 'trunk' })
   })
