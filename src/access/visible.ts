@@ -13,22 +13,24 @@ export const eyesOf = (user: Pick<ActorUser, 'admin' | 'external'> | null): Eyes
 /** The visibility from which on a thing is open without membership; a constant of the query's text, so that partial indexes can serve it. */
 const openTo = (eyes: Eyes) => (eyes === 'user' ? sql`10` : sql`20`)
 
+/** `projects`, or a table that stands for it. */
+type Project = Record<'id' | 'namespace_id' | 'visibility', SQLWrapper>
+
 /** `seesProject` for every row of `projects` (SEC-33). */
-export function visibleProjects(eyes: Eyes, userId: SQLWrapper): SQL {
+export function visibleProjects(eyes: Eyes, userId: SQLWrapper, project: Project = projects): SQL {
   switch (eyes) {
     case 'admin':
       return sql`true`
     case 'anonymous':
-      return sql`${projects.visibility} >= 20`
+      return sql`${project.visibility} >= 20`
     default:
-      return sql`(${projects.visibility} >= ${openTo(eyes)} or ${withLevel(projects, userId, ANY_LEVEL)})`
+      return sql`(${project.visibility} >= ${openTo(eyes)} or ${withLevel(project, userId, ANY_LEVEL)})`
   }
 }
 
-/** The same for a few rows whose ids are known, of `projects` or of a table that stands for it: asks about each of them, instead of for all that the user has a level on. */
-export function visibleProject(eyes: Eyes, userId: SQLWrapper, project: Record<'id' | 'namespace_id' | 'visibility', SQLWrapper> = projects): SQL {
-  if (eyes === 'admin') return sql`true`
-  if (eyes === 'anonymous') return sql`${project.visibility} >= 20`
+/** The same for a few rows whose ids are known: asks about each of them, instead of for all that the user has a level on. */
+export function visibleProject(eyes: Eyes, userId: SQLWrapper, project: Project = projects): SQL {
+  if (eyes === 'admin' || eyes === 'anonymous') return visibleProjects(eyes, userId, project)
   return sql`(${project.visibility} >= ${openTo(eyes)} or ${projectLevel(project, userId)} > 0)`
 }
 
