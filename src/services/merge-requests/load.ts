@@ -1,5 +1,5 @@
 import { eq, getTableColumns, type SQL, sql } from 'drizzle-orm'
-import { alias } from 'drizzle-orm/pg-core'
+import { alias, type SelectedFields } from 'drizzle-orm/pg-core'
 import type { Caller, SignedIn } from '../../access/actor.js'
 import type { MergeRequestSubject } from '../../access/merge-requests.js'
 import { findProjectFor, fullPathOf, type ProjectSubject } from '../../access/rules.js'
@@ -92,20 +92,23 @@ const columns = {
     pipeline_needed: projects.only_allow_merge_if_pipeline_succeeds,
     discussions_block: projects.only_allow_merge_if_all_discussions_are_resolved,
   },
-  ...around,
 }
 
-const joined = <More extends Record<string, SQL>>(db: ReadDatabase, more: More) =>
+/** Requests with `around`, and more. */
+const withPeople = <More extends SelectedFields>(db: ReadDatabase, more: More) =>
   db
-    .select({ ...columns, ...more })
+    .select({ ...around, ...more })
     .from(mergeRequests)
-    .innerJoin(projects, eq(projects.id, mergeRequests.project_id))
-    .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
     .innerJoin(users, eq(users.id, mergeRequests.author_id))
     .leftJoin(assignees, eq(assignees.id, mergeRequests.assignee_id))
     .leftJoin(mergers, eq(mergers.id, mergeRequests.merged_by_id))
     .leftJoin(closers, eq(closers.id, mergeRequests.closed_by_id))
     .leftJoin(milestones, eq(milestones.id, mergeRequests.milestone_id))
+
+const joined = <More extends Record<string, SQL>>(db: ReadDatabase, more: More) =>
+  withPeople(db, { ...columns, ...more })
+    .innerJoin(projects, eq(projects.id, mergeRequests.project_id))
+    .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
 
 const among = sql`${mergeRequests.id} = any(${sql.placeholder('ids')}::bigint[])`
 const subscribed = isSubscribed('MergeRequest', mergeRequests, sql`${sql.placeholder('user')}::bigint`)
@@ -134,24 +137,15 @@ type Signs = Pick<Request, (typeof SIGNS)[number]>
 const { state, updated_at, version_id, head_pipeline_id } = mergeRequests
 
 const single = statement('merge request', (db, row: 'whole' | 'signs') =>
-  db
-    .select({
-      request: row === 'whole' ? getTableColumns(mergeRequests) : { state, updated_at, version_id, head_pipeline_id },
-      ...around,
-      subscribed,
-      pipeline_status: sql<PipelineState | null>`(select ${pipelines.status} from ${pipelines} where ${pipelines.id} = ${mergeRequests.head_pipeline_id})`,
-      version: sql<
-        SingleMergeRequest['version']
-      >`(select json_build_object('start_commit_sha', v.start_commit_sha, 'base_commit_sha', v.base_commit_sha,
+  withPeople(db, {
+    request: row === 'whole' ? getTableColumns(mergeRequests) : { state, updated_at, version_id, head_pipeline_id },
+    subscribed,
+    pipeline_status: sql<PipelineState | null>`(select ${pipelines.status} from ${pipelines} where ${pipelines.id} = ${mergeRequests.head_pipeline_id})`,
+    version: sql<
+      SingleMergeRequest['version']
+    >`(select json_build_object('start_commit_sha', v.start_commit_sha, 'base_commit_sha', v.base_commit_sha,
         'head_commit_sha', v.head_commit_sha) from ${mergeRequestVersions} v where v.id = ${mergeRequests.version_id})`,
-    })
-    .from(mergeRequests)
-    .innerJoin(users, eq(users.id, mergeRequests.author_id))
-    .leftJoin(assignees, eq(assignees.id, mergeRequests.assignee_id))
-    .leftJoin(mergers, eq(mergers.id, mergeRequests.merged_by_id))
-    .leftJoin(closers, eq(closers.id, mergeRequests.closed_by_id))
-    .leftJoin(milestones, eq(milestones.id, mergeRequests.milestone_id))
-    .where(eq(mergeRequests.id, sql.placeholder('id'))),
+  }).where(eq(mergeRequests.id, sql.placeholder('id'))),
 )
 
 /** The columns of `single`. */
