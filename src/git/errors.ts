@@ -14,6 +14,15 @@ export class RefNameConflict extends Error {
   }
 }
 
+/** The lock file of a ref, or of packed-refs, is there: somebody is writing, or was killed while they wrote. */
+export class RefLocked extends Error {
+  override name = 'RefLocked'
+  /** `path`: the lock file. */
+  constructor(readonly path: string) {
+    super('a ref is locked')
+  }
+}
+
 /** A git process failed in a way its caller did not expect; `stderr` is for the log only (SEC-4). */
 export class GitFault extends Error {
   override name = 'GitFault'

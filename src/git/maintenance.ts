@@ -1,6 +1,8 @@
 import { open, readdir, rm, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { syncDirectory } from '../lib/durable.js'
+import { Unavailable } from '../lib/unavailable.js'
+import { removeHalfPacks } from './leftovers.js'
 import type { ProcessPool } from './processes.js'
 import type { Oid } from './types.js'
 
@@ -29,6 +31,7 @@ export async function maintain(
 ): Promise<boolean> {
   return withMaintenanceLock(directory, async () => {
     const run = (...args: string[]) => pool.run(directory, args, { deadline: DEADLINE })
+    if (!(await removeHalfPacks(directory))) throw new Unavailable('a pack is being put in place')
     if (packing && (depth !== 'usual' || (await countPacks(directory)) > MANY_PACKS)) {
       await run('repack', '-d', '-q', ...REPACKS[depth], bitmaps ? '--write-bitmap-index' : '--no-write-bitmap-index')
       await syncDirectory(join(directory, 'objects', 'pack'))

@@ -1,19 +1,20 @@
 import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { readFile, rename, rm } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { syncDirectory, writeNewFile } from '../lib/durable.js'
 import { withTurn } from '../lib/turns.js'
 import { Unavailable } from '../lib/unavailable.js'
-import { GitFault, RefChanged, RefNameConflict } from './errors.js'
+import { GitFault, RefChanged, RefLocked, RefNameConflict } from './errors.js'
+import { removeStaleLocks } from './leftovers.js'
 import { kill, type ProcessPool } from './processes.js'
 import { type Oid, type RefUpdate, ZERO } from './types.js'
 
 /** Locks held by others (a push, a repack) are waited for; what is written is synced; refs of ours keep no log. */
 const OPTIONS = [
   '-c', 'core.fsync=committed,loose-object,reference',
-  '-c', 'core.filesRefLockTimeout=5000',
-  '-c', 'core.packedRefsTimeout=10000',
+  '-c', 'core.filesRefLockTimeout=1000',
+  '-c', 'core.packedRefsTimeout=1000',
   '-c', 'core.logAllRefUpdates=false',
 ] // biome-ignore format: pairs belong on one line
 
@@ -26,9 +27,11 @@ export interface RefUpdatesLimits {
   deadline: number
   /** Transactions of one repository that may wait. */
   waiting: number
+  /** Milliseconds that locks of others are waited for. */
+  patience: number
 }
 
-export const REF_UPDATES_LIMITS: RefUpdatesLimits = { processes: 32, idle: 60_000, deadline: 30_000, waiting: 512 }
+export const REF_UPDATES_LIMITS: RefUpdatesLimits = { processes: 32, idle: 60_000, deadline: 30_000, waiting: 512, patience: 8_000 }
 
 /** Moves refs, through one `git update-ref` per busy repository that stays alive between transactions. */
 export class RefUpdates {
@@ -38,10 +41,17 @@ export class RefUpdates {
   readonly #turns: (() => void)[] = []
   readonly #queued = new Map<string, number>()
 
+  readonly limits: RefUpdatesLimits
+  readonly #shared: boolean
+
+  /** `shared`: processes of other machines may hold locks in the repositories as well. */
   constructor(
     readonly pool: ProcessPool,
-    readonly limits: RefUpdatesLimits = REF_UPDATES_LIMITS,
-  ) {}
+    { limits = REF_UPDATES_LIMITS, shared = false }: { limits?: RefUpdatesLimits; shared?: boolean } = {},
+  ) {
+    this.limits = limits
+    this.#shared = shared
+  }
 
   /** All or nothing, each by compare-and-swap, durable when it returns. Throws RefChanged, RefNameConflict, Unavailable or GitFault. */
   async update(directory: string, updates: RefUpdate[]): Promise<void> {
@@ -50,7 +60,7 @@ export class RefUpdates {
     if (queued >= this.limits.waiting) throw new Unavailable('too many ref updates are waiting')
     this.#queued.set(directory, queued + 1)
     try {
-      await withRefLock(directory, '', () => this.#transact(directory, updates))
+      await withRefLock(directory, '', () => this.#pastLocks(directory, () => this.#transact(directory, updates)))
     } finally {
       const left = (this.#queued.get(directory) ?? 1) - 1
       if (left > 0) this.#queued.set(directory, left)
@@ -64,11 +74,26 @@ export class RefUpdates {
 
   /** Runs work while git holds a ref at a value: nobody moves it meanwhile. In a process of its own, so that moving refs of other repositories within waits for nobody here. Throws RefChanged when it is elsewhere. */
   async holding<T>(directory: string, ref: string, oid: Oid, work: () => Promise<T>): Promise<T> {
-    const updater = new Updater(this.pool, directory)
-    try {
-      return await updater.holding(directory, { ref, old: oid, new: oid }, this.limits.deadline, work)
-    } finally {
-      updater.end()
+    return this.#pastLocks(directory, async () => {
+      const updater = new Updater(this.pool, directory)
+      try {
+        return await updater.holding(directory, { ref, old: oid, new: oid }, this.limits.deadline, work)
+      } finally {
+        updater.end()
+      }
+    })
+  }
+
+  /** Tries again where a lock is in the way, and removes one whose owner is dead: a ref that a killed process had locked would stay so for ever (SEC-159). */
+  async #pastLocks<T>(directory: string, attempt: () => Promise<T>): Promise<T> {
+    for (const until = Date.now() + this.limits.patience; ; ) {
+      try {
+        return await attempt()
+      } catch (error) {
+        if (!(error instanceof RefLocked)) throw error
+        await removeStaleLocks(directory, this.#shared, [relative(directory, error.path)])
+        if (Date.now() >= until) throw new Unavailable('a ref is locked', 1, { cause: error })
+      }
     }
   }
 
@@ -253,7 +278,8 @@ function failure(exitCode: number | null, errors: string, updates: RefUpdate[]) 
   if (/is at [0-9a-f]+ but expected|reference already exists|reference is missing but expected|unable to resolve reference/.test(errors)) {
     return new RefChanged(ref)
   }
-  if (/\.lock': File exists/.test(errors)) return new Unavailable('a ref is locked')
+  const lock = /Unable to create '([^'\n]+\.lock)': File exists/.exec(errors)?.[1]
+  if (lock) return new RefLocked(lock)
   return new GitFault('update-ref', exitCode, errors)
 }
 

@@ -2,11 +2,12 @@ import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { archive } from './archive.js'
 import { bringBack, saveRepository } from './copies.js'
-import { createRepository, removeRepository, removeStale, repositoryDirectory, repositoryExists, staleIn } from './create.js'
+import { createRepository, removeRepository, repositoryDirectory, repositoryExists } from './create.js'
 import { dropCommitGraph, examine, existing, repositoriesIn, setAside } from './examine.js'
 import { fetchAll, remoteHead } from './fetch.js'
 import { fileSizes } from './file-sizes.js'
 import { fork } from './fork.js'
+import { removeStale, removeStaleLocks, STALE, staleIn } from './leftovers.js'
 import { maintain, repositorySize, unreached } from './maintenance.js'
 import { canMerge, draftMerge, draftPick } from './merge.js'
 import { type PoolLimits, ProcessPool } from './processes.js'
@@ -25,6 +26,8 @@ export interface GitOptions {
   pool?: PoolLimits
   /** Of fetches and pushes. */
   wirePool?: PoolLimits
+  /** Services on other machines may use the storages as well. */
+  shared?: boolean
 }
 
 /** What reading and writing a repository stand on: where it is, the pool, the resident processes and what is remembered. */
@@ -72,7 +75,9 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
   const { pool } = ground.floor
   // clones and pushes keep their turns for as long as they take, so reads do not queue behind them
   const wire = new Transport(new ProcessPool(options.wirePool ?? WIRE_POOL), options.hooks, options.transport)
-  const updates = new RefUpdates(pool)
+  const shared = options.shared ?? false
+  const stale = { ...STALE, shared }
+  const updates = new RefUpdates(pool, { shared })
   const fetchLimits = { bytes: wire.limits.packBytes, deadline: IMPORT_DEADLINE }
 
   const open = (key: RepositoryKey): GitRepository => {
@@ -113,6 +118,9 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
         await dropCommitGraph(directory)
         ground.forget(key)
       },
+      async removeStaleLocks() {
+        await removeStaleLocks(directory, shared)
+      },
       unreached: (oids, from) => unreached(pool, directory, oids, from),
     }
   }
@@ -146,8 +154,8 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
     async ping() {
       for (const path of Object.values(options.storages)) await access(path, constants.R_OK | constants.W_OK)
     },
-    clean: async () => (await Promise.all(Object.values(options.storages).map((path) => removeStale(path)))).flat(),
-    leftovers: async () => (await Promise.all(Object.values(options.storages).map((path) => staleIn(path)))).flat(),
+    clean: async () => (await Promise.all(Object.values(options.storages).map((path) => removeStale(path, stale)))).flat(),
+    leftovers: async () => (await Promise.all(Object.values(options.storages).map((path) => staleIn(path, stale)))).flat(),
     async close() {
       updates.close()
       await Promise.all([wire.pool.close(), ground.close()])

@@ -389,6 +389,8 @@ export interface GitRepository {
   existing(oids: Oid[]): Promise<Set<Oid>>
   /** Takes the commit-graph away; maintenance writes another. */
   dropCommitGraph(): Promise<void>
+  /** Removes lock files on refs that no living process holds: a killed process left them, and nobody could move those refs (SEC-159). */
+  removeStaleLocks(): Promise<void>
   /** Of some commits those that are there and that no ref reaches, so that they would be collected one day; or that one commit does not reach. */
   unreached(oids: Oid[], from?: Oid): Promise<Oid[]>
 }

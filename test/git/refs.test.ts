@@ -1,12 +1,14 @@
 import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { GitFault, RefChanged, RefNameConflict } from '../../src/git/errors.js'
-import { withRefLock, writeHead } from '../../src/git/ref-updates.js'
+import { RefUpdates, withRefLock, writeHead } from '../../src/git/ref-updates.js'
 import { type Oid, ZERO } from '../../src/git/types.js'
 import { committed, git, gitAsync, workshop } from './support.js'
 
-const { repository, draft, refs, folder } = workshop()
+const { pool, repository, draft, refs, folder } = workshop()
 
 async function commits(directory: string, count: number): Promise<Oid[]> {
   const made: Oid[] = []
@@ -15,6 +17,53 @@ async function commits(directory: string, count: number): Promise<Oid[]> {
 }
 
 const values = (directory: string) => git(directory, ['for-each-ref', '--format=%(refname) %(objectname)']).trim().split('\n').filter(Boolean)
+
+describe('locks that killed processes left (SEC-159)', () => {
+  it.each(['refs/heads/x.lock', 'packed-refs.lock'])('%s is removed when it is met, and the write goes on', async (lock) => {
+    const directory = await repository()
+    const [a = '', b = ''] = await commits(directory, 2)
+    await refs.update(directory, [{ ref: 'refs/heads/x', old: ZERO, new: a }])
+    await writeFile(join(directory, lock), '')
+    // older than any process that writes here by more than their starts can be known too late
+    await utimes(join(directory, lock), Date.now() / 1000 - 5, Date.now() / 1000 - 5)
+    await refs.update(directory, [{ ref: 'refs/heads/x', old: a, new: b }])
+    await refs.update(directory, [{ ref: 'refs/heads/x', old: b, new: ZERO }])
+    expect([values(directory), existsSync(join(directory, lock))]).toEqual([[], false])
+  })
+
+  it('stays while a process that may have made it works in the repository', async () => {
+    const directory = await repository()
+    const [a = ''] = await commits(directory, 1)
+    const writer = spawn('sleep', ['60'], { cwd: directory, stdio: 'ignore' })
+    await new Promise((resolve) => writer.once('spawn', resolve))
+    const lock = join(directory, 'refs/heads/x.lock')
+    await writeFile(lock, '')
+    const impatient = new RefUpdates(pool, { limits: { ...refs.limits, patience: 0 } })
+    const update = [{ ref: 'refs/heads/x', old: ZERO, new: a }]
+    await expect(impatient.update(directory, update)).rejects.toMatchObject({ name: 'Unavailable' })
+    expect(existsSync(lock)).toBe(true)
+    writer.kill('SIGKILL')
+    await new Promise((resolve) => writer.once('close', resolve))
+    await refs.update(directory, update)
+    impatient.close()
+    expect(existsSync(lock)).toBe(false)
+  })
+
+  it('is left to others for as long as they may hold it, where other machines use the storage', async () => {
+    const directory = await repository()
+    const [a = ''] = await commits(directory, 1)
+    const lock = join(directory, 'refs/heads/x.lock')
+    await writeFile(lock, '')
+    const sharing = new RefUpdates(pool, { limits: { ...refs.limits, patience: 0 }, shared: true })
+    const update = [{ ref: 'refs/heads/x', old: ZERO, new: a }]
+    await expect(sharing.update(directory, update)).rejects.toMatchObject({ name: 'Unavailable' })
+    await utimes(lock, Date.now() / 1000 - 60, Date.now() / 1000 - 60)
+    await expect(sharing.update(directory, update)).rejects.toMatchObject({ name: 'Unavailable' })
+    await sharing.update(directory, update)
+    sharing.close()
+    expect(values(directory)).toEqual([`refs/heads/x ${a}`])
+  })
+})
 
 describe('RefUpdates', () => {
   it('creates, moves and deletes, loose or packed, and works on after each failure', async () => {

@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process'
 import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { createRepository, removeRepository, removeStale, repositoryDirectory, repositoryExists } from '../../src/git/create.js'
+import { createRepository, removeRepository, repositoryDirectory, repositoryExists } from '../../src/git/create.js'
+import { removeStale } from '../../src/git/leftovers.js'
 import { maintain, repositorySize } from '../../src/git/maintenance.js'
 import { ZERO } from '../../src/git/types.js'
 import { committed, git, workshop } from './support.js'
@@ -76,6 +77,22 @@ describe('removeStale', () => {
 })
 
 describe('maintain', () => {
+  it('SEC-159: removes packs that a kill left without their index, beside which git cannot repack', async () => {
+    const directory = await repository()
+    const made = committed(await draft(directory, [{ action: 'create', path: 'a', content: Buffer.from('a') }]))
+    await refs.update(directory, [{ ref: 'refs/heads/main', old: ZERO, new: made.commit }])
+    const half = join(directory, 'objects/pack', `pack-${'1'.repeat(40)}.pack`)
+    await writeFile(half, 'PACK')
+    // one that may still get its index is left alone, and tried again
+    await expect(maintain(pool, directory, { depth: 'full' })).rejects.toMatchObject({ name: 'Unavailable' })
+    await utimes(half, 1, 1)
+    await expect.poll(() => maintain(pool, directory, { depth: 'full' }).catch(() => false), { timeout: 20_000, interval: 500 }).toBe(true)
+    const left = (await readdir(join(directory, 'objects/pack'))).filter((name) => name.endsWith('.pack'))
+    expect(left).toHaveLength(1)
+    expect(left).not.toContain(basename(half))
+    git(directory, ['fsck', '--strict', '--full'])
+  }, 40_000)
+
   it('SEC-164: joins packs and refs beside writers and drops nothing, reachable or not', async () => {
     const directory = await repository()
     let head = ZERO

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises'
+import { link, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { eq, sql } from 'drizzle-orm'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -73,6 +73,32 @@ describe('what the doctor finds and makes good', () => {
     expect((await repaired('stale file', lock)).done).toBe('removed')
     await aCommit(t.ctx, one, { b: 'b' })
   })
+
+  it('SEC-159: a lock beside processes that only read', async () => {
+    const one = await make()
+    // a warm read leaves a process that reads in the repository
+    await api('get', `${one.path}/repository/files/a.txt?ref=main`).expect(200)
+    await t.ctx.jobs.drain()
+    const lock = join(directoryOf(t, one.id), 'packed-refs.lock')
+    await writeFile(lock, '')
+    await age(lock)
+    const [fault] = await found()
+    expect([fault?.of, await fault?.repair?.()]).toEqual([lock, 'removed'])
+  })
+
+  it('SEC-159: a pack without its index', async () => {
+    const one = await make()
+    await t.ctx.jobs.drain()
+    const folder = join(directoryOf(t, one.id), 'objects/pack')
+    const half = join(folder, `pack-${hash('1')}.pack`)
+    const [pack] = (await readdir(folder)).filter((name) => name.endsWith('.pack'))
+    // a link is as old as the file, and its name is new: one that was given its name long ago cannot be made here
+    await link(join(folder, pack as string), half)
+    expect(await found()).toEqual([])
+    await expect.poll(async () => (await found()).map(({ of }) => of), { timeout: 20_000, interval: 1_000 }).toEqual([half])
+    expect((await repaired('stale file', half)).done).toBe('removed')
+    expect((await t.ctx.git.open({ storage: 'default', id: one.id, kind: 'project' }).examine()).damage).toBe('')
+  }, 40_000)
 
   it('SEC-158: a ref to a missing object, which goes back to what was pushed before', async () => {
     const one = await make()

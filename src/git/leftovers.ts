@@ -1,0 +1,216 @@
+import { type Dirent, readFileSync, type Stats } from 'node:fs'
+import { readdir, readFile, readlink, rm, stat } from 'node:fs/promises'
+import { basename, join, sep } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+export interface StaleOptions {
+  /** Milliseconds without change after which a leftover that nobody holds is stale. */
+  unheld: number
+  /** The same where a process may be writing to it, or where that cannot be told. */
+  held: number
+  /** Processes of other machines, which cannot be seen from here, may use the storage as well. */
+  shared?: boolean
+}
+
+export const STALE: StaleOptions = { unheld: 2_000, held: 600_000 }
+
+/** Milliseconds that a process of another machine may hold a lock on refs: the deadline of a transaction and some more. */
+const LONGEST_LOCK = 35_000
+/** Milliseconds by which the start of a process may be known too late. */
+const START_ERROR = 2_000
+/** A pack lives this long without its index while it is put in place. */
+const HALF_PACK = 10_000
+
+/** Removes what killed processes left behind in a storage, and returns what that was (SEC-159). */
+export async function removeStale(storagePath: string, options: StaleOptions = STALE): Promise<string[]> {
+  const stale = await staleIn(storagePath, options)
+  for (const path of stale) await rm(path, { recursive: true, force: true })
+  return stale
+}
+
+/**
+ * What killed processes left behind in a storage: lock files, temporary packs, packs without an index, quarantines, repositories half made or half
+ * removed. Never what a running process has open, nor what a process that writes in the repository may have made.
+ */
+export async function staleIn(storagePath: string, options: StaleOptions = STALE): Promise<string[]> {
+  const leftovers: { path: string; repository: string }[] = []
+  for (const shard of await folders(storagePath)) {
+    if (!/^[0-9a-f]{2}$/.test(shard)) continue
+    for (const name of await folders(join(storagePath, shard))) {
+      const repository = join(storagePath, shard, name)
+      if (/^\.(tmp|gone)-/.test(name)) leftovers.push({ path: repository, repository })
+      else if (name.endsWith('.git')) for (const path of await leftoversOf(repository)) leftovers.push({ path, repository })
+    }
+  }
+  if (leftovers.length === 0) return []
+  const youngest = Math.max(...(await Promise.all(leftovers.map(({ path }) => changedAt(path)))))
+  const wait = youngest + options.unheld - Date.now()
+  if (wait > 0) await sleep(Math.min(wait, options.unheld)) // what is being written now is changed or gone when we look again
+  const uses = await processes()
+  const stale: string[] = []
+  for (const { path, repository } of leftovers) {
+    const changed = await changedAt(path)
+    const open = uses?.some((use) => use.open.some((used) => isWithin(used, path)))
+    const written = uses?.some((use) => mayHave(use, repository, path, changed))
+    const unheld = options.shared || uses === null ? Math.max(options.unheld, LONGEST_LOCK) : options.unheld
+    const age = Date.now() - changed
+    if (!open && age >= (written ? options.held : isPack(path) ? Math.max(unheld, HALF_PACK) : unheld)) stale.push(path)
+  }
+  return stale
+}
+
+/** Removes lock files on refs of one repository that no living process holds; `paths` are relative to it, all by default. Returns those removed. */
+export async function removeStaleLocks(directory: string, shared: boolean, paths?: string[]): Promise<string[]> {
+  const removed: string[] = []
+  for (const path of paths ?? (await locksOf(directory))) {
+    const full = join(directory, path)
+    const found = await stat(full).catch(() => null)
+    if (!found || !(await isStaleLock(directory, full, found, shared))) continue
+    // somebody may have removed it meanwhile and another process made the next one
+    const now = await stat(full).catch(() => null)
+    if (!now || now.ino !== found.ino || now.ctimeMs !== found.ctimeMs) continue
+    await rm(full, { force: true })
+    removed.push(path)
+  }
+  return removed
+}
+
+/** Whoever holds a lock was alive when it was made: when nobody who writes in the repository is that old, its owner is dead. */
+async function isStaleLock(directory: string, path: string, { mtimeMs }: Stats, shared: boolean): Promise<boolean> {
+  const age = Date.now() - mtimeMs
+  const uses = await processes(directory)
+  if ((shared || uses === null) && age < LONGEST_LOCK) return false
+  const written = uses?.some((use) => mayHave(use, directory, path, mtimeMs))
+  return !written || age > STALE.held
+}
+
+const isWithin = (path: string, folder: string) => path === folder || path.startsWith(folder + sep)
+const isPack = (path: string) => /\/objects\/pack\/pack-[^/]*$/.test(path)
+const isLock = ({ name }: Dirent) => name.endsWith('.lock')
+const isTemporary = ({ name }: Dirent) => /^(\.?tmp[_-]|incoming-|bulk_fsync)/.test(name)
+
+async function locksOf(directory: string): Promise<string[]> {
+  const found: string[] = []
+  await look(directory, isLock, () => false, found)
+  await look(join(directory, 'refs'), isLock, () => true, found)
+  return found.map((path) => path.slice(directory.length + 1)).filter((path) => !path.startsWith('roost-'))
+}
+
+async function leftoversOf(repository: string): Promise<string[]> {
+  const found: string[] = []
+  const isLeftover = (entry: Dirent) => isLock(entry) || isTemporary(entry)
+  await look(repository, isLeftover, () => false, found)
+  await look(join(repository, 'refs'), isLock, () => true, found)
+  await look(join(repository, 'objects'), isLeftover, () => true, found)
+  return [...found, ...(await halfPacks(repository))]
+}
+
+/**
+ * Files of packs that have no index. Git gives a pack its name before its index has one and removes the index first, so a kill in between leaves
+ * them; no reader sees such a pack, and `git repack` refuses to work beside it.
+ */
+export async function halfPacks(repository: string): Promise<string[]> {
+  const folder = join(repository, 'objects', 'pack')
+  const names = new Set(await readdir(folder).catch(() => [] as string[]))
+  return [...names]
+    .filter((name) => /^pack-[0-9a-f]{40}\.(pack|rev|mtimes|bitmap|keep)$/.test(name) && !names.has(`${name.slice(0, name.lastIndexOf('.'))}.idx`))
+    .map((name) => join(folder, name))
+}
+
+/** Removes files of packs without an index that nobody can be putting in place any more; false while there are younger ones. */
+export async function removeHalfPacks(repository: string): Promise<boolean> {
+  const found = await halfPacks(repository)
+  if (found.length === 0) return true
+  const uses = await processes(repository)
+  let young = false
+  for (const path of found) {
+    const changed = await changedAt(path)
+    const written = uses?.some((use) => mayHave(use, repository, path, changed))
+    if (Date.now() - changed < (written ? STALE.held : HALF_PACK)) young = true
+    else await rm(path, { force: true })
+  }
+  return !young
+}
+
+async function look(folder: string, wanted: (entry: Dirent) => boolean, descend: (entry: Dirent) => boolean, found: string[]): Promise<void> {
+  for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [] as Dirent[])) {
+    const path = join(folder, entry.name)
+    if (wanted(entry)) found.push(path)
+    else if (entry.isDirectory() && descend(entry)) await look(path, wanted, descend, found)
+  }
+}
+
+/** When a file, or anything in a folder, last changed; 0 when it is gone. */
+export async function changedAt(path: string): Promise<number> {
+  const info = await stat(path).catch(() => null)
+  if (!info) return 0
+  if (!info.isDirectory()) return Math.max(info.mtimeMs, isPack(path) ? info.ctimeMs : 0)
+  const names = await readdir(path).catch(() => [] as string[])
+  return Math.max(info.mtimeMs, ...(await Promise.all(names.map((name) => changedAt(join(path, name))))))
+}
+
+/** What a process of this machine works on. */
+interface Use {
+  cwd: string
+  /** Paths it has open. */
+  open: string[]
+  /** The subcommand of git, where it is one. */
+  command: string | undefined
+  /** Milliseconds since 1970. */
+  started: number
+}
+
+/** Git commands that hold no lock and whose temporary files are open as long as they matter. */
+const READERS = new Set(
+  'archive cat-file diff diff-tree for-each-ref grep log ls-tree merge-base merge-tree pack-objects rev-list show upload-archive upload-pack'.split(
+    ' ',
+  ),
+)
+
+/** Whether a process may be writing this file, which last changed at that moment. */
+function mayHave({ cwd, command, started }: Use, repository: string, path: string, changed: number): boolean {
+  if (!isWithin(cwd, repository) || started > changed + START_ERROR) return false
+  if (command === 'update-ref') return !isWithin(path, join(repository, 'objects'))
+  return command === undefined || !READERS.has(command)
+}
+
+/** The processes of this machine, or those that work in one folder; null where the system does not tell. */
+async function processes(folder?: string): Promise<Use[] | null> {
+  const ids = (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name))
+  if (ids.length === 0) return null
+  const target = (path: string) => readlink(path).catch(() => '')
+  const uses: Use[] = []
+  for (const id of ids) {
+    const cwd = await target(`/proc/${id}/cwd`)
+    if (folder !== undefined && !isWithin(cwd, folder)) continue
+    const open: string[] = []
+    if (folder === undefined) for (const fd of await readdir(`/proc/${id}/fd`).catch(() => [])) open.push(await target(`/proc/${id}/fd/${fd}`))
+    const command = (await readFile(`/proc/${id}/cmdline`, 'utf8').catch(() => '')).split('\0')
+    const state = await readFile(`/proc/${id}/stat`, 'utf8').catch(() => '')
+    if (/^\d+ \(.*\) Z/s.test(state)) continue // dead, and not yet waited for
+    uses.push({ cwd, open, command: gitCommand(command), started: startOf(state) })
+  }
+  return uses
+}
+
+/** The subcommand of a git process; undefined for other programs. */
+function gitCommand([program = '', ...args]: string[]): string | undefined {
+  if (basename(program) !== 'git') return /^git-(.+)$/.exec(basename(program))?.[1]
+  for (let i = 0; i < args.length; i++) {
+    if (args[i] === '-c' || args[i] === '-C') i++
+    else if (!args[i]?.startsWith('-')) return args[i]
+  }
+  return undefined
+}
+
+/** When a process started, by a line of /proc/PID/stat: field 22, in hundredths of a second since the machine did. 0 when it cannot be told. */
+function startOf(line: string): number {
+  const ticks = Number(line.slice(line.lastIndexOf(')') + 2).split(' ')[19])
+  const boot = Number(/^btime (\d+)$/m.exec(readFileSync('/proc/stat', 'utf8'))?.[1])
+  return Number.isFinite(ticks) && Number.isFinite(boot) ? boot * 1000 + ticks * 10 : 0
+}
+
+async function folders(path: string) {
+  const entries = await readdir(path, { withFileTypes: true }).catch(() => [] as Dirent[])
+  return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name)
+}
