@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -113,11 +113,73 @@ const need = (answer, status, what) => {
   return answer.body
 }
 
+/** What a round kills: the service with all it started, the service alone, its git processes, one connection of Postgres, Postgres as a whole. */
+export const VICTIMS = ['all', 'service', 'git', 'backend', 'postmaster']
+
+const running = (dataDir) => JSON.parse(readFileSync(join(dataDir, 'postgres/running.json'), 'utf8'))
+
+async function query(dataDir, text, values) {
+  const client = new pg.Client(running(dataDir).url)
+  client.on('error', () => undefined)
+  await client.connect()
+  try {
+    return (await client.query(text, values)).rows
+  } finally {
+    await client.end().catch(() => undefined)
+  }
+}
+
+function killProcess(pid) {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // it has just ended by itself
+  }
+}
+
+/** The git processes that work in the repositories of this instance. */
+function gitProcesses(dataDir) {
+  const storage = realpathSync(join(dataDir, 'repositories'))
+  return readdirSync('/proc').filter((pid) => {
+    try {
+      return /^\d+$/.test(pid) && readlinkSync(`/proc/${pid}/cwd`).startsWith(storage)
+    } catch {
+      return false
+    }
+  })
+}
+
+/** Kills a victim; true when the service is gone with it. */
+async function strike(victim, service, dataDir) {
+  if (victim === 'all') process.kill(-service.pid, 'SIGKILL')
+  else if (victim === 'service') process.kill(service.pid, 'SIGKILL')
+  else if (victim === 'git') for (const pid of gitProcesses(dataDir)) killProcess(Number(pid))
+  else if (victim === 'postmaster') {
+    const { home } = JSON.parse(readFileSync(join(dataDir, 'postgres/server.json'), 'utf8'))
+    killProcess(Number(readFileSync(join(home, 'data/postmaster.pid'), 'utf8').split('\n', 1)[0]))
+  } else {
+    const pids = await query(dataDir, "select pid from pg_stat_activity where application_name = 'roost' order by random() limit 1")
+    for (const { pid } of pids) killProcess(pid)
+  }
+  return victim === 'all' || victim === 'service'
+}
+
+/** Waits until the service answers again after a part of it was killed. */
+async function answers(service) {
+  for (let tried = 0; tried < 400; tried++) {
+    const ready = await fetch(`${service.url}/-/readiness`).catch(() => null)
+    await ready?.text()
+    if (ready?.ok) return
+    await sleep(50)
+  }
+  throw new Error(`the service does not become ready again: ${service.log().slice(-2000)}`)
+}
+
 /**
- * Kills the service with SIGKILL at a random moment of writing, starts it again and looks for what was lost; `rounds` times.
- * Resolves with the faults found, none when all is well.
+ * Kills the service or a part of it with SIGKILL at a random moment of writing and looks for what was lost or undone; `rounds` times, the
+ * victims in turn. Resolves with the faults found, none when all is well.
  */
-export async function killRounds(rounds, report) {
+export async function killRounds(rounds, report, victims = ['all']) {
   const folder = mkdtempSync(join(tmpdir(), 'roost-kill-'))
   chmodSync(folder, 0o711)
   const dataDir = join(folder, 'data')
@@ -133,18 +195,22 @@ export async function killRounds(rounds, report) {
       mkdirSync(work)
       git(work, 'init', '-q', '-b', branch)
     }
-    const state = { project, commits, places, branches: new Map(), made: [], heads: new Map(), count: 0 }
+    const state = { project, commits, places, branches: new Map(), made: [], merged: [], pushed: [], moved: [], heads: new Map(), count: 0 }
     for (let round = 1; round <= rounds; round++) {
-      const acknowledged = await write(service, state, 200 + Math.random() * 1_300)
-      await service.end()
+      const victim = victims[(round - 1) % victims.length]
+      const { acknowledged, gone } = await write(service, dataDir, state, victim, 200 + Math.random() * 1_300)
       const before = Date.now()
-      service = await startService(dataDir)
+      if (gone) {
+        await service.end()
+        service = await startService(dataDir)
+      } else await answers(service)
       const found = await look(service, dataDir, state)
-      faults.push(...found.map((fault) => `round ${round}: ${fault}`))
+      faults.push(...found.map((fault) => `round ${round} (${victim}): ${fault}`))
       report(
-        `round ${round}: ${acknowledged} writes acknowledged, back in ${Date.now() - before} ms, ${found.length === 0 ? 'nothing lost' : found.join('; ')}`,
+        `round ${round} (${victim}): ${acknowledged} writes acknowledged, back in ${Date.now() - before} ms, ${found.length === 0 ? 'nothing lost' : found.join('; ')}`,
       )
     }
+    faults.push(...(await examined(service, dataDir)))
   } finally {
     await service.end('SIGTERM')
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
@@ -152,8 +218,26 @@ export async function killRounds(rounds, report) {
   return faults
 }
 
-/** Writes through every door until the time is over and the service is killed; notes what was acknowledged. Returns how many writes were. */
-async function write(service, state, time) {
+/** What the doctor finds beside the running service. */
+async function examined(service, dataDir) {
+  const child = spawn(process.execPath, [startScript, 'doctor'], {
+    env: { PATH: process.env.PATH, TMPDIR: process.env.TMPDIR, DATA_DIR: dataDir },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let text = ''
+  child.stdout.on('data', (chunk) => {
+    text += chunk
+  })
+  child.stderr.on('data', (chunk) => {
+    text += chunk
+  })
+  const code = await new Promise((resolve) => child.once('close', resolve))
+  const failed = service.log().match(/.*background work failed.*/g) ?? []
+  return [...(code === 0 ? [] : [`the doctor: ${text}`]), ...failed.map((line) => `the log: ${line.slice(0, 500)}`)]
+}
+
+/** Writes through every door until the time is over and the victim is killed; notes what was acknowledged. Tells how many writes were, and whether the service is gone. */
+async function write(service, dataDir, state, victim, time) {
   const { project, commits, places } = state
   const until = Date.now() + time
   let acknowledged = 0
@@ -165,7 +249,24 @@ async function write(service, state, time) {
       const answer = await call(service.url, 'POST', commits, { branch, commit_message: `${n}`, start_branch: undefined, actions: [action] })
       if (answer?.status !== 201) continue
       acknowledged++
+      state.pushed.push(answer.body.id)
       state.heads.set(branch, [...(state.heads.get(branch) ?? []), answer.body.id])
+    }
+  }
+  const merge = async () => {
+    while (on()) {
+      const branch = `topic${++state.count}`
+      const actions = [{ action: 'create', file_path: `topics/${branch}`, content: branch }]
+      const head = await call(service.url, 'POST', commits, { branch, start_branch: 'main', commit_message: branch, actions })
+      const sent = { title: branch, source_branch: branch, target_branch: 'main' }
+      const made = head?.status === 201 ? await call(service.url, 'POST', `/projects/${project.id}/merge_requests`, sent) : null
+      if (made?.status !== 201) continue
+      const path = `/projects/${project.id}/merge_requests/${made.body.iid}`
+      const answer = await call(service.url, 'PUT', `${path}/merge`)
+      acknowledged += 2
+      if (answer?.status !== 200) continue
+      acknowledged++
+      state.merged.push({ path, commit: answer.body.merge_commit_sha })
     }
   }
   const push = async (place) => {
@@ -178,6 +279,7 @@ async function write(service, state, time) {
       const { code } = await gitBeside(work, ['push', '-q', `${withToken(service.url)}/${project.path_with_namespace}.git`, `HEAD:${branch}`])
       if (code !== 0) continue
       place.known = place.tried
+      state.moved.push(place.tried)
       acknowledged++
     }
   }
@@ -215,11 +317,11 @@ async function write(service, state, time) {
     }
   }
   // the writers see the end at their next call, so the kill comes in the middle of whatever they do
-  const writers = Promise.all([commit('main'), commit('main'), push(places[0]), push(places[1]), branch(), make()])
+  const writers = Promise.all([commit('main'), commit('main'), merge(), push(places[0]), push(places[1]), branch(), make()])
   await sleep(time)
-  process.kill(-service.pid, 'SIGKILL')
+  const gone = await strike(victim, service, dataDir)
   await writers
-  return acknowledged
+  return { acknowledged, gone }
 }
 
 /** What is not as it was acknowledged, in words. */
@@ -229,6 +331,18 @@ async function look(service, dataDir, state) {
   const fault = (text) => faults.push(text)
   const directory = repositoryOf(dataDir, project.id)
   const valueAt = (ref, at = directory) => git(at, 'rev-parse', '-q', '--verify', ref).out
+
+  // first of all: what was answered must not look undone for a moment
+  for (const { path, commit } of state.merged.splice(0)) {
+    const answer = await call(service.url, 'GET', path)
+    if (answer?.body?.state !== 'merged' || answer.body.merge_commit_sha !== commit) fault(`${path} is ${answer?.status} ${answer?.body?.state}`)
+  }
+  const untold = async (oids) => {
+    const text = "select push->>'commit_to' as oid from events where action = 'pushed' and push->>'commit_to' = any($1::text[])"
+    const told = new Set((await query(dataDir, text, [oids])).map(({ oid }) => oid))
+    for (const oid of oids) if (!told.has(oid)) fault(`no event tells of ${oid}`)
+  }
+  await untold(state.pushed.splice(0))
 
   for (const [branch, ids] of heads) {
     for (const id of ids) if (!git(directory, 'merge-base', '--is-ancestor', id, `refs/heads/${branch}`).ok) fault(`${branch} has lost ${id}`)
@@ -249,11 +363,12 @@ async function look(service, dataDir, state) {
   if (/cannot be accessed|index not opened/.test(checked.text)) checked = git(directory, 'fsck', '--strict', '--full', '--no-dangling')
   if (!checked.ok || /error|missing|broken/.test(checked.text)) fault(`fsck: ${checked.text}`)
 
-  const { url } = JSON.parse(readFileSync(join(dataDir, 'postgres/running.json'), 'utf8'))
-  const client = new pg.Client(url)
-  await client.connect()
-  const { rows: intents } = await client.query('select * from ref_intents')
-  if (intents.length > 0) fault(`${intents.length} intents left`)
+  // a start settles them before it listens, a running service within seconds
+  const left = async () => (await query(dataDir, 'select * from ref_intents')).length
+  for (let tried = 0; tried < 60 && (await left()) > 0; tried++) await sleep(250)
+  if ((await left()) > 0) fault(`${await left()} intents left`)
+  // git tells its client that refs moved whatever becomes of us after that
+  await untold(state.moved.splice(0))
   for (const { id, head } of made.splice(0)) {
     const answer = await call(service.url, 'GET', `/projects/${id}`)
     if (answer?.status !== 200) fault(`project ${id}: ${answer?.status}`)
@@ -264,10 +379,9 @@ async function look(service, dataDir, state) {
     if (trunk === '') continue
     if (default_branch !== 'trunk') fault(`project ${id}: default_branch is ${default_branch}`)
     if (git(repositoryOf(dataDir, id), 'symbolic-ref', 'HEAD').out !== 'refs/heads/trunk') fault(`project ${id}: HEAD names another branch`)
-    const { rows } = await client.query('select name from protected_branches where project_id = $1', [id])
+    const rows = await query(dataDir, 'select name from protected_branches where project_id = $1', [id])
     if (rows.length !== 1 || rows[0].name !== 'trunk') fault(`project ${id}: protected are ${JSON.stringify(rows)}`)
   }
-  await client.end()
 
   // without a hand laid on: every door takes the next write, whatever locks were left
   const n = ++state.count
@@ -288,7 +402,9 @@ async function look(service, dataDir, state) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const rounds = Number(process.argv[2] ?? 50)
-  const faults = await killRounds(rounds, (line) => process.stdout.write(`${line}\n`))
+  const victims = process.argv[3]?.split(',') ?? VICTIMS
+  const faults = await killRounds(rounds, (line) => process.stdout.write(`${line}\n`), victims)
+  for (const fault of faults) process.stdout.write(`${fault}\n`)
   process.stdout.write(`${rounds} kills, ${faults.length} faults\n`)
   process.exitCode = faults.length === 0 ? 0 : 1
 }

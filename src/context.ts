@@ -40,6 +40,8 @@ export interface Context {
   settings(): Promise<Settings>
   /** The address of the avatar service with `%{hash}` in it, while the settings have it on (G-83). */
   avatarService(): Promise<string | null>
+  /** Ref intents of this process: refs are being moved, or that was cut short and the intent is to be settled. */
+  intents: Map<number, 'moving' | 'left'>
   /** For what is kept encrypted. */
   vault: Vault
   log: Logger
@@ -61,12 +63,16 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
   const git = openGit({
     storages: config.storages,
     hooks,
+    shared: config.databaseUrl !== undefined,
     transport: { ...TRANSPORT_LIMITS, ...(config.limits.pushBytes > 0 && { packBytes: config.limits.pushBytes }) },
     onFault: (fault, key) => log.error({ err: fault, repository: key }, 'a repository is missing'),
   })
   const now = () => new Date()
   const stop = new AbortController()
-  const jobs = createJobs((fault, name) => log.error({ err: fault, job: name }, 'background work failed'))
+  const jobs = createJobs({
+    onFault: (fault, name) => log.error({ err: fault, job: name }, 'background work failed'),
+    onRetry: (fault, name, wait) => log.debug({ err: fault, job: name, wait }, 'background work is tried again'),
+  })
   const ctx: Context = {
     config,
     db,
@@ -77,6 +83,7 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     totals: new Totals(),
     throttle: new Throttle(config.failedCredentials.attempts, config.failedCredentials.window, now),
     requestLimit: new RequestLimit(config.requests, now),
+    intents: new Map(),
     vault: vaultOf(config.secretKey ?? (await ownSecret(config.dataDir))),
     log,
     revision: config.revision,

@@ -137,9 +137,9 @@ describe('two processes over one database and one storage', () => {
   }, 60_000)
 })
 
-it('SEC-157, SEC-158: kill -9 of everything in the middle of writes loses nothing that was acknowledged', async () => {
+it('SEC-157, SEC-158, SEC-159: kill -9 of the service, its git or Postgres in the middle of writes loses and undoes nothing that was acknowledged', async () => {
   const lines: string[] = []
-  const faults = await killRounds(5, (line) => lines.push(line))
+  const faults = await killRounds(5, (line) => lines.push(line), ['all', 'git', 'backend', 'postmaster', 'service'])
   expect(faults).toEqual([])
   expect(lines).toHaveLength(5)
   // the rounds were not idle

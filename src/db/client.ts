@@ -9,7 +9,7 @@ import { Unavailable } from '../lib/unavailable.js'
 import { sendNamed } from './named-query.js'
 
 export interface DatabaseOptions {
-  log: Pick<Logger, 'warn'>
+  log: Pick<Logger, 'warn' | 'info'>
   poolSize?: number
   /** True sends statements without their names and no startup parameters: for poolers that share a connection between transactions. */
   unnamedStatements?: boolean
@@ -47,6 +47,8 @@ export interface Database {
   burst<T extends Promise<unknown>[]>(send: (on: Sender) => [...T]): Promise<{ [K in keyof T]: Awaited<T[K]> }>
   /** Settles when the lane and the pool both answer; rejects with Unavailable within two seconds otherwise. */
   ping(): Promise<void>
+  /** Calls the listener each time the database answers again after connections were lost: what was under way then may be half done. */
+  onBack(listener: () => void): void
   /** Waits for running statements, then closes every connection. */
   close(): Promise<void>
 }
@@ -122,8 +124,40 @@ interface Statement extends pg.QueryConfig {
 }
 type Send = (config: Statement, values?: unknown[]) => Promise<pg.QueryResult>
 
+/** Whether connections to the database hold: one log line when they are lost and one when a statement succeeds again. */
+class Availability {
+  #lostAt: number | undefined
+  #closed = false
+  readonly #listeners: (() => void)[] = []
+
+  constructor(private readonly log: DatabaseOptions['log']) {}
+
+  lost(error: unknown) {
+    if (this.#closed || this.#lostAt !== undefined) return
+    this.#lostAt = Date.now()
+    const cause = error instanceof Unavailable ? error.cause : error
+    this.log.warn({ reason: cause instanceof Error ? cause.message : String(cause) }, 'the database is gone')
+  }
+
+  works() {
+    if (this.#lostAt === undefined) return
+    const seconds = Math.round((Date.now() - this.#lostAt) / 1000)
+    this.#lostAt = undefined
+    this.log.info({ seconds }, 'the database is back')
+    for (const listener of this.#listeners) listener()
+  }
+
+  onBack(listener: () => void) {
+    this.#listeners.push(listener)
+  }
+
+  close() {
+    this.#closed = true
+  }
+}
+
 /** A connection class whose statements are announced, nameless where wished, and whose losses are Unavailable. */
-function connectionClass({ unnamedStatements, onQuery }: DatabaseOptions) {
+function connectionClass({ unnamedStatements, onQuery }: DatabaseOptions, availability: Availability) {
   return class Connection extends pg.Client {
     constructor(config?: string | pg.ClientConfig) {
       super(config)
@@ -136,8 +170,11 @@ function connectionClass({ unnamedStatements, onQuery }: DatabaseOptions) {
         const statement = typeof config === 'string' ? { text: config as string } : config
         onQuery?.(statement.text)
         try {
-          return await send(unnamedStatements ? { ...statement, name: undefined } : statement, values)
+          const result = await send(unnamedStatements ? { ...statement, name: undefined } : statement, values)
+          availability.works()
+          return result
         } catch (error) {
+          if (isLoss(translated(error))) availability.lost(error)
           // A connection that did not answer in time would give its late answer to the next caller.
           if (error instanceof Error && error.message === 'Query read timeout') (this as unknown as pg.Client).end().catch(() => undefined)
           throw translated(error)
@@ -259,7 +296,8 @@ function together(work: () => Promise<unknown>): () => Promise<unknown> {
 /** Connects to Postgres; rejects with Unavailable when nothing answers. Later losses heal by themselves (SEC-162). */
 export async function openDatabase(url: string, options: DatabaseOptions): Promise<Database> {
   const { log, poolSize = 8, unnamedStatements = false } = options
-  const Connection = connectionClass(options)
+  const availability = new Availability(log)
+  const Connection = connectionClass(options, availability)
   const settings = (timeout: number, more: string): pg.ClientConfig => ({
     connectionString: url,
     keepAlive: true,
@@ -275,10 +313,11 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
       const client = new Connection({ ...config, pipeline: true, connectionTimeoutMillis: CONNECT_TIMEOUT })
       client.on('error', (error) => {
         onLoss()
-        log.warn({ err: error }, 'a database connection was lost')
+        availability.lost(error)
       })
       client.on('end', onLoss)
       await client.connect().catch((error: unknown) => {
+        availability.lost(error)
         throw translated(error)
       })
       return client
@@ -304,7 +343,7 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
   // Without a listener an idle connection that dies takes the process with it.
   pool.on('error', (error) => {
     // the pool's end does not wait for its sockets: Postgres may stop first
-    if (!pool.ending) log.warn({ err: error }, 'a database connection was lost')
+    if (!pool.ending) availability.lost(error)
   })
 
   const write = drizzle({ client: pool })
@@ -363,7 +402,10 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
       }
     },
 
+    onBack: (listener) => availability.onBack(listener),
+
     async close() {
+      availability.close()
       await Promise.all([...lanes.map((each) => each.close()), bursts.close(), pool.end()])
     },
   }

@@ -1,18 +1,36 @@
-/** Background work in this process. A job is a hint and a row is the truth: what is lost here is found again at the next start. */
+import { isUnavailable } from '../lib/unavailable.js'
+
+/** Background work in this process. A job is a hint and a row is the truth: what a killed process loses is found again at the next start. */
 export interface Jobs {
-  /** Runs `work` soon; a failure is reported, never thrown. */
+  /** Runs `work` soon and, where something it needs is not available, again until it is done. Any other failure is reported, never thrown. */
   add(name: string, work: () => Promise<void>): void
   /** Runs `work` for all calls with this key together: never twice at once, and with `gap` milliseconds or more between two starts. What is asked for while it runs is done afterwards. */
   coalesce(key: string, gap: number, name: string, work: () => Promise<void>): void
-  /** Resolves when nothing is running or waiting any more; what waits for its gap is run at once. */
+  /** Resolves when nothing is running or waiting any more; what waits for its gap or for another try is run at once, and is not tried again. */
   drain(): Promise<void>
 }
 
+export interface JobsOptions {
+  onFault(fault: unknown, name: string): void
+  /** Told of work that is tried again after `wait` milliseconds. */
+  onRetry?(fault: unknown, name: string, wait: number): void
+}
+
 const RUNNING = 4
+/** Milliseconds before work is tried again: twice as long each time, up to the longest. */
+const FIRST_WAIT = 500
+const LONGEST_WAIT = 30_000
+
+interface Job {
+  name: string
+  work: () => Promise<void>
+  /** How often it was tried already. */
+  tried: number
+}
 
 /** Where the work of one key stands. */
 interface Turn {
-  asked?: { name: string; gap: number; work: () => Promise<void> } | undefined
+  asked?: (Job & { gap: number }) | undefined
   /** It runs, or waits for a free place. */
   queued: boolean
   /** Until the next start may be. */
@@ -20,26 +38,46 @@ interface Turn {
 }
 
 /** A queue that runs a few jobs at once, oldest first. */
-export function createJobs(onFault: (fault: unknown, name: string) => void): Jobs {
-  const waiting: { name: string; work: () => Promise<void> }[] = []
+export function createJobs({ onFault, onRetry }: JobsOptions): Jobs {
+  const waiting: Job[] = []
   const running = new Set<Promise<void>>()
+  const delayed = new Map<Job, NodeJS.Timeout>()
+  let draining = 0
+
+  const enqueue = (job: Job) => {
+    waiting.push(job)
+    next()
+  }
+  /** Milliseconds until a failed job is tried again; undefined: it is not. */
+  const retryAfter = (job: Job, fault: unknown): number | undefined => {
+    if (!isUnavailable(fault) || draining > 0) return undefined
+    const wait = Math.min(FIRST_WAIT * 2 ** job.tried, LONGEST_WAIT)
+    onRetry?.(fault, job.name, wait)
+    return wait
+  }
+  const resume = (job: Job) => {
+    clearTimeout(delayed.get(job))
+    delayed.delete(job)
+    enqueue(job)
+  }
   const next = () => {
     while (running.size < RUNNING) {
       const job = waiting.shift()
       if (!job) return
       const run: Promise<void> = Promise.resolve()
         .then(job.work)
-        .catch((fault: unknown) => onFault(fault, job.name))
+        .catch((fault: unknown) => {
+          const wait = retryAfter(job, fault)
+          if (wait === undefined) return onFault(fault, job.name)
+          const again = { ...job, tried: job.tried + 1 }
+          delayed.set(again, setTimeout(() => resume(again), wait).unref())
+        })
         .finally(() => {
           running.delete(run)
           next()
         })
       running.add(run)
     }
-  }
-  const add = (name: string, work: () => Promise<void>) => {
-    waiting.push({ name, work })
-    next()
   }
 
   const turns = new Map<string, Turn>()
@@ -51,28 +89,43 @@ export function createJobs(onFault: (fault: unknown, name: string) => void): Job
     if (!asked) return void turns.delete(key)
     turn.asked = undefined
     turn.queued = true
-    add(asked.name, async () => {
+    const work = async () => {
       const started = Date.now()
-      await asked.work().finally(() => {
+      let wait = 0
+      try {
+        await asked.work()
+      } catch (fault) {
+        const again = retryAfter(asked, fault)
+        if (again === undefined) throw fault
+        wait = again
+        turn.asked ??= { ...asked, tried: asked.tried + 1 }
+      } finally {
         turn.queued = false
-        turn.timer = setTimeout(() => due(key, turn), Math.max(0, started + asked.gap - Date.now()))
+        turn.timer = setTimeout(() => due(key, turn), Math.max(wait, started + asked.gap - Date.now()))
         turn.timer.unref()
-      })
-    })
+      }
+    }
+    enqueue({ name: asked.name, work, tried: 0 })
   }
   return {
-    add,
+    add: (name, work) => enqueue({ name, work, tried: 0 }),
     coalesce(key, gap, name, work) {
       const turn = turns.get(key) ?? { queued: false }
-      turn.asked = { name, gap, work }
+      turn.asked = { name, gap, work, tried: 0 }
       turns.set(key, turn)
       if (!turn.queued && !turn.timer) due(key, turn)
     },
     async drain() {
-      do {
-        for (const [key, turn] of turns) if (turn.timer) due(key, turn)
-        await Promise.all(running)
-      } while (running.size > 0 || [...turns.values()].some(({ asked }) => asked))
+      draining++
+      try {
+        do {
+          for (const [key, turn] of turns) if (turn.timer) due(key, turn)
+          for (const job of [...delayed.keys()]) resume(job)
+          await Promise.all(running)
+        } while (running.size > 0 || delayed.size > 0 || [...turns.values()].some(({ asked }) => asked))
+      } finally {
+        draining--
+      }
     },
   }
 }

@@ -10,3 +10,7 @@ export class Unavailable extends Error {
     super(message, options)
   }
 }
+
+/** Whether a call failed because something is not available, also where a library has wrapped the error. */
+export const isUnavailable = (error: unknown): boolean =>
+  error instanceof Unavailable || (error instanceof Error && error.cause instanceof Unavailable)

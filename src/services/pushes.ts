@@ -4,9 +4,10 @@ import type { Context } from '../context.js'
 import type { Transaction } from '../db/client.js'
 import { events, type MergeIntent, type PushData, projects, protectedBranches, refIntents, releases, users } from '../db/schema/index.js'
 import { forbidden, refused } from '../failures.js'
-import { RefNameConflict } from '../git/errors.js'
+import { RefChanged, RefNameConflict } from '../git/errors.js'
 import { type GitRepository, type Oid, type RefUpdate, ZERO } from '../git/types.js'
 import { branchNameFault } from '../lib/branch-name.js'
+import { isUnavailable } from '../lib/unavailable.js'
 import { followCommitTexts } from './commit-texts.js'
 import { dropOldEvents } from './events.js'
 import { houseKeep } from './housekeeping.js'
@@ -107,12 +108,26 @@ export async function recordIntent(
       merge,
     })
     .returning({ id: refIntents.id })
-  return row?.id as number
+  const id = row?.id as number
+  ctx.intents.set(id, 'moving')
+  return id
 }
 
-/** Nothing moved: the intent is off. */
-export async function dropIntent(ctx: Context, intent: number): Promise<void> {
-  await ctx.db.write.delete(refIntents).where(eq(refIntents.id, intent))
+/** Ends an intent whose refs were not moved because of `error`. Where git does not say that nothing moved, the refs are looked at later. */
+export async function abandonIntent(ctx: Context, intent: number, error: unknown): Promise<void> {
+  leaveIntent(ctx, intent)
+  if (!(error instanceof RefChanged || error instanceof RefNameConflict)) return
+  try {
+    await ctx.db.write.delete(refIntents).where(eq(refIntents.id, intent))
+    ctx.intents.delete(intent)
+  } catch (thrown) {
+    if (!isUnavailable(thrown)) throw thrown
+  }
+}
+
+/** Nobody works on this intent any more: it is settled in the background, by what the refs say. */
+export function leaveIntent(ctx: Context, intent: number): void {
+  if (ctx.intents.has(intent)) ctx.intents.set(intent, 'left')
 }
 
 /** Moves refs for the API, all or none, through every rule of a push. 403 below developer, 400 with the reason where a rule declines (PU-9), RefChanged when somebody else was faster. */
@@ -128,7 +143,7 @@ export async function moveRefs(ctx: Context, subject: ProjectSubject, actorId: n
   try {
     await repository.updateRefs(moves)
   } catch (error) {
-    await dropIntent(ctx, intent)
+    await abandonIntent(ctx, intent, error)
     if (error instanceof RefNameConflict) throw refused(nameConflict(error.ref))
     throw error
   }
@@ -174,9 +189,7 @@ export async function acceptPush(
       finished = true
     },
     async settle() {
-      if (finished) return
-      const [left] = await ctx.db.write.select().from(refIntents).where(eq(refIntents.id, intent))
-      if (left) await settleIntent(ctx, left)
+      if (!finished) await settleOwn(ctx, intent)
     },
   }
 }
@@ -193,28 +206,11 @@ export async function finishMoves(
 ): Promise<void> {
   try {
     await follow(ctx, projectId, moves, intent, settings, repository, merge)
+    if (intent !== null) ctx.intents.delete(intent)
   } catch (error) {
-    if (intent !== null) finishLater(ctx, intent, 1_000)
+    if (intent !== null) leaveIntent(ctx, intent)
     throw error
   }
-}
-
-/** Milliseconds; twice as long each time. */
-const LONGEST_WAIT = 60_000
-
-function finishLater(ctx: Context, intent: number, wait: number): void {
-  setTimeout(() => {
-    if (ctx.stopping.aborted) return
-    ctx.jobs.add('unfinished push', async () => {
-      try {
-        const [left] = await ctx.db.write.select().from(refIntents).where(eq(refIntents.id, intent))
-        if (left) await settleIntent(ctx, left)
-      } catch (error) {
-        finishLater(ctx, intent, Math.min(2 * wait, LONGEST_WAIT))
-        throw error
-      }
-    })
-  }, wait).unref()
 }
 
 async function follow(
@@ -244,11 +240,11 @@ async function follow(
     select ${projectId}::bigint, finished.actor_id, 'pushed', told.push, ${now}::timestamptz
     from finished join ${users} on ${users.id} = finished.actor_id, jsonb_array_elements(${JSON.stringify(told)}::jsonb) with ordinality as told (push, turn)
     order by told.turn`
-  // One statement, and no wait for the disk: every commit waits for it, and an intent that comes back after a loss of power is settled again.
+  // The only statement of these that waits for the disk, which takes everything committed before it along: what is answered now stays (SEC-157).
   // The events go with the intent, so a push is told once however often it is finished.
   await ctx.db.write.execute(sql`with finished as (delete from ${refIntents} where ${refIntents.id} = ${intent} returning actor_id), pushed as (${pushed})
     update ${projects} set last_activity_at = greatest(last_activity_at, ${now}::timestamptz), pushes_since_gc = pushes_since_gc + 1
-    from (select set_config('synchronous_commit', 'off', true)) relaxed where id = ${projectId}`)
+    where id = ${projectId}`)
   keepUpSoon(ctx, projectId)
 }
 
@@ -347,15 +343,21 @@ async function keepUp(ctx: Context, projectId: number) {
 }
 
 /** Finishes or drops one intent by looking at its refs: what has its new value, or has gone on from there, did move (SEC-158). Tells whether anything did. */
-export async function settleIntent(ctx: Context, intent: typeof refIntents.$inferSelect): Promise<boolean> {
+export async function settleIntent(
+  ctx: Context,
+  intent: typeof refIntents.$inferSelect,
+  may: { finish: boolean; drop: boolean } = { finish: true, drop: true },
+): Promise<boolean> {
   const repository = await repositoryById(ctx, intent.project_id)
   const moved: RefMove[] = []
   for (const update of intent.updates) {
     const now: Oid = (await repository?.git.ref(update.ref)) ?? ZERO
     if (now === update.new || (repository && (await hasGoneOn(repository.git, update.new, now)))) moved.push(update)
   }
+  if (moved.length > 0 ? !may.finish : !may.drop) return false
   if (moved.length > 0) await follow(ctx, intent.project_id, moved, intent.id, await readSettings(ctx), undefined, intent.merge)
-  else await dropIntent(ctx, intent.id)
+  else await ctx.db.write.delete(refIntents).where(eq(refIntents.id, intent.id))
+  ctx.intents.delete(intent.id)
   return moved.length > 0
 }
 
@@ -366,12 +368,44 @@ async function hasGoneOn(repository: GitRepository, from: Oid, to: Oid): Promise
   return known.every((commit) => commit !== null) && repository.isAncestor(from, to)
 }
 
-/** At start: settles what a killed process left half done. Returns the ids of merge requests that it found merged. */
-export async function settleIntents(ctx: Context): Promise<number[]> {
-  const left = await ctx.db.write.select().from(refIntents).orderBy(sql`${refIntents.id}`)
+/** Milliseconds: an intent younger than this may have an owner that does not know its id yet. */
+const YOUNG = 3_000
+/** Milliseconds after which an intent of another service on the same database is taken over: one whose refs have moved, and one whose refs have not. */
+const OTHERS_MOVED = 60_000
+const OTHERS_UNMOVED = 600_000
+
+/**
+ * Finishes or drops the intents that nobody works on (SEC-158): of a killed process at the start, and while the service runs those that a lost
+ * database connection cut short. Returns the ids of the merge requests found merged.
+ */
+export async function settleLeftIntents(ctx: Context, { start = false } = {}): Promise<number[]> {
+  const age = sql<number>`extract(epoch from now() - ${refIntents.created_at})::float8 * 1000`
+  const left = await ctx.db.write.select({ intent: refIntents, age }).from(refIntents).orderBy(refIntents.id)
   const merged: number[] = []
-  for (const intent of left) if ((await settleIntent(ctx, intent)) && intent.merge) merged.push(intent.merge.request)
+  for (const id of start ? new Set(left.map(({ intent }) => intent.project_id)) : []) await (await repositoryById(ctx, id))?.git.removeStaleLocks()
+  for (const { intent, age } of left) {
+    const state = ctx.intents.get(intent.id)
+    if ((state === 'moving' && age < OTHERS_UNMOVED) || (!state && !start && age < YOUNG)) continue
+    // a database of our own has no other service that could be at work on it
+    const shared = ctx.config.databaseUrl !== undefined && state !== 'left'
+    const may = shared ? { finish: start || age > OTHERS_MOVED, drop: age > OTHERS_UNMOVED } : { finish: true, drop: true }
+    if ((await settleIntent(ctx, intent, may)) && intent.merge) merged.push(intent.merge.request)
+  }
+  // those that are gone from the table were settled by somebody else
+  const known = new Set(left.map(({ intent }) => intent.id))
+  for (const [id, state] of ctx.intents) if (state === 'left' && !known.has(id)) ctx.intents.delete(id)
   return merged
+}
+
+async function settleOwn(ctx: Context, id: number): Promise<void> {
+  try {
+    const [left] = await ctx.db.write.select().from(refIntents).where(eq(refIntents.id, id))
+    if (left) await settleIntent(ctx, left)
+    else ctx.intents.delete(id)
+  } catch (error) {
+    leaveIntent(ctx, id)
+    throw error
+  }
 }
 
 /** Upkeep lost to a kill is at most this old; a second would do. */

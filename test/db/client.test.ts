@@ -9,7 +9,7 @@ import { step } from '../../src/db/statement.js'
 import { Unavailable } from '../../src/lib/unavailable.js'
 import { createTestDatabase } from '../support/template-database.js'
 
-const log = { warn: () => undefined }
+const log = { warn: () => undefined, info: () => undefined }
 const things = pgTable('things', { id: integer('id').primaryKey(), name: text('name').notNull() })
 const rename = step('rename a thing', (db, _: null) =>
   db.update(things).set({ name: sql`name || ${sql.placeholder('more')}` }).where(sql`id = ${sql.placeholder('id')}`).returning()) // biome-ignore format: one statement

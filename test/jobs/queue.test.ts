@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { createJobs } from '../../src/jobs/queue.js'
+import { Unavailable } from '../../src/lib/unavailable.js'
 
 function queue() {
   const faults: unknown[] = []
-  return { jobs: createJobs((fault) => void faults.push(fault)), faults }
+  return { jobs: createJobs({ onFault: (fault) => void faults.push(fault) }), faults }
 }
 
 describe('coalesce', () => {
@@ -72,5 +73,36 @@ describe('coalesce', () => {
     await jobs.drain()
     expect(runs).toBe(2)
     expect(faults).toMatchObject([{ message: 'no' }])
+  })
+})
+
+describe('work that cannot be done now', () => {
+  it.each(['add', 'coalesce'] as const)('is tried again until it is done, without a report (%s)', async (how) => {
+    const { jobs, faults } = queue()
+    let runs = 0
+    let running = 0
+    let most = 0
+    const work = async () => {
+      most = Math.max(most, ++running)
+      await sleep(1)
+      running--
+      if (++runs < 3) throw new Unavailable('not now')
+    }
+    if (how === 'add') jobs.add('a', work)
+    else jobs.coalesce('a', 1, 'a', work)
+    await expect.poll(() => runs, { timeout: 10_000 }).toBe(3)
+    await jobs.drain()
+    expect([runs, most, faults]).toEqual([3, 1, []])
+  })
+
+  it.each(['add', 'coalesce'] as const)('is reported when everything is to end (%s)', async (how) => {
+    const { jobs, faults } = queue()
+    const work = async () => {
+      throw new Unavailable('not now')
+    }
+    if (how === 'add') jobs.add('a', work)
+    else jobs.coalesce('a', 60_000, 'a', work)
+    await jobs.drain()
+    expect(faults).toMatchObject([{ message: 'not now' }])
   })
 })

@@ -6,7 +6,7 @@ import { RefChanged, RefNameConflict } from '../../git/errors.js'
 import { withRefLock } from '../../git/ref-updates.js'
 import type { Oid } from '../../git/types.js'
 import { type Protections, protectionsOf } from '../protection.js'
-import { dropIntent, finishMoves, recordIntent } from '../pushes.js'
+import { abandonIntent, finishMoves, recordIntent } from '../pushes.js'
 import { repositoryOf } from '../repositories.js'
 import { readSettings, type Settings } from '../settings.js'
 
@@ -50,7 +50,7 @@ export async function commitToBranch<T>(
       try {
         await repository.updateRefs([move])
       } catch (error) {
-        await dropIntent(ctx, intent)
+        await abandonIntent(ctx, intent, error)
         if (error instanceof RefNameConflict) throw refused(invalidBranch(branch))
         if (!(error instanceof RefChanged)) throw error
         if (tried < TRIES) continue

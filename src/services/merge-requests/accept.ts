@@ -6,7 +6,7 @@ import type { Context } from '../../context.js'
 import { mergeRequests, pipelines, users } from '../../db/schema/index.js'
 import { Failure, forbidden, unauthenticated } from '../../failures.js'
 import { withTurn } from '../../lib/turns.js'
-import { Unavailable } from '../../lib/unavailable.js'
+import { isUnavailable } from '../../lib/unavailable.js'
 import { touchProjectList } from '../project-lists.js'
 import { branchProtectionsOf, mayMergeInto } from '../protection.js'
 import { writeSystemNotes } from '../system-notes.js'
@@ -105,7 +105,7 @@ async function mergeOne(ctx: Context, id: number): Promise<void> {
   } catch (error) {
     if (error instanceof Failure) await giveUp(ctx, request, user.id, error)
     // what cannot be done now is tried at the next start, or when the pipeline is looked at again
-    else if (!(error instanceof Unavailable)) throw error
+    else if (!isUnavailable(error)) throw error
   }
 }
 

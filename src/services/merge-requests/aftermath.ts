@@ -6,7 +6,7 @@ import { mergeRequests, users } from '../../db/schema/index.js'
 import { Failure } from '../../failures.js'
 import { RefChanged } from '../../git/errors.js'
 import { ZERO } from '../../git/types.js'
-import { Unavailable } from '../../lib/unavailable.js'
+import { isUnavailable } from '../../lib/unavailable.js'
 import { branchProtectionsOf } from '../protection.js'
 import { moveRefs } from '../pushes.js'
 import { repositoryOf } from '../repositories.js'
@@ -52,6 +52,6 @@ async function removeSource(ctx: Context, caller: SignedIn, target: ProjectSubje
   try {
     await moveRefs(ctx, subject, remover.user.id, [{ ref: `refs/heads/${branch}`, old: head, new: ZERO }])
   } catch (error) {
-    if (!(error instanceof Failure || error instanceof RefChanged || error instanceof Unavailable)) throw error
+    if (!(error instanceof Failure || error instanceof RefChanged || isUnavailable(error))) throw error
   }
 }

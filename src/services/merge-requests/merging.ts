@@ -14,7 +14,7 @@ import { Unavailable } from '../../lib/unavailable.js'
 import { isWorkInProgress } from '../../lib/work-in-progress.js'
 import { touchProjectList } from '../project-lists.js'
 import { branchProtectionsOf, mayMergeInto } from '../protection.js'
-import { dropIntent, finishMoves, recordIntent } from '../pushes.js'
+import { abandonIntent, finishMoves, leaveIntent, recordIntent } from '../pushes.js'
 import { signatureOf } from '../repositories.js'
 import { readSettings } from '../settings.js'
 import { writeSystemNotes } from '../system-notes.js'
@@ -109,14 +109,19 @@ async function mergeInto(
     const intend = async (commit: Oid) => {
       noted.intent = await recordIntent(ctx, project.id, caller.user.id, 'api', [{ ref, old: start, new: commit }], told)
     }
-    const drafted = await repository.draftMerge({ into: start, from: head, author: signature, committer: signature, message }, intend)
+    const drafted = await repository
+      .draftMerge({ into: start, from: head, author: signature, committer: signature, message }, intend)
+      .catch((error: unknown) => {
+        if (noted.intent !== undefined) leaveIntent(ctx, noted.intent)
+        throw error
+      })
     const { intent } = noted
     if ('refusal' in drafted || intent === undefined) throw cannotBeMerged()
     const move = { ref, old: start, new: drafted.commit }
     try {
       await moveTarget(ctx, repository, request, move, head)
     } catch (error) {
-      await dropIntent(ctx, intent)
+      await abandonIntent(ctx, intent, error)
       if (!(error instanceof RefChanged)) throw error
       if (tried === TRIES) throw changing()
       continue

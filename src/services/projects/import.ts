@@ -6,7 +6,7 @@ import { invalidRecord } from '../../failures.js'
 import { TooLarge } from '../../git/errors.js'
 import { type GitRepository, ZERO } from '../../git/types.js'
 import { askHead, BadTarget, checkTarget, type Target } from '../../lib/outgoing.js'
-import { Unavailable } from '../../lib/unavailable.js'
+import { isUnavailable } from '../../lib/unavailable.js'
 import { followBranches, keepUpSoon } from '../pushes.js'
 import { repositoryOf } from '../repositories.js'
 import { readSettings, type Settings } from '../settings.js'
@@ -118,7 +118,7 @@ async function finish(ctx: Context, id: number, end: { import_status: 'finished'
 function reasonOf(error: unknown): string {
   if (error instanceof BadTarget) return `The import URL ${error.message}`
   if (error instanceof TooLarge) return 'The repository is too large'
-  if (error instanceof Unavailable) return 'The repository did not come in time'
+  if (isUnavailable(error)) return 'The repository did not come in time'
   return 'The repository could not be fetched'
 }
 
