@@ -13,6 +13,7 @@ import { Fragments } from './http/fragments.js'
 import { createJobs, type Jobs } from './jobs/queue.js'
 import { ownSecret, type Vault, vaultOf } from './lib/vault.js'
 import { type Links, linksFor } from './links.js'
+import { holdsRepositories } from './services/repositories.js'
 import { readSettings, type Settings } from './services/settings.js'
 import { Totals } from './services/totals.js'
 
@@ -65,7 +66,7 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     hooks,
     shared: config.databaseUrl !== undefined,
     transport: { ...TRANSPORT_LIMITS, ...(config.limits.pushBytes > 0 && { packBytes: config.limits.pushBytes }) },
-    onFault: (fault, key) => log.error({ err: fault, repository: key }, 'a repository is missing'),
+    onFault: (fault, key) => log.error({ err: fault, repository: key }, 'a repository is missing or cannot be read'),
   })
   const now = () => new Date()
   const stop = new AbortController()
@@ -99,6 +100,8 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
       await git.close()
     },
   }
+  for (const storage of await git.claimStorages((name) => holdsRepositories(db, name)))
+    log.error({ storage, path: config.storages[storage] }, 'a storage should hold repositories and is empty: is its disk mounted?')
   return ctx
 }
 

@@ -78,10 +78,12 @@ const UNAVAILABLE_CODES = new Set([
   'EHOSTUNREACH',
   'ENETUNREACH',
   '25P03', // idle in transaction for too long
+  '53000', // insufficient resources
   '53100', // disk full
   '53200', // out of memory
   '53300', // too many connections
   '55P03', // lock not available
+  '58030', // the disk does not work
   '57014', // statement time limit
   '57P01', // shutting down
   '57P02', // crashed
@@ -89,7 +91,7 @@ const UNAVAILABLE_CODES = new Set([
   '57P05', // idle session ended
 ])
 const UNAVAILABLE_TEXT =
-  /^(Cannot use a pool after calling end|Connection terminated|timeout exceeded when trying to connect|Query read timeout|Client (was closed|has encountered a connection error))/
+  /^(Cannot use a pool after calling end|Connection terminated|timeout exceeded when trying to connect|timeout expired|Query read timeout|Client (was closed|has encountered a connection error))/
 const LOST = /^(08|57P0[1235])|^E[A-Z_]+$/
 const TRANSACTION_WORDS = /^\s*(begin|start\s+transaction|commit|end|rollback|abort|savepoint|release|prepare|set|lock|listen|declare)\b/i
 

@@ -1,5 +1,5 @@
 import { finished, Readable } from 'node:stream'
-import { GitFault } from './errors.js'
+import { GitFault, gitFailure } from './errors.js'
 import { kill, type ProcessPool, programOnPath } from './processes.js'
 import type { ArchiveKind, ArchiveOptions } from './types.js'
 
@@ -35,7 +35,7 @@ export async function archive(pool: ProcessPool, directory: string, { kind, comm
     await Promise.race([new Promise<void>((resolve) => stdout.once('readable', resolve)), ended])
     if (signal.aborted || stdout.readableLength === 0) {
       stdout.resume()
-      throw signal.aborted ? signal.reason : new GitFault('archive', await ended, stderr)
+      throw signal.aborted ? signal.reason : gitFailure('archive', await ended, stderr)
     }
 
     const relay = async function* () {
@@ -45,7 +45,7 @@ export async function archive(pool: ProcessPool, directory: string, { kind, comm
       }
       // a torn archive must not look like a whole one
       const code = await ended
-      if (code !== 0) throw new GitFault('archive', code, stderr)
+      if (code !== 0) throw gitFailure('archive', code, stderr)
     }
     const out = Readable.from(relay(), { objectMode: false })
     const timer = setTimeout(() => out.destroy(new GitFault('archive', null, 'stalled')), STALLED)

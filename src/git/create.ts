@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
-import { access, mkdir, rename, rm } from 'node:fs/promises'
+import { access, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { syncDirectory, writeNewFile } from '../lib/durable.js'
 import type { RepositoryKey } from './types.js'
@@ -35,10 +35,40 @@ export async function createRepository(directory: string, branch: string, fill?:
 
 /** Whether there is a repository in this directory. */
 export async function repositoryExists(directory: string) {
-  return access(join(directory, 'HEAD'), constants.F_OK).then(
+  return (await presence(directory)) !== 'absent'
+}
+
+/** Whether there is a repository in this directory, and whether it can be read. */
+export async function presence(directory: string): Promise<'readable' | 'unreadable' | 'absent'> {
+  const readable = (name: string, mode: number) =>
+    access(join(directory, name), mode).then(
+      () => null,
+      (error: NodeJS.ErrnoException) => error.code,
+    )
+  const head = await readable('HEAD', constants.R_OK)
+  if (head === 'ENOENT' || head === 'ENOTDIR') return 'absent'
+  const folders = await Promise.all(['objects', 'refs'].map((name) => readable(name, constants.R_OK | constants.X_OK)))
+  return [head, ...folders].every((fault) => fault === null) ? 'readable' : 'unreadable'
+}
+
+/** A file that is in every storage in use. Where it is missing the disk is not mounted, and nothing may be made in its place. */
+const MARKER = '.roost-storage'
+
+/** Whether this is the folder that repositories were put into before. */
+export const isStorage = (path: string): Promise<boolean> =>
+  access(join(path, MARKER), constants.F_OK).then(
     () => true,
     () => false,
   )
+
+/** Marks a storage as in use. One that should hold repositories already, and holds none, is left unmarked: its disk is not there. */
+export async function claimStorage(path: string, inUse: () => Promise<boolean>): Promise<boolean> {
+  if (await isStorage(path)) return true
+  const names = await readdir(path).catch(() => [] as string[])
+  if (!names.some((name) => /^[0-9a-f]{2}$/.test(name)) && (await inUse())) return false
+  await mkdir(path, { recursive: true, mode: 0o700 })
+  await writeFile(join(path, MARKER), 'Repositories are kept here. Without this file the storage counts as not mounted.\n')
+  return true
 }
 
 /** Out of sight at once and for good; the bytes go afterwards, or at the next start. */

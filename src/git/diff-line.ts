@@ -1,5 +1,5 @@
 import { CONFIG, EMPTY_TREE, OPTIONS } from './diff.js'
-import { GitFault } from './errors.js'
+import { gitFailure } from './errors.js'
 import { literal } from './log.js'
 import { kill, type ProcessPool } from './processes.js'
 import type { DiffLine, DiffPaths, Oid } from './types.js'
@@ -133,7 +133,7 @@ async function streamOf({ pool, directory, env }: Repository, args: string[], ta
         kill(child)
       })
       child.on('error', reject)
-      child.on('close', (code) => (code === 0 || enough ? resolve() : reject(new GitFault(args[0] ?? '', code, stderr))))
+      child.on('close', (code) => (code === 0 || enough ? resolve() : reject(gitFailure(args[0] ?? '', code, stderr))))
     })
   } finally {
     release()

@@ -5,7 +5,7 @@ import { deflate, inflate } from 'node:zlib'
 import { withObjectsAside } from './aside.js'
 import type { ReadObject } from './changes.js'
 import { EMPTY_TREE } from './diff.js'
-import { GitFault } from './errors.js'
+import { gitFailure } from './errors.js'
 import { mergeApart } from './merge-apart.js'
 import { parseCommit } from './object-codec.js'
 import { writePack } from './pack-writer.js'
@@ -114,7 +114,7 @@ async function mergeTree({ directory, pool }: WriteContext, ours: Oid, theirs: O
   const args = ['-c', 'core.fsync=none', 'merge-tree', '--write-tree', '--no-messages', ours, theirs]
   const { stdout, stderr, exitCode } = await pool.run(directory, args, { env, accept: [1, 128] })
   if (exitCode === 1 || stderr.includes('attempting to allocate') || stderr.includes('refusing to merge unrelated histories')) return null
-  if (exitCode !== 0) throw new GitFault('merge-tree', exitCode, stderr)
+  if (exitCode !== 0) throw gitFailure('merge-tree', exitCode, stderr)
   return stdout.toString('latin1').trim()
 }
 

@@ -3,7 +3,7 @@ import { accessSync, constants, statSync, writeFileSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { delimiter, isAbsolute, join } from 'node:path'
 import { Unavailable } from '../lib/unavailable.js'
-import { GitFault } from './errors.js'
+import { gitFailure } from './errors.js'
 
 /** The environment every git process gets: nothing inherited but PATH and the temporary directory (SEC-84). */
 export function gitEnvironment(): NodeJS.ProcessEnv {
@@ -156,7 +156,7 @@ export class ProcessPool {
           else if (truncated || code === 0 || (code !== null && options.accept?.includes(code))) {
             resolve({ stdout: Buffer.concat(chunks), stderr, exitCode: code ?? 0, truncated })
           } else if (timedOut.has(child)) reject(new Unavailable(`git ${args[0]} ran out of time`))
-          else reject(new GitFault(args[0] ?? '', code, stderr))
+          else reject(gitFailure(args[0] ?? '', code, stderr))
         })
         child.stdin?.on('error', () => {}) // a process that ends early closes its input; its exit code tells the story
         child.stdin?.end(options.input)
@@ -193,7 +193,7 @@ export class ProcessPool {
           else if (enough) resolve('enough')
           else if (code === 0 || (code !== null && options.accept?.includes(code))) resolve('whole')
           else if (timedOut.has(child)) resolve('late')
-          else reject(new GitFault(args[0] ?? '', code, stderr))
+          else reject(gitFailure(args[0] ?? '', code, stderr))
         })
         child.stdin?.on('error', () => {})
         child.stdin?.end(options.input)

@@ -2,9 +2,10 @@ import type { Readable } from 'node:stream'
 import { aheadBehind, lastCommits, mergeBase, mergedInto, onlyBase, refsContaining } from './ancestry.js'
 import { CatFile, isOid } from './cat-file.js'
 import { contributors } from './contributors.js'
-import { repositoryExists } from './create.js'
+import { presence } from './create.js'
 import { DiffTree, diffRange, EMPTY_TREE } from './diff.js'
 import { findDiffLine } from './diff-line.js'
+import { RepositoryMissing } from './errors.js'
 import { MESSAGE } from './history.js'
 import { countNew, type LogSource, range, readLog } from './log.js'
 import { Memory } from './memory.js'
@@ -77,12 +78,14 @@ export const readFloor = (pool: ProcessPool): ReadFloor => floorOf(pool, new Mem
 export interface ReaderOptions {
   /** More environment for git, such as a quarantine's object directory. Use it with a floor of its own, see `quarantineReader`. */
   env?: NodeJS.ProcessEnv
-  /** Told when the repository is not on disk; the call answers as for an empty one (SEC-156). */
+  /** Told when the repository is not on disk or cannot be read; the call fails (SEC-156). */
   onFault?: (fault: Error) => void
+  /** It need not be there, as a wiki that nobody has written to: then it reads as an empty one. */
+  optional?: boolean
 }
 
 /** Reads one bare repository. Cheap to make: touches no disk and starts nothing before the first call. */
-export function readerFor(floor: ReadFloor, directory: string, { env, onFault }: ReaderOptions = {}): Reader {
+export function readerFor(floor: ReadFloor, directory: string, { env, onFault, optional = false }: ReaderOptions = {}): Reader {
   const { pool, searches, searching, residents, memory } = floor
   const refs = new RefStore(directory, memory.packed)
   const objects = () => residents.process(directory, 'cat-file', () => new CatFile(pool, directory, env))
@@ -155,12 +158,18 @@ export function readerFor(floor: ReadFloor, directory: string, { env, onFault }:
     try {
       const answer = await work()
       const nothing = answer === null || (Array.isArray(answer) && answer.length === 0)
-      if (!nothing || (await repositoryExists(directory))) return answer
+      if (!nothing) return answer
+      const found = await presence(directory)
+      if (found === 'readable') return answer
+      if (found === 'absent' && optional) return empty
     } catch (fault) {
-      if (await repositoryExists(directory)) throw fault
+      const found = await presence(directory)
+      if (found === 'readable') throw fault
+      if (found === 'absent' && optional) return empty
     }
-    onFault?.(new Error('the repository is not on disk'))
-    return empty
+    const missing = new RepositoryMissing()
+    onFault?.(missing)
+    throw missing
   }
 
   return {

@@ -5,7 +5,7 @@ import { dirname, join, relative } from 'node:path'
 import { syncDirectory, writeNewFile } from '../lib/durable.js'
 import { withTurn } from '../lib/turns.js'
 import { Unavailable } from '../lib/unavailable.js'
-import { GitFault, RefChanged, RefLocked, RefNameConflict } from './errors.js'
+import { GitFault, gitFailure, RefChanged, RefLocked, RefNameConflict } from './errors.js'
 import { removeStaleLocks } from './leftovers.js'
 import { kill, type ProcessPool } from './processes.js'
 import { type Oid, type RefUpdate, ZERO } from './types.js'
@@ -280,7 +280,7 @@ function failure(exitCode: number | null, errors: string, updates: RefUpdate[]) 
   }
   const lock = /Unable to create '([^'\n]+\.lock)': File exists/.exec(errors)?.[1]
   if (lock) return new RefLocked(lock)
-  return new GitFault('update-ref', exitCode, errors)
+  return gitFailure('update-ref', exitCode, errors)
 }
 
 /** Git syncs the content of a loose ref but not its name. */

@@ -2,7 +2,8 @@ import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { archive } from './archive.js'
 import { bringBack, saveRepository } from './copies.js'
-import { createRepository, removeRepository, repositoryDirectory, repositoryExists } from './create.js'
+import { claimStorage, createRepository, isStorage, presence, removeRepository, repositoryDirectory } from './create.js'
+import { RepositoryMissing } from './errors.js'
 import { dropCommitGraph, examine, existing, repositoriesIn, setAside } from './examine.js'
 import { fetchAll, remoteHead } from './fetch.js'
 import { fileSizes } from './file-sizes.js'
@@ -35,6 +36,7 @@ export interface Ground {
   floor: ReadFloor
   directory(key: RepositoryKey): string
   reader(key: RepositoryKey): Reader & { readonly key: RepositoryKey }
+  /** Throws RepositoryMissing when that cannot be told, because its storage is not mounted or it cannot be read. */
   exists(key: RepositoryKey): Promise<boolean>
   /** Ends a repository's processes and forgets what was read of it; call it when it has been taken out of sight. */
   forget(key: RepositoryKey): void
@@ -48,8 +50,18 @@ export function openGround({ storages, onFault, pool }: GitOptions): Ground {
   return {
     floor,
     directory,
-    reader: (key) => ({ key, ...readerFor(floor, directory(key), { onFault: (fault) => onFault?.(fault, key) }) }),
-    exists: (key) => repositoryExists(directory(key)),
+    reader: (key) => ({
+      key,
+      ...readerFor(floor, directory(key), { onFault: (fault) => onFault?.(fault, key), optional: key.kind === 'wiki' }),
+    }),
+    async exists(key) {
+      const found = await presence(directory(key))
+      if (found === 'readable') return true
+      if (found === 'absent' && (await isStorage(storages[key.storage] as string))) return false
+      const missing = new RepositoryMissing()
+      onFault?.(missing, key)
+      throw missing
+    },
     forget(key) {
       floor.residents.forget(directory(key))
       floor.memory.forget(directory(key))
@@ -127,7 +139,9 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
 
   return {
     open,
-    create: (key, branch) => createRepository(ground.directory(key), branch),
+    async create(key, branch) {
+      if (!(await ground.exists(key))) await createRepository(ground.directory(key), branch)
+    },
     exists: ground.exists,
     fork: (from, to, branch) => fork(pool, { directory: ground.directory(from), refs: ground.reader(from).refs }, ground.directory(to), branch),
     async remove(key) {
@@ -151,8 +165,16 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
       ground.forget(key)
       return place
     },
+    async claimStorages(inUse) {
+      const claimed = Object.entries(options.storages).map(async ([name, path]) => ((await claimStorage(path, () => inUse(name))) ? [] : [name]))
+      return (await Promise.all(claimed)).flat()
+    },
     async ping() {
-      for (const path of Object.values(options.storages)) await access(path, constants.R_OK | constants.W_OK)
+      for (const path of Object.values(options.storages)) {
+        await access(path, constants.R_OK | constants.W_OK)
+        if (!(await isStorage(path))) throw new RepositoryMissing()
+      }
+      await pool.run('/', ['--version'])
     },
     clean: async () => (await Promise.all(Object.values(options.storages).map((path) => removeStale(path, stale)))).flat(),
     leftovers: async () => (await Promise.all(Object.values(options.storages).map((path) => staleIn(path, stale)))).flat(),

@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { Unavailable } from '../lib/unavailable.js'
-import { GitFault } from './errors.js'
+import { GitFault, gitFailure } from './errors.js'
 import { kill } from './processes.js'
 
 /** What an exchange says when it wants no more of its answer: the process is ended, which costs less than reading on. */
@@ -102,7 +102,7 @@ export class Resident {
     })
     child.stdin?.on('error', () => {}) // it died; 'close' tells the story
     child.on('error', (fault) => this.#died(child, fault))
-    child.on('close', (code) => this.#died(child, new GitFault('resident', code, stderr)))
+    child.on('close', (code) => this.#died(child, gitFailure('resident', code, stderr)))
     return child
   }
 

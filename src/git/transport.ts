@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { Unavailable } from '../lib/unavailable.js'
-import { GitFault } from './errors.js'
+import { GitFault, gitFailure } from './errors.js'
 import { HookChannel, installHooks } from './hooks.js'
 import { repositorySize } from './maintenance.js'
 import { kill, type ProcessPool } from './processes.js'
@@ -265,7 +265,7 @@ async function relay(child: ChildProcess, out: Writable, command: string, { pref
   }
   const exitCode = await ended
   if (gone) return
-  if (!said && exitCode !== 0) throw exitCode === null ? new Unavailable(`git ${command} was ended`) : new GitFault(command, exitCode, stderr)
+  if (!said && exitCode !== 0) throw exitCode === null ? new Unavailable(`git ${command} was ended`) : gitFailure(command, exitCode, stderr)
   out.end()
   await closed
 }

@@ -272,7 +272,7 @@ export interface TransportRequest {
 
 export type Service = 'git-upload-pack' | 'git-receive-pack'
 
-/** One bare repository. Speaks ids, bytes and streams only; knows no database and no product. Reads of a repository missing on disk answer as an empty one does, and report a fault. */
+/** One bare repository. Speaks ids, bytes and streams only; knows no database and no product. Reads of a repository that is missing on disk or cannot be read throw RepositoryMissing; only a wiki may be absent, and then reads as an empty one. */
 export interface GitRepository {
   readonly key: RepositoryKey
 
@@ -401,6 +401,7 @@ export interface Git {
   open(key: RepositoryKey): GitRepository
   /** Makes an empty bare repository whose HEAD names `branch`; does nothing when it is there. */
   create(key: RepositoryKey, branch: string): Promise<void>
+  /** Throws RepositoryMissing when that cannot be told, because its storage is not mounted or it cannot be read. */
   exists(key: RepositoryKey): Promise<boolean>
   /** Makes a repository of the branches and tags of another one, whose packs it shares on disk without depending on it; HEAD names `branch`. Does nothing when it is there. */
   fork(from: RepositoryKey, to: RepositoryKey, branch: string): Promise<void>
@@ -416,7 +417,9 @@ export interface Git {
   bringBack(saved: string, key: RepositoryKey): Promise<void>
   /** Moves a repository out of the way, where a person can look at it; returns where it is. */
   setAside(key: RepositoryKey): Promise<string>
-  /** Settles when every storage can be read and written. */
+  /** Marks storages as in use, so that one whose disk is not mounted is told from a new one; `inUse` tells whether one should hold repositories. Returns the names of those not mounted. */
+  claimStorages(inUse: (storage: string) => Promise<boolean>): Promise<string[]>
+  /** Settles when every storage is there and can be read and written, and git can be run. */
   ping(): Promise<void>
   /** Removes what killed processes left behind and nobody holds; tells which (SEC-159). */
   clean(): Promise<string[]>

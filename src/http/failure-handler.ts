@@ -1,11 +1,12 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { Failure, invalidInput, noSuchRoute, STATUS, tooLarge, unknownType } from '../failures.js'
-import { Unavailable } from '../lib/unavailable.js'
+import { systemFault, Unavailable } from '../lib/unavailable.js'
 
 /** What a caller is told of any error; what is not a refusal is our fault: told nothing but 500, logged whole (SEC-4). */
 export function renderFailure(error: unknown, request: FastifyRequest, reply: FastifyReply) {
   const failure = asFailure(error, request)
   if (failure) {
+    if (failure.kind === 'unavailable') request.log.warn({ err: error }, 'a call could not be served')
     const { kind, headers, body } = failure
     reply.code(STATUS[kind]).headers(headers)
     return typeof body === 'string' ? reply.type('text/plain; charset=utf-8').send(body) : sendJson(reply, body)
@@ -25,8 +26,13 @@ const asItIs = (text: string) => text
 
 function asFailure(error: unknown, { headers }: FastifyRequest): Failure | undefined {
   if (error instanceof Failure) return error
-  if (error instanceof Unavailable)
-    return new Failure('unavailable', { message: '503 Service Unavailable' }, { 'retry-after': String(error.retryAfter) })
+  const unavailable = error instanceof Unavailable ? error : systemFault(error)
+  if (unavailable)
+    return new Failure(
+      'unavailable',
+      { message: `503 Service Unavailable: ${unavailable.message}` },
+      { 'retry-after': String(unavailable.retryAfter) },
+    )
   const { code, statusCode } = error as FastifyError
   switch (code) {
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':

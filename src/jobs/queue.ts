@@ -1,4 +1,4 @@
-import { isUnavailable } from '../lib/unavailable.js'
+import { unavailableIn } from '../lib/unavailable.js'
 
 /** Background work in this process. A job is a hint and a row is the truth: what a killed process loses is found again at the next start. */
 export interface Jobs {
@@ -50,7 +50,7 @@ export function createJobs({ onFault, onRetry }: JobsOptions): Jobs {
   }
   /** Milliseconds until a failed job is tried again; undefined: it is not. */
   const retryAfter = (job: Job, fault: unknown): number | undefined => {
-    if (!isUnavailable(fault) || draining > 0) return undefined
+    if (!unavailableIn(fault)?.passing || draining > 0) return undefined
     const wait = Math.min(FIRST_WAIT * 2 ** job.tried, LONGEST_WAIT)
     onRetry?.(fault, job.name, wait)
     return wait

@@ -1,6 +1,8 @@
 /** A part the service needs (Git's process pool, the database) cannot take this call now; the caller may come back. Becomes 503 with Retry-After. */
 export class Unavailable extends Error {
   override name = 'Unavailable'
+  /** It may well be over soon, so background work is worth another try. */
+  readonly passing: boolean = true
   constructor(
     message: string,
     /** Seconds after which a new try makes sense. */
@@ -11,6 +13,29 @@ export class Unavailable extends Error {
   }
 }
 
-/** Whether a call failed because something is not available, also where a library has wrapped the error. */
-export const isUnavailable = (error: unknown): boolean =>
-  error instanceof Unavailable || (error instanceof Error && error.cause instanceof Unavailable)
+/** The error of a call that failed because something is not available, also where a library has wrapped it; null for any other error. */
+export const unavailableIn = (error: unknown): Unavailable | null =>
+  error instanceof Unavailable ? error : error instanceof Error && error.cause instanceof Unavailable ? error.cause : null
+
+export const isUnavailable = (error: unknown): boolean => unavailableIn(error) !== null
+
+/** What callers are told of faults of the machine; its paths are nobody's business. */
+const SYSTEM: Record<string, string> = {
+  ENOSPC: 'The disk is full',
+  EDQUOT: 'The disk is full',
+  EROFS: 'The disk cannot be written',
+  EACCES: 'The disk cannot be used',
+  EPERM: 'The disk cannot be used',
+  EIO: 'The disk does not work',
+  EMFILE: 'Too many files are open',
+  ENFILE: 'Too many files are open',
+  ENOMEM: 'There is not enough memory',
+  EAGAIN: 'Too many processes are running',
+}
+
+/** A fault of the machine (disk, descriptors, memory, processes) as Unavailable; null for any other error. */
+export function systemFault(error: unknown): Unavailable | null {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const text = Object.hasOwn(SYSTEM, code) ? SYSTEM[code] : undefined
+  return text === undefined ? null : new Unavailable(text, 30, { cause: error })
+}

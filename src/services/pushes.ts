@@ -382,12 +382,13 @@ export async function settleLeftIntents(ctx: Context, { start = false } = {}): P
   const age = sql<number>`extract(epoch from now() - ${refIntents.created_at})::float8 * 1000`
   const left = await ctx.db.write.select({ intent: refIntents, age }).from(refIntents).orderBy(refIntents.id)
   const merged: number[] = []
-  for (const id of start ? new Set(left.map(({ intent }) => intent.project_id)) : []) await (await repositoryById(ctx, id))?.git.removeStaleLocks()
   for (const { intent, age } of left) {
     const state = ctx.intents.get(intent.id)
     if ((state === 'moving' && age < OTHERS_UNMOVED) || (!state && !start && age < YOUNG)) continue
     // a database of our own has no other service that could be at work on it
     const shared = ctx.config.databaseUrl !== undefined && state !== 'left'
+    // whoever was killed while they moved the refs has left their locks
+    await (await repositoryById(ctx, intent.project_id))?.git.removeStaleLocks()
     const may = shared ? { finish: start || age > OTHERS_MOVED, drop: age > OTHERS_UNMOVED } : { finish: true, drop: true }
     if ((await settleIntent(ctx, intent, may)) && intent.merge) merged.push(intent.merge.request)
   }

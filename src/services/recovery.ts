@@ -31,6 +31,7 @@ export async function recover(ctx: Context): Promise<void> {
   followLinksSoon(ctx)
   takeUpMergeRequests(ctx, merged)
   settleWhileRunning(ctx)
+  every(ctx, HOUR, () => ctx.jobs.add('remove leftovers', clean))
   const endMemberships = () => ctx.jobs.add('expired memberships', () => endExpiredMemberships(ctx))
   endMemberships()
   every(ctx, HOUR, endMemberships)

@@ -17,7 +17,7 @@ export interface GitCaller {
 
 /** A refusal in plain words: 401 asks for credentials again, 403 does not. */
 export interface GitRefusal {
-  status: 401 | 403 | 404 | 415
+  status: 401 | 403 | 404 | 415 | 503
   text: string
 }
 

@@ -6,9 +6,9 @@ import type { ActorUser } from '../access/actor.js'
 import { findProjectFor, formerProjectId, fullPathOf, type ProjectSubject } from '../access/rules.js'
 import type { Context } from '../context.js'
 import { Failure, noSuchRoute } from '../failures.js'
-import { GitFault } from '../git/errors.js'
+import { GitFault, RepositoryMissing } from '../git/errors.js'
 import type { GitRepository, PushPolicy, RepositoryKey, Service, TransportRequest } from '../git/types.js'
-import { Unavailable } from '../lib/unavailable.js'
+import { systemFault, Unavailable } from '../lib/unavailable.js'
 import { noticesOfRequests } from '../services/merge-requests/notices.js'
 import { acceptPush, type PushIntent } from '../services/pushes.js'
 import { readSettings } from '../services/settings.js'
@@ -70,7 +70,12 @@ async function serve(ctx: Context, request: FastifyRequest, reply: FastifyReply,
     return reply.redirect(`${ctx.links.base}/${path.split('/').map(encodeURIComponent).join('/')}.git/info/refs?service=${service}`, 301)
   }
   if (!ENCODINGS.has(encodingOf(request))) return plain(reply, { status: 415, text: 'Only gzip is understood' })
-  const admitted = await admit(ctx, request, path, service)
+  const admitted = await admit(ctx, request, path, service).catch((error: unknown): GitRefusal => {
+    const unavailable = error instanceof Unavailable ? error : systemFault(error)
+    if (!unavailable) throw error
+    request.log.warn({ err: error }, 'a Git call could not be served')
+    return { status: 503, text: `${unavailable.message}. Please try again.` }
+  })
   if (isRefusal(admitted)) return plain(reply, admitted)
   return stream(ctx, request, reply, service, get ? null : pace, admitted)
 }
@@ -112,7 +117,7 @@ async function admit(ctx: Context, request: FastifyRequest, path: string, servic
   if (wiki) await ctx.git.create(key, ctx.config.defaultBranch)
   else if (!(await ctx.git.exists(key))) {
     ctx.log.error({ repository: key }, 'a repository is missing')
-    return NOT_FOUND
+    throw new RepositoryMissing()
   }
   return { user, subject, key, repository: ctx.git.open(key), moved: found.moved }
 }
@@ -194,11 +199,12 @@ async function stream(ctx: Context, request: FastifyRequest, reply: FastifyReply
     if (late) return void raw.destroy()
     if (gone.signal.aborted) return
     const senseless = body?.errored || (error instanceof GitFault && SENSELESS.test(error.stderr))
-    const busy = error instanceof Unavailable
-    if (!busy && !senseless) request.log.error({ err: error }, 'a Git call failed')
+    const busy = error instanceof Unavailable ? error : systemFault(error)
+    if (busy) request.log.warn({ err: error }, 'a Git call could not be served')
+    else if (!senseless) request.log.error({ err: error }, 'a Git call failed')
     if (raw.headersSent) return void raw.destroy()
     if (senseless) refuse(400, 'The request is not of the Git protocol', { connection: 'close' })
-    else if (busy) refuse(503, 'The server is busy, try again', { 'retry-after': String(error.retryAfter) })
+    else if (busy) refuse(503, `${busy.message}. Please try again.`, { 'retry-after': String(busy.retryAfter) })
     else refuse(500, 'Internal Server Error')
   } finally {
     if (watch) clearInterval(watch)

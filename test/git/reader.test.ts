@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { claimStorage } from '../../src/git/create.js'
 import { quarantineReader } from '../../src/git/reader.js'
 import { openGround } from '../../src/git/repository.js'
 import { aBareRepository } from '../support/git.js'
@@ -245,19 +246,23 @@ describe('objects', () => {
     expect((await repository.reader.commit(fresh))?.message).toBe('fresh')
   }, 30_000)
 
-  it('SEC-156 answers for a repository that is not on disk as for an empty one, and reports it', async () => {
+  it.each(['', 'HEAD', 'objects', 'refs'])('SEC-156: without its %s a repository is missing, not empty, and that is reported', async (part) => {
     const repository = t.make()
     const [tip = ''] = repository.commits({})
-    renameSync(repository.directory, `${repository.directory}.gone`)
+    renameSync(join(repository.directory, part), `${repository.directory}.gone`)
     const { reader, faults } = repository
-    expect(await reader.resolve('main')).toBeNull()
-    expect(await reader.refs('refs/heads/')).toEqual([])
-    expect(await reader.headBranch()).toBeNull()
-    expect(await reader.commit(tip)).toBeNull()
-    expect(await reader.log({ from: [tip], skip: 0, limit: 1 })).toEqual({ commits: [], total: 0 })
-    expect(await reader.tree(tip, '', { recursive: true })).toBeNull()
-    expect(await reader.stats([tip])).toEqual([{ additions: 0, deletions: 0 }])
-    expect(faults).toHaveLength(7)
+    const missing = { name: 'Unavailable', message: 'the repository is missing or cannot be read' }
+    const asked: (() => Promise<unknown>)[] = [
+      () => reader.resolve('none'),
+      () => reader.refs('refs/tags/'),
+      () => reader.ref('refs/heads/none'),
+      () => reader.commit(tip),
+      () => reader.log({ from: [tip], skip: 0, limit: 1 }),
+      () => reader.tree(tip, '', { recursive: true }),
+      () => reader.stats([tip]),
+    ]
+    for (const ask of asked) await expect(ask()).rejects.toMatchObject(missing)
+    expect(faults).toHaveLength(asked.length)
   })
 
   it('shows a quarantine its new objects, and to nobody else', async () => {
@@ -284,9 +289,12 @@ describe('openGround', () => {
     expect(ground.directory(key)).toBe(join(home.root, '02/258.git'))
     expect(ground.directory({ ...key, kind: 'wiki' })).toBe(join(home.root, '02/258.wiki.git'))
     expect(() => ground.directory({ ...key, storage: '__proto__' })).toThrow('no storage')
+    await expect(ground.exists(key)).rejects.toMatchObject({ name: 'Unavailable' })
+    await claimStorage(home.root, async () => false)
     expect(await ground.exists(key)).toBe(false)
-    expect(await ground.reader(key).resolve('main')).toBeNull()
-    expect(faults).toEqual(['project 258'])
+    await expect(ground.reader(key).resolve('main')).rejects.toMatchObject({ name: 'Unavailable' })
+    expect(await ground.reader({ ...key, kind: 'wiki' }).resolve('main')).toBeNull()
+    expect(faults).toEqual(['project 258', 'project 258'])
     mkdirSync(ground.directory(key), { recursive: true })
     const [tip = ''] = aBareRepository(ground.directory(key)).commits({})
     expect(await ground.exists(key)).toBe(true)

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { buildApp } from '../../src/app.js'
 import { users } from '../../src/db/schema/index.js'
 import { Failure, forbidden, invalidInput, invalidRecord, noSuchRoute, notFound, refused, STATUS } from '../../src/failures.js'
+import { gitFailure } from '../../src/git/errors.js'
 import { Unavailable } from '../../src/lib/unavailable.js'
 import { testApp } from '../support/app.js'
 import { aGroup, aProject, aUser } from '../support/factories.js'
@@ -63,9 +64,24 @@ describe('a failure on its way out', () => {
     expect(t.logged.slice(before).join('')).not.toContain('Failed query')
   })
 
+  it.each(['ENOSPC', 'EROFS', 'EACCES', 'EMFILE', 'ENFILE', 'ENOMEM', 'EIO'])(
+    'SEC-1, SEC-162: %s of the machine is a 503 with a text and no path, from Node and from git',
+    async (code) => {
+      const words = { ENOSPC: 'No space left on device', EROFS: 'Read-only file system', EACCES: 'Permission denied', EMFILE: 'Too many open files' }
+      const said = words[code as keyof typeof words]
+      const thrown: Error[] = [Object.assign(new Error(`${code}: open '/secret/path'`), { code })]
+      if (said) thrown.push(gitFailure('index-pack', 128, `fatal: unable to create '/secret/path': ${said}\n`))
+      for (const error of thrown) {
+        const answer = await answerOf(() => error)
+        expect(answer).toMatchObject({ status: 503, body: { message: expect.stringMatching(/^503 Service Unavailable: [A-Z][a-z ]+$/) } })
+        expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0)
+      }
+    },
+  )
+
   it('SEC-1, SEC-162: what is away for now is a 503, also inside the wrapper of the query builder', async () => {
     const busy = await answerOf(() => new Unavailable('busy', 3))
-    expect(busy).toMatchObject({ status: 503, body: { message: '503 Service Unavailable' } })
+    expect(busy).toMatchObject({ status: 503, body: { message: '503 Service Unavailable: busy' } })
     expect(busy.headers['retry-after']).toBe('3')
     const cancelled = () =>
       t.ctx.db.write.execute(sql`select pg_terminate_backend(pg_backend_pid())`).then(

@@ -11,6 +11,7 @@ const git = gitClient(t)
 /** All folders of repositories, as they lie on the disk. */
 const places = (root: string): string[] =>
   readdirSync(root)
+    .filter((name) => /^[0-9a-f]{2}$/.test(name))
     .flatMap((shard) => readdirSync(join(root, shard)).map((name) => `${shard}/${name}`))
     .sort()
 

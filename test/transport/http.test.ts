@@ -542,11 +542,11 @@ describe('routes (31.1, GH-4, SEC-91)', () => {
     },
   )
 
-  it('SEC-156: a repository missing on disk is 404, and the log says so', async () => {
+  it('SEC-156: a repository missing on disk is 503, and the log says so', async () => {
     const lost = await aProject(t.ctx, { creator: owner, files: { a: 'a' } })
     rmSync(directoryOf(t, lost.id), { recursive: true })
-    expect(await statusOf(lost.fullPath, 'git-upload-pack', as(owner))).toBe(404)
-    expect(await statusOf(lost.fullPath, 'git-receive-pack', as(owner))).toBe(404)
+    expect(await statusOf(lost.fullPath, 'git-upload-pack', as(owner))).toBe(503)
+    expect(await statusOf(lost.fullPath, 'git-receive-pack', as(owner))).toBe(503)
     expect(await statusOf(project.fullPath, 'git-upload-pack')).toBe(200)
     expect(t.logged.join('')).toContain('a repository is missing')
   })

@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { testApp } from '../../support/app.js'
@@ -376,15 +376,20 @@ describe('repositories that are not as they should be (SEC-154, SEC-156)', () =>
     expect(answers.get('commits')).toEqual({ status: 200, body: [] })
   })
 
-  it('SEC-156: missing on disk: its own answers are empty or 404, lists of projects work, and the fault is logged', async () => {
+  it('SEC-156: missing on disk: its own answers are 503 and never empty, nothing is made in its place, lists of projects work, and the fault is logged', async () => {
     const { project, bare } = await planted()
     await t.ctx.jobs.drain()
     rmSync(bare.directory, { recursive: true })
     const before = t.logged.length
-    const answers = await askEverything(t, project, ASKED, [200, 400, 404])
-    expect(answers.get('commits/main')?.status).toBe(404)
-    expect(answers.get('branches')).toEqual({ status: 200, body: [] })
+    const answers = await askEverything(t, project, ASKED, [400, 404, 503])
+    expect(answers.get('commits/main')?.status).toBe(503)
+    expect(answers.get('branches')?.status).toBe(503)
     await t.api('get', '/projects', project.creator).expect(200)
-    expect(t.logged.slice(before).join('')).toContain('a repository is missing')
+    const actions = [{ action: 'create', file_path: 'b', content: 'b' }]
+    const commit = { branch: 'main', commit_message: 'b', actions }
+    await t.api('post', `${project.path}/repository/commits`, project.creator).send(commit).expect(503).expect('retry-after', /\d/)
+    await t.api('post', `${project.path}/repository/branches`, project.creator).send({ branch: 'b', ref: 'main' }).expect(503)
+    expect(existsSync(bare.directory)).toBe(false)
+    expect(t.logged.slice(before).join('')).toContain('a repository is missing or cannot be read')
   })
 })

@@ -1,9 +1,9 @@
-import { rename } from 'node:fs/promises'
+import { mkdir, readdir, rename, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { families } from '../../../src/routes/index.js'
 import { testApp } from '../../support/app.js'
-import { aUser } from '../../support/factories.js'
+import { anAdmin, aProject, aUser } from '../../support/factories.js'
 
 const t = testApp()
 
@@ -53,12 +53,31 @@ describe('health', () => {
     expect(await ready()).toEqual([200, { status: 'ok' }])
   })
 
+  it('SEC-156, SEC-170: an empty folder where the disk of a storage should be mounted is not ready, and nothing is made there', async () => {
+    const admin = await anAdmin(t.ctx)
+    const project = await aProject(t.ctx, { creator: admin, files: { a: 'a' } })
+    await t.ctx.jobs.drain()
+    const storage = t.ctx.config.storages['default'] ?? ''
+    await rename(storage, join(t.dataDir, 'away'))
+    await mkdir(storage)
+    expect((await fetch(`${t.url}/-/readiness`)).status).toBe(503)
+    await t.api('get', `${project.path}/repository/branches`, admin).expect(503)
+    await t.api('post', '/projects', admin).send({ name: 'newcomer' }).expect(503)
+    await t.api('post', `${project.path}/wikis`, admin).send({ title: 'a', content: 'a' }).expect(503)
+    // neither does a start claim it
+    expect(await t.ctx.git.claimStorages(async () => true)).toEqual(['default'])
+    expect(await readdir(storage)).toEqual([])
+    await rmdir(storage)
+    await rename(join(t.dataDir, 'away'), storage)
+    await t.api('get', `${project.path}/repository/branches`, admin).expect(200)
+  })
+
   it('VE-5: the base path and unknown paths answer quickly, without a token', async () => {
     for (const path of ['/api/v4', '/api/v4/', '/api/v4/no/such/thing', '/']) {
       const response = await fetch(t.url + path)
       expect([path, response.status, await response.json()]).toEqual([path, 404, { error: '404 Not Found' }])
     }
-    expect(t.logged.filter((line) => line.includes('"level":50'))).toEqual([])
+    expect(t.logged.filter((line) => line.includes('"level":50') && !line.includes('a repository is missing'))).toEqual([])
   })
 })
 
