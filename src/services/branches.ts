@@ -3,7 +3,7 @@ import type { SignedIn } from '../access/actor.js'
 import type { ProjectSubject } from '../access/rules.js'
 import type { Context } from '../context.js'
 import { mergeRequests } from '../db/schema/index.js'
-import { forbidden, notFound, refused } from '../failures.js'
+import { conflict, forbidden, notFound, refused } from '../failures.js'
 import { RefChanged } from '../git/errors.js'
 import { type Commit, type Ref, ZERO } from '../git/types.js'
 import { branchNameFault } from '../lib/branch-name.js'
@@ -144,7 +144,7 @@ export async function deleteBranch(ctx: Context, subject: ProjectSubject, caller
   try {
     await moveRefs(ctx, subject, caller.user.id, [{ ref: HEADS + name, old: oid, new: ZERO }])
   } catch (error) {
-    if (error instanceof RefChanged) throw refused('The branch was changed by somebody else')
+    if (error instanceof RefChanged) throw conflict('The branch was changed by somebody else')
     throw error
   }
 }

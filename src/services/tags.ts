@@ -4,7 +4,7 @@ import type { ProjectSubject } from '../access/rules.js'
 import type { Context } from '../context.js'
 import { releases } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
-import { notFound, refused } from '../failures.js'
+import { conflict, notFound, refused } from '../failures.js'
 import { RefChanged } from '../git/errors.js'
 import { type Commit, type Ref, type Tag, ZERO } from '../git/types.js'
 import { checkRefName } from '../lib/ref-name.js'
@@ -129,7 +129,7 @@ export async function deleteTag(ctx: Context, subject: ProjectSubject, caller: S
   try {
     await moveRefs(ctx, subject, caller.user.id, [{ ref: ref.name, old: ref.oid, new: ZERO }])
   } catch (error) {
-    if (error instanceof RefChanged) throw refused('The tag was changed by somebody else')
+    if (error instanceof RefChanged) throw conflict('The tag was changed by somebody else')
     throw error
   }
 }

@@ -6,6 +6,7 @@ import { RefChanged } from '../git/errors.js'
 import { withRefLock } from '../git/ref-updates.js'
 import { type Change, type GitRepository, type Oid, type TreeEntry, ZERO } from '../git/types.js'
 import { checkPath } from '../lib/git-path.js'
+import { Unavailable } from '../lib/unavailable.js'
 import { EXTENSION, pageOfFile, slugOfTitle, titleOfSlug, type WikiFormat } from '../lib/wiki-page.js'
 import { MAX_JSON_BLOB } from './blobs.js'
 import { type Page, type Paging, slice } from './page.js'
@@ -20,7 +21,7 @@ export interface WikiPage {
 }
 
 /** Writers that find the branch moved begin anew so often. */
-const TRIES = 5
+const TRIES = 8
 const MAX_TITLE = 255
 
 type Project = Pick<ProjectSubject['project'], 'id' | 'storage'>
@@ -185,7 +186,7 @@ async function commitPages(ctx: Context, project: Project, caller: SignedIn, mes
         break
       } catch (error) {
         if (!(error instanceof RefChanged)) throw error
-        if (tried === TRIES) throw refused('The wiki was changed by somebody else. Please try again.')
+        if (tried === TRIES) throw new Unavailable('The wiki is changing too fast')
       }
     }
   })

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { SignedIn } from '../../access/actor.js'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
@@ -5,13 +6,16 @@ import { refused } from '../../failures.js'
 import { RefChanged, RefNameConflict } from '../../git/errors.js'
 import { withRefLock } from '../../git/ref-updates.js'
 import type { Oid } from '../../git/types.js'
+import { Unavailable } from '../../lib/unavailable.js'
 import { type Protections, protectionsOf } from '../protection.js'
 import { abandonIntent, finishMoves, recordIntent } from '../pushes.js'
 import { repositoryOf } from '../repositories.js'
 import { readSettings, type Settings } from '../settings.js'
 
-/** How often a commit is made anew on a branch that moved meanwhile; then C-33. */
-const TRIES = 5
+/** How often a commit is made anew on a branch that moved meanwhile; then the caller may come back (C-33). */
+const TRIES = 8
+/** Milliseconds: writers of other processes on the same branch are given room, the more the oftener they were faster. */
+const PAUSE = 20
 
 /** C-28. */
 export const NOT_ALLOWED = 'You are not allowed to push into this branch'
@@ -53,8 +57,9 @@ export async function commitToBranch<T>(
         await abandonIntent(ctx, intent, error)
         if (error instanceof RefNameConflict) throw refused(invalidBranch(branch))
         if (!(error instanceof RefChanged)) throw error
-        if (tried < TRIES) continue
-        throw refused(`Could not update branch ${branch}. Please refresh and try again.`)
+        if (tried === TRIES) throw new Unavailable(`Could not update branch ${branch}`)
+        await sleep(Math.random() * PAUSE * tried)
+        continue
       }
       await finishMoves(ctx, project.id, [move], intent, settings, repository)
       return described
