@@ -7,6 +7,9 @@ import { migrate } from '../db/migrate.js'
 import { StartFault } from '../lib/start-fault.js'
 import { Unavailable } from '../lib/unavailable.js'
 
+/** How often a connection that was not made in time is tried again. */
+const TRIES = 15
+
 const embeddedFolder = (config: Config) => join(config.dataDir, 'postgres')
 const withoutStop = (url: string): EmbeddedPostgres => ({ url, stop: () => Promise.resolve() })
 
@@ -23,13 +26,22 @@ export async function anyPostgres(config: Config, log: Logger): Promise<Embedded
   return url === undefined ? ownPostgres(config, log) : withoutStop(url)
 }
 
-/** Migrates and connects; a database that cannot be reached is a StartFault. */
-export async function openMigrated(url: string, config: Config, options: DatabaseOptions): Promise<Database> {
-  await migrate(url)
-  try {
-    return await openDatabase(url, { ...config.database, ...options })
-  } catch (error) {
-    if (!(error instanceof Unavailable)) throw error
-    throw new StartFault(`cannot reach the database: ${error.cause instanceof Error ? error.cause.message : error.message}`)
+/** Migrates and connects; a database that cannot be reached is a StartFault. `create` false: it must be one that a service has used. */
+export async function openMigrated(url: string, config: Config, options: DatabaseOptions & { create?: boolean }): Promise<Database> {
+  const { create = true, ...database } = options
+  await migrate(url, { create, onWait: () => process.stderr.write('roost: waiting for another process that migrates the database\n') })
+  for (let tried = 1; ; tried++) {
+    try {
+      return await openDatabase(url, { ...config.database, ...database })
+    } catch (error) {
+      if (!(error instanceof Unavailable)) throw error
+      const reason = error.cause instanceof Error ? error.cause.message : error.message
+      if (/unsupported startup parameter/.test(reason))
+        throw new StartFault(
+          `the database is behind a pooler that takes no startup parameters: set ROOST_DATABASE_UNNAMED_STATEMENTS=true (${reason})`,
+        )
+      // a busy machine may take longer than one try to connect; a wrong address or password does not get better
+      if (tried === TRIES || !/time/i.test(reason)) throw new StartFault(`cannot reach the database: ${reason}`)
+    }
   }
 }

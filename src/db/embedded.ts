@@ -1,9 +1,11 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { constants, existsSync, readFileSync } from 'node:fs'
 import {
   chmod,
   chown,
   cp,
+  lchown,
   link,
   mkdir,
   mkdtemp,
@@ -46,7 +48,12 @@ export interface EmbeddedPostgres {
 interface Account {
   uid: number
   gid: number
+  /** Has an entry in /etc/passwd, without which the database cannot be prepared. */
+  named: boolean
 }
+
+/** Of no account: whoever gets this number can do nothing else on the machine. From the range set aside for services without an entry in /etc/passwd. */
+const UNNAMED = 62_578
 
 interface Server {
   /** Where `postgres` and `initdb` are. */
@@ -58,7 +65,9 @@ interface Server {
 
 /** The folder for what Postgres needs where its account can enter, when ours are closed to it. */
 const SHARED = '/var/lib/roost'
-const START_TIMEOUT = 30_000
+/** Milliseconds that recovery after a loss of power may take; how it goes is logged. */
+const START_TIMEOUT = 900_000
+const SAY_EVERY = 10_000
 const STOP_TIMEOUT = 8_000
 const run = promisify(execFile)
 
@@ -117,9 +126,10 @@ async function startLocked(directory: string, account: Account | undefined, log:
   const server = await chooseServer(directory, account, existing === undefined ? undefined : Number.parseInt(existing, 10))
   if (existing === undefined) {
     log.info({ server: server.origin }, 'preparing the database')
-    await initialise(server, home, account, durable)
+    await initialise(server, home, account, durable, await newPassword(directory))
     await writeFile(join(directory, 'server.json'), `${JSON.stringify({ origin: server.origin, major: server.major, home })}\n`)
-  }
+  } else if (account && (await stat(data)).uid !== account.uid) await give(data, account)
+  const password = await passwordFor(directory, server, data, account, existing !== undefined)
 
   const sockets = await makeSocketFolder(account)
   const supervisor = new Supervisor(server, data, sockets, account, log, durable)
@@ -129,7 +139,7 @@ async function startLocked(directory: string, account: Account | undefined, log:
     await clearSockets(sockets)
     throw error
   }
-  const url = `postgresql://roost@localhost/postgres?host=${encodeURIComponent(sockets)}`
+  const url = `postgresql://roost:${password}@localhost/postgres?host=${encodeURIComponent(sockets)}`
   await writeFile(runningFile, JSON.stringify({ url, sockets, owner: lock.owner }), { mode: 0o600 })
   let stopping: Promise<void> | undefined
   const stop = async () => {
@@ -209,7 +219,7 @@ class Supervisor {
 
   #launch(): void {
     const child = spawn('/bin/sh', ['-c', WATCHDOG, 'roost-postgres', join(this.server.bin, 'postgres'), '-D', this.data, ...this.#settings()], {
-      ...this.account,
+      ...spawnAs(this.account),
       cwd: '/',
       env: serverEnvironment(this.server),
       // In a session of its own it does not get the terminal's Ctrl-C before the requests are done.
@@ -242,7 +252,11 @@ class Supervisor {
     void this.#ended.then(() => {
       over = true
     })
-    while (!over && Date.now() < deadline) {
+    for (let said = Date.now(); !over && Date.now() < deadline; ) {
+      if (Date.now() - said >= SAY_EVERY) {
+        said = Date.now()
+        this.log.info('Postgres is still starting')
+      }
       const lines = (await readFile(join(this.data, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n')
       if (lines[4] === this.sockets && lines[7]?.trim() === 'ready') return true
       await sleep(5)
@@ -293,11 +307,53 @@ class Supervisor {
 /** Postgres refuses root, so root hands it to the account made for it, or to nobody. */
 async function accountForPostgres(): Promise<Account | undefined> {
   if (process.getuid?.() !== 0) return undefined
-  const accounts = (await readFile('/etc/passwd', 'utf8').catch(() => '')).split('\n').map((line) => line.split(':'))
-  const found = accounts.find(([name]) => name === 'postgres') ?? accounts.find(([name]) => name === 'nobody')
-  if (!found) throw new StartFault('as root an account named postgres or nobody is needed to run Postgres; or set DATABASE_URL')
-  return { uid: Number(found[2]), gid: Number(found[3]) }
+  return (await accountNamed('postgres')) ?? { uid: UNNAMED, gid: UNNAMED, named: false }
 }
+
+async function accountNamed(wanted: string): Promise<Account | undefined> {
+  const accounts = (await readFile('/etc/passwd', 'utf8').catch(() => '')).split('\n').map((line) => line.split(':'))
+  const found = accounts.find(([name]) => name === wanted)
+  return found && { uid: Number(found[2]), gid: Number(found[3]), named: true }
+}
+
+/** Makes a folder and all in it an account's own. */
+async function give(path: string, account: Account): Promise<void> {
+  await lchown(path, account.uid, account.gid)
+  for (const entry of await readdir(path, { withFileTypes: true })) {
+    const below = join(path, entry.name)
+    if (entry.isDirectory()) await give(below, account)
+    else await lchown(below, account.uid, account.gid)
+  }
+}
+
+const passwordFile = (directory: string) => join(directory, 'password')
+
+/** Whoever can pass for Postgres's account still needs this to connect. */
+async function newPassword(directory: string): Promise<string> {
+  const password = randomBytes(24).toString('hex')
+  await writeFile(passwordFile(directory), password, { mode: 0o600 })
+  return password
+}
+
+/** The password of the database; one that was made without gets one. */
+async function passwordFor(directory: string, server: Server, data: string, account: Account | undefined, existing: boolean): Promise<string> {
+  const known = await readFile(passwordFile(directory), 'utf8').catch(() => undefined)
+  const trusting = existing && /^local\s+all\s+all\s+trust/m.test(await readFile(join(data, 'pg_hba.conf'), 'utf8'))
+  if (known !== undefined && !trusting) return known
+  const password = known ?? (await newPassword(directory))
+  const child = run(join(server.bin, 'postgres'), ['--single', '-D', data, 'postgres'], {
+    ...spawnAs(account),
+    cwd: '/',
+    env: serverEnvironment(server),
+  })
+  child.child.stdin?.end(`alter role roost password '${password}'\n`)
+  await child
+  await writeFile(join(data, 'pg_hba.conf'), HBA)
+  return password
+}
+
+const HBA = 'local all all scram-sha-256\n'
+const spawnAs = (account: Account | undefined) => account && { uid: account.uid, gid: account.gid }
 
 /** The folder that holds the database: `directory`, or one under /var/lib where Postgres's account cannot enter `directory`. Once chosen it stays. */
 async function homeFor(directory: string, account: Account | undefined): Promise<string> {
@@ -419,7 +475,7 @@ function distributionVersions(base: string): string[] {
 async function probe(folder: string, origin: string, account: Account | undefined): Promise<Server> {
   const bin = dirname(await realpath(join(folder, 'postgres')))
   if (!existsSync(join(bin, 'initdb'))) throw new Error(`${bin} has no initdb`)
-  const { stdout } = await run(join(bin, 'postgres'), ['--version'], { ...account, cwd: '/', env: { LC_ALL: 'C' }, timeout: 10_000 })
+  const { stdout } = await run(join(bin, 'postgres'), ['--version'], { ...spawnAs(account), cwd: '/', env: { LC_ALL: 'C' }, timeout: 10_000 })
   const major = Number(/(\d+)/.exec(stdout)?.[1])
   if (!(major >= 14)) throw new Error(`${origin} is older than Postgres 14`)
   return { bin, major, origin }
@@ -430,21 +486,31 @@ function serverEnvironment(server: Server): NodeJS.ProcessEnv {
 }
 
 /** Makes the database aside and puts it in place when it is whole: what a killed start left half done is never taken for one. */
-async function initialise(server: Server, home: string, account: Account | undefined, durable: boolean): Promise<void> {
+async function initialise(server: Server, home: string, owner: Account | undefined, durable: boolean, password: string): Promise<void> {
+  const account = owner && !owner.named ? await accountNamed('nobody') : owner
+  if (owner && !account) throw new StartFault('as root an account named postgres or nobody is needed to prepare the database; or set DATABASE_URL')
   const aside = join(home, 'data.new')
   await rm(aside, { recursive: true, force: true })
   await mkdir(aside, { mode: 0o700 })
   if (account) await chown(aside, account.uid, account.gid)
+  const told = join(home, 'password.new')
   const locale = server.major >= 17 ? ['--locale-provider=builtin', '--locale=C.UTF-8'] : ['--locale=C']
-  const args = ['-D', aside, '-U', 'roost', '-A', 'trust', '-E', 'UTF8', ...locale, '--no-instructions', ...(durable ? [] : ['--no-sync'])]
+  const args = ['-D', aside, '-U', 'roost', '-A', 'scram-sha-256', '-E', 'UTF8', ...locale, '--no-instructions', ...(durable ? [] : ['--no-sync'])]
   try {
-    await run(join(server.bin, 'initdb'), args, { ...account, cwd: '/', env: serverEnvironment(server), timeout: 120_000 })
+    const options = { ...spawnAs(account), cwd: '/', env: serverEnvironment(server), timeout: 600_000 }
+    await writeFile(told, `${password}\n`, { mode: 0o600 })
+    if (account) await chown(told, account.uid, account.gid)
+    await run(join(server.bin, 'initdb'), [...args, `--pwfile=${told}`], options)
+    await writeFile(join(aside, 'pg_hba.conf'), HBA)
+    if (owner && !owner.named) await give(aside, owner)
   } catch (error) {
     const said = String((error as { stderr?: string }).stderr ?? error)
     if (/could not look up effective user ID|user does not exist/.test(said)) {
       throw new StartFault(`user id ${process.getuid?.()} has no entry in /etc/passwd, which Postgres needs: run as a named user or set DATABASE_URL`)
     }
     throw new StartFault(`the database could not be prepared: ${said.trim().split('\n').at(-1)}`)
+  } finally {
+    await rm(told, { force: true })
   }
   await rename(aside, join(home, 'data'))
   const folder = await open(home)

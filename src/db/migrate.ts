@@ -1,14 +1,15 @@
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { readMigrationFiles } from 'drizzle-orm/migrator'
-import { drizzle } from 'drizzle-orm/node-postgres'
-import { migrate as runMigrations } from 'drizzle-orm/node-postgres/migrator'
+import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator'
 import pg from 'pg'
 import { StartFault } from '../lib/start-fault.js'
 
 /** Any number, the same in every process of the service. */
 const LOCK = 7_166_578
 const OLDEST_POSTGRES = 140_000
+/** Milliseconds of waiting for another process after which that is said, and after which it is given up. */
+const SAY_AFTER = 2_000
+const GIVE_UP_AFTER = 60_000
 
 /** Where the migrations lie: beside `dist` for the built program, beside `src` for the tests. */
 function migrationsFolder(): string {
@@ -16,8 +17,21 @@ function migrationsFolder(): string {
   return candidates.find((path) => existsSync(`${path}/meta/_journal.json`)) ?? (candidates[0] as string)
 }
 
+export interface MigrateOptions {
+  folder?: string
+  /** False: a database that no service has migrated yet is a StartFault. */
+  create?: boolean
+  /** Told when another process holds the lock. */
+  onWait?: () => void
+  /** Milliseconds to wait for it. */
+  patience?: number
+}
+
 /** Brings the schema up to date, one process at a time; a schema newer than this program is a StartFault and nothing is touched (SEC-161). */
-export async function migrate(url: string, folder = migrationsFolder()): Promise<void> {
+export async function migrate(
+  url: string,
+  { folder = migrationsFolder(), create = true, onWait, patience = GIVE_UP_AFTER }: MigrateOptions = {},
+): Promise<void> {
   const migrations = existsSync(`${folder}/meta/_journal.json`) ? readMigrationFiles({ migrationsFolder: folder }) : []
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000, application_name: 'roost migrate' })
   client.on('error', () => undefined)
@@ -29,14 +43,48 @@ export async function migrate(url: string, folder = migrationsFolder()): Promise
       "select current_setting('server_version_num')::int as number, current_setting('server_version') as name",
     )
     if (versions[0].number < OLDEST_POSTGRES) throw new StartFault(`Postgres 14 or newer is needed, the database is ${versions[0].name}`)
-    // A session lock ends with the connection, so a process killed here holds nobody up.
-    await client.query('select pg_advisory_lock($1)', [LOCK])
+    // All in one transaction, and with a lock that ends with it: a pooler may give each transaction another connection.
+    await client.query('begin')
+    await lock(client, patience, onWait)
     const applied = await lastApplied(client)
     const known = migrations.at(-1)?.folderMillis ?? 0
+    if (applied === 0 && !create) throw new StartFault('the database holds no Roost instance: has the service been started with it?')
     if (applied > known) throw new StartFault('the database was made by a newer version of Roost; this one cannot use it')
-    if (applied < known) await runMigrations(drizzle({ client }), { migrationsFolder: folder })
+    if (applied < known)
+      await apply(
+        client,
+        migrations.filter(({ folderMillis }) => folderMillis > applied),
+      )
+    await client.query('commit')
+  } catch (error) {
+    if ((error as { code?: string }).code !== '42501') throw error
+    throw new StartFault(`the database user lacks rights: ${(error as Error).message}: it must own the database`)
   } finally {
     await client.end().catch(() => undefined)
+  }
+}
+
+async function lock(client: pg.Client, patience: number, onWait: (() => void) | undefined): Promise<void> {
+  const waiting = setTimeout(() => onWait?.(), Math.min(SAY_AFTER, patience))
+  try {
+    await client.query("select set_config('lock_timeout', $1, true)", [`${patience}ms`])
+    await client.query('select pg_advisory_xact_lock($1)', [LOCK])
+    await client.query("set local lock_timeout = '0'")
+  } catch (error) {
+    if ((error as { code?: string }).code !== '55P03') throw error
+    throw new StartFault(`another process has been migrating the database for ${Math.round(patience / 1000)} seconds`)
+  } finally {
+    clearTimeout(waiting)
+  }
+}
+
+/** Runs migrations and notes each where the migration tool looks for it. */
+async function apply(client: pg.Client, migrations: MigrationMeta[]): Promise<void> {
+  await client.query('create schema if not exists drizzle')
+  await client.query('create table if not exists drizzle.__drizzle_migrations (id serial primary key, hash text not null, created_at bigint)')
+  for (const { sql, hash, folderMillis } of migrations) {
+    for (const statement of sql) await client.query(statement)
+    await client.query('insert into drizzle.__drizzle_migrations (hash, created_at) values ($1, $2)', [hash, folderMillis])
   }
 }
 

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -71,12 +71,30 @@ describe('startEmbeddedPostgres', () => {
     await first.stop()
     expect(() => process.kill(pid, 0)).toThrow('ESRCH')
     expect(existsSync(sockets)).toBe(false)
-    expect((await readdir(directory)).sort()).toEqual(['data', 'server.json'])
+    expect((await readdir(directory)).sort()).toEqual(['data', 'password', 'server.json'])
 
     const again = Date.now()
     const second = await start()
     expect(Date.now() - again).toBeLessThan(2_000)
     expect(await ask(second.url, 'select value from kept')).toEqual([{ value: 7 }])
+  })
+
+  it("SEC-174: lets nobody in without the password, whose file is its owner's alone; one made without a password gets one", async () => {
+    const stranger = (url: string) => {
+      const without = new URL(url)
+      without.password = ''
+      return ask(without.href, 'select 1')
+    }
+    const first = await start(false)
+    await expect(stranger(first.url)).rejects.toThrow(/password/)
+    await ask(first.url, 'create table kept as select 1 as value')
+    expect((await stat(join(directory, 'password'))).mode & 0o777).toBe(0o600)
+    await first.stop()
+    await writeFile(join(directory, 'data/pg_hba.conf'), 'local all all trust\n')
+    await rm(join(directory, 'password'))
+    const second = await start(false)
+    expect(await ask(second.url, 'select value from kept')).toEqual([{ value: 1 }])
+    await expect(stranger(second.url)).rejects.toThrow(/password/)
   })
 
   it('refuses a folder that is in use, and a command finds the running one', async () => {

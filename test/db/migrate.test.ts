@@ -41,27 +41,65 @@ describe('migrate', () => {
 
   it('applies each migration once when three processes start at the same time', async () => {
     await write(['create table first_one (id int)', 'insert into first_one values (1)'])
-    await Promise.all([migrate(test.url, folder), migrate(test.url, folder), migrate(test.url, folder)])
-    await migrate(test.url, folder)
+    await Promise.all([migrate(test.url, { folder }), migrate(test.url, { folder }), migrate(test.url, { folder })])
+    await migrate(test.url, { folder })
     expect(await ask('select * from first_one')).toEqual([{ id: 1 }])
+  })
+
+  it('keeps no lock of a session, which a pooler would leave to the next client, and gives up waiting for another process', async () => {
+    await write(['create table first_one (id int)'])
+    const other = new pg.Client(test.url)
+    await other.connect()
+    await other.query('begin')
+    await other.query('select pg_advisory_xact_lock(7166578)')
+    const told: string[] = []
+    await expect(migrate(test.url, { folder, patience: 300, onWait: () => told.push('waits') })).rejects.toThrow(
+      new StartFault('another process has been migrating the database for 0 seconds'),
+    )
+    expect(told).toEqual(['waits'])
+    await other.query('rollback')
+    await migrate(test.url, { folder })
+    expect(await ask("select count(*)::int as held from pg_locks where locktype = 'advisory'")).toEqual([{ held: 0 }])
+    await other.end()
+  })
+
+  it('makes nothing in a database that no service has used, unless told to', async () => {
+    await ask('drop schema public cascade; create schema public; drop schema drizzle cascade')
+    await write(['create table first_one (id int)'])
+    await expect(migrate(test.url, { folder, create: false })).rejects.toThrow(/holds no Roost instance/)
+    expect(await ask("select to_regclass('first_one') as name")).toEqual([{ name: null }])
+  })
+
+  it('says in one line that the user of the database lacks rights', async () => {
+    await write(['create table first_one (id int)'])
+    const name = new URL(test.url).pathname.slice(1)
+    await ask(`drop role if exists limited_${name}`)
+    await ask(`create role limited_${name} login password 'secret'`)
+    const limited = new URL(test.url)
+    limited.username = `limited_${name}`
+    limited.password = 'secret'
+    await expect(migrate(limited.href, { folder })).rejects.toThrow(
+      /^the database user lacks rights: permission denied [^\n]+: it must own the database$/,
+    )
+    await ask(`drop role limited_${name}`)
   })
 
   it('leaves nothing of a batch that fails', async () => {
     await write(['create table first_one (id int)', 'select nonsense'])
-    await expect(migrate(test.url, folder)).rejects.toThrow()
+    await expect(migrate(test.url, { folder })).rejects.toThrow()
     expect(await ask("select to_regclass('first_one') as name")).toEqual([{ name: null }])
   })
 
   it('refuses a database newer than the program (SEC-161)', async () => {
     await write(['create table first_one (id int)', 'create table second_one (id int)'])
-    await migrate(test.url, folder)
+    await migrate(test.url, { folder })
     await write(['create table first_one (id int)'])
-    await expect(migrate(test.url, folder)).rejects.toThrow(
+    await expect(migrate(test.url, { folder })).rejects.toThrow(
       new StartFault('the database was made by a newer version of Roost; this one cannot use it'),
     )
   })
 
   it('says in one line that nothing answers', async () => {
-    await expect(migrate('postgresql://roost@127.0.0.1:1/none', folder)).rejects.toThrow(/^cannot reach the database: [^\n]+$/)
+    await expect(migrate('postgresql://roost@127.0.0.1:1/none', { folder })).rejects.toThrow(/^cannot reach the database: [^\n]+$/)
   })
 })
