@@ -1,5 +1,6 @@
 import { pathToFileURL } from 'node:url'
 import { build } from './build.mjs'
+import { endWithLauncher } from './launcher.mjs'
 
 if (Number(process.versions.node.split('.')[0]) < 20) {
   process.stderr.write(`roost: Node 20 or newer is needed, this is ${process.version}\n`)
@@ -8,6 +9,7 @@ if (Number(process.versions.node.split('.')[0]) < 20) {
 try {
   const program = await build()
   process.setSourceMapsEnabled(true)
+  if (process.env.npm_lifecycle_event && (process.argv[2] ?? 'serve') === 'serve') endWithLauncher()
   await import(pathToFileURL(program).href)
 } catch (error) {
   process.stderr.write(`roost: cannot be built: ${error.message}\n`)

@@ -49,6 +49,8 @@ export async function buildApp(ctx: Context): Promise<FastifyInstance> {
     loggerInstance: ctx.log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_LIMIT,
+    // a busy machine may be slow, and what does not come to an end is nothing a timeout mends
+    pluginTimeout: 0,
     requestTimeout: 0,
     connectionTimeout: 0,
     keepAliveTimeout: 65_000,

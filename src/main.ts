@@ -1,22 +1,67 @@
+import { parseArgs } from 'node:util'
 import { AUDIT_USAGE, printAudit } from './cli/audit.js'
 import { BACKUP_USAGE, backup, RESTORE_USAGE, restore } from './cli/backup.js'
 import { DOCTOR_USAGE, doctor } from './cli/doctor.js'
 import { serve } from './cli/serve.js'
 import { createToken, TOKEN_USAGE } from './cli/token.js'
-import { readConfig } from './config.js'
+import { type Config, readConfig } from './config.js'
 import { StartFault } from './lib/start-fault.js'
 
-const USAGE = `usage: roost [serve]\n       ${TOKEN_USAGE}\n       ${AUDIT_USAGE}\n       ${DOCTOR_USAGE}\n       ${BACKUP_USAGE}\n       ${RESTORE_USAGE}`
+interface Command {
+  usage: string
+  /** What it does, in a sentence or two. */
+  about: string
+  run(config: Config, args: string[]): Promise<void>
+}
 
-async function main([command = 'serve', ...args]: string[]): Promise<void> {
-  if (command === 'serve' && args.length === 0) await serve(readConfig())
-  else if (command === 'token' && args[0] === 'create') await createToken(readConfig(), args.slice(1))
-  else if (command === 'audit') await printAudit(readConfig(), args)
-  else if (command === 'doctor') await doctor(readConfig(), args)
-  else if (command === 'backup') await backup(readConfig(), args)
-  else if (command === 'restore') await restore(readConfig(), args)
-  else if (['help', '--help', '-h'].includes(command)) process.stdout.write(`${USAGE}\n`)
-  else throw new StartFault(USAGE)
+const COMMANDS: Record<string, Command> = {
+  serve: {
+    usage: 'roost [serve]',
+    about: 'Runs the service until SIGTERM, SIGINT or SIGHUP. It is configured by the environment, see README.md.',
+    run: async (config, args) => {
+      parseArgs({ args })
+      await serve(config)
+    },
+  },
+  'token create': {
+    usage: TOKEN_USAGE,
+    about: 'Creates a personal access token and prints it, beside a running service or without one.',
+    run: createToken,
+  },
+  audit: { usage: AUDIT_USAGE, about: 'Prints what was done to people, tokens, members and settings, one JSON object a line.', run: printAudit },
+  doctor: { usage: DOCTOR_USAGE, about: 'Checks rows against repositories; exit code 1 while a fault is left.', run: doctor },
+  backup: { usage: BACKUP_USAGE, about: 'Copies everything, as of one moment, into a new folder, while the service runs.', run: backup },
+  restore: { usage: RESTORE_USAGE, about: 'Restores a backup into an empty DATA_DIR, STORAGES and database, with no service running.', run: restore },
+}
+const USAGE = Object.values(COMMANDS)
+  .map(({ usage }, i) => `${i === 0 ? 'usage: ' : '       '}${usage}`)
+  .join('\n')
+const HELP = new Set(['help', '--help', '-h'])
+
+async function main(words: string[]): Promise<void> {
+  const [first = 'serve', second = ''] = words
+  if (HELP.has(first)) return void process.stdout.write(`${USAGE}\n`)
+  const named = COMMANDS[`${first} ${second}`] ? `${first} ${second}` : first
+  const command = Object.hasOwn(COMMANDS, named) ? COMMANDS[named] : undefined
+  const args = words.slice(named.split(' ').length)
+  if (!command) {
+    const words = Object.keys(COMMANDS).filter((name) => name.startsWith(`${first} `))
+    if (words.length > 0 && HELP.has(second))
+      return void process.stdout.write(`usage: ${words.map((name) => COMMANDS[name]?.usage).join('\n       ')}\n`)
+    throw new StartFault(`unknown command '${words.length > 0 ? `${first} ${second}`.trim() : first}'\n${USAGE}`)
+  }
+  if (args.some((word) => word === '--help' || word === '-h')) return void process.stdout.write(`usage: ${command.usage}\n\n${command.about}\n`)
+  await command.run(readConfig(), args)
+}
+
+/** What a Failure of a service says, without the JSON around it. */
+function wordsOf(error: Error): string {
+  const body = 'body' in error ? (error.body as string | { message?: unknown; error?: unknown }) : error.message
+  const told = typeof body === 'string' ? body : (body.message ?? body.error)
+  if (typeof told === 'string') return told.replace(/^\d{3} /, '')
+  return Object.entries(told ?? {})
+    .map(([field, texts]) => `${field} ${[texts].flat().join(', ')}`)
+    .join('; ')
 }
 
 try {
@@ -25,7 +70,8 @@ try {
   // A fault of the set-up is one line; anything else is ours and comes with its stack.
   const plain = error instanceof StartFault || (error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS'))
   const failure = error instanceof Error && 'kind' in error // a Failure of a service, such as an unknown user
-  process.stderr.write(plain || failure ? `roost: ${(error as Error).message}\n` : `${error instanceof Error ? error.stack : String(error)}\n`)
+  const said = plain ? (error as Error).message : failure ? wordsOf(error) : undefined
+  process.stderr.write(said !== undefined ? `roost: ${said}\n` : `${error instanceof Error ? error.stack : String(error)}\n`)
   process.exitCode = 1
   // Handles that a failed start left open must not keep the process.
   setTimeout(() => process.exit(1), 500).unref()

@@ -188,8 +188,13 @@ describe('roost', () => {
   })
 
   it.each([
-    [['fly'], /^roost: usage: roost /],
-    [['token', 'create'], /^roost: usage: roost token create/],
+    [['fly'], /^roost: unknown command 'fly'\nusage: roost /],
+    [['token', 'make'], /^roost: unknown command 'token make'\nusage: roost /],
+    [['serve', 'quickly'], /^roost: Unexpected argument 'quickly'/],
+    [['doctor', '--cure'], /^roost: Unknown option '--cure'/],
+    [['backup', 'a', 'b'], /^roost: unexpected argument 'b'\nusage: roost backup/],
+    [['audit'], /^roost: --since is missing\nusage: roost audit/],
+    [['token', 'create'], /^roost: no username is given\nusage: roost token create/],
     [['token', 'create', 'root', '--expires-at', '2199-02-30'], /^roost: --expires-at 2199-02-30 is not a date/],
     [['token', 'create', 'root', '--nope'], /^roost: Unknown option '--nope'/],
   ])('refuses %j', async (args, line) => {

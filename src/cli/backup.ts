@@ -11,7 +11,8 @@ export const RESTORE_USAGE = 'roost restore FOLDER'
 function folderOf(args: string[], usage: string): string {
   const { positionals } = parseArgs({ args, allowPositionals: true })
   const [folder] = positionals
-  if (folder === undefined || positionals.length > 1) throw new ConfigFault(`usage: ${usage}`)
+  if (folder === undefined || positionals.length > 1)
+    throw new ConfigFault(`${folder === undefined ? 'no folder is given' : `unexpected argument '${positionals[1]}'`}\nusage: ${usage}`)
   return resolve(folder)
 }
 
@@ -32,9 +33,13 @@ export async function restore(given: Config, args: string[]): Promise<void> {
   const { bringBack, bringBackSecret } = await import('../services/backup.js')
   await mkdir(given.dataDir, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 })
   await bringBackSecret(folder, given.dataDir)
-  await withContext(given, async (ctx, databaseUrl) => {
-    const { at, repositories } = await bringBack(ctx, databaseUrl, folder)
-    process.stdout.write(`${repositories.length} repositories and all rows are as they were at ${at}\n`)
-    await tellFaults(ctx, false)
-  })
+  await withContext(
+    given,
+    async (ctx, databaseUrl) => {
+      const { at, repositories } = await bringBack(ctx, databaseUrl, folder)
+      process.stdout.write(`${repositories.length} repositories and all rows are as they were at ${at}\n`)
+      await tellFaults(ctx, false)
+    },
+    { create: true },
+  )
 }

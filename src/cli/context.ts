@@ -2,16 +2,22 @@ import type { Config } from '../config.js'
 import type { Context } from '../context.js'
 import { createLog } from '../log.js'
 import { anyPostgres, openMigrated } from './database.js'
-import { checkFolders, settleAddress } from './host.js'
+import { checkFolders, checkInstance, settleAddress } from './host.js'
 
 /** Does a command's work on the service's data, beside a running service or, with the embedded Postgres started for the length of it, without one. */
-export async function withContext(given: Config, work: (ctx: Context, databaseUrl: string) => Promise<void>): Promise<void> {
+export async function withContext(
+  given: Config,
+  work: (ctx: Context, databaseUrl: string) => Promise<void>,
+  /** `create`: there may be no instance yet. */
+  { create = false } = {},
+): Promise<void> {
   const log = createLog('error')
+  if (!create) await checkInstance(given)
   await checkFolders(given)
   const config = await settleAddress(given)
   const postgres = await anyPostgres(config, log)
   try {
-    const database = await openMigrated(postgres.url, config, { log, poolSize: 1 })
+    const database = await openMigrated(postgres.url, config, { log, poolSize: 1, create })
     try {
       const { createContext } = await import('../context.js')
       const ctx = await createContext(config, database, log)

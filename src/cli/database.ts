@@ -10,7 +10,8 @@ import { Unavailable } from '../lib/unavailable.js'
 /** How often a connection that was not made in time is tried again. */
 const TRIES = 15
 
-const embeddedFolder = (config: Config) => join(config.dataDir, 'postgres')
+/** Where the embedded Postgres lives. */
+export const embeddedFolder = (config: Config) => join(config.dataDir, 'postgres')
 const withoutStop = (url: string): EmbeddedPostgres => ({ url, stop: () => Promise.resolve() })
 
 /** The Postgres of a service that is about to run: the configured one, or one of its own, which nobody else may hold. */

@@ -1,5 +1,6 @@
-import { access, constants, mkdir } from 'node:fs/promises'
+import { access, constants, mkdir, readFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
+import { join } from 'node:path'
 import type { Config } from '../config.js'
 import { ProcessPool } from '../git/processes.js'
 import { StartFault } from '../lib/start-fault.js'
@@ -21,6 +22,30 @@ export async function checkGit(): Promise<void> {
   throw new StartFault(`${needed}, this is ${said.trim().replace(/^git version /, 'git ')}`)
 }
 
+/** Descriptors that the service needs for its connections, git processes and files. */
+const DESCRIPTORS = 512
+
+/** Refuses a limit of open files under which the service would fail at its first load. */
+export async function checkDescriptors(): Promise<void> {
+  const limits = await readFile('/proc/self/limits', 'utf8').catch(() => '')
+  const most = /^Max open files\s+(\d+)/m.exec(limits)?.[1]
+  if (most !== undefined && Number(most) < DESCRIPTORS)
+    throw new StartFault(`only ${most} files may be open at once and ${DESCRIPTORS} are needed: raise the limit (ulimit -n)`)
+}
+
+/** Refuses an address that cannot be listened on, before anything is made. */
+export async function checkAddress({ host, port }: Config): Promise<void> {
+  if (port !== 0) await listenOnce(host, port)
+}
+
+/** Refuses a data folder that no service has been started with: a command would make a new, empty instance of it. */
+export async function checkInstance(config: Config): Promise<void> {
+  const kept = config.databaseUrl === undefined ? 'postgres/server.json' : config.secretKey === undefined ? 'secret.key' : '.'
+  await access(join(config.dataDir, kept)).catch(() => {
+    throw new StartFault(`${config.dataDir} holds no Roost instance: set DATA_DIR to the folder the service was started with`)
+  })
+}
+
 /** Makes the data folder and the storages, and refuses those that cannot be written. */
 export async function checkFolders(config: Config): Promise<void> {
   // As root the database runs under another account, which passes through the data folder.
@@ -40,18 +65,22 @@ async function checkFolder(variable: string, path: string, mode: number): Promis
 
 /** The configuration with the address filled in that is true once it is listened on: port 0 becomes a free port, a missing base URL the address. */
 export async function settleAddress(config: Config): Promise<Config & { baseUrl: string }> {
-  const port = config.port === 0 ? await freePort(config.host) : config.port
+  const port = config.port === 0 ? await listenOnce(config.host, 0) : config.port
   const name = ['0.0.0.0', '::'].includes(config.host) ? 'localhost' : config.host.includes(':') ? `[${config.host}]` : config.host
   return Object.freeze({ ...config, port, baseUrl: config.baseUrl ?? `http://${name}:${port}` })
 }
 
-function freePort(host: string): Promise<number> {
+/** Listens for a moment; resolves with the port. */
+function listenOnce(host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer()
-    server.once('error', (error) => reject(new StartFault(`cannot listen on ${host}: ${error.message}`)))
-    server.listen(0, host, () => {
+    server.once('error', (error: NodeJS.ErrnoException) => reject(cannotListen(host, port, error)))
+    server.listen(port, host, () => {
       const address = server.address()
       server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
     })
   })
 }
+
+export const cannotListen = (host: string, port: number, { code }: NodeJS.ErrnoException) =>
+  new StartFault(`cannot listen on ${host}:${port} (${code}): set HOST and PORT`)

@@ -1,14 +1,17 @@
+import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Config } from '../config.js'
+import { holderOf } from '../db/embedded.js'
 import { StartFault } from '../lib/start-fault.js'
 import { createLog } from '../log.js'
-import { openMigrated, ownPostgres } from './database.js'
-import { checkFolders, checkGit, settleAddress } from './host.js'
+import { embeddedFolder, openMigrated, ownPostgres } from './database.js'
+import { cannotListen, checkAddress, checkDescriptors, checkFolders, checkGit, settleAddress } from './host.js'
 
 /** Milliseconds running requests get after a signal; with what follows the process is gone within ten seconds (SEC-160). */
 const DRAIN = 7_000
-const READY = 10_000
+/** Milliseconds between two lines of the log about a start that takes long. */
+const SAY_EVERY = 10_000
 
 type Step = () => Promise<unknown>
 
@@ -25,13 +28,21 @@ export async function serve(given: Config): Promise<void> {
   } catch (error) {
     if (stop.signal.aborted) return
     await closeAll(opened, log)
-    throw error
+    if (error instanceof StartFault) throw error
+    log.fatal({ err: error }, 'the start failed')
+    throw new StartFault(`the start failed: ${String(error instanceof Error ? error.message : error).split('\n', 1)[0]}`)
   }
 }
 
 async function start(given: Config, log: Logger, opened: Step[], signal: AbortSignal): Promise<void> {
-  await checkFolders(given)
+  await checkDescriptors()
   await checkGit()
+  await checkAddress(given).catch(async (error: unknown) => {
+    // the usual reason is this very service
+    const holder = await holderOf(embeddedFolder(given))
+    throw holder === undefined ? error : new StartFault(`${embeddedFolder(given)} is in use by process ${holder}: Roost is running there already`)
+  })
+  await checkFolders(given)
   const launch = async () => {
     const own = await ownPostgres(given, log)
     opened.push(() => own.stop())
@@ -54,9 +65,9 @@ async function start(given: Config, log: Logger, opened: Step[], signal: AbortSi
   })
   signal.throwIfAborted()
   const address = await app.listen({ host: config.host, port: config.port }).catch((error: NodeJS.ErrnoException) => {
-    throw new StartFault(`cannot listen on ${config.host}:${config.port} (${error.code}): set HOST and PORT`)
+    throw cannotListen(config.host, config.port, error)
   })
-  await succeeds(new URL('/-/readiness', address.replace('0.0.0.0', '127.0.0.1').replace('[::]', '[::1]')), signal)
+  await succeeds(new URL('/-/readiness', address.replace('0.0.0.0', '127.0.0.1').replace('[::]', '[::1]')), log, signal)
   process.stdout.write(`Roost is ready at ${config.baseUrl}\n`)
 }
 
@@ -71,9 +82,14 @@ async function loadProgram() {
   return { createContext, buildApp, bootstrapAdministrator, recover }
 }
 
-async function succeeds(url: URL, signal: AbortSignal): Promise<void> {
+/** Waits for a first success, for as long as it takes: on a busy machine that may be minutes, and the log says what it waits for. */
+async function succeeds(url: URL, log: Logger, signal: AbortSignal): Promise<void> {
   let said = 'no answer'
-  for (const until = Date.now() + READY; Date.now() < until && !signal.aborted; await sleep(50)) {
+  for (let next = Date.now() + SAY_EVERY; !signal.aborted; await sleep(50)) {
+    if (Date.now() > next) {
+      log.warn({ said }, 'the service is not ready yet')
+      next = Date.now() + SAY_EVERY
+    }
     try {
       const response = await fetch(url, { signal, headers: { connection: 'close' } })
       said = `${response.status} ${(await response.text()).slice(0, 200)}`
@@ -83,7 +99,6 @@ async function succeeds(url: URL, signal: AbortSignal): Promise<void> {
     }
   }
   signal.throwIfAborted()
-  throw new StartFault(`the service does not become ready: ${said}`)
 }
 
 function endOnSignal(log: Logger, opened: Step[], stop: AbortController, started: Promise<void>): void {
@@ -101,6 +116,18 @@ function endOnSignal(log: Logger, opened: Step[], stop: AbortController, started
     })
   }
   process.on('SIGTERM', end).on('SIGINT', end)
+  // under nohup a terminal that closes is to be ignored
+  if (!ignoresHangup()) process.on('SIGHUP', end)
+}
+
+/** Whether whoever started this process had SIGHUP ignored, as nohup does. */
+function ignoresHangup(): boolean {
+  try {
+    const mask = /^SigIgn:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '0'
+    return (BigInt(`0x${mask}`) & 1n) === 1n
+  } catch {
+    return false
+  }
 }
 
 /** True when every step went well; a step that fails does not keep the next from running. */

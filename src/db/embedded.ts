@@ -98,6 +98,12 @@ export async function startEmbeddedPostgres({ directory, log, durable = true }: 
   }
 }
 
+/** The number of the process whose service holds this folder; undefined when none does. */
+export async function holderOf(directory: string): Promise<string | undefined> {
+  const owner = await readFile(join(directory, 'lock'), 'utf8').catch(() => undefined)
+  return owner !== undefined && isAlive(owner) ? owner.split(' ')[0] : undefined
+}
+
 /** The URL of the Postgres that a running service started in this folder; undefined when none runs. */
 export async function findEmbeddedPostgres(directory: string): Promise<string | undefined> {
   const deadline = Date.now() + START_TIMEOUT

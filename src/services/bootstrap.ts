@@ -3,7 +3,8 @@ import type { Context } from '../context.js'
 import { isUniqueViolation } from '../db/client.js'
 import { tokens, users } from '../db/schema/index.js'
 import { Failure } from '../failures.js'
-import { digestOf, newSecret } from '../lib/secret.js'
+import { digestOf } from '../lib/secret.js'
+import { initialPassword } from './initial-password.js'
 import { createToken } from './tokens.js'
 import { createUser } from './users.js'
 
@@ -28,12 +29,13 @@ const firstUser = async (ctx: Context) =>
   (await ctx.db.write.select({ id: users.id, admin: users.admin }).from(users).orderBy(asc(users.id)).limit(1))[0]
 
 async function createAdministrator(ctx: Context) {
-  const { username, email, password } = ctx.config.admin
-  const generated = password ?? newSecret()
+  const { username, email } = ctx.config.admin
+  const made = ctx.config.admin.password === undefined ? await initialPassword(ctx) : null
+  const password = made?.password ?? ctx.config.admin.password
   try {
-    const admin = await createUser(ctx, { username, email, name: 'Administrator', password: generated, admin: true, skip_confirmation: true })
-    // CR-1: the one secret the log ever holds, and only when nobody chose a password
-    if (password === undefined) ctx.log.info({ username }, `The administrator's password is ${generated}`)
+    const admin = await createUser(ctx, { username, email, name: 'Administrator', password, admin: true, skip_confirmation: true })
+    // the log keeps no secret; the file is removed at the first sign-in with it (CR-1)
+    if (made) ctx.log.info({ username, file: made.path }, "the administrator's password is in a file")
     return admin
   } catch (error) {
     // another start was quicker

@@ -6,6 +6,7 @@ import type { Transaction } from '../db/client.js'
 import { tokens, users } from '../db/schema/index.js'
 import { Failure } from '../failures.js'
 import { digestOf, newSecret } from '../lib/secret.js'
+import { forgetInitialPassword } from './initial-password.js'
 import { checkPassword } from './passwords.js'
 import { readSettings } from './settings.js'
 import { type Token, tellOfToken } from './tokens.js'
@@ -47,6 +48,7 @@ export async function grantByPassword(
     throw invalidGrant()
   }
   if (scopes.includes('sudo') && !user.admin) throw invalidScope()
+  await forgetInitialPassword(ctx, password)
   await checkAddress(ctx, user.id, address)
   await ctx.db.write
     .update(users)

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+import { readFile, stat } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { tokens, users } from '../../src/db/schema/index.js'
 import { bootstrapAdministrator } from '../../src/services/bootstrap.js'
@@ -51,16 +53,22 @@ describe('the first start, with everything configured', () => {
 describe('the first start, with nothing configured', () => {
   const t = testApp()
 
-  it('CR-1: the administrator is root with id 1, and the password is made and logged once', async () => {
+  it('CR-1: the administrator is root with id 1; the password stands in a file of theirs and not in the log, until they sign in with it', async () => {
     await bootstrapAdministrator(t.ctx)
     await bootstrapAdministrator(t.ctx)
     const lines = t.logged.filter((line) => line.includes('password is'))
     expect(lines).toHaveLength(1)
-    const password = /password is ([A-Za-z0-9_-]{20})"/.exec(lines[0] ?? '')?.[1] ?? ''
-    const login = await fetch(`${t.url}/oauth/token`, {
-      method: 'POST',
-      body: new URLSearchParams({ grant_type: 'password', username: 'root', password }),
-    })
+    const { file } = JSON.parse(lines[0] as string) as { file: string }
+    expect((await stat(file)).mode & 0o777).toBe(0o600)
+    const password = (await readFile(file, 'utf8')).trim()
+    expect(password).toMatch(/^[A-Za-z0-9_-]{20}$/)
+    const signIn = (password: string) =>
+      fetch(`${t.url}/oauth/token`, { method: 'POST', body: new URLSearchParams({ grant_type: 'password', username: 'root', password }) })
+    expect((await signIn(`${password}x`)).status).toBe(401)
+    expect(existsSync(file)).toBe(true)
+    const login = await signIn(password)
+    expect(existsSync(file)).toBe(false)
+    expect(t.logged.join('')).not.toContain(password)
     const { access_token } = (await login.json()) as { access_token: string }
     expect((await t.api('get', '/user', { token: access_token }).expect(200)).body).toMatchObject({ id: 1, username: 'root', is_admin: true })
     expect(await t.ctx.db.read.select().from(tokens)).toMatchObject([{ kind: 'oauth' }])
