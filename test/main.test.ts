@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -118,6 +118,63 @@ describe('roost', () => {
     const create = () => fetch(`${url}/api/v4/users`, { method: 'POST', headers: { 'private-token': token }, body: new URLSearchParams(user) })
     const statuses = (await Promise.all(Array.from({ length: 50 }, create))).map(({ status }) => status)
     expect(statuses.sort()).toEqual([201, ...Array(49).fill(409)])
+  })
+
+  it.each([
+    ['npm start', 'npm', ['start'], 'SIGTERM'],
+    ['npm start, killed', 'npm', ['start'], 'SIGKILL'],
+    ['a shell with one command', 'sh', ['-c', 'npm start'], 'SIGTERM'],
+    ['a shell with several commands', 'bash', ['-c', 'true && npm start; true'], 'SIGTERM'],
+    ['a shell with several commands, killed', 'bash', ['-c', 'true && npm start; true'], 'SIGKILL'],
+    ['timeout', 'timeout', ['600', 'npm', 'start'], 'SIGTERM'],
+    ['a terminal that closes', 'npm', ['start'], 'SIGHUP'],
+  ] as const)('SEC-160: ends with its folder and port free when %s gets the signal that a supervisor sends', async (_, program, args, signal) => {
+    const environment = { PATH: process.env['PATH'], TMPDIR: process.env['TMPDIR'], HOME: parent, DATA_DIR: dataDir, PORT: '0', LOG_LEVEL: 'warn' }
+    const child = spawn(program, args, { cwd: fileURLToPath(new URL('..', import.meta.url)), env: environment, stdio: ['ignore', 'pipe', 'ignore'] })
+    let said = ''
+    const url = await new Promise<string>((resolve, reject) => {
+      child.stdout.on('data', (data: Buffer) => {
+        said += data.toString()
+        const ready = /^Roost is ready at (\S+)$/m.exec(said)?.[1]
+        if (ready) resolve(ready)
+      })
+      child.once('exit', (code) => reject(new Error(`ended with ${code}: ${said}`)))
+    })
+    const [holder = ''] = (await readFile(join(dataDir, 'postgres/lock'), 'utf8')).split(' ')
+    child.kill(signal)
+    const isGone = () => {
+      try {
+        process.kill(Number(holder), 0)
+        return false
+      } catch {
+        return true
+      }
+    }
+    await expect.poll(isGone, { timeout: 15_000, interval: 100 }).toBe(true)
+    expect(existsSync(join(dataDir, 'postgres/lock'))).toBe(false)
+    await expect(fetch(url)).rejects.toThrow()
+  })
+
+  it('refuses commands on a folder that no service has been started with, and makes nothing there', async () => {
+    for (const args of [['token', 'create', 'root'], ['doctor'], ['audit', '--since', '2020-01-01'], ['backup', join(parent, 'saved')]]) {
+      const { code, stdout, stderr } = await roost(args).ended
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+      expect(stderr).toBe(`roost: ${dataDir} holds no Roost instance: set DATA_DIR to the folder the service was started with\n`)
+    }
+    expect(await readdir(parent)).toEqual([])
+  })
+
+  it.each(['serve', 'token create', 'audit', 'doctor', 'backup', 'restore'])('%s --help says how it is called and what it does', async (command) => {
+    const { code, stdout, stderr } = await roost([...command.split(' '), '--help']).ended
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toMatch(new RegExp(`^usage: roost \\[?${command}[^\\n]*\\n\\n[A-Z][^\\n]+\\.\\n$`))
+  })
+
+  it('prints what a service refuses as words, not as JSON', async () => {
+    const service = roost()
+    await service.ready
+    const { code, stderr } = await roost(['token', 'create', 'nobody-at-all']).ended
+    expect({ code, stderr }).toEqual({ code: 1, stderr: 'roost: User Not Found\n' })
   })
 
   it('SEC-160: finishes a running request before it ends', async () => {
