@@ -5,7 +5,7 @@ import type { Context } from '../context.js'
 import { mergeRequests } from '../db/schema/index.js'
 import { forbidden, notFound, refused } from '../failures.js'
 import { RefChanged } from '../git/errors.js'
-import { type Commit, type Ref, ZERO } from '../git/types.js'
+import { type Commit, type GitRepository, type Oid, type Ref, ZERO } from '../git/types.js'
 import { branchNameFault } from '../lib/branch-name.js'
 import { checkRefName } from '../lib/ref-name.js'
 import { isOpen } from './merge-requests/sketches.js'
@@ -76,16 +76,20 @@ async function records(ctx: Context, subject: ProjectSubject, refs: Ref[]): Prom
     repository.commits(refs.map(({ oid }) => oid)),
     repository.ref(HEADS + default_branch),
   ])
-  const merged = root
-    ? await repository.merged(
-        refs.map(({ oid }) => oid),
-        root,
-      )
-    : refs.map(() => false)
+  const merged = root ? await mergedBranches(repository, refs, root) : refs.map(() => false)
   return refs.flatMap((ref, i) => {
     const commit = commits[i]
     return commit ? [record(subject, protections, ref.name.slice(HEADS.length), commit, merged[i] ?? false)] : []
   })
+}
+
+/** Which branches the default branch has gone past: one at its very head may just have been made and counts as not merged (BR-21). */
+async function mergedBranches(repository: GitRepository, refs: Ref[], root: Oid): Promise<boolean[]> {
+  const contained = await repository.merged(
+    refs.map(({ oid }) => oid),
+    root,
+  )
+  return refs.map(({ oid }, i) => oid !== root && contained[i] === true)
 }
 
 function record(subject: ProjectSubject, protections: Protections, name: string, commit: Commit, merged: boolean): BranchRecord {
@@ -94,7 +98,7 @@ function record(subject: ProjectSubject, protections: Protections, name: string,
   return {
     name,
     commit,
-    merged: merged && !isDefault,
+    merged,
     protected: isProtected,
     developers_can_push: isProtected && protections.pushLevel(name) === 30,
     developers_can_merge: isProtected && protections.mergeLevel(name) === 30,
@@ -149,7 +153,7 @@ export async function deleteBranch(ctx: Context, subject: ProjectSubject, caller
   }
 }
 
-/** BR-6: all merged branches that are neither default nor protected, nor joined by an open merge request; one that moves meanwhile stays. */
+/** BR-6: all merged branches that are neither protected nor joined by an open merge request; one that moves meanwhile stays. */
 export async function deleteMergedBranches(ctx: Context, subject: ProjectSubject, caller: SignedIn): Promise<void> {
   if (!subject.can('push_code')) throw forbidden()
   const repository = repositoryOf(ctx, subject.project)
@@ -157,13 +161,10 @@ export async function deleteMergedBranches(ctx: Context, subject: ProjectSubject
   const root = refs.find(({ name }) => name === HEADS + subject.project.default_branch)
   if (!root) return
   const [protections, joined] = await Promise.all([protectionsOf(ctx, subject.project.id), branchesOfOpenRequests(ctx, subject.project.id)])
-  const merged = await repository.merged(
-    refs.map(({ oid }) => oid),
-    root.oid,
-  )
+  const merged = await mergedBranches(repository, refs, root.oid)
   for (const [i, ref] of refs.entries()) {
     const name = ref.name.slice(HEADS.length)
-    if (!merged[i] || ref.name === root.name || protections.isProtected(name) || joined.has(name)) continue
+    if (!merged[i] || protections.isProtected(name) || joined.has(name)) continue
     try {
       await moveRefs(ctx, subject, caller.user.id, [{ ref: ref.name, old: ref.oid, new: ZERO }])
     } catch (error) {

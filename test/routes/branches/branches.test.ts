@@ -84,16 +84,19 @@ describe('GET /projects/:id/repository/branches/:branch', () => {
     })
   })
 
-  it('BR-2: merged says that the default branch contains the head; can_push is about the caller', async () => {
+  it('BR-2, BR-21: merged says that the default branch contains the head and more; can_push is about the caller', async () => {
     const bare = bareOf(t, cast.project)
-    bare.git('branch', '-f', 'old', main)
+    bare.commits({ branch: 'old', parents: [], files: { o: 'o' } })
+    bare.commits({ branch: 'main', parents: [main, bare.git('rev-parse', 'old').trim()], files: { o: 'o' } })
+    bare.git('branch', '-f', 'new', 'main')
+    const flags = { default: false, protected: false, can_push: false }
+    expect((await t.api('get', `${branches}/old`, null).expect(200)).body).toMatchObject({ merged: true, ...flags })
+    expect((await t.api('get', `${branches}/new`, null).expect(200)).body).toMatchObject({ merged: false, ...flags })
+    const list = (await t.api('get', branches, null).expect(200)).body as { name: string; merged: boolean }[]
+    expect(list.filter(({ merged }) => merged).map(({ name }) => name)).toEqual(['old'])
+    bare.git('update-ref', 'refs/heads/main', main)
+    bare.git('branch', '-D', 'old', 'new')
     bare.commits({ branch: 'ahead', parents: [main], files: { b: 'b' } })
-    expect((await t.api('get', `${branches}/old`, null).expect(200)).body).toMatchObject({
-      merged: true,
-      default: false,
-      protected: false,
-      can_push: false,
-    })
     expect((await t.api('get', `${branches}/ahead`, cast.as.developer).expect(200)).body).toMatchObject({ merged: false, can_push: true })
     for (const role of CAST) {
       const { body } = await t.api('get', `${branches}/main`, cast.as[role]).expect(200)
@@ -159,7 +162,7 @@ describe('POST /projects/:id/repository/branches', () => {
         .api('post', branches, cast.as.developer)
         .send({ branch: `new/${i}`, ref })
         .expect(201)
-      expect(body).toMatchObject({ name: `new/${i}`, commit: { id: main }, merged: true, protected: false, can_push: true, default: false })
+      expect(body).toMatchObject({ name: `new/${i}`, commit: { id: main }, merged: false, protected: false, can_push: true, default: false })
       expect(bare.git('rev-parse', `refs/heads/new/${i}`).trim()).toBe(main)
     }
   })
@@ -259,10 +262,19 @@ describe('DELETE /projects/:id/repository/merged_branches', () => {
     const bare = bareOf(t, project)
     for (const name of ['merged', 'also/merged', 'kept']) bare.git('branch', name, 'main')
     bare.commits({ branch: 'ahead', parents: [bare.git('rev-parse', 'main').trim()], files: { b: 'b' } })
+    bare.commits({ branch: 'main', parents: [bare.git('rev-parse', 'main').trim()], files: { c: 'c' } })
     await t.api('post', `${project.path}/protected_branches`, as.maintainer).send({ name: 'kept' }).expect(201)
     await t.api('delete', `${project.path}/repository/merged_branches`, as.developer).expect(202, { message: '202 Accepted' })
     await t.ctx.jobs.drain()
     expect(await namesIn(`${project.path}/repository/branches`, as.developer)).toEqual(['ahead', 'kept', 'main'])
+  })
+
+  it('BR-6, BR-21: a branch that was just made of the default branch stays', async () => {
+    const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
+    const path = `${project.path}/repository`
+    await t.api('post', `${path}/branches`, as.developer).send({ branch: 'work', ref: 'main' }).expect(201)
+    await t.api('delete', `${path}/merged_branches`, as.developer).expect(202)
+    expect(await namesIn(`${path}/branches`, as.developer)).toEqual(['main', 'work'])
   })
 
   it('BR-6: an empty repository has none', async () => {
