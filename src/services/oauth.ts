@@ -1,4 +1,4 @@
-import { eq, or, sql } from 'drizzle-orm'
+import { and, eq, or, sql } from 'drizzle-orm'
 import { checkAddress } from '../access/addresses.js'
 import { SCOPES } from '../access/scopes.js'
 import type { Context } from '../context.js'
@@ -13,6 +13,8 @@ import { findUserByLogin, type User } from './users.js'
 
 /** Seconds an access token lives. */
 const LIFE = 7_200
+/** Milliseconds in which a refresh token must be used. */
+const REFRESH_LIFE = 30 * 86_400_000
 
 export interface Grant {
   access_token: string
@@ -97,19 +99,36 @@ async function issue(ctx: Context, userId: number, scopes: string[], db: Pick<Tr
   }
 }
 
-/** CR-12, refresh: the old pair ends with it, also when two callers use it at once. */
+/** CR-12, CR-23, refresh: the old pair ends with it, also when two callers use it at once; one that lay unused for too long is none. */
 export async function grantByRefresh(ctx: Context, refresh: string): Promise<Grant> {
   return ctx.db.transaction(async (tx) => {
     const [old] = await tx
-      .select({ id: tokens.id, user_id: tokens.user_id, scopes: tokens.scopes, revoked: tokens.revoked, state: users.state, kind: users.kind })
+      .select({
+        id: tokens.id,
+        user_id: tokens.user_id,
+        scopes: tokens.scopes,
+        revoked: tokens.revoked,
+        created_at: tokens.created_at,
+        state: users.state,
+        kind: users.kind,
+      })
       .from(tokens)
       .innerJoin(users, eq(users.id, tokens.user_id))
       .where(eq(tokens.refresh_digest, digestOf(refresh)))
       .for('update', { of: tokens })
-    if (!old || old.revoked || old.state !== 'active' || old.kind !== 'human') throw invalidGrant()
+    if (!old || old.revoked || old.created_at.getTime() + REFRESH_LIFE <= ctx.now().getTime()) throw invalidGrant()
+    if (old.state !== 'active' || old.kind !== 'human') throw invalidGrant()
     await tx.update(tokens).set({ revoked: true, updated_at: ctx.now() }).where(eq(tokens.id, old.id))
     return issue(ctx, old.user_id, old.scopes, tx)
   })
+}
+
+/** With the password end all grants that were made with it (CR-23). */
+export async function endGrants(tx: Pick<Transaction, 'update'>, userId: number, now: Date): Promise<void> {
+  await tx
+    .update(tokens)
+    .set({ revoked: true, updated_at: now })
+    .where(and(eq(tokens.user_id, userId), eq(tokens.kind, 'oauth'), eq(tokens.revoked, false)))
 }
 
 /** CR-13: an access or refresh token of an OAuth pair; the answer is the same for a token nobody knows. */

@@ -8,6 +8,7 @@ import { normaliseEmail } from '../lib/email.js'
 import { audit, changesOf } from './audit.js'
 import { dropAvatar, keepAvatar } from './avatars.js'
 import { renameNamespace } from './namespaces.js'
+import { endGrants } from './oauth.js'
 import { hashPassword } from './passwords.js'
 import { readSettings, usualProjectsLimit } from './settings.js'
 import { touchList } from './totals.js'
@@ -83,6 +84,7 @@ export async function updateUser(ctx: Context, id: number, given: UserChange): P
         ...changesOf(user, next, ['password_hash']),
         ...(given.provider && { identity: [given.provider, given.extern_uid] }),
       }
+      if (password_hash !== undefined) await endGrants(tx, id, ctx.now())
       await touchList(tx, 'users')
       if (Object.keys(changes).length > 0)
         await audit(ctx, tx, { action: 'user_updated', target: { type: 'user', id, name: user.username }, changes })

@@ -117,6 +117,34 @@ describe('POST /oauth/token (CR-12)', () => {
     expect(await fault(await post('/oauth/token', { grant_type: 'refresh_token', refresh_token: 'unknown' }))).toEqual([401, 'invalid_grant'])
   })
 
+  const refreshed = async ({ refresh_token }: Grant) => (await post('/oauth/token', { grant_type: 'refresh_token', refresh_token })).status
+
+  it('CR-23: a change of password ends what the old one had granted, but no personal token', async () => {
+    const person = await aUser(t.ctx)
+    const admin = await anAdmin(t.ctx)
+    const credentials = { username: person.username, password: person.password }
+    const [one, two] = [await grant(credentials), await grant(credentials)]
+    await t.api('put', `/users/${person.id}`, admin).send({ name: 'Same password' }).expect(200)
+    expect(await refreshed(two)).toBe(200)
+    await t.api('put', `/users/${person.id}`, admin).send({ password: 'another password' }).expect(200)
+    expect(await refreshed(one)).toBe(401)
+    await t.api('get', '/user', { token: one.access_token }).expect(401)
+    await t.api('get', '/user', person).expect(200)
+  })
+
+  it('CR-23: a refresh token is good for 30 days', async () => {
+    const madeAgo = async (days: number) => {
+      const pair = await grant()
+      await t.ctx.db.write
+        .update(tokens)
+        .set({ created_at: new Date(t.ctx.now().getTime() - days * 86_400_000) })
+        .where(eq(tokens.digest, digestOf(pair.access_token)))
+      return pair
+    }
+    expect(await refreshed(await madeAgo(29))).toBe(200)
+    expect(await refreshed(await madeAgo(30))).toBe(401)
+  })
+
   it('the pair lives two hours', async () => {
     const { access_token } = await grant()
     await t.ctx.db.write
