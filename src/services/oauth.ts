@@ -6,7 +6,7 @@ import type { Transaction } from '../db/client.js'
 import { tokens, users } from '../db/schema/index.js'
 import { Failure } from '../failures.js'
 import { digestOf, newSecret } from '../lib/secret.js'
-import { checkPassword } from './passwords.js'
+import { checkPassword, mustChange } from './passwords.js'
 import { readSettings } from './settings.js'
 import { type Token, tellOfToken } from './tokens.js'
 import { findUserByLogin, type User } from './users.js'
@@ -25,7 +25,8 @@ export interface Grant {
   created_at: number
 }
 
-const fault = (kind: 'invalid' | 'unauthenticated', error: string, error_description: string) => new Failure(kind, { error, error_description })
+const fault = (kind: 'invalid' | 'unauthenticated' | 'forbidden', error: string, error_description: string) =>
+  new Failure(kind, { error, error_description })
 const invalidGrant = () =>
   fault(
     'unauthenticated',
@@ -33,23 +34,17 @@ const invalidGrant = () =>
     'The provided authorization grant is invalid, expired, revoked, does not match the redirection URI used in the authorization request, or was issued to another client.',
   )
 
-/** CR-12, password: wrong credentials, a blocked user, two-factor and the switched-off setting all look alike. */
+/** CR-12, password: wrong credentials, a blocked user, two-factor and the switched-off setting all look alike. A password that an administrator set opens nothing but its change (CR-24). */
 export async function grantByPassword(
   ctx: Context,
   { username, password, scope }: { username: string; password: string; scope?: string | undefined },
 ): Promise<Grant> {
   const scopes = scopesOf(scope)
-  const address = ctx.origin?.address ?? ''
-  // whoever guessed too often is told the same as before (CR-15)
-  if (ctx.throttle.wait(address) > 0) throw invalidGrant()
-  const [user, settings] = await Promise.all([findUserByLogin(ctx, username), readSettings(ctx)])
-  const matches = await checkPassword(user?.password_hash, password)
-  if (!user || !matches || !maySignIn(user) || !settings.password_authentication_enabled_for_web) {
-    ctx.throttle.failed(address)
-    throw invalidGrant()
-  }
+  const user = await userByPassword(ctx, username, password)
+  if (!user) throw invalidGrant()
+  if (user.password_expired) throw fault('forbidden', 'password_expired', mustChange(ctx.links.base))
   if (scopes.includes('sudo') && !user.admin) throw invalidScope()
-  await checkAddress(ctx, user.id, address)
+  await checkAddress(ctx, user.id, ctx.origin?.address ?? '')
   await ctx.db.write
     .update(users)
     .set({
@@ -59,6 +54,17 @@ export async function grantByPassword(
     })
     .where(eq(users.id, user.id))
   return issue(ctx, user.id, scopes)
+}
+
+/** The user whom a name and a password let in by themselves; null for all others, and, told the same, where too often was guessed (CR-15). */
+export async function userByPassword(ctx: Context, username: string, password: string): Promise<User | null> {
+  const address = ctx.origin?.address ?? ''
+  if (ctx.throttle.wait(address) > 0) return null
+  const [user, settings] = await Promise.all([findUserByLogin(ctx, username), readSettings(ctx)])
+  const matches = await checkPassword(user?.password_hash, password)
+  if (user && matches && maySignIn(user) && settings.password_authentication_enabled_for_web) return user
+  ctx.throttle.failed(address)
+  return null
 }
 
 const maySignIn = (user: User) => user.state === 'active' && user.kind === 'human' && !user.two_factor_enabled

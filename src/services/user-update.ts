@@ -37,6 +37,12 @@ export interface UserChange {
   avatar?: { data: Buffer } | undefined
 }
 
+/** Whether it is themselves whom the caller changes. */
+function isOwn({ origin }: Context, id: number): boolean {
+  const caller = origin?.caller
+  return caller?.user ? (caller.sudoer ?? caller.user).id === id : false
+}
+
 /** The contract answers every failed update of a user with 404 (U-30). */
 const failed = (message: unknown) => new Failure('not_found', { message })
 
@@ -68,7 +74,7 @@ export async function updateUser(ctx: Context, id: number, given: UserChange): P
         ...(given.bio !== undefined && { bio: given.bio }),
         ...(given.location !== undefined && { location: given.location }),
         ...limitsOf(given, user, usualProjectsLimit(settings)),
-        ...(password_hash !== undefined && { password_hash, password_expired: true }),
+        ...(password_hash !== undefined && { password_hash, password_expired: !isOwn(ctx, id) }),
         ...(given.skip_reconfirmation && !user.confirmed_at && { confirmed_at: ctx.now() }),
       }
       for (const field of TEXTS) if (given[field] !== undefined) next[field] = given[field] ?? ''

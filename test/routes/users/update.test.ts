@@ -133,14 +133,14 @@ describe('PUT /users/:id (U-25 to U-32)', () => {
     expect(await t.ctx.db.read.$count(identities, eq(identities.user_id, other.id))).toBe(0)
   })
 
-  it('U-25: a changed password logs in, is stored as a digest, and tokens keep working', async () => {
+  it('U-25, CR-24: a changed password replaces the old one but must be changed first, is stored as a digest, and tokens keep working', async () => {
     const user = await aUser(t.ctx)
     await put(user, { password: 'another password' }).expect(200)
     expect(await stored(user)).toMatchObject({ password_expired: true, password_hash: expect.stringContaining('$argon2id$') })
     await t.api('get', '/user', user).expect(200)
     const grant = (password: string) =>
       fetch(`${t.url}/oauth/token`, { method: 'POST', body: new URLSearchParams({ grant_type: 'password', username: user.username, password }) })
-    expect((await grant('another password')).status).toBe(200)
+    expect((await grant('another password')).status).toBe(403)
     expect((await grant(user.password)).status).toBe(401)
   })
 
