@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { invalidInput } from '../failures.js'
+import { Failure, type FailureKind } from '../failures.js'
 import { type Bag, isBag } from './form.js'
 import type { Upload } from './uploads.js'
 
@@ -312,6 +312,14 @@ export const paging = {
     .transform((n) => (n === undefined || n < 0 ? 20 : Math.min(n, 100))),
 }
 
+const refusals = z.registry<{ kind: FailureKind }>()
+
+/** Bad parameters of this input are refused in another way than as 400. */
+export function refusedAs<T extends z.ZodObject>(kind: FailureKind, schema: T): T {
+  refusals.add(schema, { kind })
+  return schema
+}
+
 /** Reads the declared parameters out of a bag; all violations of all parameters make one answer, in the order of the declaration (G-44, G-45). */
 export function parseInput<T extends z.ZodObject>(schema: T, bag: Bag): z.infer<T> {
   const result = schema.safeParse(bag)
@@ -333,7 +341,7 @@ export function parseInput<T extends z.ZodObject>(schema: T, bag: Bag): z.infer<
     else if (bag[name] === '' && !wordOf && issue.path.length === 1 && issue.code !== 'custom') add(`${name} is missing`)
     else add(`${name} ${INVALID}`)
   }
-  throw invalidInput(texts.join(', '))
+  throw new Failure(refusals.get(schema)?.kind ?? 'invalid', { error: texts.join(', ') })
 }
 
 /** Whether a parameter takes fixed words only. */
