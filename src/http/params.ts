@@ -45,6 +45,9 @@ export const int = ({ min = -MAX_INTEGER - 1, max = MAX_INTEGER } = {}) =>
       .transform((n) => n + 0),
   )
 
+/** A whole number; null for what is none, which the record judges. */
+export const intOrNull = () => z.preprocess(blankToUndefined, z.union([int(), z.unknown().transform(() => null)]))
+
 /** A finite number, decimal or with an exponent (G-49, SEC-60); -0 is 0. */
 export const float = () =>
   z.preprocess(

@@ -75,7 +75,7 @@ describe('a copy of the database (SEC-21, SEC-24, SEC-135, SEC-136)', () => {
     const [rows, log] = [await dump(), t.logged.join('\n')]
     expect(rows).toContain(admin.username)
     expect(rows.length).toBeGreaterThan(5_000)
-    expect(Object.keys(secrets)).toHaveLength(13)
+    expect(Object.keys(secrets)).toHaveLength(14)
     const codings = (text: string) => [
       text,
       Buffer.from(text).toString('base64').replace(/=+$/, ''),

@@ -119,6 +119,16 @@ describe('POST /projects/:id/repository/commits/:sha/comments', () => {
     expect(body.map(({ note }: { note: string }) => note)).toEqual(names.flatMap((name) => [name, name]))
   })
 
+  it.each(['abc', '1.5', '99999999999', [1], {}])('C-60: line %j on a branch or tag is no place, and the comment is kept', async (line) => {
+    const project = await aProject(t.ctx, { files: { a: 'a\n' } })
+    bareOf(t, project).git('tag', 'v1', 'main')
+    for (const name of ['main', 'v1', 'HEAD']) {
+      const sent = { note: 'x', path: 'a', line, line_type: 'new' }
+      const { body } = await t.api('post', commentsOf(project, name), project.creator).send(sent).expect(201)
+      expect(body).toMatchObject({ note: 'x', path: null, line: null, line_type: null })
+    }
+  })
+
   it('C-60: lines of a root commit and of a merge, and lines far beyond what a diff shows', async () => {
     const project = await aProject(t.ctx)
     const bare = bareOf(t, project)
