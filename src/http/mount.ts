@@ -126,6 +126,7 @@ function send(result: unknown, declared: Endpoint, request: FastifyRequest, repl
   if (result instanceof Answer) {
     reply.code(result.status).headers(result.headers)
     if (result.body === undefined) return reply.send()
+    if (result.body instanceof Rendered) return sendJsonText(reply, result.body.text)
     if (typeof result.body === 'string' || Buffer.isBuffer(result.body) || isStream(result.body)) return reply.send(result.body)
     return sendJson(reply, result.body)
   }
@@ -134,6 +135,6 @@ function send(result: unknown, declared: Endpoint, request: FastifyRequest, repl
   if (status === 204) return reply.send()
   if (result instanceof Rendered) return sendJsonText(reply, result.text)
   if (!(result instanceof PageAnswer)) return sendJson(reply, result)
-  reply.headers(pageHeaders(result, originOf(request, ctx.links.base), request, query))
+  reply.headers({ ...pageHeaders(result, originOf(request, ctx.links.base), request, query), ...result.headers })
   return sendJsonText(reply, `[${result.items.map((item) => (item instanceof Rendered ? item.text : JSON.stringify(item))).join(',')}]`)
 }

@@ -4,7 +4,7 @@ import { Commit, CommitDetail, presentCommit } from '../../entities/commit.js'
 import { Diff } from '../../entities/diff.js'
 import { presentPipelineRef } from '../../entities/pipeline.js'
 import { forbidden } from '../../failures.js'
-import { endpoint, pageOf } from '../../http/endpoint.js'
+import { endpoint, overflowHeaders, pageOf } from '../../http/endpoint.js'
 import { bool, datetime, list, opt, orDefault, paging, str } from '../../http/params.js'
 import { createCommit } from '../../services/commits/create.js'
 import { diffOf, findCommit, listCommits, statsOf } from '../../services/commits/read.js'
@@ -95,7 +95,8 @@ export const commits = [
     output: z.array(Diff),
     async handler({ ctx, subject, input }) {
       const commit = await findCommit(ctx, subject, input.sha)
-      return pageOf(slice(await diffOf(ctx, subject, commit), input), input, (diff) => diff)
+      const { files, truncated } = await diffOf(ctx, subject, commit)
+      return pageOf(slice(files, input), input, (diff) => diff, overflowHeaders(truncated))
     },
   }),
 ]

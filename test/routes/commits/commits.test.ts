@@ -892,24 +892,37 @@ describe('GET /projects/:id/repository/commits/:sha/diff', () => {
     expect(await changed(empty)).toEqual([])
   })
 
-  it('C-52: paginated; at most 100 files', async () => {
+  it('C-52, C-62: paginated; at most 100 files', async () => {
     const project = await aProject(t.ctx)
     const files = Object.fromEntries(Array.from({ length: 120 }, (_, i) => [`f${String(i).padStart(3, '0')}`, 'x\n']))
     bareOf(t, project).commits({ files })
     const { body, headers } = await t.api('get', `${at(project)}/main/diff?per_page=30&page=4`, project.creator).expect(200)
     expect(body.map(({ new_path }: { new_path: string }) => new_path)).toEqual(Object.keys(files).slice(90, 100))
-    expect(headers).toMatchObject({ 'x-total': '100', 'x-total-pages': '4', 'x-next-page': '' })
+    expect(headers).toMatchObject({ 'x-total': '100', 'x-total-pages': '4', 'x-next-page': '', 'x-diff-overflow': 'true' })
+    expect(headers['access-control-expose-headers']).toContain('X-Diff-Overflow')
     expect(headers['link']).toContain('rel="prev"')
   })
 
   it.each<[string, Record<string, string>, string[]]>([
     ['5,000 lines', { a: lines(2_400), b: lines(2_400), c: lines(400) }, ['a', 'b']],
     ['512,000 bytes', Object.fromEntries('abcdef'.split('').map((name) => [name, `${name.repeat(99)}\n`.repeat(900)])), ['a', 'b', 'c', 'd', 'e']],
-  ])('C-52: files beyond %s of text are left out', async (_, files, kept) => {
+  ])('C-52, C-62: files beyond %s of text are left out, and the answer says so', async (_, files, kept) => {
     const project = await aProject(t.ctx)
     bareOf(t, project).commits({ files })
     const { body } = await t.api('get', `${at(project)}/main/diff`, project.creator).expect(200)
     expect(body.map(({ new_path }: { new_path: string }) => new_path)).toEqual(kept)
+    const overflow = async (path: string) => (await t.api('get', path, project.creator).expect(200)).headers['x-diff-overflow']
+    expect(await overflow(`${at(project)}/main/diff`)).toBe('true')
+    const [before, after] = bareOf(t, project).commits(
+      { files: { z: '1' } },
+      { files: Object.fromEntries(Object.keys(files).map((name) => [name, null])) },
+    ) as [string, string]
+    expect(await overflow(`${at(project)}/${before}/diff`)).toBeUndefined()
+    const compared = `${project.path}/repository/compare`
+    expect([await overflow(`${compared}?from=${before}&to=${after}`), await overflow(`${compared}?from=${before}&to=${before}`)]).toEqual([
+      'true',
+      undefined,
+    ])
   })
 
   it('C-57: a file whose text reaches 102,400 bytes has none; one byte less is shown', async () => {
