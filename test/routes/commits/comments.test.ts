@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { projects } from '../../../src/db/schema/index.js'
 import { testApp } from '../../support/app.js'
 import { aCast, type Cast, type Role, statuses } from '../../support/cast.js'
-import { aProject, aUser, type TestProject } from '../../support/factories.js'
+import { aProject, aUser, drawnOf, type TestProject } from '../../support/factories.js'
 import { bareOf } from '../../support/repositories.js'
 
 const t = testApp()
@@ -48,7 +48,7 @@ describe('POST /projects/:id/repository/commits/:sha/comments', () => {
         name: author.name,
         username: author.username,
         state: 'active',
-        avatar_url: null,
+        avatar_url: drawnOf(author),
         web_url: `http://roost.test/${author.username}`,
       },
     })
@@ -233,7 +233,7 @@ describe('GET /projects/:id/repository/commits/:sha/comments', () => {
       name: user.name,
       username: user.username,
       state: 'active',
-      avatar_url: null,
+      avatar_url: drawnOf(user),
       web_url: `http://roost.test/${user.username}`,
       email: user.email,
       created_at: user.created_at.toISOString(),
