@@ -21,6 +21,8 @@ export interface Origin {
   caller: Caller
   /** Of the client. */
   address: string
+  /** What its program calls itself; empty: nothing. */
+  userAgent: string
   requestId: string
 }
 

@@ -107,7 +107,8 @@ const pollInterval = ({ polling_interval_multiplier: factor }: { polling_interva
   factor === 0 ? -1 : Math.round(POLL_INTERVAL * factor)
 
 /** The context of one call. */
-export const forCall = (ctx: Context, { ip, id }: FastifyRequest, caller: Caller): Context => during(ctx, { caller, address: ip, requestId: id })
+export const forCall = (ctx: Context, { ip, id, headers }: FastifyRequest, caller: Caller): Context =>
+  during(ctx, { caller, address: ip, userAgent: headers['user-agent'] ?? '', requestId: id })
 
 /** A signal that fires when the client leaves before it has its answer; made only for calls that ask. */
 function whenGone(reply: FastifyReply): AbortSignal {
