@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Failure, type FailureKind } from '../failures.js'
+import { readDate } from '../lib/dates.js'
 import { type Bag, isBag } from './form.js'
 import type { Upload } from './uploads.js'
 
@@ -174,51 +175,8 @@ export const idList = () =>
     list(rowId()),
   )
 
-const DATE = /^(\d{4})-(\d{1,2})-(\d{1,2})$/
-const DATETIME = /^(\d{4})-?(\d{2})-?(\d{2})(?:[T ](\d{2})(?::?(\d{2})(?::?(\d{2})(?:[.,](\d{1,9}))?)?)?\s*(Z|z|[+-]\d{2}(?::?\d{2})?)?)?$/
-
-function realDay(year: number, month: number, day: number) {
-  if (year < 1 || month < 1 || month > 12 || day < 1) return false
-  return day <= new Date(Date.UTC(year % 400 === 0 ? 2000 : 2000 + (year % 400), month, 0)).getUTCDate()
-}
-
-/** ISO 8601 → a moment; a bare date is midnight, no offset is UTC (G-50, SEC-59). Undefined when it is none. */
-export function parseDatetime(text: string): Date | undefined {
-  const loose = DATE.exec(text)
-  if (loose) {
-    const [year, month, day] = [Number(loose[1]), Number(loose[2]), Number(loose[3])] as const
-    return realDay(year, month, day) ? utc(year, month, day) : undefined
-  }
-  const parts = DATETIME.exec(text)
-  if (!parts) return undefined
-  const [year, month, day, hour, minute, second] = [1, 2, 3, 4, 5, 6].map((i) => Number(parts[i] ?? 0)) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ]
-  if (!realDay(year, month, day) || hour > 23 || minute > 59 || second > 59) return undefined
-  const millis = Math.trunc(Number(`0.${parts[7] ?? '0'}`) * 1000)
-  const zone = parts[8]
-  let offset = 0
-  if (zone && zone.toUpperCase() !== 'Z') {
-    const digits = zone.slice(1).replace(':', '')
-    const [h, m] = [Number(digits.slice(0, 2)), Number(digits.slice(2) || 0)]
-    if (h > 23 || m > 59) return undefined
-    offset = (h * 60 + m) * (zone[0] === '-' ? -60_000 : 60_000)
-  }
-  const moment = new Date(utc(year, month, day).getTime() + ((hour * 60 + minute) * 60 + second) * 1000 + millis - offset)
-  return moment.getUTCFullYear() >= 1 && moment.getUTCFullYear() <= 9999 ? moment : undefined
-}
-
-/** Date.UTC takes years below 100 for 19xx; this does not. */
-function utc(year: number, month: number, day: number) {
-  const date = new Date(0)
-  date.setUTCFullYear(year, month - 1, day)
-  return date
-}
+/** In any of the forms of G-50 → a moment; undefined when it is none. */
+export const parseDatetime = (text: string): Date | undefined => readDate(text)?.moment
 
 export const datetime = () =>
   z.preprocess(
@@ -229,12 +187,8 @@ export const datetime = () =>
       .refine((moment): moment is Date => moment !== undefined, INVALID),
   )
 
-/** A day as `YYYY-MM-DD`, one-digit months and days filled up. */
-export function parseDate(text: string): string | undefined {
-  const parts = DATE.exec(text)
-  if (!parts || !realDay(Number(parts[1]), Number(parts[2]), Number(parts[3]))) return undefined
-  return `${parts[1]}-${parts[2]?.padStart(2, '0')}-${parts[3]?.padStart(2, '0')}`
-}
+/** The same → its day as it is written there, `YYYY-MM-DD`. */
+export const parseDate = (text: string): string | undefined => readDate(text)?.day
 
 export const date = () =>
   z.preprocess(
@@ -245,7 +199,7 @@ export const date = () =>
       .refine((day): day is string => day !== undefined, INVALID),
   )
 
-/** A date that also comes as a datetime, whose day is taken (W-5); empty or null clears. */
+/** A day; empty or null clears. */
 export const clearableDate = () =>
   z.preprocess(
     (value) => (value === '' ? null : value),
@@ -254,7 +208,7 @@ export const clearableDate = () =>
         z.null(),
         z
           .string()
-          .transform((text) => parseDate(text) ?? parseDatetime(text)?.toISOString().slice(0, 10))
+          .transform(parseDate)
           .refine((day): day is string => day !== undefined),
       ],
       INVALID,
