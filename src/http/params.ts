@@ -175,6 +175,23 @@ export const idList = () =>
     list(rowId()),
   )
 
+/** Ids to be set, one or several; an empty value is none of them. */
+export const clearableIds = () =>
+  z.preprocess((value) => (value === '' || value === null ? [] : typeof value === 'string' ? value.split(',') : value), list(clearableId()))
+
+/** One or several, as a list or separated by commas; blank ones are dropped, and with none left it counts as absent. For values in which no comma stands. */
+export const oneOrMore = <T extends z.ZodType>(item: T) =>
+  z.preprocess(
+    (value) => {
+      const given = typeof value === 'string' ? value.split(',') : isBag(value) ? Object.values(value) : value
+      const items = (Array.isArray(given) ? given : [given])
+        .map((each) => (typeof each === 'string' ? each.trim() : each))
+        .filter((each) => each !== '' && each !== null && each !== undefined)
+      return items.length > 0 ? items : undefined
+    },
+    z.array(item, INVALID).max(MAX_LIST, INVALID),
+  )
+
 /** In any of the forms of G-50 → a moment; undefined when it is none. */
 export const parseDatetime = (text: string): Date | undefined => readDate(text)?.moment
 
