@@ -33,7 +33,8 @@ const EVERY_ANSWER = {
   'x-frame-options': 'SAMEORIGIN',
   'cache-control': 'private, max-age=0',
   'access-control-allow-origin': '*',
-  'access-control-expose-headers': 'Link, Poll-Interval, X-Total, X-Total-Pages, X-Page, X-Per-Page, X-Next-Page, X-Prev-Page, X-Request-Id',
+  'access-control-expose-headers':
+    'Link, Poll-Interval, X-Total, X-Total-Pages, X-Page, X-Per-Page, X-Next-Page, X-Prev-Page, X-Diff-Overflow, X-Request-Id',
 }
 
 declare module 'fastify' {

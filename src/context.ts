@@ -22,6 +22,8 @@ export interface Origin {
   caller: Caller
   /** Of the client. */
   address: string
+  /** What its program calls itself; empty: nothing. */
+  userAgent: string
   requestId: string
 }
 

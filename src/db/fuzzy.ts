@@ -10,8 +10,8 @@ export interface Fuzzy {
 
 const MAX_WORDS = 32
 
-/** Reads a search text; white space is folded, quoted parts are one word, words below three characters count only when there is no longer one. */
-export function fuzzy(text: string | undefined): Fuzzy {
+/** Reads a search text; white space is folded, quoted parts are one word, words below three characters count only when there is no longer one: then the field must be equal to all of it, or have each of them as a `part`. */
+export function fuzzy(text: string | undefined, short: 'whole' | 'part' = 'whole'): Fuzzy {
   const folded = (text ?? '').trim().replace(/\s+/g, ' ')
   if (folded === '') return { shape: 'all', values: {} }
   const words: string[] = []
@@ -20,9 +20,10 @@ export function fuzzy(text: string | undefined): Fuzzy {
     return ' '
   })
   words.push(...rest.split(' ').filter((word) => word !== ''))
-  const long = words.filter((word) => [...word].length >= 3).slice(0, MAX_WORDS)
-  if (long.length === 0) return { shape: 'whole', values: { word0: folded } }
-  return { shape: long.length, values: Object.fromEntries(long.map((word, i) => [`word${i}`, substring(word)])) }
+  const long = words.filter((word) => [...word].length >= 3)
+  if (long.length === 0 && (short === 'whole' || words.length === 0)) return { shape: 'whole', values: { word0: folded } }
+  const counted = (long.length > 0 ? long : words).slice(0, MAX_WORDS)
+  return { shape: counted.length, values: Object.fromEntries(counted.map((word, i) => [`word${i}`, substring(word)])) }
 }
 
 /** A LIKE pattern for "contains", in which nothing is special (G-79). */

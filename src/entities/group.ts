@@ -12,6 +12,7 @@ const common = {
   path: z.string(),
   description: z.string(),
   visibility: z.enum(VISIBILITIES),
+  lfs_enabled: z.boolean(),
   avatar_url: z.string().nullable(),
   web_url: z.url(),
   request_access_enabled: z.boolean(),
@@ -25,14 +26,13 @@ const common = {
 export const Group = z
   .strictObject({
     ...common,
-    lfs_enabled: z.boolean(),
     statistics: z
       .strictObject({ storage_size: z.int(), repository_size: z.int(), lfs_objects_size: z.int(), job_artifacts_size: z.int() })
       .optional(),
   })
   .meta({ id: 'Group' })
 
-/** GR-2: without `lfs_enabled`. */
+/** GR-2. */
 export const GroupDetails = z
   .strictObject({
     ...common,
@@ -49,6 +49,7 @@ function presentCommon(group: GroupRecord, view: View) {
     path,
     description,
     visibility: visibilityWord(group.visibility),
+    lfs_enabled: group.lfs_enabled,
     avatar_url: avatarUrl(id, group.avatar, view),
     web_url: view.links.group(full_path),
     request_access_enabled,
@@ -60,7 +61,7 @@ function presentCommon(group: GroupRecord, view: View) {
 
 /** `statistics` for who may see them and asked (GR-12). */
 export function presentGroup(group: GroupRecord, view: View, statistics?: GroupStatistics): z.infer<typeof Group> {
-  return { ...presentCommon(group, view), lfs_enabled: group.lfs_enabled, ...(statistics && { statistics: presentStatistics(statistics) }) }
+  return { ...presentCommon(group, view), ...(statistics && { statistics: presentStatistics(statistics) }) }
 }
 
 /** There are neither large files nor artifacts, so the repositories are all that is stored. */

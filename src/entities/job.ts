@@ -33,7 +33,7 @@ export const Job = z
 export interface JobRecord {
   status: Omit<CommitStatusRecord, 'sha' | 'ref' | 'pipeline_id'>
   pipeline: PipelineBasicRecord & { tag: boolean }
-  /** Null when the repository has lost it. */
+  /** Null where the viewer may not read code, or when the repository has lost it. */
   commit: GitCommit | null
 }
 

@@ -68,13 +68,23 @@ export class PageAnswer {
     readonly total: number,
     readonly page: number,
     readonly perPage: number,
+    /** Beside those of every page. */
+    readonly headers: Record<string, string> = {},
   ) {}
 }
 
 /** Presents a page's items and remembers which page was asked for. */
-export function pageOf<T>(page: Page<T>, asked: { page: number; per_page: number }, present: (item: T) => unknown): PageAnswer {
-  return new PageAnswer(page.items.map(present), page.total, asked.page, asked.per_page)
+export function pageOf<T>(
+  page: Page<T>,
+  asked: { page: number; per_page: number },
+  present: (item: T) => unknown,
+  headers?: Record<string, string>,
+): PageAnswer {
+  return new PageAnswer(page.items.map(present), page.total, asked.page, asked.per_page, headers)
 }
+
+/** Says of an answer that it leaves changed files out (C-62). */
+export const overflowHeaders = (overflow: boolean): Record<string, string> => (overflow ? { 'x-diff-overflow': 'true' } : {})
 
 /** An answer that is not a JSON entity, or not with the usual status. */
 export class Answer {

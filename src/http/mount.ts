@@ -107,7 +107,8 @@ const pollInterval = ({ polling_interval_multiplier: factor }: { polling_interva
   factor === 0 ? -1 : Math.round(POLL_INTERVAL * factor)
 
 /** The context of one call. */
-export const forCall = (ctx: Context, { ip, id }: FastifyRequest, caller: Caller): Context => during(ctx, { caller, address: ip, requestId: id })
+export const forCall = (ctx: Context, { ip, id, headers }: FastifyRequest, caller: Caller): Context =>
+  during(ctx, { caller, address: ip, userAgent: headers['user-agent'] ?? '', requestId: id })
 
 /** A signal that fires when the client leaves before it has its answer; made only for calls that ask. */
 function whenGone(reply: FastifyReply): AbortSignal {
@@ -126,6 +127,7 @@ function send(result: unknown, declared: Endpoint, request: FastifyRequest, repl
   if (result instanceof Answer) {
     reply.code(result.status).headers(result.headers)
     if (result.body === undefined) return reply.send()
+    if (result.body instanceof Rendered) return sendJsonText(reply, result.body.text)
     if (typeof result.body === 'string' || Buffer.isBuffer(result.body) || isStream(result.body)) return reply.send(result.body)
     return sendJson(reply, result.body)
   }
@@ -134,6 +136,6 @@ function send(result: unknown, declared: Endpoint, request: FastifyRequest, repl
   if (status === 204) return reply.send()
   if (result instanceof Rendered) return sendJsonText(reply, result.text)
   if (!(result instanceof PageAnswer)) return sendJson(reply, result)
-  reply.headers(pageHeaders(result, originOf(request, ctx.links.base), request, query))
+  reply.headers({ ...pageHeaders(result, originOf(request, ctx.links.base), request, query), ...result.headers })
   return sendJsonText(reply, `[${result.items.map((item) => (item instanceof Rendered ? item.text : JSON.stringify(item))).join(',')}]`)
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { invalidInput } from '../failures.js'
+import { Failure, type FailureKind } from '../failures.js'
+import { readDate } from '../lib/dates.js'
 import { type Bag, isBag } from './form.js'
 import type { Upload } from './uploads.js'
 
@@ -44,6 +45,9 @@ export const int = ({ min = -MAX_INTEGER - 1, max = MAX_INTEGER } = {}) =>
       .refine((n) => n >= min && n <= max, INVALID)
       .transform((n) => n + 0),
   )
+
+/** A whole number; null for what is none, which the record judges. */
+export const intOrNull = () => z.preprocess(blankToUndefined, z.union([int(), z.unknown().transform(() => null)]))
 
 /** A finite number, decimal or with an exponent (G-49, SEC-60); -0 is 0. */
 export const float = () =>
@@ -171,51 +175,25 @@ export const idList = () =>
     list(rowId()),
   )
 
-const DATE = /^(\d{4})-(\d{1,2})-(\d{1,2})$/
-const DATETIME = /^(\d{4})-?(\d{2})-?(\d{2})(?:[T ](\d{2})(?::?(\d{2})(?::?(\d{2})(?:[.,](\d{1,9}))?)?)?\s*(Z|z|[+-]\d{2}(?::?\d{2})?)?)?$/
+/** Ids to be set, one or several; an empty value is none of them. */
+export const clearableIds = () =>
+  z.preprocess((value) => (value === '' || value === null ? [] : typeof value === 'string' ? value.split(',') : value), list(clearableId()))
 
-function realDay(year: number, month: number, day: number) {
-  if (year < 1 || month < 1 || month > 12 || day < 1) return false
-  return day <= new Date(Date.UTC(year % 400 === 0 ? 2000 : 2000 + (year % 400), month, 0)).getUTCDate()
-}
+/** One or several, as a list or separated by commas; blank ones are dropped, and with none left it counts as absent. For values in which no comma stands. */
+export const oneOrMore = <T extends z.ZodType>(item: T) =>
+  z.preprocess(
+    (value) => {
+      const given = typeof value === 'string' ? value.split(',') : isBag(value) ? Object.values(value) : value
+      const items = (Array.isArray(given) ? given : [given])
+        .map((each) => (typeof each === 'string' ? each.trim() : each))
+        .filter((each) => each !== '' && each !== null && each !== undefined)
+      return items.length > 0 ? items : undefined
+    },
+    z.array(item, INVALID).max(MAX_LIST, INVALID),
+  )
 
-/** ISO 8601 → a moment; a bare date is midnight, no offset is UTC (G-50, SEC-59). Undefined when it is none. */
-export function parseDatetime(text: string): Date | undefined {
-  const loose = DATE.exec(text)
-  if (loose) {
-    const [year, month, day] = [Number(loose[1]), Number(loose[2]), Number(loose[3])] as const
-    return realDay(year, month, day) ? utc(year, month, day) : undefined
-  }
-  const parts = DATETIME.exec(text)
-  if (!parts) return undefined
-  const [year, month, day, hour, minute, second] = [1, 2, 3, 4, 5, 6].map((i) => Number(parts[i] ?? 0)) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ]
-  if (!realDay(year, month, day) || hour > 23 || minute > 59 || second > 59) return undefined
-  const millis = Math.trunc(Number(`0.${parts[7] ?? '0'}`) * 1000)
-  const zone = parts[8]
-  let offset = 0
-  if (zone && zone.toUpperCase() !== 'Z') {
-    const digits = zone.slice(1).replace(':', '')
-    const [h, m] = [Number(digits.slice(0, 2)), Number(digits.slice(2) || 0)]
-    if (h > 23 || m > 59) return undefined
-    offset = (h * 60 + m) * (zone[0] === '-' ? -60_000 : 60_000)
-  }
-  const moment = new Date(utc(year, month, day).getTime() + ((hour * 60 + minute) * 60 + second) * 1000 + millis - offset)
-  return moment.getUTCFullYear() >= 1 && moment.getUTCFullYear() <= 9999 ? moment : undefined
-}
-
-/** Date.UTC takes years below 100 for 19xx; this does not. */
-function utc(year: number, month: number, day: number) {
-  const date = new Date(0)
-  date.setUTCFullYear(year, month - 1, day)
-  return date
-}
+/** In any of the forms of G-50 → a moment; undefined when it is none. */
+export const parseDatetime = (text: string): Date | undefined => readDate(text)?.moment
 
 export const datetime = () =>
   z.preprocess(
@@ -226,12 +204,8 @@ export const datetime = () =>
       .refine((moment): moment is Date => moment !== undefined, INVALID),
   )
 
-/** A day as `YYYY-MM-DD`, one-digit months and days filled up. */
-export function parseDate(text: string): string | undefined {
-  const parts = DATE.exec(text)
-  if (!parts || !realDay(Number(parts[1]), Number(parts[2]), Number(parts[3]))) return undefined
-  return `${parts[1]}-${parts[2]?.padStart(2, '0')}-${parts[3]?.padStart(2, '0')}`
-}
+/** The same → its day as it is written there, `YYYY-MM-DD`. */
+export const parseDate = (text: string): string | undefined => readDate(text)?.day
 
 export const date = () =>
   z.preprocess(
@@ -242,7 +216,7 @@ export const date = () =>
       .refine((day): day is string => day !== undefined, INVALID),
   )
 
-/** A date that also comes as a datetime, whose day is taken (W-5); empty or null clears. */
+/** A day; empty or null clears. */
 export const clearableDate = () =>
   z.preprocess(
     (value) => (value === '' ? null : value),
@@ -251,7 +225,7 @@ export const clearableDate = () =>
         z.null(),
         z
           .string()
-          .transform((text) => parseDate(text) ?? parseDatetime(text)?.toISOString().slice(0, 10))
+          .transform(parseDate)
           .refine((day): day is string => day !== undefined),
       ],
       INVALID,
@@ -312,6 +286,14 @@ export const paging = {
     .transform((n) => (n === undefined || n < 0 ? 20 : Math.min(n, 100))),
 }
 
+const refusals = z.registry<{ kind: FailureKind }>()
+
+/** Bad parameters of this input are refused in another way than as 400. */
+export function refusedAs<T extends z.ZodObject>(kind: FailureKind, schema: T): T {
+  refusals.add(schema, { kind })
+  return schema
+}
+
 /** Reads the declared parameters out of a bag; all violations of all parameters make one answer, in the order of the declaration (G-44, G-45). */
 export function parseInput<T extends z.ZodObject>(schema: T, bag: Bag): z.infer<T> {
   const result = schema.safeParse(bag)
@@ -333,7 +315,7 @@ export function parseInput<T extends z.ZodObject>(schema: T, bag: Bag): z.infer<
     else if (bag[name] === '' && !wordOf && issue.path.length === 1 && issue.code !== 'custom') add(`${name} is missing`)
     else add(`${name} ${INVALID}`)
   }
-  throw invalidInput(texts.join(', '))
+  throw new Failure(refusals.get(schema)?.kind ?? 'invalid', { error: texts.join(', ') })
 }
 
 /** Whether a parameter takes fixed words only. */

@@ -4,3 +4,6 @@ export function isUrl(text: string, schemes: readonly string[]): boolean {
   if (!schemes.includes(scheme.toLowerCase()) || authority.includes('@')) return false
   return !/[\s\p{Cc}\p{Surrogate}]/u.test(text) && URL.canParse(text)
 }
+
+/** The same over HTTP with a user part, by which error trackers know who reports. */
+export const isDsn = (text: string): boolean => isUrl(text.replace(/^(https?:\/\/)[^/\\?#@\s]*@/i, '$1'), ['http', 'https'])

@@ -42,6 +42,7 @@ import { tags } from './tags/index.js'
 import { todos } from './todos/index.js'
 import { tokens } from './tokens/index.js'
 import { uploads } from './uploads/files.js'
+import { userAgents } from './user-agents/index.js'
 import { activities } from './users/activities.js'
 import { avatar } from './users/avatar.js'
 import { currentUser } from './users/current-user.js'
@@ -107,6 +108,7 @@ export const families: Endpoint[][] = [
   todos,
   wikis,
   snippets,
+  userAgents,
   search,
   variables,
   settings,

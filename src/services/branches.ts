@@ -3,11 +3,13 @@ import type { SignedIn } from '../access/actor.js'
 import type { ProjectSubject } from '../access/rules.js'
 import type { Context } from '../context.js'
 import { mergeRequests } from '../db/schema/index.js'
-import { conflict, forbidden, notFound, refused } from '../failures.js'
+import { conflict, Failure, forbidden, notFound, refused } from '../failures.js'
 import { RefChanged } from '../git/errors.js'
-import { type Commit, type Ref, ZERO } from '../git/types.js'
+import { type Commit, type GitRepository, type Oid, type Ref, ZERO } from '../git/types.js'
 import { branchNameFault } from '../lib/branch-name.js'
 import { checkRefName } from '../lib/ref-name.js'
+import { createCommit } from './commits/create.js'
+import { NOT_ALLOWED } from './commits/write.js'
 import { isOpen } from './merge-requests/sketches.js'
 import { type Page, type Paging, slice } from './page.js'
 import { mayPushTo, type Protections, protectionsOf } from './protection.js'
@@ -76,16 +78,20 @@ async function records(ctx: Context, subject: ProjectSubject, refs: Ref[]): Prom
     repository.commits(refs.map(({ oid }) => oid)),
     repository.ref(HEADS + default_branch),
   ])
-  const merged = root
-    ? await repository.merged(
-        refs.map(({ oid }) => oid),
-        root,
-      )
-    : refs.map(() => false)
+  const merged = root ? await mergedBranches(repository, refs, root) : refs.map(() => false)
   return refs.flatMap((ref, i) => {
     const commit = commits[i]
     return commit ? [record(subject, protections, ref.name.slice(HEADS.length), commit, merged[i] ?? false)] : []
   })
+}
+
+/** Which branches the default branch has gone past: one at its very head may just have been made and counts as not merged (BR-21). */
+async function mergedBranches(repository: GitRepository, refs: Ref[], root: Oid): Promise<boolean[]> {
+  const contained = await repository.merged(
+    refs.map(({ oid }) => oid),
+    root,
+  )
+  return refs.map(({ oid }, i) => oid !== root && contained[i] === true)
 }
 
 function record(subject: ProjectSubject, protections: Protections, name: string, commit: Commit, merged: boolean): BranchRecord {
@@ -94,7 +100,7 @@ function record(subject: ProjectSubject, protections: Protections, name: string,
   return {
     name,
     commit,
-    merged: merged && !isDefault,
+    merged,
     protected: isProtected,
     developers_can_push: isProtected && protections.pushLevel(name) === 30,
     developers_can_merge: isProtected && protections.mergeLevel(name) === 30,
@@ -116,16 +122,25 @@ export async function branchExists(ctx: Context, { project }: ProjectSubject, na
   return checkRefName(HEADS + name) && (await repositoryOf(ctx, project).ref(HEADS + name)) !== null
 }
 
-/** BR-4, BR-20. */
+/** BR-4; in an empty repository the default branch comes first, and may be the one that is asked for (BR-20). */
 export async function createBranch(
   ctx: Context,
-  subject: ProjectSubject,
+  given: ProjectSubject,
   caller: SignedIn,
   { branch, ref }: { branch: string; ref: string },
 ): Promise<BranchRecord> {
-  const repository = repositoryOf(ctx, subject.project)
+  const repository = repositoryOf(ctx, given.project)
   if (branchNameFault(branch)) throw refused('Branch name is invalid')
   if (await repository.ref(HEADS + branch)) throw refused('Branch already exists')
+  const { default_branch } = given.project
+  const begins = (ref === default_branch || ref === 'HEAD') && (await repository.refs(HEADS)).length === 0
+  if (begins) {
+    // checked before anything is made: the two cannot stand beside each other (SEC-83), or the branch is not the caller's to make
+    if (branch.startsWith(`${default_branch}/`) || default_branch.startsWith(`${branch}/`)) throw refused('Branch name is invalid')
+    if (!mayPushTo(given, await protectionsOf(ctx, given.project.id), branch)) throw refused(NOT_ALLOWED)
+  }
+  const subject = begins ? await withFirstCommit(ctx, given, caller) : given
+  if (begins && branch === default_branch) return getBranch(ctx, subject, branch)
   const start = await repository.resolve(ref)
   if (!start) throw refused('Invalid reference name')
   try {
@@ -135,6 +150,18 @@ export async function createBranch(
     throw error
   }
   return getBranch(ctx, subject, branch)
+}
+
+/** BR-20: the default branch with a README.md in which nothing stands; made once, also when two begin at once. */
+async function withFirstCommit(ctx: Context, subject: ProjectSubject, caller: SignedIn): Promise<ProjectSubject> {
+  const { project } = subject
+  const readme = { action: 'create', file_path: 'README.md', content: '' }
+  try {
+    await createCommit(ctx, subject, caller, { branch: project.default_branch, commit_message: 'Add README.md', actions: [readme] })
+  } catch (error) {
+    if (!(error instanceof Failure) || !(await repositoryOf(ctx, project).ref(HEADS + project.default_branch))) throw error
+  }
+  return { ...subject, project: { ...project, empty_repo: false } }
 }
 
 /** BR-5: 404 for none, 400 with the reason for the default branch and protected ones. */
@@ -149,7 +176,7 @@ export async function deleteBranch(ctx: Context, subject: ProjectSubject, caller
   }
 }
 
-/** BR-6: all merged branches that are neither default nor protected, nor joined by an open merge request; one that moves meanwhile stays. */
+/** BR-6: all merged branches that are neither protected nor joined by an open merge request; one that moves meanwhile stays. */
 export async function deleteMergedBranches(ctx: Context, subject: ProjectSubject, caller: SignedIn): Promise<void> {
   if (!subject.can('push_code')) throw forbidden()
   const repository = repositoryOf(ctx, subject.project)
@@ -157,13 +184,10 @@ export async function deleteMergedBranches(ctx: Context, subject: ProjectSubject
   const root = refs.find(({ name }) => name === HEADS + subject.project.default_branch)
   if (!root) return
   const [protections, joined] = await Promise.all([protectionsOf(ctx, subject.project.id), branchesOfOpenRequests(ctx, subject.project.id)])
-  const merged = await repository.merged(
-    refs.map(({ oid }) => oid),
-    root.oid,
-  )
+  const merged = await mergedBranches(repository, refs, root.oid)
   for (const [i, ref] of refs.entries()) {
     const name = ref.name.slice(HEADS.length)
-    if (!merged[i] || ref.name === root.name || protections.isProtected(name) || joined.has(name)) continue
+    if (!merged[i] || protections.isProtected(name) || joined.has(name)) continue
     try {
       await moveRefs(ctx, subject, caller.user.id, [{ ref: ref.name, old: ref.oid, new: ZERO }])
     } catch (error) {

@@ -58,9 +58,10 @@ const find = statement('jobs', (db, { of, scope }: Shape) => {
 
 type Row = Omit<JobRecord, 'commit' | 'status'> & { status: Omit<JobRecord['status'], 'author'>; author: JobRecord['status']['author'] }
 
-/** Reads the commits of a page in one go. */
-async function withCommits(ctx: Context, { project }: ProjectSubject, rows: Row[]): Promise<JobRecord[]> {
+/** Reads the commits of a page in one go. Messages and addresses are part of the code: whoever may not download it sees the job without its commit (PL-11). */
+async function withCommits(ctx: Context, { project, can }: ProjectSubject, rows: Row[]): Promise<JobRecord[]> {
   if (rows.length === 0) return []
+  if (!can('download_code')) return rows.map(({ status, author, pipeline }) => ({ status: { ...status, author }, pipeline, commit: null }))
   const shas = [...new Set(rows.map(({ pipeline }) => pipeline.sha))]
   const commits = await repositoryOf(ctx, project).commits(shas)
   const bySha = new Map(shas.map((sha, i) => [sha, commits[i] ?? null]))

@@ -1,4 +1,4 @@
-import { eq, or, sql } from 'drizzle-orm'
+import { and, eq, or, sql } from 'drizzle-orm'
 import { checkAddress } from '../access/addresses.js'
 import { SCOPES } from '../access/scopes.js'
 import type { Context } from '../context.js'
@@ -7,13 +7,15 @@ import { tokens, users } from '../db/schema/index.js'
 import { Failure } from '../failures.js'
 import { digestOf, newSecret } from '../lib/secret.js'
 import { forgetInitialPassword } from './initial-password.js'
-import { checkPassword } from './passwords.js'
+import { checkPassword, mustChange } from './passwords.js'
 import { readSettings } from './settings.js'
 import { type Token, tellOfToken } from './tokens.js'
 import { findUserByLogin, type User } from './users.js'
 
 /** Seconds an access token lives. */
 const LIFE = 7_200
+/** Milliseconds in which a refresh token must be used. */
+const REFRESH_LIFE = 30 * 86_400_000
 
 export interface Grant {
   access_token: string
@@ -24,7 +26,8 @@ export interface Grant {
   created_at: number
 }
 
-const fault = (kind: 'invalid' | 'unauthenticated', error: string, error_description: string) => new Failure(kind, { error, error_description })
+const fault = (kind: 'invalid' | 'unauthenticated' | 'forbidden', error: string, error_description: string) =>
+  new Failure(kind, { error, error_description })
 const invalidGrant = () =>
   fault(
     'unauthenticated',
@@ -32,24 +35,18 @@ const invalidGrant = () =>
     'The provided authorization grant is invalid, expired, revoked, does not match the redirection URI used in the authorization request, or was issued to another client.',
   )
 
-/** CR-12, password: wrong credentials, a blocked user, two-factor and the switched-off setting all look alike. */
+/** CR-12, password: wrong credentials, a blocked user, two-factor and the switched-off setting all look alike. A password that an administrator set opens nothing but its change (CR-24). */
 export async function grantByPassword(
   ctx: Context,
   { username, password, scope }: { username: string; password: string; scope?: string | undefined },
 ): Promise<Grant> {
   const scopes = scopesOf(scope)
-  const address = ctx.origin?.address ?? ''
-  // whoever guessed too often is told the same as before (CR-15)
-  if (ctx.throttle.wait(address) > 0) throw invalidGrant()
-  const [user, settings] = await Promise.all([findUserByLogin(ctx, username), readSettings(ctx)])
-  const matches = await checkPassword(user?.password_hash, password)
-  if (!user || !matches || !maySignIn(user) || !settings.password_authentication_enabled_for_web) {
-    ctx.throttle.failed(address)
-    throw invalidGrant()
-  }
+  const user = await userByPassword(ctx, username, password)
+  if (!user) throw invalidGrant()
+  if (user.password_expired) throw fault('forbidden', 'password_expired', mustChange(ctx.links.base))
   if (scopes.includes('sudo') && !user.admin) throw invalidScope()
   await forgetInitialPassword(ctx, password)
-  await checkAddress(ctx, user.id, address)
+  await checkAddress(ctx, user.id, ctx.origin?.address ?? '')
   await ctx.db.write
     .update(users)
     .set({
@@ -59,6 +56,17 @@ export async function grantByPassword(
     })
     .where(eq(users.id, user.id))
   return issue(ctx, user.id, scopes)
+}
+
+/** The user whom a name and a password let in by themselves; null for all others, and, told the same, where too often was guessed (CR-15). */
+export async function userByPassword(ctx: Context, username: string, password: string): Promise<User | null> {
+  const address = ctx.origin?.address ?? ''
+  if (ctx.throttle.wait(address) > 0) return null
+  const [user, settings] = await Promise.all([findUserByLogin(ctx, username), readSettings(ctx)])
+  const matches = await checkPassword(user?.password_hash, password)
+  if (user && matches && maySignIn(user) && settings.password_authentication_enabled_for_web) return user
+  ctx.throttle.failed(address)
+  return null
 }
 
 const maySignIn = (user: User) => user.state === 'active' && user.kind === 'human' && !user.two_factor_enabled
@@ -99,19 +107,36 @@ async function issue(ctx: Context, userId: number, scopes: string[], db: Pick<Tr
   }
 }
 
-/** CR-12, refresh: the old pair ends with it, also when two callers use it at once. */
+/** CR-12, CR-23, refresh: the old pair ends with it, also when two callers use it at once; one that lay unused for too long is none. */
 export async function grantByRefresh(ctx: Context, refresh: string): Promise<Grant> {
   return ctx.db.transaction(async (tx) => {
     const [old] = await tx
-      .select({ id: tokens.id, user_id: tokens.user_id, scopes: tokens.scopes, revoked: tokens.revoked, state: users.state, kind: users.kind })
+      .select({
+        id: tokens.id,
+        user_id: tokens.user_id,
+        scopes: tokens.scopes,
+        revoked: tokens.revoked,
+        created_at: tokens.created_at,
+        state: users.state,
+        kind: users.kind,
+      })
       .from(tokens)
       .innerJoin(users, eq(users.id, tokens.user_id))
       .where(eq(tokens.refresh_digest, digestOf(refresh)))
       .for('update', { of: tokens })
-    if (!old || old.revoked || old.state !== 'active' || old.kind !== 'human') throw invalidGrant()
+    if (!old || old.revoked || old.created_at.getTime() + REFRESH_LIFE <= ctx.now().getTime()) throw invalidGrant()
+    if (old.state !== 'active' || old.kind !== 'human') throw invalidGrant()
     await tx.update(tokens).set({ revoked: true, updated_at: ctx.now() }).where(eq(tokens.id, old.id))
     return issue(ctx, old.user_id, old.scopes, tx)
   })
+}
+
+/** With the password end all grants that were made with it (CR-23). */
+export async function endGrants(tx: Pick<Transaction, 'update'>, userId: number, now: Date): Promise<void> {
+  await tx
+    .update(tokens)
+    .set({ revoked: true, updated_at: now })
+    .where(and(eq(tokens.user_id, userId), eq(tokens.kind, 'oauth'), eq(tokens.revoked, false)))
 }
 
 /** CR-13: an access or refresh token of an OAuth pair; the answer is the same for a token nobody knows. */

@@ -12,3 +12,7 @@ export async function checkPassword(stored: string | null | undefined, password:
   const matches = await verify(stored ?? (await decoy), password)
   return matches && typeof stored === 'string'
 }
+
+/** What somebody is told whose password an administrator set (CR-24). */
+export const mustChange = (base: string) =>
+  `The password was set by an administrator and must be changed before it is used: PUT ${base}/api/v4/user/password with username, current_password and password`

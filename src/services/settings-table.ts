@@ -13,6 +13,7 @@ interface Bounds {
   present?: boolean
   least?: number
   above?: number
+  below?: number
 }
 
 const bool = (value: boolean, effect: string | null = null): Attribute<'bool', boolean> => ({ kind: 'bool', default: value, effect })
@@ -22,8 +23,13 @@ const text = (effect: string | null = null, check: 'url' | 'email' | 'any' = 'an
   check,
   effect,
 })
-/** Sealed at rest, and told nowhere but in the answer of the settings (SEC-136). */
-const secret = (): Attribute<'secret', string | null> => ({ kind: 'secret', default: null, effect: null })
+/** Sealed at rest, and told nowhere but in the answer of the settings (SEC-136). The source name of an error tracker is an address whose user part is the key. */
+const secret = (check: 'dsn' | 'any' = 'any'): Attribute<'secret', string | null> & { check: typeof check } => ({
+  kind: 'secret',
+  default: null,
+  check,
+  effect: null,
+})
 const needed = (value: string): Attribute<'duration', string> => ({ kind: 'duration', default: value, effect: null })
 const word = (value: string): Attribute<'text', string | null> & { check: 'any' } => ({ kind: 'text', default: value, check: 'any', effect: null })
 const int = (value: number, bounds: Bounds = {}, effect: string | null = null): Attribute<'int', number | null> & Bounds => ({
@@ -56,12 +62,11 @@ const oneOf = <const Word extends string>(
   words,
   effect,
 })
-const level = <const Level extends number>(value: Level, levels: readonly Level[], effect: string, present = false) => ({
+const level = <const Level extends number>(value: Level, levels: readonly Level[], effect: string) => ({
   kind: 'level' as const,
   default: value,
   levels,
   effect,
-  present,
 })
 const list = <Value extends string[] | null>(
   value: Value,
@@ -71,8 +76,11 @@ const list = <Value extends string[] | null>(
 
 const VISIBILITIES = Object.keys(VISIBILITY_LEVEL) as Visibility[]
 const visibility = (effect: string) => oneOf<Visibility>('private', VISIBILITIES, effect)
-const keySizes = <const Size extends number>(sizes: readonly Size[], name: string) =>
-  level<0 | -1 | Size>(0, [0, ...sizes, -1], `least bits of a new ${name} key; -1 refuses them all`, true)
+const bits = (name: string): Attribute<'bits', number> => ({
+  kind: 'bits',
+  default: 0,
+  effect: `least bits of a new ${name} key; 0 takes all, -1 none`,
+})
 
 /** Every attribute of the contract in its order, named once: its kind and default (11.3), its rules, and what it does (AS-20 to AS-70). */
 export const SETTINGS = {
@@ -86,7 +94,7 @@ export const SETTINGS = {
   circuitbreaker_failure_count_threshold: count(3, { least: 0 }),
   circuitbreaker_failure_reset_time: count(1800, { least: 0 }),
   circuitbreaker_storage_timeout: count(15, { least: 0 }),
-  clientside_errtracker_dsn: secret(),
+  clientside_errtracker_dsn: secret('dsn'),
   clientside_errtracker_enabled: bool(false),
   container_registry_token_expire_delay: count(5, { above: 0 }),
   default_artifacts_expire_in: needed('30 days'),
@@ -99,10 +107,10 @@ export const SETTINGS = {
   domain_blacklist_enabled: bool(false),
   domain_blacklist: list([] as string[], null, { split: true }),
   domain_whitelist: list(null as string[] | null, null, { split: true }),
-  dsa_key_restriction: keySizes([1024, 2048, 3072], 'DSA'),
-  ecdsa_key_restriction: keySizes([256, 384, 521], 'ECDSA'),
-  ed25519_key_restriction: keySizes([256], 'Ed25519'),
-  rsa_key_restriction: keySizes([1024, 2048, 3072, 4096], 'RSA'),
+  dsa_key_restriction: bits('DSA'),
+  ecdsa_key_restriction: bits('ECDSA'),
+  ed25519_key_restriction: bits('Ed25519'),
+  rsa_key_restriction: bits('RSA'),
   email_author_in_body: bool(false),
   enabled_git_access_protocol: {
     kind: 'protocol' as const,
@@ -121,7 +129,7 @@ export const SETTINGS = {
   html_emails_enabled: bool(true),
   import_sources: list(['git'] as string[], 'where new projects may be imported from', { words: ['git'] }),
   webide_enabled: bool(false),
-  webide_url: text(),
+  webide_url: text(null, 'url'),
   max_artifacts_size: count(100, { above: 0 }),
   max_attachment_size: count(10, { above: 0 }, 'MiB of a file that is uploaded'),
   max_pages_size: int(100, { least: 0 }),
@@ -136,9 +144,9 @@ export const SETTINGS = {
   password_authentication_enabled_for_web: bool(true, 'whether the password grant gives tokens'),
   password_authentication_enabled_for_git: bool(true, 'whether Git over HTTP takes passwords beside tokens'),
   performance_bar_allowed_group_id: { kind: 'group' as const, default: null as string | null, effect: null },
-  performance_bar_enabled: { kind: 'derived' as const, default: false, effect: null },
+  performance_bar_enabled: bool(false),
   diagram_enabled: bool(false),
-  diagram_url: text(),
+  diagram_url: text(null, 'url'),
   polling_interval_multiplier: decimal<number>(
     1,
     { present: true, least: 0 },
@@ -157,13 +165,13 @@ export const SETTINGS = {
     'levels that only administrators may give; `public` also hides people from anonymous callers',
   ),
   send_user_confirmation_email: bool(false),
-  errtracker_dsn: secret(),
+  errtracker_dsn: secret('dsn'),
   errtracker_enabled: bool(false),
   session_expire_delay: count(10_080, { least: 0 }),
   shared_runners_enabled: bool(true, 'of a new project that does not say'),
   shared_runners_text: text(),
   jobqueue_throttling_enabled: bool(false),
-  jobqueue_throttling_factor: decimal<number | null>(null, {}),
+  jobqueue_throttling_factor: decimal<number | null>(null, { above: 0, below: 1 }),
   jobqueue_throttling_queues: list([] as string[], null),
   sign_in_text: text(),
   signup_enabled: bool(true),

@@ -8,7 +8,7 @@ import { statement } from '../db/statement.js'
 import { Failure, invalidRecord } from '../failures.js'
 import { parseDuration } from '../lib/duration.js'
 import { emailFault } from '../lib/email.js'
-import { isUrl } from '../lib/url.js'
+import { isDsn, isUrl } from '../lib/url.js'
 import { VISIBILITY_LEVEL } from '../lib/visibility.js'
 import { audit } from './audit.js'
 import { DEFAULTS, DEPENDENTS, SECRETS, SETTING_NAMES, SETTINGS, type SettingName, type Settings } from './settings-table.js'
@@ -90,8 +90,6 @@ export async function updateSettings(ctx: Context, caller: SignedIn, given: Sett
     const before = opened(ctx, row.values as Stored)
     const next = { ...before, ...present(given) }
     if (group !== undefined) next.performance_bar_allowed_group_id = group
-    if (given.performance_bar_enabled === false) next.performance_bar_allowed_group_id = null
-    next.performance_bar_enabled = next.performance_bar_allowed_group_id !== null
     const faults = faultsOf(ctx, next, given)
     if (Object.keys(faults).length > 0) throw invalidRecord(faults)
     const changed = SETTING_NAMES.filter((name) => JSON.stringify(before[name]) !== JSON.stringify(next[name]))
@@ -165,13 +163,15 @@ function textsOf(ctx: Context, name: SettingName, next: Settings): string[] {
       if (isBlank(value) || attribute.check === 'any') return []
       if (attribute.check === 'email') return emailFault(String(value)) ? ['is invalid'] : []
       return isUrl(String(value), ['http', 'https']) ? [] : ['must be a valid URL']
+    case 'secret':
+      return attribute.check === 'any' || isBlank(value) || isDsn(String(value)) ? [] : ['must be a valid URL']
     case 'duration':
       if (isBlank(value)) return [BLANK]
       return String(value).trim() === '0' || (parseDuration(String(value)) ?? 0) > 0 ? [] : ['is not a correct duration']
     case 'int':
     case 'decimal':
       return value === null ? (attribute.present ? [BLANK] : []) : numberTexts(name, value as number, next)
-    case 'level':
+    case 'bits':
       return value === null ? [BLANK] : []
     case 'list':
       return listTexts(ctx, name, (value ?? []) as string[])
@@ -181,13 +181,11 @@ function textsOf(ctx: Context, name: SettingName, next: Settings): string[] {
 }
 
 function numberTexts(name: SettingName, value: number, next: Settings): string[] {
-  const { least, above } = SETTINGS[name] as { least?: number; above?: number }
-  const bounds = { least, above, below: undefined as number | undefined }
+  const bounds = { ...(SETTINGS[name] as { least?: number; above?: number; below?: number }) }
   if (name === 'housekeeping_full_repack_period') bounds.least = next.housekeeping_incremental_repack_period
   if (name === 'housekeeping_gc_period') bounds.least = next.housekeeping_full_repack_period
   if (next.unique_ips_limit_enabled && name === 'unique_ips_limit_per_user') bounds.least = 1
   if (next.unique_ips_limit_enabled && name === 'unique_ips_limit_time_window') bounds.least = 0
-  if (next.jobqueue_throttling_enabled && name === 'jobqueue_throttling_factor') Object.assign(bounds, { above: 0, below: 1 })
   const texts: string[] = []
   if (bounds.above !== undefined && value <= bounds.above) texts.push(`must be greater than ${bounds.above}`)
   if (bounds.least !== undefined && value < bounds.least) texts.push(`must be greater than or equal to ${bounds.least}`)

@@ -13,6 +13,7 @@ import { VISIBILITY_LEVEL, type Visibility, visibilityWord } from '../lib/visibi
 import { removeTalk } from './notes/remove.js'
 import { limits, type Page, type Paging } from './page.js'
 import { isRestricted, readSettings } from './settings.js'
+import { recordUserAgent } from './user-agents.js'
 
 type Row = typeof snippets.$inferSelect
 
@@ -200,21 +201,23 @@ export async function createSnippet(
   if (missing.length > 0) throw invalidInput(missing.map((name) => `${name} is missing`).join(', '))
   const visibility = given.visibility ?? (await readSettings(ctx)).default_snippet_visibility
   await checkFaults(ctx, caller, { ...given, visibility })
-  const [row] = await ctx.db.write
-    .insert(snippets)
-    .values({
-      project_id: projectId,
-      author_id: caller.user.id,
-      title: given.title as string,
-      file_name: given.file_name as string,
-      content: given.content as string,
-      description: given.description ?? null,
-      visibility: VISIBILITY_LEVEL[visibility],
-      created_at: ctx.now(),
-      updated_at: ctx.now(),
-    })
-    .returning({ id: snippets.id })
-  return row?.id as number
+  const values = {
+    project_id: projectId,
+    author_id: caller.user.id,
+    title: given.title as string,
+    file_name: given.file_name as string,
+    content: given.content as string,
+    description: given.description ?? null,
+    visibility: VISIBILITY_LEVEL[visibility],
+    created_at: ctx.now(),
+    updated_at: ctx.now(),
+  }
+  return ctx.db.transaction(async (tx) => {
+    const [row] = await tx.insert(snippets).values(values).returning({ id: snippets.id })
+    const id = row?.id as number
+    await recordUserAgent(ctx, tx, caller, { snippet_id: id })
+    return id
+  })
 }
 
 /** SN-5, SN-10: what is given changes. */

@@ -96,7 +96,16 @@ export async function createOwnToken(ctx: Context, caller: SignedIn, given: NewT
     scope === 'sudo' ? user.admin && (held.includes('sudo') || token.kind === 'oauth') : held.includes('api') || held.includes(scope as Scope)
   const known = given.scopes.filter((scope) => (SCOPES as readonly string[]).includes(scope))
   if (!known.every(covered)) throw forbidden()
-  return createToken(ctx, user, given)
+  return createToken(ctx, user, { ...given, expires_at: await withinCredential(ctx, caller, given.expires_at) })
+}
+
+/** The day a token that a call makes for its own user may expire: no later than the token of the call, or whoever found one could prolong it for ever (CR-22). A password grant stands for the password and bounds nothing. */
+async function withinCredential(ctx: Context, { token }: SignedIn, wanted: string | undefined, usual?: string): Promise<string | undefined> {
+  const [presented] = await ctx.db.write.select({ last: tokens.expires_at }).from(tokens).where(eq(tokens.id, token.id))
+  const last = presented?.last ?? null
+  if (last === null) return wanted ?? usual
+  if (wanted !== undefined && wanted > last) throw invalidRecord({ expires_at: [`cannot be after ${last}, when the token of this call expires`] })
+  return wanted ?? (usual !== undefined && usual < last ? usual : last)
 }
 
 export const SORTS = [
@@ -186,9 +195,16 @@ export async function findToken(ctx: Context, caller: SignedIn, named: string): 
 }
 
 /** CR-20: the old one is revoked in the same moment; 401 when it no longer works. */
-export async function rotateToken(ctx: Context, token: Token, expiresAt: string | undefined): Promise<{ token: Token; value: string }> {
+export async function rotateToken(
+  ctx: Context,
+  caller: SignedIn,
+  token: Token,
+  expiresAt: string | undefined,
+): Promise<{ token: Token; value: string }> {
   const value = newSecret()
-  const expires_at = expiresAt ?? new Date(ctx.now().getTime() + 7 * 86_400_000).toISOString().slice(0, 10)
+  const inAWeek = new Date(ctx.now().getTime() + 7 * 86_400_000).toISOString().slice(0, 10)
+  const own = token.user_id === caller.user.id
+  const expires_at = own ? await withinCredential(ctx, caller, expiresAt, inAWeek) : (expiresAt ?? inAWeek)
   return ctx.db.transaction(async (tx) => {
     const [old] = await tx.select().from(tokens).where(eq(tokens.id, token.id)).for('update')
     if (!old || !isActive(ctx, old)) throw unauthenticated()

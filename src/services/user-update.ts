@@ -8,6 +8,7 @@ import { normaliseEmail } from '../lib/email.js'
 import { audit, changesOf } from './audit.js'
 import { dropAvatar, keepAvatar } from './avatars.js'
 import { renameNamespace } from './namespaces.js'
+import { endGrants } from './oauth.js'
 import { hashPassword } from './passwords.js'
 import { readSettings, usualProjectsLimit } from './settings.js'
 import { touchList } from './totals.js'
@@ -34,6 +35,12 @@ export interface UserChange {
   provider?: string | undefined
   extern_uid?: string | undefined
   avatar?: { data: Buffer } | undefined
+}
+
+/** Whether it is themselves whom the caller changes. */
+function isOwn({ origin }: Context, id: number): boolean {
+  const caller = origin?.caller
+  return caller?.user ? (caller.sudoer ?? caller.user).id === id : false
 }
 
 /** The contract answers every failed update of a user with 404 (U-30). */
@@ -67,7 +74,7 @@ export async function updateUser(ctx: Context, id: number, given: UserChange): P
         ...(given.bio !== undefined && { bio: given.bio }),
         ...(given.location !== undefined && { location: given.location }),
         ...limitsOf(given, user, usualProjectsLimit(settings)),
-        ...(password_hash !== undefined && { password_hash, password_expired: true }),
+        ...(password_hash !== undefined && { password_hash, password_expired: !isOwn(ctx, id) }),
         ...(given.skip_reconfirmation && !user.confirmed_at && { confirmed_at: ctx.now() }),
       }
       for (const field of TEXTS) if (given[field] !== undefined) next[field] = given[field] ?? ''
@@ -83,6 +90,7 @@ export async function updateUser(ctx: Context, id: number, given: UserChange): P
         ...changesOf(user, next, ['password_hash']),
         ...(given.provider && { identity: [given.provider, given.extern_uid] }),
       }
+      if (password_hash !== undefined) await endGrants(tx, id, ctx.now())
       await touchList(tx, 'users')
       if (Object.keys(changes).length > 0)
         await audit(ctx, tx, { action: 'user_updated', target: { type: 'user', id, name: user.username }, changes })

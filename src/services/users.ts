@@ -126,6 +126,13 @@ export interface UserDraft {
   avatar?: Buffer | undefined
 }
 
+/** Undefined for a password that may be set (U-23). */
+export function passwordFault(password: string): string | undefined {
+  if (password === '') return "can't be blank"
+  if (password.length < 8) return 'is too short (minimum is 8 characters)'
+  return password.length > 128 ? tooLong(128) : undefined
+}
+
 /** Field → texts, in the order of U-23; empty when the user may be stored. What `self` has himself is not taken. */
 export async function userFaults(tx: Transaction, user: UserDraft, self: { id: number; username: string } | null): Promise<Record<string, string[]>> {
   const faults: Record<string, string[]> = {}
@@ -139,9 +146,8 @@ export async function userFaults(tx: Transaction, user: UserDraft, self: { id: n
     if (await isEmailTaken(tx, email, self?.id)) add('email', 'has already been taken')
   }
   if (password !== undefined) {
-    if (password === '') add('password', "can't be blank")
-    else if (password.length < 8) add('password', 'is too short (minimum is 8 characters)')
-    else if (password.length > 128) add('password', tooLong(128))
+    const fault = passwordFault(password)
+    if (fault) add('password', fault)
   }
   if (name !== undefined) {
     if (name.trim() === '') add('name', "can't be blank")

@@ -38,7 +38,7 @@ async function branchOf(ctx: Context, repository: GitRepository): Promise<{ name
 }
 
 /** Where all pages are as they are now; null while nobody wrote one. */
-export async function wikiNow(ctx: Context, { project }: ProjectSubject): Promise<{ repository: GitRepository; name: string; head: Oid } | null> {
+export async function wikiNow(ctx: Context, project: Project): Promise<{ repository: GitRepository; name: string; head: Oid } | null> {
   if (!(await ctx.git.exists(wikiKeyOf(project)))) return null
   const repository = wikiOf(ctx, project)
   const { name, head } = await branchOf(ctx, repository)
@@ -75,9 +75,10 @@ export async function listWikiPages(
   { project }: ProjectSubject,
   { with_content, ...paging }: { with_content: boolean } & Paging,
 ): Promise<Page<WikiPage>> {
-  const repository = wikiOf(ctx, project)
-  const { head } = await branchOf(ctx, repository)
-  const { items, total } = slice(head ? await pagesAt(repository, head) : [], paging)
+  const now = await wikiNow(ctx, project)
+  if (!now) return { items: [], total: 0 }
+  const { repository, head } = now
+  const { items, total } = slice(await pagesAt(repository, head), paging)
   const pages: WikiPage[] = []
   for (const place of items) pages.push({ slug: place.slug, format: place.format, content: with_content ? await contentOf(repository, place) : null })
   return { items: pages, total }
@@ -90,8 +91,10 @@ export async function getWikiPage(
   slug: string,
   version?: string,
 ): Promise<WikiPage & { content: string }> {
-  const repository = wikiOf(ctx, project)
-  const commit = version ? (await repository.resolve(version))?.commit : (await branchOf(ctx, repository)).head
+  const now = await wikiNow(ctx, project)
+  if (!now) throw notFound('Wiki Page')
+  const { repository, head } = now
+  const commit = version ? (await repository.resolve(version))?.commit : head
   const place = commit && (await placeOf(repository, commit, slug))
   if (!place) throw notFound('Wiki Page')
   return { slug: place.slug, format: place.format, content: await contentOf(repository, place) }
@@ -171,6 +174,7 @@ const MAX_MESSAGE = 1_000_000
 /** One commit of the caller on the wiki's branch; `change` says what it changes, seeing the pages as they are, and is asked anew when the branch has moved meanwhile. No change, no commit. */
 async function commitPages(ctx: Context, project: Project, caller: SignedIn, message: string, change: (pages: Place[]) => Change[]): Promise<void> {
   if ([...message].length > MAX_MESSAGE) throw refused('The commit message is too long')
+  if (!(await ctx.git.exists(wikiKeyOf(project)))) throw notFound('Wiki Page')
   const repository = wikiOf(ctx, project)
   await withRefLock(`wiki ${project.id}`, 'pages', async () => {
     for (let tried = 1; ; tried++) {

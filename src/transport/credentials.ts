@@ -5,7 +5,7 @@ import { judgeToken } from '../access/authenticate.js'
 import type { Context } from '../context.js'
 import { Failure } from '../failures.js'
 import { forgetInitialPassword } from '../services/initial-password.js'
-import { checkPassword } from '../services/passwords.js'
+import { checkPassword, mustChange } from '../services/passwords.js'
 import { readSettings } from '../services/settings.js'
 import { actorOf, findUserByLogin } from '../services/users.js'
 
@@ -70,6 +70,7 @@ async function judged(ctx: Context, headers: IncomingHttpHeaders): Promise<GitCa
   const matches = await checkPassword(user?.password_hash, password)
   if (!user || !matches || user.state !== 'active' || user.kind !== 'human') return DENIED
   if (user.two_factor_enabled) return TOKEN_NEEDED
+  if (user.password_expired) return { status: 403, text: mustChange(ctx.links.base) }
   await forgetInitialPassword(ctx, password)
   return { user: actorOf(user), reads: true, writes: true }
 }

@@ -20,13 +20,15 @@ beforeAll(async () => {
   secrets['password'] = 'the first password'
   await send('put', `/users/${user.id}`, { password: 'the second password' }).expect(200)
   secrets['changed password'] = 'the second password'
+  await send('put', '/user/password', { current_password: 'the second password', password: 'the fourth password' }, user).expect(204)
+  secrets['own password'] = 'the fourth password'
   const n = unique()
   const person = { username: `p${n}`, email: `p${n}@example.com`, name: 'x', password: 'the third password', reset_password: false }
   await send('post', '/users', person).expect(201)
   secrets['password of a new user'] = person.password
   const impersonation = { name: 'x', scopes: ['api'], expires_at: later }
   secrets['impersonation token'] = (await send('post', `/users/${user.id}/impersonation_tokens`, impersonation).expect(201)).body.token
-  const grant = { grant_type: 'password', username: user.username, password: 'the second password' }
+  const grant = { grant_type: 'password', username: user.username, password: 'the fourth password' }
   const oauth = (await t.app.inject({ method: 'POST', url: '/oauth/token', payload: grant })).json()
   secrets['access token'] = oauth.access_token
   secrets['refresh token'] = oauth.refresh_token
@@ -73,7 +75,7 @@ describe('a copy of the database (SEC-21, SEC-24, SEC-135, SEC-136)', () => {
     const [rows, log] = [await dump(), t.logged.join('\n')]
     expect(rows).toContain(admin.username)
     expect(rows.length).toBeGreaterThan(5_000)
-    expect(Object.keys(secrets)).toHaveLength(13)
+    expect(Object.keys(secrets)).toHaveLength(14)
     const codings = (text: string) => [
       text,
       Buffer.from(text).toString('base64').replace(/=+$/, ''),

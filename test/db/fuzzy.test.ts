@@ -21,6 +21,12 @@ describe('a fuzzy search text', () => {
     expect(fuzzy('ab  c')).toEqual({ shape: 'whole', values: { word0: 'ab c' } })
   })
 
+  it('U-13 or the parts, where that is asked for', () => {
+    expect(fuzzy('ab  c', 'part')).toEqual({ shape: 2, values: { word0: '%ab%', word1: '%c%' } })
+    expect(fuzzy('abc de', 'part').values).toEqual({ word0: '%abc%' })
+    expect(fuzzy('""', 'part')).toEqual({ shape: 'whole', values: { word0: '""' } })
+  })
+
   it('G-79 knows no wildcards', () => {
     expect(fuzzy('50%_\\x').values).toEqual({ word0: '%50\\%\\_\\\\x%' })
   })

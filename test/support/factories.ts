@@ -27,6 +27,9 @@ let counter = 0
 /** A number no other factory call of this process has given. */
 export const unique = () => ++counter
 
+/** The image that is shown of somebody who has none. */
+export const drawnOf = ({ id }: { id: number }) => `http://roost.test/uploads/-/system/user/avatar/${id}/identicon.svg`
+
 /** A user with a token of scope `api` (and `sudo` for an administrator). */
 export async function aUser(ctx: Context, given: Partial<NewUser> & { scopes?: Scope[]; state?: User['state'] } = {}): Promise<TestUser> {
   const n = unique()

@@ -2,8 +2,17 @@ import { z } from 'zod'
 import { onProject, onProjectSignedIn } from '../../access/rules.js'
 import { CommitComment, ListedCommitComment, presentCommitComment, presentListedCommitComment } from '../../entities/commit-comment.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { int, oneOf, opt, paging, str } from '../../http/params.js'
+import { intOrNull, oneOf, opt, paging, str } from '../../http/params.js'
 import { createCommitComment, listCommitComments } from '../../services/notes/commit-comments.js'
+
+/** A line that is none says nothing of a branch or a tag, which moves; of a whole hash it is a fault (C-60). */
+const placed = z
+  .object({ sha: z.string(), note: str(), path: opt(str()), line: opt(intOrNull()), line_type: opt(oneOf(['new', 'old'])) })
+  .refine(({ sha, line }) => line !== null || !/^[0-9a-f]{40}$/.test(sha), {
+    path: ['line'],
+    when: () => true,
+    params: { sentence: 'line is invalid' },
+  })
 
 /** C-58 to C-61. */
 export const commitComments = [
@@ -23,7 +32,7 @@ export const commitComments = [
     path: '/projects/:id/repository/commits/:sha/comments',
     summary: 'Comment on a commit',
     access: onProjectSignedIn('comment_on_commit'),
-    input: z.object({ sha: z.string(), note: str(), path: opt(str()), line: opt(int()), line_type: opt(oneOf(['new', 'old'])) }),
+    input: placed,
     output: CommitComment,
     async handler({ ctx, caller, subject, input, view }) {
       return presentCommitComment(await createCommitComment(ctx, subject, caller, input), view)

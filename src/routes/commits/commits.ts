@@ -4,8 +4,8 @@ import { Commit, CommitDetail, presentCommit } from '../../entities/commit.js'
 import { Diff } from '../../entities/diff.js'
 import { presentPipelineRef } from '../../entities/pipeline.js'
 import { forbidden } from '../../failures.js'
-import { endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, datetime, list, opt, orDefault, paging, str, where } from '../../http/params.js'
+import { endpoint, overflowHeaders, pageOf } from '../../http/endpoint.js'
+import { bool, datetime, list, opt, orDefault, paging, str } from '../../http/params.js'
 import { createCommit } from '../../services/commits/create.js'
 import { diffOf, findCommit, listCommits, statsOf } from '../../services/commits/read.js'
 import { slice } from '../../services/page.js'
@@ -49,7 +49,7 @@ export const commits = [
       start_branch: opt(str()),
       start_sha: opt(str()),
       force: opt(bool()),
-      actions: where(list(z.record(z.string(), z.unknown(), 'is invalid'), MOST_ACTIONS), (actions) => actions.length > 0, 'is empty'),
+      actions: list(z.record(z.string(), z.unknown(), 'is invalid'), MOST_ACTIONS),
       author_email: opt(str()),
       author_name: opt(str()),
     }),
@@ -95,7 +95,8 @@ export const commits = [
     output: z.array(Diff),
     async handler({ ctx, subject, input }) {
       const commit = await findCommit(ctx, subject, input.sha)
-      return pageOf(slice(await diffOf(ctx, subject, commit), input), input, (diff) => diff)
+      const { files, truncated } = await diffOf(ctx, subject, commit)
+      return pageOf(slice(files, input), input, (diff) => diff, overflowHeaders(truncated))
     },
   }),
 ]

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { commaList, datetime, idList, oneOf, opt, orDefault, paging, rowId, searchText, str, where } from '../../http/params.js'
-import { type Assignee, type MilestoneWanted, ORDERS, type Traits } from '../../services/issuables/filters.js'
+import { commaList, datetime, idList, oneOf, oneOrMore, opt, orDefault, paging, rowId, searchText, str, where } from '../../http/params.js'
+import { type Assignees, type MilestoneWanted, ORDERS, type Traits } from '../../services/issuables/filters.js'
 
 /** `created_by_me` and the like, also spelled with dashes (X-2). */
 export const scopes = () => oneOf(['created_by_me', 'created-by-me', 'assigned_to_me', 'assigned-to-me', 'all'])
@@ -8,20 +8,23 @@ export const scopes = () => oneOf(['created_by_me', 'created-by-me', 'assigned_t
 const MOST_LABELS = 100
 const labels = () => where(commaList(), (titles) => titles.length <= MOST_LABELS, 'is invalid')
 
-const assignee = () =>
-  z.preprocess(
-    (value) => (value === '' || value === null ? undefined : value),
-    z.union([z.enum(['None', 'Any']), rowId().def.out as z.ZodType<number>], 'is invalid'),
+const id = () => rowId().def.out as z.ZodType<number>
+const assignees = () =>
+  where(
+    oneOrMore(z.union([z.enum(['None', 'Any']), id()], 'is invalid')),
+    // a word says all there is to say
+    (given) => given.length === 1 || given.every((each) => typeof each === 'number' && each > 0),
+    'is invalid',
   )
 
 /** What may also stand in `not[…]`. */
 export const traits = {
   labels: opt(labels()),
   milestone: opt(str()),
-  author_id: opt(rowId()),
-  author_username: opt(str()),
-  assignee_id: opt(assignee()),
-  assignee_username: opt(str()),
+  author_id: opt(oneOrMore(id())),
+  author_username: opt(oneOrMore(str())),
+  assignee_id: opt(assignees()),
+  assignee_username: opt(oneOrMore(str())),
   iids: opt(idList()),
   my_reaction_emoji: opt(str()),
 }
@@ -57,7 +60,8 @@ function milestoneOf(given: string | undefined, moments: boolean): MilestoneWant
 export function traitsOf(given: GivenTraits, moments = false): Traits {
   const { labels, assignee_id, milestone, ...rest } = given
   const worn = labels?.length === 1 ? (wordOf(labels[0]) ?? labels) : labels
-  const whose: Assignee | undefined = assignee_id === 'Any' ? 'any' : assignee_id === 'None' || assignee_id === 0 ? 'none' : assignee_id
+  const [first] = assignee_id ?? []
+  const whose: Assignees | undefined = first === 'Any' ? 'any' : first === 'None' || first === 0 ? 'none' : (assignee_id as number[] | undefined)
   return { ...rest, labels: worn, assignee_id: whose, milestone: milestoneOf(milestone, moments) }
 }
 

@@ -10,10 +10,10 @@ import {
   clearable,
   clearableDate,
   clearableId,
+  clearableIds,
   commaList,
   datetime,
   int,
-  list,
   needsOneOf,
   oneOf,
   opt,
@@ -32,14 +32,11 @@ import { listClosing, listRelated } from '../../services/merge-requests/of-issue
 
 const ISSUE = '/projects/:id/issues/:issue_iid'
 
-/** People to be assigned; an empty value is nobody. */
-const idsToSet = () => z.preprocess((value) => (value === '' || value === null ? [] : value), list(clearableId()))
-
 const attributes = {
   description: opt(clearable()),
   confidential: opt(bool()),
-  assignee_ids: idsToSet().optional(),
-  assignee_id: opt(clearableId()),
+  assignee_ids: clearableIds().optional(),
+  assignee_id: clearableIds().optional(),
   milestone_id: opt(clearableId()),
   labels: opt(commaList()),
   due_date: clearableDate().optional(),
@@ -62,8 +59,8 @@ const CHANGES = [
 ] as const
 
 /** A single person may come under either name. */
-const assigneesOf = ({ assignee_ids, assignee_id }: { assignee_ids?: number[] | undefined; assignee_id?: number | undefined }) =>
-  assignee_ids ?? (assignee_id === undefined ? undefined : [assignee_id])
+const assigneesOf = ({ assignee_ids, assignee_id }: { assignee_ids?: number[] | undefined; assignee_id?: number[] | undefined }) =>
+  assignee_ids ?? assignee_id
 
 /** IS-4 to IS-8, IS-14 to IS-16. */
 export const issues = [

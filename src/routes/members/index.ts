@@ -3,7 +3,7 @@ import type { Access } from '../../access/access.js'
 import { Member, presentMember } from '../../entities/member.js'
 import { notFound } from '../../failures.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { clearableDate, idList, int, needsOneOf, opt, paging, rowId, searchText, str } from '../../http/params.js'
+import { clearableDate, idList, int, needsOneOf, oneOrMore, opt, paging, rowId, searchText, str } from '../../http/params.js'
 import { addMembers, changeMember, getMember, listMembers, removeMember } from '../../services/members.js'
 import { findUserByName } from '../../services/users.js'
 import { type MemberSubject, onGroupMembers, onProjectMembers } from './source.js'
@@ -44,14 +44,14 @@ const membersOf = (path: '/projects/:id' | '/groups/:id', on: (ability: 'read_me
     summary: 'Add a member',
     access: on('manage_members'),
     input: needsOneOf(
-      z.object({ user_id: opt(idList()), username: opt(str()), access_level: LEVEL, expires_at: opt(clearableDate()) }),
+      z.object({ user_id: opt(idList()), username: opt(oneOrMore(str())), access_level: LEVEL, expires_at: opt(clearableDate()) }),
       'user_id',
       'username',
     ),
     // several at once have no one answer to give; clients take an object
     output: z.union([Member, z.strictObject({ status: z.literal('success') })]),
     async handler({ ctx, caller, subject, input, view }) {
-      const ids = input.user_id ?? [(await findUserByName(ctx, input.username ?? ''))?.id ?? 0]
+      const ids = input.user_id ?? (await Promise.all((input.username ?? []).map((name) => findUserByName(ctx, name)))).map((user) => user?.id ?? 0)
       if (ids.length === 0) throw notFound('User')
       await addMembers(ctx, subject.source, caller, ids, input)
       const [only, ...more] = new Set(ids)

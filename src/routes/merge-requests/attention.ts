@@ -29,8 +29,8 @@ const subscription = (verb: 'subscribe' | 'unsubscribe') =>
 
 /** An issue of another tracker: all that is known of it is its key (MR-84). */
 const ExternalIssue = z.strictObject({ id: z.string(), title: z.string() }).meta({ id: 'ExternalIssue' })
-/** MR-81: the contract's record also has the number of changed files, which an issue has not. */
-const ClosedIssue = z.strictObject({ ...Issue.shape, changes_count: z.null() }).meta({ id: 'ClosedIssue' })
+/** MR-81: the contract's record also has the number of changed files: those of the request that closes it. */
+const ClosedIssue = z.strictObject({ ...Issue.shape, changes_count: z.string() }).meta({ id: 'ClosedIssue' })
 
 /** MR-81, MR-86, chapter 10. */
 export const mergeRequestAttention = [
@@ -56,7 +56,7 @@ export const mergeRequestAttention = [
       return pageOf(await listClosedIssues(ctx, caller, subject, input), input, (closed) =>
         'key' in closed
           ? { id: closed.key, title: `External Issue ${closed.key}` }
-          : { ...presentIssue(closed.issue, dayOf(ctx.now()), view), changes_count: null },
+          : { ...presentIssue(closed.issue, dayOf(ctx.now()), view), changes_count: subject.request.changes_count },
       )
     },
   }),

@@ -7,13 +7,20 @@ import { Diff } from '../../entities/diff.js'
 import { DetailedMergeRequest, presentDetailedMergeRequest } from '../../entities/merge-request.js'
 import { MergeRequestVersion, MergeRequestVersionDetail, presentVersion, presentVersionDetail } from '../../entities/merge-request-version.js'
 import { PipelineBasic, presentPipelineBasic } from '../../entities/pipeline.js'
-import { endpoint, pageOf } from '../../http/endpoint.js'
+import { Answer, endpoint, overflowHeaders, pageOf } from '../../http/endpoint.js'
 import { Rendered } from '../../http/fragments.js'
 import { paging, rowId } from '../../http/params.js'
 import { dayOf } from '../../lib/day.js'
 import { loadAroundMergeRequest } from '../../services/merge-requests/load.js'
 import { listRequestPipelines } from '../../services/merge-requests/pipelines.js'
-import { changesOfRequest, getVersion, listRequestCommits, listRequestDiffs, listVersions } from '../../services/merge-requests/read.js'
+import {
+  changesOfRequest,
+  getVersion,
+  leavesFilesOut,
+  listRequestCommits,
+  listRequestDiffs,
+  listVersions,
+} from '../../services/merge-requests/read.js'
 
 const REQUEST = '/projects/:id/merge_requests/:merge_request_iid'
 const read = onMergeRequest('read_merge_request')
@@ -44,7 +51,9 @@ export const contents = [
     summary: 'A merge request with what it changes',
     access: read,
     input: z.object({}),
-    output: z.strictObject({ ...DetailedMergeRequest.shape, changes: z.array(Diff) }).meta({ id: 'MergeRequestWithChanges' }),
+    output: z
+      .strictObject({ ...DetailedMergeRequest.shape, changes: z.array(Diff), overflow: z.literal(true).optional() })
+      .meta({ id: 'MergeRequestWithChanges' }),
     async handler({ ctx, caller, subject, view }) {
       const [request, { items }] = await Promise.all([
         loadAroundMergeRequest(ctx, caller, subject),
@@ -54,7 +63,9 @@ export const contents = [
         }),
       ])
       const shown = JSON.stringify(presentDetailedMergeRequest(request, dayOf(ctx.now()), view))
-      return new Rendered(`${shown.slice(0, -1)},"changes":[${items.map(({ text }) => text).join(',')}]}`)
+      const overflow = leavesFilesOut(subject.request)
+      const text = `${shown.slice(0, -1)},"changes":[${items.map(({ text }) => text).join(',')}]${overflow ? ',"overflow":true' : ''}}`
+      return new Answer(200, new Rendered(text), overflowHeaders(overflow))
     },
   }),
   endpoint({
@@ -65,7 +76,8 @@ export const contents = [
     input: z.object({ ...paging }),
     output: z.array(Diff),
     async handler({ ctx, subject, input }) {
-      return pageOf(await listRequestDiffs(ctx, subject.project, subject.request, input), input, (diff) => diff)
+      const page = await listRequestDiffs(ctx, subject.project, subject.request, input)
+      return pageOf(page, input, (diff) => diff, overflowHeaders(leavesFilesOut(subject.request)))
     },
   }),
   endpoint({
@@ -101,7 +113,8 @@ export const contents = [
     output: MergeRequestVersionDetail,
     async handler({ ctx, subject, input, view }) {
       const details = await getVersion(ctx, subject.project, subject.request, input.version_id)
-      return presentVersionDetail(details, { fullPath: fullPathOf(subject.project) }, view)
+      const shown = presentVersionDetail(details, { fullPath: fullPathOf(subject.project) }, view)
+      return new Answer(200, shown, overflowHeaders(shown.state === 'overflow'))
     },
   }),
   endpoint({

@@ -3,7 +3,7 @@ import { onMergeRequest } from '../../access/merge-requests.js'
 import { onProjectAfterInput } from '../../access/rules.js'
 import { DetailedMergeRequest, presentDetailedMergeRequest } from '../../entities/merge-request.js'
 import { endpoint } from '../../http/endpoint.js'
-import { bool, clearable, clearableId, commaList, filledIn, list, needsOneOfThese, oneOf, opt, rowId, str } from '../../http/params.js'
+import { bool, clearable, clearableId, clearableIds, commaList, filledIn, needsOneOfThese, oneOf, opt, rowId, str } from '../../http/params.js'
 import { dayOf } from '../../lib/day.js'
 import { createMergeRequest } from '../../services/merge-requests/create.js'
 import { countDiverged } from '../../services/merge-requests/diverged.js'
@@ -13,12 +13,9 @@ import { updateMergeRequest } from '../../services/merge-requests/update.js'
 
 const REQUEST = '/projects/:id/merge_requests/:merge_request_iid'
 
-/** People to be assigned; an empty value is nobody. */
-const idsToSet = () => z.preprocess((value) => (value === '' || value === null ? [] : value), list(clearableId()))
-
 const attributes = {
-  assignee_id: opt(clearableId()),
-  assignee_ids: idsToSet().optional(),
+  assignee_id: clearableIds().optional(),
+  assignee_ids: clearableIds().optional(),
   description: opt(clearable()),
   labels: opt(commaList()),
   milestone_id: opt(clearableId()),
@@ -42,8 +39,8 @@ const NAMED = [
 const UNNAMED = ['assignee_ids', 'add_labels', 'remove_labels', 'squash', 'allow_collaboration'] as const
 
 /** A single person may come under either name. */
-const assigneesOf = ({ assignee_ids, assignee_id }: { assignee_ids?: number[] | undefined; assignee_id?: number | undefined }) =>
-  assignee_ids?.slice(0, 1) ?? (assignee_id === undefined ? undefined : [assignee_id])
+const assigneesOf = ({ assignee_ids, assignee_id }: { assignee_ids?: number[] | undefined; assignee_id?: number[] | undefined }) =>
+  (assignee_ids ?? assignee_id)?.slice(0, 1)
 
 export const mergeRequests = [
   endpoint({

@@ -21,7 +21,7 @@ const parameters = z.object({
 /** GR-15 to GR-19, X-18. */
 async function list(ctx: Context, caller: Caller, id: number, input: z.infer<typeof parameters>, view: View) {
   const { search, include_subgroups: subgroups, with_shared: shared, ...filter } = input
-  const page = await listProjects(ctx, caller, { ...filter, words: search, archived: input.archived ?? false, group: { id, subgroups, shared } })
+  const page = await listProjects(ctx, caller, { ...filter, words: search, group: { id, subgroups, shared } })
   const ids = page.items.map((project) => project.id)
   const attributes = await attributesFor(ctx, caller, input, 'project', ids)
   if (!input.simple && !attributes) {

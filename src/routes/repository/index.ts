@@ -3,7 +3,7 @@ import { fullPathOf, onProject } from '../../access/rules.js'
 import { Commit, presentCommit } from '../../entities/commit.js'
 import { Diff } from '../../entities/diff.js'
 import { Blob, presentTreeEntry, TreeEntry } from '../../entities/tree.js'
-import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
+import { Answer, endpoint, overflowHeaders, pageOf } from '../../http/endpoint.js'
 import { bool, opt, orDefault, paging, str } from '../../http/params.js'
 import { readBlob, streamBlob } from '../../services/blobs.js'
 import { compare } from '../../services/commits/read.js'
@@ -68,10 +68,10 @@ export const repository = [
     }),
     async handler({ ctx, subject, input, view }) {
       const fullPath = fullPathOf(subject.project)
-      const { commits, diffs, sameRef, timedOut } = await compare(ctx, subject, input)
+      const { commits, diffs, overflow, sameRef, timedOut } = await compare(ctx, subject, input)
       const shown = commits.map((commit) => presentCommit(commit, { fullPath }, view))
       const range = `${encodeURIComponent(input.from)}${input.straight ? '..' : '...'}${encodeURIComponent(input.to)}`
-      return {
+      const comparison = {
         commit: shown.at(-1) ?? null,
         commits: shown,
         diffs,
@@ -79,6 +79,7 @@ export const repository = [
         compare_same_ref: sameRef,
         web_url: `${view.links.project(fullPath)}/compare/${range}`,
       }
+      return new Answer(200, comparison, overflowHeaders(overflow))
     },
   }),
 ]

@@ -23,7 +23,6 @@ function scalar(value: unknown, type: z.ZodType, empty: null | undefined): Read 
 function readValue(attribute: Attribute, value: unknown): Read {
   switch (attribute.kind) {
     case 'bool':
-    case 'derived':
       return scalar(value, bool(), undefined)
     case 'text':
     case 'secret':
@@ -44,8 +43,13 @@ function readValue(attribute: Attribute, value: unknown): Read {
     case 'level': {
       const read = scalar(value, int(), null)
       if ('texts' in read) return { texts: [INVALID, NO_SUCH_WORD] }
-      if (read.value === null) return { value: attribute.present ? null : undefined }
+      if (read.value === null) return { value: undefined }
       return (attribute.levels as readonly unknown[]).includes(read.value) ? read : { texts: [NO_SUCH_WORD] }
+    }
+    case 'bits': {
+      const read = scalar(value, int(), null)
+      if ('texts' in read) return { texts: [INVALID, NO_SUCH_WORD] }
+      return typeof read.value === 'number' && read.value < -1 ? { texts: [NO_SUCH_WORD] } : read
     }
     case 'list':
       return readList(attribute, value)
@@ -65,7 +69,6 @@ function readList({ default: unset, split, words }: Attribute & { kind: 'list' }
 /** The types of the documentation. */
 const TYPES: Record<Attribute['kind'], object> = {
   bool: { type: 'boolean' },
-  derived: { type: 'boolean' },
   text: { type: ['string', 'null'] },
   secret: { type: ['string', 'null'] },
   duration: { type: 'string' },
@@ -75,6 +78,7 @@ const TYPES: Record<Attribute['kind'], object> = {
   word: { type: 'string' },
   protocol: { type: ['string', 'null'] },
   level: { type: 'integer' },
+  bits: { type: 'integer', minimum: -1 },
   list: { type: ['array', 'null'], items: { type: 'string' } },
 }
 
@@ -111,13 +115,13 @@ function changes() {
 const shapeOf = ({ kind }: Attribute): z.ZodType => {
   switch (kind) {
     case 'bool':
-    case 'derived':
       return z.boolean()
     case 'int':
       return z.int().nullable()
     case 'decimal':
       return z.number().nullable()
     case 'level':
+    case 'bits':
       return z.int()
     case 'list':
       return z.array(z.string()).nullable()

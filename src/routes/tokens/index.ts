@@ -79,7 +79,7 @@ export const tokens = [
     input: z.object({ id: z.string(), expires_at: opt(date()) }),
     output: TokenWithValue,
     async handler({ ctx, caller, input }) {
-      const { token, value } = await rotateToken(ctx, await findToken(ctx, caller, input.id), input.expires_at)
+      const { token, value } = await rotateToken(ctx, caller, await findToken(ctx, caller, input.id), input.expires_at)
       return { ...presentToken(token, isActive(ctx, token)), token: value }
     },
   }),

@@ -1,16 +1,24 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import { authenticate } from '../../access/authenticate.js'
 import { findGroupFor, findProjectFor } from '../../access/rules.js'
 import type { Context } from '../../context.js'
+import { DRAWN } from '../../entities/user.js'
 import { noSuchRoute, notFound } from '../../failures.js'
 import { type Bag, emptyBag } from '../../http/form.js'
 import { refuseOtherMethods } from '../../http/mount.js'
+import { identicon } from '../../lib/identicon.js'
 import { numericId } from '../../lib/numeric-id.js'
 import { type AvatarKind, readAvatar } from '../../services/avatars.js'
 
 const KINDS = ['user', 'project', 'group'] as const
 
-/** Images that were uploaded, at the addresses that `avatar_url` names (UP-3): outside /api/v4, so plain routes. */
+/** What is drawn of a number never changes, and is nobody's (G-83). */
+const DRAWN_ONCE = 'public, max-age=31536000'
+
+const sendImage = (reply: FastifyReply, type: string, image: Buffer | string) =>
+  reply.headers({ 'content-type': type, 'content-disposition': 'inline', 'content-security-policy': "default-src 'none'; sandbox" }).send(image)
+
+/** Images that were uploaded, and those that are drawn of people without one, at the addresses that `avatar_url` names (UP-3): outside /api/v4, so plain routes. */
 export function avatarRoutes(app: FastifyInstance, ctx: Context) {
   for (const kind of KINDS) {
     const url = `/uploads/-/system/${kind}/avatar/:id/:file`
@@ -19,14 +27,11 @@ export function avatarRoutes(app: FastifyInstance, ctx: Context) {
       const { id, file } = request.params
       const number = numericId(id)
       if (number === null) throw noSuchRoute()
+      if (kind === 'user' && file === DRAWN) return sendImage(reply.header('cache-control', DRAWN_ONCE), 'image/svg+xml', identicon(`user ${number}`))
       await checkSight(ctx, kind, id, request.headers, request.query as Bag, request.ip)
       const image = await readAvatar(ctx, kind, number, file)
       if (!image) throw notFound()
-      return reply
-        .header('content-type', image.type)
-        .header('content-disposition', 'inline')
-        .header('content-security-policy', "default-src 'none'; sandbox")
-        .send(image.data)
+      return sendImage(reply, image.type, image.data)
     })
     refuseOtherMethods(app, url, ['GET', 'HEAD'])
   }

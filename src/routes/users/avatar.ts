@@ -13,7 +13,7 @@ export const avatar = [
     summary: 'The image of whoever has an address',
     access: anyone,
     input: z.object({ email: str(), size: opt(int({ min: 1, max: 4_096 })) }),
-    output: z.strictObject({ avatar_url: z.string().nullable() }),
+    output: z.strictObject({ avatar_url: z.string() }),
     handler: async ({ ctx, caller, input, view }) => ({ avatar_url: presentAvatar(await findByEmail(ctx, caller, input.email), input.size, view) }),
   }),
 ]

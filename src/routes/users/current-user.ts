@@ -1,7 +1,9 @@
 import { z } from 'zod'
-import { signedIn } from '../../access/rules.js'
+import { anyone, signedIn } from '../../access/rules.js'
 import { CurrentUser, presentCurrentUser } from '../../entities/user-views.js'
 import { endpoint } from '../../http/endpoint.js'
+import { opt, str } from '../../http/params.js'
+import { changeOwnPassword } from '../../services/own-password.js'
 import { loadUser } from '../../services/users.js'
 
 export const currentUser = [
@@ -15,5 +17,14 @@ export const currentUser = [
     async handler({ ctx, caller, view }) {
       return presentCurrentUser(await loadUser(ctx, caller.user.id), view)
     },
+  }),
+  endpoint({
+    method: 'PUT',
+    path: '/user/password',
+    summary: 'Change the own password, with a token or with user name and current password alone',
+    access: anyone,
+    status: 204,
+    input: z.object({ username: opt(str()), current_password: str(), password: str() }),
+    handler: ({ ctx, caller, input }) => changeOwnPassword(ctx, caller, input),
   }),
 ]

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { admin, anyone } from '../../access/rules.js'
+import { admin, adminFirst, anyone } from '../../access/rules.js'
 import { withAttributes } from '../../entities/custom-attribute.js'
 import { UserRef } from '../../entities/user.js'
 import { AdminUser, presentAdminUser, presentListedUser, presentShownUser, User } from '../../entities/user-views.js'
@@ -16,6 +16,7 @@ import {
   opt,
   orDefault,
   paging,
+  refusedAs,
   rowId,
   searchText,
   str,
@@ -61,31 +62,35 @@ const creation = allOrNone(
   'provider',
 )
 
-const changes = allOrNone(
-  z.object({
-    email: opt(str()),
-    username: opt(str()),
-    name: opt(str()),
-    password: opt(str()),
-    messenger: opt(clearable()),
-    jobsnet: opt(clearable()),
-    microblog: opt(clearable()),
-    website_url: opt(clearable()),
-    organization: opt(clearable()),
-    projects_limit: opt(int({ min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER })),
-    extern_uid: opt(str()),
-    provider: opt(str()),
-    bio: opt(clearable()),
-    location: opt(clearable()),
-    admin: opt(bool()),
-    can_create_group: opt(bool()),
-    skip_reconfirmation: opt(bool()),
-    external: opt(bool()),
-    avatar: opt(file()),
-    id: rowId(),
-  }),
-  'extern_uid',
-  'provider',
+/** Every failed change is 404, one by a parameter too (U-30). */
+const changes = refusedAs(
+  'not_found',
+  allOrNone(
+    z.object({
+      email: opt(str()),
+      username: opt(str()),
+      name: opt(str()),
+      password: opt(str()),
+      messenger: opt(clearable()),
+      jobsnet: opt(clearable()),
+      microblog: opt(clearable()),
+      website_url: opt(clearable()),
+      organization: opt(clearable()),
+      projects_limit: opt(int({ min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER })),
+      extern_uid: opt(str()),
+      provider: opt(str()),
+      bio: opt(clearable()),
+      location: opt(clearable()),
+      admin: opt(bool()),
+      can_create_group: opt(bool()),
+      skip_reconfirmation: opt(bool()),
+      external: opt(bool()),
+      avatar: opt(file()),
+      id: rowId(),
+    }),
+    'extern_uid',
+    'provider',
+  ),
 )
 
 const switchState = (action: 'block' | 'unblock') =>
@@ -175,7 +180,7 @@ export const users = [
     method: 'PUT',
     path: '/users/:id(^\\d+$)',
     summary: 'Change a user',
-    access: admin,
+    access: adminFirst,
     input: changes,
     output: AdminUser,
     async handler({ ctx, input, view }) {

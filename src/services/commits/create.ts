@@ -3,7 +3,9 @@ import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { invalidInput, refused, tooLarge } from '../../failures.js'
 import { type Change, type Commit, type GitRepository, type Oid, type Signature, type Stats, ZERO } from '../../git/types.js'
+import { decodeBase64 } from '../../lib/base64.js'
 import { branchNameFault } from '../../lib/branch-name.js'
+import { emailFault } from '../../lib/email.js'
 import { checkPath, normalisePath } from '../../lib/git-path.js'
 import { lengthOf } from '../../lib/path.js'
 import { mayPushTo } from '../protection.js'
@@ -48,7 +50,6 @@ export async function createCommit(
 ): Promise<CreatedCommit> {
   const { project } = subject
   const { branch } = given
-  if (given.actions.length === 0) throw invalidInput('actions is empty')
   if (given.start_branch && given.start_sha) throw invalidInput('start_branch, start_sha are mutually exclusive')
   if (given.actions.length > MAX_ACTIONS) throw tooLarge()
   const identity = authorOf(ctx, caller, given)
@@ -79,7 +80,7 @@ async function draftOf(
   parent: Oid | null,
 ): Promise<Oid> {
   for (const action of given.actions) await checkLastCommit(repository, parent, action)
-  const read = changesOf(given.actions)
+  const read = await changesOf(given.actions)
   const drafted = await repository.draftCommit({
     parents: parent ? [parent] : [],
     changes: read.changes,
@@ -107,14 +108,15 @@ async function mayStartFrom(
   return (await refusalOf({ subject, protections, settings, door: 'api', repository }, move)) === null
 }
 
-/** C-43, SEC-100: the author may be given, whole or not at all. */
+/** C-43, SEC-100: name and address of the author may be given, each by itself. */
 function authorOf(ctx: Context, caller: SignedIn, { author_name, author_email }: NewCommit) {
   const own = signatureOf(ctx, caller)
   for (const [field, value] of Object.entries({ author_name, author_email })) {
     if (value === undefined) continue
     if (value.trim() === '' || /[<>\r\n]/.test(value) || lengthOf(value) > 255) throw refused(`${field} is invalid`)
   }
-  return author_name !== undefined && author_email !== undefined ? { ...own, name: author_name.trim(), email: author_email.trim() } : own
+  if (author_email !== undefined && emailFault(author_email.trim())) throw refused('author_email is invalid')
+  return { ...own, name: author_name?.trim() ?? own.name, email: author_email?.trim() ?? own.email }
 }
 
 /** Where the commit goes: its parent and the value the branch must still have (C-29 to C-31, C-36, C-37). `start_sha` names a start that need not be a branch, `force` lets an existing branch begin anew at the start (X-10). */
@@ -160,10 +162,10 @@ async function checkLastCommit(repository: GitRepository, parent: Oid | null, ac
 }
 
 /** The actions as changes, up to the first that cannot be one, and what is wrong with that one (C-24 to C-27, C-34, C-38, C-39). */
-function changesOf(actions: ActionInput[]): { changes: Change[]; fault: string | null } {
+async function changesOf(actions: ActionInput[]): Promise<{ changes: Change[]; fault: string | null }> {
   const changes: Change[] = []
   for (const action of actions) {
-    const change = changeOf(action)
+    const change = await changeOf(action)
     if (typeof change === 'string') return { changes, fault: change }
     changes.push(change)
   }
@@ -177,7 +179,7 @@ export const PATH_FAULTS = {
   invalid: (path: string) => `invalid path: '${path}'`,
 }
 
-function changeOf(action: ActionInput): Change | string {
+async function changeOf(action: ActionInput): Promise<Change | string> {
   const kind = textOf(action['action']) ?? ''
   if (kind !== 'create' && kind !== 'update' && kind !== 'delete' && kind !== 'move') return `Unknown action '${kind}'`
   const given = [textOf(action['file_path']), ...(kind === 'move' ? [textOf(action['previous_path'])] : [])]
@@ -191,7 +193,10 @@ function changeOf(action: ActionInput): Change | string {
   }
   const [path, from] = paths as [string, string]
   const text = textOf(action['content'])
-  const content = text === undefined ? undefined : contentOf(text, textOf(action['encoding']))
+  const encoding = action['encoding'] ?? ''
+  if (encoding !== '' && encoding !== 'text' && encoding !== 'base64') return `Unknown encoding '${textOf(encoding) ?? ''}'`
+  const content = text === undefined ? undefined : await contentOf(text, encoding)
+  if (content === null) return `The content of ${path} is not valid base64`
   const executable = typeof action['execute_filemode'] === 'boolean' ? { executable: action['execute_filemode'] } : {}
   if (kind === 'delete') return { action: kind, path }
   if (kind === 'move') return { action: kind, path, from, ...(content && { content }) }
@@ -199,10 +204,10 @@ function changeOf(action: ActionInput): Change | string {
   return { action: kind, path, content, ...executable }
 }
 
-/** C-39: line ends of text become LF; bytes stay bytes. What is no base64 is skipped, the letters of its URL alphabet too. */
-function contentOf(text: string, encoding: string | undefined): Buffer {
-  const content = encoding === 'base64' ? Buffer.from(text.replace(/[^A-Za-z0-9+/=]/g, ''), 'base64') : Buffer.from(text, 'utf8')
-  if (!content.includes('\r\n') || content.subarray(0, 8_000).includes(0)) return content
+/** C-39: line ends of text become LF; bytes stay bytes. Null for what is no base64. */
+async function contentOf(text: string, encoding: '' | 'text' | 'base64'): Promise<Buffer | null> {
+  const content = encoding === 'base64' ? await decodeBase64(text) : Buffer.from(text, 'utf8')
+  if (!content?.includes('\r\n') || content.subarray(0, 8_000).includes(0)) return content
   return Buffer.from(content.toString('latin1').replaceAll('\r\n', '\n'), 'latin1')
 }
 

@@ -1,7 +1,7 @@
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { notFound, refused } from '../../failures.js'
-import type { Commit, DiffLimits, FileDiff, GitRepository, Oid, Stats } from '../../git/types.js'
+import type { Commit, Diff, DiffLimits, FileDiff, GitRepository, Oid, Stats } from '../../git/types.js'
 import { limits, type Page, type Paging, slice } from '../page.js'
 import { repositoryOf } from '../repositories.js'
 
@@ -107,15 +107,15 @@ export async function statsOf(ctx: Context, { project }: ProjectSubject, oid: Oi
 export const DIFF_LIMITS: DiffLimits = { files: 100, lines: 5_000, bytes: 512_000, fileBytes: 102_400 }
 
 /** What a commit changed against its first parent, one element a file. */
-export async function diffOf(ctx: Context, { project }: ProjectSubject, commit: Commit): Promise<FileDiff[]> {
-  const { files } = await repositoryOf(ctx, project).diff(commit.parents[0] ?? null, commit.oid, DIFF_LIMITS)
-  return files
-}
+export const diffOf = (ctx: Context, { project }: ProjectSubject, commit: Commit): Promise<Diff> =>
+  repositoryOf(ctx, project).diff(commit.parents[0] ?? null, commit.oid, DIFF_LIMITS)
 
 export interface Comparison {
   /** Oldest first. */
   commits: Commit[]
   diffs: FileDiff[]
+  /** Changed files are left out. */
+  overflow: boolean
   sameRef: boolean
   timedOut: boolean
 }
@@ -137,6 +137,7 @@ export async function compare(
   return {
     commits: log.commits.reverse(),
     diffs: diff.files,
+    overflow: diff.truncated,
     sameRef: left.commit === right.commit,
     timedOut: diff.truncated || log.total > MAX_COMPARED,
   }

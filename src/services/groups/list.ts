@@ -52,10 +52,16 @@ const owned = (eyes: Eyes): SQL =>
     ? sql`false`
     : sql`${namespaces.id} in (select m.namespace_id from members m where m.user_id = ${user} and m.access_level = 50 and m.namespace_id is not null and ${membershipCounts})`
 
+/** Below a parent nobody who signed in sees less than they would without (GR-14). */
+function listedOrOpen({ eyes, all, below }: Filters): SQL {
+  const listed = listedGroups(eyes, all, user)
+  return below && !all ? sql`(${listed} or ${listedGroups('anonymous', all, user)})` : listed
+}
+
 const conditions = (shape: Filters) =>
   and(
     eq(namespaces.kind, 'group'),
-    shape.owned ? owned(shape.eyes) : listedGroups(shape.eyes, shape.all, user),
+    shape.owned ? owned(shape.eyes) : listedOrOpen(shape),
     shape.level
       ? sql`${namespaces.id} in (select a.descendant_id from namespace_ancestry a join members m on m.namespace_id = a.ancestor_id where m.user_id = ${user} and m.access_level >= ${sql.placeholder('level')} and ${membershipCounts})`
       : undefined,
@@ -94,7 +100,7 @@ const rows = statement('listed groups', (db) =>
 /** The groups a list shows to this caller (GR-5 to GR-11). */
 export async function listGroups(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, filter: GroupFilter): Promise<Page<GroupRecord>> {
   const search = fuzzy(filter.search)
-  const custom_attributes = attributePairs(viewer, filter.custom_attributes)
+  const custom_attributes = attributePairs(filter.custom_attributes)
   const filters: Filters = {
     eyes: eyesOf(viewer),
     attributes: custom_attributes !== undefined,

@@ -3,8 +3,8 @@ import { awardEmoji, type issueLabels, type issues, labels, milestones, projects
 import { mainEmojiName } from '../../lib/emoji.js'
 import type { Paging } from '../page.js'
 
-/** Somebody's id, or `any`, or `none`. */
-export type Assignee = number | 'any' | 'none'
+/** Ids of people of whom one it is, or `any`, or `none`. */
+export type Assignees = number[] | 'any' | 'none'
 
 /** A milestone by its title, or some, none, the next one that is due in each project, or those that have begun (MR-17). */
 export type MilestoneWanted = { title: string } | 'any' | 'none' | 'upcoming' | 'started'
@@ -13,10 +13,10 @@ export type MilestoneWanted = { title: string } | 'any' | 'none' | 'upcoming' | 
 export interface Traits {
   labels?: string[] | 'any' | 'none' | undefined
   milestone?: MilestoneWanted | undefined
-  author_id?: number | undefined
-  author_username?: string | undefined
-  assignee_id?: Assignee | undefined
-  assignee_username?: string | undefined
+  author_id?: number[] | undefined
+  author_username?: string[] | undefined
+  assignee_id?: Assignees | undefined
+  assignee_username?: string[] | undefined
   iids?: number[] | undefined
   my_reaction_emoji?: string | undefined
 }
@@ -52,6 +52,7 @@ export interface Tables {
 const user = sql`${sql.placeholder('user')}::bigint`
 const value = (name: string) => sql.placeholder(name)
 const idOf = (name: string) => sql`(select u.id from ${users} u where lower(u.username) = lower(${value(name)}))`
+const idsOf = (name: string) => sql`(select u.id from ${users} u where lower(u.username) = any(${value(name)}::text[]))`
 const titled = (name: string) => sql`(select m.id from ${milestones} m where m.title = ${value(name)})`
 
 /** Ids of the things that wear labels of which `where` holds; `l` is the label. */
@@ -78,13 +79,17 @@ export function conditionsOf(tables: Tables): Conditions {
       join ${projects} p on p.id = m.project_id or p.namespace_id = m.namespace_id
       where p.id = ${thing.project_id} and m.state = 'active' and m.due_date > ${value('milestone_upcoming')}::date order by m.due_date, m.id limit 1))`,
     author_id: () => eq(thing.author_id, value('author_id')),
+    author_ids: () => sql`${thing.author_id} = any(${value('author_ids')}::bigint[])`,
     mine: () => sql`${thing.author_id} = ${user}`,
     for_me: () => sql`${thing.assignee_id} = ${user}`,
     author_username: () => sql`${thing.author_id} = ${idOf('author_username')}`,
+    author_usernames: () => sql`${thing.author_id} in ${idsOf('author_usernames')}`,
     assignee_id: () => eq(thing.assignee_id, value('assignee_id')),
+    assignee_ids: () => sql`${thing.assignee_id} = any(${value('assignee_ids')}::bigint[])`,
     assignee_any: () => sql`${thing.assignee_id} is not null`,
     assignee_none: () => sql`${thing.assignee_id} is null`,
     assignee_username: () => sql`${thing.assignee_id} = ${idOf('assignee_username')}`,
+    assignee_usernames: () => sql`${thing.assignee_id} in ${idsOf('assignee_usernames')}`,
     iids: () => sql`${thing.iid} = any(${value('iids')}::integer[])`,
     emoji: () => awarded(sql`e.name = ${value('emoji')}`),
     emoji_any: () => awarded(sql`true`),
@@ -96,6 +101,10 @@ export function conditionsOf(tables: Tables): Conditions {
     not_labels: () => sql`${thing.id} not in (${wearing(tables, sql`l.title = any(${value('not_labels')}::text[])`)})`,
     not_milestone: () => sql`coalesce(${thing.milestone_id} not in ${titled('not_milestone')}, true)`,
     not_author_id: () => sql`${thing.author_id} <> ${value('not_author_id')}`,
+    not_author_ids: () => sql`${thing.author_id} <> all(${value('not_author_ids')}::bigint[])`,
+    not_author_usernames: () => sql`${thing.author_id} not in ${idsOf('not_author_usernames')}`,
+    not_assignee_ids: () => sql`coalesce(${thing.assignee_id} <> all(${value('not_assignee_ids')}::bigint[]), true)`,
+    not_assignee_usernames: () => sql`(${thing.assignee_id} is null or ${thing.assignee_id} not in ${idsOf('not_assignee_usernames')})`,
     not_author_username: () => sql`${thing.author_id} is distinct from ${idOf('not_author_username')}`,
     not_assignee_id: () => sql`${thing.assignee_id} is distinct from ${value('not_assignee_id')}::bigint`,
     not_assignee_username: () => sql`(${thing.assignee_id} is null or ${thing.assignee_id} is distinct from ${idOf('not_assignee_username')})`,
@@ -110,8 +119,12 @@ export const UNKEPT = [
   'updated_before',
   'author_username',
   'assignee_username',
+  'author_usernames',
+  'assignee_usernames',
   'not_author_username',
   'not_assignee_username',
+  'not_author_usernames',
+  'not_assignee_usernames',
   'emoji',
   'emoji_any',
   'emoji_none',
@@ -124,7 +137,12 @@ export const UNKEPT = [
 const anyOrNone = (name: string, given: unknown, negated = false) =>
   given === 'any' || given === 'none' ? { [`${name}_${(given === 'any') !== negated ? 'any' : 'none'}`]: true } : {}
 
-const idIn = (given: Assignee | undefined) => (typeof given === 'number' ? given : undefined)
+/** One value has a condition of its own, which an index answers in order; several have that of the plural. */
+const oneOrMore = <T extends string | number>(name: string, given: T[] | 'any' | 'none' | undefined) => {
+  if (!Array.isArray(given)) return {}
+  const values = [...new Set(given.map((each) => (typeof each === 'string' ? each.toLowerCase() : each)))]
+  return values.length === 1 ? { [name]: values[0] } : { [`${name}s`]: values }
+}
 const titleIn = (given: MilestoneWanted | undefined) => (typeof given === 'object' ? given.title : undefined)
 const textIn = (given: string | undefined) => given?.trim() || undefined
 const EMOJI_WORDS: Record<string, 'any' | 'none'> = { Any: 'any', None: 'none' }
@@ -148,12 +166,12 @@ export function valuesOf(filter: IssuableFilter, today: string): Record<string, 
     ...anyOrNone('milestone', filter.milestone),
     ...anyOrNone('milestone', not.milestone, true),
     milestone_id: filter.milestone_id,
-    author_id: filter.author_id,
-    author_username: textIn(filter.author_username),
-    assignee_id: idIn(filter.assignee_id),
+    ...oneOrMore('author_id', filter.author_id),
+    ...oneOrMore('author_username', filter.author_username),
+    ...oneOrMore('assignee_id', filter.assignee_id),
     ...anyOrNone('assignee', filter.assignee_id),
     ...anyOrNone('assignee', not.assignee_id, true),
-    assignee_username: textIn(filter.assignee_username),
+    ...oneOrMore('assignee_username', filter.assignee_username),
     iids: filter.iids,
     emoji: named(emojiIn(filter.my_reaction_emoji)),
     ...anyOrNone('emoji', emojiIn(filter.my_reaction_emoji)),
@@ -164,10 +182,10 @@ export function valuesOf(filter: IssuableFilter, today: string): Record<string, 
     updated_before: filter.updated_before?.toISOString(),
     not_labels: Array.isArray(not.labels) && not.labels.length > 0 ? not.labels : undefined,
     not_milestone: titleIn(not.milestone),
-    not_author_id: not.author_id,
-    not_author_username: textIn(not.author_username),
-    not_assignee_id: idIn(not.assignee_id),
-    not_assignee_username: textIn(not.assignee_username),
+    ...oneOrMore('not_author_id', not.author_id),
+    ...oneOrMore('not_author_username', not.author_username),
+    ...oneOrMore('not_assignee_id', not.assignee_id),
+    ...oneOrMore('not_assignee_username', not.assignee_username),
     not_iids: not.iids,
     not_emoji: named(emojiIn(not.my_reaction_emoji)),
   }

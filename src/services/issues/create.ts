@@ -17,6 +17,7 @@ import { usableMilestone } from '../milestones.js'
 import { threadsToTakeOver } from '../notes/discussions.js'
 import { touchProjectList } from '../project-lists.js'
 import { createTodos } from '../todos.js'
+import { recordUserAgent } from '../user-agents.js'
 import { assignable, recount } from './attributes.js'
 import { type IssueRecord, loadIssue } from './list.js'
 import { readersAmong } from './readers.js'
@@ -94,6 +95,7 @@ async function insertIssue(
   const [row] = await tx.insert(issues).values(values).returning({ id: issues.id })
   const id = row?.id as number
   const target = { type: 'Issue' as const, id, project_id: project.id }
+  await recordUserAgent(ctx, tx, caller, { issue_id: id })
   await wear(tx, target, labelIds)
   if (assignee_id !== null && assignee_id !== author_id) await createTodos(tx, { users: [assignee_id], author_id, target, action: 'assigned' }, now)
   const readers = (who: Parameters<typeof readersAmong>[3]) => readersAmong(tx, project, values, who)

@@ -67,6 +67,9 @@ export async function commitMessagesOf(
 export const changesOfRequest = async (ctx: Context, project: Project, request: Request): Promise<FileDiff[]> =>
   diffsOf(repositoryOf(ctx, project), await newestVersion(ctx, request))
 
+/** Whether the newest version changes more files than are shown: then their number says so (MR-7). */
+export const leavesFilesOut = ({ changes_count }: Pick<Request, 'changes_count'>): boolean => changes_count.endsWith('+')
+
 /** */
 export const listRequestDiffs = async (ctx: Context, project: Project, request: Request, paging: Paging): Promise<Page<FileDiff>> =>
   slice(await changesOfRequest(ctx, project, request), paging)

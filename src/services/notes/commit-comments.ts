@@ -58,7 +58,8 @@ export interface NewCommitComment {
   sha: string
   note: string
   path?: string | undefined
-  line?: number | undefined
+  /** Null: something that is no number. */
+  line?: number | null | undefined
   line_type?: 'new' | 'old' | undefined
 }
 
@@ -83,7 +84,7 @@ function placeOf(
   about: NoteableSubject,
   { path, line, line_type }: Omit<NewCommitComment, 'sha' | 'note'>,
 ): Promise<Standing | undefined> {
-  if (!path || line === undefined || line < 1 || line_type === undefined) return Promise.resolve(undefined)
+  if (!path || !line || line < 1 || line_type === undefined) return Promise.resolve(undefined)
   const lines = line_type === 'new' ? { old_line: null, new_line: line } : { old_line: line, new_line: null }
   return atLine(ctx, about, commitRange(about), { ...lines, new_path: path })
 }

@@ -154,7 +154,7 @@ export async function listProjects(ctx: Context, { user: viewer }: Pick<Caller, 
     last_activity_after: filter.last_activity_after?.toISOString(),
     last_activity_before: filter.last_activity_before?.toISOString(),
     topic: filter.topic && filter.topic.length > 0 ? filter.topic : undefined,
-    custom_attributes: attributePairs(viewer, filter.custom_attributes),
+    custom_attributes: attributePairs(filter.custom_attributes),
     ownerId: filter.ownerId,
     forkedFrom: filter.forkedFrom,
   }

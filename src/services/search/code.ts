@@ -82,7 +82,7 @@ async function withBeginning(repository: GitRepository, found: FoundLines): Prom
 
 /** S-16: the pages of the wiki, by content. */
 export async function searchWiki(ctx: Context, subject: ProjectSubject, text: string, paging: Paging, patience: Patience): Promise<FoundPage> {
-  const now = isBlank(text) || !subject.can('read_wiki') ? null : await wikiNow(ctx, subject)
+  const now = isBlank(text) || !subject.can('read_wiki') ? null : await wikiNow(ctx, subject.project)
   if (!now) return { items: [], total: 0, ref: '' }
   const { chunks } = await now.repository.grep(now.head, text, { context: CONTEXT, limit: MOST, ...patience })
   const { items, total } = slice(chunks, paging)

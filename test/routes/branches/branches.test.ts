@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { testApp } from '../../support/app.js'
 import { aCast, CAST, type Cast, type Role, statuses } from '../../support/cast.js'
-import { aCommit, aProject, aToken, aUser, setSettings, type TestUser } from '../../support/factories.js'
+import { aCommit, aProject, aToken, aUser, setSettings, type TestProject, type TestUser } from '../../support/factories.js'
 import { aBareRepository } from '../../support/git.js'
 import { bareOf, pushAs, stateOf } from '../../support/repositories.js'
 
@@ -84,16 +84,19 @@ describe('GET /projects/:id/repository/branches/:branch', () => {
     })
   })
 
-  it('BR-2: merged says that the default branch contains the head; can_push is about the caller', async () => {
+  it('BR-2, BR-21: merged says that the default branch contains the head and more; can_push is about the caller', async () => {
     const bare = bareOf(t, cast.project)
-    bare.git('branch', '-f', 'old', main)
+    bare.commits({ branch: 'old', parents: [], files: { o: 'o' } })
+    bare.commits({ branch: 'main', parents: [main, bare.git('rev-parse', 'old').trim()], files: { o: 'o' } })
+    bare.git('branch', '-f', 'new', 'main')
+    const flags = { default: false, protected: false, can_push: false }
+    expect((await t.api('get', `${branches}/old`, null).expect(200)).body).toMatchObject({ merged: true, ...flags })
+    expect((await t.api('get', `${branches}/new`, null).expect(200)).body).toMatchObject({ merged: false, ...flags })
+    const list = (await t.api('get', branches, null).expect(200)).body as { name: string; merged: boolean }[]
+    expect(list.filter(({ merged }) => merged).map(({ name }) => name)).toEqual(['old'])
+    bare.git('update-ref', 'refs/heads/main', main)
+    bare.git('branch', '-D', 'old', 'new')
     bare.commits({ branch: 'ahead', parents: [main], files: { b: 'b' } })
-    expect((await t.api('get', `${branches}/old`, null).expect(200)).body).toMatchObject({
-      merged: true,
-      default: false,
-      protected: false,
-      can_push: false,
-    })
     expect((await t.api('get', `${branches}/ahead`, cast.as.developer).expect(200)).body).toMatchObject({ merged: false, can_push: true })
     for (const role of CAST) {
       const { body } = await t.api('get', `${branches}/main`, cast.as[role]).expect(200)
@@ -159,7 +162,7 @@ describe('POST /projects/:id/repository/branches', () => {
         .api('post', branches, cast.as.developer)
         .send({ branch: `new/${i}`, ref })
         .expect(201)
-      expect(body).toMatchObject({ name: `new/${i}`, commit: { id: main }, merged: true, protected: false, can_push: true, default: false })
+      expect(body).toMatchObject({ name: `new/${i}`, commit: { id: main }, merged: false, protected: false, can_push: true, default: false })
       expect(bare.git('rev-parse', `refs/heads/new/${i}`).trim()).toBe(main)
     }
   })
@@ -216,12 +219,62 @@ describe('POST /projects/:id/repository/branches', () => {
     for (const { status, body } of answers) if (status !== 201) expect([status, body]).toEqual([400, { message: 'Branch already exists' }])
   })
 
-  it('BR-20: an empty project has nothing to branch from', async () => {
-    const project = await aProject(t.ctx)
-    await t
-      .api('post', `${project.path}/repository/branches`, project.creator)
-      .send({ branch: 'x', ref: 'main' })
-      .expect(400, { message: 'Invalid reference name' })
+  describe('BR-20: in an empty repository', () => {
+    const make = (project: TestProject, caller: TestUser, branch: string, ref = 'main') =>
+      t.api('post', `${project.path}/repository/branches`, caller).send({ branch, ref })
+
+    it('the default branch comes first, with a README.md', async () => {
+      const project = await aProject(t.ctx)
+      const { body } = await make(project, project.creator, 'topic').expect(201)
+      expect(body).toMatchObject({
+        name: 'topic',
+        default: false,
+        merged: false,
+        protected: false,
+        commit: { message: 'Add README.md', parent_ids: [] },
+      })
+      const bare = bareOf(t, project)
+      expect(bare.git('ls-tree', '--name-only', 'topic')).toBe('README.md\n')
+      expect(bare.git('cat-file', 'blob', 'topic:README.md')).toBe('')
+      expect((await t.api('get', `${project.path}/repository/branches/main`, project.creator).expect(200)).body).toMatchObject({
+        default: true,
+        protected: true,
+        commit: { id: body.commit.id },
+      })
+      expect((await t.api('get', project.path, project.creator).expect(200)).body).toMatchObject({ default_branch: 'main', empty_repo: false })
+      await make(project, project.creator, 'more', 'topic').expect(201)
+    })
+
+    it('the default branch itself, from HEAD, or two at once', async () => {
+      const [own, head, both] = [await aProject(t.ctx), await aProject(t.ctx), await aProject(t.ctx)]
+      expect((await make(own, own.creator, 'main').expect(201)).body).toMatchObject({ name: 'main', default: true })
+      await make(own, own.creator, 'main').expect(400, { message: 'Branch already exists' })
+      await make(head, head.creator, 'topic', 'HEAD').expect(201)
+      const answers = await Promise.all(['a', 'b', 'c'].map((name) => make(both, both.creator, name)))
+      expect(answers.map(({ status }) => status)).toEqual([201, 201, 201])
+      expect(await namesIn(`${both.path}/repository/branches`, both.creator)).toEqual(['a', 'b', 'c', 'main'])
+      expect(bareOf(t, both).git('rev-list', '--count', '--all').trim()).toBe('1')
+    })
+
+    it('nothing is made of what is refused (SEC-2)', async () => {
+      const { project, as } = await aCast(t.ctx)
+      const before = await stateOf(t, project)
+      await make(project, as.owner, 'topic', 'nowhere').expect(400, { message: 'Invalid reference name' })
+      await make(project, as.owner, 'a..b').expect(400, { message: 'Branch name is invalid' })
+      await make(project, as.owner, 'main/x').expect(400, { message: 'Branch name is invalid' })
+      await t.api('post', `${project.path}/protected_branches`, as.owner).send({ name: 'closed', push_access_level: 0 }).expect(201)
+      const guarded = await stateOf(t, project)
+      await make(project, as.owner, 'closed').expect(400, PROTECTED)
+      expect(await stateOf(t, project)).toEqual(guarded)
+      await t.api('delete', `${project.path}/protected_branches/closed`, as.owner).expect(204)
+      // BR-18
+      await make(project, as.developer, 'topic').expect(400, { message: 'You are not allowed to push into this branch' })
+      await make(project, as.reporter, 'topic').expect(403, FORBIDDEN)
+      expect(await stateOf(t, project)).toEqual(before)
+      await setSettings(t.ctx, { default_branch_protection: 1 })
+      await make(project, as.developer, 'topic').expect(201)
+      await setSettings(t.ctx, {})
+    })
   })
 })
 
@@ -259,10 +312,19 @@ describe('DELETE /projects/:id/repository/merged_branches', () => {
     const bare = bareOf(t, project)
     for (const name of ['merged', 'also/merged', 'kept']) bare.git('branch', name, 'main')
     bare.commits({ branch: 'ahead', parents: [bare.git('rev-parse', 'main').trim()], files: { b: 'b' } })
+    bare.commits({ branch: 'main', parents: [bare.git('rev-parse', 'main').trim()], files: { c: 'c' } })
     await t.api('post', `${project.path}/protected_branches`, as.maintainer).send({ name: 'kept' }).expect(201)
     await t.api('delete', `${project.path}/repository/merged_branches`, as.developer).expect(202, { message: '202 Accepted' })
     await t.ctx.jobs.drain()
     expect(await namesIn(`${project.path}/repository/branches`, as.developer)).toEqual(['ahead', 'kept', 'main'])
+  })
+
+  it('BR-6, BR-21: a branch that was just made of the default branch stays', async () => {
+    const { project, as } = await aCast(t.ctx, { files: { a: 'a' } })
+    const path = `${project.path}/repository`
+    await t.api('post', `${path}/branches`, as.developer).send({ branch: 'work', ref: 'main' }).expect(201)
+    await t.api('delete', `${path}/merged_branches`, as.developer).expect(202)
+    expect(await namesIn(`${path}/branches`, as.developer)).toEqual(['main', 'work'])
   })
 
   it('BR-6: an empty repository has none', async () => {

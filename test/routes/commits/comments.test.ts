@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { projects } from '../../../src/db/schema/index.js'
 import { testApp } from '../../support/app.js'
 import { aCast, type Cast, type Role, statuses } from '../../support/cast.js'
-import { aProject, aUser, type TestProject } from '../../support/factories.js'
+import { aProject, aUser, drawnOf, type TestProject } from '../../support/factories.js'
 import { bareOf } from '../../support/repositories.js'
 
 const t = testApp()
@@ -48,7 +48,7 @@ describe('POST /projects/:id/repository/commits/:sha/comments', () => {
         name: author.name,
         username: author.username,
         state: 'active',
-        avatar_url: null,
+        avatar_url: drawnOf(author),
         web_url: `http://roost.test/${author.username}`,
       },
     })
@@ -117,6 +117,16 @@ describe('POST /projects/:id/repository/commits/:sha/comments', () => {
     }
     const { body } = await t.api('get', commentsOf(project, last), project.creator).expect(200)
     expect(body.map(({ note }: { note: string }) => note)).toEqual(names.flatMap((name) => [name, name]))
+  })
+
+  it.each(['abc', '1.5', '99999999999', [1], {}])('C-60: line %j on a branch or tag is no place, and the comment is kept', async (line) => {
+    const project = await aProject(t.ctx, { files: { a: 'a\n' } })
+    bareOf(t, project).git('tag', 'v1', 'main')
+    for (const name of ['main', 'v1', 'HEAD']) {
+      const sent = { note: 'x', path: 'a', line, line_type: 'new' }
+      const { body } = await t.api('post', commentsOf(project, name), project.creator).send(sent).expect(201)
+      expect(body).toMatchObject({ note: 'x', path: null, line: null, line_type: null })
+    }
   })
 
   it('C-60: lines of a root commit and of a merge, and lines far beyond what a diff shows', async () => {
@@ -223,7 +233,7 @@ describe('GET /projects/:id/repository/commits/:sha/comments', () => {
       name: user.name,
       username: user.username,
       state: 'active',
-      avatar_url: null,
+      avatar_url: drawnOf(user),
       web_url: `http://roost.test/${user.username}`,
       email: user.email,
       created_at: user.created_at.toISOString(),

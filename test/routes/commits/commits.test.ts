@@ -394,8 +394,19 @@ describe('POST /projects/:id/repository/commits', () => {
     await send({ branch: 'x', commit_message: 'm' }).expect(400, { error: 'actions is missing' })
     for (const actions of ['create', 7, [1], ['create'], [[create('a')]], create('a'), {}])
       await send({ branch: 'x', commit_message: 'm', actions }).expect(400, { error: 'actions is invalid' })
-    await send({ branch: 'x', commit_message: 'm', actions: [] }).expect(400, { error: 'actions is empty' })
-    await send({ commit_message: 'm', actions: [] }).expect(400, { error: 'branch is missing, actions is empty' })
+    await send({ commit_message: 'm', actions: null }).expect(400, { error: 'branch is missing, actions is missing' })
+  })
+
+  it('C-17: an empty list of actions is an empty commit, also the first one of a repository', async () => {
+    const project = await aProject(t.ctx)
+    const bare = bareOf(t, project)
+    const first = (await post(project, project.creator, { branch: 'main', actions: [] }).expect(201)).body
+    expect(first).toMatchObject({ parent_ids: [], stats: { total: 0 } })
+    await post(project, project.creator, { branch: 'main', actions: [create('a')] }).expect(201)
+    const { body } = await post(project, project.creator, { branch: 'topic', start_branch: 'main', actions: [] }).expect(201)
+    expect(body).toMatchObject({ id: bare.git('rev-parse', 'topic').trim(), stats: { additions: 0, deletions: 0, total: 0 } })
+    expect(bare.git('diff', 'main', 'topic')).toBe('')
+    bare.git('fsck', '--strict')
   })
 
   it('W-1, W-3, G-5: actions come as a form too', async () => {
@@ -493,6 +504,16 @@ describe('POST /projects/:id/repository/commits', () => {
     ['SEC-93 delete', one({ action: 'delete', file_path: '.git/config' }), invalid('.git/config')],
     ['SEC-93 move', one({ action: 'move', file_path: '.GIT/x', previous_path: 'a.txt' }), invalid('.GIT/x')],
     ['SEC-93 source of a move', one({ action: 'move', file_path: 'n', previous_path: '.git/config' }), invalid('.git/config')],
+    ...['!!!', 'YQ', 'YQ=', 'YWJj=', 'YWJ!j', 'YW=J', 'YR==', 'a_-b'].map(
+      (content) =>
+        [`C-39 ${content}`, one({ ...create('n', content), encoding: 'base64' }), 'The content of n is not valid base64'] as [string, object, string],
+    ),
+    ['C-39 rot13', one({ ...create('n'), encoding: 'rot13' }), "Unknown encoding 'rot13'"],
+    ['C-39 of a deletion', one({ action: 'delete', file_path: 'a.txt', encoding: 'BASE64' }), "Unknown encoding 'BASE64'"],
+    ['C-39 a list', one({ ...create('n'), encoding: ['text'] }), "Unknown encoding ''"],
+    ...['nobody', 'a@', '@b', 'a b@c', 'a@b@c'].map(
+      (author_email) => [`C-43 ${author_email}`, { ...one(create('n')), author_email }, 'author_email is invalid'] as [string, object, string],
+    ),
     ['SEC-100 <', { ...one(create('n')), author_name: 'a<b', author_email: 'a@b' }, 'author_name is invalid'],
     ['SEC-100 a line break', { ...one(create('n')), author_name: 'a', author_email: 'a@b\nparent x' }, 'author_email is invalid'],
     ['SEC-100 empty', { ...one(create('n')), author_name: '', author_email: 'a@b' }, 'author_name is invalid'],
@@ -573,9 +594,10 @@ describe('POST /projects/:id/repository/commits', () => {
     ['a number', { content: 7 }, Buffer.from('7')],
     ['base64 text', { content: Buffer.from('ü\r\n').toString('base64'), encoding: 'base64' }, Buffer.from('ü\n')],
     ['base64 bytes', { content: Buffer.from([0, 13, 10, 255]).toString('base64'), encoding: 'base64' }, Buffer.from([0, 13, 10, 255])],
-    ['base64 with other characters', { content: 'Y W\nJ!_-j', encoding: 'base64' }, Buffer.from('abc')],
-    ['no base64 at all', { content: '!!!', encoding: 'base64' }, Buffer.alloc(0)],
-    ['an unknown encoding', { content: 'YQ==', encoding: 'rot13' }, Buffer.from('YQ==')],
+    ['base64 in lines', { content: 'Y WJ\r\n\tj\n', encoding: 'base64' }, Buffer.from('abc')],
+    ['base64 of nothing', { content: '', encoding: 'base64' }, Buffer.alloc(0)],
+    ['text by name', { content: 'YQ==', encoding: 'text' }, Buffer.from('YQ==')],
+    ['text by default', { content: 'YQ==', encoding: null }, Buffer.from('YQ==')],
   ])('C-39, SEC-94: content as %s', async (_, given, stored) => {
     const project = await aProject(t.ctx)
     await post(project, project.creator, { branch: 'main', actions: [{ action: 'create', file_path: 'f', ...given }] }).expect(201)
@@ -610,7 +632,7 @@ describe('POST /projects/:id/repository/commits', () => {
     await post(project, project.creator, { branch: 'main', actions: [{ ...actions[0], last_commit_id: body.id }] }).expect(201)
   })
 
-  it('C-43: the author is given whole or is the caller', async () => {
+  it('C-43: name and address of the author are given, each by itself, or are the caller’s', async () => {
     const project = await aProject(t.ctx)
     const { name, email } = project.creator
     const author = async (given: object, file: string) => {
@@ -619,8 +641,10 @@ describe('POST /projects/:id/repository/commits', () => {
       return [body.author_name, body.author_email]
     }
     expect(await author({ author_name: 'Ada', author_email: 'ada@example.org' }, 'a')).toEqual(['Ada', 'ada@example.org'])
-    expect(await author({ author_name: 'Ada' }, 'b')).toEqual([name, email])
-    expect(await author({ author_email: 'ada@example.org' }, 'c')).toEqual([name, email])
+    expect(await author({ author_name: 'Ada' }, 'b')).toEqual(['Ada', email])
+    expect(await author({ author_email: 'ada@example.org' }, 'c')).toEqual([name, 'ada@example.org'])
+    expect(await author({ author_email: ' Ada@localhost ' }, 'd')).toEqual([name, 'Ada@localhost'])
+    expect(await author({}, 'e')).toEqual([name, email])
   })
 
   it('C-44: an unchanged tree makes a commit', async () => {
@@ -890,24 +914,37 @@ describe('GET /projects/:id/repository/commits/:sha/diff', () => {
     expect(await changed(empty)).toEqual([])
   })
 
-  it('C-52: paginated; at most 100 files', async () => {
+  it('C-52, C-62: paginated; at most 100 files', async () => {
     const project = await aProject(t.ctx)
     const files = Object.fromEntries(Array.from({ length: 120 }, (_, i) => [`f${String(i).padStart(3, '0')}`, 'x\n']))
     bareOf(t, project).commits({ files })
     const { body, headers } = await t.api('get', `${at(project)}/main/diff?per_page=30&page=4`, project.creator).expect(200)
     expect(body.map(({ new_path }: { new_path: string }) => new_path)).toEqual(Object.keys(files).slice(90, 100))
-    expect(headers).toMatchObject({ 'x-total': '100', 'x-total-pages': '4', 'x-next-page': '' })
+    expect(headers).toMatchObject({ 'x-total': '100', 'x-total-pages': '4', 'x-next-page': '', 'x-diff-overflow': 'true' })
+    expect(headers['access-control-expose-headers']).toContain('X-Diff-Overflow')
     expect(headers['link']).toContain('rel="prev"')
   })
 
   it.each<[string, Record<string, string>, string[]]>([
     ['5,000 lines', { a: lines(2_400), b: lines(2_400), c: lines(400) }, ['a', 'b']],
     ['512,000 bytes', Object.fromEntries('abcdef'.split('').map((name) => [name, `${name.repeat(99)}\n`.repeat(900)])), ['a', 'b', 'c', 'd', 'e']],
-  ])('C-52: files beyond %s of text are left out', async (_, files, kept) => {
+  ])('C-52, C-62: files beyond %s of text are left out, and the answer says so', async (_, files, kept) => {
     const project = await aProject(t.ctx)
     bareOf(t, project).commits({ files })
     const { body } = await t.api('get', `${at(project)}/main/diff`, project.creator).expect(200)
     expect(body.map(({ new_path }: { new_path: string }) => new_path)).toEqual(kept)
+    const overflow = async (path: string) => (await t.api('get', path, project.creator).expect(200)).headers['x-diff-overflow']
+    expect(await overflow(`${at(project)}/main/diff`)).toBe('true')
+    const [before, after] = bareOf(t, project).commits(
+      { files: { z: '1' } },
+      { files: Object.fromEntries(Object.keys(files).map((name) => [name, null])) },
+    ) as [string, string]
+    expect(await overflow(`${at(project)}/${before}/diff`)).toBeUndefined()
+    const compared = `${project.path}/repository/compare`
+    expect([await overflow(`${compared}?from=${before}&to=${after}`), await overflow(`${compared}?from=${before}&to=${before}`)]).toEqual([
+      'true',
+      undefined,
+    ])
   })
 
   it('C-57: a file whose text reaches 102,400 bytes has none; one byte less is shown', async () => {

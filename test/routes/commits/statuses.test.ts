@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { commitStatuses, iidCounters, pipelines, projects, users } from '../../../src/db/schema/index.js'
 import { testApp } from '../../support/app.js'
 import { aCast, type Cast, type Role, statuses } from '../../support/cast.js'
-import { aProject, aToken, aUser, type Credentialed, type TestProject } from '../../support/factories.js'
+import { aProject, aToken, aUser, type Credentialed, drawnOf, type TestProject } from '../../support/factories.js'
 import { bareOf } from '../../support/repositories.js'
 
 const t = testApp()
@@ -158,7 +158,7 @@ describe('POST /projects/:id/statuses/:sha', () => {
         name: project.creator.name,
         username: project.creator.username,
         state: 'active',
-        avatar_url: null,
+        avatar_url: drawnOf(project.creator),
         web_url: `http://roost.test/${project.creator.username}`,
       },
     })

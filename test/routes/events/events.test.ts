@@ -6,7 +6,7 @@ import { endExpiredMemberships } from '../../../src/services/members.js'
 import { settleIntent, settleLeftIntents } from '../../../src/services/pushes.js'
 import { testApp } from '../../support/app.js'
 import { aCast, statuses } from '../../support/cast.js'
-import { aCommit, aProject, aToken, aUser, setSettings, type TestProject, type TestUser } from '../../support/factories.js'
+import { aCommit, aProject, aToken, aUser, drawnOf, setSettings, type TestProject, type TestUser } from '../../support/factories.js'
 import { commitIn, gitClient, gitOut, gitRun } from '../../support/git-client.js'
 import { bareOf } from '../../support/repositories.js'
 
@@ -33,7 +33,7 @@ const personOf = ({ id, name, username }: TestUser) => ({
   name,
   username,
   state: 'active',
-  avatar_url: null,
+  avatar_url: drawnOf({ id }),
   web_url: `http://roost.test/${username}`,
 })
 

@@ -25,6 +25,7 @@ describe('POST /groups (GR-21 to GR-34, G-74)', () => {
       full_name: 'Über Gruppe',
       description: '',
       visibility: 'private',
+      lfs_enabled: true,
       web_url: 'http://roost.test/groups/uber',
       avatar_url: null,
       parent_id: null,
@@ -32,8 +33,6 @@ describe('POST /groups (GR-21 to GR-34, G-74)', () => {
       projects: [],
       shared_projects: [],
     })
-    // G-88, GR-2: what tells the two shapes of a group apart stays away
-    expect(body).not.toHaveProperty('lfs_enabled')
     const { id } = body as { id: number }
     expect((await t.api('get', `/groups/${id}/members`, user).expect(200)).body).toMatchObject([{ id: user.id, access_level: 50 }])
     const below = await post({ name: 'Below', path: 'below', parent_id: id }).expect(201)

@@ -313,6 +313,11 @@ describe('PUT /projects/:id/issues/:issue_iid', () => {
     expect(await change({ assignee_ids: '', milestone_id: 0, due_date: '' })).toMatchObject({ milestone: null, assignee: null, due_date: null })
     expect(await change({ assignee_id: as.guest.id, milestone_id: milestone.id })).toMatchObject({ assignee: { id: as.guest.id } })
     expect(await change({ assignee_ids: [0], milestone_id: 999_999 })).toMatchObject({ assignee: null, milestone: null })
+    // W-3: one or several, however they are sent
+    for (const assigned of [{ assignee_id: [as.guest.id] }, { assignee_ids: `${as.guest.id},999999` }, { assignee_ids: as.guest.id }]) {
+      expect(await change(assigned)).toMatchObject({ assignee: { id: as.guest.id } })
+      expect(await change({ assignee_id: '' })).toMatchObject({ assignee: null })
+    }
     expect(await change({ confidential: true, discussion_locked: true })).toMatchObject({ confidential: true, discussion_locked: true })
     expect(await change({ description: '' })).toMatchObject({ description: '', has_tasks: false })
     const told = await systemNotes(issue.id)

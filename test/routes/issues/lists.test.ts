@@ -117,6 +117,20 @@ describe('GET /projects/:id/issues', () => {
     expect(await list(`assignee_id=${as.guest.id}`)).toEqual([3])
     expect(await list(`assignee_username=${as.guest.username}`)).toEqual([3])
     expect(await list(`not[author_id]=${as.guest.id}`)).toEqual([1, 2, 3, 4, 6])
+    // W-3: one or several
+    for (const name of ['assignee_username', 'author_username']) expect(await list(`${name}[]=`)).toEqual(await list(''))
+    expect(await list(`assignee_username[]=${as.guest.username}`)).toEqual([3])
+    expect(await list(`assignee_username[]=${as.guest.username}&assignee_username[]=nobody`)).toEqual([3])
+    expect(await list(`assignee_username=nobody, ${as.guest.username.toUpperCase()}`)).toEqual([3])
+    expect(await list(`assignee_id[]=${as.guest.id}&assignee_id[]=${as.owner.id}`)).toEqual([3])
+    expect(await list('assignee_id[]=None')).toEqual([1, 2, 4, 5, 6])
+    expect(await list(`author_username[]=${as.guest.username}`)).toEqual([5])
+    expect(await list(`author_id[]=${as.guest.id}&author_id[]=999999`)).toEqual([5])
+    expect(await list(`author_username[]=${as.guest.username}&author_username[]=${as.owner.username}`)).toContain(5)
+    expect(await list(`not[author_username][]=${as.guest.username}&not[author_username][]=nobody`)).toEqual([1, 2, 3, 4, 6])
+    expect(await list(`not[author_id][]=${as.guest.id}&not[author_id][]=999999`)).toEqual([1, 2, 3, 4, 6])
+    expect(await list(`not[assignee_id][]=${as.guest.id}&not[assignee_id][]=999999`)).toEqual([1, 2, 4, 5, 6])
+    expect(await list(`not[assignee_username][]=${as.guest.username}&not[assignee_username][]=nobody`)).toEqual([1, 2, 4, 5, 6])
     expect(await list(`not[author_username]=${as.guest.username}`)).toEqual([1, 2, 3, 4, 6])
     expect(await list(`not[assignee_id]=${as.guest.id}`)).toEqual([1, 2, 4, 5, 6])
     expect(await list(`not[assignee_username]=${as.guest.username}`)).toEqual([1, 2, 4, 5, 6])
@@ -133,6 +147,8 @@ describe('GET /projects/:id/issues', () => {
     ['due_date=year', 'due_date does not have a valid value'],
     ['author_id=x', 'author_id is invalid'],
     ['assignee_id=x', 'assignee_id is invalid'],
+    ['assignee_id[]=None&assignee_id[]=1', 'assignee_id is invalid'],
+    ['author_id[]=1&author_id[]=x', 'author_id is invalid'],
     ['confidential=x', 'confidential is invalid'],
     ['created_after=x', 'created_after is invalid'],
     ['iids[]=x', 'iids is invalid'],

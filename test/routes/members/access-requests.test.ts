@@ -2,7 +2,7 @@ import { and, eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { auditEvents, members, users } from '../../../src/db/schema/index.js'
 import { testApp } from '../../support/app.js'
-import { aGroup, anAdmin, aProject, aUser, type TestUser } from '../../support/factories.js'
+import { aGroup, anAdmin, aProject, aUser, drawnOf, type TestUser } from '../../support/factories.js'
 
 const t = testApp()
 let admin: TestUser
@@ -36,7 +36,7 @@ describe.each(['project', 'group'] as const)('access requests of a %s (AR-1 to A
       name: person.name,
       username: person.username,
       state: 'active',
-      avatar_url: null,
+      avatar_url: drawnOf(person),
       web_url: `http://roost.test/${person.username}`,
       requested_at: expect.stringMatching(/^\d{4}-.*Z$/),
     })

@@ -86,6 +86,12 @@ describe.each(['project', 'group'] as const)('members of a %s', (kind) => {
       expires_at: '2099-01-02',
     })
     expect((await add({ username: two.username.toUpperCase(), access_level: 10 }).expect(201)).body).toMatchObject({ id: two.id })
+    // W-3: several, however they are sent; all or none
+    const [three, four, five] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
+    await add({ username: [three.username, 'nobody-at-all'], access_level: 10 }).expect(404, { message: '404 User Not Found' })
+    await add({ username: [three.username], access_level: 10 }).expect(201)
+    await add({ username: `${four.username}, ${five.username}`, access_level: 10 }).expect(201, { status: 'success' })
+    for (const { id } of [three, four, five]) await t.api('get', `${source.path}/members/${id}`, source.creator).expect(200)
     await add({ user_id: one.id, access_level: 10 }).expect(409, { message: 'Member already exists' })
     await add({ user_id: 999_999, access_level: 10 }).expect(404, { message: '404 User Not Found' })
     await add({ username: 'nobody-at-all', access_level: 10 }).expect(404, { message: '404 User Not Found' })

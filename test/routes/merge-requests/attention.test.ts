@@ -229,7 +229,16 @@ describe('what a request closes', () => {
     expect((await numbers(closes, as.reporter)).slice().sort()).toEqual([1, 2, 3, 5, 'PRJ-12', 'PRJ-7'])
     expect((await numbers(closes, as.stranger)).slice().sort()).toEqual([1, 2, 3, 'PRJ-12', 'PRJ-7'])
     const { body: shown } = await t.api('get', closes, as.stranger).expect(200)
-    expect(shown[0]).toMatchObject({ changes_count: null, project_id: project.id })
+    expect(shown[0]).toMatchObject({ changes_count: '1', project_id: project.id })
+    // MR-7: as in every list that has it
+    const lists = [
+      `issues/1/closed_by`,
+      `issues/1/related_merge_requests`,
+      'merge_requests?source_branch=topic',
+      `repository/commits/topic/merge_requests`,
+    ]
+    for (const list of lists)
+      expect((await t.api('get', `${project.path}/${list}`, as.reporter).expect(200)).body).toMatchObject([{ iid: body.iid, changes_count: '1' }])
     expect(shown.slice(3)).toEqual([
       { id: 'PRJ-12', title: 'External Issue PRJ-12' },
       { id: 'PRJ-7', title: 'External Issue PRJ-7' },

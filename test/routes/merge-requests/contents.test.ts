@@ -99,7 +99,7 @@ describe('what a request would merge', () => {
     }
   })
 
-  it('MR-7, MR-91, SEC-146: stops at a thousand files, at fifty thousand lines, and at a file that is too large', async () => {
+  it('MR-7, MR-91, C-62, SEC-146: stops at a thousand files, at fifty thousand lines, and at a file that is too large', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     const root = headOf(project, 'main')
     const lines = (count: number) => 'x\n'.repeat(count)
@@ -117,12 +117,19 @@ describe('what a request would merge', () => {
         get(`${request.path}/versions`, project.creator).expect(200),
         get(`${request.path}/changes`, project.creator).expect(200),
       ])
-      return [versions[0].state, versions[0].real_size, body.changes_count, body.changes.length]
+      // C-62
+      const told = await Promise.all(
+        ['changes', 'diffs?per_page=1', `versions/${versions[0].id}`].map(
+          async (path) => (await get(`${request.path}/${path}`, project.creator).expect(200)).headers['x-diff-overflow'],
+        ),
+      )
+      return [versions[0].state, versions[0].real_size, body.changes_count, body.changes.length, body.overflow, ...told]
     }
-    expect(await seen('full')).toEqual(['collected', '1000', '1000', 1_000])
-    expect(await seen('over')).toEqual(['overflow', '1000+', '1000+', 1_000])
-    expect(await seen('long')).toEqual(['overflow', '2+', '2+', 2])
-    expect(await seen('large')).toEqual(['collected', '1', '1', 1])
+    const none = [undefined, undefined, undefined, undefined]
+    expect(await seen('full')).toEqual(['collected', '1000', '1000', 1_000, ...none])
+    expect(await seen('over')).toEqual(['overflow', '1000+', '1000+', 1_000, true, 'true', 'true', 'true'])
+    expect(await seen('long')).toEqual(['overflow', '2+', '2+', 2, true, 'true', 'true', 'true'])
+    expect(await seen('large')).toEqual(['collected', '1', '1', 1, ...none])
   })
 
   it('SEC-118, SEC-164: all versions show the same bytes when branches are gone and nothing but what refs hold is kept', async () => {

@@ -56,6 +56,17 @@ describe('milestones of a project', () => {
     expect((await aMilestone(project, 'next')).iid).toBe(4)
   })
 
+  it.each(['2018-01-01T00:00:00Z', 'Mon Jan 01 00:00:00 UTC 2018', 'Mon, 1 Jan 2018 09:00:00 +0100', '1 Jan 2018', '20180101', '2018/01/01'])(
+    'G-50: %s is a day',
+    async (due_date) => {
+      const project = await aProject(t.ctx)
+      expect((await create(project, { title: 'x', due_date }).expect(201)).body).toMatchObject({ due_date: '2018-01-01' })
+      const since = (text: string) =>
+        t.api('get', `/users?username=${project.creator.username}&created_after=${encodeURIComponent(text)}`, project.creator)
+      expect((await since(due_date).expect(200)).body).toHaveLength(1)
+    },
+  )
+
   it('MI-1: newest first, and by every filter', async () => {
     const project = await aProject(t.ctx)
     const { creator } = project

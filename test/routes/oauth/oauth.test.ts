@@ -117,6 +117,102 @@ describe('POST /oauth/token (CR-12)', () => {
     expect(await fault(await post('/oauth/token', { grant_type: 'refresh_token', refresh_token: 'unknown' }))).toEqual([401, 'invalid_grant'])
   })
 
+  describe('CR-24: a password that an administrator set', () => {
+    const change = (body: object, caller: { token: string } | null = null) => t.api('put', '/user/password', caller).send(body)
+    const aNewcomer = async () => {
+      const person = await aUser(t.ctx)
+      const admin = await anAdmin(t.ctx)
+      await t.api('put', `/users/${person.id}`, admin).send({ password: 'chosen for them' }).expect(200)
+      return { ...person, password: 'chosen for them' }
+    }
+    const basic = ({ username }: TestUser, password: string) =>
+      fetch(`${t.url}/no/where.git/info/refs?service=git-upload-pack`, { headers: { authorization: `Basic ${btoa(`${username}:${password}`)}` } })
+
+    it('opens nothing but its change, by name and password', async () => {
+      const person = await aNewcomer()
+      const { username, password: current_password } = person
+      const refusal = await login({ username, password: current_password })
+      expect([refusal.status, await refusal.json()]).toEqual([
+        403,
+        { error: 'password_expired', error_description: expect.stringContaining('PUT http://roost.test/api/v4/user/password') as string },
+      ])
+      expect((await login({ username, password: 'wrong password' })).status).toBe(401)
+      const git = await basic(person, current_password)
+      expect([git.status, await git.text()]).toEqual([403, expect.stringContaining('/api/v4/user/password')])
+      await t.api('get', '/user', person).expect(200)
+      await change({ username, current_password, password: 'short' }).expect(400, {
+        message: { password: ['is too short (minimum is 8 characters)'] },
+      })
+      await change({ username, current_password, password: current_password }).expect(400, {
+        message: { password: ['must differ from the current one'] },
+      })
+      await change({ username, current_password: 'wrong password', password: 'my own password' }).expect(401)
+      await change({ current_password, password: 'my own password' }).expect(401)
+      await change({ username }).expect(400, { error: 'current_password is missing, password is missing' })
+      expect((await login({ username, password: current_password })).status).toBe(403)
+      await change({ username, current_password, password: 'my own password' }).expect(204)
+      expect((await login({ username, password: current_password })).status).toBe(401)
+      expect((await login({ username, password: 'my own password' })).status).toBe(200)
+      expect((await basic(person, 'my own password')).status).toBe(404)
+    })
+
+    it('is changed with a token, too; the password is asked for all the same, and earlier grants end', async () => {
+      const person = await aUser(t.ctx)
+      const pair = await grant({ username: person.username, password: person.password })
+      await change({ current_password: 'wrong password', password: 'my own password' }, person).expect(400, {
+        message: { current_password: ['is invalid'] },
+      })
+      const reader = { token: await aToken(t.ctx, person, ['read_user']) }
+      await change({ current_password: person.password, password: 'my own password' }, reader).expect(403)
+      await change({ current_password: person.password, password: 'my own password' }, person).expect(204)
+      expect(await refreshed(pair)).toBe(401)
+      expect((await login({ username: person.username, password: 'my own password' })).status).toBe(200)
+    })
+
+    it('is not what administrators set for themselves, nor what was given on creation', async () => {
+      const admin = await anAdmin(t.ctx)
+      await t.api('put', `/users/${admin.id}`, admin).send({ password: 'my own password' }).expect(200)
+      expect((await login({ username: admin.username, password: 'my own password' })).status).toBe(200)
+      const given = { email: 'given@example.com', username: 'given', name: 'Given', password: 'given on creation' }
+      await t.api('post', '/users', admin).send(given).expect(201)
+      expect((await login({ username: 'given', password: 'given on creation' })).status).toBe(200)
+    })
+
+    it('of a blocked user is not changed by name', async () => {
+      const { id, username, password: current_password } = await aNewcomer()
+      await t.ctx.db.write.update(users).set({ state: 'blocked' }).where(eq(users.id, id))
+      await change({ username, current_password, password: 'my own password' }).expect(401)
+    })
+  })
+
+  const refreshed = async ({ refresh_token }: Grant) => (await post('/oauth/token', { grant_type: 'refresh_token', refresh_token })).status
+
+  it('CR-23: a change of password ends what the old one had granted, but no personal token', async () => {
+    const person = await aUser(t.ctx)
+    const admin = await anAdmin(t.ctx)
+    const credentials = { username: person.username, password: person.password }
+    const [one, two] = [await grant(credentials), await grant(credentials)]
+    await t.api('put', `/users/${person.id}`, admin).send({ name: 'Same password' }).expect(200)
+    expect(await refreshed(two)).toBe(200)
+    await t.api('put', `/users/${person.id}`, admin).send({ password: 'another password' }).expect(200)
+    expect(await refreshed(one)).toBe(401)
+    await t.api('get', '/user', { token: one.access_token }).expect(401)
+    await t.api('get', '/user', person).expect(200)
+  })
+
+  it('CR-23: a refresh token is good for 30 days', async () => {
+    const madeAgo = async (days: number) => {
+      const pair = await grant()
+      await t.ctx.db.write
+        .update(tokens)
+        .set({ created_at: new Date(t.ctx.now().getTime() - days * 86_400_000) })
+        .where(eq(tokens.digest, digestOf(pair.access_token)))
+      return pair
+    }
+    expect(await refreshed(await madeAgo(29))).toBe(200)
+    expect(await refreshed(await madeAgo(30))).toBe(401)
+  })
+
   it('the pair lives two hours', async () => {
     const { access_token } = await grant()
     await t.ctx.db.write

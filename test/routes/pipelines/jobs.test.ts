@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { testApp } from '../../support/app.js'
-import { aProject, type TestProject } from '../../support/factories.js'
+import { aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'
 import { bareOf } from '../../support/repositories.js'
 
 const t = testApp()
@@ -97,5 +97,16 @@ describe('jobs', () => {
     const few = [(await queries('/jobs')).length, (await queries(`/pipelines/${main}/jobs`)).length]
     for (let i = 0; i < 12; i++) await say({ name: `job ${i}`, ref: i % 2 ? 'main' : `ref ${i}` })
     expect([(await queries('/jobs')).length, (await queries(`/pipelines/${main}/jobs`)).length]).toEqual(few)
+  })
+
+  it('PL-10, PL-11, 5.1 row 3: who may read pipelines but not the code sees jobs without their commit', async () => {
+    const guest = await aUser(t.ctx)
+    const own = await aProject(t.ctx, { files: { a: 'a' }, guest })
+    const { body: posted } = await t.api('post', `${own.path}/statuses/main`, own.creator).send({ state: 'success', name: 'x' }).expect(201)
+    for (const path of ['/jobs', `/pipelines/${posted.pipeline_id}/jobs`, `/jobs/${posted.id}`]) {
+      const shown = async (caller: TestUser) => [(await t.api('get', `${own.path}${path}`, caller).expect(200)).body].flat()
+      expect(await shown(guest)).toMatchObject([{ id: posted.id, commit: null }])
+      expect(await shown(own.creator)).toMatchObject([{ id: posted.id, commit: { title: 'Add files' } }])
+    }
   })
 })

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { projects } from '../../../src/db/schema/index.js'
 import { testApp } from '../../support/app.js'
 import { aCast, type Cast, type Role, statuses } from '../../support/cast.js'
-import { aGroup, aProject, type TestProject, type TestUser } from '../../support/factories.js'
+import { aGroup, aProject, drawnOf, type TestProject, type TestUser } from '../../support/factories.js'
 import { commitIn, gitClient, gitRun } from '../../support/git-client.js'
 import { bareOf, stateOf } from '../../support/repositories.js'
 
@@ -136,7 +136,7 @@ describe('POST /projects/:id/releases', () => {
       created_at: moment,
       released_at: '2020-01-02T03:04:05.000Z',
       upcoming_release: false,
-      author: { id: creator.id, name: creator.name, username: creator.username, state: 'active', avatar_url: null, web_url: `http://roost.test/${creator.username}` },
+      author: { id: creator.id, name: creator.name, username: creator.username, state: 'active', avatar_url: drawnOf(creator), web_url: `http://roost.test/${creator.username}` },
       commit: expect.objectContaining({ id: head(project), title: 'Add files' }),
       milestones: [],
       commit_path: `/${project.fullPath}/commit/${head(project)}`,

@@ -171,8 +171,8 @@ describe('PUT /application/settings: what is stored (AS-3 to AS-9)', () => {
     [{ default_project_visibility: '' }, 'default_project_visibility does not have a valid value'],
     [{ default_branch_protection: 3 }, 'default_branch_protection does not have a valid value'],
     [{ default_branch_protection: 'x' }, 'default_branch_protection is invalid, default_branch_protection does not have a valid value'],
-    [{ rsa_key_restriction: 512 }, 'rsa_key_restriction does not have a valid value'],
-    [{ ed25519_key_restriction: 384 }, 'ed25519_key_restriction does not have a valid value'],
+    [{ rsa_key_restriction: -2 }, 'rsa_key_restriction does not have a valid value'],
+    [{ ed25519_key_restriction: 25.6 }, 'ed25519_key_restriction is invalid, ed25519_key_restriction does not have a valid value'],
     [{ enabled_git_access_protocol: 'git' }, 'enabled_git_access_protocol does not have a valid value'],
     [{ import_sources: ['git', 'svn'] }, 'import_sources does not have a valid value'],
     [{ sign_in_text: { a: 1 } }, 'sign_in_text is invalid'],
@@ -188,6 +188,12 @@ describe('PUT /application/settings: what is stored (AS-3 to AS-9)', () => {
     [{ after_sign_out_path: 'javascript:alert(1)' }, { after_sign_out_path: ['must be a valid URL'] }],
     [{ help_page_support_url: '//host' }, { help_page_support_url: ['must be a valid URL'] }],
     [{ home_page_url: 'ftp://example.com' }, { home_page_url: ['must be a valid URL'] }],
+    [{ webide_url: 'not a url' }, { webide_url: ['must be a valid URL'] }],
+    [{ diagram_url: 'javascript:alert(1)' }, { diagram_url: ['must be a valid URL'] }],
+    [{ errtracker_dsn: 'key' }, { errtracker_dsn: ['must be a valid URL'] }],
+    [{ clientside_errtracker_dsn: 'ftp://key@example.com/1' }, { clientside_errtracker_dsn: ['must be a valid URL'] }],
+    [{ jobqueue_throttling_factor: 0 }, { jobqueue_throttling_factor: ['must be greater than 0'] }],
+    [{ jobqueue_throttling_factor: 1 }, { jobqueue_throttling_factor: ['must be less than 1'] }],
     [{ circuitbreaker_access_retries: 0 }, { circuitbreaker_access_retries: ['must be greater than or equal to 1'] }],
     [{ circuitbreaker_check_interval: -1 }, { circuitbreaker_check_interval: ['must be greater than or equal to 0'] }],
     [{ circuitbreaker_storage_timeout: null }, { circuitbreaker_storage_timeout: ["can't be blank"] }],
@@ -232,6 +238,10 @@ describe('PUT /application/settings: what is stored (AS-3 to AS-9)', () => {
     [{ restricted_visibility_levels: ['public', 'internal'] }],
     [{ enabled_git_access_protocol: 'http' }],
     [{ default_projects_limit: 0 }],
+    [{ rsa_key_restriction: 512, dsa_key_restriction: 0, ecdsa_key_restriction: -1, ed25519_key_restriction: 384 }],
+    [{ performance_bar_enabled: true }],
+    [{ jobqueue_throttling_factor: 0.001 }],
+    [{ errtracker_dsn: 'https://key:more@example.com/1', clientside_errtracker_dsn: 'http://example.com/2' }],
   ])('%o is taken and shown', async (given) => {
     expect((await put(given).expect(200)).body).toMatchObject(given)
     expect(await get()).toMatchObject(given)
@@ -271,19 +281,23 @@ describe('PUT /application/settings: what is stored (AS-3 to AS-9)', () => {
     })
   })
 
-  it('AS-48: the group of the performance bar, by path or id, and the switch that follows from it', async () => {
+  it('AS-48: the group of the performance bar, by path or id; the switch is kept as set', async () => {
     const group = await aGroup(t.ctx, { creator: user })
-    for (const named of [group.fullPath, String(group.id)])
-      expect((await put({ performance_bar_allowed_group_id: named }).expect(200)).body).toMatchObject({
-        performance_bar_allowed_group_id: String(group.id),
+    for (const [named, performance_bar_enabled] of [
+      [group.fullPath, true],
+      [String(group.id), false],
+    ])
+      for (const given of [{ performance_bar_allowed_group_id: named, performance_bar_enabled }, { sign_in_text: 'x' }])
+        expect((await put(given).expect(200)).body).toMatchObject({
+          performance_bar_allowed_group_id: String(group.id),
+          performance_bar_enabled,
+        })
+    await put({ performance_bar_enabled: true }).expect(200)
+    for (const none of ['nowhere/at-all', ''])
+      expect((await put({ performance_bar_allowed_group_id: none }).expect(200)).body).toMatchObject({
+        performance_bar_allowed_group_id: null,
         performance_bar_enabled: true,
       })
-    expect((await put({ performance_bar_enabled: true }).expect(200)).body).toMatchObject({ performance_bar_enabled: true })
-    expect((await put({ performance_bar_enabled: false }).expect(200)).body).toMatchObject({ performance_bar_allowed_group_id: null })
-    expect((await put({ performance_bar_enabled: true }).expect(200)).body).toMatchObject({ performance_bar_enabled: false })
-    await put({ performance_bar_allowed_group_id: group.fullPath }).expect(200)
-    for (const none of ['nowhere/at-all', ''])
-      expect((await put({ performance_bar_allowed_group_id: none }).expect(200)).body).toMatchObject({ performance_bar_allowed_group_id: null })
   })
 })
 

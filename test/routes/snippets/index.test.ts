@@ -2,7 +2,7 @@ import { eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { members, projects, snippets } from '../../../src/db/schema/index.js'
 import { testApp } from '../../support/app.js'
-import { anAdmin, aProject, aUser, setSettings, type TestProject, type TestUser } from '../../support/factories.js'
+import { anAdmin, aProject, aUser, drawnOf, setSettings, type TestProject, type TestUser } from '../../support/factories.js'
 
 const t = testApp()
 let admin: TestUser
@@ -42,7 +42,7 @@ describe('personal snippets (SN-1 to SN-7, SN-11)', () => {
         name: author.name,
         username: author.username,
         state: 'active',
-        avatar_url: null,
+        avatar_url: drawnOf(author),
         web_url: `http://roost.test/${author.username}`,
       },
       created_at: expect.stringMatching(/Z$/),

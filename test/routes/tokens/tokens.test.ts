@@ -210,6 +210,32 @@ describe('POST /personal_access_tokens/:id/rotate (CR-20)', () => {
     await t.api('post', '/personal_access_tokens/999999/rotate', admin).expect(404)
   })
 
+  it('CR-22: a token prolongs neither itself nor another of its user, nor makes one that outlives it', async () => {
+    const old = await create(user, { expires_at: day(3) })
+    const refusal = { message: { expires_at: [`cannot be after ${day(3)}, when the token of this call expires`] } }
+    const rotate = (id: number | string, expires_at?: string) =>
+      t.api('post', `/personal_access_tokens/${id}/rotate`, old).send(expires_at === undefined ? {} : { expires_at })
+    const other = await create(user)
+    for (const id of ['self', old.id, other.id]) await rotate(id, day(4)).expect(400, refusal)
+    const given = { name: 'longer', scopes: ['read_api'] }
+    const make = (expires_at?: string) => t.api('post', '/user/personal_access_tokens', old).send({ ...given, expires_at })
+    await make(day(4)).expect(400, refusal)
+    expect((await make().expect(201)).body).toMatchObject({ expires_at: day(3) })
+    expect((await make(day(2)).expect(201)).body).toMatchObject({ expires_at: day(2) })
+    expect((await rotate(other.id).expect(200)).body).toMatchObject({ expires_at: day(3) })
+    expect((await rotate('self').expect(200)).body).toMatchObject({ expires_at: day(3) })
+    // a token without expiry may do so
+    const soon = await create(user, { expires_at: day(3) })
+    expect(
+      (
+        await t
+          .api('post', `/personal_access_tokens/${soon.id}/rotate`, user)
+          .send({ expires_at: day(30) })
+          .expect(200)
+      ).body,
+    ).toMatchObject({ expires_at: day(30) })
+  })
+
   it('two at once make one', async () => {
     const old = await create(user)
     const answers = await Promise.all([1, 2, 3, 4].map(() => t.api('post', `/personal_access_tokens/${old.id}/rotate`, user)))

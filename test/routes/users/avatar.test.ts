@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { namespaces, projects, users } from '../../../src/db/schema/index.js'
 import { keepAvatar } from '../../../src/services/avatars.js'
 import { testApp } from '../../support/app.js'
-import { aGroup, anAdmin, aProject, aUser, setSettings, type TestUser, unique } from '../../support/factories.js'
+import { aGroup, anAdmin, aProject, aUser, drawnOf, setSettings, type TestUser, unique } from '../../support/factories.js'
 
 const t = testApp()
 let admin: TestUser
@@ -87,9 +87,9 @@ describe('avatars of users (U-23, UP-3, UP-4, UP-7, SEC-78)', () => {
     await get((body as { avatar_url: string }).avatar_url).expect(200)
   })
 
-  it('a text is no image', async () => {
+  it('U-30: a text is no image', async () => {
     const user = await aUser(t.ctx)
-    await t.api('put', `/users/${user.id}`, admin).send({ avatar: 'me.png' }).expect(400, { error: 'avatar is invalid' })
+    await t.api('put', `/users/${user.id}`, admin).send({ avatar: 'me.png' }).expect(404, { error: 'avatar is invalid' })
     await t.api('put', `/users/${user.id}`, admin).send({ avatar: '' }).expect(200)
   })
 
@@ -129,6 +129,36 @@ describe('avatars of projects and groups (UP-3)', () => {
   })
 })
 
+describe('people without an image (G-83)', () => {
+  it('have one that is drawn of their id, for everybody to keep, and that tells nothing else', async () => {
+    const [ada, bob] = [await aUser(t.ctx), await aUser(t.ctx)]
+    const { avatar_url } = (await t.api('get', '/user', ada).expect(200)).body as { avatar_url: string }
+    expect(avatar_url).toBe(drawnOf(ada))
+    const image = await get(avatar_url).expect(200)
+    expect(image.headers).toMatchObject({
+      'content-type': 'image/svg+xml',
+      'content-disposition': 'inline',
+      'content-security-policy': "default-src 'none'; sandbox",
+      'cache-control': 'public, max-age=31536000',
+      'x-content-type-options': 'nosniff',
+    })
+    expect(image.headers).not.toHaveProperty('set-cookie')
+    const text = (image.body as Buffer).toString()
+    expect(text).toMatch(/^<svg xmlns="[^"]+" width="80" height="80" [^>]+>(<path fill="[^"]+" d="[Mhvz0-9 H-]+"\/>){2}<\/svg>$/i)
+    expect(((await get(avatar_url).expect(200)).body as Buffer).toString()).toBe(text)
+    expect(((await get(drawnOf(bob)).expect(200)).body as Buffer).toString()).not.toBe(text)
+    // as much as there is of people who are not there
+    await get(drawnOf({ id: 999_999 })).expect(200)
+    await get(drawnOf({ id: 0 }).replace('/0/', '/x/')).expect(404)
+  })
+
+  it('is an image of people alone: groups and projects have none without one of theirs', async () => {
+    const user = await aUser(t.ctx)
+    const [group, project] = [await aGroup(t.ctx, { creator: user }), await aProject(t.ctx, { creator: user })]
+    for (const { path } of [group, project]) expect((await t.api('get', path, user).expect(200)).body).toMatchObject({ avatar_url: null })
+  })
+})
+
 describe('the avatar service (G-83, UP-5, AS-38)', () => {
   const served = testApp({ ROOST_AVATAR_SERVICE: 'https://images.example.com/%{hash}?s=%{size}' })
   const md5 = (text: string) => createHash('md5').update(text).digest('hex')
@@ -145,9 +175,9 @@ describe('the avatar service (G-83, UP-5, AS-38)', () => {
     expect(await avatarOf('/avatar?email=%20ADA@example.com&size=32')).toBe(shown.replace('s=80', 's=32'))
     expect(await avatarOf('/avatar?email=nobody@example.com')).toBe(`https://images.example.com/${md5('nobody@example.com')}?s=80`)
     await served.api('put', '/application/settings', root).send({ avatarsvc_enabled: false }).expect(200)
-    expect(await avatarOf(`/users/${user.id}`)).toBeNull()
-    expect(await listed()).toBeNull()
-    expect(await avatarOf('/avatar?email=ada@example.com')).toBeNull()
+    expect(await avatarOf(`/users/${user.id}`)).toBe(drawnOf(user))
+    expect(await listed()).toBe(drawnOf(user))
+    expect(await avatarOf('/avatar?email=ada@example.com')).toBe(drawnOf({ id: 0 }))
     await served.api('put', '/application/settings', root).send({ avatarsvc_enabled: true }).expect(200)
     // his own comes first, and follows no address
     const { body } = await served.api('put', `/users/${user.id}`, root).attach('avatar', png(), 'a.png').expect(200)
@@ -169,7 +199,7 @@ describe('the avatar service (G-83, UP-5, AS-38)', () => {
   it('UP-5: refuses nobody while public things are restricted, and wants an address', async () => {
     await t.api('get', '/avatar').expect(400, { error: 'email is missing' })
     await t.api('get', '/avatar?email=a@b&size=0').expect(400, { error: 'size is invalid' })
-    expect((await t.api('get', '/avatar?email=a@b').expect(200)).body).toEqual({ avatar_url: null })
+    expect((await t.api('get', '/avatar?email=a@b').expect(200)).body).toEqual({ avatar_url: drawnOf({ id: 0 }) })
     await setSettings(t.ctx, { restricted_visibility_levels: ['public'] })
     await t.api('get', '/avatar?email=a@b').expect(403)
     await t.api('get', '/avatar?email=a@b', admin).expect(200)

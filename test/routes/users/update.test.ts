@@ -57,9 +57,8 @@ describe('PUT /users/:id (U-25 to U-32)', () => {
     await put({ id: 999_999 }, { name: 'x' }).expect(404, { message: '404 User Not Found' })
     await put({ id: 99_999_999_999 }, { name: 'x' }).expect(404, { message: '404 User Not Found' })
     await t.api('put', '/users/abc', admin).send({}).expect(404, { error: '404 Not Found' })
-    // parameters come before the right (G-11)
-    await put(other, { external: 'perhaps' }, other).expect(400, { error: 'external is invalid' })
-    await put({ id: 999_999 }, { provider: 'x' }).expect(400, { error: 'extern_uid, provider provide all or none of parameters' })
+    // who may not change users learns nothing of parameters
+    await put(other, { external: 'perhaps' }, other).expect(403, { message: '403 Forbidden' })
     expect((await stored(other))?.name).not.toBe('x')
   })
 
@@ -82,6 +81,20 @@ describe('PUT /users/:id (U-25 to U-32)', () => {
     const before = await stored(user)
     await put(user, { name: 'Changed', ...given }).expect(404, { message })
     expect(await stored(user)).toEqual(before)
+  })
+
+  it.each([
+    [{ admin: 'maybe' }, 'admin is invalid'],
+    [{ projects_limit: 'abc', external: 'perhaps' }, 'projects_limit is invalid, external is invalid'],
+    [{ extern_uid: 'x' }, 'extern_uid, provider provide all or none of parameters'],
+    [{ provider: 'x' }, 'extern_uid, provider provide all or none of parameters'],
+    [{ avatar: 'no file' }, 'avatar is invalid'],
+  ])('U-30, U-27: %o is a 404 with the text, and nothing changes', async (given, error) => {
+    const user = await aUser(t.ctx)
+    const before = await stored(user)
+    await put(user, { name: 'Changed', ...given }).expect(404, { error })
+    expect(await stored(user)).toEqual(before)
+    await put({ id: 999_999 }, given).expect(404, { error })
   })
 
   it('U-30: conflicts are told first', async () => {
@@ -133,14 +146,14 @@ describe('PUT /users/:id (U-25 to U-32)', () => {
     expect(await t.ctx.db.read.$count(identities, eq(identities.user_id, other.id))).toBe(0)
   })
 
-  it('U-25: a changed password logs in, is stored as a digest, and tokens keep working', async () => {
+  it('U-25, CR-24: a changed password replaces the old one but must be changed first, is stored as a digest, and tokens keep working', async () => {
     const user = await aUser(t.ctx)
     await put(user, { password: 'another password' }).expect(200)
     expect(await stored(user)).toMatchObject({ password_expired: true, password_hash: expect.stringContaining('$argon2id$') })
     await t.api('get', '/user', user).expect(200)
     const grant = (password: string) =>
       fetch(`${t.url}/oauth/token`, { method: 'POST', body: new URLSearchParams({ grant_type: 'password', username: user.username, password }) })
-    expect((await grant('another password')).status).toBe(200)
+    expect((await grant('another password')).status).toBe(403)
     expect((await grant(user.password)).status).toBe(401)
   })
 

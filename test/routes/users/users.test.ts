@@ -65,24 +65,33 @@ describe('GET /users (U-8 to U-16)', () => {
     expect(await names('?search=%22ace%20hop%22')).toEqual(['grace_h'])
     expect(await names('?search=%22hop%20ace%22')).toEqual([])
     expect(await names('?search=hopper%20x')).toEqual(['grace_h'])
-    expect(await names('?search=ac')).toEqual([])
+    expect(await names('?search=ac')).toEqual(['ada', 'grace_h'])
+    expect(await names('?search=_')).toEqual(['grace_h'])
+    expect(await names('?search=ve%20l')).toEqual(['ada'])
+    expect(await names('?search=q')).toEqual([])
     expect(await names('?search=e_h')).toEqual(['grace_h'])
     expect(await names('?search=e%25h')).toEqual([])
     expect(await names('?search=hopper%20grace_h')).toEqual([])
     expect(await names('?search=GRACE@navy.example')).toEqual(['grace_h'])
-    expect(await names('?search=grace@navy')).toEqual([])
+    for (const part of ['grace@navy', 'navy', '@n', 'navy.example', '@']) {
+      expect(await names(`?search=${part}`)).toEqual([])
+      expect(await names(`?search=${part}`, admin)).toContain('grace_h')
+    }
     expect((await names('?search=%20')).length).toBe((await names('')).length)
   })
 
-  it('U-14, SEC-46: identities and external are for administrators', async () => {
+  it('U-14, U-10, SEC-46: identities and external filter for everybody, and show no more than before', async () => {
     await aUser(t.ctx, { username: 'ldapper', provider: 'ldap', extern_uid: 'CN=Ldapper' })
-    expect(await names('?provider=ldap&extern_uid=cn=ldapper', admin)).toEqual(['ldapper'])
-    expect(await names('?provider=saml&extern_uid=cn=ldapper', admin)).toEqual([])
-    expect(await names('?external=true', admin)).toEqual(['outsider'])
-    for (const query of ['?provider=ldap&extern_uid=x', '?external=true']) {
-      await t.api('get', `/users${query}`, user).expect(403)
-      await t.api('get', `/users${query}&username=ada`).expect(401)
+    for (const caller of [admin, user]) {
+      expect(await names('?provider=ldap&extern_uid=cn=ldapper', caller)).toEqual(['ldapper'])
+      expect(await names('?provider=saml&extern_uid=cn=ldapper', caller)).toEqual([])
+      expect(await names('?provider=ldap&extern_uid=cn=ldap', caller)).toEqual([])
+      expect(await names('?external=true', caller)).toEqual(['outsider'])
     }
+    expect(await names('?external=true&username=outsider', null)).toEqual(['outsider'])
+    expect(await names('?provider=ldap&extern_uid=cn=ldapper&username=ldapper', null)).toEqual(['ldapper'])
+    const [shown] = (await t.api('get', '/users?external=true', user).expect(200)).body as object[]
+    expect(Object.keys(shown ?? {}).sort()).toEqual(['avatar_url', 'id', 'name', 'state', 'username', 'web_url'])
     for (const query of ['?provider=ldap', '?extern_uid=x'])
       await t.api('get', `/users${query}`, admin).expect(400, { error: 'extern_uid, provider provide all or none of parameters' })
   })

@@ -2,7 +2,7 @@ import { eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { users } from '../../../src/db/schema/index.js'
 import { testApp } from '../../support/app.js'
-import { anAdmin, aProject, aUser, setSettings, type TestUser } from '../../support/factories.js'
+import { anAdmin, aProject, aUser, drawnOf, setSettings, type TestUser } from '../../support/factories.js'
 
 const t = testApp()
 let admin: TestUser
@@ -36,7 +36,7 @@ describe('what is shown of people', () => {
       name: user.name,
       username: user.username,
       state: 'active',
-      avatar_url: null,
+      avatar_url: drawnOf(user),
       web_url: `http://roost.test/${user.username}`,
     })
   })

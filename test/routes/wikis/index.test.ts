@@ -62,6 +62,19 @@ describe('wiki pages (WK-1 to WK-5, WK-7)', () => {
     expect((await t.api('get', path, people.guest).expect(200)).body).toHaveLength(1)
   })
 
+  it('WK-1, WK-2: a wiki nobody wrote in has no pages, and asking for them logs no error', async () => {
+    const own = await aProject(t.ctx)
+    const wikis = `${own.path}/wikis`
+    const before = t.logged.length
+    await t.api('get', wikis, own.creator).expect(200, [])
+    await t.api('get', `${wikis}?with_content=true`, own.creator).expect(200, [])
+    await t.api('get', `${wikis}/home`, own.creator).expect(404, { message: '404 Wiki Page Not Found' })
+    await t.api('get', `${wikis}/home?version=main`, own.creator).expect(404, { message: '404 Wiki Page Not Found' })
+    await t.api('put', `${wikis}/home`, own.creator).send({ content: 'x' }).expect(404, { message: '404 Wiki Page Not Found' })
+    await t.api('delete', `${wikis}/home`, own.creator).expect(404, { message: '404 Wiki Page Not Found' })
+    expect(t.logged.slice(before).filter((line) => (JSON.parse(line) as { level: number }).level >= 40)).toEqual([])
+  })
+
   it('every write is one commit by the caller, whose message names action and title', async () => {
     const own = await aProject(t.ctx, { developer: people.developer })
     await t.api('post', `${own.path}/wikis`, people.developer).send({ title: 'A b', content: '1' }).expect(201)

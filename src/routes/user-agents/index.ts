@@ -1,0 +1,45 @@
+import { z } from 'zod'
+import { adminFirst, findProjectFor } from '../../access/rules.js'
+import { presentUserAgent, UserAgentDetail } from '../../entities/user-agent.js'
+import { endpoint } from '../../http/endpoint.js'
+import { rowId } from '../../http/params.js'
+import { findProjectSnippet, findSnippet } from '../../services/snippets.js'
+import { userAgentOf, userAgentOfIssue } from '../../services/user-agents.js'
+
+/** UA-1. */
+export const userAgents = [
+  endpoint({
+    method: 'GET',
+    path: '/projects/:id/issues/:issue_iid/user_agent_detail',
+    summary: 'From where an issue was created',
+    access: adminFirst,
+    input: z.object({ id: z.string(), issue_iid: rowId() }),
+    output: UserAgentDetail,
+    handler: async ({ ctx, caller, input }) => presentUserAgent(await userAgentOfIssue(ctx, caller, input.id, input.issue_iid)),
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/projects/:id/snippets/:snippet_id/user_agent_detail',
+    summary: 'From where a snippet of a project was created',
+    access: adminFirst,
+    input: z.object({ id: z.string(), snippet_id: rowId() }),
+    output: UserAgentDetail,
+    async handler({ ctx, caller, input }) {
+      const subject = await findProjectFor(ctx, caller, input.id)
+      const { snippet } = await findProjectSnippet(ctx, subject, caller, input.snippet_id)
+      return presentUserAgent(await userAgentOf(ctx, { snippet_id: snippet.id }))
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/snippets/:id/user_agent_detail',
+    summary: 'From where a personal snippet was created',
+    access: adminFirst,
+    input: z.object({ id: rowId() }),
+    output: UserAgentDetail,
+    async handler({ ctx, caller, input }) {
+      const { snippet } = await findSnippet(ctx, caller, input.id)
+      return presentUserAgent(await userAgentOf(ctx, { snippet_id: snippet.id }))
+    },
+  }),
+]
