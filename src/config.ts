@@ -9,6 +9,7 @@ export class ConfigFault extends StartFault {
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 const MEBIBYTE = 1024 * 1024
+const BODY_MEMORY = 256 * MEBIBYTE
 
 /** An integer as it is written in an environment: decimal digits, nothing else. */
 const int = (min: number, max: number) =>
@@ -87,6 +88,8 @@ const Environment = z.object({
     .optional(),
   // a body is one string once it is parsed, and strings end at half a gibibyte
   ROOST_MAX_BODY_BYTES: int(MEBIBYTE, 500 * MEBIBYTE).default(100 * MEBIBYTE),
+  ROOST_BODY_MEMORY_BYTES: int(MEBIBYTE, Number.MAX_SAFE_INTEGER).optional(),
+  ROOST_MAX_CONNECTIONS: int(10, 1_000_000).default(2_000),
   ROOST_MAX_PUSH_BYTES: int(0, Number.MAX_SAFE_INTEGER).default(0),
   ROOST_ALLOW_LOCAL_REQUESTS: flag.default(false),
 })
@@ -124,6 +127,10 @@ export type Config = Readonly<{
   limits: Readonly<{
     /** Bytes of a body that carries files: a commit's, made by the API; others may have 8 MiB (SEC-71). */
     bodyBytes: number
+    /** Bytes of all bodies above 64 KiB that are held at once (SEC-71). */
+    bodyMemory: number
+    /** Connections that are open at once (SEC-142). */
+    connections: number
     /** Bytes of one pushed pack; 0: the transport's own limit (GH-24). */
     pushBytes: number
   }>
@@ -144,6 +151,8 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     throw new ConfigFault(`${String(issue?.path[0])} ${issue?.message}`)
   }
   const env = parsed.data
+  const bodyMemory = env.ROOST_BODY_MEMORY_BYTES ?? Math.max(BODY_MEMORY, env.ROOST_MAX_BODY_BYTES)
+  if (bodyMemory < env.ROOST_MAX_BODY_BYTES) throw new ConfigFault('ROOST_BODY_MEMORY_BYTES is smaller than ROOST_MAX_BODY_BYTES')
   const dataDir = resolve(env.DATA_DIR)
   const storages = Object.fromEntries(
     (env.STORAGES ?? [`default=${resolve(dataDir, 'repositories')}`]).map((pair) => {
@@ -174,6 +183,8 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     trustedProxies: Object.freeze(env.ROOST_TRUSTED_PROXIES ?? []),
     limits: Object.freeze({
       bodyBytes: env.ROOST_MAX_BODY_BYTES,
+      bodyMemory,
+      connections: env.ROOST_MAX_CONNECTIONS,
       pushBytes: env.ROOST_MAX_PUSH_BYTES,
     }),
     allowLocalRequests: env.ROOST_ALLOW_LOCAL_REQUESTS,
