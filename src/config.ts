@@ -53,7 +53,7 @@ const Environment = z.object({
     .string()
     .regex(/^[\x21-\x7e]{20,255}$/, 'is not 20 to 255 printable ASCII characters')
     .optional(),
-  ROOST_FAILED_CREDENTIALS: int(0, 1_000_000).default(0),
+  ROOST_FAILED_CREDENTIALS: int(0, 1_000_000).default(10),
   ROOST_FAILED_CREDENTIALS_WINDOW: int(1, 86_400).default(180),
   ROOST_REQUESTS_PER_USER: int(0, 1_000_000_000).default(0),
   ROOST_REQUESTS_PER_ADDRESS: int(0, 1_000_000_000).default(0),
@@ -136,7 +136,7 @@ export type Config = Readonly<{
   }>
   /** Whether the service may call addresses of its own machine and of private networks on a user's behalf (SEC-138). */
   allowLocalRequests: boolean
-  /** How many bad credentials an address may present in so many seconds before it has to wait; 0 attempts: any number (SEC-26). */
+  /** How many bad passwords an address may present for one account in so many seconds before it has to wait; three times as many bad credentials in all; 0 attempts: any number (SEC-26). */
   failedCredentials: Readonly<{ attempts: number; window: number }>
   /** How many requests a person, and an address without a credential, may make in so many seconds; 0: any number (SEC-148). */
   requests: Readonly<{ user: number; anonymous: number; window: number }>

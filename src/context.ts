@@ -11,6 +11,7 @@ import { TRANSPORT_LIMITS } from './git/transport.js'
 import type { Git } from './git/types.js'
 import { Fragments } from './http/fragments.js'
 import { createJobs, type Jobs } from './jobs/queue.js'
+import { Argon2 } from './lib/argon2.js'
 import { ownSecret, type Vault, vaultOf } from './lib/vault.js'
 import { type Links, linksFor } from './links.js'
 import { readSettings, type Settings } from './services/settings.js'
@@ -35,6 +36,8 @@ export interface Context {
   fragments: Fragments
   totals: Totals
   throttle: Throttle
+  /** Hashes passwords. */
+  argon2: Argon2
   requestLimit: RequestLimit
   /** The settings in force, at most a second old. */
   settings(): Promise<Settings>
@@ -65,6 +68,7 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     onFault: (fault, key) => log.error({ err: fault, repository: key }, 'a repository is missing'),
   })
   const now = () => new Date()
+  const argon2 = new Argon2()
   const stop = new AbortController()
   const jobs = createJobs((fault, name) => log.error({ err: fault, job: name }, 'background work failed'))
   const ctx: Context = {
@@ -76,6 +80,7 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     fragments: new Fragments(),
     totals: new Totals(),
     throttle: new Throttle(config.failedCredentials.attempts, config.failedCredentials.window, now),
+    argon2,
     requestLimit: new RequestLimit(config.requests, now),
     vault: vaultOf(config.secretKey ?? (await ownSecret(config.dataDir))),
     log,
@@ -89,7 +94,7 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     async close() {
       stop.abort(new Error('the service is stopping'))
       await jobs.drain()
-      await git.close()
+      await Promise.all([git.close(), argon2.close()])
     },
   }
   return ctx

@@ -6,7 +6,7 @@ import type { Transaction } from '../db/client.js'
 import { tokens, users } from '../db/schema/index.js'
 import { Failure } from '../failures.js'
 import { digestOf, newSecret } from '../lib/secret.js'
-import { checkPassword } from './passwords.js'
+import { checkSignIn } from './passwords.js'
 import { readSettings } from './settings.js'
 import { type Token, tellOfToken } from './tokens.js'
 import { findUserByLogin, type User } from './users.js'
@@ -38,14 +38,9 @@ export async function grantByPassword(
 ): Promise<Grant> {
   const scopes = scopesOf(scope)
   const address = ctx.origin?.address ?? ''
-  // whoever guessed too often is told the same as before (CR-15)
-  if (ctx.throttle.wait(address) > 0) throw invalidGrant()
   const [user, settings] = await Promise.all([findUserByLogin(ctx, username), readSettings(ctx)])
-  const matches = await checkPassword(user?.password_hash, password)
-  if (!user || !matches || !maySignIn(user) || !settings.password_authentication_enabled_for_web) {
-    ctx.throttle.failed(address)
-    throw invalidGrant()
-  }
+  const matches = await checkSignIn(ctx, { login: username, user, address }, password)
+  if (!user || !matches || !maySignIn(user) || !settings.password_authentication_enabled_for_web) throw invalidGrant()
   if (scopes.includes('sudo') && !user.admin) throw invalidScope()
   await checkAddress(ctx, user.id, address)
   await ctx.db.write

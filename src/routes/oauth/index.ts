@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ANONYMOUS } from '../../access/actor.js'
-import { judgeToken } from '../../access/authenticate.js'
+import { tokenFrom } from '../../access/authenticate.js'
 import type { Context } from '../../context.js'
-import { Failure, tooMany, unauthenticated } from '../../failures.js'
+import { Failure, unauthenticated } from '../../failures.js'
 import { sendJson } from '../../http/failure-handler.js'
 import { type Bag, emptyBag } from '../../http/form.js'
 import { forCall, refuseOtherMethods } from '../../http/mount.js'
@@ -41,14 +41,8 @@ export function oauthRoutes(app: FastifyInstance, ctx: Context) {
   app.get('/oauth/token/info', { config: { policy: 'bearer credential' } }, async (request, reply) => {
     const bearer = /^Bearer\s+(.+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? (request.query as Bag)['access_token']
     if (typeof bearer !== 'string') throw unauthenticated()
-    const wait = ctx.throttle.wait(request.ip)
-    if (wait > 0) throw tooMany(wait)
-    const verdict = await judgeToken(ctx, bearer.trim())
-    if (!verdict.ok) {
-      ctx.throttle.failed(request.ip)
-      throw verdict.failure
-    }
-    return sendJson(reply, await tokenInfo(ctx, verdict.token.id))
+    const { token } = await tokenFrom(ctx, bearer.trim(), request.ip)
+    return sendJson(reply, await tokenInfo(ctx, token.id))
   })
 
   refuseOtherMethods(app, '/oauth/token', ['POST'])
