@@ -54,7 +54,8 @@ export async function buildApp(ctx: Context, { pace = PACE } = {}): Promise<Fast
     http: { requireHostHeader: false, maxHeaderSize: MAX_HEADERS, headersTimeout: 10_000, connectionsCheckingInterval: 5_000, requestTimeout: 0 },
     genReqId: (request) => newRequestId(request.headers['x-request-id']),
     trustProxy: [...ctx.config.trustedProxies],
-    routerOptions: { querystringParser: (text) => ({ text }), maxParamLength: 4_096 },
+    // a slash too many names nothing else (G-1); `%2F` is data, which the router does not take for one
+    routerOptions: { querystringParser: (text) => ({ text }), maxParamLength: 4_096, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true },
     exposeHeadRoutes: true,
     // before any hook has run
     frameworkErrors: (error, request, reply) =>
