@@ -1,18 +1,16 @@
-import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import formbody from '@fastify/formbody'
-import multipart from '@fastify/multipart'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import type { Context } from './context.js'
 import { databaseError } from './db/client.js'
-import { Failure, invalidInput, noSuchRoute, unknownType } from './failures.js'
+import { Failure, invalidInput, noSuchRoute } from './failures.js'
+import { closeUnread, parseBodies } from './http/bodies.js'
 import { prepareBody } from './http/body.js'
 import { renderFailure } from './http/failure-handler.js'
-import { emptyBag, parseForm, parseJson } from './http/form.js'
+import { parseForm } from './http/form.js'
 import { homeRoute } from './http/home.js'
 import { mount } from './http/mount.js'
 import { DOCS, referenceRoutes } from './http/reference.js'
-import { MULTIPART_LIMITS } from './http/uploads.js'
+import { PACE } from './lib/pace.js'
 import { newRequestId } from './lib/request-id.js'
 import { families } from './routes/index.js'
 import { healthRoutes } from './routes/instance/health.js'
@@ -45,7 +43,7 @@ declare module 'fastify' {
 }
 
 /** The whole service as a Fastify instance that has not begun to listen. Reads nothing but its context. */
-export async function buildApp(ctx: Context): Promise<FastifyInstance> {
+export async function buildApp(ctx: Context, { pace = PACE } = {}): Promise<FastifyInstance> {
   const app = Fastify({
     loggerInstance: ctx.log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
@@ -56,15 +54,21 @@ export async function buildApp(ctx: Context): Promise<FastifyInstance> {
     connectionTimeout: 0,
     keepAliveTimeout: 65_000,
     forceCloseConnections: 'idle',
-    http: { requireHostHeader: false, maxHeaderSize: MAX_HEADERS, headersTimeout: 10_000, requestTimeout: 0 },
+    http: { requireHostHeader: false, maxHeaderSize: MAX_HEADERS, headersTimeout: 10_000, connectionsCheckingInterval: 5_000, requestTimeout: 0 },
     genReqId: (request) => newRequestId(request.headers['x-request-id']),
     trustProxy: [...ctx.config.trustedProxies],
-    routerOptions: { querystringParser: (text) => ({ text }), maxParamLength: 4_096 },
+    // a slash too many names nothing else (G-1); `%2F` is data, which the router does not take for one
+    routerOptions: { querystringParser: (text) => ({ text }), maxParamLength: 4_096, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true },
     exposeHeadRoutes: true,
     // before any hook has run
-    frameworkErrors: (error, request, reply) => void refuse(error, request, reply.header('x-request-id', request.id).headers(EVERY_ANSWER)),
+    frameworkErrors: (error, request, reply) =>
+      void refuse(error, request, reply.headers({ ...EVERY_ANSWER, 'x-request-id': request.id, connection: 'close' })),
     clientErrorHandler: refuseClient,
   })
+
+  app.server.maxConnections = ctx.config.limits.connections
+  // who is refused may come in when those that only wait are gone
+  app.server.on('drop', () => app.server.closeIdleConnections())
 
   app.addHook('onRoute', ({ config, url, method }) => {
     // the reference page's plugin declares its own routes; they are open to everybody
@@ -83,6 +87,7 @@ export async function buildApp(ctx: Context): Promise<FastifyInstance> {
     request.query = parseForm((request.query as { text: string }).text)
     prepareBody(request.raw)
   })
+  app.addHook('onSend', closeUnread)
   app.addHook('onResponse', async (request, reply) => {
     const { method, routeOptions, caller, ip } = request
     const who = caller?.user ? { user: caller.user.username, ...(caller.sudoer && { sudoer: caller.sudoer.username }) } : {}
@@ -93,16 +98,9 @@ export async function buildApp(ctx: Context): Promise<FastifyInstance> {
     throw noSuchRoute()
   })
 
-  await app.register(gitHttp, { ctx, others: (request, reply) => serveUpload(ctx, request, reply) })
+  await app.register(gitHttp, { ctx, pace, others: (request, reply) => serveUpload(ctx, request, reply) })
   await app.register(async (scope) => {
-    await scope.register(formbody, { parser: (text) => parseForm(text, 1_000) })
-    await scope.register(multipart, { limits: MULTIPART_LIMITS, throwFileSizeLimit: true })
-    scope.removeContentTypeParser(['application/json', 'text/plain'])
-    scope.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (_: unknown, body: Buffer) => parseJson(utf8(body)))
-    scope.addContentTypeParser('*', { parseAs: 'buffer' }, async ({ headers }: { headers: IncomingMessage['headers'] }, body: Buffer) => {
-      if (body.length === 0) return emptyBag()
-      throw unknownType(headers['content-type'])
-    })
+    parseBodies(scope, ctx.config, pace)
     homeRoute(scope, ctx)
     healthRoutes(scope, ctx)
     oauthRoutes(scope, ctx)
@@ -111,14 +109,6 @@ export async function buildApp(ctx: Context): Promise<FastifyInstance> {
     await referenceRoutes(scope, ctx, families.flat())
   })
   return app
-}
-
-function utf8(body: Buffer): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(body)
-  } catch {
-    throw invalidInput('message body does not match declared format')
-  }
 }
 
 /** What the query builder wraps is the database's own error, such as that it is not there (503). */

@@ -9,6 +9,7 @@ export class ConfigFault extends StartFault {
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 const MEBIBYTE = 1024 * 1024
+const BODY_MEMORY = 256 * MEBIBYTE
 
 /** An integer as it is written in an environment: decimal digits, nothing else. */
 const int = (min: number, max: number) =>
@@ -52,7 +53,7 @@ const Environment = z.object({
     .string()
     .regex(/^[\x21-\x7e]{20,255}$/, 'is not 20 to 255 printable ASCII characters')
     .optional(),
-  ROOST_FAILED_CREDENTIALS: int(0, 1_000_000).default(0),
+  ROOST_FAILED_CREDENTIALS: int(0, 1_000_000).default(10),
   ROOST_FAILED_CREDENTIALS_WINDOW: int(1, 86_400).default(180),
   ROOST_REQUESTS_PER_USER: int(0, 1_000_000_000).default(0),
   ROOST_REQUESTS_PER_ADDRESS: int(0, 1_000_000_000).default(0),
@@ -87,6 +88,8 @@ const Environment = z.object({
     .optional(),
   // a body is one string once it is parsed, and strings end at half a gibibyte
   ROOST_MAX_BODY_BYTES: int(MEBIBYTE, 500 * MEBIBYTE).default(100 * MEBIBYTE),
+  ROOST_BODY_MEMORY_BYTES: int(MEBIBYTE, Number.MAX_SAFE_INTEGER).optional(),
+  ROOST_MAX_CONNECTIONS: int(10, 1_000_000).default(2_000),
   ROOST_MAX_PUSH_BYTES: int(0, Number.MAX_SAFE_INTEGER).default(0),
   ROOST_ALLOW_LOCAL_REQUESTS: flag.default(false),
 })
@@ -124,12 +127,16 @@ export type Config = Readonly<{
   limits: Readonly<{
     /** Bytes of a body that carries files: a commit's, made by the API; others may have 8 MiB (SEC-71). */
     bodyBytes: number
+    /** Bytes of all bodies above 64 KiB that are held at once (SEC-71). */
+    bodyMemory: number
+    /** Connections that are open at once (SEC-142). */
+    connections: number
     /** Bytes of one pushed pack; 0: the transport's own limit (GH-24). */
     pushBytes: number
   }>
   /** Whether the service may call addresses of its own machine and of private networks on a user's behalf (SEC-138). */
   allowLocalRequests: boolean
-  /** How many bad credentials an address may present in so many seconds before it has to wait; 0 attempts: any number (SEC-26). */
+  /** How many bad passwords an address may present for one account in so many seconds before it has to wait; three times as many bad credentials in all; 0 attempts: any number (SEC-26). */
   failedCredentials: Readonly<{ attempts: number; window: number }>
   /** How many requests a person, and an address without a credential, may make in so many seconds; 0: any number (SEC-148). */
   requests: Readonly<{ user: number; anonymous: number; window: number }>
@@ -144,6 +151,8 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     throw new ConfigFault(`${String(issue?.path[0])} ${issue?.message}`)
   }
   const env = parsed.data
+  const bodyMemory = env.ROOST_BODY_MEMORY_BYTES ?? Math.max(BODY_MEMORY, env.ROOST_MAX_BODY_BYTES)
+  if (bodyMemory < env.ROOST_MAX_BODY_BYTES) throw new ConfigFault('ROOST_BODY_MEMORY_BYTES is smaller than ROOST_MAX_BODY_BYTES')
   const dataDir = resolve(env.DATA_DIR)
   const storages = Object.fromEntries(
     (env.STORAGES ?? [`default=${resolve(dataDir, 'repositories')}`]).map((pair) => {
@@ -174,6 +183,8 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     trustedProxies: Object.freeze(env.ROOST_TRUSTED_PROXIES ?? []),
     limits: Object.freeze({
       bodyBytes: env.ROOST_MAX_BODY_BYTES,
+      bodyMemory,
+      connections: env.ROOST_MAX_CONNECTIONS,
       pushBytes: env.ROOST_MAX_PUSH_BYTES,
     }),
     allowLocalRequests: env.ROOST_ALLOW_LOCAL_REQUESTS,

@@ -11,6 +11,7 @@ import { TRANSPORT_LIMITS } from './git/transport.js'
 import type { Git } from './git/types.js'
 import { Fragments } from './http/fragments.js'
 import { createJobs, type Jobs } from './jobs/queue.js'
+import { Argon2 } from './lib/argon2.js'
 import { ownSecret, type Vault, vaultOf } from './lib/vault.js'
 import { type Links, linksFor } from './links.js'
 import { holdsRepositories } from './services/repositories.js'
@@ -38,6 +39,8 @@ export interface Context {
   fragments: Fragments
   totals: Totals
   throttle: Throttle
+  /** Hashes passwords. */
+  argon2: Argon2
   requestLimit: RequestLimit
   /** The settings in force, at most a second old. */
   settings(): Promise<Settings>
@@ -71,6 +74,7 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     onFault: (fault, key) => log.error({ err: fault, repository: key }, 'a repository is missing or cannot be read'),
   })
   const now = () => new Date()
+  const argon2 = new Argon2()
   const stop = new AbortController()
   const jobs = createJobs({
     onFault: (fault, name) => log.error({ err: fault, job: name }, 'background work failed'),
@@ -85,6 +89,7 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     fragments: new Fragments(),
     totals: new Totals(),
     throttle: new Throttle(config.failedCredentials.attempts, config.failedCredentials.window, now),
+    argon2,
     requestLimit: new RequestLimit(config.requests, now),
     intents: new Map(),
     vault: vaultOf(config.secretKey ?? (await ownSecret(config.dataDir))),
@@ -99,7 +104,7 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     async close() {
       stop.abort(new Error('the service is stopping'))
       await jobs.drain()
-      await git.close()
+      await Promise.all([git.close(), argon2.close()])
     },
   }
   for (const storage of await git.claimStorages((name) => holdsRepositories(db, name)))

@@ -31,6 +31,12 @@ describe('readConfig', () => {
     expect(config.baseUrl).toBe('https://git.example.com/roost')
   })
 
+  it('makes room in memory for the largest body', () => {
+    const limits = (MiB: number) => readConfig({ ROOST_MAX_BODY_BYTES: String(MiB * 1_048_576) }).limits
+    expect(limits(100).bodyMemory).toBe(256 * 1_048_576)
+    expect(limits(400).bodyMemory).toBe(400 * 1_048_576)
+  })
+
   it.each([
     ['PORT', '80a'],
     ['PORT', '70000'],
@@ -53,6 +59,8 @@ describe('readConfig', () => {
     ['ROOST_DEFAULT_BRANCH', 'a.lock'],
     ['ROOST_TRUSTED_PROXIES', 'proxy'],
     ['ROOST_DATABASE_UNNAMED_STATEMENTS', 'maybe'],
+    ['ROOST_BODY_MEMORY_BYTES', '1048576'],
+    ['ROOST_MAX_CONNECTIONS', '0'],
   ])('names %s when it is %j', (name, value) => {
     const read = () => readConfig({ [name]: value })
     expect(read).toThrow(ConfigFault)

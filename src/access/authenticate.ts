@@ -75,6 +75,21 @@ export async function judgeToken(ctx: Context, value: string): Promise<TokenVerd
   return { ok: true, user: found.user, token: { id: found.id, kind: found.kind, scopes } }
 }
 
+/** Who presents a good token; a bad one is refused and counted. */
+export async function tokenFrom(ctx: Context, value: string, address: string): Promise<Extract<TokenVerdict, { ok: true }>> {
+  const verdict = await judgeToken(ctx, value)
+  if (verdict.ok) return verdict
+  countBadToken(ctx, address)
+  throw verdict.failure
+}
+
+/** Counts a bad token against its address; 429 once there were too many. Good ones are never kept waiting: nobody can guess them, and many callers may share an address (SEC-26). */
+export function countBadToken(ctx: Context, address: string): void {
+  const wait = ctx.throttle.wait(address)
+  if (wait > 0) throw tooMany(wait)
+  ctx.throttle.failed(address)
+}
+
 /** The credential of a call: the first place that holds one decides (G-12, CR-5). Blank values count as absent. */
 function credentialOf(headers: IncomingHttpHeaders, parameters: Record<string, unknown>): string | null {
   const text = (value: unknown) => {
@@ -106,14 +121,7 @@ export async function authenticate(
     if (target !== undefined) throw unauthenticated()
     return ANONYMOUS
   }
-  const wait = ctx.throttle.wait(address)
-  if (wait > 0) throw tooMany(wait)
-  const verdict = await judgeToken(ctx, credential)
-  if (!verdict.ok) {
-    ctx.throttle.failed(address)
-    throw verdict.failure
-  }
-  const { user, token } = verdict
+  const { user, token } = await tokenFrom(ctx, credential, address)
   await checkAddress(ctx, user.id, address)
   checkScope(token.scopes, route)
   if (target === undefined) return { user, token }

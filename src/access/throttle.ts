@@ -1,33 +1,81 @@
+import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
 
-/** Addresses that are remembered; the longest quiet are forgotten first (SEC-26). */
-const MOST = 10_000
+/** Addresses and accounts that are remembered; the longest quiet are forgotten first (SEC-26). */
+const MOST = 50_000
+/** How many times as many failures an address may have in all, and an account from all addresses, as an address with one account. */
+const ALL = 3
 
-/** Counts bad credentials per address in windows of fixed length, and keeps an address out for the rest of a window in which it had too many (SEC-26, CR-15). Each process counts for itself. */
+interface Failures {
+  count: number
+  until: number
+}
+
+/** Counts bad credentials in windows of fixed length, and keeps out for the rest of its window who had too many (SEC-26, CR-15). Each process counts for itself. */
 export class Throttle {
-  readonly #failures = new LRUCache<string, { count: number; until: number }>({ max: MOST })
+  readonly #failures = new LRUCache<string, Failures>({ max: MOST })
 
-  /** `attempts` 0: nobody is ever kept out. `window` in seconds. */
+  /** `attempts`: bad passwords that an address may present for one account; 0: nobody is ever kept out. `window` in seconds. */
   constructor(
     private readonly attempts: number,
     private readonly window: number,
     private readonly now: () => Date,
   ) {}
 
-  /** Seconds this address has to wait; 0: none. */
-  wait(address: string): number {
+  /** Seconds this address has to wait before a further bad credential, or a password for this account, is looked at; 0: none. An account's failures from elsewhere count only against addresses that have failed with it themselves, so that nobody is locked out by others. */
+  wait(address: string, account?: string): number {
     if (this.attempts === 0) return 0
-    const known = this.#failures.get(address)
-    const left = known && known.count >= this.attempts ? known.until - this.now().getTime() : 0
-    return left > 0 ? Math.ceil(left / 1000) : 0
+    const [from, pair] = keysOf(address, account)
+    const waits = [this.#left(from, ALL * this.attempts)]
+    if (account !== undefined) {
+      waits.push(this.#left(pair, this.attempts))
+      if (this.#count(pair) > 0) waits.push(this.#left(account, ALL * this.attempts))
+    }
+    return Math.max(...waits)
   }
 
-  /** A credential from this address was no good. */
-  failed(address: string): void {
+  /** A credential from this address was no good; with an account when it was a password. */
+  failed(address: string, account?: string): void {
     if (this.attempts === 0) return
-    const now = this.now().getTime()
-    const known = this.#failures.get(address)
-    if (known && known.until > now) known.count++
-    else this.#failures.set(address, { count: 1, until: now + this.window * 1000 })
+    const [from, pair] = keysOf(address, account)
+    this.#add(from)
+    if (account === undefined) return
+    this.#add(pair)
+    this.#add(account)
   }
+
+  /** The right password: what this address got wrong before was a slip. */
+  succeeded(address: string, account: string): void {
+    this.#failures.delete(keysOf(address, account)[1])
+  }
+
+  #count(key: string): number {
+    const known = this.#failures.get(key)
+    return known && known.until > this.now().getTime() ? known.count : 0
+  }
+
+  #left(key: string, most: number): number {
+    if (this.#count(key) < most) return 0
+    return Math.ceil(((this.#failures.get(key) as Failures).until - this.now().getTime()) / 1000)
+  }
+
+  #add(key: string): void {
+    const now = this.now().getTime()
+    const known = this.#failures.get(key)
+    if (known && known.until > now) known.count++
+    else this.#failures.set(key, { count: 1, until: now + this.window * 1000 })
+  }
+}
+
+/** Names of the counters of an address, and of the address with an account. */
+function keysOf(address: string, account = ''): [string, string] {
+  const network = networkOf(address)
+  return [`from ${network}`, `from ${network} ${account}`]
+}
+
+/** One customer of a provider has as many IPv6 addresses as they like, all in one /64. */
+function networkOf(address: string): string {
+  if (!ipaddr.isValid(address)) return address
+  const parsed = ipaddr.process(address)
+  return parsed.kind() === 'ipv4' ? parsed.toString() : parsed.toByteArray().slice(0, 8).join('.')
 }

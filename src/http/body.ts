@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Failure } from '../failures.js'
 
-const GIT = /\/git-(?:upload|receive)-pack$/
+const GIT = /\/git-(?:upload|receive)-pack\/*$/
 
 /** Brings the content type into the one spelling the parsers know, and refuses what no parser reads: other charsets and compressed bodies (SEC-74, SEC-76). Git's own requests pass as they are. */
 export function prepareBody(request: IncomingMessage): void {

@@ -11,12 +11,13 @@ import { Rendered } from './fragments.js'
 import { originOf } from './origin.js'
 import { pageHeaders } from './page.js'
 import { parseInput } from './params.js'
-import { readMultipart } from './uploads.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** Who called, once it is known; for the log. */
     caller?: Caller
+    /** Whether it stands in the caller's count of requests. */
+    counted?: boolean
   }
 }
 
@@ -36,8 +37,11 @@ export function mount(app: FastifyInstance, ctx: Context, endpoints: Endpoint[])
       exposeHeadRoute: method === 'GET' && !ownHead,
       url: path,
       config: { policy: access.rule },
+      preParsing: async (request, reply) => {
+        request.admit = () => admit(ctx, declared, request, reply)
+      },
       ...(largeBody && { bodyLimit: ctx.config.limits.bodyBytes }),
-      handler: (request, reply) => answer(ctx, declared, request, reply),
+      handler: (request, reply) => answer(ctx, declared, request, reply).finally(() => request.releaseBody?.()),
     })
   }
   for (const { url, methods } of defined.values()) refuseOtherMethods(app, url, [...methods])
@@ -52,24 +56,37 @@ export function refuseOtherMethods(app: FastifyInstance, url: string, methods: s
   app.route({ method: missing as HTTPMethods[], url, config: { policy: 'anyone' }, onRequest: refuse, handler: refuse })
 }
 
-async function answer(ctx: Context, declared: Endpoint, request: FastifyRequest, reply: FastifyReply) {
-  const { access, input: schema, handler } = declared
-  const query = request.query as Bag
-  const body =
-    request.method === 'GET' || request.method === 'HEAD'
-      ? undefined
-      : request.isMultipart()
-        ? await readMultipart(request)
-        : (request.body as Bag | undefined)
-  const bag: Bag = Object.assign(emptyBag(), query, body, request.params)
+/** Before a larger body is read: a credential in header or query, and an access rule that lets its holder in (SEC-71). Both are asked again when all parameters are known. */
+async function admit(ctx: Context, declared: Endpoint, request: FastifyRequest, reply: FastifyReply) {
+  const { access } = declared
+  const bag: Bag = Object.assign(emptyBag(), request.query, request.params)
+  const caller = await identify(ctx, declared, bag, request, reply)
+  if (access.signedIn && !caller.user) throw unauthenticated()
+  await access.find(ctx, caller as never, parseInput(access.path, bag))
+  if (!caller.user) throw unauthenticated()
+}
 
-  const route = { method: request.method, path: declared.path, scope: declared.scope, id: bag['id'] }
+/** Who calls; counted once, however often it is asked. */
+async function identify(ctx: Context, { path, scope }: Endpoint, bag: Bag, request: FastifyRequest, reply: FastifyReply): Promise<Caller> {
+  const route = { method: request.method, path, scope, id: bag['id'] }
+  const count = (userId: number | null) => {
+    if (!request.counted) countRequest(ctx, userId, request, reply)
+    request.counted = true
+  }
   const caller = await authenticate(ctx, request.headers, bag, route, request.ip).catch((refusal: unknown) => {
-    countRequest(ctx, null, request, reply)
+    count(null)
     throw refusal
   })
   request.caller = caller
-  countRequest(ctx, (caller.user ? (caller.sudoer ?? caller.user) : null)?.id ?? null, request, reply)
+  count((caller.user ? (caller.sudoer ?? caller.user) : null)?.id ?? null)
+  return caller
+}
+
+async function answer(ctx: Context, declared: Endpoint, request: FastifyRequest, reply: FastifyReply) {
+  const { access, input: schema, handler } = declared
+  const query = request.query as Bag
+  const bag: Bag = Object.assign(emptyBag(), query, request.body, request.params)
+  const caller = await identify(ctx, declared, bag, request, reply)
   if (access.signedIn && !caller.user) throw unauthenticated()
 
   const find = async () => access.find(ctx, caller as never, parseInput(access.path, bag))

@@ -10,9 +10,7 @@ export function pageHeaders({ total, page, perPage }: PageAnswer, origin: string
   const beyond = page > pages
   const prev = !beyond && page > 1 ? page - 1 : undefined
   const next = page < pages ? page + 1 : undefined
-  // an absolute request target names the host once more; what would end the entry early is escaped (SEC-70)
-  const path = (request.raw.url?.split('?', 1)[0] ?? '').replace(/^https?:\/\/[^/]*/i, '').replace(/[<>"]/g, encodeURIComponent)
-  const urlOf = urlMaker(`${origin}${path}`, parameters, perPage)
+  const urlOf = urlMaker(`${origin}${pathOf(request)}`, parameters, perPage)
   const links = [
     prev && `<${urlOf(prev)}>; rel="prev"`,
     next && `<${urlOf(next)}>; rel="next"`,
@@ -29,6 +27,14 @@ export function pageHeaders({ total, page, perPage }: PageAnswer, origin: string
     link: links.filter(Boolean).join(', '),
   }
 }
+
+/** As it was asked for, without slashes too many (G-1). An absolute request target names the host once more; what would end the entry early is escaped (SEC-70). */
+const pathOf = ({ raw }: FastifyRequest) =>
+  (raw.url?.split('?', 1)[0] ?? '')
+    .replace(/^https?:\/\/[^/]*/i, '')
+    .replace(/\/{2,}/g, '/')
+    .replace(/\/$/, '')
+    .replace(/[<>"]/g, encodeURIComponent)
 
 /** All parameters of the request but credentials, names sorted, `page` and `per_page` side by side (G-58). */
 function urlMaker(base: string, parameters: Bag, perPage: number) {

@@ -119,26 +119,31 @@ export const bool = () =>
 export const oneOf = <const T extends readonly [string, ...string[]]>(words: T) =>
   z.preprocess(nullToUndefined, z.enum(words, 'does not have a valid value'))
 
+const MAX_LIST = 100
+const MAX_WORDS = 1_000
+
+/** What is wrong with a list that is too long is seen without a look at all of it (SEC-77). */
+const cut = (list: unknown[], max: number) => (list.length > max ? list.slice(0, max + 1) : list)
+
 /** Words separated by commas, or a list of them; trimmed, empty ones dropped (G-54, W-3). */
 export const commaList = () =>
   z.preprocess(
-    (value) => (typeof value === 'number' ? String(value) : nullToUndefined(value)),
+    (value) => (typeof value === 'number' ? String(value) : Array.isArray(value) ? cut(value, MAX_WORDS) : nullToUndefined(value)),
     z
-      .union([z.string().transform((text) => text.split(',')), z.array(z.string())], INVALID)
+      .union([z.string().transform((text) => text.split(',', MAX_WORDS + 1)), z.array(z.string())], INVALID)
+      .refine((items) => items.length <= MAX_WORDS, INVALID)
       .transform((items) => items.map((item) => item.trim()).filter((item) => item !== '')),
   )
-
-const MAX_LIST = 100
 
 /** A list; a single scalar is a list of one (G-52), a map whose keys are numbers is a list too (W-3), any other map is none. */
 export const list = <T extends z.ZodType>(item: T, max = MAX_LIST) =>
   z.preprocess(
     (value) => {
       if (value === null || value === undefined) return undefined
-      if (Array.isArray(value)) return value
+      if (Array.isArray(value)) return cut(value, max)
       if (!isBag(value)) return [value]
       const keys = Object.keys(value)
-      return keys.length > 0 && keys.every((key) => /^\d+$/.test(key)) ? Object.values(value) : value
+      return keys.length > 0 && keys.every((key) => /^\d+$/.test(key)) ? cut(Object.values(value), max) : value
     },
     z.array(item, INVALID).max(max, INVALID),
   )
@@ -148,7 +153,7 @@ const MOST_PAIRS = 20
 /** A map of texts, as its pairs: whatever a key is called, it is one (G-53, SEC-73). */
 export const textMap = () =>
   z.preprocess(
-    (value) => (value === '' || value === null ? undefined : isBag(value) ? Object.entries(value) : value),
+    (value) => (value === '' || value === null ? undefined : isBag(value) ? cut(Object.entries(value), MOST_PAIRS) : value),
     z
       .array(z.tuple([z.string(), z.union([z.string(), z.number().transform(String), z.boolean().transform(String)])]), INVALID)
       .max(MOST_PAIRS, INVALID),
@@ -168,7 +173,7 @@ export const idList = () =>
   z.preprocess(
     (value) =>
       typeof value === 'string' && value.includes(',')
-        ? value.split(',').map((part) => part.trim())
+        ? value.split(',', MAX_LIST + 1).map((part) => part.trim())
         : value === '' || value === null
           ? undefined
           : value,

@@ -1,7 +1,7 @@
-import type {} from '@fastify/multipart'
-import type { FastifyRequest } from 'fastify'
+import type { IncomingHttpHeaders } from 'node:http'
+import { Busboy, type BusboyHeaders } from '@fastify/busboy'
 import { Failure, invalidInput, tooLarge } from '../failures.js'
-import { type Bag, checkText, emptyBag, put } from './form.js'
+import { type Bag, checkText, emptyBag, MAX_FIELDS, put } from './form.js'
 
 /** A file that came with a multipart body. */
 export interface Upload {
@@ -11,48 +11,97 @@ export interface Upload {
 
 /** Bytes of all fields of a body together, as in other forms (SEC-71). */
 const MAX_FIELDS_SIZE = 8 * 1024 * 1024
+const MAX_FILE_SIZE = 10 * 1024 * 1024
+const MAX_FILES = 10
 
-export const MULTIPART_LIMITS = {
-  fields: 1_000,
-  files: 10,
-  fieldSize: 1_048_576,
-  fileSize: 10_485_760,
-  parts: 1_010,
-  fieldNameSize: 256,
-  headerPairs: 100,
-}
+/** A multipart body → parameters, from its bytes as they come; files stand among them as Uploads (SEC-75). */
+export class MultipartReader {
+  readonly #bag = emptyBag()
+  readonly #seen = new Set<string>()
+  readonly #parser: InstanceType<typeof Busboy>
+  readonly #broken: Promise<void>
+  #size = 0
+  #begun = false
+  #failure: Failure | undefined
 
-/** A multipart body → parameters; files stand among them as Uploads (SEC-75). */
-export async function readMultipart(request: FastifyRequest): Promise<Bag> {
-  const bag = emptyBag()
-  const seen = new Set<string>()
-  let size = 0
-  try {
-    // what takes larger bodies takes larger files
-    const fileSize = Math.max(MULTIPART_LIMITS.fileSize, request.routeOptions.bodyLimit)
-    for await (const part of request.parts({ limits: { ...MULTIPART_LIMITS, fileSize } })) {
-      const name = part.fieldname
-      if (!name) throw invalidInput('a part of the body has no name')
-      // SEC-75 speaks of names that end in `[]`; W-3 also repeats `actions[][action]`, which clients send
-      if (!name.includes('[]')) {
-        if (seen.has(name)) throw invalidInput(`${checkText(name)} is given twice`)
-        seen.add(name)
-      }
-      if (part.type === 'field') {
-        const value = typeof part.value === 'string' ? part.value : JSON.stringify(part.value)
-        size += value.length
-        if (part.fieldnameTruncated || part.valueTruncated || size > MAX_FIELDS_SIZE) throw tooLarge()
-        // the parser writes U+FFFD for what is no UTF-8 and does not tell (SEC-50)
-        if (value.includes('\ufffd')) throw invalidInput('a parameter is not valid UTF-8')
-        put(bag, checkText(name), checkText(value))
-      } else put(bag, checkText(name), { filename: checkText(part.filename ?? ''), data: await part.toBuffer() } satisfies Upload)
+  /** `fileSize`: what takes larger bodies takes larger files. */
+  constructor(headers: IncomingHttpHeaders, fileSize: number) {
+    const limits = {
+      fields: MAX_FIELDS,
+      files: MAX_FILES,
+      fieldSize: 1_048_576,
+      fileSize: Math.max(MAX_FILE_SIZE, fileSize),
+      parts: MAX_FIELDS + MAX_FILES,
+      headerPairs: 100,
     }
-  } catch (error) {
-    if (error instanceof Failure) throw error
-    const code = (error as { code?: string }).code ?? ''
-    if (code === 'FST_REQ_FILE_TOO_LARGE') throw tooLarge()
-    if (code.startsWith('FST_')) throw invalidInput('the body has too many parts, or one that is not accepted')
-    throw invalidInput('message body does not match declared format')
+    try {
+      this.#parser = new Busboy({ headers: headers as BusboyHeaders, limits })
+    } catch {
+      throw malformed()
+    }
+    const fail = (failure: Failure) => {
+      this.#failure ??= failure
+    }
+    for (const limit of ['partsLimit', 'filesLimit', 'fieldsLimit'] as const)
+      this.#parser.on(limit, () => fail(invalidInput('the body has too many parts, or one that is not accepted')))
+    this.#broken = new Promise((resolve) => {
+      this.#parser.on('error', () => {
+        fail(malformed())
+        resolve()
+      })
+    })
+    this.#parser.on('field', (name, value, _, truncated) => this.#attempt(() => this.#readField(name, value, truncated)))
+    this.#parser.on('file', (name, stream, filename) => {
+      const chunks: Buffer[] = []
+      stream.on('data', (chunk: Buffer) => void chunks.push(chunk))
+      stream.on('limit', () => fail(tooLarge()))
+      stream.on('error', () => fail(malformed()))
+      stream.on('end', () => this.#attempt(() => this.#put(name, { filename: checkText(filename ?? ''), data: Buffer.concat(chunks) })))
+    })
   }
-  return bag
+
+  async push(bytes: Buffer): Promise<void> {
+    this.#begun = true
+    await this.#settled((done) => void this.#parser.write(bytes, done))
+  }
+
+  async end(): Promise<Bag> {
+    if (this.#begun) await this.#settled((done) => void this.#parser.once('finish', done).end())
+    return this.#bag
+  }
+
+  /** Waits for a step of the parser, which does not come to its end once it has failed. */
+  async #settled(step: (done: () => void) => void): Promise<void> {
+    await Promise.race([new Promise<void>(step), this.#broken])
+    if (this.#failure) throw this.#failure
+  }
+
+  #attempt(work: () => void): void {
+    try {
+      if (!this.#failure) work()
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+      this.#failure = error
+    }
+  }
+
+  #readField(name: string, value: string, truncated: boolean): void {
+    this.#size += value.length
+    if (truncated || this.#size > MAX_FIELDS_SIZE) throw tooLarge()
+    // the parser writes U+FFFD for what is no UTF-8 and does not tell (SEC-50)
+    if (value.includes('\ufffd')) throw invalidInput('a parameter is not valid UTF-8')
+    this.#put(name, checkText(value))
+  }
+
+  #put(name: string | undefined, value: string | Upload): void {
+    if (!name) throw invalidInput('a part of the body has no name')
+    // SEC-75 speaks of names that end in `[]`; W-3 also repeats `actions[][action]`, which clients send
+    if (!name.includes('[]')) {
+      if (this.#seen.has(name)) throw invalidInput(`${checkText(name)} is given twice`)
+      this.#seen.add(name)
+    }
+    put(this.#bag, checkText(name), value)
+  }
 }
+
+const malformed = () => invalidInput('message body does not match declared format')

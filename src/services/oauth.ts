@@ -7,7 +7,7 @@ import { tokens, users } from '../db/schema/index.js'
 import { Failure } from '../failures.js'
 import { digestOf, newSecret } from '../lib/secret.js'
 import { forgetInitialPassword } from './initial-password.js'
-import { checkPassword, mustChange } from './passwords.js'
+import { checkSignIn, mustChange } from './passwords.js'
 import { readSettings } from './settings.js'
 import { type Token, tellOfToken } from './tokens.js'
 import { findUserByLogin, type User } from './users.js'
@@ -58,15 +58,11 @@ export async function grantByPassword(
   return issue(ctx, user.id, scopes)
 }
 
-/** The user whom a name and a password let in by themselves; null for all others, and, told the same, where too often was guessed (CR-15). */
+/** The user whom a name and a password let in by themselves; null for all others. 429 where the address has guessed too often (CR-15). */
 export async function userByPassword(ctx: Context, username: string, password: string): Promise<User | null> {
-  const address = ctx.origin?.address ?? ''
-  if (ctx.throttle.wait(address) > 0) return null
   const [user, settings] = await Promise.all([findUserByLogin(ctx, username), readSettings(ctx)])
-  const matches = await checkPassword(user?.password_hash, password)
-  if (user && matches && maySignIn(user) && settings.password_authentication_enabled_for_web) return user
-  ctx.throttle.failed(address)
-  return null
+  const matches = await checkSignIn(ctx, { login: username, user, address: ctx.origin?.address ?? '' }, password)
+  return user && matches && maySignIn(user) && settings.password_authentication_enabled_for_web ? user : null
 }
 
 const maySignIn = (user: User) => user.state === 'active' && user.kind === 'human' && !user.two_factor_enabled

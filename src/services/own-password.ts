@@ -3,10 +3,10 @@ import type { Caller } from '../access/actor.js'
 import { checkAddress } from '../access/addresses.js'
 import type { Context } from '../context.js'
 import { users } from '../db/schema/index.js'
-import { invalidInput, invalidRecord, tooMany, unauthenticated } from '../failures.js'
+import { invalidInput, invalidRecord, unauthenticated } from '../failures.js'
 import { audit } from './audit.js'
 import { endGrants, userByPassword } from './oauth.js'
-import { checkPassword, hashPassword } from './passwords.js'
+import { checkSignIn, hashPassword } from './passwords.js'
 import { getUser, passwordFault, type User } from './users.js'
 
 export interface PasswordChange {
@@ -20,7 +20,7 @@ export async function changeOwnPassword(ctx: Context, caller: Caller, { username
   const user = caller.user ? await ownerOf(ctx, caller.user.id, current_password) : await signedInBy(ctx, username, current_password)
   const fault = password === current_password ? 'must differ from the current one' : passwordFault(password)
   if (fault) throw invalidRecord({ password: [fault] })
-  const password_hash = await hashPassword(password)
+  const password_hash = await hashPassword(ctx, password)
   await ctx.db.transaction(async (tx) => {
     const changed = await tx
       .update(users)
@@ -42,12 +42,9 @@ const wrong = () => invalidRecord({ current_password: ['is invalid'] })
 
 /** A token alone does not change the password, and does not make guessing it free. */
 async function ownerOf(ctx: Context, id: number, password: string): Promise<User> {
-  const address = ctx.origin?.address ?? ''
-  const wait = ctx.throttle.wait(address)
-  if (wait > 0) throw tooMany(wait)
   const user = await getUser(ctx, id)
-  if (user && (await checkPassword(user.password_hash, password))) return user
-  ctx.throttle.failed(address)
+  const guess = { login: user?.username ?? '', user, address: ctx.origin?.address ?? '' }
+  if (user && (await checkSignIn(ctx, guess, password))) return user
   throw wrong()
 }
 

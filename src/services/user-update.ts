@@ -53,7 +53,7 @@ const TEXTS = ['messenger', 'jobsnet', 'microblog', 'website_url', 'organization
 export async function updateUser(ctx: Context, id: number, given: UserChange): Promise<void> {
   const settings = await readSettings(ctx)
   const { password } = given
-  const password_hash = password !== undefined && password.length >= 8 && password.length <= 128 ? await hashPassword(password) : undefined
+  const password_hash = password !== undefined && password.length >= 8 && password.length <= 128 ? await hashPassword(ctx, password) : undefined
   const email = given.email === undefined ? undefined : normaliseEmail(given.email)
 
   const update = () =>

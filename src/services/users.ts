@@ -58,7 +58,7 @@ export async function createUser(ctx: Context, given: NewUser): Promise<User> {
   const { username, name } = given
   const password = given.reset_password ? randomBytes(32).toString('base64url') : (given.password ?? '')
   const external = given.external ?? settings.user_default_external
-  const hash = password.length >= 8 && password.length <= 128 ? await hashPassword(password) : null
+  const hash = password.length >= 8 && password.length <= 128 ? await hashPassword(ctx, password) : null
 
   const create = () =>
     ctx.db.transaction(async (tx) => {

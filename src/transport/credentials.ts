@@ -1,11 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { ActorUser } from '../access/actor.js'
 import { checkAddress } from '../access/addresses.js'
-import { judgeToken } from '../access/authenticate.js'
+import { countBadToken, judgeToken } from '../access/authenticate.js'
 import type { Context } from '../context.js'
 import { Failure } from '../failures.js'
 import { forgetInitialPassword } from '../services/initial-password.js'
-import { checkPassword, mustChange } from '../services/passwords.js'
+import { checkSignIn, mustChange } from '../services/passwords.js'
 import { readSettings } from '../services/settings.js'
 import { actorOf, findUserByLogin } from '../services/users.js'
 
@@ -29,12 +29,8 @@ export const isRefusal = <T extends object>(value: T | GitRefusal): value is Git
 
 /** Who is calling over HTTP Basic (companions 31.2): a token as the password whatever the user name, else the account's own password. None at all is an anonymous reader. */
 export async function gitCaller(ctx: Context, headers: IncomingHttpHeaders, address: string): Promise<GitCaller | GitRefusal> {
-  // whoever guessed too often is told the same as before (CR-15)
-  if (headers.authorization && ctx.throttle.wait(address) > 0) return DENIED
-  const caller = await judged(ctx, headers)
-  if (isRefusal(caller)) {
-    if (caller.status === 401) ctx.throttle.failed(address)
-  } else if (caller.user) {
+  const caller = await judged(ctx, headers, address)
+  if (!isRefusal(caller) && caller.user) {
     try {
       await checkAddress(ctx, caller.user.id, address)
     } catch (thrown) {
@@ -45,7 +41,7 @@ export async function gitCaller(ctx: Context, headers: IncomingHttpHeaders, addr
   return caller
 }
 
-async function judged(ctx: Context, headers: IncomingHttpHeaders): Promise<GitCaller | GitRefusal> {
+async function judged(ctx: Context, headers: IncomingHttpHeaders, address: string): Promise<GitCaller | GitRefusal> {
   const given = headers.authorization
   if (!given) return { user: null, reads: true, writes: false }
   const basic = /^Basic\s+([A-Za-z0-9+/=_-]+)\s*$/i.exec(given)?.[1]
@@ -63,11 +59,18 @@ async function judged(ctx: Context, headers: IncomingHttpHeaders): Promise<GitCa
     const reads = writes || scopes.includes('read_repository')
     return reads ? { user: verdict.user, reads, writes } : { status: 403, text: 'The token was not made for Git' }
   }
-  if (verdict.known) return verdict.blocked ? { status: 403, text: 'Your account is blocked' } : DENIED
+  if (verdict.known && verdict.blocked) return { status: 403, text: 'Your account is blocked' }
+  if (verdict.known) {
+    countBadToken(ctx, address)
+    return DENIED
+  }
 
   const [user, settings] = await Promise.all([findUserByLogin(ctx, name), readSettings(ctx)])
-  if (!settings.password_authentication_enabled_for_git) return TOKEN_NEEDED
-  const matches = await checkPassword(user?.password_hash, password)
+  if (!settings.password_authentication_enabled_for_git) {
+    countBadToken(ctx, address)
+    return TOKEN_NEEDED
+  }
+  const matches = await checkSignIn(ctx, { login: name, user, address }, password)
   if (!user || !matches || user.state !== 'active' || user.kind !== 'human') return DENIED
   if (user.two_factor_enabled) return TOKEN_NEEDED
   if (user.password_expired) return { status: 403, text: mustChange(ctx.links.base) }

@@ -8,6 +8,7 @@ import type { Context } from '../context.js'
 import { Failure, noSuchRoute } from '../failures.js'
 import { GitFault, RepositoryMissing } from '../git/errors.js'
 import type { GitRepository, PushPolicy, RepositoryKey, Service, TransportRequest } from '../git/types.js'
+import { PACE, type Pace, watchPace } from '../lib/pace.js'
 import { systemFault, Unavailable } from '../lib/unavailable.js'
 import { noticesOfRequests } from '../services/merge-requests/notices.js'
 import { acceptPush, type PushIntent } from '../services/pushes.js'
@@ -19,15 +20,6 @@ import { DENIED, type GitRefusal, gitCaller, isRefusal } from './credentials.js'
 const ROUTE = /^(.+?)(\.git)?\/(info\/refs|git-upload-pack|git-receive-pack|info\/lfs\/objects\/batch)$/
 const SERVICES = new Set(['git-upload-pack', 'git-receive-pack'])
 const config = { policy: 'Git: the credentials and rights of section 31' }
-
-/** Bytes of a body that must come in so many milliseconds. */
-interface Pace {
-  every: number
-  bytes: number
-}
-
-/** SEC-142: 1 KiB/s. */
-const PACE: Pace = { every: 10_000, bytes: 10 * 1024 }
 
 /** What else lies below the paths of projects: one route must serve all of it, for paths have any depth. */
 type Others = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
@@ -181,9 +173,10 @@ async function stream(ctx: Context, request: FastifyRequest, reply: FastifyReply
   const shared = { out, signal: gone.signal, protocol: typeof protocol === 'string' ? protocol : undefined }
   const body = advertises ? null : inflated(request)
   let late = false
-  const watch =
+  // each half-sent request holds a git process
+  const unwatch =
     pace &&
-    watchPace(request, pace, () => {
+    watchPace(request.raw, pace, () => {
       late = true
       gone.abort(new Error('the body comes too slowly'))
     })
@@ -207,25 +200,10 @@ async function stream(ctx: Context, request: FastifyRequest, reply: FastifyReply
     else if (busy) refuse(503, `${busy.message}. Please try again.`, { 'retry-after': String(busy.retryAfter) })
     else refuse(500, 'Internal Server Error')
   } finally {
-    if (watch) clearInterval(watch)
+    unwatch?.()
     const { method, id } = request
     request.log.info({ method, id, route: '/*', service, project: admitted.subject.project.id, status: raw.statusCode }, 'request')
   }
-}
-
-/** Tells once when less of a body came than should have, while nothing of it waited for git (SEC-142): each half-sent request holds a git process. */
-function watchPace({ raw }: FastifyRequest, { every, bytes }: Pace, slow: () => void): NodeJS.Timeout {
-  let before = raw.socket.bytesRead
-  const timer = setInterval(() => {
-    const { bytesRead } = raw.socket
-    if (raw.complete) clearInterval(timer)
-    else if (bytesRead - before < bytes && raw.readableLength === 0) {
-      clearInterval(timer)
-      slow()
-    }
-    before = bytesRead
-  }, every)
-  return timer.unref()
 }
 
 /** What git says, in its locale C, of a request it cannot make sense of. */

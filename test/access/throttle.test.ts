@@ -1,15 +1,19 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { Throttle } from '../../src/access/throttle.js'
+import { readConfig } from '../../src/config.js'
 import { testApp } from '../support/app.js'
 import { aUser, type TestUser } from '../support/factories.js'
 
 describe('a throttle of bad credentials (SEC-26)', () => {
   const clock = { now: 0 }
   const throttle = () => new Throttle(3, 60, () => new Date(clock.now))
+  const fail = (kept: Throttle, times: number, address: string, account?: string) => {
+    for (let i = 0; i < times; i++) kept.failed(address, account)
+  }
 
   it('keeps an address out for the rest of its window, and no other', () => {
     const kept = throttle()
-    for (let i = 0; i < 2; i++) kept.failed('a')
+    fail(kept, 8, 'a')
     expect(kept.wait('a')).toBe(0)
     kept.failed('a')
     expect(kept.wait('a')).toBe(60)
@@ -22,66 +26,141 @@ describe('a throttle of bad credentials (SEC-26)', () => {
     expect(kept.wait('a')).toBe(0)
   })
 
-  it('is off by default', () => {
+  it('keeps an address from one account sooner, and not from others', () => {
+    const kept = throttle()
+    fail(kept, 3, 'a', 'one')
+    expect([kept.wait('a', 'one'), kept.wait('a', 'two'), kept.wait('b', 'one'), kept.wait('a')]).toEqual([60, 0, 0, 0])
+  })
+
+  it('counts an account’s failures from everywhere, against addresses that have failed with it only', () => {
+    const kept = throttle()
+    for (let i = 0; i < 9; i++) kept.failed(`10.0.0.${i}`, 'one')
+    expect(kept.wait('10.0.0.1', 'one')).toBe(60)
+    expect(kept.wait('10.0.0.1', 'two')).toBe(0)
+    expect(kept.wait('10.0.9.9', 'one')).toBe(0)
+    kept.failed('10.0.9.9', 'one')
+    expect(kept.wait('10.0.9.9', 'one')).toBe(60)
+  })
+
+  it('forgets slips before a right password', () => {
+    const kept = throttle()
+    fail(kept, 2, 'a', 'one')
+    kept.succeeded('a', 'one')
+    fail(kept, 2, 'a', 'one')
+    expect(kept.wait('a', 'one')).toBe(0)
+  })
+
+  it('takes an IPv6 network of 64 bits for one address, and an IPv4 address in either form', () => {
+    const kept = throttle()
+    for (let i = 0; i < 9; i++) kept.failed(`2001:db8:1:2::${i}`)
+    expect([kept.wait('2001:db8:1:2:ffff::1'), kept.wait('2001:db8:1:3::1')]).toEqual([60, 0])
+    fail(kept, 9, '::ffff:10.0.0.1')
+    expect([kept.wait('10.0.0.1'), kept.wait('10.0.0.2')]).toEqual([60, 0])
+  })
+
+  it('can be switched off', () => {
     const off = new Throttle(0, 60, () => new Date())
-    for (let i = 0; i < 100; i++) off.failed('a')
-    expect(off.wait('a')).toBe(0)
+    fail(off, 100, 'a', 'one')
+    expect(off.wait('a', 'one')).toBe(0)
+    expect(readConfig({}).failedCredentials).toEqual({ attempts: 10, window: 180 })
   })
 
   it('remembers a bounded number of addresses', () => {
     const kept = throttle()
-    for (let i = 0; i < 3; i++) kept.failed('first')
-    for (let i = 0; i < 20_000; i++) kept.failed(`address ${i}`)
+    fail(kept, 9, 'first')
+    for (let i = 0; i < 60_000; i++) kept.failed(`address ${i}`)
     expect(kept.wait('first')).toBe(0)
   })
 })
 
 describe('the throttle at work (SEC-26, CR-15, W-34)', () => {
   // the client's address is taken from a proxy that is trusted, so that the test has several
-  const t = testApp({ ROOST_FAILED_CREDENTIALS: '5', ROOST_TRUSTED_PROXIES: '127.0.0.1' })
+  const t = testApp({ ROOST_FAILED_CREDENTIALS: '3', ROOST_TRUSTED_PROXIES: '127.0.0.1' })
   let user: TestUser
   beforeAll(async () => {
     user = await aUser(t.ctx)
   })
 
   const from = (address: string, token: string) => t.api('get', '/user', { token }).set('X-Forwarded-For', address)
-  const grant = (address: string, password: string) =>
+  const grant = (address: string, password: string, username = user.username) =>
     fetch(`${t.url}/oauth/token`, {
       method: 'POST',
       headers: { 'x-forwarded-for': address },
-      body: new URLSearchParams({ grant_type: 'password', username: user.username, password }),
+      body: new URLSearchParams({ grant_type: 'password', username, password }),
     })
+  const git = (address: string, password: string, username = user.username) =>
+    fetch(`${t.url}/${user.username}/none.git/info/refs?service=git-upload-pack`, {
+      headers: { 'x-forwarded-for': address, authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` },
+    })
+  const statuses = async (times: number, ask: (i: number) => Promise<Response>) => {
+    const all: number[] = []
+    for (let i = 0; i < times; i++) all.push((await ask(i)).status)
+    return all
+  }
 
-  it('tokens: 429 with Retry-After after five bad ones, from this address alone', async () => {
-    for (let i = 0; i < 5; i++) await from('10.0.0.1', `guess ${i}`).expect(401)
-    const { text, headers } = await from('10.0.0.1', user.token).expect(429)
+  it('tokens: bad ones are 429 with Retry-After after nine, from this address alone; good ones are good', async () => {
+    for (let i = 0; i < 9; i++) await from('10.0.0.1', `guess ${i}`).expect(401)
+    const { text, headers } = await from('10.0.0.1', 'guess').expect(429)
     expect(text).toBe('Retry later')
     expect(headers['content-type']).toContain('text/plain')
     expect(Number(headers['retry-after'])).toBeGreaterThan(0)
-    await from('10.0.0.2', user.token).expect(200)
+    await from('10.0.0.1', user.token).expect(200)
+    await from('10.0.0.2', 'guess').expect(401)
     // without a credential there is nothing to guess
     await t.api('get', '/projects').set('X-Forwarded-For', '10.0.0.1').expect(200)
+    const info = (token: string) =>
+      fetch(`${t.url}/oauth/token/info`, { headers: { 'x-forwarded-for': '10.0.0.1', authorization: `Bearer ${token}` } })
+    expect([(await info('guess')).status, (await info(user.token)).status]).toEqual([429, 200])
   })
 
-  it('passwords: 401 as before, even when right', async () => {
-    for (let i = 0; i < 5; i++) expect((await grant('10.0.0.3', `wrong ${i}`)).status).toBe(401)
-    const answer = await grant('10.0.0.3', user.password)
-    expect(answer.status).toBe(401)
-    expect(await answer.json()).toMatchObject({ error: 'invalid_grant' })
-    expect((await grant('10.0.0.4', user.password)).status).toBe(200)
+  it.each([
+    ['the password grant', grant, '10.0.1', 200],
+    ['Git', git, '10.0.2', 404],
+  ] as const)('%s: 429 with Retry-After for this account and address, even when right; from elsewhere it is right', async (_, ask, net, right) => {
+    expect(await statuses(4, (i) => ask(`${net}.1`, `wrong ${i}`))).toEqual([401, 401, 401, 429])
+    const refused = await ask(`${net}.1`, user.password)
+    expect([refused.status, await refused.text(), Number(refused.headers.get('retry-after')) > 0]).toEqual([429, 'Retry later', true])
+    expect((await ask(`${net}.2`, user.password)).status).toBe(right)
+    // the other account has a budget of its own, as far as the address has one
+    const other = await aUser(t.ctx)
+    expect((await ask(`${net}.1`, other.password, other.username)).status).toBe(right)
+    expect(await statuses(7, (i) => ask(`${net}.1`, `wrong ${i}`, `nobody${i}`))).toEqual([...Array(6).fill(401), 429])
+    expect((await ask(`${net}.1`, other.password, other.username)).status).toBe(429)
   })
 
-  it('Git: 401 as before', async () => {
-    const ask = (password: string) =>
-      fetch(`${t.url}/${user.username}/none.git/info/refs?service=git-upload-pack`, {
-        headers: { 'x-forwarded-for': '10.0.0.5', authorization: `Basic ${Buffer.from(`${user.username}:${password}`).toString('base64')}` },
+  it('an account is guessed at from many addresses: those that failed share its budget, a clean one is let in', async () => {
+    const victim = await aUser(t.ctx)
+    for (let i = 0; i < 9; i++) expect((await grant(`10.1.0.${i}`, 'wrong', victim.username)).status).toBe(401)
+    expect((await grant('10.1.0.1', 'wrong', victim.email.toUpperCase())).status).toBe(429)
+    expect((await git('10.1.0.2', 'wrong', victim.username)).status).toBe(429)
+    expect((await grant('10.1.1.1', victim.password, victim.username)).status).toBe(200)
+    expect((await grant('10.1.1.2', 'wrong', victim.username)).status).toBe(401)
+    expect((await grant('10.1.1.2', victim.password, victim.username)).status).toBe(429)
+  })
+
+  it('a name that nobody has is treated alike', async () => {
+    expect(await statuses(4, (i) => grant('10.2.0.1', `wrong ${i}`, 'nobody-at-all'))).toEqual([401, 401, 401, 429])
+  })
+
+  it('a flood from one address costs no hashing beyond its budget', async () => {
+    const victim = await aUser(t.ctx)
+    const verify = t.ctx.argon2.verify.bind(t.ctx.argon2)
+    let hashed = 0
+    t.ctx.argon2.verify = (stored, password, begin) =>
+      verify(stored, password, () => {
+        begin?.()
+        hashed++
       })
-    expect((await ask(user.token)).status).toBe(404)
-    for (let i = 0; i < 5; i++) expect((await ask(`wrong ${i}`)).status).toBe(401)
-    expect((await ask(user.token)).status).toBe(401)
+    const answers = await Promise.all(Array.from({ length: 30 }, (_, i) => grant('10.3.0.1', `wrong ${i}`, victim.username)))
+    t.ctx.argon2.verify = verify
+    // and the two that are hashed when the third has failed
+    expect(hashed).toBeLessThanOrEqual(5)
+    expect(answers.filter(({ status }) => status === 401)).toHaveLength(hashed)
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(30 - hashed)
   })
 
   it('a good credential does not count', async () => {
     for (let i = 0; i < 10; i++) await from('10.0.0.6', user.token).expect(200)
+    expect(await statuses(10, () => grant('10.0.0.6', user.password))).toEqual(Array(10).fill(200))
   })
 })

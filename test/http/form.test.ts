@@ -1,10 +1,20 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Failure } from '../../src/failures.js'
-import { type Bag, parseForm, parseJson } from '../../src/http/form.js'
+import { type Bag, FormReader, parseForm } from '../../src/http/form.js'
+import { JsonReader } from '../../src/http/json.js'
 
 /** As JSON shows it, so that objects without a prototype compare. */
 const plain = (bag: Bag) => JSON.parse(JSON.stringify(bag)) as unknown
+
+/** What a reader makes of a body that comes in pieces of so many bytes. */
+function readIn(size: number, reader: JsonReader | FormReader, body: string | Buffer): Bag {
+  const bytes = Buffer.from(body)
+  for (let at = 0; at < bytes.length; at += size) reader.push(bytes.subarray(at, at + size))
+  return reader.end()
+}
+const parseJson = (text: string | Buffer, size = 65_536) => readIn(size, new JsonReader(), text)
+const readForm = (text: string | Buffer, size = 65_536) => readIn(size, new FormReader(), text)
 
 function refusal(work: () => unknown): unknown {
   try {
@@ -65,8 +75,8 @@ describe('parseForm', () => {
     expect(refusal(() => parseForm(`${'a'.repeat(256)}=1`))).toBeUndefined()
     expect(refusal(() => parseForm(`${'a'.repeat(257)}=1`))).toEqual({ error: 'a parameter name is too long' })
     const fields = (n: number) => Array.from({ length: n }, (_, i) => `f${i}=1`).join('&')
-    expect(refusal(() => parseForm(fields(1_000), 1_000))).toBeUndefined()
-    expect(refusal(() => parseForm(fields(1_001), 1_000))).toEqual({ error: 'too many parameters' })
+    expect(refusal(() => readForm(fields(1_000)))).toBeUndefined()
+    expect(refusal(() => readForm(fields(1_001)))).toEqual({ error: 'too many parameters' })
   })
 
   it.each(['__proto__=1', '__proto__[b]=1', 'a[__proto__][b]=1', 'a[constructor][prototype][b]=1', 'a[][__proto__][b]=1', 'prototype[b]=1'])(
@@ -74,7 +84,8 @@ describe('parseForm', () => {
     (text) => {
       const bag = parseForm(text)
       expect(({} as Record<string, unknown>)['b']).toBeUndefined()
-      expect(Object.getPrototypeOf(bag)).toBeNull()
+      expect(['b', 'toString', '__proto__'].filter((name) => name in bag)).toEqual([])
+      expect(Object.getPrototypeOf(Object.getPrototypeOf(bag))).toBeNull()
       expect(JSON.stringify(bag)).not.toContain('"1"')
     },
   )
@@ -110,7 +121,31 @@ describe('parseForm', () => {
   })
 })
 
-describe('parseJson', () => {
+describe('FormReader', () => {
+  it('reads as parseForm does, in pieces of any size', () => {
+    const piece = fc.oneof(
+      fc.constantFrom('[', ']', '[]', '&', '=', '%', '%5B', '%5D', '%00', '+', '__proto__', 'a', 'b', '%ff', '%F0%9F', '%8E%89', '\ufeff'),
+      fc.string({ unit: 'grapheme' }).filter((text) => text.isWellFormed()),
+    )
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 30 }), fc.integer({ min: 1, max: 20 }), (pieces, size) => {
+        const text = pieces.join('')
+        const failed = refusal(() => parseForm(text))
+        if (failed) expect(refusal(() => readForm(text, size))).toBeDefined()
+        else expect(plain(readForm(text, size))).toEqual(plain(parseForm(text)))
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  it('SEC-71: ends at the limit, not at the end of the body', () => {
+    const reader = new FormReader()
+    expect(refusal(() => reader.push(Buffer.from('a&'.repeat(1_001))))).toEqual({ error: 'too many parameters' })
+    expect(refusal(() => new FormReader().push(Buffer.from('a'.repeat(10_000))))).toEqual({ error: 'a parameter name is too long' })
+  })
+})
+
+describe('JsonReader', () => {
   it.each(['', ' ', '\n\t'])('G-5: takes %j as no body', (text) => {
     expect(plain(parseJson(text))).toEqual({})
   })
@@ -131,7 +166,7 @@ describe('parseJson', () => {
     const deep = (n: number) => `${'{"a":'.repeat(n)}1${'}'.repeat(n)}`
     expect(refusal(() => parseJson(deep(32)))).toBeUndefined()
     expect(refusal(() => parseJson(deep(33)))).toEqual({ error: 'parameters are nested too deeply' })
-    expect(refusal(() => parseJson(`${'{"a":'.repeat(100_000)}1`))).toEqual({ error: 'message body does not match declared format' })
+    expect(refusal(() => parseJson(`${'{"a":'.repeat(100_000)}1`))).toEqual({ error: 'parameters are nested too deeply' })
     const wide = (n: number) => JSON.stringify({ a: Array.from({ length: n }, () => 1) })
     expect(refusal(() => parseJson(wide(99_999)))).toBeUndefined()
     expect(refusal(() => parseJson(wide(100_000)))).toEqual({ error: 'too many parameters' })
@@ -142,6 +177,88 @@ describe('parseJson', () => {
     const bag = parseJson('{"__proto__":{"b":1},"constructor":{"b":1},"toString":"x","a":{"__proto__":{"b":1},"hasOwnProperty":2}}')
     expect(plain(bag)).toEqual({ toString: 'x', a: { hasOwnProperty: 2 } })
     expect(({} as Record<string, unknown>)['b']).toBeUndefined()
+  })
+
+  it('SEC-71: ends at the limit, not at the end of the body', () => {
+    const first = (text: string) => refusal(() => new JsonReader().push(Buffer.from(text)))
+    expect(first(`{"a":${'['.repeat(32)}`)).toEqual({ error: 'parameters are nested too deeply' })
+    expect(first(`{"a":[${'{},'.repeat(100_000)}`)).toEqual({ error: 'too many parameters' })
+    expect(first(`{"${'a'.repeat(257)}`)).toEqual({ error: 'a parameter name is too long' })
+    expect(first(`{"a":${'1'.repeat(1_001)}`)).toEqual({ error: 'message body does not match declared format' })
+    expect(first('['.repeat(1_000))).toEqual({ error: 'message body does not match declared format' })
+  })
+
+  it('G-5: reads in pieces of any size what JSON.parse reads, and refuses what it refuses', () => {
+    const piece = fc.oneof(
+      fc.constantFrom(
+        '{',
+        '}',
+        '[',
+        ']',
+        ',',
+        ':',
+        '"',
+        '"a":',
+        '\\',
+        '\\"',
+        '\\\\',
+        '\\u',
+        '\\ud83d',
+        '\\ude00',
+        '\\n',
+        '1',
+        '-1.5e3',
+        'true',
+        'nul',
+        'null',
+        ' ',
+        '\n',
+        '\ufeff',
+      ),
+      fc.string({ unit: 'grapheme' }),
+    )
+    const texts = fc.oneof(
+      fc.array(piece, { maxLength: 12 }).map((pieces) => `{"a":${pieces.join('')}}`),
+      fc.array(piece, { maxLength: 12 }).map((pieces) => `{"a":"${pieces.join('')}"}`),
+      fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue({ maxDepth: 5, stringUnit: 'binary' })).map((value) => JSON.stringify(value)),
+      fc.array(piece, { maxLength: 12 }).map((pieces) => pieces.join('')),
+    )
+    let read = 0
+    fc.assert(
+      fc.property(texts, fc.integer({ min: 1, max: 20 }), (text, size) => {
+        if (!text.isWellFormed()) return
+        const odd = /\\u0000|\\ud[89a-f]|__proto__|constructor|prototype/i.test(text)
+        let value: unknown
+        try {
+          value = JSON.parse(text.replace(/^\ufeff/, ''))
+        } catch {
+          // not JSON
+        }
+        const failed = refusal(() => parseJson(text, size))
+        if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+          if (text.replace(/^\ufeff/, '').trim() !== '') expect(failed).toBeDefined()
+        } else if (!odd) {
+          expect(failed).toBeUndefined()
+          expect(plain(parseJson(text, size))).toEqual(value)
+          read++
+        }
+      }),
+      { numRuns: 5_000 },
+    )
+    expect(read).toBeGreaterThan(500)
+  })
+
+  it.each([1, 2, 3, 5, 7, 11, 64])('reads escapes and letters that end in the next piece of %i bytes', (size) => {
+    for (const value of ['😀 \u00fc \\ " \u2028 é', '\\'.repeat(99), '"'.repeat(99), '\ud83d\ude00'.repeat(20)]) {
+      const escaped = [...value].flatMap((sign) => sign.split('').map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)).join('')
+      for (const text of [JSON.stringify({ a: value, b: [value] }), `{"a":"${escaped}","b":["x${escaped}"]}`]) {
+        const bag = parseJson(text, size)
+        expect([bag['a'], (bag['b'] as string[])[0]?.replace(/^x/, '')]).toEqual([value, value])
+      }
+    }
+    expect(refusal(() => parseJson(`{"a":"${'x'.repeat(40)}\\ud83d"}`, size))).toEqual({ error: 'a parameter is not valid Unicode' })
+    expect(refusal(() => parseJson(Buffer.from('{"a":"\xff"}', 'latin1'), size))).toBeDefined()
+    expect(refusal(() => parseJson(Buffer.from('{"a":"x\xc3"}', 'latin1'), size))).toBeDefined()
   })
 
   it('throws nothing but a Failure, and gives back what JSON holds', () => {

@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Failure } from '../../src/failures.js'
-import { parseForm, parseJson } from '../../src/http/form.js'
+import { parseForm } from '../../src/http/form.js'
+import { JsonReader } from '../../src/http/json.js'
 import {
   allOrNone,
   bool,
@@ -37,7 +38,11 @@ function read(scalar: z.ZodType, bag: object): unknown {
   }
 }
 const form = (scalar: z.ZodType, text: string) => read(scalar, parseForm(text))
-const json = (scalar: z.ZodType, text: string) => read(scalar, parseJson(text))
+const json = (scalar: z.ZodType, text: string) => {
+  const reader = new JsonReader()
+  reader.push(Buffer.from(text))
+  return read(scalar, reader.end())
+}
 
 describe('required and optional (G-44 to G-47, W-20)', () => {
   it('tells of what is missing, and of fixed words twice (G-45)', () => {

@@ -88,18 +88,46 @@ describe('route and method (G-1, W-30, VE-5)', () => {
     }
   })
 
-  it.each([
-    '/api/v4/user/',
-    '/api/v4//user',
-    '/api/v4/./user',
-    '/api/v4/user;x',
-    '/API/v4/user',
-    '/api/v4/User',
-    '//api/v4/user',
-    '/api/v4/x/../user',
-  ])('SEC-7: %s is not /user, whatever a proxy makes of it', async (path) => {
-    const { status, body } = await raw('GET', path)
-    expect([status, JSON.parse(body)]).toEqual([404, { error: '404 Not Found' }])
+  it.each(['/api/v4/./user', '/api/v4/user;x', '/API/v4/user', '/api/v4/User', '/api/v4/user/%2F', '/api/v4%2Fuser', '/api/v4/x/../user'])(
+    'SEC-7: %s is not /user, whatever a proxy makes of it',
+    async (path) => {
+      const { status, body } = await raw('GET', path)
+      expect([status, JSON.parse(body)]).toEqual([404, { error: '404 Not Found' }])
+    },
+  )
+
+  it('G-1, SEC-7: slashes too many name the same route, with the same decision, for every endpoint', async () => {
+    const reader = await aToken(t.ctx, user, ['read_user'])
+    const ask = (method: string, path: string, credential: string) =>
+      rawAnswer(t.url, `${method} ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${credential}Content-Length: 0\r\n\r\n`)
+    for (const { method, path } of families.flat()) {
+      const plain = `/api/v4${path.replace(/:[a-z_]+(\([^/]*\))?/g, '1')}`
+      for (const credential of ['', `PRIVATE-TOKEN: ${reader}\r\n`]) {
+        const { status, body, headers } = await ask(method, plain, credential)
+        for (const odd of [`${plain}/`, `${plain.replaceAll('/', '//')}///`]) {
+          const given = await ask(method, odd, credential)
+          expect([method, odd, given.status, given.headers['allow']]).toEqual([method, odd, status, headers['allow']])
+          if (status >= 400) expect(given.body).toBe(body)
+        }
+      }
+    }
+  })
+
+  it('G-1: they are no part of what a request is about', async () => {
+    const own = await aProject(t.ctx, { creator: user })
+    const { body } = await t.api('post', `${own.path}/issues/`, user).send({ title: 'Slashed' }).expect(201)
+    expect((await t.api('get', `${own.path}//issues/${body.iid}/`, user).expect(200)).body).toMatchObject({ title: 'Slashed' })
+    expect((await t.api('get', `/projects/${encodeURIComponent(own.fullPath)}/`, user).expect(200)).body).toMatchObject({ id: own.id })
+    // an escaped slash is none of them
+    for (const path of [`${own.fullPath.replace('/', '%2F%2F')}`, `${encodeURIComponent(own.fullPath)}%2F`])
+      await t.api('get', `/projects/${path}`, user).expect(404, { message: '404 Project Not Found' })
+    await t.api('put', '/projects/', user).expect(405).expect('allow', 'GET, HEAD, POST')
+    const answer = await rawAnswer(
+      t.url,
+      `GET //api/v4//users/?page=2&per_page=1&search=//x/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\nPRIVATE-TOKEN: ${user.token}\r\n\r\n`,
+    )
+    expect(answer.status).toBe(200)
+    expect(answer.headers['link']).toContain('<http://a/api/v4/users?page=1&per_page=1&search=%2F%2Fx%2F>; rel="first"')
   })
 
   it('SEC-7: an escaped letter is the letter, with the same decision', async () => {

@@ -36,7 +36,7 @@ export interface TestApp {
   databaseUrl: string
 }
 
-/** Starts the service before the file's tests and takes it away after them. `environment` adds to the configuration. */
+/** Starts the service before the file's tests and takes it away after them; refused credentials are not counted, for all tests come from one address. `environment` adds to the configuration. */
 export function testApp(environment: Record<string, string> = {}): TestApp {
   const t = { logged: [] as string[] } as TestApp
   let seen: string[] | undefined
@@ -46,7 +46,14 @@ export function testApp(environment: Record<string, string> = {}): TestApp {
     const database = await createTestDatabase()
     t.databaseUrl = database.url
     t.dataDir = await mkdtemp(join(tmpdir(), 'roost-app-'))
-    const base = readConfig({ DATA_DIR: t.dataDir, PORT: '0', LOG_LEVEL: 'info', BASE_URL: 'http://roost.test', ...environment })
+    const base = readConfig({
+      DATA_DIR: t.dataDir,
+      PORT: '0',
+      LOG_LEVEL: 'info',
+      BASE_URL: 'http://roost.test',
+      ROOST_FAILED_CREDENTIALS: '0',
+      ...environment,
+    })
     const log = pino({ level: base.logLevel }, { write: (line: string) => void t.logged.push(line) })
     const db = await openDatabase(database.url, { log, poolSize: 4, onQuery: (text) => SETTINGS.test(text) || seen?.push(text) })
     t.ctx = await createContext({ ...base, baseUrl: base.baseUrl ?? '' }, db, log)

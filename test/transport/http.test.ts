@@ -462,6 +462,21 @@ describe('routes (31.1, GH-4, SEC-91)', () => {
     expect(await statusOf(`projects/${project.id}`, 'git-upload-pack', as(owner))).toBe(404)
   })
 
+  it('G-1, SEC-7: slashes too many name the same repository, with the same decision', async () => {
+    const hidden = await aProject(t.ctx, { creator: owner, files: { a: 'a' } })
+    const stranger = await aUser(t.ctx)
+    const doubled = `/${hidden.fullPath.replaceAll('/', '//')}`
+    expect(await statusOf(doubled, 'git-upload-pack', as(owner))).toBe(200)
+    expect(await statusOf(doubled, 'git-upload-pack', as(stranger))).toBe(404)
+    expect(await statusOf(doubled, 'git-upload-pack')).toBe(401)
+    expect((await http(`/${hidden.fullPath}.git//info//refs/?service=git-upload-pack`, as(owner))).status).toBe(200)
+    const work = await client.cloned(client.url(doubled, owner))
+    await commitIn(work, 'pushed')
+    expect(await gitRun(work, 'push', '-q', 'origin', 'HEAD:pushed')).toMatchObject({ code: 0 })
+    const gzip = { ...as(owner), method: 'POST', headers: { 'content-encoding': 'gzip' }, body: gzipSync('0000') }
+    expect((await http(`/${hidden.fullPath}.git/git-upload-pack/`, gzip)).status).toBe(200)
+  })
+
   it('GH-4: without .git the advertisement is redirected and the rest is 404', async () => {
     const [namespace, name] = project.fullPath.split('/') as [string, string]
     for (const service of ['git-upload-pack', 'git-receive-pack']) {

@@ -1,12 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ANONYMOUS } from '../../access/actor.js'
-import { judgeToken } from '../../access/authenticate.js'
+import { tokenFrom } from '../../access/authenticate.js'
 import type { Context } from '../../context.js'
-import { Failure, tooMany, unauthenticated } from '../../failures.js'
+import { Failure, unauthenticated } from '../../failures.js'
 import { sendJson } from '../../http/failure-handler.js'
-import type { Bag } from '../../http/form.js'
+import { type Bag, emptyBag } from '../../http/form.js'
 import { forCall, refuseOtherMethods } from '../../http/mount.js'
-import { readMultipart } from '../../http/uploads.js'
 import { grantByPassword, grantByRefresh, revokeGrant, tokenInfo } from '../../services/oauth.js'
 
 const fault = (error: string, error_description: string) => new Failure('invalid', { error, error_description })
@@ -16,7 +15,7 @@ export function oauthRoutes(app: FastifyInstance, ctx: Context) {
   const config = { policy: 'anyone' }
 
   app.post('/oauth/token', { config }, async (request, reply) => {
-    const text = await textsOf(request)
+    const text = textsOf(request)
     const need = (name: string) => {
       const value = text(name)
       if (value === undefined || value === '') throw fault('invalid_request', `Missing required parameter: ${name}.`)
@@ -33,7 +32,7 @@ export function oauthRoutes(app: FastifyInstance, ctx: Context) {
   })
 
   app.post('/oauth/revoke', { config }, async (request, reply) => {
-    const token = (await textsOf(request))('token')
+    const token = textsOf(request)('token')
     if (!token) throw fault('invalid_request', 'Missing required parameter: token.')
     await revokeGrant(ctx, token)
     return sendJson(reply, {})
@@ -42,14 +41,8 @@ export function oauthRoutes(app: FastifyInstance, ctx: Context) {
   app.get('/oauth/token/info', { config: { policy: 'bearer credential' } }, async (request, reply) => {
     const bearer = /^Bearer\s+(.+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? (request.query as Bag)['access_token']
     if (typeof bearer !== 'string') throw unauthenticated()
-    const wait = ctx.throttle.wait(request.ip)
-    if (wait > 0) throw tooMany(wait)
-    const verdict = await judgeToken(ctx, bearer.trim())
-    if (!verdict.ok) {
-      ctx.throttle.failed(request.ip)
-      throw verdict.failure
-    }
-    return sendJson(reply, await tokenInfo(ctx, verdict.token.id))
+    const { token } = await tokenFrom(ctx, bearer.trim(), request.ip)
+    return sendJson(reply, await tokenInfo(ctx, token.id))
   })
 
   refuseOtherMethods(app, '/oauth/token', ['POST'])
@@ -57,9 +50,8 @@ export function oauthRoutes(app: FastifyInstance, ctx: Context) {
   refuseOtherMethods(app, '/oauth/token/info', ['GET', 'HEAD'])
 }
 
-async function textsOf(request: FastifyRequest): Promise<(name: string) => string | undefined> {
-  const body = request.isMultipart() ? await readMultipart(request) : ((request.body as Bag | undefined) ?? {})
-  const bag: Bag = { ...(request.query as Bag), ...body }
+function textsOf({ query, body }: FastifyRequest): (name: string) => string | undefined {
+  const bag: Bag = Object.assign(emptyBag(), query, body)
   return (name) => {
     const value = bag[name]
     return typeof value === 'string' ? value : typeof value === 'number' ? String(value) : undefined

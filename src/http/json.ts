@@ -1,0 +1,180 @@
+import { invalidInput } from '../failures.js'
+import { type Bag, checkText, emptyBag, MAX_DEPTH, MAX_ELEMENTS, MAX_KEY, set } from './form.js'
+
+/** What may come next. */
+type Next = 'object' | 'first name' | 'name' | 'colon' | 'value' | 'first item' | 'comma' | 'end'
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+/** Longer ones are no numbers. */
+const MAX_LITERAL = 1_000
+/** Letters of two escapes that make one character, less the last. */
+const SPLIT = 11
+
+const HIGH_SURROGATE = /^\\u[dD][89abAB]/
+
+const LITERAL = /[-+.0-9A-Za-z]+/y
+const SPACE = /[ \t\r\n]+/y
+
+/** A JSON body → parameters, from its bytes as they come: depth, elements and names are bounded before anything is made of them, and no step takes longer than the piece it was given (SEC-71, SEC-145). It must be an object (G-5). */
+export class JsonReader {
+  /** Values so far. */
+  elements = 0
+  readonly #decoder = new TextDecoder('utf-8', { fatal: true })
+  readonly #open: (Bag | unknown[])[] = []
+  #top: Bag | undefined
+  #next: Next = 'object'
+  /** Of the value that comes. */
+  #name = ''
+  /** The part of a string that has come. */
+  #string: string | undefined
+  /** The end of a piece that makes sense only together with the next one. */
+  #rest = ''
+  #literal = ''
+
+  push(bytes: Buffer): void {
+    this.#read(this.#decode(bytes))
+  }
+
+  end(): Bag {
+    this.#read(this.#decode())
+    if (this.#literal !== '') this.#endLiteral()
+    if (this.#next === 'object') return emptyBag()
+    if (this.#next !== 'end' || !this.#top) throw badJson()
+    return this.#top
+  }
+
+  #decode(bytes?: Buffer): string {
+    try {
+      return this.#decoder.decode(bytes, { stream: bytes !== undefined })
+    } catch {
+      throw badJson()
+    }
+  }
+
+  #read(piece: string): void {
+    let text = piece
+    let at = 0
+    if (this.#string !== undefined) {
+      text = this.#rest + piece
+      at = this.#readString(text, 0)
+    }
+    while (at < text.length) {
+      const code = text.charCodeAt(at)
+      if (this.#literal !== '' || isLiteral(code)) at = this.#readLiteral(text, at)
+      else if (code === QUOTE) {
+        if (!['value', 'first item', 'name', 'first name'].includes(this.#next)) throw badJson()
+        this.#string = ''
+        at = this.#readString(text, at + 1)
+      } else if (code <= 0x20) {
+        SPACE.lastIndex = at
+        if (!SPACE.test(text)) throw badJson()
+        at = SPACE.lastIndex
+      } else {
+        this.#readSign(text[at] as string)
+        at++
+      }
+    }
+  }
+
+  #readSign(sign: string): void {
+    if (sign === '{') this.#begin(emptyBag(), 'first name')
+    else if (sign === '[') this.#begin([], 'first item')
+    else if (sign === ':' && this.#next === 'colon') this.#next = 'value'
+    else if (sign === ',' && this.#next === 'comma') this.#next = Array.isArray(this.#open.at(-1)) ? 'value' : 'name'
+    else if (sign === '}' && !Array.isArray(this.#open.at(-1)) && (this.#next === 'first name' || this.#next === 'comma')) this.#close()
+    else if (sign === ']' && Array.isArray(this.#open.at(-1)) && (this.#next === 'first item' || this.#next === 'comma')) this.#close()
+    else throw badJson()
+  }
+
+  #begin(value: Bag | unknown[], next: Next): void {
+    if (this.#next === 'object' && !Array.isArray(value)) this.#top = value
+    else this.#put(value)
+    if (this.#open.push(value) > MAX_DEPTH) throw invalidInput('parameters are nested too deeply')
+    this.#next = next
+  }
+
+  #close(): void {
+    this.#open.pop()
+    this.#next = this.#open.length === 0 ? 'end' : 'comma'
+  }
+
+  #put(value: unknown): void {
+    if (this.#next !== 'value' && this.#next !== 'first item') throw badJson()
+    if (++this.elements > MAX_ELEMENTS) throw invalidInput('too many parameters')
+    const into = this.#open.at(-1)
+    if (Array.isArray(into)) into.push(value)
+    else set(into as Bag, this.#name, value)
+    this.#next = 'comma'
+  }
+
+  /** Reads on in the string that is open; returns where to go on behind it. */
+  #readString(text: string, from: number): number {
+    let quote = text.indexOf('"', from)
+    while (quote >= 0 && isEscaped(text, from, quote)) quote = text.indexOf('"', quote + 1)
+    const stop = quote < 0 ? splitOf(text, from) : quote
+    const string = this.#string + checkText(parse(`"${text.slice(from, stop)}"`) as string)
+    const isName = this.#next === 'name' || this.#next === 'first name'
+    if (isName && string.length > MAX_KEY) throw invalidInput('a parameter name is too long')
+    if (quote < 0) {
+      this.#string = string
+      this.#rest = text.slice(stop)
+      return text.length
+    }
+    this.#string = undefined
+    this.#rest = ''
+    if (isName) {
+      this.#name = string
+      this.#next = 'colon'
+    } else this.#put(string)
+    return quote + 1
+  }
+
+  #readLiteral(text: string, from: number): number {
+    LITERAL.lastIndex = from
+    const more = LITERAL.exec(text)?.[0] ?? ''
+    this.#literal += more
+    if (this.#literal.length > MAX_LITERAL) throw badJson()
+    if (from + more.length < text.length) this.#endLiteral()
+    return from + more.length
+  }
+
+  #endLiteral(): void {
+    const literal = this.#literal
+    this.#literal = ''
+    this.#put(parse(literal))
+  }
+}
+
+function isLiteral(code: number): boolean {
+  return (code >= 0x30 && code <= 0x39) || code === 0x2d || (code >= 0x61 && code <= 0x7a)
+}
+
+/** Whether an odd number of backslashes stands before it. */
+function isEscaped(text: string, from: number, at: number): boolean {
+  let first = at
+  while (first > from && text.charCodeAt(first - 1) === BACKSLASH) first--
+  return (at - first) % 2 === 1
+}
+
+/** Where a piece of a string may end: not within an escape, nor between two that make one character. */
+function splitOf(text: string, from: number): number {
+  let at = Math.max(from, text.length - SPLIT)
+  if (isEscaped(text, from, at)) at++
+  for (at = text.indexOf('\\', at); at >= 0; at = text.indexOf('\\', at)) {
+    const length = text[at + 1] !== 'u' ? 2 : HIGH_SURROGATE.test(text.slice(at, at + 4)) ? 12 : 6
+    if (at + length > text.length) return at
+    at += length
+  }
+  return text.length
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw badJson()
+  }
+}
+
+const badJson = () => invalidInput('message body does not match declared format')

@@ -1,0 +1,316 @@
+import { type AddressInfo, connect } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { buildApp } from '../../src/app.js'
+import { Slices } from '../../src/lib/slices.js'
+import { testApp } from '../support/app.js'
+import { anAdmin, aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
+
+const t = testApp()
+const MIB = 1024 * 1024
+const LONG = { timeout: 30_000 }
+let user: TestUser
+let project: TestProject
+
+beforeAll(async () => {
+  user = await aUser(t.ctx)
+  project = await aProject(t.ctx, { creator: user, guest: await aUser(t.ctx), files: { a: 'a' } })
+})
+
+interface Answer {
+  status: number
+  headers: Record<string, string>
+  body: string
+}
+
+/** A request of which only the given bytes are sent; the answer is there as soon as all of it has come. */
+function begin(url: string, bytes: string) {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  const answer = new Promise<Answer>((resolve, reject) => {
+    let text = ''
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1')
+      const end = text.indexOf('\r\n\r\n')
+      const length = Number(/^content-length: (\d+)/im.exec(text)?.[1] ?? 0)
+      if (end < 0 || text.length < end + 4 + length) return
+      const [first = '', ...lines] = text.slice(0, end).split('\r\n')
+      const headers = Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 2)]))
+      resolve({ status: Number(first.split(' ')[1]), headers, body: text.slice(end + 4) })
+    })
+    socket.on('error', reject)
+    socket.on('close', () => reject(new Error(`closed after ${text.length} bytes`)))
+  })
+  answer.catch(() => undefined)
+  socket.write(bytes, 'latin1')
+  return { socket, answer, send: (more: string) => socket.write(more, 'latin1') }
+}
+
+const head = (path: string, lines: Record<string, string | number>) =>
+  `POST ${path} HTTP/1.1\r\nHost: a\r\n${Object.entries({ 'content-type': 'application/json', ...lines })
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('')}\r\n`
+
+/** The answer to a request of which no more than this will ever be sent. */
+async function answerTo(path: string, lines: Record<string, string | number>, part = '', url = t.url): Promise<Answer> {
+  const { socket, answer } = begin(url, head(path, lines) + part)
+  return answer.finally(() => socket.destroy())
+}
+
+const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`
+
+describe('who may send a body above 64 KiB (SEC-71)', () => {
+  const commits = () => `/api/v4${project.path}/repository/commits`
+
+  it('nobody without a credential: refused before the body has come, and the connection ends', async () => {
+    for (const [path, status] of [
+      ['/api/v4/projects/999999/issues', 401],
+      ['/api/v4/groups', 401],
+      ['/api/v4/projects/999999/repository/commits', 404],
+      [commits(), 404],
+    ] as const) {
+      const { status: given, headers } = await answerTo(path, { 'content-length': 8 * MIB })
+      expect([path, given, headers['connection']]).toEqual([path, status, 'close'])
+    }
+  })
+
+  it('nor a caller whom the access rule does not let in', async () => {
+    const [stranger, guest] = [await aUser(t.ctx), await aUser(t.ctx)]
+    const other = await aProject(t.ctx, { creator: user, guest })
+    const path = `/api/v4${other.path}/repository/commits`
+    const as = (token: string) => answerTo(path, { 'content-length': 50 * MIB, 'private-token': token })
+    expect((await as(stranger.token)).status).toBe(404)
+    expect((await as(guest.token)).status).toBe(403)
+    expect((await as('unknown')).status).toBe(401)
+    expect((await answerTo('/api/v4/users', { 'content-length': 8 * MIB, 'private-token': guest.token })).status).toBe(403)
+  })
+
+  it.each(['application/json', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=b'])(
+    'of unknown length: refused once 64 KiB have come (%s)',
+    async (type) => {
+      const start = type.startsWith('m')
+        ? '--b\r\nContent-Disposition: form-data; name="title"\r\n\r\n'
+        : type.endsWith('json')
+          ? '{"title":"'
+          : 'title='
+      const lines = { 'content-type': type, 'transfer-encoding': 'chunked' }
+      const { status, headers } = await answerTo('/api/v4/groups', lines, chunk(start) + chunk('a'.repeat(66_000)))
+      expect([status, headers['connection']]).toEqual([401, 'close'])
+    },
+  )
+
+  it('G-12: a token in the body counts up to 64 KiB, and above only beside one that lets its holder in', async () => {
+    const send = (size: number, more = {}, query = '') =>
+      t.api('post', `/projects${query}`).send({ name: `sized${size}${query.length}`, private_token: user.token, padding: 'x'.repeat(size), ...more })
+    await send(60_000).expect(201)
+    await send(66_000).expect(401, { message: '401 Unauthorized' })
+    await send(66_000, {}, `?private_token=${user.token}`).expect(201)
+    await send(66_000, { private_token: 'unknown' }, `?private_token=${user.token}`).expect(401)
+  })
+
+  it('SEC-20: sudo counts in a body of any size', async () => {
+    const admin = await anAdmin(t.ctx)
+    const body = { name: `for-another${user.id}`, sudo: user.username, padding: 'x'.repeat(100_000) }
+    expect((await t.api('post', '/projects', admin).send(body).expect(201)).body).toMatchObject({ creator_id: user.id })
+  })
+
+  it('SEC-148: is counted once as a request', async () => {
+    const counted = t.ctx.requestLimit.count.bind(t.ctx.requestLimit)
+    let calls = 0
+    t.ctx.requestLimit.count = (...given) => {
+      calls++
+      return counted(...given)
+    }
+    await t
+      .api('post', '/projects', user)
+      .send({ name: `counted${user.id}`, padding: 'x'.repeat(100_000) })
+      .expect(201)
+    t.ctx.requestLimit.count = counted
+    expect(calls).toBe(1)
+  })
+
+  it('/oauth/token takes 64 KiB, whoever asks', async () => {
+    const lines = { 'content-type': 'application/x-www-form-urlencoded', authorization: `Bearer ${user.token}` }
+    expect((await answerTo('/oauth/token', { ...lines, 'content-length': 65_537 })).status).toBe(413)
+    expect((await answerTo('/oauth/token', { ...lines, 'transfer-encoding': 'chunked' }, chunk(`a=${'a'.repeat(66_000)}`))).status).toBe(413)
+    expect((await answerTo('/oauth/token', { ...lines, 'content-length': 4 }, 'a=bc')).status).toBe(400)
+  })
+
+  it('a client that reads the answer after it has sent all gets it', async () => {
+    await t
+      .api('post', '/groups')
+      .send({ name: 'x'.repeat(4 * MIB) })
+      .expect(401, { message: '401 Unauthorized' })
+  })
+})
+
+describe('limits of a body (SEC-71, SEC-75)', () => {
+  const open = (type: string) => ({ 'content-type': type, 'content-length': 60 * MIB, 'private-token': user.token })
+  const commits = () => `/api/v4${project.path}/repository/commits`
+
+  it.each([
+    ['elements', 'application/json', `{"actions":[${'{},'.repeat(100_001)}`, 'too many parameters'],
+    ['depth', 'application/json', `{"actions":${'['.repeat(100)}`, 'parameters are nested too deeply'],
+    ['a list', 'application/json', '['.repeat(100), 'message body does not match declared format'],
+    ['a name', 'application/json', `{"${'a'.repeat(300)}`, 'a parameter name is too long'],
+    ['fields', 'application/x-www-form-urlencoded', 'a=1&'.repeat(1_001), 'too many parameters'],
+    ['nesting', 'application/x-www-form-urlencoded', `a${'[b]'.repeat(32)}=1&`, 'parameters are nested too deeply'],
+    [
+      'parts',
+      'multipart/form-data; boundary=b',
+      '--b\r\nContent-Disposition: form-data; name="a[]"\r\n\r\nx\r\n'.repeat(1_020),
+      'the body has too many parts, or one that is not accepted',
+    ],
+  ])('%s: refused where the limit is passed, not at the end (%s)', async (_, type, part, error) => {
+    const { status, body } = await answerTo(commits(), open(type), part)
+    expect([status, JSON.parse(body)]).toEqual([400, { error }])
+  })
+
+  it('SEC-77: a list that is too long costs no look at its elements', async () => {
+    const labels = Array.from({ length: 90_000 }, () => ({}))
+    for (const [path, sent] of [
+      [`${project.path}/issues`, { title: 'x', assignee_ids: labels }],
+      [`${project.path}/issues`, { title: 'x', labels: ','.repeat(1_000_000) }],
+      ['/user/personal_access_tokens', { name: 'x', scopes: labels }],
+    ] as const)
+      expect(Object.keys((await t.api('post', path, user).send(sent).expect(400)).body)).toEqual(['error'])
+  })
+
+  it('SEC-97: 10,000 actions with all their fields are within the limits', async () => {
+    const actions = Array.from({ length: 10_000 }, (_, i) => ({
+      action: 'create',
+      file_path: `many/${i % 100}/${i}`,
+      content: 'x',
+      encoding: 'text',
+      execute_filemode: false,
+      last_commit_id: '',
+    }))
+    await t.api('post', `${project.path}/repository/commits`, user).send({ branch: 'main', commit_message: 'Many', actions }).expect(201)
+  })
+
+  it('a large form is read like a small one', async () => {
+    const content = 'öffentlich & 100 % = +\n'.repeat(100_000)
+    await t
+      .api('post', `${project.path}/repository/files/large.txt`, user)
+      .type('form')
+      .send({ branch: 'main', commit_message: 'A form', content })
+      .expect(201)
+    expect((await t.api('get', `${project.path}/repository/files/large.txt/raw`, user).expect(200)).text).toBe(content)
+  })
+})
+
+describe('all bodies together (SEC-71, SEC-150)', () => {
+  const small = testApp({ ROOST_MAX_BODY_BYTES: String(MIB), ROOST_BODY_MEMORY_BYTES: String(MIB) })
+
+  it('above the bound: 503 with Retry-After, and nothing for bodies up to 64 KiB; room comes back when a request ends', async () => {
+    const sender = await aUser(small.ctx)
+    const { path } = await aProject(small.ctx, { creator: sender, files: { a: 'a' } })
+    const half = () =>
+      begin(
+        small.url,
+        `${head(`/api/v4${path}/repository/commits`, { 'content-length': MIB, 'private-token': sender.token })}{"branch":"${'x'.repeat(700_000)}`,
+      )
+    // there is room for one of them, which is then waited for
+    const halves = [half(), half()]
+    const refused = await Promise.race(halves.map(({ answer }) => answer))
+    expect([refused.status, refused.headers['retry-after']]).toEqual([503, expect.stringMatching(/^\d+$/)])
+    const third = half()
+    expect((await third.answer).status).toBe(503)
+    await small
+      .api('put', path, sender)
+      .send({ description: 'y'.repeat(1_000) })
+      .expect(200)
+    for (const { socket } of [...halves, third]) socket.destroy()
+    await expect
+      .poll(async () => (await small.api('put', path, sender).send({ padding: 'y'.repeat(700_000), description: 'z' })).status, LONG)
+      .toBe(200)
+    // a handler that is done gives back what its body took
+    for (let i = 0; i < 5; i++)
+      await small
+        .api('put', path, sender)
+        .send({ padding: 'y'.repeat(700_000), description: 'z' })
+        .expect(200)
+  })
+})
+
+describe('slow bodies (SEC-142)', () => {
+  let slow: FastifyInstance
+  let url: string
+  beforeAll(async () => {
+    slow = await buildApp(t.ctx, { pace: { every: 1_000, bytes: 100 } })
+    await slow.listen({ host: '127.0.0.1', port: 0 })
+    url = `http://127.0.0.1:${(slow.server.address() as AddressInfo).port}`
+    return () => slow.close()
+  })
+
+  it.each([
+    ['/oauth/token', 'application/x-www-form-urlencoded', 'grant_type='],
+    ['/api/v4/groups', 'application/json', '{"name":"'],
+    ['/api/v4/groups', 'application/x-www-form-urlencoded', 'name='],
+    ['/api/v4/groups', 'multipart/form-data; boundary=b', '--b\r\nContent-Disposition: form-data; name="name"\r\n\r\n'],
+  ])('%s as %s: what stops coming is 408 and ends the connection', async (path, type, part) => {
+    const { status, headers, body } = await answerTo(path, { 'content-type': type, 'content-length': 1_000 }, part, url)
+    expect([status, headers['connection'], JSON.parse(body)]).toEqual([408, 'close', { message: '408 Request Timeout' }])
+  })
+
+  it('what keeps coming at a pace goes on', async () => {
+    const { socket, answer, send } = begin(url, head('/api/v4/groups', { 'content-length': 1_211, 'private-token': user.token }))
+    send('{"name":"')
+    for (let i = 0; i < 12; i++) {
+      await new Promise((resolve) => setTimeout(resolve, 80))
+      send('x'.repeat(100))
+    }
+    send('"}')
+    expect((await answer).status).toBe(400)
+    socket.destroy()
+  })
+})
+
+describe('connections (SEC-142)', () => {
+  const few = testApp({ ROOST_MAX_CONNECTIONS: '10' })
+
+  it('above the limit are closed unanswered; one that ends makes room', async () => {
+    const taken = Array.from({ length: 10 }, () => begin(few.url, 'GET /-/health HTTP/1.1\r\n'))
+    const another = async () => {
+      const { socket, answer } = begin(few.url, 'GET /-/health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
+      return (await answer.catch(() => socket.destroy() && null))?.status
+    }
+    await expect.poll(another, LONG).toBeUndefined()
+    taken[0]?.socket.destroy()
+    await expect.poll(another, LONG).toBe(200)
+    for (const { socket } of taken) socket.destroy()
+  })
+})
+
+describe('work in slices (SEC-145)', () => {
+  it('leaves turns of the event loop between long pieces of any number of callers', async () => {
+    const slices = new Slices()
+    let turns = 0
+    let over = false
+    const count = () => {
+      turns++
+      if (!over) setImmediate(count)
+    }
+    setImmediate(count)
+    const busy = () => {
+      for (const until = performance.now() + 6; performance.now() < until; ) turns += 0
+    }
+    const caller = async () => {
+      for (let i = 0; i < 5; i++) await slices.run(busy)
+    }
+    await Promise.all([caller(), caller(), caller(), caller()])
+    over = true
+    expect(turns).toBeGreaterThanOrEqual(19)
+  })
+
+  it('hands on what a piece gives or throws', async () => {
+    const slices = new Slices()
+    expect(await slices.run(() => 1)).toBe(1)
+    await expect(
+      slices.run(() => {
+        throw new Error('x')
+      }),
+    ).rejects.toThrow('x')
+    expect(await slices.run(async () => 2)).toBe(2)
+  })
+})

@@ -1,0 +1,54 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { afterAll, describe, expect, it } from 'vitest'
+import { Argon2 } from '../../src/lib/argon2.js'
+import { Unavailable } from '../../src/lib/unavailable.js'
+
+const argon2 = new Argon2()
+afterAll(() => argon2.close())
+
+describe('hashing of passwords (SEC-25, SEC-26)', () => {
+  it('verifies what it hashed, and nothing else', async () => {
+    const stored = await argon2.hash('a password')
+    expect(stored).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
+    expect(await argon2.hash('a password')).not.toBe(stored)
+    expect(await argon2.verify(stored, 'a password')).toBe(true)
+    expect(await argon2.verify(stored, 'another one')).toBe(false)
+    await expect(argon2.verify('no hash', 'a password')).rejects.toThrow()
+    expect(await argon2.verify(stored, 'a password')).toBe(true)
+  })
+
+  it('two at once, 32 waiting, and no more; who may set a password waits', async () => {
+    const stored = (await Promise.all(Array.from({ length: 50 }, () => argon2.hash('a password'))))[49] as string
+    const answers = await Promise.allSettled(Array.from({ length: 50 }, () => argon2.verify(stored, 'a password')))
+    const refused = answers.filter((answer) => answer.status === 'rejected')
+    expect(refused.map(({ reason }) => reason instanceof Unavailable && reason.retryAfter > 0)).toEqual(Array(16).fill(true))
+    await argon2.hash('a password')
+  })
+
+  it('asks once more before it begins', async () => {
+    const stored = await argon2.hash('a password')
+    const begin = () => {
+      throw new Error('not any more')
+    }
+    const answers = await Promise.allSettled(Array.from({ length: 10 }, (_, i) => argon2.verify(stored, 'a password', i < 3 ? undefined : begin)))
+    expect(answers.map(({ status }) => status)).toEqual([...Array(3).fill('fulfilled'), ...Array(7).fill('rejected')])
+  })
+
+  it.runIf(process.platform === 'linux')('in threads that stand back behind all others', async () => {
+    await argon2.hash('a password')
+    const nices = readdirSync('/proc/self/task').map((id) =>
+      Number(readFileSync(`/proc/self/task/${id}/stat`, 'latin1').split(') ')[1]?.split(' ')[16]),
+    )
+    const own = Number(readFileSync('/proc/thread-self/stat', 'latin1').split(') ')[1]?.split(' ')[16])
+    expect(nices.filter((nice) => nice === 10 || nice > own)).not.toEqual([])
+    expect(nices.filter((nice) => nice === own).length).toBeGreaterThan(4)
+  })
+
+  it('ends with the service: what waits is refused, and nothing is begun', async () => {
+    const ending = new Argon2()
+    const waiting = Promise.allSettled(Array.from({ length: 8 }, () => ending.hash('a password')))
+    await ending.close()
+    expect((await waiting).filter(({ status }) => status === 'rejected').length).toBeGreaterThan(0)
+    await expect(ending.hash('a password')).rejects.toThrow(Unavailable)
+  })
+})
