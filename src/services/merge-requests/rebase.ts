@@ -7,6 +7,7 @@ import { mergeRequests, users } from '../../db/schema/index.js'
 import { conflict, Failure, forbidden } from '../../failures.js'
 import { RefChanged } from '../../git/errors.js'
 import type { Oid } from '../../git/types.js'
+import { takeCommits } from '../object-copies.js'
 import { branchProtectionsOf, mayPushTo } from '../protection.js'
 import { moveRefs } from '../pushes.js'
 import { repositoryOf, signatureOf } from '../repositories.js'
@@ -18,10 +19,12 @@ import { personOf, seenProject } from './stand-ins.js'
 const MOST_COMMITS = 1_000
 
 /** Begins to put the commits of a request upon the head of its target (X-8); how that ends, the request says: by a new head, or by `merge_error`. */
-export async function startRebase(ctx: Context, caller: SignedIn, { request }: MergeRequestSubject): Promise<void> {
+export async function startRebase(ctx: Context, caller: SignedIn, { request, ...target }: MergeRequestSubject): Promise<void> {
   if (request.state !== 'opened') throw methodNotAllowed()
   const source = request.source_project_id === null ? null : await seenProject(ctx, caller, request.source_project_id)
   if (!source || !mayPushTo(source, await branchProtectionsOf(ctx, source.project.id), request.source_branch)) throw forbidden()
+  // a rebase brings the target's commits into the source (SEC-43)
+  if (source.project.id !== target.project.id && !target.can('download_code')) throw forbidden()
   const [row] = await ctx.db.write
     .update(mergeRequests)
     .set({ rebase_user_id: caller.user.id, merge_error: null })
@@ -69,8 +72,10 @@ async function rebaseOnto(ctx: Context, caller: SignedIn, source: ProjectSubject
   const { head, start } = await headsOf(ctx, request)
   if (!head || !start) return 'A branch is missing'
   const repository = repositoryOf(ctx, source.project)
-  if (source.project.id !== request.project_id)
-    await repository.take({ storage: request.storage, id: request.project_id, kind: 'project' }, [start], [])
+  if (source.project.id !== request.project_id) {
+    const target = { storage: request.storage, id: request.project_id, kind: 'project' } as const
+    if (!(await takeCommits(ctx, caller.user.id, target, repository, [start]))) return 'The target branch may not be read'
+  }
   if (await repository.isAncestor(start, head)) return null
   const { oids, total } = await repository.range([start], head, MOST_COMMITS)
   if (total > MOST_COMMITS) return 'There are too many commits'
