@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { Unavailable } from '../lib/unavailable.js'
+import { faultOfObjects } from './check-push.js'
 import { GitFault } from './errors.js'
 import { HookChannel, installHooks } from './hooks.js'
-import { repositorySize } from './maintenance.js'
 import { kill, type ProcessPool } from './processes.js'
 import { syncRefs } from './ref-updates.js'
 import type { GitRepository, PushCommand, PushPolicy, Quarantine, Service, TransportRequest } from './types.js'
@@ -40,14 +40,21 @@ const UPLOAD = [
   '-c', 'uploadpack.allowFilter=true',
 ] // biome-ignore format: pairs belong on one line
 
+/** What can be pushed (GH-19). */
+const WRITABLE = ['refs/heads', 'refs/tags', 'refs/notes']
+/** What the service itself keeps in a repository. */
+const OWN = ['refs/merge-requests', 'refs/keep-around', 'refs/roost']
+
+const isBelow = (prefixes: string[], ref: string) => prefixes.some((prefix) => ref.startsWith(`${prefix}/`))
+
 const RECEIVE = [
   '-c', 'core.fsync=committed,loose-object,reference',
   '-c', 'core.filesRefLockTimeout=5000',
   '-c', 'core.packedRefsTimeout=10000',
   '-c', 'core.bigFileThreshold=50m',
-  '-c', 'transfer.hideRefs=refs/keep-around',
-  '-c', 'transfer.hideRefs=refs/roost',
-  '-c', 'receive.hideRefs=refs/merge-requests',
+  // what is hidden from pushes git refuses by itself, each command alone, so that the rest of a push goes in (GH-18)
+  '-c', 'receive.hideRefs=refs',
+  ...WRITABLE.flatMap((prefix) => ['-c', `receive.hideRefs=!${prefix}`]),
   '-c', 'receive.autogc=false',
   '-c', 'receive.updateServerInfo=false',
   '-c', 'receive.unpackLimit=1',
@@ -159,9 +166,16 @@ export class Transport {
       const channel = new HookChannel(child, directory, commands, {
         asked: async (updates, path) => {
           if (path !== undefined && !isInside(directory, path)) throw new GitFault('receive-pack', null, 'the quarantine is not in the repository')
-          if (path !== undefined && (await this.#holdsTooLarge(directory, quarantine(path)))) return `An object is larger than ${objectBytes} bytes.`
+          const accepted = updates.filter(({ ref }) => isBelow(WRITABLE, ref))
+          const lines = linesAbout(updates.filter(({ ref }) => !isBelow(WRITABLE, ref)))
+          // git itself would carry out the rest
+          if (lines.length > 0 && atomic()) return lines.join('\n')
+          if (accepted.length === 0) return { accepted, lines }
+          const fault = path === undefined ? null : await faultOfObjects({ pool: this.pool, directory, env: quarantine(path), objectBytes, deadline })
+          if (fault !== null) return fault
           const inside = openWith(path === undefined ? {} : quarantine(path))
-          return policy.verdict(updates, inside).finally(() => inside.close())
+          const refusal = await policy.verdict(accepted, inside).finally(() => inside.close())
+          return refusal ?? { accepted, lines }
         },
         moved,
       })
@@ -172,6 +186,7 @@ export class Transport {
       }
       if (signal.aborted) leave()
       signal.addEventListener('abort', leave, { once: true })
+      const atomic = watchAtomic(body)
       feed(body, child, leave)
       try {
         await relay(child, out, 'receive-pack', { leave })
@@ -197,24 +212,50 @@ export class Transport {
     const args = [...UPLOAD, 'upload-pack', '--stateless-rpc', '--http-backend-info-refs', '.']
     return (await this.pool.run(directory, args, { env: { GIT_PROTOCOL: 'version=2' } })).stdout
   }
+}
 
-  /** Deltas cannot make an object beyond the allocation limit, and zlib shrinks at most 1,032 times, so small packs need no look. */
-  async #holdsTooLarge(directory: string, env: { GIT_OBJECT_DIRECTORY: string }) {
-    if ((await repositorySize(env.GIT_OBJECT_DIRECTORY)) * 1032 < this.limits.objectBytes) return false
-    const child = this.pool.start(directory, ['cat-file', '--batch-all-objects', '--unordered', '--batch-check=%(objectsize)'], {
-      env: { GIT_OBJECT_DIRECTORY: env.GIT_OBJECT_DIRECTORY },
-      deadline: this.limits.deadline,
-      stdio: ['ignore', 'pipe', 'ignore'],
-    })
-    let rest = ''
-    let found = false
-    for await (const chunk of (child.stdout as Readable).setEncoding('latin1')) {
-      const lines = (rest + chunk).split('\n')
-      rest = lines.pop() ?? ''
-      found ||= lines.some((size) => Number(size) > this.limits.objectBytes)
-    }
-    return found
+/** Refs of one push that are named when they are refused. */
+const MOST_NAMED = 20
+
+/** Why each of these commands is refused, for the person who pushed. */
+function linesAbout(refused: PushCommand[]): string[] {
+  const lines = refused
+    .slice(0, MOST_NAMED)
+    .map(({ ref }) => `${ref}: ${isBelow(OWN, ref) ? 'such refs are kept by the service itself' : 'only branches, tags and notes can be pushed'}.`)
+  return refused.length > MOST_NAMED ? [...lines, `The same holds for ${refused.length - MOST_NAMED} more refs.`] : lines
+}
+
+/** Bytes at the beginning of a push in which its first command has to come. */
+const HEAD = 1_048_576
+
+/** Reads along what a push says before its first command ends: tells whether it is atomic, which git does not tell its hooks. One that cannot be read counts as atomic. */
+function watchAtomic(body: Readable): () => boolean {
+  let head: Buffer | null = Buffer.alloc(0)
+  let atomic = true
+  const look = (chunk: Buffer) => {
+    if (head === null) return
+    head = Buffer.concat([head, chunk])
+    const said = firstCommand(head)
+    if (said === null && head.length < HEAD) return
+    // the capabilities stand behind a NUL
+    if (said) atomic = said.includes(0) && / atomic( |\n|$)/.test(` ${said.toString('latin1', said.indexOf(0) + 1)}`)
+    head = null
+    body.off('data', look)
   }
+  body.on('data', look)
+  return () => atomic
+}
+
+/** The first line that is no `shallow`; null: it has not come, or what came is no push. */
+function firstCommand(head: Buffer): Buffer | null {
+  for (let at = 0; at + 4 <= head.length; ) {
+    const length = Number.parseInt(head.toString('latin1', at, at + 4), 16)
+    if (!(length > 4) || at + length > head.length) return null
+    const line = head.subarray(at + 4, at + length)
+    if (line.toString('latin1', 0, 8) !== 'shallow ') return line
+    at += length
+  }
+  return null
 }
 
 /** What is removed after a push must never be more than the push brought. */

@@ -255,7 +255,7 @@ export interface PushCommand {
 export type Quarantine = Pick<GitRepository, 'isAncestor' | 'commit' | 'objectInfo'>
 
 export interface PushPolicy {
-  /** Asked once all objects have arrived, before a ref moves; a text declines the whole push and is shown to the person (GH-18). `quarantine` reads the repository with the new objects in sight. */
+  /** Asked once all objects have arrived, before a ref moves, about the branches, tags and notes that are pushed; a text declines the whole push and is shown to the person (GH-18). `quarantine` reads the repository with the new objects in sight. */
   verdict(commands: PushCommand[], quarantine: Quarantine): Promise<string | null>
   /** Told which refs did move, before the connection closes; lines returned are shown on the progress channel. */
   moved(commands: PushCommand[]): Promise<string[]>

@@ -247,8 +247,7 @@ async function push(ctx: Context, { user, subject, key, repository, moved }: Adm
   const notices = moved ? [`Project was moved. The new address is ${ctx.links.http(fullPathOf(subject.project))}`] : []
   if (key.kind === 'wiki') {
     const policy: PushPolicy = {
-      verdict: async (commands) =>
-        commands.every(({ ref }) => ref.startsWith('refs/heads/') || ref.startsWith('refs/tags/')) ? null : 'Only branches and tags can be pushed.',
+      verdict: async () => null,
       moved: async () => {
         keepUpWikiSoon(ctx, subject.project)
         return notices
