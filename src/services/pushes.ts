@@ -195,6 +195,8 @@ export async function finishMoves(
   try {
     await follow(ctx, projectId, moves, intent, settings, repository, merge)
   } catch (error) {
+    // what took too long is quick once maintenance has written the new commits into the graph
+    keepUpSoon(ctx, projectId)
     if (intent !== null) finishLater(ctx, intent, 1_000)
     throw error
   }

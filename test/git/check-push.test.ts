@@ -1,3 +1,7 @@
+import { createHash } from 'node:crypto'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { deflateSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { faultOfObjects } from '../../src/git/check-push.js'
 import { ProcessPool } from '../../src/git/processes.js'
@@ -8,8 +12,13 @@ const PERSON = 'Ada <ada@example.com> 1600000000 +0000'
 /** Objects in a repository of their own, as if all of it had just been pushed. */
 function pushed() {
   const bare = aBareRepository()
-  const store = (type: string, content: string | Buffer) =>
-    bare.gitBytes(['hash-object', '-t', type, '-w', '--literally', '--stdin'], content).toString().trim()
+  const store = (type: string, content: string | Buffer) => {
+    const object = Buffer.concat([Buffer.from(`${type} ${Buffer.byteLength(content)}\0`), Buffer.from(content)])
+    const oid = createHash('sha1').update(object).digest('hex')
+    mkdirSync(join(bare.directory, 'objects', oid.slice(0, 2)), { recursive: true })
+    writeFileSync(join(bare.directory, 'objects', oid.slice(0, 2), oid.slice(2)), deflateSync(object, { level: 1 }))
+    return oid
+  }
   const blob = store('blob', 'x')
   const entry = (name: string, oid: string, mode: string) => Buffer.concat([Buffer.from(`${mode} ${name}\0`), Buffer.from(oid, 'hex')])
   const folder = (...entries: [string, string, mode?: string][]) =>
@@ -20,7 +29,7 @@ function pushed() {
   return { bare, store, folder, file, commit }
 }
 
-async function faultOf(bare: TestRepository, known?: TestRepository) {
+async function faultOf(bare: TestRepository) {
   const pool = new ProcessPool()
   let started = 0
   const start = pool.start.bind(pool)
@@ -28,8 +37,7 @@ async function faultOf(bare: TestRepository, known?: TestRepository) {
     started++
     return start(...args)
   }
-  const objects = `${bare.directory}/objects`
-  const env = { GIT_OBJECT_DIRECTORY: objects, ...(known && { GIT_ALTERNATE_OBJECT_DIRECTORIES: `${known.directory}/objects` }) }
+  const env = { GIT_OBJECT_DIRECTORY: join(bare.directory, 'objects') }
   const fault = await faultOfObjects({ pool, directory: bare.directory, env, objectBytes: 2 ** 30, deadline: 60_000 })
   await pool.close()
   bare.remove()
