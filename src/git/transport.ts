@@ -21,6 +21,8 @@ export interface TransportLimits {
   objectBytes: number
   /** Refs one push may update. */
   commands: number
+  /** Milliseconds after which a fetch of which no byte went through is ended. */
+  stall: number
 }
 
 export const TRANSPORT_LIMITS: TransportLimits = {
@@ -28,6 +30,7 @@ export const TRANSPORT_LIMITS: TransportLimits = {
   packBytes: 5 * 1024 ** 3,
   objectBytes: 1024 ** 3,
   commands: 10_000,
+  stall: 60_000,
 }
 
 /** Reads a repository with more environment, such as a quarantine's; `close` ends what the reading started. */
@@ -38,6 +41,12 @@ const UPLOAD = [
   '-c', 'transfer.hideRefs=refs/keep-around',
   '-c', 'transfer.hideRefs=refs/roost',
   '-c', 'uploadpack.allowFilter=true',
+  // those that cost git no more than a clone does: others look at paths, or count through trees
+  '-c', 'uploadpackfilter.allow=false',
+  '-c', 'uploadpackfilter.blob:none.allow=true',
+  '-c', 'uploadpackfilter.blob:limit.allow=true',
+  '-c', 'uploadpackfilter.tree.allow=true',
+  '-c', 'uploadpackfilter.tree.maxDepth=0',
 ] // biome-ignore format: pairs belong on one line
 
 /** What can be pushed (GH-19). */
@@ -95,7 +104,7 @@ export class Transport {
   ) {}
 
   /** Writes the answer to `info/refs`. For protocol 2 it says nothing of the repository, so it is made once. */
-  async advertise(directory: string, service: Service, { out, protocol, signal }: Omit<TransportRequest, 'body'>) {
+  async advertise(directory: string, service: Service, { out, protocol, signal, holder }: Omit<TransportRequest, 'body'>) {
     const version = protocolVersion(protocol)
     if (service === 'git-upload-pack' && version === 2) {
       this.#capabilities ??= this.#readCapabilities(directory)
@@ -105,21 +114,21 @@ export class Transport {
       out.end(await this.#capabilities)
       return
     }
-    const release = await this.pool.acquire(directory)
+    const release = await this.pool.acquire(directory, signal, holder)
     try {
       const config = service === 'git-upload-pack' ? UPLOAD : RECEIVE
       const env = version === 1 ? { GIT_PROTOCOL: 'version=1' } : {}
       const args = [...config, service.slice(4), '--stateless-rpc', '--http-backend-info-refs', '.']
       const child = this.pool.start(directory, args, { env, signal, deadline: this.limits.deadline, stdio: ['ignore', 'pipe', 'pipe'] })
       const line = `# service=${service}\n`
-      await relay(child, out, service, { prefix: `${(line.length + 4).toString(16).padStart(4, '0')}${line}0000` })
+      await relay(child, out, service, { prefix: `${(line.length + 4).toString(16).padStart(4, '0')}${line}0000`, stall: this.limits.stall })
     } finally {
       release()
     }
   }
 
-  async uploadPack(directory: string, { body, out, protocol, signal }: TransportRequest) {
-    const release = await this.pool.acquire(directory)
+  async uploadPack(directory: string, { body, out, protocol, signal, holder }: TransportRequest) {
+    const release = await this.pool.acquire(directory, signal, holder)
     try {
       const version = protocolVersion(protocol)
       const child = this.pool.start(directory, [...UPLOAD, 'upload-pack', '--strict', '--stateless-rpc', '.'], {
@@ -128,16 +137,16 @@ export class Transport {
         deadline: this.limits.deadline,
       })
       feed(body, child, () => stop(child))
-      await relay(child, out, 'upload-pack')
+      await relay(child, out, 'upload-pack', { stall: this.limits.stall, asking: body })
     } finally {
       release()
     }
   }
 
   /** Once the verdict is yes, a client that goes away changes nothing: refs move and `moved` is told. */
-  async receivePack(directory: string, { body, out, protocol, signal }: TransportRequest, policy: PushPolicy, openWith: OpenWith) {
+  async receivePack(directory: string, { body, out, protocol, signal, holder }: TransportRequest, policy: PushPolicy, openWith: OpenWith) {
     const hooks = await installHooks(this.hooksParent)
-    const release = await this.pool.acquire(directory)
+    const release = await this.pool.acquire(directory, signal, holder)
     try {
       const { packBytes, objectBytes, commands, deadline } = this.limits
       const args = [
@@ -281,8 +290,23 @@ function feed(body: Readable, child: ChildProcess, leave: () => void) {
   else body.pipe(stdin)
 }
 
+interface Relaying {
+  /** What stands before the answer. */
+  prefix?: string
+  leave?: () => void
+  /** Milliseconds after which an answer of which no byte goes through is ended; 0: never. */
+  stall?: number
+  /** A body that git may still be reading: while it comes, there need not be an answer. */
+  asking?: Readable
+}
+
 /** Git's output to the client, as fast as the client takes it. Throws when git failed before it said anything, so that a status can still be chosen; what it said by then tells the client the rest. */
-async function relay(child: ChildProcess, out: Writable, command: string, { prefix = '', leave = () => stop(child) } = {}) {
+async function relay(
+  child: ChildProcess,
+  out: Writable,
+  command: string,
+  { prefix = '', leave = () => stop(child), stall = 0, asking }: Relaying = {},
+) {
   const ended = new Promise<number | null>((resolve, reject) => {
     child.once('error', reject)
     child.once('close', resolve)
@@ -294,21 +318,42 @@ async function relay(child: ChildProcess, out: Writable, command: string, { pref
   })
   let said = false
   let gone = false
+  let stalled = false
   const closed = finished(out, { readable: false }).catch(() => {
     gone = true
     leave()
   })
-  for await (const chunk of child.stdout as Readable) {
-    if (gone) continue // read on: a git that has begun to move refs must not break on a full pipe
-    if (!said && prefix) out.write(prefix)
-    said = true
-    if (!out.write(chunk)) await Promise.race([once(out, 'drain').catch(() => {}), closed])
+  const timer =
+    stall > 0
+      ? setTimeout(() => {
+          stalled = true
+          stop(child)
+          out.destroy(said ? new Unavailable(`git ${command} stalled`) : undefined)
+        }, stall)
+      : undefined
+  const moved = () => void timer?.refresh()
+  asking?.on('data', moved)
+  try {
+    for await (const chunk of child.stdout as Readable) {
+      if (gone) continue // read on: a git that has begun to move refs must not break on a full pipe
+      if (!said && prefix) out.write(prefix)
+      said = true
+      if (!out.write(chunk)) await Promise.race([once(out, 'drain').catch(() => {}), closed])
+      moved()
+    }
+    const exitCode = await ended
+    if (gone || stalled) {
+      if (stalled && !said) throw new Unavailable(`git ${command} stalled`)
+      return
+    }
+    if (!said && exitCode !== 0) throw exitCode === null ? new Unavailable(`git ${command} was ended`) : new GitFault(command, exitCode, stderr)
+    out.end()
+    moved()
+    await closed
+  } finally {
+    clearTimeout(timer)
+    asking?.off('data', moved)
   }
-  const exitCode = await ended
-  if (gone) return
-  if (!said && exitCode !== 0) throw exitCode === null ? new Unavailable(`git ${command} was ended`) : new GitFault(command, exitCode, stderr)
-  out.end()
-  await closed
 }
 
 /** Lets git clean up after itself, for a moment. */

@@ -160,6 +160,8 @@ export interface ArchiveOptions {
   path: string
   /** Ends git when it fires. */
   signal: AbortSignal
+  /** Who takes the turn, such as the client's address. */
+  holder?: string | undefined
 }
 
 export interface Contributor {
@@ -268,6 +270,8 @@ export interface TransportRequest {
   protocol?: string | undefined
   /** Kills the process group when it fires. */
   signal: AbortSignal
+  /** Who takes the turn, such as the client's address. */
+  holder?: string | undefined
 }
 
 export type Service = 'git-upload-pack' | 'git-receive-pack'

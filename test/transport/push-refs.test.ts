@@ -163,3 +163,38 @@ describe('receive-pack as plain git has it', () => {
     expect(tagged.length).toBeGreaterThanOrEqual(2_001)
   })
 })
+
+describe('SEC-88: what is absurd is refused with its reason, and nothing is kept', () => {
+  it('a commit with 1,001 parents, one of more than 10 MiB, a path of more than 4,096 bytes', async () => {
+    const { project, work } = await aMirror()
+    await gitOut(work, 'push', '-q', 'origin', 'main')
+    const main = await gitOut(work, 'rev-parse', 'main')
+    const raw = async (parents: number, message: string) => {
+      const tree = await gitOut(work, 'rev-parse', 'main^{tree}')
+      const head = `tree ${tree}\n${`parent ${main}\n`.repeat(parents)}`
+      writeFileSync(
+        `${work}/raw`,
+        `${head}author Ada <ada@example.com> 1600000000 +0000\ncommitter Ada <ada@example.com> 1600000000 +0000\n\n${message}\n`,
+      )
+      return gitOut(work, 'hash-object', '-t', 'commit', '-w', '--literally', 'raw')
+    }
+    let tree = await gitOut(work, 'rev-parse', 'main^{tree}')
+    for (let i = 0; i < 18; i++) {
+      writeFileSync(`${work}/tree`, Buffer.concat([Buffer.from(`40000 ${'d'.repeat(240)}\0`), Buffer.from(tree, 'hex')]))
+      tree = await gitOut(work, 'hash-object', '-t', 'tree', '-w', 'tree')
+    }
+    const refused = [
+      [await raw(1_001, 'many'), 'A commit has more than 1000 parents.'],
+      [await raw(1, 'x'.repeat(10 * 2 ** 20)), 'A commit is larger than 10485760 bytes.'],
+      [await gitOut(work, 'commit-tree', '-m', 'deep', tree), 'A path is longer than 4096 bytes.'],
+    ] as const
+    for (const [oid, reason] of refused) {
+      const pushed = await gitRun(work, 'push', 'origin', `${oid}:refs/heads/absurd`, 'topic')
+      expect(pushed.code).toBe(1)
+      expect(pushed.err).toContain(`remote: ${reason}`)
+      expect((await gitRun(directoryOf(t, project.id), 'cat-file', '-e', oid)).code).not.toBe(0)
+    }
+    expect(await refsIn(project)).toEqual(['refs/heads/main'])
+    expect(await gitRun(work, 'push', '-q', 'origin', `${await raw(1_000, 'many')}:refs/heads/many`)).toMatchObject({ code: 0 })
+  })
+})
