@@ -1,3 +1,5 @@
+import { Unavailable } from '../lib/unavailable.js'
+
 /** A ref did not have the value the caller saw: somebody else moved it first. */
 export class RefChanged extends Error {
   override name = 'RefChanged'
@@ -29,4 +31,9 @@ export class GitFault extends Error {
 /** A repository elsewhere sent more than it may. */
 export class TooLarge extends Error {
   override name = 'TooLarge'
+}
+
+/** Git was given up: what it was asked costs more than it may. */
+export class OutOfTime extends Unavailable {
+  override name = 'OutOfTime'
 }
