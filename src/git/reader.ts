@@ -16,7 +16,7 @@ import { Residents } from './residents.js'
 import { resolveRevision } from './revision.js'
 import { filesWith, grep, type SearchSource, searchLog } from './search.js'
 import { Shared } from './shared.js'
-import { entriesAt, entryAt, type TreeSource } from './tree.js'
+import { entriesAt, entryAt, pageBelow, type TreeSource } from './tree.js'
 import type { Commit, Diff, DiffLimits, GitRepository, Oid, Stats } from './types.js'
 
 /** The half of a repository that changes nothing. */
@@ -34,6 +34,7 @@ export type Reader = Pick<
   | 'blobStream'
   | 'entry'
   | 'tree'
+  | 'treePage'
   | 'log'
   | 'countNew'
   | 'range'
@@ -241,6 +242,11 @@ export function readerFor(floor: ReadFloor, directory: string, { env, onFault }:
       guarded(null, async () => {
         const root = await rootOf(oid)
         return root && entriesAt(treeSource(), root.tree, path, recursive)
+      }),
+    treePage: (oid, path, part) =>
+      guarded(null, async () => {
+        const root = await rootOf(oid)
+        return root && pageBelow(treeSource(), root.tree, path, part)
       }),
 
     log: (options) => guarded({ commits: [], total: 0 }, () => readLog(history(), options)),

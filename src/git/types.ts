@@ -314,6 +314,8 @@ export interface GitRepository {
   entry(commit: Oid, path: string): Promise<TreeEntry | null>
   /** One level, or all below, in Git's order; null when there is no tree at `path`. */
   tree(commit: Oid, path: string, options: { recursive: boolean }): Promise<TreeEntry[] | null>
+  /** A part of all that is below a path, by path, and how much there is; null when there is no tree. */
+  treePage(commit: Oid, path: string, part: { skip: number; limit: number }): Promise<{ entries: TreeEntry[]; total: number } | null>
 
   /** Hands on every file of a commit with its size, in Git's order; links and submodules are left out. False when it took too long. */
   fileSizes(commit: Oid, take: (path: string, size: number) => void): Promise<boolean>
