@@ -1,8 +1,9 @@
-import { open, readdir, rm } from 'node:fs/promises'
+import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { syncDirectory } from '../lib/durable.js'
 import { Slice } from './breath.js'
 import { GitFault } from './errors.js'
+import { idsIn, type Pack, packsOf } from './pack-index.js'
 import type { ProcessPool } from './processes.js'
 import type { Oid } from './types.js'
 
@@ -29,40 +30,6 @@ export async function dropUnreached(pool: ProcessPool, directory: string, tips: 
   // it may name commits that have just gone; upkeep writes another
   for (const name of ['commit-graph', 'commit-graphs']) await rm(join(directory, 'objects', 'info', name), { recursive: true, force: true })
   await syncDirectory(join(directory, 'objects', 'pack'))
-}
-
-interface Pack {
-  stem: string
-  count: number
-}
-
-const indexOf = (directory: string, stem: string) => join(directory, 'objects', 'pack', `${stem}.idx`)
-
-/** Bytes before the ids in an index of version 2: two words, and how many ids begin with each byte or less. */
-const FANOUT_END = 8 + 256 * 4
-
-async function packsOf(directory: string): Promise<Pack[]> {
-  const names = await readdir(join(directory, 'objects', 'pack'))
-  const stems = names.filter((name) => name.endsWith('.idx')).map((name) => name.slice(0, -'.idx'.length))
-  return Promise.all(
-    stems.map(async (stem) => {
-      const head = await part(indexOf(directory, stem), 0, FANOUT_END)
-      if (head.readUInt32BE(0) !== 0xff744f63 || head.readUInt32BE(4) !== 2)
-        throw new GitFault('index-pack', null, `${stem} has an index of another kind`)
-      return { stem, count: head.readUInt32BE(FANOUT_END - 4) }
-    }),
-  )
-}
-
-async function part(path: string, at: number, length: number): Promise<Buffer> {
-  const file = await open(path)
-  try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, at)
-    if (bytesRead < length) throw new GitFault('index-pack', null, `${path} is cut short`)
-    return buffer
-  } finally {
-    await file.close()
-  }
 }
 
 async function looseOf(directory: string): Promise<Oid[]> {
@@ -138,7 +105,7 @@ async function take(pool: ProcessPool, directory: string, packs: Pack[], loose: 
   const mixed: string[] = []
   const slice = new Slice()
   for (const { stem, count } of packs) {
-    const ids = await part(indexOf(directory, stem), FANOUT_END, count * 20)
+    const ids = await idsIn(directory, { stem, count })
     const kept: Oid[] = []
     for (let at = 0; at < ids.length; at += 20) {
       if (slice.over) await slice.breathe()
