@@ -29,4 +29,9 @@ describe('the source', () => {
     expect(where(/from 'pg'/).filter((name) => !name.startsWith('db/'))).toEqual([])
     expect(where(/\beval\(|new Function\(|setTimeout\(['"`]/)).toEqual([])
   })
+
+  it('SEC-43: objects go from one repository to another through one file, which asks who may read them', () => {
+    expect(where(/\bgit\.fork\(/)).toEqual(['services/object-copies.ts'])
+    expect(where(/\.take\((?!chunk\)|rest\)|data\))/).filter((name) => name.startsWith('services/'))).toEqual(['services/object-copies.ts'])
+  })
 })

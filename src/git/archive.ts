@@ -13,8 +13,12 @@ const ALONE = { PATH: '/nonexistent' }
 const STALLED = 30_000
 
 /** The files of a commit as one stream, the same bytes for the same question; read as fast as it is taken. Fails before the first byte where git does. The pool should not be the one short reads wait for: a download keeps its turn for as long as it takes. */
-export async function archive(pool: ProcessPool, directory: string, { kind, commit, prefix, path, signal }: ArchiveOptions): Promise<Readable> {
-  const release = await pool.acquire(directory, signal)
+export async function archive(
+  pool: ProcessPool,
+  directory: string,
+  { kind, commit, prefix, path, signal, holder }: ArchiveOptions,
+): Promise<Readable> {
+  const release = await pool.acquire(directory, signal, holder)
   try {
     const bzip2 = kind === 'tar.bz2' ? ['-c', `tar.tar.bz2.command=${bzip2Path()}`] : []
     const args = [...CONFIG, ...bzip2, 'archive', `--format=${kind}`, `--prefix=${prefix}/`, commit, ...(path === '' ? [] : ['--', path])]

@@ -1,12 +1,18 @@
 import { randomBytes } from 'node:crypto'
-import { Unavailable } from '../lib/unavailable.js'
 import { DiffParser } from './diff-parser.js'
+import { OutOfTime } from './errors.js'
 import type { ProcessPool } from './processes.js'
 import { ENOUGH, type Exchange, Resident } from './resident.js'
 import type { Diff, DiffLimits, Oid, Stats } from './types.js'
 
 /** The tree without entries, which git knows without being told. */
 export const EMPTY_TREE = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
+
+/** Milliseconds for a difference. Files of millions of lines that have little in common take git much longer; then they are left out and the rest is looked at once more (C-52). */
+const PATIENCE = 5_000
+
+/** Bytes above which a file is left out of such a second look. */
+const SMALL = ['-c', 'core.bigFileThreshold=256k']
 
 /** Nothing of the repository or its owner runs or changes a diff (SEC-85); blobs above 10 MiB count as binary without being read (SEC-146). */
 export const CONFIG = ['-c', 'core.bigFileThreshold=10m', '-c', 'diff.renameLimit=1000', '-c', 'core.bare=true']
@@ -39,7 +45,7 @@ export class DiffTree {
     const output = kind === 'patch' ? PATCH : ['--numstat']
     this.resident = new Resident(
       () => pool.start(directory, [...CONFIG, 'diff-tree', '--stdin', ...OPTIONS, ...output], { env, deadline: 0 }),
-      pool.limits.deadline,
+      PATIENCE,
     )
   }
 
@@ -62,23 +68,57 @@ export class DiffTree {
   }
 }
 
+/** Two trees, and where they are. */
+export interface TreePair {
+  pool: ProcessPool
+  directory: string
+  env?: NodeJS.ProcessEnv | undefined
+  from: Oid
+  to: Oid
+}
+
 /** The difference of any two trees through a process of its own, read until the limits are met. */
-export async function diffRange(
-  pool: ProcessPool,
-  directory: string,
-  from: Oid,
-  to: Oid,
-  limits: DiffLimits,
-  env?: NodeJS.ProcessEnv,
-): Promise<Diff> {
+export async function diffRange(pair: TreePair, limits: DiffLimits): Promise<Diff> {
+  const { parser, end } = await patchOf(pair, CONFIG, limits)
+  if (end === 'late') throw new OutOfTime('git diff-tree ran out of time')
+  return parser.finish()
+}
+
+/** The same without the text of large files, as if it were too long to be shown (C-57); where even that takes too long, what there is by then. */
+export async function diffOfSmall(pair: TreePair, limits: DiffLimits): Promise<Diff> {
+  const { parser, end } = await patchOf(pair, [...CONFIG, ...SMALL], limits)
+  const { files, truncated } = parser.finish()
+  return {
+    files: files.map((file) => (file.diff.startsWith('Binary files ') ? { ...file, diff: '' } : file)),
+    truncated: truncated || end === 'late',
+  }
+}
+
+async function patchOf({ pool, directory, env, from, to }: TreePair, config: string[], limits: DiffLimits) {
   const parser = new DiffParser(limits, null, false)
   const take = (chunk: Buffer) => {
     parser.take(chunk)
     return !parser.full
   }
-  const end = await pool.scan(directory, [...CONFIG, 'diff-tree', ...OPTIONS, ...PATCH, from, to], take, { ...(env && { env }) })
-  if (end === 'late') throw new Unavailable('git diff-tree ran out of time')
-  return parser.finish()
+  const args = [...config, 'diff-tree', ...OPTIONS, ...PATCH, from, to]
+  return { parser, end: await pool.scan(directory, args, take, { deadline: PATIENCE, ...(env && { env }) }) }
+}
+
+/** Added and removed lines of all but large files, which count as binary ones do; none where even that takes too long. */
+export async function statsOfSmall({ pool, directory, env, from, to }: TreePair): Promise<Stats> {
+  const stats: Stats = { additions: 0, deletions: 0 }
+  const chunks: Buffer[] = []
+  const take = (chunk: Buffer) => chunks.push(chunk) > 0
+  const args = [...CONFIG, ...SMALL, 'diff-tree', ...OPTIONS, '--numstat', from, to]
+  if ((await pool.scan(directory, args, take, { deadline: PATIENCE, ...(env && { env }) })) === 'late') return stats
+  const fields = Buffer.concat(chunks).toString('latin1').split('\0')
+  for (let at = 0; at < fields.length; at++) {
+    const [added = '', deleted = '', path] = (fields[at] as string).split('\t')
+    stats.additions += Number(added) || 0
+    stats.deletions += Number(deleted) || 0
+    if (path === '') at += 2
+  }
+  return stats
 }
 
 /** A line git echoes, because it is no object id, after all it said before. */

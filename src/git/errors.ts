@@ -67,3 +67,8 @@ export function gitFailure(command: string, exitCode: number | null, stderr: str
   const code = EXHAUSTED.find(([text]) => text.test(own))?.[1]
   return (code && systemFault(Object.assign(fault, { code }))) || fault
 }
+
+/** Git was given up: what it was asked costs more than it may. */
+export class OutOfTime extends Unavailable {
+  override name = 'OutOfTime'
+}

@@ -7,6 +7,7 @@ import { createRepository } from './create.js'
 import { GitFault } from './errors.js'
 import type { ProcessPool } from './processes.js'
 import type { GitRepository, Ref } from './types.js'
+import { dropUnreached } from './unreached.js'
 
 export interface ForkSource {
   directory: string
@@ -22,12 +23,19 @@ const AT_ONCE = 32
  * The refs are read first: whatever they name was there at that moment, and of objects git only ever removes what it has written elsewhere before. Other refs, of merge requests and the like, stay behind.
  */
 export async function fork(pool: ProcessPool, source: ForkSource, directory: string, branch: string): Promise<void> {
-  const refs = [...(await source.refs('refs/heads/')), ...(await source.refs('refs/tags/'))]
+  const all = await source.refs('refs/')
+  const refs = all.filter(({ name }) => name.startsWith('refs/heads/') || name.startsWith('refs/tags/'))
   await createRepository(directory, branch, async (temporary) => {
     if (refs.length === 0) return
     await linkObjects(join(source.directory, 'objects'), join(temporary, 'objects'))
     await writeNewFile(join(temporary, 'packed-refs'), packedRefs(refs))
     await checkTips(pool, temporary, refs)
+    // what nothing in the source reaches any more, pushed by mistake and taken back, stays behind (SEC-43)
+    await dropUnreached(
+      pool,
+      temporary,
+      all.map(({ oid }) => oid),
+    )
   })
 }
 

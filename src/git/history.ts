@@ -1,4 +1,5 @@
 import type { LRUCache } from 'lru-cache'
+import { Unavailable } from '../lib/unavailable.js'
 import { breath, Slice } from './breath.js'
 import { type CatFile, isOid } from './cat-file.js'
 import type { CommitGraph } from './commit-graph.js'
@@ -28,9 +29,16 @@ export interface HistorySource {
   links: LinkCache
 }
 
-/** So many links are read one by one before git is asked for thousands at once. */
-const SINGLE = 16
+/** So many links are read one by one before git is asked for thousands at once, each time for twice as many. */
+const SINGLE = 64
 const BUNDLE = 5_000
+const LARGEST_BUNDLE = 20_000
+/** Processes of one walk, whatever the history looks like; what they do not bring is read one by one. */
+const MOST_BUNDLES = 64
+/** Parents of one commit that are read at a time. */
+const AT_ONCE = 100
+/** Milliseconds a walk may spend on commits outside the graph: it is kept from nobody for longer, and after the next maintenance they are in the graph. */
+const DEADLINE = 30_000
 /** As in git: so many uninteresting commits in a row before a walk believes that nothing else will come. */
 const SLOP = 5
 
@@ -43,6 +51,8 @@ export class History {
   readonly #extra: { oid: Oid; date: number; parents: Oid[]; nodes: number[] | null }[] = []
   readonly #nodes = new Map<Oid, number>()
   #singles = 0
+  #bundles = 0
+  readonly #started = performance.now()
 
   constructor(
     readonly graph: CommitGraph | null,
@@ -60,11 +70,7 @@ export class History {
     const known = this.#nodes.get(oid)
     if (known !== undefined) return known
     const link = isOid(oid) ? (this.source.links.get(oid) ?? (await this.#link(oid))) : null
-    if (!link) return -1
-    const node = this.#count + this.#extra.length
-    this.#extra.push({ oid, ...link, nodes: null })
-    this.#nodes.set(oid, node)
-    return node
+    return link ? this.#add(oid, link) : -1
   }
 
   oid(node: number): Oid {
@@ -95,6 +101,7 @@ export class History {
     if (now) return now
     const extra = this.#extra[node - this.#count]
     if (!extra) return []
+    if (extra.parents.length > 2) await this.#readTogether(extra.parents)
     const nodes: number[] = []
     for (const parent of extra.parents) {
       const node = await this.node(parent)
@@ -104,10 +111,34 @@ export class History {
     return nodes
   }
 
+  /** Many commits that nothing is known of, without a process for any of them. */
+  async #readTogether(oids: Oid[]) {
+    const unknown = [...new Set(oids)].filter((oid) => isOid(oid) && !this.#nodes.has(oid) && (this.graph?.find(oid) ?? -1) < 0)
+    for (let at = 0; at < unknown.length; at += AT_ONCE) {
+      this.#checkTime()
+      const some = unknown.slice(at, at + AT_ONCE)
+      const links = await Promise.all(some.map((oid) => this.source.links.get(oid) ?? this.#read(oid)))
+      for (const [i, link] of links.entries()) if (link) this.#add(some[i] as Oid, link)
+    }
+  }
+
+  #checkTime() {
+    if (performance.now() - this.#started > DEADLINE) throw new Unavailable('the history could not be walked in time')
+  }
+
+  #add(oid: Oid, link: Link): number {
+    const node = this.#count + this.#extra.length
+    this.#extra.push({ oid, ...link, nodes: null })
+    this.#nodes.set(oid, node)
+    return node
+  }
+
   async #link(oid: Oid): Promise<Link | null> {
-    const { links, objects, pool, directory, env } = this.source
-    if (++this.#singles > SINGLE) {
-      const args = ['rev-list', '--timestamp', '--parents', `--max-count=${BUNDLE}`, oid]
+    const { links, pool, directory, env } = this.source
+    this.#checkTime()
+    if (++this.#singles > SINGLE && this.#bundles < MOST_BUNDLES) {
+      const many = Math.min(BUNDLE * 2 ** this.#bundles++, LARGEST_BUNDLE)
+      const args = ['rev-list', '--timestamp', '--parents', `--max-count=${many}`, oid]
       const { stdout } = await pool.run(directory, args, { ...(env && { env }) })
       let lines = 0
       for (const line of stdout.toString('latin1').split('\n')) {
@@ -118,6 +149,11 @@ export class History {
       const link = links.get(oid)
       if (link) return link
     }
+    return this.#read(oid)
+  }
+
+  async #read(oid: Oid): Promise<Link | null> {
+    const { links, objects } = this.source
     const object = await objects.read(oid, MESSAGE)
     if (object?.type !== 'commit') return null
     const { committer, parents } = parseCommit(oid, object.content)

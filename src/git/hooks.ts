@@ -7,17 +7,16 @@ import type { Readable, Writable } from 'node:stream'
 import { writeNewFile } from '../lib/durable.js'
 import type { PushCommand } from './types.js'
 
-/** Hands the commands to the server (descriptor 3) and obeys its answer (descriptor 4): `ok`, or lines to show, each after a dash, up to a dot. No answer is a no. */
+/** Hands the commands to the server (descriptor 3) and obeys its answer (descriptor 4): lines to show, each after a dash, up to `ok` or a dot, which is a no, as no answer is. */
 const PRE_RECEIVE = `#!/bin/sh
 trap '' PIPE
 { printf 'pre %s\\n' "$GIT_QUARANTINE_PATH" && cat && echo; } >&3 || exit 1
 IFS= read -r line <&4 || exit 1
-[ "$line" = ok ] && exit 0
-while [ "$line" != . ]; do
+while [ "$line" != ok ] && [ "$line" != . ]; do
   printf '%s\\n' "\${line#-}" >&2
   IFS= read -r line <&4 || exit 1
 done
-exit 1
+[ "$line" = ok ]
 `
 
 /** Tells the server what moved, and shows what it says to that. */
@@ -58,8 +57,8 @@ function ready(folder: string) {
 }
 
 export interface HookAnswers {
-  /** Null lets the push through; a text declines it. A push without objects, such as a deletion, has no quarantine. */
-  asked(commands: PushCommand[], quarantine: string | undefined): Promise<string | null>
+  /** The commands that may be carried out, with lines to show; a text declines all of them. A push without objects, such as a deletion, has no quarantine. */
+  asked(commands: PushCommand[], quarantine: string | undefined): Promise<string | { accepted: PushCommand[]; lines: string[] }>
   moved(commands: PushCommand[]): Promise<void>
 }
 
@@ -128,14 +127,15 @@ export class HookChannel {
 
   async #answer(heading: string, commands: PushCommand[], count: number) {
     if (heading.startsWith('pre ')) {
-      const text = await this.#verdict(commands, count, heading.slice(4))
+      const verdict = await this.#verdict(commands, count, heading.slice(4))
       if (this.abandoned) return
-      if (text === null) {
-        this.accepted = commands
-        this.#answers.write('ok\n')
-      } else {
-        this.say(text.split(/\r\n|\r|\n/))
+      if (typeof verdict === 'string') {
+        this.say(verdict.split(/\r\n|\r|\n/))
         this.#answers.write('.\n')
+      } else {
+        this.accepted = verdict.accepted
+        this.say(verdict.lines)
+        this.#answers.write('ok\n')
       }
       return
     }

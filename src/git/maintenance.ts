@@ -3,12 +3,14 @@ import { join } from 'node:path'
 import { syncDirectory } from '../lib/durable.js'
 import { Unavailable } from '../lib/unavailable.js'
 import { removeHalfPacks } from './leftovers.js'
+import { packsOf } from './pack-index.js'
 import type { ProcessPool } from './processes.js'
 import type { Oid } from './types.js'
 
 const DEADLINE = 900_000
 const MANY_PACKS = 20
 const MANY_LOOSE_REFS = 200
+const MANY_OBJECTS = 50_000
 /** How long an object that nothing refers to stays: a push or a merge that is under way may be about to refer to it (SEC-164). */
 const GRACE = '2.weeks.ago'
 
@@ -32,7 +34,8 @@ export async function maintain(
   return withMaintenanceLock(directory, async () => {
     const run = (...args: string[]) => pool.run(directory, args, { deadline: DEADLINE })
     if (!(await removeHalfPacks(directory))) throw new Unavailable('a pack is being put in place')
-    if (packing && (depth !== 'usual' || (await countPacks(directory)) > MANY_PACKS)) {
+    const due = async () => (await countPacks(directory)) > MANY_PACKS || (bitmaps && (await lacksBitmap(directory)))
+    if (packing && (depth !== 'usual' || (await due()))) {
       await run('repack', '-d', '-q', ...REPACKS[depth], bitmaps ? '--write-bitmap-index' : '--no-write-bitmap-index')
       await syncDirectory(join(directory, 'objects', 'pack'))
     }
@@ -114,6 +117,14 @@ export async function repositorySize(directory: string): Promise<number> {
 async function countPacks(directory: string) {
   const names = await readdir(join(directory, 'objects', 'pack')).catch(() => [])
   return names.filter((name) => name.endsWith('.pack')).length
+}
+
+/** Whether a repository so large that clones and forks would count it out for seconds has no bitmap at all, as after its first push. */
+async function lacksBitmap(directory: string): Promise<boolean> {
+  const names = await readdir(join(directory, 'objects', 'pack')).catch(() => [])
+  if (names.some((name) => name.endsWith('.bitmap'))) return false
+  const packs = await packsOf(directory).catch(() => [])
+  return packs.reduce((sum, { count }) => sum + count, 0) > MANY_OBJECTS
 }
 
 async function countFiles(directory: string): Promise<number> {

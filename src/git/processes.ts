@@ -65,6 +65,8 @@ export interface PoolLimits {
   /** Calls that may wait, in all and for one repository. */
   waiting: number
   waitingPerRepository: number
+  /** Processes at once for one holder, where turns are taken for one. */
+  runningPerHolder?: number
   /** Milliseconds a call may wait for its turn. */
   wait: number
   /** Milliseconds a process may run. */
@@ -86,8 +88,14 @@ export const SEARCH_LIMITS: PoolLimits = {
   niceness: 10,
 }
 
+/** Turns that were taken and are waited for, of one repository or one holder. */
+interface Share {
+  running: number
+  waiting: number
+}
+
 interface Waiting {
-  directory: string
+  isFree: () => boolean
   start: () => void
   refuse: (reason: unknown) => void
 }
@@ -118,7 +126,8 @@ export type ScanEnd = 'whole' | 'enough' | 'late'
 /** Starts short-lived git processes, a bounded number at once; who cannot be served soon gets Unavailable (SEC-143). */
 export class ProcessPool {
   #running = 0
-  readonly #perRepository = new Map<string, { running: number; waiting: number }>()
+  readonly #perRepository = new Map<string, Share>()
+  readonly #perHolder = new Map<string, Share>()
   #waiting: Waiting[] = []
   readonly #children = new Set<ChildProcess>()
   #closed = false
@@ -203,40 +212,46 @@ export class ProcessPool {
     }
   }
 
-  /** A turn in the pool, for callers that start a process themselves; call what comes back when it has ended. */
-  acquire(directory: string, signal?: AbortSignal): Promise<() => void> {
+  /** A turn in the pool, for callers that start a process themselves; call what comes back when it has ended. A holder, such as a client's address, has a part of the turns at once and waits for more. */
+  acquire(directory: string, signal?: AbortSignal, holder?: string): Promise<() => void> {
     if (this.#closed) return Promise.reject(new Unavailable('the service is stopping'))
     if (signal?.aborted) return Promise.reject(signal.reason)
-    const { running, runningPerRepository, waiting, waitingPerRepository, wait } = this.limits
-    const own = this.#perRepository.get(directory) ?? { running: 0, waiting: 0 }
-    const free = this.#running < running && own.running < runningPerRepository
-    if (!free && (this.#waiting.length >= waiting || own.waiting >= waitingPerRepository))
+    const { running, runningPerRepository, runningPerHolder = running, waiting, waitingPerRepository, wait } = this.limits
+    const own = shareIn(this.#perRepository, directory)
+    const held = holder === undefined ? undefined : shareIn(this.#perHolder, holder)
+    const shares = held ? [own, held] : [own]
+    const isFree = () => this.#running < running && own.running < runningPerRepository && (held === undefined || held.running < runningPerHolder)
+    const forget = () => {
+      if (own.running === 0 && own.waiting === 0) this.#perRepository.delete(directory)
+      if (held?.running === 0 && held.waiting === 0) this.#perHolder.delete(holder as string)
+    }
+    if (!isFree() && (this.#waiting.length >= waiting || own.waiting >= waitingPerRepository)) {
+      forget()
       return Promise.reject(new Unavailable('too many git calls are waiting'))
-    this.#perRepository.set(directory, own)
-    const forget = () => own.running === 0 && own.waiting === 0 && this.#perRepository.delete(directory)
+    }
     const start = () => {
       this.#running++
-      own.running++
+      for (const share of shares) share.running++
       let released = false
       return () => {
         if (released) return
         released = true
         this.#running--
-        own.running--
+        for (const share of shares) share.running--
         this.#next()
         forget()
       }
     }
-    if (free) return Promise.resolve(start())
-    own.waiting++
+    if (isFree()) return Promise.resolve(start())
+    for (const share of shares) share.waiting++
     return new Promise((resolve, reject) => {
       const settle = () => {
         clearTimeout(timer)
         signal?.removeEventListener('abort', onAbort)
-        own.waiting--
+        for (const share of shares) share.waiting--
       }
       const turn: Waiting = {
-        directory,
+        isFree,
         start: () => {
           settle()
           resolve(start())
@@ -258,7 +273,7 @@ export class ProcessPool {
   #next() {
     for (let i = 0; i < this.#waiting.length && this.#running < this.limits.running; ) {
       const turn = this.#waiting[i] as Waiting
-      if ((this.#perRepository.get(turn.directory)?.running ?? 0) < this.limits.runningPerRepository) {
+      if (turn.isFree()) {
         this.#waiting.splice(i, 1)
         turn.start()
       } else i++
@@ -313,6 +328,12 @@ export class ProcessPool {
     for (const child of this.#children) kill(child)
     await Promise.all(ended)
   }
+}
+
+function shareIn(shares: Map<string, Share>, key: string): Share {
+  const share = shares.get(key) ?? { running: 0, waiting: 0 }
+  shares.set(key, share)
+  return share
 }
 
 const timedOut = new WeakSet<ChildProcess>()

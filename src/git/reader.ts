@@ -3,9 +3,9 @@ import { aheadBehind, lastCommits, mergeBase, mergedInto, onlyBase, refsContaini
 import { CatFile, isOid } from './cat-file.js'
 import { contributors } from './contributors.js'
 import { presence } from './create.js'
-import { DiffTree, diffRange, EMPTY_TREE } from './diff.js'
+import { DiffTree, diffOfSmall, diffRange, EMPTY_TREE, statsOfSmall } from './diff.js'
 import { findDiffLine } from './diff-line.js'
-import { RepositoryMissing } from './errors.js'
+import { OutOfTime, RepositoryMissing } from './errors.js'
 import { MESSAGE } from './history.js'
 import { countNew, type LogSource, range, readLog } from './log.js'
 import { Memory } from './memory.js'
@@ -16,7 +16,7 @@ import { Residents } from './residents.js'
 import { resolveRevision } from './revision.js'
 import { filesWith, grep, type SearchSource, searchLog } from './search.js'
 import { Shared } from './shared.js'
-import { entriesAt, entryAt, type TreeSource } from './tree.js'
+import { entriesAt, entryAt, pageBelow, type TreeSource } from './tree.js'
 import type { Commit, Diff, DiffLimits, GitRepository, Oid, Stats } from './types.js'
 
 /** The half of a repository that changes nothing. */
@@ -34,6 +34,7 @@ export type Reader = Pick<
   | 'blobStream'
   | 'entry'
   | 'tree'
+  | 'treePage'
   | 'log'
   | 'countNew'
   | 'range'
@@ -129,9 +130,11 @@ export function readerFor(floor: ReadFloor, directory: string, { env, onFault, o
     const trees = [left?.tree ?? EMPTY_TREE, right.tree] as const
     const small = from === null || right.parents[0] === from
     const about = `diff ${trees.join(' ')} ${limits.files} ${limits.lines} ${limits.bytes} ${limits.fileBytes}`
-    const make = () => (small ? diffTree('patch').patch(...trees, limits) : diffRange(pool, directory, ...trees, limits, env))
+    const pair = { pool, directory, env, from: trees[0], to: trees[1] }
+    const make = () => (small ? diffTree('patch').patch(...trees, limits) : diffRange(pair, limits))
     const size = ({ files }: Diff) => files.reduce((sum, file) => sum + 300 + 2 * (file.diff.length + file.new_path.length + file.old_path.length), 0)
-    const found = await memory.answer(directory, about, size, make)
+    // what is made in time is remembered; at another time the rest may be, too
+    const found = await inTime(memory.answer(directory, about, size, make), () => diffOfSmall(pair, limits))
     // the kept one stays as it is, whatever the caller does with its own
     return found ? { files: found.files.map((file) => ({ ...file })), truncated: found.truncated } : none
   }
@@ -144,14 +147,33 @@ export function readerFor(floor: ReadFloor, directory: string, { env, onFault, o
 
   const statsOf = async (oid: Oid): Promise<Stats> => {
     const none = { additions: 0, deletions: 0 }
-    const found = await memory.answer(directory, `stats ${oid}`, () => 50, async () => {
+    const trees = async () => {
       const to = await rootOf(oid)
       const parent = to?.parents[0]
       const from = parent === undefined ? { tree: EMPTY_TREE } : await rootOf(parent)
-      return to && from && (await diffTree('numstat').stats(from.tree, to.tree))
-    }) // biome-ignore format: one question
+      return to && from && ([from.tree, to.tree] as const)
+    }
+    const make = async () => {
+      const pair = await trees()
+      return pair && diffTree('numstat').stats(...pair)
+    }
+    const lesser = async () => {
+      const pair = await trees()
+      return pair && statsOfSmall({ pool, directory, env, from: pair[0], to: pair[1] })
+    }
+    const found = await inTime(
+      memory.answer(directory, `stats ${oid}`, () => 50, make),
+      lesser,
+    )
     return { ...(found ?? none) }
   }
+
+  /** An answer, or a lesser one where git was given up. */
+  const inTime = <T>(answer: Promise<T>, lesser: () => Promise<T>): Promise<T> =>
+    answer.catch((error) => {
+      if (error instanceof OutOfTime) return lesser()
+      throw error
+    })
 
   /** When an answer is a fault or nothing at all, looks whether the repository is there. */
   const guarded = async <T>(empty: T, work: () => Promise<T>): Promise<T> => {
@@ -228,6 +250,11 @@ export function readerFor(floor: ReadFloor, directory: string, { env, onFault, o
       guarded(null, async () => {
         const root = await rootOf(oid)
         return root && entriesAt(treeSource(), root.tree, path, recursive)
+      }),
+    treePage: (oid, path, part) =>
+      guarded(null, async () => {
+        const root = await rootOf(oid)
+        return root && pageBelow(treeSource(), root.tree, path, part)
       }),
 
     log: (options) => guarded({ commits: [], total: 0 }, () => readLog(history(), options)),

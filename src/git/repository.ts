@@ -188,4 +188,12 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
 /** Milliseconds to bring over a repository from elsewhere. */
 const IMPORT_DEADLINE = 1_800_000
 
-const WIRE_POOL: PoolLimits = { running: 16, runningPerRepository: 12, waiting: 256, waitingPerRepository: 128, wait: 30_000, deadline: 3_600_000 }
+const WIRE_POOL: PoolLimits = {
+  running: 16,
+  runningPerRepository: 12,
+  runningPerHolder: 4,
+  waiting: 256,
+  waitingPerRepository: 128,
+  wait: 30_000,
+  deadline: 3_600_000,
+}

@@ -1,6 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
-import { Unavailable } from '../lib/unavailable.js'
-import { GitFault, gitFailure } from './errors.js'
+import { GitFault, gitFailure, OutOfTime } from './errors.js'
 import { kill } from './processes.js'
 
 /** What an exchange says when it wants no more of its answer: the process is ended, which costs less than reading on. */
@@ -141,7 +140,7 @@ export class Resident {
     this.#deadline = undefined
     if (this.#sent.length === 0) return
     this.#deadline = setTimeout(() => {
-      this.#sent.shift()?.reject(new Unavailable('git ran out of time'))
+      this.#sent.shift()?.reject(new OutOfTime('git ran out of time'))
       this.#drop()
     }, this.deadline)
   }

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { Unavailable } from '../lib/unavailable.js'
+import { faultOfObjects } from './check-push.js'
 import { GitFault, gitFailure } from './errors.js'
 import { HookChannel, installHooks } from './hooks.js'
-import { repositorySize } from './maintenance.js'
 import { kill, type ProcessPool } from './processes.js'
 import { syncRefs } from './ref-updates.js'
 import type { GitRepository, PushCommand, PushPolicy, Quarantine, Service, TransportRequest } from './types.js'
@@ -21,6 +21,8 @@ export interface TransportLimits {
   objectBytes: number
   /** Refs one push may update. */
   commands: number
+  /** Milliseconds after which a fetch of which no byte went through is ended. */
+  stall: number
 }
 
 export const TRANSPORT_LIMITS: TransportLimits = {
@@ -28,6 +30,7 @@ export const TRANSPORT_LIMITS: TransportLimits = {
   packBytes: 5 * 1024 ** 3,
   objectBytes: 1024 ** 3,
   commands: 10_000,
+  stall: 60_000,
 }
 
 /** Reads a repository with more environment, such as a quarantine's; `close` ends what the reading started. */
@@ -38,16 +41,29 @@ const UPLOAD = [
   '-c', 'transfer.hideRefs=refs/keep-around',
   '-c', 'transfer.hideRefs=refs/roost',
   '-c', 'uploadpack.allowFilter=true',
+  // those that cost git no more than a clone does: others look at paths, or count through trees
+  '-c', 'uploadpackfilter.allow=false',
+  '-c', 'uploadpackfilter.blob:none.allow=true',
+  '-c', 'uploadpackfilter.blob:limit.allow=true',
+  '-c', 'uploadpackfilter.tree.allow=true',
+  '-c', 'uploadpackfilter.tree.maxDepth=0',
 ] // biome-ignore format: pairs belong on one line
+
+/** What can be pushed (GH-19). */
+const WRITABLE = ['refs/heads', 'refs/tags', 'refs/notes']
+/** What the service itself keeps in a repository. */
+const OWN = ['refs/merge-requests', 'refs/keep-around', 'refs/roost']
+
+const isBelow = (prefixes: string[], ref: string) => prefixes.some((prefix) => ref.startsWith(`${prefix}/`))
 
 const RECEIVE = [
   '-c', 'core.fsync=committed,loose-object,reference',
   '-c', 'core.filesRefLockTimeout=5000',
   '-c', 'core.packedRefsTimeout=10000',
   '-c', 'core.bigFileThreshold=50m',
-  '-c', 'transfer.hideRefs=refs/keep-around',
-  '-c', 'transfer.hideRefs=refs/roost',
-  '-c', 'receive.hideRefs=refs/merge-requests',
+  // what is hidden from pushes git refuses by itself, each command alone, so that the rest of a push goes in (GH-18)
+  '-c', 'receive.hideRefs=refs',
+  ...WRITABLE.flatMap((prefix) => ['-c', `receive.hideRefs=!${prefix}`]),
   '-c', 'receive.autogc=false',
   '-c', 'receive.updateServerInfo=false',
   '-c', 'receive.unpackLimit=1',
@@ -88,7 +104,7 @@ export class Transport {
   ) {}
 
   /** Writes the answer to `info/refs`. For protocol 2 it says nothing of the repository, so it is made once. */
-  async advertise(directory: string, service: Service, { out, protocol, signal }: Omit<TransportRequest, 'body'>) {
+  async advertise(directory: string, service: Service, { out, protocol, signal, holder }: Omit<TransportRequest, 'body'>) {
     const version = protocolVersion(protocol)
     if (service === 'git-upload-pack' && version === 2) {
       this.#capabilities ??= this.#readCapabilities(directory)
@@ -98,21 +114,21 @@ export class Transport {
       out.end(await this.#capabilities)
       return
     }
-    const release = await this.pool.acquire(directory)
+    const release = await this.pool.acquire(directory, signal, holder)
     try {
       const config = service === 'git-upload-pack' ? UPLOAD : RECEIVE
       const env = version === 1 ? { GIT_PROTOCOL: 'version=1' } : {}
       const args = [...config, service.slice(4), '--stateless-rpc', '--http-backend-info-refs', '.']
       const child = this.pool.start(directory, args, { env, signal, deadline: this.limits.deadline, stdio: ['ignore', 'pipe', 'pipe'] })
       const line = `# service=${service}\n`
-      await relay(child, out, service, { prefix: `${(line.length + 4).toString(16).padStart(4, '0')}${line}0000` })
+      await relay(child, out, service, { prefix: `${(line.length + 4).toString(16).padStart(4, '0')}${line}0000`, stall: this.limits.stall })
     } finally {
       release()
     }
   }
 
-  async uploadPack(directory: string, { body, out, protocol, signal }: TransportRequest) {
-    const release = await this.pool.acquire(directory)
+  async uploadPack(directory: string, { body, out, protocol, signal, holder }: TransportRequest) {
+    const release = await this.pool.acquire(directory, signal, holder)
     try {
       const version = protocolVersion(protocol)
       const child = this.pool.start(directory, [...UPLOAD, 'upload-pack', '--strict', '--stateless-rpc', '.'], {
@@ -121,16 +137,16 @@ export class Transport {
         deadline: this.limits.deadline,
       })
       feed(body, child, () => stop(child))
-      await relay(child, out, 'upload-pack')
+      await relay(child, out, 'upload-pack', { stall: this.limits.stall, asking: body })
     } finally {
       release()
     }
   }
 
   /** Once the verdict is yes, a client that goes away changes nothing: refs move and `moved` is told. */
-  async receivePack(directory: string, { body, out, protocol, signal }: TransportRequest, policy: PushPolicy, openWith: OpenWith) {
+  async receivePack(directory: string, { body, out, protocol, signal, holder }: TransportRequest, policy: PushPolicy, openWith: OpenWith) {
     const hooks = await installHooks(this.hooksParent)
-    const release = await this.pool.acquire(directory)
+    const release = await this.pool.acquire(directory, signal, holder)
     try {
       const { packBytes, objectBytes, commands, deadline } = this.limits
       const args = [
@@ -159,9 +175,16 @@ export class Transport {
       const channel = new HookChannel(child, directory, commands, {
         asked: async (updates, path) => {
           if (path !== undefined && !isInside(directory, path)) throw new GitFault('receive-pack', null, 'the quarantine is not in the repository')
-          if (path !== undefined && (await this.#holdsTooLarge(directory, quarantine(path)))) return `An object is larger than ${objectBytes} bytes.`
+          const accepted = updates.filter(({ ref }) => isBelow(WRITABLE, ref))
+          const lines = linesAbout(updates.filter(({ ref }) => !isBelow(WRITABLE, ref)))
+          // git itself would carry out the rest
+          if (lines.length > 0 && atomic()) return lines.join('\n')
+          if (accepted.length === 0) return { accepted, lines }
+          const fault = path === undefined ? null : await faultOfObjects({ pool: this.pool, directory, env: quarantine(path), objectBytes, deadline })
+          if (fault !== null) return fault
           const inside = openWith(path === undefined ? {} : quarantine(path))
-          return policy.verdict(updates, inside).finally(() => inside.close())
+          const refusal = await policy.verdict(accepted, inside).finally(() => inside.close())
+          return refusal ?? { accepted, lines }
         },
         moved,
       })
@@ -172,6 +195,7 @@ export class Transport {
       }
       if (signal.aborted) leave()
       signal.addEventListener('abort', leave, { once: true })
+      const atomic = watchAtomic(body)
       feed(body, child, leave)
       try {
         await relay(child, out, 'receive-pack', { leave })
@@ -197,24 +221,50 @@ export class Transport {
     const args = [...UPLOAD, 'upload-pack', '--stateless-rpc', '--http-backend-info-refs', '.']
     return (await this.pool.run(directory, args, { env: { GIT_PROTOCOL: 'version=2' } })).stdout
   }
+}
 
-  /** Deltas cannot make an object beyond the allocation limit, and zlib shrinks at most 1,032 times, so small packs need no look. */
-  async #holdsTooLarge(directory: string, env: { GIT_OBJECT_DIRECTORY: string }) {
-    if ((await repositorySize(env.GIT_OBJECT_DIRECTORY)) * 1032 < this.limits.objectBytes) return false
-    const child = this.pool.start(directory, ['cat-file', '--batch-all-objects', '--unordered', '--batch-check=%(objectsize)'], {
-      env: { GIT_OBJECT_DIRECTORY: env.GIT_OBJECT_DIRECTORY },
-      deadline: this.limits.deadline,
-      stdio: ['ignore', 'pipe', 'ignore'],
-    })
-    let rest = ''
-    let found = false
-    for await (const chunk of (child.stdout as Readable).setEncoding('latin1')) {
-      const lines = (rest + chunk).split('\n')
-      rest = lines.pop() ?? ''
-      found ||= lines.some((size) => Number(size) > this.limits.objectBytes)
-    }
-    return found
+/** Refs of one push that are named when they are refused. */
+const MOST_NAMED = 20
+
+/** Why each of these commands is refused, for the person who pushed. */
+function linesAbout(refused: PushCommand[]): string[] {
+  const lines = refused
+    .slice(0, MOST_NAMED)
+    .map(({ ref }) => `${ref}: ${isBelow(OWN, ref) ? 'such refs are kept by the service itself' : 'only branches, tags and notes can be pushed'}.`)
+  return refused.length > MOST_NAMED ? [...lines, `The same holds for ${refused.length - MOST_NAMED} more refs.`] : lines
+}
+
+/** Bytes at the beginning of a push in which its first command has to come. */
+const HEAD = 1_048_576
+
+/** Reads along what a push says before its first command ends: tells whether it is atomic, which git does not tell its hooks. One that cannot be read counts as atomic. */
+function watchAtomic(body: Readable): () => boolean {
+  let head: Buffer | null = Buffer.alloc(0)
+  let atomic = true
+  const look = (chunk: Buffer) => {
+    if (head === null) return
+    head = Buffer.concat([head, chunk])
+    const said = firstCommand(head)
+    if (said === null && head.length < HEAD) return
+    // the capabilities stand behind a NUL
+    if (said) atomic = said.includes(0) && / atomic( |\n|$)/.test(` ${said.toString('latin1', said.indexOf(0) + 1)}`)
+    head = null
+    body.off('data', look)
   }
+  body.on('data', look)
+  return () => atomic
+}
+
+/** The first line that is no `shallow`; null: it has not come, or what came is no push. */
+function firstCommand(head: Buffer): Buffer | null {
+  for (let at = 0; at + 4 <= head.length; ) {
+    const length = Number.parseInt(head.toString('latin1', at, at + 4), 16)
+    if (!(length > 4) || at + length > head.length) return null
+    const line = head.subarray(at + 4, at + length)
+    if (line.toString('latin1', 0, 8) !== 'shallow ') return line
+    at += length
+  }
+  return null
 }
 
 /** What is removed after a push must never be more than the push brought. */
@@ -240,8 +290,23 @@ function feed(body: Readable, child: ChildProcess, leave: () => void) {
   else body.pipe(stdin)
 }
 
+interface Relaying {
+  /** What stands before the answer. */
+  prefix?: string
+  leave?: () => void
+  /** Milliseconds after which an answer of which no byte goes through is ended; 0: never. */
+  stall?: number
+  /** A body that git may still be reading: while it comes, there need not be an answer. */
+  asking?: Readable
+}
+
 /** Git's output to the client, as fast as the client takes it. Throws when git failed before it said anything, so that a status can still be chosen; what it said by then tells the client the rest. */
-async function relay(child: ChildProcess, out: Writable, command: string, { prefix = '', leave = () => stop(child) } = {}) {
+async function relay(
+  child: ChildProcess,
+  out: Writable,
+  command: string,
+  { prefix = '', leave = () => stop(child), stall = 0, asking }: Relaying = {},
+) {
   const ended = new Promise<number | null>((resolve, reject) => {
     child.once('error', reject)
     child.once('close', resolve)
@@ -253,21 +318,42 @@ async function relay(child: ChildProcess, out: Writable, command: string, { pref
   })
   let said = false
   let gone = false
+  let stalled = false
   const closed = finished(out, { readable: false }).catch(() => {
     gone = true
     leave()
   })
-  for await (const chunk of child.stdout as Readable) {
-    if (gone) continue // read on: a git that has begun to move refs must not break on a full pipe
-    if (!said && prefix) out.write(prefix)
-    said = true
-    if (!out.write(chunk)) await Promise.race([once(out, 'drain').catch(() => {}), closed])
+  const timer =
+    stall > 0
+      ? setTimeout(() => {
+          stalled = true
+          stop(child)
+          out.destroy(said ? new Unavailable(`git ${command} stalled`) : undefined)
+        }, stall)
+      : undefined
+  const moved = () => void timer?.refresh()
+  asking?.on('data', moved)
+  try {
+    for await (const chunk of child.stdout as Readable) {
+      if (gone) continue // read on: a git that has begun to move refs must not break on a full pipe
+      if (!said && prefix) out.write(prefix)
+      said = true
+      if (!out.write(chunk)) await Promise.race([once(out, 'drain').catch(() => {}), closed])
+      moved()
+    }
+    const exitCode = await ended
+    if (gone || stalled) {
+      if (stalled && !said) throw new Unavailable(`git ${command} stalled`)
+      return
+    }
+    if (!said && exitCode !== 0) throw exitCode === null ? new Unavailable(`git ${command} was ended`) : gitFailure(command, exitCode, stderr)
+    out.end()
+    moved()
+    await closed
+  } finally {
+    clearTimeout(timer)
+    asking?.off('data', moved)
   }
-  const exitCode = await ended
-  if (gone) return
-  if (!said && exitCode !== 0) throw exitCode === null ? new Unavailable(`git ${command} was ended`) : gitFailure(command, exitCode, stderr)
-  out.end()
-  await closed
 }
 
 /** Lets git clean up after itself, for a moment. */

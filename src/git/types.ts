@@ -160,6 +160,8 @@ export interface ArchiveOptions {
   path: string
   /** Ends git when it fires. */
   signal: AbortSignal
+  /** Who takes the turn, such as the client's address. */
+  holder?: string | undefined
 }
 
 export interface Contributor {
@@ -255,7 +257,7 @@ export interface PushCommand {
 export type Quarantine = Pick<GitRepository, 'isAncestor' | 'commit' | 'objectInfo'>
 
 export interface PushPolicy {
-  /** Asked once all objects have arrived, before a ref moves; a text declines the whole push and is shown to the person (GH-18). `quarantine` reads the repository with the new objects in sight. */
+  /** Asked once all objects have arrived, before a ref moves, about the branches, tags and notes that are pushed; a text declines the whole push and is shown to the person (GH-18). `quarantine` reads the repository with the new objects in sight. */
   verdict(commands: PushCommand[], quarantine: Quarantine): Promise<string | null>
   /** Told which refs did move, before the connection closes; lines returned are shown on the progress channel. */
   moved(commands: PushCommand[]): Promise<string[]>
@@ -268,6 +270,8 @@ export interface TransportRequest {
   protocol?: string | undefined
   /** Kills the process group when it fires. */
   signal: AbortSignal
+  /** Who takes the turn, such as the client's address. */
+  holder?: string | undefined
 }
 
 export type Service = 'git-upload-pack' | 'git-receive-pack'
@@ -310,6 +314,8 @@ export interface GitRepository {
   entry(commit: Oid, path: string): Promise<TreeEntry | null>
   /** One level, or all below, in Git's order; null when there is no tree at `path`. */
   tree(commit: Oid, path: string, options: { recursive: boolean }): Promise<TreeEntry[] | null>
+  /** A part of all that is below a path, by path, and how much there is; null when there is no tree. */
+  treePage(commit: Oid, path: string, part: { skip: number; limit: number }): Promise<{ entries: TreeEntry[]; total: number } | null>
 
   /** Hands on every file of a commit with its size, in Git's order; links and submodules are left out. False when it took too long. */
   fileSizes(commit: Oid, take: (path: string, size: number) => void): Promise<boolean>

@@ -17,10 +17,13 @@ export function normalisePath(path: string): string {
 export function checkPath(path: string): PathFault | null {
   if (path.trim() === '') return 'blank'
   const parts = path.split('/')
-  if (parts.includes('..')) return 'traversal'
+  if (parts.some(leadsOut)) return 'traversal'
   if (parts.length > 128 || Buffer.byteLength(path) > 4096 || !isWellFormed(path) || /\p{Cc}/u.test(path)) return 'invalid'
   return parts.every((part) => part !== '' && part !== '.' && Buffer.byteLength(part) <= 255 && !namesGitDirectory(part)) ? null : 'invalid'
 }
+
+/** Whether a name leads to the folder above, here or where a backslash parts folders and spaces at the end do not count. */
+const leadsOut = (name: string) => name.split('\\').some((piece) => /^\.\. *$/.test(piece))
 
 /** Whether some file system would take the name for the repository's own directory; as in Git, each piece after a backslash counts too. */
 export function namesGitDirectory(name: string): boolean {

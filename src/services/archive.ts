@@ -55,4 +55,4 @@ export const streamArchive = (
   { project }: ProjectSubject,
   { filename: _, ...plan }: ArchivePlan,
   signal: AbortSignal,
-): Promise<Readable> => repositoryOf(ctx, project).archive({ ...plan, signal })
+): Promise<Readable> => repositoryOf(ctx, project).archive({ ...plan, signal, holder: ctx.origin?.address })

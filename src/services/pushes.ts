@@ -53,7 +53,8 @@ export async function refusalOf(setting: PushSetting, move: RefMove): Promise<st
   if (!subject.can('push_code')) return 'You are not allowed to push code to this project.'
   if (move.ref.startsWith('refs/heads/')) return refuseBranch(setting, move, move.ref.slice('refs/heads/'.length))
   if (move.ref.startsWith('refs/tags/')) return refuseTag(setting, move, move.ref.slice('refs/tags/'.length))
-  return 'Only branches and tags can be pushed.'
+  // notes move as they like, forward or not
+  return move.ref.startsWith('refs/notes/') ? null : 'Only branches, tags and notes can be pushed.'
 }
 
 async function refuseBranch(
@@ -164,7 +165,7 @@ export interface PushIntent {
   settle(): Promise<void>
 }
 
-/** The same door for a push over Git: every command is judged, one refusal refuses all (GH-18), and what may go ahead is written down first. */
+/** The same door for a push over Git: every command on a branch, tag or note is judged, one refusal refuses all (GH-18), and what may go ahead is written down first. */
 export async function acceptPush(
   ctx: Context,
   subject: ProjectSubject,
@@ -208,6 +209,8 @@ export async function finishMoves(
     await follow(ctx, projectId, moves, intent, settings, repository, merge)
     if (intent !== null) ctx.intents.delete(intent)
   } catch (error) {
+    // what took too long is quick once maintenance has written the new commits into the graph
+    keepUpSoon(ctx, projectId)
     if (intent !== null) leaveIntent(ctx, intent)
     throw error
   }

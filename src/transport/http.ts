@@ -2,6 +2,7 @@ import { PassThrough, type Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import ipaddr from 'ipaddr.js'
 import type { ActorUser } from '../access/actor.js'
 import { findProjectFor, formerProjectId, fullPathOf, type ProjectSubject } from '../access/rules.js'
 import type { Context } from '../context.js'
@@ -15,11 +16,20 @@ import { acceptPush, type PushIntent } from '../services/pushes.js'
 import { readSettings } from '../services/settings.js'
 import { recordActivity } from '../services/users.js'
 import { keepUpWikiSoon } from '../services/wikis.js'
+import { BodyRefused, limited, ReadAhead, type Waiting } from './bodies.js'
 import { DENIED, type GitRefusal, gitCaller, isRefusal } from './credentials.js'
 
 const ROUTE = /^(.+?)(\.git)?\/(info\/refs|git-upload-pack|git-receive-pack|info\/lfs\/objects\/batch)$/
 const SERVICES = new Set(['git-upload-pack', 'git-receive-pack'])
 const config = { policy: 'Git: the credentials and rights of section 31' }
+
+/** What answering needs beside the call. */
+interface Serving {
+  ctx: Context
+  pace: Pace
+  /** Of the bodies of fetches. */
+  waiting: Waiting
+}
 
 /** What else lies below the paths of projects: one route must serve all of it, for paths have any depth. */
 type Others = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
@@ -32,15 +42,17 @@ const pathOf = (request: FastifyRequest) => (request.params as { '*': string })[
 
 /** Git over HTTP (companions 31): authenticates with `access`, streams through `git`, and ends at the same door as the API. */
 export async function gitHttp(app: FastifyInstance, { ctx, pace = PACE, others = noOthers }: { ctx: Context; pace?: Pace; others?: Others }) {
+  const serving: Serving = { ctx, pace, waiting: { bytes: 0 } }
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
   app.get('/*', { config, exposeHeadRoute: false }, (request, reply) =>
-    ROUTE.test(pathOf(request)) ? serve(ctx, request, reply, pace) : others(request, reply),
+    ROUTE.test(pathOf(request)) ? serve(serving, request, reply) : others(request, reply),
   )
-  app.post('/*', { config }, (request, reply) => serve(ctx, request, reply, pace))
+  app.post('/*', { config }, (request, reply) => serve(serving, request, reply))
 }
 
-async function serve(ctx: Context, request: FastifyRequest, reply: FastifyReply, pace: Pace) {
+async function serve(serving: Serving, request: FastifyRequest, reply: FastifyReply) {
+  const { ctx } = serving
   const route = ROUTE.exec(pathOf(request))
   const [, path, suffix, action] = route ?? []
   if (!path || !action || path.includes('\0') || !path.isWellFormed()) throw noSuchRoute()
@@ -69,7 +81,7 @@ async function serve(ctx: Context, request: FastifyRequest, reply: FastifyReply,
     return { status: 503, text: `${unavailable.message}. Please try again.` }
   })
   if (isRefusal(admitted)) return plain(reply, admitted)
-  return stream(ctx, request, reply, service, get ? null : pace, admitted)
+  return stream(serving, request, reply, service, get, admitted)
 }
 
 const NOT_FOUND: GitRefusal = { status: 404, text: 'The project you were looking for could not be found.' }
@@ -147,9 +159,15 @@ function plain(reply: FastifyReply, { status, text }: GitRefusal) {
 }
 
 /** Hands the connection to git: nothing is buffered, and a client that leaves takes its process with it. */
-async function stream(ctx: Context, request: FastifyRequest, reply: FastifyReply, service: Service, pace: Pace | null, admitted: Admitted) {
+async function stream(
+  { ctx, pace, waiting }: Serving,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  service: Service,
+  advertises: boolean,
+  admitted: Admitted,
+) {
   const { repository } = admitted
-  const advertises = pace === null
   reply.hijack()
   const { raw } = reply
   const gone = new AbortController()
@@ -170,16 +188,16 @@ async function stream(ctx: Context, request: FastifyRequest, reply: FastifyReply
     raw.end(`${text}\n`)
   }
   const protocol = request.headers['git-protocol']
-  const shared = { out, signal: gone.signal, protocol: typeof protocol === 'string' ? protocol : undefined }
-  const body = advertises ? null : inflated(request)
+  const shared = { out, signal: gone.signal, protocol: typeof protocol === 'string' ? protocol : undefined, holder: holderOf(request.ip) }
+  const ahead = service === 'git-upload-pack' && !advertises ? new ReadAhead(bodyOf(request), waiting) : null
+  const body = advertises ? null : ahead ? limited(inflated(request, ahead)) : inflated(request)
   let late = false
+  const slow = () => {
+    late = true
+    gone.abort(new Error('the body comes too slowly'))
+  }
   // each half-sent request holds a git process
-  const unwatch =
-    pace &&
-    watchPace(request.raw, pace, () => {
-      late = true
-      gone.abort(new Error('the body comes too slowly'))
-    })
+  const unwatch = advertises ? null : watchPace(request.raw, pace, slow)
   try {
     if (body === null) await repository.advertise(service, shared)
     else {
@@ -191,6 +209,11 @@ async function stream(ctx: Context, request: FastifyRequest, reply: FastifyReply
     if (late && !raw.headersSent && !raw.destroyed) return void refuse(408, 'The request took too long', { connection: 'close' })
     if (late) return void raw.destroy()
     if (gone.signal.aborted) return
+    const refused = body?.errored instanceof BodyRefused ? body.errored : null
+    if (refused) {
+      if (raw.headersSent) return void raw.destroy()
+      return void refuse(refused.status, refused.message, { connection: 'close', ...refused.headers })
+    }
     const senseless = body?.errored || (error instanceof GitFault && SENSELESS.test(error.stderr))
     const busy = error instanceof Unavailable ? error : systemFault(error)
     if (busy) request.log.warn({ err: error }, 'a Git call could not be served')
@@ -201,6 +224,7 @@ async function stream(ctx: Context, request: FastifyRequest, reply: FastifyReply
     else refuse(500, 'Internal Server Error')
   } finally {
     unwatch?.()
+    ahead?.destroy()
     const { method, id } = request
     request.log.info({ method, id, route: '/*', service, project: admitted.subject.project.id, status: raw.statusCode }, 'request')
   }
@@ -214,14 +238,22 @@ const encodingOf = (request: FastifyRequest) => (request.headers['content-encodi
 
 const ENCODINGS = new Set(['identity', 'gzip', 'x-gzip'])
 
-function inflated(request: FastifyRequest): Readable {
-  const body = (request.body as Readable | undefined) ?? request.raw
+/** Whose turns they are: of IPv6 the network, for one client has as many addresses as it likes. */
+function holderOf(address: string): string {
+  if (!ipaddr.IPv6.isValid(address)) return address
+  const parsed = ipaddr.IPv6.parse(address)
+  return parsed.isIPv4MappedAddress() ? parsed.toIPv4Address().toString() : parsed.toByteArray().slice(0, 8).join('.')
+}
+
+const bodyOf = (request: FastifyRequest) => (request.body as Readable | undefined) ?? request.raw
+
+function inflated(request: FastifyRequest, body = bodyOf(request)): Readable {
   if (encodingOf(request) === 'identity') return body
   const inflating = createGunzip()
   inflating.on('error', () => {}) // it may come before git listens; who reads from it finds it destroyed
   // a body that is cut ends the inflating too, and with it git
   body.once('close', () => {
-    if (!body.readableEnded) inflating.destroy()
+    if (!body.readableEnded) inflating.destroy(body.errored ?? undefined)
   })
   return body.pipe(inflating)
 }
@@ -231,8 +263,7 @@ async function push(ctx: Context, { user, subject, key, repository, moved }: Adm
   const notices = moved ? [`Project was moved. The new address is ${ctx.links.http(fullPathOf(subject.project))}`] : []
   if (key.kind === 'wiki') {
     const policy: PushPolicy = {
-      verdict: async (commands) =>
-        commands.every(({ ref }) => ref.startsWith('refs/heads/') || ref.startsWith('refs/tags/')) ? null : 'Only branches and tags can be pushed.',
+      verdict: async () => null,
       moved: async () => {
         keepUpWikiSoon(ctx, subject.project)
         return notices

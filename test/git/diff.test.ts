@@ -191,3 +191,27 @@ describe('diff', () => {
     expect(existsSync(made)).toBe(false)
   })
 })
+
+describe('a difference that takes git too long', () => {
+  it('C-52, C-57, SEC-143: leaves the text of large files out and shows the rest, of one commit and of a range', async () => {
+    const repository = t.make()
+    const { below } = random(7)
+    // nothing in common but chance: git needs a minute of work to tell how to get from one to the other
+    const noise = () => Array.from({ length: 2_200_000 }, () => below(4_096).toString(36)).join('\n')
+    const [first, second, third] = repository.commits(
+      { files: { large: noise(), small: 'one\n' } },
+      { files: { large: noise(), small: 'two\n' } },
+      { files: { more: 'x' } },
+    ) as [string, string, string]
+    for (const to of [second, third]) {
+      const { files, truncated } = await repository.reader.diff(first, to, { files: 100, lines: 5_000, bytes: 512_000, fileBytes: 102_400 })
+      expect(truncated).toBe(false)
+      const texts = files.map(({ new_path, diff }) => [new_path, diff])
+      expect(texts.slice(0, 2)).toEqual([
+        ['large', ''],
+        to === second ? ['small', expect.stringContaining('+two')] : ['more', expect.stringContaining('+x')],
+      ])
+    }
+    expect(await repository.reader.stats([second])).toEqual([{ additions: 1, deletions: 1 }])
+  }, 60_000)
+})

@@ -72,7 +72,7 @@ describe('forks of repositories (PR-25)', () => {
     source.commits({ files: { b: '1' } })
     source.git('repack', '-dq', '--write-midx', '--write-bitmap-index')
     source.git('commit-graph', 'write', '--reachable', '--split')
-    source.gitBytes(['hash-object', '-w', '--stdin'], 'loose')
+    source.git('tag', 'loose', source.gitBytes(['hash-object', '-w', '--stdin'], 'loose').toString().trim())
     const fork = await forked(source.key)
     expect(existsSync(join(fork.directory, 'objects/info/alternates'))).toBe(false)
     const objects = files(join(source.directory, 'objects')).filter((path) => !path.endsWith('info/packs'))
@@ -105,6 +105,48 @@ describe('forks of repositories (PR-25)', () => {
     fork.git('prune', '--expire=now')
     expect(whole(fork)).toBe('')
     expect(fork.git('log', '--format=%H', '-1', 'main').trim()).toBe(ours)
+  })
+
+  it.each([
+    ['in packs of their own', []],
+    ['joined with the rest in one pack', ['repack', '-adkq']],
+    ['in a pack of cruft', ['repack', '-dq', '--cruft']],
+    ['loose', ['unpack']],
+  ])('SEC-43: leave behind what nothing in the source reaches any more, %s, and share the rest', async (_, args) => {
+    const source = await stored()
+    const [, kept] = source.commits({ files: { a: '1', b: '2' } }, { files: { a: '2' } })
+    source.git('tag', '-a', '-m', 'one', 'v1', kept as string)
+    source.git('repack', '-adq')
+    const large = packsOf(source.directory)[0] as string
+    const [mistake, request] = source.commits(
+      { branch: 'mistake', parents: [kept as string], files: { secret: 'secret', b: 'new' } },
+      { branch: 'request', parents: [kept as string], files: { c: '3' } },
+    )
+    const blob = source.git('rev-parse', 'mistake:secret').trim()
+    source.git('update-ref', 'refs/merge-requests/1/head', request as string)
+    for (const branch of ['mistake', 'request']) source.git('update-ref', '-d', `refs/heads/${branch}`)
+    if (args[0] === 'unpack') {
+      const packs = packsOf(source.directory).filter((name) => name !== large)
+      const bytes = packs.map((name) => readFileSync(join(source.directory, 'objects/pack', name)))
+      for (const name of packs) for (const end of ['pack', 'idx']) rmSync(join(source.directory, 'objects/pack', name.replace(/pack$/, end)))
+      for (const pack of bytes) source.gitBytes(['unpack-objects', '-q'], pack)
+    } else if (args.length > 0) source.git(...args)
+    source.git('commit-graph', 'write', '--reachable')
+    const fork = await forked(source.key)
+    const has = async (oid: string | undefined) => (await git.open(fork.key).objectInfo(oid as string)) !== null
+    expect([await has(mistake), await has(blob), await has(kept), await has(request)]).toEqual([false, false, true, true])
+    expect(whole(fork)).toBe('')
+    expect(source.git('cat-file', '-t', mistake as string)).toBe('commit\n')
+    if (args.length === 0) {
+      const path = join('objects/pack', large)
+      expect(statSync(join(fork.directory, path)).ino).toBe(statSync(join(source.directory, path)).ino)
+    }
+    // what requests alone hold ends with the next one; then there is nothing to leave behind, and all is shared
+    const next = await forked(fork.key)
+    const last = await forked(next.key)
+    expect(await git.open(next.key).objectInfo(request as string)).toBeNull()
+    for (const name of packsOf(next.directory))
+      expect(statSync(join(last.directory, 'objects/pack', name)).ino).toBe(statSync(join(next.directory, 'objects/pack', name)).ino)
   })
 
   it('of an empty repository are empty; one that is there stays as it is', async () => {

@@ -178,3 +178,43 @@ describe('log', () => {
     expect(await repository.reader.refsContaining('e'.repeat(40), 'refs/tags/')).toEqual([])
   })
 })
+
+describe('a walk through commits that no graph has', () => {
+  /** How many processes the pool starts while something is done. */
+  async function startedBy(work: () => Promise<unknown>) {
+    const { pool } = t.floor
+    const { start } = pool
+    let count = 0
+    pool.start = (...args) => {
+      count++
+      return start.apply(pool, args)
+    }
+    await work().finally(() => {
+      pool.start = start
+    })
+    return count
+  }
+
+  it.each([
+    ['one commit has them all as parents', true],
+    ['they are asked for side by side', false],
+  ])('SEC-143: starts a bounded number of processes for 5,000 commits that share nothing, where %s', async (_, joined) => {
+    const repository = t.make()
+    const many = 5_000
+    const roots = Array.from({ length: many }, (_, i): TestCommit => ({ branch: `b${i}`, parents: [], message: `${joined} ${i}` }))
+    const oids = repository.commits(...roots)
+    const tree = repository.git('rev-parse', `${oids[0]}^{tree}`).trim()
+    const raw = `tree ${tree}\n${oids.map((oid) => `parent ${oid}\n`).join('')}author A <a@b> 1700000000 +0000\ncommitter A <a@b> 1700000000 +0000\n\njoin\n`
+    const tip = repository.gitBytes(['hash-object', '-t', 'commit', '-w', '--stdin'], raw).toString().trim()
+    let total = 0
+    const started = await startedBy(async () => {
+      const from = joined ? [tip] : oids
+      total = (await repository.reader.log({ from, skip: 0, limit: 1 })).total
+    })
+    expect(total).toBe(joined ? many + 1 : many)
+    expect(started).toBeLessThan(80)
+    if (!joined) return
+    expect(await startedBy(() => repository.reader.merged([oids[5] as string], tip))).toBeLessThan(80)
+    expect(await repository.reader.countNew([oids[0] as string], tip, 20_000)).toBe(many)
+  })
+})

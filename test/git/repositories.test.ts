@@ -125,3 +125,21 @@ describe('maintain', () => {
     git(directory, ['fsck', '--strict', '--full'])
   }, 30_000)
 })
+
+describe('maintain', () => {
+  it('PR-25: gives a large repository a bitmap after its first push, so that clones and forks need not count it out', async () => {
+    const directory = await repository()
+    const blobs = Array.from({ length: 50_000 }, (_, i) => `M 100644 inline d${i % 100}/f${i}\ndata ${`${i}`.length}\n${i}\n`).join('')
+    const fast = (text: string) => git(directory, ['fast-import', '--quiet', '--force'], text)
+    fast(`commit refs/heads/main\ncommitter A <a@b> 1600000000 +0000\ndata 1\nx\n${blobs}\n`)
+    const bitmaps = async () => (await readdir(join(directory, 'objects/pack'))).filter((name) => name.endsWith('.bitmap')).length
+    expect(await maintain(pool, directory, { bitmaps: false })).toBe(true)
+    expect(await bitmaps()).toBe(0)
+    expect(await maintain(pool, directory)).toBe(true)
+    expect(await bitmaps()).toBe(1)
+    const small = await repository()
+    git(small, ['fast-import', '--quiet'], 'commit refs/heads/main\ncommitter A <a@b> 1600000000 +0000\ndata 1\nx\n\n')
+    expect(await maintain(pool, small)).toBe(true)
+    expect((await readdir(join(small, 'objects/pack'))).filter((name) => name.endsWith('.bitmap'))).toEqual([])
+  })
+})

@@ -4,11 +4,12 @@ import { readdir } from 'node:fs/promises'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { Readable, Writable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { writePack } from '../../src/git/pack-writer.js'
 import { Stage } from '../../src/git/stage.js'
-import { Transport } from '../../src/git/transport.js'
+import { TRANSPORT_LIMITS, Transport } from '../../src/git/transport.js'
 import { encodeTree } from '../../src/git/tree-codec.js'
 import { type GitRepository, type PushCommand, type PushPolicy, type Quarantine, type Service, ZERO } from '../../src/git/types.js'
 import { committed, git, gitAsync, PERSON, workshop } from './support.js'
@@ -179,6 +180,25 @@ describe('fetching', () => {
     }
     const fetched = await gitAsync(work, ['fetch', '-q', 'origin', 'refs/merge-requests/1/head'])
     expect(fetched.code).toBe(0)
+  })
+
+  it('SEC-143: an answer that nobody takes ends, with its processes', async () => {
+    const { directory } = await served('stalled')
+    const stage = new Stage()
+    const blob = await stage.blob(randomBytes(8_000_000))
+    const tree = await stage.tree(encodeTree([{ mode: '100644', name: 'big', oid: blob }]))
+    const commit = await stage.commit({ tree, parents: [], author: PERSON, committer: PERSON, message: 'big' })
+    await writePack(directory, stage.objects)
+    await refs.update(directory, [{ ref: 'refs/heads/main', old: ZERO, new: commit }])
+    const impatient = new Transport(pool, await folder(), { ...TRANSPORT_LIMITS, stall: 200 })
+    const taken: Buffer[] = []
+    const out = new Writable({ highWaterMark: 1_024, write: (chunk: Buffer) => void taken.push(chunk) })
+    const want = `want ${commit} side-band-64k\n`
+    const body = Readable.from([Buffer.from(`${(want.length + 4).toString(16).padStart(4, '0')}${want}00000009done\n`)], { objectMode: false })
+    await impatient.uploadPack(directory, { body, out, signal: new AbortController().signal })
+    expect(out.destroyed).toBe(true)
+    expect(taken).toHaveLength(1)
+    await expect.poll(() => processesIn(directory), { timeout: 2_000, interval: 20 }).toEqual([])
   })
 
   it('SEC-143: a client that leaves takes its processes with it within a second', async () => {

@@ -365,7 +365,7 @@ describe('what follows a push (PU-7, PU-8)', () => {
     const before = await rowOf(project)
     const { work, push } = await workOf(project)
     await commitIn(work, 'c')
-    expect((await push(project.creator, 'HEAD:refs/x/y', 'HEAD:main')).code).toBe(1)
+    expect((await push(project.creator, 'HEAD:fine', ':main')).code).toBe(1)
     await t.ctx.jobs.drain()
     expect(await rowOf(project)).toEqual(before)
     expect(await intents()).toEqual([])

@@ -625,7 +625,7 @@ describe('wiki repositories (GH-3, GH-17)', () => {
     expect(row?.empty_repo).toBe(true)
     // GH-19
     const declined = await gitRun(work, 'push', 'origin', 'HEAD:refs/other/x')
-    expect(declined.err).toContain('remote: Only branches and tags can be pushed.')
+    expect(declined.err).toContain('remote: refs/other/x: only branches, tags and notes can be pushed.')
   })
 
   it('a public wiki is open to everybody, one switched off to nobody, an archived one to readers', async () => {
@@ -710,7 +710,7 @@ describe('fetching', () => {
     expect(listed).toContain('refs/merge-requests/1/head')
     const work = await client.cloned(client.url(project.fullPath, owner))
     await commitIn(work, 'service')
-    for (const ref of ['refs/keep-around/y', 'refs/roost/x', 'refs/merge-requests/1/head', 'refs/notes/x', 'refs/x']) {
+    for (const ref of ['refs/keep-around/y', 'refs/roost/x', 'refs/merge-requests/1/head', 'refs/other/x', 'refs/x']) {
       const pushed = await gitRun(work, 'push', 'origin', `+HEAD:${ref}`)
       expect(pushed.code, ref).not.toBe(0)
     }
@@ -852,12 +852,12 @@ describe('pushing', () => {
     expect(branches.map(({ name }) => name)).toEqual(['main'])
   })
 
-  it('GH-18: one refusal refuses all, says why, and moves and keeps nothing', async () => {
+  it('GH-18: a rule of branches or tags refuses all, says why, and moves and keeps nothing', async () => {
     await gitOut(work, 'checkout', '-qB', 'declined', 'origin/main')
     const declined = await commitIn(work, 'declined')
-    const pushed = await gitRun(work, 'push', '--porcelain', 'origin', 'HEAD:fine', 'HEAD:refs/other/x', 'HEAD:refs/tags/fine')
+    const pushed = await gitRun(work, 'push', '--porcelain', 'origin', 'HEAD:fine', ':main', 'HEAD:refs/tags/fine')
     expect(pushed.code).toBe(1)
-    expect(pushed.err).toMatch(/^remote: Only branches and tags can be pushed\.\s*$/m)
+    expect(pushed.err).toMatch(/^remote: The default branch of a project cannot be deleted\.\s*$/m)
     expect(pushed.out.match(/\[remote rejected\] \(pre-receive hook declined\)/g)).toHaveLength(3)
     expect(await value('refs/heads/fine')).toBe('')
     expect(await value('refs/tags/fine')).toBe('')

@@ -56,10 +56,10 @@ export async function createMergeRequest(
   const mentioned = await thingsMentioned(ctx, caller, target, mentionsIn(ctx, textOf(given)))
   const [id, draft] = await againIfTaken(async () => {
     // found out before the row is there, so that it is whole as soon as anybody sees it; a fork's commits are copied only once nothing is wrong
-    const early = source.project.id === target.project.id ? draftFor(ctx, source, target, given, branches) : null
+    const early = source.project.id === target.project.id ? draftFor(ctx, caller, source, target, given, branches) : null
     early?.catch(() => {})
     await refuse(ctx, caller, source, target, given, branches)
-    const draft = await (early ?? draftFor(ctx, source, target, given, branches))
+    const draft = await (early ?? draftFor(ctx, caller, source, target, given, branches))
     const made = await ctx.db.transaction(async (tx) => {
       const { id, iid } = await insert(ctx, tx, caller, target, given, branches)
       const drawn = { ...draft, request: { ...draft.request, id, iid } }
@@ -88,9 +88,17 @@ const branchesOf = (source: ProjectSubject, target: ProjectSubject, given: NewMe
 type Branches = ReturnType<typeof branchesOf>
 
 /** What its branches come to, and whether its texts name anything. */
-async function draftFor(ctx: Context, source: ProjectSubject, target: ProjectSubject, given: NewMergeRequest, branches: Branches): Promise<Draft> {
-  const request = { ...branches, storage: target.project.storage, source_storage: source.project.storage }
+async function draftFor(
+  ctx: Context,
+  caller: SignedIn,
+  source: ProjectSubject,
+  target: ProjectSubject,
+  given: NewMergeRequest,
+  branches: Branches,
+): Promise<Draft> {
+  const request = { ...branches, author_id: caller.user.id, storage: target.project.storage, source_storage: source.project.storage }
   const draft = await draftNew(ctx, { ...request, ...UNDRAWN, title: given.title })
+  if (draft.held) throw forbidden()
   const commits = await repositoryOf(ctx, target.project).commits(draft.version?.oids.slice(0, MOST_MESSAGES) ?? [])
   const texts = [textOf(given), ...commits.map((commit) => commit?.message ?? '')]
   return { ...draft, unlinked: !texts.some((text) => namesIssues(text, ctx.links.base)) }

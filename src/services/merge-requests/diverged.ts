@@ -11,5 +11,6 @@ export async function countDiverged(ctx: Context, id: number): Promise<number> {
   const [request] = await sketches(ctx.db.read, eq(mergeRequests.id, id))
   if (!request) return 0
   const { head, start } = await headsOf(ctx, request)
-  return head && start ? targetOf(ctx, request).countNew([head], start, MOST) : 0
+  // the head that the request shows: its source may have moved on without it (MR-70)
+  return head && start ? targetOf(ctx, request).countNew([request.sha ?? head], start, MOST) : 0
 }

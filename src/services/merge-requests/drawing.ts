@@ -2,10 +2,11 @@ import { and, inArray, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { relax } from '../../db/relaxed.js'
-import { mergeRequestCommits, mergeRequests, mergeRequestVersions, pipelines } from '../../db/schema/index.js'
+import { mergeRequestCommits, mergeRequests, mergeRequestVersions, notes, pipelines } from '../../db/schema/index.js'
 import type { Diff, GitRepository, Oid } from '../../git/types.js'
 import { atOnce } from '../../lib/at-once.js'
 import { withTurn } from '../../lib/turns.js'
+import { mayReadCode, takeCommits } from '../object-copies.js'
 import { touchProjectList } from '../project-lists.js'
 import { followLinksSoon } from './links.js'
 import { type MergeStatus, mergeStatus } from './merge-status.js'
@@ -24,6 +25,8 @@ export interface Draft {
   /** Null: there is none, for a branch is missing, or the one there is stands. */
   version: { head: Oid; start: Oid; base: Oid | null; state: 'collected' | 'empty' | 'overflow'; size: string; commits: number; oids: Oid[] } | null
   status: MergeStatus | 'unchecked'
+  /** The source has moved on, and the author may not read it any more: the request stays at what it was (MR-70). */
+  held: boolean
   /** It is known already that its texts name nothing. */
   unlinked?: boolean
 }
@@ -71,16 +74,30 @@ interface Outline {
   request: Sketch
   heads: Draft['heads']
   ends: { head: Oid; start: Oid } | null
+  held: boolean
 }
+
+/** What people are told of a request that its source has left behind. */
+const HELD = 'stopped following the source branch, which the author may no longer read'
+
+/** Brings the head of the source into the target's repository. Whoever pushes, reopens or merges: it is the author who shows these commits to the target, so the author's right counts, as it is now (SEC-43, MR-70). What a version has shown already is there. */
+async function takeHead(ctx: Context, request: Sketch, head: Oid): Promise<boolean> {
+  const source = sourceKeyOf(request)
+  if (!source || source.id === request.project_id || head === request.sha) return true
+  return takeCommits(ctx, request.author_id, source, targetOf(ctx, request), [head], request.sha ? [request.sha] : [])
+}
+
+/** Whether a request is to show what its source branch has now. */
+export const follows = async (ctx: Context, { author_id, project_id, source_project_id }: Sketch): Promise<boolean> =>
+  source_project_id === project_id || (source_project_id !== null && (await mayReadCode(ctx, author_id, source_project_id)))
 
 async function outline(ctx: Context, request: Sketch, { always }: Drawing): Promise<Outline> {
   const heads = await headsOf(ctx, request)
   const { head, start } = heads
-  const source = sourceKeyOf(request)
   const stands = !always && !request.version_due && request.version_id !== null && request.sha === head
-  if (!head || !start || !source || stands) return { request, heads, ends: null }
-  if (source.id !== request.project_id) await targetOf(ctx, request).take(source, [head], request.sha ? [request.sha] : [])
-  return { request, heads, ends: { head, start } }
+  if (!head || !start || stands) return { request, heads, ends: null, held: false }
+  const taken = await takeHead(ctx, request, head)
+  return { request, heads, ends: taken ? { head, start } : null, held: !taken }
 }
 
 async function pin(ctx: Context, outlines: Outline[]): Promise<void> {
@@ -92,12 +109,13 @@ async function pin(ctx: Context, outlines: Outline[]): Promise<void> {
     )
 }
 
-async function draft(ctx: Context, { request, heads, ends }: Outline, { verdict }: Drawing): Promise<Draft> {
+async function draft(ctx: Context, { request, heads, ends, held }: Outline, { verdict }: Drawing): Promise<Draft> {
+  if (held) return { request, heads, version: null, status: 'cannot_be_merged', held }
   const [status, version] = await Promise.all([
     verdict ? mergeStatus(ctx, request, heads) : ('unchecked' as const),
     ends && versionOf(targetOf(ctx, request), ends),
   ])
-  return { request, heads, version, status }
+  return { request, heads, version, status, held }
 }
 
 async function versionOf(repository: GitRepository, { head, start }: { head: Oid; start: Oid }): Promise<NonNullable<Draft['version']>> {
@@ -120,20 +138,39 @@ async function write(ctx: Context, drafts: Draft[], how: Drawing): Promise<numbe
   const unknown = await ctx.db.transaction(async (tx) => {
     // what is lost with the power is drawn again: the request says that it is unknown, or the intent of the push is still there
     await relax(tx)
+    await tellHeld(tx, drafts, ctx.now())
     return recordDrafts(tx, drafts, how, ctx.now())
   })
   for (const project of new Set(drafts.filter(({ version }) => version).map(({ request }) => request.project_id))) followLinksSoon(ctx, project)
   return unknown
 }
 
+/** Says of requests that they were left behind, once for as long as that lasts. In the author's name: who pushes to a source that may be hidden is nobody's business here. */
+async function tellHeld(tx: Transaction, drafts: Draft[], at: Date): Promise<void> {
+  const ids = drafts.filter(({ held }) => held).map(({ request }) => request.id)
+  if (ids.length === 0) return
+  const now = sql`${at.toISOString()}::timestamptz`
+  await tx.execute(sql`with said as (
+      insert into ${notes} (project_id, noteable_type, noteable_id, author_id, note, system, created_at, updated_at)
+      select r.project_id, 'MergeRequest', r.id, r.author_id, ${HELD}, true, ${now}, ${now} from ${mergeRequests} r
+      left join ${mergeRequestVersions} v on v.id = r.version_id
+      where r.id = any(${sql.param(ids)}::bigint[]) and r.state = 'opened' and not exists (select 1 from ${notes} n
+        where n.noteable_type = 'MergeRequest' and n.noteable_id = r.id and n.system and n.note = ${HELD} and n.created_at >= coalesce(v.created_at, r.created_at))
+      order by r.id returning noteable_id
+    ) update ${mergeRequests} r set updated_at = ${now} from said where r.id = said.noteable_id`)
+  for (const project of new Set(drafts.filter(({ held }) => held).map(({ request }) => request.project_id)))
+    await touchProjectList(tx, project, 'merge_requests')
+}
+
 /** Each kind of rows in one statement. What became unknown meanwhile stays so; the ids of those come back. */
 export async function recordDrafts(tx: Transaction, drafts: Draft[], { pushed }: Drawing, at: Date): Promise<number[]> {
   const now = at.toISOString()
-  const rows = drafts.map(({ request, version, status, unlinked }) => ({
+  const rows = drafts.map(({ request, version, status, held, unlinked }) => ({
     request: request.id,
     checks: request.merge_checks,
     status,
     drawn: version !== null,
+    held,
     unlinked: unlinked === true,
     ...(version && {
       start: version.start,
@@ -148,7 +185,7 @@ export async function recordDrafts(tx: Transaction, drafts: Draft[], { pushed }:
     version && version.oids.length > 0 ? [{ request: request.id, oids: version.oids.join(' ') }] : [],
   )
   const { rows: written } = await tx.execute<{ id: string; project_id: string; merge_status: string }>(sql`with drawn as (
-      select d.* from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as d (request bigint, checks int, status text, drawn boolean, unlinked boolean,
+      select d.* from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as d (request bigint, checks int, status text, drawn boolean, held boolean, unlinked boolean,
         start text, base text, head text, state text, size text, commits bigint)
     ), made as (
       insert into ${mergeRequestVersions}
@@ -169,7 +206,7 @@ export async function recordDrafts(tx: Transaction, drafts: Draft[], { pushed }:
         where p.project_id = r.source_project_id and p.ref = r.source_branch and p.sha = d.head order by p.id desc limit 1) end,
       links_due = not d.unlinked and (r.links_due or made.id is not null),
       merge_status = case when r.merge_checks = d.checks then d.status else 'unchecked' end, merge_checks = r.merge_checks + 1,
-      updated_at = case when ${pushed === true} then ${now}::timestamptz else r.updated_at end
+      updated_at = case when ${pushed === true} and not d.held then ${now}::timestamptz else r.updated_at end
     from drawn d left join made on made.merge_request_id = d.request
     where r.id = d.request and r.state = 'opened'
     returning r.id, r.project_id, r.merge_status`)

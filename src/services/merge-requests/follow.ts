@@ -9,6 +9,7 @@ import { isWorkInProgress } from '../../lib/work-in-progress.js'
 import { touchProjectList } from '../project-lists.js'
 import { decideSoon } from './checks.js'
 import { closeIssuesOf } from './closes.js'
+import { follows } from './drawing.js'
 import { finishTodosOf, markClosed, markMergedByPush } from './endings.js'
 import { isOpen, type Sketch, sketches } from './sketches.js'
 import { personOf, seenProject } from './stand-ins.js'
@@ -111,7 +112,11 @@ async function followSource(ctx: Context, repository: GitRepository, group: Sket
   }
   const now = ctx.now()
   const { titles, total } = await pushedCommits(repository, move)
-  const unfinished = titles.some(saysUnfinished) ? group.filter(({ title }) => !isWorkInProgress(title)).map(({ id }) => id) : []
+  const followed = new Set<number>()
+  for (const request of group) if (await follows(ctx, request)) followed.add(request.id)
+  const unfinished = titles.some(saysUnfinished)
+    ? group.filter(({ id, title }) => followed.has(id) && !isWorkInProgress(title)).map(({ id }) => id)
+    : []
   await ctx.db.transaction(async (tx) => {
     await relax(tx)
     const deferred = await tx
@@ -127,12 +132,14 @@ async function followSource(ctx: Context, repository: GitRepository, group: Sket
     if (actorId === null) return
     await finishTodosOf(tx, group, actorId, now)
     const told = (id: number) => [
-      ...(total > 0 ? [`added ${total} ${total === 1 ? 'commit' : 'commits'}`] : []),
+      ...(total > 0 && followed.has(id) ? [`added ${total} ${total === 1 ? 'commit' : 'commits'}`] : []),
       ...(unfinished.includes(id) ? ['marked as a **Work In Progress**'] : []),
       ...(deferred.some((one) => one.id === id) ? ['canceled the automatic merge'] : []),
     ]
-    const said = group.flatMap(({ id, project_id }) => told(id).map((note) => ({ note, noteable_id: id, project_id })))
-    const shared = { noteable_type: 'MergeRequest' as const, author_id: actorId, system: true, created_at: now, updated_at: now }
+    const said = group.flatMap(({ id, project_id, author_id: author }) =>
+      told(id).map((note) => ({ note, noteable_id: id, project_id, author_id: followed.has(id) ? actorId : author })),
+    )
+    const shared = { noteable_type: 'MergeRequest' as const, system: true, created_at: now, updated_at: now }
     if (said.length > 0) await tx.insert(notes).values(said.map((each) => ({ ...each, ...shared })))
     for (const project of new Set(group.map(({ project_id }) => project_id))) await touchProjectList(tx, project, 'merge_requests')
   })

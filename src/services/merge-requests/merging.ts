@@ -19,7 +19,7 @@ import { signatureOf } from '../repositories.js'
 import { readSettings } from '../settings.js'
 import { writeSystemNotes } from '../system-notes.js'
 import { issuesClosedBy, namesOfIssues } from './closes.js'
-import { drawVersions } from './drawing.js'
+import { drawVersions, follows } from './drawing.js'
 import { headsOf, isOpen, type Sketch, sketchesWith, sourceKeyOf, targetOf } from './sketches.js'
 
 export interface Acceptance {
@@ -86,7 +86,8 @@ async function mergeInto(
     const { head, start } = await headsOf(ctx, request)
     if (!head || !start) throw cannotBeMerged()
     if (head !== request.sha) {
-      // somebody has just pushed, and what he pushed is not known here yet
+      if (!(await follows(ctx, request))) throw cannotBeMerged()
+      // somebody has just pushed, and what they pushed is not known here yet
       if (tried === TRIES) throw changing()
       await drawVersions(ctx, [id], {})
       continue

@@ -7,6 +7,9 @@ import { mergeRequests, users } from '../../db/schema/index.js'
 import { conflict, Failure, forbidden } from '../../failures.js'
 import { RefChanged } from '../../git/errors.js'
 import type { Oid } from '../../git/types.js'
+import { withTurn } from '../../lib/turns.js'
+import { isUnavailable } from '../../lib/unavailable.js'
+import { takeCommits } from '../object-copies.js'
 import { branchProtectionsOf, mayPushTo } from '../protection.js'
 import { moveRefs } from '../pushes.js'
 import { repositoryOf, signatureOf } from '../repositories.js'
@@ -18,10 +21,12 @@ import { personOf, seenProject } from './stand-ins.js'
 const MOST_COMMITS = 1_000
 
 /** Begins to put the commits of a request upon the head of its target (X-8); how that ends, the request says: by a new head, or by `merge_error`. */
-export async function startRebase(ctx: Context, caller: SignedIn, { request }: MergeRequestSubject): Promise<void> {
+export async function startRebase(ctx: Context, caller: SignedIn, { request, ...target }: MergeRequestSubject): Promise<void> {
   if (request.state !== 'opened') throw methodNotAllowed()
   const source = request.source_project_id === null ? null : await seenProject(ctx, caller, request.source_project_id)
   if (!source || !mayPushTo(source, await branchProtectionsOf(ctx, source.project.id), request.source_branch)) throw forbidden()
+  // a rebase brings the target's commits into the source (SEC-43)
+  if (source.project.id !== target.project.id && !target.can('download_code')) throw forbidden()
   const [row] = await ctx.db.write
     .update(mergeRequests)
     .set({ rebase_user_id: caller.user.id, merge_error: null })
@@ -40,9 +45,15 @@ export async function rebaseLeftOver(ctx: Context): Promise<void> {
   for (const { id } of left) await rebase(ctx, id)
 }
 
-/** Begun anew by whoever finds the row: what is rebased already stays. */
-async function rebase(ctx: Context, id: number): Promise<void> {
-  const [[request], [by]] = await Promise.all([
+/** Begun anew by whoever finds the row, one at a time: what is rebased already stays. */
+const rebase = (ctx: Context, id: number): Promise<void> => withTurn(`rebase ${id}`, () => rebaseAsAsked(ctx, id))
+
+async function rebaseAsAsked(ctx: Context, id: number): Promise<void> {
+  const [[asked], [request], [by]] = await Promise.all([
+    ctx.db.write
+      .select({ id: mergeRequests.id })
+      .from(mergeRequests)
+      .where(and(eq(mergeRequests.id, id), isNotNull(mergeRequests.rebase_user_id))),
     sketches(ctx.db.write, and(eq(mergeRequests.id, id), isOpen)),
     ctx.db.write
       .select({ user: users })
@@ -50,6 +61,7 @@ async function rebase(ctx: Context, id: number): Promise<void> {
       .innerJoin(users, eq(users.id, mergeRequests.rebase_user_id))
       .where(and(eq(mergeRequests.id, id), eq(users.state, 'active'))),
   ])
+  if (!asked) return
   const caller = by && personOf(by.user)
   let fault: string | null = 'The rebase was not possible'
   try {
@@ -58,10 +70,11 @@ async function rebase(ctx: Context, id: number): Promise<void> {
   } catch (error) {
     if (error instanceof Failure) fault = error.message
     else if (error instanceof RefChanged) fault = 'The source branch was changed meanwhile'
-    else throw error
-  } finally {
-    await ctx.db.write.update(mergeRequests).set({ rebase_user_id: null, merge_error: fault }).where(eq(mergeRequests.id, id))
+    // the row says that it is still to be done
+    else if (isUnavailable(error)) throw error
+    else ctx.log.error({ err: error, merge_request: id }, 'a rebase failed')
   }
+  await ctx.db.write.update(mergeRequests).set({ rebase_user_id: null, merge_error: fault }).where(eq(mergeRequests.id, id))
 }
 
 /** As `git rebase` does it: merges are left out, and so is what has become empty. Null: done. */
@@ -69,8 +82,10 @@ async function rebaseOnto(ctx: Context, caller: SignedIn, source: ProjectSubject
   const { head, start } = await headsOf(ctx, request)
   if (!head || !start) return 'A branch is missing'
   const repository = repositoryOf(ctx, source.project)
-  if (source.project.id !== request.project_id)
-    await repository.take({ storage: request.storage, id: request.project_id, kind: 'project' }, [start], [])
+  if (source.project.id !== request.project_id) {
+    const target = { storage: request.storage, id: request.project_id, kind: 'project' } as const
+    if (!(await takeCommits(ctx, caller.user.id, target, repository, [start]))) return 'The target branch may not be read'
+  }
   if (await repository.isAncestor(start, head)) return null
   const { oids, total } = await repository.range([start], head, MOST_COMMITS)
   if (total > MOST_COMMITS) return 'There are too many commits'

@@ -12,6 +12,7 @@ export const sketchColumns = {
   id: mergeRequests.id,
   iid: mergeRequests.iid,
   project_id: mergeRequests.project_id,
+  author_id: mergeRequests.author_id,
   storage: projects.storage,
   source_project_id: mergeRequests.source_project_id,
   source_storage: sources.storage,

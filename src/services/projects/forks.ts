@@ -5,13 +5,14 @@ import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { doomedRepositories, members, namespaces, projectLanguages, projects, routes } from '../../db/schema/index.js'
 import { againIfTaken } from '../../db/taken.js'
-import { conflict, forbidden, invalidRecord, notFound } from '../../failures.js'
+import { conflict, type Failure, forbidden, invalidRecord, notFound } from '../../failures.js'
 import { numericId } from '../../lib/numeric-id.js'
 import { projectNameFaults, projectPathFaults } from '../../lib/path.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import { VISIBILITY_LEVEL, type Visibility } from '../../lib/visibility.js'
 import { recordEvent } from '../events.js'
 import { claimRoute, lockNamespace } from '../namespaces.js'
+import { copyRepository, mayReadCode } from '../object-copies.js'
 import { keepUpSoon, protectDefaultBranch } from '../pushes.js'
 import { isRestricted, readSettings, type Settings } from '../settings.js'
 import { touchLists } from '../totals.js'
@@ -52,7 +53,8 @@ export async function forkProject(ctx: Context, caller: SignedIn, subject: Proje
       ctx.db.transaction(async (tx) => {
         const [held] = await tx.select().from(doomedRepositories).where(eq(doomedRepositories.project_id, id)).for('update')
         if (!held) throw new Unavailable('the fork was taken for a leftover')
-        await alive(tx, () => ctx.git.fork(from, { ...from, id }, source.default_branch))
+        const copied = await alive(tx, () => copyRepository(ctx, caller.user.id, from, { ...from, id }, source.default_branch))
+        if (!copied) throw await unreadable(ctx, caller, source.id)
         await insertFork(ctx, tx, caller, subject, place, settings, given, { id, storage })
       })
     await againIfTaken(make)
@@ -62,6 +64,12 @@ export async function forkProject(ctx: Context, caller: SignedIn, subject: Proje
   }
   if (!source.empty_repo) keepUpSoon(ctx, id)
   return id
+}
+
+/** What somebody is told who could read the code of a project a moment ago. */
+async function unreadable(ctx: Context, caller: SignedIn, id: number): Promise<Failure> {
+  await findProjectFor(ctx, caller, String(id))
+  return forbidden()
 }
 
 /** The id of a project to come, written down among the repositories to be removed until the project is there. */
@@ -146,6 +154,7 @@ async function insertFork(
   // as it is now: deleted or hidden meanwhile, there is nothing to be a fork of
   const [source] = await tx.select().from(projects).where(eq(projects.id, subject.project.id)).for('update')
   if (!source) throw notFound('Project')
+  if (!(await mayReadCode(ctx, caller.user.id, source.id))) throw await unreadable(ctx, caller, source.id)
   if (attributes.visibility > source.visibility)
     throw invalidRecord({ visibility_level: forkVisibilityFaults(attributes.visibility, source.visibility) })
   const now = ctx.now()

@@ -455,6 +455,8 @@ describe('POST /projects/:id/repository/commits', () => {
     ['C-24, SEC-155', one({ action: '__proto__', file_path: '..' }), "Unknown action '__proto__'"],
     ['C-25 create', one({ action: 'create', file_path: 'n' }), 'You must provide content'],
     ['C-25 update null', one({ action: 'update', file_path: 'a.txt', content: null }), 'You must provide content'],
+    ['C-26 with backslashes', one(create('..\\x')), TRAVERSAL],
+    ['C-26 with backslashes inside', one({ action: 'move', file_path: 'dir\\..\\..\\x', previous_path: 'a.txt' }), TRAVERSAL],
     ['C-26', one(create('../n')), TRAVERSAL],
     ['C-26 after normalisation', one(create('dir/../../n')), TRAVERSAL],
     ['C-26 delete', one({ action: 'delete', file_path: '/../a.txt' }), TRAVERSAL],

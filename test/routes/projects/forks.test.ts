@@ -8,6 +8,7 @@ import { testApp } from '../../support/app.js'
 import { aCast, statuses } from '../../support/cast.js'
 import { aCommit, aGroup, anAdmin, aProject, aUser, setSettings, type TestProject, type TestUser } from '../../support/factories.js'
 import { commitIn, directoryOf, gitClient, gitOut } from '../../support/git-client.js'
+import { bareOf } from '../../support/repositories.js'
 
 const t = testApp()
 const client = gitClient(t)
@@ -208,6 +209,18 @@ describe('what fork and source have of each other', () => {
       (await t.api('get', `${project.path}/repository/commits/${sha}`, project.creator)).status
     expect([await found(source, theirs), await found(source, ours)]).toEqual([200, 404])
     expect([await found(copy, theirs), await found(copy, ours)]).toEqual([404, 200])
+  })
+
+  it('SEC-43: what was pushed by mistake and taken back is not in a fork made afterwards', async () => {
+    const source = await aSource()
+    const mistake = await aCommit(t.ctx, source, { 'secret.txt': 'secret' }, { branch: 'mistake', start_branch: 'main' })
+    const secret = bareOf(t, source).git('rev-parse', `${mistake}:secret.txt`).trim()
+    await t.api('delete', `${source.path}/repository/branches/mistake`, source.creator).expect(204)
+    const { body } = await fork(source, await aUser(t.ctx)).expect(201)
+    for (const path of [`commits/${mistake}`, `blobs/${secret}`]) {
+      await t.api('get', `${source.path}/repository/${path}`, source.creator).expect(200)
+      await t.api('get', `/projects/${body.id}/repository/${path}`, source.creator).expect(404)
+    }
   })
 
   it('PR-26: a source that is deleted leaves its forks whole, also when they are packed and pruned afterwards', async () => {

@@ -75,6 +75,37 @@ describe('GET /projects/:id/repository/tree', () => {
     expect(headers['link']).toContain(`<${t.url}/api/v4${at}/tree?page=2&per_page=5&recursive=true>; rel="prev"`)
   })
 
+  it('RE-1: recursive pages put together are the whole, whatever their size', async () => {
+    const all = await paths('recursive=true')
+    for (const size of [1, 3, 4, 11]) {
+      const pages = Array.from({ length: Math.ceil(all.length / size) }, (_, i) => paths(`recursive=true&per_page=${size}&page=${i + 1}`))
+      expect((await Promise.all(pages)).flat()).toEqual(all)
+    }
+    expect(await paths('recursive=true&per_page=5&page=4')).toEqual([])
+  })
+
+  it('RE-1, SEC-147: a page costs what it shows, of trees that hold each other so often that they name 10^10 paths', async () => {
+    const many = await aProject(t.ctx, { visibility: 'public', files: { a: 'a' } })
+    const own = bareOf(t, many)
+    let tree = own.git('rev-parse', 'main^{tree}').trim()
+    for (let level = 0; level < 10; level++)
+      tree = own
+        .gitBytes(['mktree'], Array.from({ length: 10 }, (_, i) => `040000 tree ${tree}\td${i}\n`).join(''))
+        .toString()
+        .trim()
+    own.git('update-ref', 'refs/heads/many', own.git('commit-tree', '-m', 'many', tree).trim())
+    // each level holds ten times what is below it, and ten folders
+    const total = Array.from({ length: 10 }).reduce((below: number) => 10 * (below + 1), 1)
+    const page = async (number: number) => {
+      const { body, headers } = await t.api('get', `${many.path}/repository/tree?ref=many&recursive=true&per_page=2&page=${number}`, null).expect(200)
+      expect(headers['x-total']).toBe(`${total}`)
+      return body.map(({ path }: { path: string }) => path)
+    }
+    expect(await page(1)).toEqual(['d0', 'd0/d0'])
+    expect(await page(total / 2)).toEqual([Array(10).fill('d9').join('/'), `${Array(10).fill('d9').join('/')}/a`])
+    expect(await page(total / 2 + 1)).toEqual([])
+  })
+
   // SEC-79, SEC-80, SEC-81: neither options, nor pathspecs, nor Git's own revisions
   it.each([
     'ref=none',
