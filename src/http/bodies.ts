@@ -10,18 +10,19 @@ import { type Bag, emptyBag, FormReader } from './form.js'
 import { JsonReader } from './json.js'
 import { MultipartReader } from './uploads.js'
 
-/** Bytes of a body that are read whoever sends it (SEC-71). */
-export const UNASKED_BYTES = 64 * 1024
+/** Bytes of a body that are read, and values that are made, whoever sends it (SEC-71). */
+const UNASKED_BYTES = 64 * 1024
+const UNASKED_VALUES = 2_000
 /** Bytes that are parsed in one go. */
 const PIECE = 16 * 1024
-/** Bytes that a value of a body takes beside its letters. */
-const ELEMENT_BYTES = 100
+/** Bytes that a value of a body takes beside its letters, with what is made of it until it is refused or done. */
+const ELEMENT_BYTES = 400
 /** Seconds until a body that found no room is worth sending again. */
 const RETRY_AFTER = 5
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Refuses a caller who may not send a body above 64 KiB, by what is known before it is read; a route without takes no such bodies. */
+    /** Refuses a caller who may not send a larger body, by what is known before it is read; a route without takes no such bodies. */
     admit?: () => Promise<void>
     /** Gives back the memory that the body was counted for; called when nothing refers to it any more. */
     releaseBody?: () => void
@@ -36,26 +37,39 @@ interface BodyReader {
   end(): Bag | Promise<Bag>
 }
 
-/** Bytes of all larger bodies that are held at once. */
+/** Bytes of all larger bodies that are held at once; one sender gets half of them, or one body. */
 class BodyMemory {
   #held = 0
+  readonly #bySender = new Map<string, number>()
+  readonly #share: number
 
-  constructor(private readonly limit: number) {}
-
-  take(bytes: number): void {
-    if (this.#held + bytes > this.limit) throw new Unavailable('the bodies of other requests take all memory there is for them', RETRY_AFTER)
-    this.#held += bytes
+  constructor(
+    private readonly limit: number,
+    largest: number,
+  ) {
+    this.#share = Math.max(limit / 2, largest)
   }
 
-  free(bytes: number): void {
+  take(bytes: number, sender: string): void {
+    const own = (this.#bySender.get(sender) ?? 0) + bytes
+    if (own > this.#share || this.#held + bytes > this.limit)
+      throw new Unavailable('the bodies of other requests take all memory there is for them', RETRY_AFTER)
+    this.#held += bytes
+    this.#bySender.set(sender, own)
+  }
+
+  free(bytes: number, sender: string): void {
     this.#held -= bytes
+    const own = (this.#bySender.get(sender) ?? 0) - bytes
+    if (own > 0) this.#bySender.set(sender, own)
+    else this.#bySender.delete(sender)
   }
 }
 
-/** Parsers of all types of bodies (G-5). A body is counted, paced and parsed as it comes: whoever may not send it is refused once 64 KiB are read, and what breaks a limit where it does so (SEC-71, SEC-75, SEC-142, SEC-145). */
+/** Parsers of all types of bodies (G-5). A body is counted, paced and parsed as it comes: whoever may not send more is refused once 64 KiB are read, and what breaks a limit where it does so (SEC-71, SEC-75, SEC-142, SEC-145). */
 export function parseBodies(app: FastifyInstance, { limits }: Config, pace: Pace): void {
   const slices = new Slices()
-  const memory = new BodyMemory(limits.bodyMemory)
+  const memory = new BodyMemory(limits.bodyMemory, limits.bodyBytes)
   const add = (type: string, readerOf: (request: FastifyRequest) => BodyReader) =>
     app.addContentTypeParser(type, async (request: FastifyRequest, payload: IncomingMessage) => {
       const body = new Body(request, memory)
@@ -97,6 +111,7 @@ class Body {
   #held = 0
   #admitted = false
   #released = false
+  #sender = ''
 
   constructor(
     private readonly request: FastifyRequest,
@@ -111,7 +126,9 @@ class Body {
       await this.#expect(this.#size)
       for (let at = 0; at < chunk.length; at += PIECE) {
         await slices.run(() => reader.push(chunk.subarray(at, at + PIECE)))
-        this.#hold(this.#size + (reader.elements ?? 0) * ELEMENT_BYTES)
+        const { elements = 0 } = reader
+        if (elements > UNASKED_VALUES) await this.#ask()
+        this.#hold(this.#size + elements * ELEMENT_BYTES)
       }
     }
     return slices.run(() => reader.end())
@@ -119,14 +136,19 @@ class Body {
 
   release(): void {
     this.#released = true
-    this.memory.free(this.#held)
+    if (this.#held > 0) this.memory.free(this.#held, this.#sender)
     this.#held = 0
   }
 
   /** The body has, or will have, so many bytes. */
   async #expect(bytes: number): Promise<void> {
     if (bytes > this.request.routeOptions.bodyLimit) throw tooLarge()
-    if (bytes <= UNASKED_BYTES || this.#admitted) return
+    if (bytes > UNASKED_BYTES) await this.#ask()
+  }
+
+  /** Whether its sender may send more than everybody may. */
+  async #ask(): Promise<void> {
+    if (this.#admitted) return
     if (!this.request.admit) throw tooLarge()
     await this.request.admit()
     this.#admitted = true
@@ -134,14 +156,15 @@ class Body {
 
   #hold(bytes: number): void {
     if (bytes <= UNASKED_BYTES || bytes <= this.#held || this.#released) return
-    this.memory.take(bytes - this.#held)
+    if (this.#held === 0) this.#sender = this.request.caller?.user ? `user ${this.request.caller.user.id}` : `from ${this.request.ip}`
+    this.memory.take(bytes - this.#held, this.#sender)
     this.#held = bytes
   }
 }
 
-/** Bytes of a refused body that are thrown away, and milliseconds that takes at most. */
-const DISCARDED_BYTES = 8 * 1024 * 1024
-const DISCARDING = 2_000
+/** Milliseconds for which the rest of a refused body is thrown away, and between two pieces of it: some MiB a second, which costs next to nothing. */
+const DISCARDING = 5_000
+const PAUSE = 10
 
 /** An answer to a request whose body nobody will read ends the connection, which would else wait for the rest of it at any pace. Many clients look for an answer only when they have sent everything, and would find the connection reset: so a bounded rest is thrown away first. */
 export async function closeUnread({ raw }: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
@@ -162,9 +185,9 @@ async function* withRest(answer: string, body: IncomingMessage) {
       clearTimeout(timer)
       resolve()
     }
-    const from = body.socket.bytesRead
     body.on('data', () => {
-      if (body.socket.bytesRead - from > DISCARDED_BYTES) end()
+      body.pause()
+      setTimeout(() => body.resume(), PAUSE).unref()
     })
     body.on('end', end).on('close', end)
   })

@@ -108,6 +108,12 @@ describe('who may send a body above 64 KiB (SEC-71)', () => {
     await send(66_000, { private_token: 'unknown' }, `?private_token=${user.token}`).expect(401)
   })
 
+  it('nor many values in few bytes', async () => {
+    const part = `{"a":[${'{},'.repeat(10_000)}`
+    expect((await answerTo('/api/v4/groups', { 'content-length': 60_000 }, part)).status).toBe(401)
+    expect((await answerTo('/oauth/token', { 'content-length': 60_000 }, part)).status).toBe(413)
+  })
+
   it('SEC-20: sudo counts in a body of any size', async () => {
     const admin = await anAdmin(t.ctx)
     const body = { name: `for-another${user.id}`, sudo: user.username, padding: 'x'.repeat(100_000) }
