@@ -54,7 +54,9 @@ describe('checkPath', () => {
     ' a ',
   ])('takes %j', (path) => expect(checkPath(path)).toBeNull())
   it.each(['', ' ', '\t'])('C-27: %j is blank', (path) => expect(checkPath(path)).toBe('blank'))
-  it.each(['..', '../a', 'a/../..', '..\\x', 'a/..\\x', 'a\\..\\..\\x', 'x\\..', '.. ', '.. \\x'])('C-26: %j leads out', (path) => expect(checkPath(path)).toBe('traversal'))
+  it.each(['..', '../a', 'a/../..', '..\\x', 'a/..\\x', 'a\\..\\..\\x', 'x\\..', '.. ', '.. \\x'])('C-26: %j leads out', (path) =>
+    expect(checkPath(path)).toBe('traversal'),
+  )
   it.each([
     '/a',
     'a/',
