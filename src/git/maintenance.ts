@@ -2,6 +2,7 @@ import { open, readdir, rm, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { syncDirectory } from '../lib/durable.js'
 import { Unavailable } from '../lib/unavailable.js'
+import { GitFault } from './errors.js'
 import { removeHalfPacks } from './leftovers.js'
 import { packsOf } from './pack-index.js'
 import type { ProcessPool } from './processes.js'
@@ -9,6 +10,7 @@ import type { Oid } from './types.js'
 
 const DEADLINE = 900_000
 const MANY_PACKS = 20
+const GRAPH_MEMORY = 1_500_000_000
 const MANY_LOOSE_REFS = 200
 const MANY_OBJECTS = 50_000
 /** How long an object that nothing refers to stays: a push or a merge that is under way may be about to refer to it (SEC-164). */
@@ -23,13 +25,15 @@ export interface MaintenanceOptions {
   packing?: boolean
   /** Whether packs get bitmaps, by which clones are counted out quicker. */
   bitmaps?: boolean
+  /** Bytes that finding out which paths the commits changed may take. */
+  memory?: number
 }
 
 /** Keeps a repository quick, beside every request. False, and nothing done, while another is at it. */
 export async function maintain(
   pool: ProcessPool,
   directory: string,
-  { depth = 'usual', packing = true, bitmaps = true }: MaintenanceOptions = {},
+  { depth = 'usual', packing = true, bitmaps = true, memory = GRAPH_MEMORY }: MaintenanceOptions = {},
 ): Promise<boolean> {
   return withMaintenanceLock(directory, async () => {
     const run = (...args: string[]) => pool.run(directory, args, { deadline: DEADLINE })
@@ -41,7 +45,23 @@ export async function maintain(
     }
     // the older numbers: for the newer ones git counts beyond the largest date, and with such a date in the history never ends (SEC-152)
     const split = depth === 'full' || depth === 'gc' ? '--split=replace' : '--split'
-    await run('-c', 'commitGraph.generationVersion=1', 'commit-graph', 'write', '--reachable', '--changed-paths', split, '--no-progress')
+    const graph = (...paths: string[]) => [
+      '-c',
+      'commitGraph.generationVersion=1',
+      'commit-graph',
+      'write',
+      '--reachable',
+      ...paths,
+      split,
+      '--no-progress',
+    ]
+    try {
+      await pool.run(directory, graph('--changed-paths'), { deadline: DEADLINE, memory })
+    } catch (error) {
+      // a commit of paths that no push may bring today: which paths changed is not worth gigabytes
+      if (!(error instanceof GitFault && error.exitCode === null)) throw error
+      await run(...graph('--no-changed-paths'))
+    }
     if ((await countFiles(join(directory, 'refs'))) > MANY_LOOSE_REFS) {
       await run('-c', 'core.fsync=committed,loose-object,reference', '-c', 'core.packedRefsTimeout=10000', 'pack-refs', '--all')
       await syncDirectory(directory)

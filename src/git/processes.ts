@@ -1,5 +1,5 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
-import { accessSync, constants, statSync, writeFileSync } from 'node:fs'
+import { accessSync, constants, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { delimiter, isAbsolute, join } from 'node:path'
 import { Unavailable } from '../lib/unavailable.js'
@@ -111,6 +111,8 @@ export interface RunOptions {
   accept?: number[]
   /** Bytes of output after which the process is ended and `truncated` is true. */
   maxBytes?: number
+  /** Bytes of memory of its own after which the process is ended, where the system tells (Linux). */
+  memory?: number
 }
 
 export interface RunResult {
@@ -140,6 +142,7 @@ export class ProcessPool {
     try {
       return await new Promise<RunResult>((resolve, reject) => {
         const child = this.start(directory, args, { env: options.env, signal: options.signal, deadline: options.deadline })
+        if (options.memory !== undefined) endBeyond(child, options.memory)
         const chunks: Buffer[] = []
         const errors: Buffer[] = []
         let size = 0
@@ -346,6 +349,23 @@ function standBack(pid: number, niceness: number) {
   } catch {
     // it has just ended by itself, or the system knows no such groups, or lets us change but a few a second
   }
+}
+
+/** Milliseconds between two looks at the memory of a process. */
+const LOOK = 100
+
+/** Ends a process that takes more memory than it may. */
+function endBeyond(child: ChildProcess, bytes: number) {
+  const timer = setInterval(() => {
+    try {
+      const [, kilobytes] = /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${child.pid}/status`, 'latin1')) ?? []
+      if (Number(kilobytes) * 1_024 > bytes) kill(child)
+    } catch {
+      // it has just ended by itself, or the system does not tell
+    }
+  }, LOOK)
+  child.once('close', () => clearInterval(timer))
+  child.once('error', () => clearInterval(timer))
 }
 
 /** Ends a process and all it started. */

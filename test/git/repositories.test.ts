@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process'
-import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, utimes, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createRepository, removeRepository, repositoryDirectory, repositoryExists } from '../../src/git/create.js'
+import { fileSizes } from '../../src/git/file-sizes.js'
 import { removeStale } from '../../src/git/leftovers.js'
 import { maintain, repositorySize } from '../../src/git/maintenance.js'
 import { ZERO } from '../../src/git/types.js'
@@ -141,5 +142,23 @@ describe('maintain', () => {
     git(small, ['fast-import', '--quiet'], 'commit refs/heads/main\ncommitter A <a@b> 1600000000 +0000\ndata 1\nx\n\n')
     expect(await maintain(pool, small)).toBe(true)
     expect((await readdir(join(small, 'objects/pack'))).filter((name) => name.endsWith('.bitmap'))).toEqual([])
+  })
+
+  it('SEC-147: writes the commit-graph of a commit whose path no push may bring, within the memory it may take', async () => {
+    const directory = await repository()
+    const blob = git(directory, ['hash-object', '-w', '--stdin'], 'x').trim()
+    let tree = git(directory, ['mktree'], `100644 blob ${blob}\tf\n`).trim()
+    const name = 'd'.repeat(4_000)
+    for (let i = 0; i < 400; i++) tree = git(directory, ['mktree'], `040000 tree ${tree}\t${name}\n`).trim()
+    const commit = git(directory, ['commit-tree', '-m', 'deep', tree]).trim()
+    await refs.update(directory, [{ ref: 'refs/heads/main', old: ZERO, new: commit }])
+    expect(await maintain(pool, directory, { memory: 50_000_000 })).toBe(true)
+    expect(git(directory, ['commit-graph', 'verify'])).toBe('')
+    const chain = join(directory, 'objects/info/commit-graphs')
+    const [layer = ''] = (await readdir(chain)).filter((file) => file.endsWith('.graph'))
+    expect((await readFile(join(chain, layer))).includes('BDAT')).toBe(false)
+    const sizes: number[] = []
+    expect(await fileSizes(pool, directory, commit, (_, size) => sizes.push(size))).toBe(true)
+    expect(sizes).toEqual([])
   })
 })
