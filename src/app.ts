@@ -10,6 +10,7 @@ import { parseForm } from './http/form.js'
 import { homeRoute } from './http/home.js'
 import { mount } from './http/mount.js'
 import { DOCS, referenceRoutes } from './http/reference.js'
+import { withoutPrefix } from './lib/origin.js'
 import { PACE } from './lib/pace.js'
 import { newRequestId } from './lib/request-id.js'
 import { families } from './routes/index.js'
@@ -60,6 +61,7 @@ export async function buildApp(ctx: Context, { pace = PACE } = {}): Promise<Fast
     // a slash too many names nothing else (G-1); `%2F` is data, which the router does not take for one
     routerOptions: { querystringParser: (text) => ({ text }), maxParamLength: 4_096, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true },
     exposeHeadRoutes: true,
+    rewriteUrl: ({ url }) => withoutPrefix(url ?? '/', ctx.links.prefix),
     // before any hook has run
     frameworkErrors: (error, request, reply) =>
       void refuse(error, request, reply.headers({ ...EVERY_ANSWER, 'x-request-id': request.id, connection: 'close' })),
@@ -91,7 +93,8 @@ export async function buildApp(ctx: Context, { pace = PACE } = {}): Promise<Fast
   app.addHook('onResponse', async (request, reply) => {
     const { method, routeOptions, caller, ip } = request
     const who = caller?.user ? { user: caller.user.username, ...(caller.sudoer && { sudoer: caller.sudoer.username }) } : {}
-    request.log.info({ method, route: routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime), ip, ...who }, 'request')
+    const route = request.is404 || routeOptions.url === '/*' ? { path: loggedPath(request.raw.url) } : { route: routeOptions.url }
+    request.log.info({ method, ...route, status: reply.statusCode, ms: Math.round(reply.elapsedTime), ip, ...who }, 'request')
   })
   app.setErrorHandler(refuse)
   app.setNotFoundHandler(() => {
@@ -113,6 +116,14 @@ export async function buildApp(ctx: Context, { pace = PACE } = {}): Promise<Fast
 
 /** What the query builder wraps is the database's own error, such as that it is not there (503). */
 const refuse: typeof renderFailure = (error, request, reply) => renderFailure(databaseError(error), request, reply)
+
+/** The path of a request that no route names, for the log: without its query, which may hold a token, and without credentials of an absolute URL. */
+const loggedPath = (url = '') =>
+  url
+    .split('?', 1)
+    .join('')
+    .replace(/\/\/[^/@]*@/g, '//[masked]@')
+    .slice(0, 500)
 
 /** What is not HTTP, or too much of it, gets one plain answer and the connection closes (SEC-69, SEC-76). */
 function refuseClient(this: unknown, error: Error & { code?: string }, socket: Socket) {

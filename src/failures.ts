@@ -34,6 +34,16 @@ export class Failure extends Error {
   }
 }
 
+/** What a refusal says to a person, without the JSON around it and the status before it. */
+export function wordsOf(body: Failure['body']): string {
+  const told = typeof body === 'string' ? body : 'message' in body ? body.message : body.error
+  if (typeof told === 'string') return told.replace(/^\d{3} /, '')
+  if (Array.isArray(told)) return told.join(', ')
+  return Object.entries(told ?? {})
+    .map(([field, texts]) => `${field} ${[texts].flat().join(', ')}`)
+    .join('; ')
+}
+
 /** A parameter is missing or malformed: `{"error": text}` (G-29). */
 export const invalidInput = (text: string) => new Failure('invalid', { error: text })
 

@@ -2,6 +2,8 @@
 export interface Links {
   /** Scheme, host, port and path prefix, without a trailing slash. */
   base: string
+  /** The path prefix alone: `/roost`, or empty. */
+  prefix: string
   user(username: string): string
   group(fullPath: string): string
   project(fullPath: string): string
@@ -13,9 +15,10 @@ export interface Links {
 
 export function linksFor(baseUrl: string): Links {
   const base = baseUrl.replace(/\/+$/, '')
-  const host = new URL(base).hostname
+  const { hostname: host, pathname } = new URL(base)
   return {
     base,
+    prefix: pathname === '/' ? '' : pathname,
     user: (username) => `${base}/${username}`,
     group: (fullPath) => `${base}/groups/${fullPath}`,
     project: (fullPath) => `${base}/${fullPath}`,

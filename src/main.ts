@@ -5,6 +5,7 @@ import { DOCTOR_USAGE, doctor } from './cli/doctor.js'
 import { serve } from './cli/serve.js'
 import { createToken, TOKEN_USAGE } from './cli/token.js'
 import { type Config, readConfig } from './config.js'
+import { type Failure, wordsOf } from './failures.js'
 import { StartFault } from './lib/start-fault.js'
 
 interface Command {
@@ -54,23 +55,13 @@ async function main(words: string[]): Promise<void> {
   await command.run(readConfig(), args)
 }
 
-/** What a Failure of a service says, without the JSON around it. */
-function wordsOf(error: Error): string {
-  const body = 'body' in error ? (error.body as string | { message?: unknown; error?: unknown }) : error.message
-  const told = typeof body === 'string' ? body : (body.message ?? body.error)
-  if (typeof told === 'string') return told.replace(/^\d{3} /, '')
-  return Object.entries(told ?? {})
-    .map(([field, texts]) => `${field} ${[texts].flat().join(', ')}`)
-    .join('; ')
-}
-
 try {
   await main(process.argv.slice(2))
 } catch (error) {
   // A fault of the set-up is one line; anything else is ours and comes with its stack.
   const plain = error instanceof StartFault || (error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS'))
   const failure = error instanceof Error && 'kind' in error // a Failure of a service, such as an unknown user
-  const said = plain ? (error as Error).message : failure ? wordsOf(error) : undefined
+  const said = plain ? (error as Error).message : failure ? wordsOf((error as Failure).body) : undefined
   process.stderr.write(said !== undefined ? `roost: ${said}\n` : `${error instanceof Error ? error.stack : String(error)}\n`)
   process.exitCode = 1
   // Handles that a failed start left open must not keep the process.

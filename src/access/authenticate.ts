@@ -87,6 +87,7 @@ export async function tokenFrom(ctx: Context, value: string, address: string): P
 export function countBadToken(ctx: Context, address: string): void {
   const wait = ctx.throttle.wait(address)
   if (wait > 0) throw tooMany(wait)
+  ctx.log.warn({ address, reason: 'the token is not valid' }, 'a sign-in failed')
   ctx.throttle.failed(address)
 }
 

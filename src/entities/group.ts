@@ -49,7 +49,8 @@ function presentCommon(group: GroupRecord, view: View) {
     path,
     description,
     visibility: visibilityWord(group.visibility),
-    lfs_enabled: group.lfs_enabled,
+    // large files are not served here
+    lfs_enabled: false,
     avatar_url: avatarUrl(id, group.avatar, view),
     web_url: view.links.group(full_path),
     request_access_enabled,

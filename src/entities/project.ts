@@ -233,7 +233,8 @@ export function presentWholeProject(record: ProjectRecord, view: View, show: { s
     builds_access_level: featureName(project.builds_access_level),
     repository_access_level: featureName(project.repository_access_level),
     container_registry_enabled: project.container_registry_enabled,
-    lfs_enabled: project.lfs_enabled,
+    // large files are not served here
+    lfs_enabled: false,
     shared_runners_enabled: project.shared_runners_enabled,
     public_jobs: project.public_jobs,
     request_access_enabled: project.request_access_enabled,

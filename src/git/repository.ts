@@ -1,5 +1,7 @@
+import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
-import { access } from 'node:fs/promises'
+import { access, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { archive } from './archive.js'
 import { bringBack, saveRepository } from './copies.js'
 import { claimStorage, createRepository, isStorage, presence, removeRepository, repositoryDirectory } from './create.js'
@@ -143,6 +145,16 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
       if (!(await ground.exists(key))) await createRepository(ground.directory(key), branch)
     },
     exists: ground.exists,
+    async advertiseEmpty(service, request) {
+      const root = Object.values(options.storages)[0] as string
+      const directory = join(root, '00', `.tmp-${randomBytes(6).toString('hex')}`)
+      await createRepository(directory, 'main')
+      try {
+        await wire.advertise(directory, service, request)
+      } finally {
+        await rm(directory, { recursive: true, force: true })
+      }
+    },
     fork: (from, to, branch) => fork(pool, { directory: ground.directory(from), refs: ground.reader(from).refs }, ground.directory(to), branch),
     async remove(key) {
       await removeRepository(ground.directory(key))

@@ -411,6 +411,8 @@ export interface Git {
   exists(key: RepositoryKey): Promise<boolean>
   /** Makes a repository of the branches and tags of another one, whose packs it shares on disk without depending on it; HEAD names `branch`. Does nothing when it is there. */
   fork(from: RepositoryKey, to: RepositoryKey, branch: string): Promise<void>
+  /** Answers what an empty repository advertises, for one that is about to be made. */
+  advertiseEmpty(service: Service, request: Omit<TransportRequest, 'body'>): Promise<void>
   /** Takes the repository out of sight at once and removes it. */
   remove(key: RepositoryKey): Promise<void>
   /** Every repository on the disk that is not about to be made: none that changed in the last ten minutes. */

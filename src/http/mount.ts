@@ -4,11 +4,11 @@ import { authenticate } from '../access/authenticate.js'
 import { type Context, during } from '../context.js'
 import type { View } from '../entities/view.js'
 import { Failure, preconditionFailed, tooMany, unauthenticated } from '../failures.js'
+import { originOf } from '../lib/origin.js'
 import { Answer, type Endpoint, isStream, PageAnswer } from './endpoint.js'
 import { sendJson, sendJsonText } from './failure-handler.js'
 import { type Bag, emptyBag } from './form.js'
 import { Rendered } from './fragments.js'
-import { originOf } from './origin.js'
 import { pageHeaders } from './page.js'
 import { parseInput } from './params.js'
 
@@ -153,6 +153,6 @@ function send(result: unknown, declared: Endpoint, request: FastifyRequest, repl
   if (status === 204) return reply.send()
   if (result instanceof Rendered) return sendJsonText(reply, result.text)
   if (!(result instanceof PageAnswer)) return sendJson(reply, result)
-  reply.headers({ ...pageHeaders(result, originOf(request, ctx.links.base), request, query), ...result.headers })
+  reply.headers({ ...pageHeaders(result, originOf(request, ctx.links), request, query), ...result.headers })
   return sendJsonText(reply, `[${result.items.map((item) => (item instanceof Rendered ? item.text : JSON.stringify(item))).join(',')}]`)
 }

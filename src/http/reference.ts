@@ -34,7 +34,8 @@ export async function referenceRoutes(app: FastifyInstance, ctx: Context, endpoi
     await docs.register(swaggerUi, {
       routePrefix: DOCS,
       staticCSP: POLICY,
-      uiConfig: { url: '/api/v4/openapi.json', tryItOutEnabled: false, validatorUrl: null },
+      indexPrefix: ctx.links.prefix,
+      uiConfig: { url: `${ctx.links.prefix}/api/v4/openapi.json`, tryItOutEnabled: false, validatorUrl: null },
       transformSpecification: (specification) => specification,
     })
   })

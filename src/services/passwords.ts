@@ -25,14 +25,21 @@ export async function checkSignIn(
   password: string,
 ): Promise<boolean> {
   const account = guess.user ? `user ${guess.user.id}` : `name ${guess.login.slice(0, 255).toLowerCase()}`
+  const tell = (reason: string) => ctx.log.warn({ account: guess.login.slice(0, 255), address: guess.address, reason }, 'a sign-in failed')
   const checkWait = () => {
     const wait = ctx.throttle.wait(guess.address, account)
-    if (wait > 0) throw tooMany(wait)
+    if (wait === 0) return
+    ctx.log.debug({ address: guess.address, account }, 'a sign-in is kept waiting')
+    throw tooMany(wait)
   }
   checkWait()
   // others of the same flood may have failed meanwhile
   const matches = await checkPassword(ctx, guess.user?.password_hash, password, checkWait)
   if (matches) ctx.throttle.succeeded(guess.address, account)
-  else ctx.throttle.failed(guess.address, account)
+  else {
+    ctx.throttle.failed(guess.address, account)
+    tell(guess.user ? 'wrong password' : 'no such account')
+  }
+  if (matches && guess.user && guess.user.state !== 'active') tell('the account is blocked')
   return matches
 }

@@ -3,15 +3,17 @@ import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import ipaddr from 'ipaddr.js'
-import type { ActorUser } from '../access/actor.js'
+import type { ActorUser, SignedIn } from '../access/actor.js'
 import { findProjectFor, formerProjectId, fullPathOf, type ProjectSubject } from '../access/rules.js'
-import type { Context } from '../context.js'
-import { Failure, noSuchRoute } from '../failures.js'
+import { type Context, during } from '../context.js'
+import { Failure, noSuchRoute, wordsOf } from '../failures.js'
 import { GitFault, RepositoryMissing } from '../git/errors.js'
-import type { GitRepository, PushPolicy, RepositoryKey, Service, TransportRequest } from '../git/types.js'
+import type { GitRepository, PushCommand, PushPolicy, RepositoryKey, Service, TransportRequest } from '../git/types.js'
+import { originOf } from '../lib/origin.js'
 import { PACE, type Pace, watchPace } from '../lib/pace.js'
 import { systemFault, Unavailable } from '../lib/unavailable.js'
 import { noticesOfRequests } from '../services/merge-requests/notices.js'
+import { createProject, type PushPlace, placeForPush } from '../services/projects/create.js'
 import { acceptPush, type PushIntent } from '../services/pushes.js'
 import { readSettings } from '../services/settings.js'
 import { recordActivity } from '../services/users.js'
@@ -19,9 +21,13 @@ import { keepUpWikiSoon } from '../services/wikis.js'
 import { BodyRefused, limited, ReadAhead, type Waiting } from './bodies.js'
 import { DENIED, type GitRefusal, gitCaller, isRefusal } from './credentials.js'
 
-const ROUTE = /^(.+?)(\.git)?\/(info\/refs|git-upload-pack|git-receive-pack|info\/lfs\/objects\/batch)$/
+const ROUTE = /^(.+?)(\.git)?\/(info\/refs|git-upload-pack|git-receive-pack|info\/lfs\/(?:objects\/batch|locks(?:\/verify|\/\d+\/unlock)?))$/
 const SERVICES = new Set(['git-upload-pack', 'git-receive-pack'])
 const config = { policy: 'Git: the credentials and rights of section 31' }
+/** As git's own server says it: proxies of every age leave such answers alone. */
+const UNCACHED = { 'cache-control': 'no-cache, max-age=0, must-revalidate', pragma: 'no-cache', expires: 'Fri, 01 Jan 1980 00:00:00 GMT' }
+/** Refs of one push that the log names. */
+const MOST_LOGGED = 20
 
 /** What answering needs beside the call. */
 interface Serving {
@@ -57,12 +63,17 @@ async function serve(serving: Serving, request: FastifyRequest, reply: FastifyRe
   const [, path, suffix, action] = route ?? []
   if (!path || !action || path.includes('\0') || !path.isWellFormed()) throw noSuchRoute()
   const get = request.method === 'GET'
-  if (action === 'info/lfs/objects/batch') {
-    if (get || !suffix) throw noSuchRoute()
-    throw new Failure('not_implemented', { message: 'Large file storage is not offered here' })
+  for (const name of ['access-control-allow-origin', 'access-control-expose-headers']) reply.removeHeader(name)
+  reply.headers(UNCACHED)
+  if (action.startsWith('info/lfs/')) {
+    if (!suffix || (get && action !== 'info/lfs/locks')) throw noSuchRoute()
+    // by this status git-lfs knows that there is nothing to lock here, and pushes on without a word
+    return reply
+      .code(501)
+      .type('application/vnd.git-lfs+json')
+      .send(Buffer.from(JSON.stringify({ message: 'Large file storage is not offered here' })))
   }
   if (get !== (action === 'info/refs')) throw noSuchRoute()
-  reply.header('cache-control', 'no-cache')
   const asked = get ? (request.query as Record<string, unknown>)['service'] : action
   if (typeof asked !== 'string' || !SERVICES.has(asked)) {
     if (get && suffix) return plain(reply, { status: 403, text: 'Only the smart protocol is served' })
@@ -71,10 +82,13 @@ async function serve(serving: Serving, request: FastifyRequest, reply: FastifyRe
   const service = asked as Service
   if (!suffix) {
     if (!get) throw noSuchRoute()
-    return reply.redirect(`${ctx.links.base}/${path.split('/').map(encodeURIComponent).join('/')}.git/info/refs?service=${service}`, 301)
+    return reply.redirect(
+      `${originOf(request, ctx.links)}/${path.split('/').map(encodeURIComponent).join('/')}.git/info/refs?service=${service}`,
+      301,
+    )
   }
   if (!ENCODINGS.has(encodingOf(request))) return plain(reply, { status: 415, text: 'Only gzip is understood' })
-  const admitted = await admit(ctx, request, path, service).catch((error: unknown): GitRefusal => {
+  const admitted = await admit(ctx, request, path, service, get).catch((error: unknown): GitRefusal => {
     const unavailable = error instanceof Unavailable ? error : systemFault(error)
     if (!unavailable) throw error
     request.log.warn({ err: error }, 'a Git call could not be served')
@@ -89,26 +103,47 @@ const NOT_FOUND: GitRefusal = { status: 404, text: 'The project you were looking
 /** Who has been let in, and to what. */
 interface Admitted {
   user: ActorUser | null
-  subject: ProjectSubject
-  key: RepositoryKey
-  repository: GitRepository
-  /** The path in the URL is a former one. */
-  moved: boolean
+  /** Null where the project is made by the push which follows. */
+  subject: ProjectSubject | null
+  key?: RepositoryKey
+  repository: Pick<GitRepository, 'advertise' | 'uploadPack' | 'receivePack'>
+  /** What is told to whoever pushes. */
+  notices: string[]
 }
 
 /** Credentials first, then sight of the project, then rights on the repository (31.2, 31.3). */
-async function admit(ctx: Context, request: FastifyRequest, path: string, service: Service): Promise<Admitted | GitRefusal> {
+async function admit(ctx: Context, request: FastifyRequest, path: string, service: Service, advertises: boolean): Promise<Admitted | GitRefusal> {
   const pushes = service === 'git-receive-pack'
   const caller = await gitCaller(ctx, request.headers, request.ip)
   if (isRefusal(caller)) return caller
   const { user } = caller
   const anonymous = user === null
-  const found = await findRepository(ctx, user, path)
-  if (!found) return anonymous ? DENIED : NOT_FOUND
+  let found = await findRepository(ctx, user, path)
+  if (!found && (!pushes || anonymous)) return anonymous ? DENIED : NOT_FOUND
   if (anonymous && pushes) return DENIED
   if (pushes && !caller.writes) return { status: 403, text: 'The token was made for reading only' }
   const { enabled_git_access_protocol } = await readSettings(ctx)
   if (enabled_git_access_protocol === 'ssh') return { status: 403, text: 'Git access over HTTP is not allowed' }
+  const notices: string[] = []
+  if (!found) {
+    const place = user && (await placeForPush(ctx, user, path))
+    if (!place) return NOT_FOUND
+    // made by the push itself: one that only asks leaves nothing behind
+    if (advertises) return { user, subject: null, repository: { ...NO_REPOSITORY, advertise: ctx.git.advertiseEmpty }, notices }
+    const refusal = await createByPush(ctx, user, place, request)
+    if (refusal) return refusal
+    found = await findRepository(ctx, user, path)
+    if (!found) return NOT_FOUND
+    const address = ctx.links.http(fullPathOf(found.subject.project))
+    notices.push(
+      `The private project ${fullPathOf(found.subject.project)} was created.`,
+      '',
+      'To add it as a remote:',
+      '',
+      `  git remote add origin ${address}`,
+      '',
+    )
+  }
   const { subject, wiki } = found
   const mayRead = subject.can(wiki ? 'read_wiki' : 'download_code')
   if (!mayRead) return anonymous ? DENIED : { status: 403, text: 'You are not allowed to download code from this project.' }
@@ -123,7 +158,33 @@ async function admit(ctx: Context, request: FastifyRequest, path: string, servic
     ctx.log.error({ repository: key }, 'a repository is missing')
     throw new RepositoryMissing()
   }
-  return { user, subject, key, repository: ctx.git.open(key), moved: found.moved }
+  if (found.moved) notices.push(`Project was moved. The new address is ${ctx.links.http(fullPathOf(subject.project))}`)
+  return { user, subject, key, repository: ctx.git.open(key), notices }
+}
+
+/** Of a project that is made by the push which follows. */
+const NO_REPOSITORY = {
+  uploadPack: () => Promise.reject(new RepositoryMissing()),
+  receivePack: () => Promise.reject(new RepositoryMissing()),
+}
+
+/** Creates the private project that somebody pushes to (GH-26); a refusal in words where it cannot be. */
+async function createByPush(ctx: Context, user: ActorUser, place: PushPlace, request: FastifyRequest): Promise<GitRefusal | null> {
+  const caller: SignedIn = { user, token: { id: 0, kind: 'personal', scopes: ['api'] } }
+  try {
+    await createProject(during(ctx, { caller, address: request.ip, userAgent: request.headers['user-agent'] ?? '', requestId: request.id }), caller, {
+      namespace_id: place.namespace_id,
+      path: place.path,
+      visibility: 'private',
+    })
+    return null
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    // two pushes at once: the other one has made it
+    return (await findRepository(ctx, user, place.full_path))
+      ? null
+      : { status: 403, text: `The project could not be created: ${wordsOf(error.body)}` }
+  }
 }
 
 /** The project as the user stands to it; null when it is absent or out of his sight. */
@@ -170,6 +231,8 @@ async function stream(
   const { repository } = admitted
   reply.hijack()
   const { raw } = reply
+  const before = request.raw.socket.bytesRead
+  const bytes = () => Number(request.headers['content-length'] ?? request.raw.socket.bytesRead - before)
   const gone = new AbortController()
   raw.once('close', () => {
     if (!raw.writableFinished) gone.abort(new Error('the client has gone'))
@@ -202,7 +265,7 @@ async function stream(
     if (body === null) await repository.advertise(service, shared)
     else {
       if (service === 'git-upload-pack') await repository.uploadPack({ ...shared, body })
-      else await push(ctx, admitted, { ...shared, body })
+      else await push(ctx, admitted, { ...shared, body }, request, bytes)
     }
     await delivered
   } catch (error) {
@@ -225,8 +288,14 @@ async function stream(
   } finally {
     unwatch?.()
     ahead?.destroy()
-    const { method, id } = request
-    request.log.info({ method, id, route: '/*', service, project: admitted.subject.project.id, status: raw.statusCode }, 'request')
+    const { method, ip } = request
+    const { user, subject } = admitted
+    const about = { ...(user && { user: user.username }), ...(subject && { project: fullPathOf(subject.project) }) }
+    const ms = Math.round(reply.elapsedTime)
+    request.log.info(
+      { method, route: `/:project.git/${advertises ? 'info/refs' : service}`, service, ...about, status: raw.statusCode, ms, ip },
+      'request',
+    )
   }
 }
 
@@ -258,13 +327,26 @@ function inflated(request: FastifyRequest, body = bodyOf(request)): Readable {
   return body.pipe(inflating)
 }
 
-async function push(ctx: Context, { user, subject, key, repository, moved }: Admitted, request: TransportRequest) {
-  if (!user) throw new Error('a push without a user was let in')
-  const notices = moved ? [`Project was moved. The new address is ${ctx.links.http(fullPathOf(subject.project))}`] : []
+async function push(
+  ctx: Context,
+  { user, subject, key, repository, notices }: Admitted,
+  request: TransportRequest,
+  { log, ip }: Pick<FastifyRequest, 'log' | 'ip'>,
+  bytes: () => number,
+) {
+  if (!user || !subject || !key) throw new Error('a push without a user or a project was let in')
+  const tell = (commands: PushCommand[]) => {
+    const refs = commands.slice(0, MOST_LOGGED).map(({ ref, old, new: to }) => `${ref} ${old.slice(0, 12)}..${to.slice(0, 12)}`)
+    log.info(
+      { user: user.username, project: fullPathOf(subject.project), kind: key.kind, refs, refs_total: commands.length, bytes: bytes(), ip },
+      'push',
+    )
+  }
   if (key.kind === 'wiki') {
     const policy: PushPolicy = {
       verdict: async () => null,
-      moved: async () => {
+      moved: async (commands) => {
+        tell(commands)
         keepUpWikiSoon(ctx, subject.project)
         return notices
       },
@@ -283,6 +365,7 @@ async function push(ctx: Context, { user, subject, key, repository, moved }: Adm
       return null
     },
     async moved(commands) {
+      tell(commands)
       await intent?.finish(commands)
       return [...notices, ...(await noticesOfRequests(ctx, subject, commands))]
     },

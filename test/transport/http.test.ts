@@ -11,7 +11,7 @@ import { members, projects, tokens, users } from '../../src/db/schema/index.js'
 import { createToken } from '../../src/services/tokens.js'
 import { gitHttp } from '../../src/transport/http.js'
 import { testApp } from '../support/app.js'
-import { aCommit, anAdmin, aProject, aToken, aUser, setSettings, type TestProject, type TestUser } from '../support/factories.js'
+import { aCommit, aGroup, anAdmin, aProject, aToken, aUser, setSettings, type TestProject, type TestUser } from '../support/factories.js'
 import { commitIn, directoryOf, EMPTY_PACK, gitClient, gitOut, gitProcessesIn, gitRun, packet } from '../support/git-client.js'
 
 const t = testApp()
@@ -75,7 +75,10 @@ async function statusOf(fullPath: string, service: Service, call: Call = {}) {
 
 /** What every answer of these routes has, refusals included. */
 function expectPlain(answer: Answer) {
-  expect(answer.headers['cache-control']).toBe('no-cache')
+  // GH-27: nothing on the way keeps it, and no page of another origin reads it
+  expect(answer.headers['cache-control']).toBe('no-cache, max-age=0, must-revalidate')
+  expect([answer.headers['pragma'], answer.headers['expires']]).toEqual(['no-cache', 'Fri, 01 Jan 1980 00:00:00 GMT'])
+  expect(Object.keys(answer.headers).filter((name) => name.startsWith('access-control-'))).toEqual([])
   expect(answer.headers['x-content-type-options']).toBe('nosniff')
   expect(answer.headers['x-request-id']).toMatch(/^[\w-]+$/)
   if (answer.status === 401) expect(answer.headers['www-authenticate']).toBe('Basic realm="Roost"')
@@ -107,7 +110,7 @@ describe('who may fetch and push (5.3; GH-10..GH-13, AC-6)', () => {
         maintainer: person('maintainer'),
       })
     }
-    places['missing'] = { ...(places['private'] as TestProject), fullPath: `${person('owner').username}/nothing-here` }
+    places['missing'] = { ...(places['private'] as TestProject), fullPath: 'no-such-namespace/nothing-here' }
     places['nowhere'] = { ...(places['private'] as TestProject), fullPath: 'no/such/group/project' }
   })
 
@@ -482,8 +485,9 @@ describe('routes (31.1, GH-4, SEC-91)', () => {
     for (const service of ['git-upload-pack', 'git-receive-pack']) {
       const moved = await http(`/${namespace}/${name}/info/refs?service=${service}`)
       expect(moved.status).toBe(301)
-      expect(moved.headers['location']).toBe(`http://roost.test/${namespace}/${name}.git/info/refs?service=${service}`)
-      expect(moved.headers['cache-control']).toBe('no-cache')
+      // at the host that was asked, which may not be the one of BASE_URL
+      expect(moved.headers['location']).toBe(`${t.url}/${namespace}/${name}.git/info/refs?service=${service}`)
+      expect(moved.headers['cache-control']).toBe('no-cache, max-age=0, must-revalidate')
       expect((await http(`/${namespace}/${name}/${service}`, { method: 'POST', body: '0000' })).status).toBe(404)
     }
     // the same for what is hidden or missing, so that nothing leaks
@@ -508,7 +512,7 @@ describe('routes (31.1, GH-4, SEC-91)', () => {
 
   it.each([
     'HEAD', 'config', 'description', 'index', 'packed-refs', 'hooks/pre-receive', 'objects/info/packs', 'objects/info/alternates', 'objects/pack/x.pack',
-    `objects/${'a'.repeat(2)}/${'b'.repeat(38)}`, 'refs/heads/main', 'info/lfs', 'info/lfs/locks', 'info/lfs/objects/abc', 'info/refs/x', 'git-upload-archive',
+    `objects/${'a'.repeat(2)}/${'b'.repeat(38)}`, 'refs/heads/main', 'info/lfs', 'info/lfs/locks/verify', 'info/lfs/objects/abc', 'info/refs/x', 'git-upload-archive',
     '../config', '%2e%2e/config', '..%2f..%2fconfig', 'info/../config', 'git-upload-pack',
   ])('SEC-91: GET %s under a repository is 404', async (path) => {
     const answer = await http(`/${project.fullPath}.git/${path}`, as(owner))
@@ -526,14 +530,15 @@ describe('routes (31.1, GH-4, SEC-91)', () => {
     expect((await http(`/${project.fullPath}.git/git-upload-pack`)).status).toBe(404)
   })
 
-  it('35: the LFS batch route is 501 with a message', async () => {
+  it('35: the LFS routes are 501 with a message, by which git-lfs knows that nothing is to be locked', async () => {
     const headers = { 'content-type': 'application/vnd.git-lfs+json', accept: 'application/vnd.git-lfs+json' }
-    for (const path of [project.fullPath, 'no/such']) {
-      const answer = await http(`/${path}.git/info/lfs/objects/batch`, { method: 'POST', headers, body: '{"operation":"download","objects":[]}' })
-      expect(answer.status).toBe(501)
-      expect(answer.headers['content-type']).toMatch(/^application\/json/)
-      expect(JSON.parse(answer.text)).toEqual({ message: expect.any(String) })
-    }
+    for (const path of [project.fullPath, 'no/such'])
+      for (const route of ['objects/batch', 'locks/verify', 'locks', 'locks/1/unlock']) {
+        const answer = await http(`/${path}.git/info/lfs/${route}`, { method: 'POST', headers, body: '{"operation":"download","objects":[]}' })
+        expect(answer.status).toBe(501)
+        expect(answer.headers['content-type']).toBe('application/vnd.git-lfs+json')
+        expect(JSON.parse(answer.text)).toEqual({ message: expect.any(String) })
+      }
     expect((await http(`/${project.fullPath}.git/info/lfs/objects/batch`)).status).toBe(404)
   })
 
@@ -1072,5 +1077,111 @@ describe('limits of a push (GH-24, SEC-88)', () => {
     await gitOut(work, 'checkout', '-qB', 'small', 'origin/main')
     await commitIn(work, 'small')
     expect(await gitRun(work, 'push', '-q', 'origin', 'HEAD:small')).toMatchObject({ code: 0 })
+  })
+})
+
+describe('push to create (GH-26)', () => {
+  let owner: TestUser
+  beforeAll(async () => {
+    owner = await aUser(t.ctx)
+  })
+  const exists = async (fullPath: string) => (await t.api('get', `/projects/${encodeURIComponent(fullPath)}`, owner)).status === 200
+  const pushed = async (fullPath: string, user: TestUser, ...options: string[]) => {
+    const work = client.folder()
+    await gitOut(work, 'init', '-q', '-b', 'trunk')
+    await commitIn(work, 'a')
+    return gitRun(work, 'push', ...options, client.url(fullPath, user), 'HEAD:trunk')
+  }
+
+  it('creates the private project, takes the push, and says so on the terminal', async () => {
+    const fullPath = `${owner.username}/by-push`
+    const dry = await pushed(fullPath, owner, '--dry-run')
+    expect([dry.err, dry.code, await exists(fullPath)]).toEqual([expect.stringContaining('[new branch]'), 0, false])
+    const first = await pushed(fullPath, owner)
+    expect(first.code).toBe(0)
+    expect(first.err).toContain(`remote: The private project ${fullPath} was created.`)
+    expect(first.err).toContain(`git remote add origin http://roost.test/${fullPath}.git`)
+    const { body } = await t.api('get', `/projects/${encodeURIComponent(fullPath)}`, owner).expect(200)
+    expect(body).toMatchObject({ visibility: 'private', default_branch: 'trunk', empty_repo: false, creator_id: owner.id })
+    const again = await pushed(`${owner.username}/by-push`, owner, '--force')
+    expect([again.code, again.err.includes('was created')]).toEqual([0, false])
+  })
+
+  it('creates in a group for who may create there, once for two pushes at once', async () => {
+    const group = await aGroup(t.ctx, { creator: owner })
+    const both = await Promise.all([1, 2].map(() => pushed(`${group.fullPath}/twice`, owner, '--force')))
+    expect(both.some(({ code }) => code === 0)).toBe(true)
+    expect(await exists(`${group.fullPath}/twice`)).toBe(true)
+  })
+
+  it('creates nothing for others, for names that are none, for wikis, and for tokens that only read', async () => {
+    const other = await aUser(t.ctx)
+    const group = await aGroup(t.ctx, { creator: owner })
+    for (const [fullPath, user] of [
+      [`${owner.username}/theirs`, other],
+      [`${group.fullPath}/theirs`, other],
+      [`no-such-namespace/x`, owner],
+      [`${owner.username}/-bad-`, owner],
+      [`${owner.username}/none.wiki`, owner],
+    ] as const) {
+      const { code, err } = await pushed(fullPath, user)
+      expect([code, err]).toEqual([128, expect.stringMatching(/not found/i)])
+      expect(await exists(fullPath)).toBe(false)
+    }
+    const reader = await aToken(t.ctx, owner, ['read_repository'])
+    expect((await pushed(`${owner.username}/read-only`, { ...owner, token: reader })).code).toBe(128)
+    expect((await gitRun(client.folder(), 'clone', client.url(`${owner.username}/never`, owner))).code).toBe(128)
+    expect(await exists(`${owner.username}/never`)).toBe(false)
+  })
+})
+
+describe('what the log says', () => {
+  let owner: TestUser
+  let project: TestProject
+  beforeAll(async () => {
+    project = await aProject(t.ctx)
+    owner = project.creator
+  })
+  const since = (from: number, msg: string) =>
+    t.logged
+      .slice(from)
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+      .filter((line) => line['msg'] === msg)
+
+  it('one line a push: who, what and how much; and each Git request by its route', async () => {
+    const { fullPath } = await aProject(t.ctx, { creator: owner })
+    const work = client.folder()
+    await gitOut(work, 'init', '-q', '-b', 'main')
+    const head = await commitIn(work, 'a')
+    const from = t.logged.length
+    await gitOut(work, 'push', '-q', client.url(fullPath, owner), 'main')
+    expect(since(from, 'push')).toMatchObject([
+      { user: owner.username, project: fullPath, refs: [`refs/heads/main 000000000000..${head.slice(0, 12)}`], refs_total: 1, ip: '127.0.0.1' },
+    ])
+    expect(since(from, 'push')[0]?.['bytes']).toBeGreaterThan(100)
+    // written when the answer is out, which the client may have before
+    const routes = () => since(from, 'request').map(({ route, path }) => route ?? path)
+    await expect.poll(routes).toContain('/:project.git/git-receive-pack')
+    expect(routes()).not.toContain('/*')
+    // the first request, without credentials, is how Git asks; nobody has failed
+    expect(since(from, 'a sign-in failed')).toEqual([])
+  })
+
+  it('paths that are no route, without their query', async () => {
+    const from = t.logged.length
+    await http('/no/such/page?private_token=secret-secret-secret')
+    await http('/api/v4/no/such?private_token=secret-secret-secret')
+    await expect.poll(() => since(from, 'request').flatMap(({ path }) => path ?? [])).toEqual(['/no/such/page', '/api/v4/no/such'])
+    expect(t.logged.slice(from).join('')).not.toContain('secret-secret')
+  })
+
+  it('a failed sign-in with account, address and reason', async () => {
+    const from = t.logged.length
+    await http(`/${project.fullPath}.git/info/refs?service=git-receive-pack`, { basic: [owner.username, 'wrong password'] as [string, string] })
+    await http(`/${project.fullPath}.git/info/refs?service=git-receive-pack`, { basic: ['nobody-at-all', 'wrong password'] as [string, string] })
+    expect(since(from, 'a sign-in failed')).toMatchObject([
+      { level: 40, account: owner.username, address: '127.0.0.1', reason: 'wrong password' },
+      { level: 40, account: 'nobody-at-all', address: '127.0.0.1', reason: 'no such account' },
+    ])
   })
 })

