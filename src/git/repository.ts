@@ -88,8 +88,8 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
   const ground = openGround(options)
   const { pool } = ground.floor
   // clones and pushes keep their turns for as long as they take, so reads do not queue behind them
-  const wire = new Transport(new ProcessPool(options.wirePool ?? WIRE_POOL), options.hooks, options.transport)
   const shared = options.shared ?? false
+  const wire = new Transport(new ProcessPool(options.wirePool ?? WIRE_POOL), options.hooks, options.transport, shared)
   const stale = { ...STALE, shared }
   const updates = new RefUpdates(pool, { shared })
   const fetchLimits = { bytes: wire.limits.packBytes, deadline: IMPORT_DEADLINE }

@@ -1,13 +1,15 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { rm } from 'node:fs/promises'
+import { link, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
+import { syncDirectory } from '../lib/durable.js'
 import { Unavailable } from '../lib/unavailable.js'
 import { faultOfObjects } from './check-push.js'
 import { GitFault, gitFailure } from './errors.js'
 import { HookChannel, installHooks } from './hooks.js'
+import { removeStaleLocks } from './leftovers.js'
 import { kill, type ProcessPool } from './processes.js'
 import { syncRefs } from './ref-updates.js'
 import type { GitRepository, PushCommand, PushPolicy, Quarantine, Service, TransportRequest } from './types.js'
@@ -101,6 +103,8 @@ export class Transport {
     /** A folder only we can write to; the hooks go there. */
     readonly hooksParent: string,
     readonly limits: TransportLimits = TRANSPORT_LIMITS,
+    /** Processes of other machines may hold locks in the repositories as well. */
+    readonly shared = false,
   ) {}
 
   /** Writes the answer to `info/refs`. For protocol 2 it says nothing of the repository, so it is made once. */
@@ -184,7 +188,11 @@ export class Transport {
           if (fault !== null) return fault
           const inside = openWith(path === undefined ? {} : quarantine(path))
           const refusal = await policy.verdict(accepted, inside).finally(() => inside.close())
-          return refusal ?? { accepted, lines }
+          if (refusal !== null) return refusal
+          if (path !== undefined) await keepPacks(path, directory)
+          // a lock that a killed process left would fail this push and all that follow
+          await removeStaleLocks(directory, this.shared, ['packed-refs.lock', ...accepted.map(({ ref }) => `${ref}.lock`)])
+          return { accepted, lines }
         },
         moved,
       })
@@ -221,6 +229,22 @@ export class Transport {
     const args = [...UPLOAD, 'upload-pack', '--stateless-rpc', '--http-backend-info-refs', '.']
     return (await this.pool.run(directory, args, { env: { GIT_PROTOCOL: 'version=2' } })).stdout
   }
+}
+
+/**
+ * Puts the packs of a quarantine among the repository's own, and their names on the disk, before a ref moves: git does the former after this and
+ * never the latter, so a loss of power could leave a ref without its objects (SEC-157). Git takes a file that is there already for its own.
+ */
+async function keepPacks(quarantine: string, directory: string): Promise<void> {
+  const [from, to] = [join(quarantine, 'pack'), join(directory, 'objects', 'pack')]
+  const order = ['.pack', '.rev', '.idx'] // no reader sees a pack before its index
+  const names = (await readdir(from).catch(() => [] as string[])).filter((name) => /^pack-[0-9a-f]{40}\.(pack|rev|idx)$/.test(name))
+  for (const ending of order)
+    for (const name of names.filter((each) => each.endsWith(ending)))
+      await link(join(from, name), join(to, name)).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'EEXIST') throw error
+      })
+  if (names.length > 0) await syncDirectory(to)
 }
 
 /** Refs of one push that are named when they are refused. */

@@ -1,4 +1,5 @@
-import { writeFileSync } from 'node:fs'
+import { utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { events, refIntents } from '../../src/db/schema/index.js'
@@ -196,5 +197,26 @@ describe('SEC-88: what is absurd is refused with its reason, and nothing is kept
     }
     expect(await refsIn(project)).toEqual(['refs/heads/main'])
     expect(await gitRun(work, 'push', '-q', 'origin', `${await raw(1_000, 'many')}:refs/heads/many`)).toMatchObject({ code: 0 })
+  })
+})
+
+describe('SEC-159: locks that killed processes left', () => {
+  it('are removed before the refs move, so that the push succeeds', async () => {
+    const project = await aProject(t.ctx, { creator: owner })
+    const work = client.folder()
+    await gitOut(work, 'init', '-q', '-b', 'main')
+    await commitIn(work, 'one')
+    const url = client.url(project.fullPath, owner)
+    await gitOut(work, 'push', '-q', url, 'main')
+    for (const lock of ['refs/heads/main.lock', 'packed-refs.lock']) {
+      const path = join(directoryOf(t, project.id), lock)
+      writeFileSync(path, '')
+      utimesSync(path, Date.now() / 1000 - 10, Date.now() / 1000 - 10)
+    }
+    const next = await commitIn(work, 'two')
+    expect(await gitRun(work, 'push', '-q', url, 'main')).toMatchObject({ code: 0 })
+    expect(await gitRun(work, 'push', '-q', url, 'main:other')).toMatchObject({ code: 0 })
+    expect(await gitRun(work, 'push', '-q', url, ':other')).toMatchObject({ code: 0 })
+    expect(await gitOut(directoryOf(t, project.id), 'rev-parse', 'main')).toBe(next)
   })
 })
