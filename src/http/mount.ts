@@ -8,6 +8,7 @@ import { Answer, type Endpoint, isStream, PageAnswer } from './endpoint.js'
 import { sendJson, sendJsonText } from './failure-handler.js'
 import { type Bag, emptyBag } from './form.js'
 import { Rendered } from './fragments.js'
+import { listBody, renderElements } from './list-body.js'
 import { originOf } from './origin.js'
 import { pageHeaders } from './page.js'
 import { parseInput } from './params.js'
@@ -146,13 +147,21 @@ function send(result: unknown, declared: Endpoint, request: FastifyRequest, repl
     if (result.body === undefined) return reply.send()
     if (result.body instanceof Rendered) return sendJsonText(reply, result.body.text)
     if (typeof result.body === 'string' || Buffer.isBuffer(result.body) || isStream(result.body)) return reply.send(result.body)
-    return sendJson(reply, result.body)
+    return Array.isArray(result.body) ? sendList(reply, result.body) : sendJson(reply, result.body)
   }
   const status = declared.status ?? (declared.method === 'POST' ? 201 : declared.method === 'DELETE' ? 204 : 200)
   reply.code(status)
   if (status === 204) return reply.send()
   if (result instanceof Rendered) return sendJsonText(reply, result.text)
+  if (Array.isArray(result)) return sendList(reply, result)
   if (!(result instanceof PageAnswer)) return sendJson(reply, result)
   reply.headers({ ...pageHeaders(result, originOf(request, ctx.links.base), request, query), ...result.headers })
-  return sendJsonText(reply, `[${result.items.map((item) => (item instanceof Rendered ? item.text : JSON.stringify(item))).join(',')}]`)
+  return sendList(reply, result.items)
+}
+
+/** A list goes out element by element: a large one neither holds the event loop nor lies in memory twice. */
+async function sendList(reply: FastifyReply, items: unknown[]) {
+  const { body, bytes } = listBody(await renderElements(items))
+  if (typeof body === 'string') return sendJsonText(reply, body)
+  return reply.headers({ 'content-type': 'application/json', 'content-length': bytes }).send(body)
 }
