@@ -4,6 +4,7 @@ import { authenticate } from '../access/authenticate.js'
 import { type Context, during } from '../context.js'
 import type { View } from '../entities/view.js'
 import { Failure, preconditionFailed, tooMany, unauthenticated } from '../failures.js'
+import { holderOfCall, inNameOf, TurnsOfHolders } from '../lib/holder.js'
 import { Answer, type Endpoint, isStream, PageAnswer } from './endpoint.js'
 import { sendJson, sendJsonText } from './failure-handler.js'
 import { type Bag, emptyBag } from './form.js'
@@ -24,6 +25,7 @@ declare module 'fastify' {
 
 /** Turns declarations into routes: who calls, what is said, what it is about, what comes back, in the order of G-10. */
 export function mount(app: FastifyInstance, ctx: Context, endpoints: Endpoint[]) {
+  const turns = new TurnsOfHolders(AT_ONCE, WAITING)
   const defined = new Map<string, { url: string; methods: Set<string> }>()
   for (const declared of endpoints) {
     const { method, path, access, largeBody } = declared
@@ -42,7 +44,7 @@ export function mount(app: FastifyInstance, ctx: Context, endpoints: Endpoint[])
         request.admit = () => admit(ctx, declared, request, reply)
       },
       ...(largeBody && { bodyLimit: ctx.config.limits.bodyBytes }),
-      handler: (request, reply) => answer(ctx, declared, request, reply).finally(() => request.releaseBody?.()),
+      handler: (request, reply) => answer(ctx, declared, request, reply, turns).finally(() => request.releaseBody?.()),
     })
   }
   for (const { url, methods } of defined.values()) refuseOtherMethods(app, url, [...methods])
@@ -83,13 +85,26 @@ async function identify(ctx: Context, { path, scope }: Endpoint, bag: Bag, reque
   return caller
 }
 
-async function answer(ctx: Context, declared: Endpoint, request: FastifyRequest, reply: FastifyReply) {
-  const { access, input: schema, handler } = declared
+/** Bytes from which a body costs time of the event loop: to check, to hash, to deflate. */
+const LARGE = 256 * 1024
+/** One caller's calls with such bodies that are served at once, and that wait (SEC-177). */
+const [AT_ONCE, WAITING] = [2, 64]
+
+async function answer(ctx: Context, declared: Endpoint, request: FastifyRequest, reply: FastifyReply, turns: TurnsOfHolders) {
+  const { access } = declared
   const query = request.query as Bag
   const bag: Bag = Object.assign(emptyBag(), query, request.body, request.params)
   const caller = await identify(ctx, declared, bag, request, reply)
   if (access.signedIn && !caller.user) throw unauthenticated()
+  const holder = holderOfCall(caller.user?.id, request.ip)
+  const run = () => inNameOf(holder, () => serve(ctx, declared, request, reply, caller, bag))
+  const { 'transfer-encoding': encoding, 'content-length': length = 0 } = request.headers
+  return encoding !== undefined || Number(length) >= LARGE ? turns.run(holder, run) : run()
+}
 
+async function serve(ctx: Context, declared: Endpoint, request: FastifyRequest, reply: FastifyReply, caller: Caller, bag: Bag) {
+  const { access, input: schema, handler } = declared
+  const query = request.query as Bag
   const find = async () => access.find(ctx, caller as never, parseInput(access.path, bag))
   const early = access.early ? await find() : undefined
   const input = parseInput(schema, bag)
