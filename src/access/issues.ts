@@ -1,6 +1,7 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import type { Context } from '../context.js'
+import { completeTexts, LANE, LONG } from '../db/long-text.js'
 import { issues } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import { forbidden, invalidInput, notFound } from '../failures.js'
@@ -21,7 +22,7 @@ export interface IssueSubject extends ProjectSubject {
 
 const findIssue = statement('issue by number', (db) =>
   db
-    .select()
+    .select(LANE.issues)
     .from(issues)
     .where(and(eq(issues.project_id, sql.placeholder('project')), eq(issues.iid, sql.placeholder('iid')))),
 )
@@ -31,6 +32,7 @@ export async function findIssueFor(ctx: Context, caller: Pick<Caller, 'user'>, s
   const [issue] = await findIssue(ctx.db, null).execute({ project: subject.project.id, iid })
   const standing = { ...subject, user: caller.user }
   if (!issue || !seesIssue(standing, issue)) return null
+  await completeTexts(ctx.db, LONG.issues, [issue], 'whole')
   return { ...subject, issue, may: (ability) => canIssue(standing, ability, issue) }
 }
 

@@ -1,5 +1,6 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { z } from 'zod'
+import { completeTexts, LANE, LONG } from '../db/long-text.js'
 import { snippets } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import { forbidden, invalidInput, notFound } from '../failures.js'
@@ -35,7 +36,7 @@ export interface SnippetSubject extends ProjectSubject {
 
 const findSnippet = statement('snippet of a project', (db) =>
   db
-    .select()
+    .select(LANE.snippets)
     .from(snippets)
     .where(and(eq(snippets.project_id, sql.placeholder('project')), eq(snippets.id, sql.placeholder('id')))),
 )
@@ -54,6 +55,8 @@ export const onSnippetSignedIn = (ability: ProjectAbility, kind = 'Snippet'): Ac
     const [snippet] = await findSnippet(ctx.db, null).execute({ project: subject.project.id, id })
     if (!snippet || !seesInProject({ user: caller.user, level: subject.level }, snippet)) throw notFound(kind)
     if (!subject.can(ability)) throw forbidden()
+    await completeTexts(ctx.db, LONG.snippets, [snippet], 'whole')
+    await completeTexts(ctx.db, LONG.snippetContents, [snippet], 'whole')
     return { ...subject, snippet }
   },
 })

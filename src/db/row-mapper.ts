@@ -59,8 +59,9 @@ const decoderIn = (expression: SQL) => (expression as unknown as { decoder: { ma
 
 /** For the columns of a left-joined table: the one whose null says that there was no row. */
 function optionalKey(name: string, fields: SelectedField[], notNullable: Record<string, boolean> | undefined): string | undefined {
-  const own = fields.filter(({ path }) => path[0] === name && path.length === 2)
-  const tables = new Set(own.map(({ field }) => (is(field, Column) ? getTableName(field.table) : undefined)))
+  // an expression beside columns, such as the beginning of a text, says nothing of its table
+  const own = fields.filter(({ path, field }) => path[0] === name && path.length === 2 && is(field, Column))
+  const tables = new Set(own.map(({ field }) => getTableName((field as Column).table)))
   const [table] = tables
   if (tables.size !== 1 || table === undefined || !notNullable || notNullable[table] !== false) return undefined
   return own[0]?.path[1]

@@ -2,6 +2,7 @@ import { breath } from './breath.js'
 import { isOid } from './cat-file.js'
 import { History, type HistorySource, type Order, signed, walk } from './history.js'
 import type { Memory } from './memory.js'
+import { listed } from './messages.js'
 import type { Commit, LogOptions, LogPage, Oid } from './types.js'
 
 export interface LogSource extends HistorySource {
@@ -17,7 +18,8 @@ export async function readLog(source: LogSource, options: LogOptions): Promise<L
   const order = await orderOf(source, options)
   if (!order) return { commits: [], total: 0 }
   const { positions, total } = await cut(order, options)
-  const commits = await Promise.all(positions.map((at) => source.commit(oidAt(order, at))))
+  const oids = positions.map((at) => oidAt(order, at))
+  const commits = await listed(oids, (oid) => source.commit(oid))
   return { commits: commits.filter((commit) => commit !== null), total }
 }
 

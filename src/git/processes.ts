@@ -2,6 +2,7 @@ import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { accessSync, constants, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { delimiter, isAbsolute, join } from 'node:path'
+import { currentHolder } from '../lib/holder.js'
 import { Unavailable } from '../lib/unavailable.js'
 import { gitFailure } from './errors.js'
 
@@ -65,7 +66,7 @@ export interface PoolLimits {
   /** Calls that may wait, in all and for one repository. */
   waiting: number
   waitingPerRepository: number
-  /** Processes at once for one holder, where turns are taken for one. */
+  /** Processes at once for one holder, a user or an address, where turns are taken for one. Each may fill half of the queue. */
   runningPerHolder?: number
   /** Milliseconds a call may wait for its turn. */
   wait: number
@@ -75,12 +76,25 @@ export interface PoolLimits {
   niceness?: number
 }
 
-export const POOL_LIMITS: PoolLimits = { running: 8, runningPerRepository: 4, waiting: 512, waitingPerRepository: 128, wait: 5_000, deadline: 30_000 }
+/** By how much git stands back behind the service and Postgres, whose short answers everybody waits for (SEC-177). */
+export const GIT_NICENESS = 5
+
+export const POOL_LIMITS: PoolLimits = {
+  running: 8,
+  runningPerRepository: 4,
+  runningPerHolder: 4,
+  waiting: 512,
+  waitingPerRepository: 128,
+  wait: 5_000,
+  deadline: 30_000,
+  niceness: GIT_NICENESS,
+}
 
 /** Of searches, which read whole repositories with a thread for each core: one at once for each of them, with a queue of their own, and behind everything else, so that nobody else waits for them (SEC-143). */
 export const SEARCH_LIMITS: PoolLimits = {
   running: 4,
   runningPerRepository: 1,
+  runningPerHolder: 2,
   waiting: 64,
   waitingPerRepository: 16,
   wait: 5_000,
@@ -92,9 +106,13 @@ export const SEARCH_LIMITS: PoolLimits = {
 interface Share {
   running: number
   waiting: number
+  /** When the last turn was taken, in turns of the pool. */
+  served: number
 }
 
 interface Waiting {
+  /** Of whoever it is for. */
+  held: Share | undefined
   isFree: () => boolean
   start: () => void
   refuse: (reason: unknown) => void
@@ -131,6 +149,7 @@ export class ProcessPool {
   readonly #perRepository = new Map<string, Share>()
   readonly #perHolder = new Map<string, Share>()
   #waiting: Waiting[] = []
+  #turns = 0
   readonly #children = new Set<ChildProcess>()
   #closed = false
 
@@ -215,8 +234,8 @@ export class ProcessPool {
     }
   }
 
-  /** A turn in the pool, for callers that start a process themselves; call what comes back when it has ended. A holder, such as a client's address, has a part of the turns at once and waits for more. */
-  acquire(directory: string, signal?: AbortSignal, holder?: string): Promise<() => void> {
+  /** A turn in the pool, for callers that start a process themselves; call what comes back when it has ended. A holder, by default the one in whose name the call is, has a part of the turns at once and waits for more. */
+  acquire(directory: string, signal?: AbortSignal, holder = currentHolder()): Promise<() => void> {
     if (this.#closed) return Promise.reject(new Unavailable('the service is stopping'))
     if (signal?.aborted) return Promise.reject(signal.reason)
     const { running, runningPerRepository, runningPerHolder = running, waiting, waitingPerRepository, wait } = this.limits
@@ -228,13 +247,17 @@ export class ProcessPool {
       if (own.running === 0 && own.waiting === 0) this.#perRepository.delete(directory)
       if (held?.running === 0 && held.waiting === 0) this.#perHolder.delete(holder as string)
     }
-    if (!isFree() && (this.#waiting.length >= waiting || own.waiting >= waitingPerRepository)) {
+    const full = this.#waiting.length >= waiting || own.waiting >= waitingPerRepository || (held !== undefined && held.waiting >= waiting / 2)
+    if (!isFree() && full) {
       forget()
       return Promise.reject(new Unavailable('too many git calls are waiting'))
     }
     const start = () => {
       this.#running++
-      for (const share of shares) share.running++
+      for (const share of shares) {
+        share.running++
+        share.served = ++this.#turns
+      }
       let released = false
       return () => {
         if (released) return
@@ -254,6 +277,7 @@ export class ProcessPool {
         for (const share of shares) share.waiting--
       }
       const turn: Waiting = {
+        held,
         isFree,
         start: () => {
           settle()
@@ -273,13 +297,15 @@ export class ProcessPool {
     })
   }
 
+  /** The holder with the fewest turns first, and of those with as many the one who has waited longest for theirs: so nobody's flood delays others (SEC-177). */
   #next() {
-    for (let i = 0; i < this.#waiting.length && this.#running < this.limits.running; ) {
-      const turn = this.#waiting[i] as Waiting
-      if (turn.isFree()) {
-        this.#waiting.splice(i, 1)
-        turn.start()
-      } else i++
+    while (this.#running < this.limits.running) {
+      let best: Waiting | undefined
+      for (const turn of this.#waiting) if (turn.isFree() && (!best || comesBefore(turn, best))) best = turn
+      if (!best) return
+      const chosen = best
+      this.#waiting = this.#waiting.filter((turn) => turn !== chosen)
+      chosen.start()
     }
   }
 
@@ -333,8 +359,14 @@ export class ProcessPool {
   }
 }
 
+/** Of the same holder, or of none, whoever came first. */
+function comesBefore({ held: a }: Waiting, { held: b }: Waiting): boolean {
+  if (a === b) return false
+  return (a?.running ?? 0) - (b?.running ?? 0) < 0 || ((a?.running ?? 0) === (b?.running ?? 0) && (a?.served ?? 0) < (b?.served ?? 0))
+}
+
 function shareIn(shares: Map<string, Share>, key: string): Share {
-  const share = shares.get(key) ?? { running: 0, waiting: 0 }
+  const share = shares.get(key) ?? { running: 0, waiting: 0, served: 0 }
   shares.set(key, share)
   return share
 }

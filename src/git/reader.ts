@@ -9,6 +9,7 @@ import { OutOfTime, RepositoryMissing } from './errors.js'
 import { MESSAGE } from './history.js'
 import { countNew, type LogSource, range, readLog } from './log.js'
 import { Memory } from './memory.js'
+import { listed } from './messages.js'
 import { parseCommit, parseTag } from './object-codec.js'
 import { ProcessPool, SEARCH_LIMITS } from './processes.js'
 import { RefStore } from './ref-store.js'
@@ -218,7 +219,7 @@ export function readerFor(floor: ReadFloor, directory: string, { env, onFault, o
         const object = await objects().peel(oid)
         return object?.type === 'commit' ? object.oid : null
       }),
-    commits: (oids) => guarded(oids.map(() => null), () => Promise.all(oids.map(commit))), // biome-ignore format: one call
+    commits: (oids) => guarded(oids.map(() => null), () => listed(oids, commit)), // biome-ignore format: one call
     tag: (oid) =>
       guarded(null, async () => {
         const object = await objects().read(oid, MESSAGE)

@@ -13,7 +13,7 @@ import { fork } from './fork.js'
 import { removeStale, removeStaleLocks, STALE, staleIn } from './leftovers.js'
 import { maintain, repositorySize, unreached } from './maintenance.js'
 import { canMerge, draftMerge, draftPick } from './merge.js'
-import { type PoolLimits, ProcessPool } from './processes.js'
+import { GIT_NICENESS, type PoolLimits, ProcessPool } from './processes.js'
 import { quarantineReader, type Reader, type ReadFloor, readerFor, readFloor } from './reader.js'
 import { RefUpdates, writeHead } from './ref-updates.js'
 import { take } from './take.js'
@@ -208,4 +208,5 @@ const WIRE_POOL: PoolLimits = {
   waitingPerRepository: 128,
   wait: 30_000,
   deadline: 3_600_000,
+  niceness: GIT_NICENESS,
 }

@@ -297,7 +297,7 @@ export interface GitRepository {
 
   // objects
   commit(oid: Oid): Promise<Commit | null>
-  /** In the order asked; null where there is none or it is no commit. */
+  /** In the order asked; null where there is none or it is no commit. Long messages are cut: `commit` has the whole. */
   commits(oids: Oid[]): Promise<(Commit | null)[]>
   /** The commit that a hash, whole or cut short, means, whatever branches and tags are called so. */
   commitNamed(hash: string): Promise<Oid | null>

@@ -32,7 +32,7 @@ export class Fragments {
     const kept = this.#pages.get(key)
     if (kept) return kept
     const { items, total } = await make()
-    const page = { items: items.map((item) => new Rendered(JSON.stringify(item))), total }
+    const page = { items: items.map((item) => (item instanceof Rendered ? item : new Rendered(JSON.stringify(item)))), total }
     this.#pages.set(key, page)
     return page
   }

@@ -4,11 +4,13 @@ import { authenticate } from '../access/authenticate.js'
 import { type Context, during } from '../context.js'
 import type { View } from '../entities/view.js'
 import { Failure, preconditionFailed, tooMany, unauthenticated } from '../failures.js'
+import { holderOfCall, inNameOf, TurnsOfHolders } from '../lib/holder.js'
 import { originOf } from '../lib/origin.js'
 import { Answer, type Endpoint, isStream, PageAnswer } from './endpoint.js'
 import { sendJson, sendJsonText } from './failure-handler.js'
 import { type Bag, emptyBag } from './form.js'
 import { Rendered } from './fragments.js'
+import { listBody, renderElements } from './list-body.js'
 import { pageHeaders } from './page.js'
 import { parseInput } from './params.js'
 
@@ -23,6 +25,7 @@ declare module 'fastify' {
 
 /** Turns declarations into routes: who calls, what is said, what it is about, what comes back, in the order of G-10. */
 export function mount(app: FastifyInstance, ctx: Context, endpoints: Endpoint[]) {
+  const turns = new TurnsOfHolders(AT_ONCE, WAITING)
   const defined = new Map<string, { url: string; methods: Set<string> }>()
   for (const declared of endpoints) {
     const { method, path, access, largeBody } = declared
@@ -41,7 +44,7 @@ export function mount(app: FastifyInstance, ctx: Context, endpoints: Endpoint[])
         request.admit = () => admit(ctx, declared, request, reply)
       },
       ...(largeBody && { bodyLimit: ctx.config.limits.bodyBytes }),
-      handler: (request, reply) => answer(ctx, declared, request, reply).finally(() => request.releaseBody?.()),
+      handler: (request, reply) => answer(ctx, declared, request, reply, turns).finally(() => request.releaseBody?.()),
     })
   }
   for (const { url, methods } of defined.values()) refuseOtherMethods(app, url, [...methods])
@@ -82,13 +85,26 @@ async function identify(ctx: Context, { path, scope }: Endpoint, bag: Bag, reque
   return caller
 }
 
-async function answer(ctx: Context, declared: Endpoint, request: FastifyRequest, reply: FastifyReply) {
-  const { access, input: schema, handler } = declared
+/** Bytes from which a body costs time of the event loop: to check, to hash, to deflate. */
+const LARGE = 256 * 1024
+/** One caller's calls with such bodies that are served at once, and that wait (SEC-177). */
+const [AT_ONCE, WAITING] = [2, 64]
+
+async function answer(ctx: Context, declared: Endpoint, request: FastifyRequest, reply: FastifyReply, turns: TurnsOfHolders) {
+  const { access } = declared
   const query = request.query as Bag
   const bag: Bag = Object.assign(emptyBag(), query, request.body, request.params)
   const caller = await identify(ctx, declared, bag, request, reply)
   if (access.signedIn && !caller.user) throw unauthenticated()
+  const holder = holderOfCall(caller.user?.id, request.ip)
+  const run = () => inNameOf(holder, () => serve(ctx, declared, request, reply, caller, bag))
+  const { 'transfer-encoding': encoding, 'content-length': length = 0 } = request.headers
+  return encoding !== undefined || Number(length) >= LARGE ? turns.run(holder, run) : run()
+}
 
+async function serve(ctx: Context, declared: Endpoint, request: FastifyRequest, reply: FastifyReply, caller: Caller, bag: Bag) {
+  const { access, input: schema, handler } = declared
+  const query = request.query as Bag
   const find = async () => access.find(ctx, caller as never, parseInput(access.path, bag))
   const early = access.early ? await find() : undefined
   const input = parseInput(schema, bag)
@@ -146,13 +162,21 @@ function send(result: unknown, declared: Endpoint, request: FastifyRequest, repl
     if (result.body === undefined) return reply.send()
     if (result.body instanceof Rendered) return sendJsonText(reply, result.body.text)
     if (typeof result.body === 'string' || Buffer.isBuffer(result.body) || isStream(result.body)) return reply.send(result.body)
-    return sendJson(reply, result.body)
+    return Array.isArray(result.body) ? sendList(reply, result.body) : sendJson(reply, result.body)
   }
   const status = declared.status ?? (declared.method === 'POST' ? 201 : declared.method === 'DELETE' ? 204 : 200)
   reply.code(status)
   if (status === 204) return reply.send()
   if (result instanceof Rendered) return sendJsonText(reply, result.text)
+  if (Array.isArray(result)) return sendList(reply, result)
   if (!(result instanceof PageAnswer)) return sendJson(reply, result)
   reply.headers({ ...pageHeaders(result, originOf(request, ctx.links), request, query), ...result.headers })
-  return sendJsonText(reply, `[${result.items.map((item) => (item instanceof Rendered ? item.text : JSON.stringify(item))).join(',')}]`)
+  return sendList(reply, result.items)
+}
+
+/** A list goes out element by element: a large one neither holds the event loop nor lies in memory twice. */
+async function sendList(reply: FastifyReply, items: unknown[]) {
+  const { body, bytes } = listBody(await renderElements(items))
+  if (typeof body === 'string') return sendJsonText(reply, body)
+  return reply.headers({ 'content-type': 'application/json', 'content-length': bytes }).send(body)
 }

@@ -1,8 +1,16 @@
+/** Without a copy of a message of megabytes. */
+function firstLine(message: string): string {
+  const start = message.search(/\S/)
+  if (start < 0) return ''
+  const end = message.indexOf('\n', start)
+  return message.slice(start, end < 0 ? undefined : end)
+}
+
 /** The title of a commit: the first line of its message, cut when it is long (C-2). */
 export function titleOf(message: string): string {
-  const line = (message.trimStart().split('\n', 1)[0] ?? '').trim()
+  const line = firstLine(message).trim()
   if (line === '') return '--no commit message'
-  const characters = [...line]
+  const characters = [...line.slice(0, 400)]
   if (characters.length < 100) return line
   const head = characters.slice(0, 81)
   const space = head.lastIndexOf(' ')

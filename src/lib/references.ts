@@ -1,3 +1,5 @@
+import { type Steps, stepwise } from './slices.js'
+
 /** A part of a text: from where to where. */
 interface Span {
   start: number
@@ -17,14 +19,20 @@ export type Reference = Span &
 export type IssueReference = Extract<Reference, { number: number }>
 
 /** The stretches of a text that are code: fenced blocks, to the end where none closes them, and what stands between as many backticks. */
-export function codeSpans(text: string): Span[] {
+export const codeSpans = (text: string): Promise<Span[]> => stepwise(() => spansOf(text))
+
+function* spansOf(text: string): Steps<Span[]> {
   const spans: Span[] = []
   let fence: { start: number; mark: string; length: number } | null = null
   let paragraph = 0
-  const endParagraph = (at: number) => {
-    if (at > paragraph) inlineCode(text, paragraph, at, spans)
+  function* endParagraph(at: number): Steps<void> {
+    if (at > paragraph) yield* inlineCode(text, paragraph, at, spans)
   }
-  for (let start = 0; start < text.length; ) {
+  for (let start = 0, next = STEP; start < text.length; ) {
+    if (start >= next) {
+      next = start + STEP
+      yield
+    }
     const newline = text.indexOf('\n', start)
     const end = newline < 0 ? text.length : newline + 1
     const line = fenceOf(text, start, end)
@@ -35,16 +43,16 @@ export function codeSpans(text: string): Span[] {
         paragraph = end
       }
     } else if (line && (line.mark === '~' || !line.info.includes('`'))) {
-      endParagraph(start)
+      yield* endParagraph(start)
       fence = { start, mark: line.mark, length: line.length }
     } else if (isBlank(text, start, end)) {
-      endParagraph(start)
+      yield* endParagraph(start)
       paragraph = end
     }
     start = end
   }
   if (fence) spans.push({ start: fence.start, end: text.length })
-  else endParagraph(text.length)
+  else yield* endParagraph(text.length)
   return spans
 }
 
@@ -69,21 +77,24 @@ function isBlank(text: string, start: number, end: number) {
 const BACKTICK = 96
 
 /** Runs of backticks pair with the next run of the same length; each length has its own queue, so that no run is looked at twice. */
-function inlineCode(text: string, from: number, to: number, spans: Span[]) {
+function* inlineCode(text: string, from: number, to: number, spans: Span[]): Steps<void> {
   const runs: Span[] = []
   for (let at = from; at < to; at++) {
+    if ((at - from) % STEP === STEP - 1) yield
     if (text.charCodeAt(at) !== BACKTICK) continue
     const start = at
     while (at < to && text.charCodeAt(at) === BACKTICK) at++
     runs.push({ start, end: at })
   }
   const places = new Map<number, { list: number[]; next: number }>()
-  runs.forEach(({ start, end }, i) => {
+  for (const [i, { start, end }] of runs.entries()) {
+    if (i % STEP === STEP - 1) yield
     const known = places.get(end - start)
     if (known) known.list.push(i)
     else places.set(end - start, { list: [i], next: 0 })
-  })
-  for (let i = 0; i < runs.length; i++) {
+  }
+  for (let i = 0, steps = 0; i < runs.length; i++) {
+    if (++steps % STEP === 0) yield
     const run = runs[i] as Span
     const place = places.get(run.end - run.start) as { list: number[]; next: number }
     while ((place.list[place.next] ?? Number.POSITIVE_INFINITY) <= i) place.next++
@@ -111,12 +122,19 @@ const NUMBERED: Record<string, IssueReference['kind']> = { '#': 'issue', '!': 'm
 const SIGNS = new Set('#!$@~%')
 const PLACES: Record<string, IssueReference['kind']> = { issues: 'issue', merge_requests: 'merge_request', snippets: 'snippet' }
 
-/** Everything a text names outside of its code (IS-23), in order. Never throws, and takes time in proportion to the text. `base` is the address of the service, whose own pages are references too. */
-export function referencesIn(text: string, base?: string): Reference[] {
-  return referencesBetween(text, codeSpans(text), base)
+/** Characters that are looked at before the event loop gets a chance (SEC-145). */
+const STEP = 8_192
+/** Matches of an expression, likewise. */
+const MATCHES = 2_000
+
+/** Everything a text names outside of its code (IS-23), in order. Never throws, takes time in proportion to the text, and of that little at once. `base` is the address of the service, whose own pages are references too. */
+export function referencesIn(text: string, base?: string): Promise<Reference[]> {
+  return stepwise(function* () {
+    return yield* referencesBetween(text, yield* spansOf(text), base)
+  })
 }
 
-function referencesBetween(text: string, code: Span[], base: string | undefined): Reference[] {
+function* referencesBetween(text: string, code: Span[], base: string | undefined): Steps<Reference[]> {
   const found: Reference[] = []
   let next = 0
   /** Where the run of path characters before `at` begins. */
@@ -129,7 +147,12 @@ function referencesBetween(text: string, code: Span[], base: string | undefined)
     word = to
     before = text[to - 1]
   }
+  let pause = STEP
   while (at < text.length) {
+    if (at >= pause) {
+      pause = at + STEP
+      yield
+    }
     const span = code[next]
     if (span && at >= span.start) {
       next++
@@ -261,29 +284,39 @@ const CLOSING = new Set(
 )
 
 /** The issues that a text says it closes (MR-83, IS-22), in order. Code says nothing. */
-export function closingReferences(text: string, base?: string): IssueReference[] {
-  const code = codeSpans(text)
-  const issues = new Map<number, IssueReference>()
-  for (const reference of referencesBetween(text, code, base)) if (reference.kind === 'issue') issues.set(reference.start, reference)
-  return closed(text, code, issues)
+export function closingReferences(text: string, base?: string): Promise<IssueReference[]> {
+  return stepwise(function* () {
+    const code = yield* spansOf(text)
+    const issues = new Map<number, IssueReference>()
+    for (const reference of yield* referencesBetween(text, code, base)) if (reference.kind === 'issue') issues.set(reference.start, reference)
+    return yield* closed(text, code, issues)
+  })
 }
 
 const KEY = /(?<![\p{L}\p{N}_/#-])[A-Z][A-Z0-9_]{1,50}-\d{1,18}(?![\p{L}\p{N}_-])/gu
 
 /** Keys of another tracker's issues that a text says it closes (MR-84), in order. */
-export function externalClosings(text: string): string[] {
-  const keys = new Map<number, Span & { key: string }>()
-  for (const { 0: key, index: start } of text.matchAll(KEY)) keys.set(start, { key, start, end: start + key.length })
-  return closed(text, codeSpans(text), keys).map(({ key }) => key)
+export function externalClosings(text: string): Promise<string[]> {
+  return stepwise(function* () {
+    const keys = new Map<number, Span & { key: string }>()
+    let steps = 0
+    for (const { 0: key, index: start } of text.matchAll(KEY)) {
+      if (++steps % MATCHES === 0) yield
+      keys.set(start, { key, start, end: start + key.length })
+    }
+    return (yield* closed(text, yield* spansOf(text), keys)).map(({ key }) => key)
+  })
 }
 
 /** Of the things that a text names, each at its start, those that closing words stand before. */
-function closed<T extends Span>(text: string, code: Span[], named: Map<number, T>): T[] {
+function* closed<T extends Span>(text: string, code: Span[], named: Map<number, T>): Steps<T[]> {
   if (named.size === 0) return []
   const closed: T[] = []
   let next = 0
   let span = 0
+  let steps = 0
   for (const match of text.matchAll(/[\p{L}\p{N}_]+/gu)) {
+    if (++steps % MATCHES === 0) yield
     const start = match.index
     if (start < next || !CLOSING.has(match[0])) continue
     while (span < code.length && (code[span] as Span).end <= start) span++
@@ -293,6 +326,7 @@ function closed<T extends Span>(text: string, code: Span[], named: Map<number, T
     let at = skipSpace(text, after)
     if (at === after) continue
     for (;;) {
+      if (++steps % MATCHES === 0) yield
       const reference = named.get(skipNoun(text, at))
       if (!reference) break
       closed.push(reference)
@@ -331,11 +365,17 @@ function skipSeparator(text: string, from: number): number | null {
 }
 
 /** The boxes of a task list outside of code, and how many are ticked. */
-export function tasksIn(text: string): { count: number; completed: number } {
-  const code = codeSpans(text)
+export function tasksIn(text: string): Promise<{ count: number; completed: number }> {
+  return stepwise(() => tasksOf(text))
+}
+
+function* tasksOf(text: string): Steps<{ count: number; completed: number }> {
+  const code = yield* spansOf(text)
+  let steps = 0
   const tasks = { count: 0, completed: 0 }
   let next = 0
   for (const match of text.matchAll(TASK)) {
+    if (++steps % MATCHES === 0) yield
     while (next < code.length && (code[next] as Span).end <= match.index) next++
     if (next < code.length && match.index >= (code[next] as Span).start) continue
     tasks.count++
@@ -346,5 +386,21 @@ export function tasksIn(text: string): { count: number; completed: number } {
 
 const TASK = /^[ \t]{0,200}(?:>[ \t]{0,8}){0,8}(?:[-*+]|\d{1,9}[.)])[ \t]{1,8}\[([ xX])\](?=\s|$)/gm
 
+/** Whether two texts are the same but for the ticks of their task lists. */
+export const sameButForTicks = async (a: string, b: string): Promise<boolean> =>
+  a === b || (a.length === b.length && (await withoutTicks(a)) === (await withoutTicks(b)))
+
 /** The text with all boxes of task lists empty: what it is but for ticks. */
-export const withoutTicks = (text: string) => text.replace(TASK, (task) => `${task.slice(0, -3)}[ ]`)
+export const withoutTicks = (text: string): Promise<string> =>
+  stepwise(function* () {
+    const parts: string[] = []
+    let from = 0
+    let steps = 0
+    for (const { 0: task, index } of text.matchAll(TASK)) {
+      if (++steps % MATCHES === 0) yield
+      const box = index + task.length - 3
+      parts.push(text.slice(from, box), '[ ]')
+      from = box + 3
+    }
+    return [...parts, text.slice(from)].join('')
+  })

@@ -24,3 +24,14 @@ export class Slices {
     }
   }
 }
+
+/** Work that can pause wherever it says `yield`. */
+export type Steps<T> = Generator<undefined, T, undefined>
+
+const steps = new Slices()
+
+/** Does work in steps, of which the event loop does a few at a time; what pauses nowhere is done at once. */
+export async function stepwise<T>(work: () => Steps<T>): Promise<T> {
+  const running = work()
+  for (let step = running.next(); ; step = await steps.run(() => running.next())) if (step.done) return step.value
+}

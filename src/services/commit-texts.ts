@@ -41,9 +41,11 @@ export async function followCommitTexts(
   for (const move of pushed.slice(0, MOST_BRANCHES)) {
     for (const commit of await newCommits(repository, move, main)) {
       const { oid, message, parents } = commit
-      const said = mentionsIn(ctx, message)
+      const said = await mentionsIn(ctx, message)
       if (said.length === 0) continue
-      if (move.ref === main) closing.push(...closingReferences(message, ctx.links.base).map((reference) => ({ oid, reference })))
+      if (move.ref === main) {
+        for (const reference of await closingReferences(message, ctx.links.base)) closing.push({ oid, reference })
+      }
       // a merge names the merge request it is of, where it is told already
       naming.push(...said.filter(({ kind }) => parents.length < 2 || kind === 'issue').map((reference) => ({ oid, reference })))
     }

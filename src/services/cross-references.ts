@@ -28,8 +28,8 @@ const numbersOf = (references: IssueReference[], kind: IssueReference['kind'], p
 ]
 
 /** The references of a text that may be told of where they lead to. */
-export const mentionsIn = (ctx: Context, text: string): IssueReference[] =>
-  referencesIn(text, ctx.links.base)
+export const mentionsIn = async (ctx: Context, text: string): Promise<IssueReference[]> =>
+  (await referencesIn(text, ctx.links.base))
     .filter((each): each is IssueReference => each.kind === 'issue' || each.kind === 'merge_request')
     .slice(0, MOST)
 

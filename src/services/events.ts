@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, getTableColumns, type SQL, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, type SQL, sql } from 'drizzle-orm'
 import { alias, type PgTable } from 'drizzle-orm/pg-core'
 import type { Caller, SignedIn } from '../access/actor.js'
 import { ANY_LEVEL, projectsWithLevel } from '../access/roles.js'
@@ -6,6 +6,7 @@ import type { ProjectSubject } from '../access/rules.js'
 import { type Eyes, eyesOf, readableCode, visibleIssues, visibleMergeRequests, visibleProjects, visibleSnippets } from '../access/visible.js'
 import type { Context } from '../context.js'
 import type { Transaction } from '../db/client.js'
+import { completeTexts, LANE, LONG } from '../db/long-text.js'
 import { EVENT_ACTIONS, events, issues, mergeRequests, milestones, notes, projects, snippets, users } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import { notFound } from '../failures.js'
@@ -152,7 +153,7 @@ const listed = statement('events', (db, { descending, ...shape }: Shape) => {
       issue: { iid: issues.iid, title: issues.title },
       request: { iid: mergeRequests.iid, title: mergeRequests.title },
       milestone: { iid: milestones.iid, title: milestones.title },
-      note: getTableColumns(notes),
+      note: LANE.notes,
       resolver: { id: resolvers.id, name: resolvers.name, username: resolvers.username, state: resolvers.state, avatar: resolvers.avatar },
       noted_iid: noted<number>(sql`iid`, [issues, mergeRequests]).mapWith((iid) => (iid === null ? null : Number(iid))),
       noted_title: noted<string>(sql`title`, [issues, mergeRequests, snippets]),
@@ -185,6 +186,8 @@ async function list(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, of: Of
     listed(ctx.db, { ...shape, descending: filter.sort === 'desc' }).execute({ ...values, ...limits(filter) }),
     counted(ctx.db, shape).execute(values),
   ])
+  const texts = items.flatMap(({ note }) => note ?? [])
+  await completeTexts(ctx.db, LONG.notes, texts, 'page')
   return { items, total: count?.total ?? 0 }
 }
 

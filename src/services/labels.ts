@@ -7,6 +7,7 @@ import { type Eyes, eyesOf, issuesInReach, mergeRequestsInReach, visibleIssues, 
 import type { Context } from '../context.js'
 import type { Transaction } from '../db/client.js'
 import { substring } from '../db/fuzzy.js'
+import { completeTexts, LANE, LONG } from '../db/long-text.js'
 import { issueLabels, issues, labels, mergeRequestLabels, mergeRequests, namespaceAncestry, projects, subscriptions } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import { unlessTaken } from '../db/taken.js'
@@ -103,7 +104,7 @@ const listed = statement('labels', (db, shape: Shape) => {
   return (
     db
       .select({
-        label: labels,
+        label: LANE.labels,
         counts: counts(shape),
         open_merge_requests_count: requestCount(shape).mapWith(Number),
         subscribed: sql<boolean>`coalesce((select s.subscribed from ${subscriptions} s where s.target_type = 'Label' and s.target_id = ${labels.id} and s.user_id = ${user}), false)`,
@@ -134,6 +135,9 @@ async function run(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, source:
     search: value,
     ...limits(paging),
   })
+  const size = shape.by === 'all' || shape.by === 'search' ? 'page' : 'whole'
+  const worn = rows.map(({ label }) => label)
+  await Promise.all([completeTexts(ctx.db, LONG.labels, worn, size), completeTexts(ctx.db, LONG.labelPages, worn, size)])
   return rows.map(({ counts, ...row }) => ({ ...row, open_issues_count: counts?.open ?? 0, closed_issues_count: counts?.closed ?? 0 }))
 }
 

@@ -12,11 +12,11 @@ import { createTodos } from './todos.js'
 const MOST_NAMES = 100
 
 /** Who is named in a text: names in lower case, and of these the ones it starts with. */
-export function namesIn(text: string): { all: string[]; direct: string[] } {
+export async function namesIn(text: string): Promise<{ all: string[]; direct: string[] }> {
   const all = new Set<string>()
   const direct = new Set<string>()
   let spoken = 0
-  for (const { kind, start, end, ...reference } of referencesIn(text)) {
+  for (const { kind, start, end, ...reference } of await referencesIn(text)) {
     if (kind !== 'user' || all.size >= MOST_NAMES) continue
     const name = (reference as unknown as { name: string }).name.toLowerCase()
     if (spoken >= 0 && /^[\s,]*$/.test(text.slice(spoken, Math.min(start, spoken + 100))) && start - spoken <= 100) {
@@ -57,8 +57,8 @@ export async function followMentions(
   readersAmong: (who: SQL) => Promise<number[]>,
   now: Date,
 ): Promise<void> {
-  const { all, direct } = namesIn(text)
-  const former = before === undefined ? [] : namesIn(before).all
+  const { all, direct } = await namesIn(text)
+  const former = before === undefined ? [] : (await namesIn(before)).all
   if (all.length === 0 && former.length === 0) return
   const known = await tx
     .delete(mentions)

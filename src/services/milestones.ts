@@ -4,6 +4,7 @@ import { fullPathOf, type GroupSubject, type ProjectSubject } from '../access/ru
 import type { Context } from '../context.js'
 import type { Transaction } from '../db/client.js'
 import { type Fuzzy, fuzzy, fuzzyMatch } from '../db/fuzzy.js'
+import { completeTexts, LANE, LONG } from '../db/long-text.js'
 import { milestones, namespaceAncestry, projects } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import { unlessTaken } from '../db/taken.js'
@@ -40,7 +41,7 @@ const FILTERS = {
 
 const listed = statement('milestones', (db, { of, filters, search }: Shape) =>
   db
-    .select({ milestone: milestones, total: sql<number>`count(*) over ()`.mapWith(Number) })
+    .select({ milestone: LANE.milestones, total: sql<number>`count(*) over ()`.mapWith(Number) })
     .from(milestones)
     .where(
       and(
@@ -77,7 +78,9 @@ export async function listMilestones(ctx: Context, source: MilestoneSource, filt
   const query = listed(ctx.db, { of, filters, search: words.shape })
   const run = (at: Paging) => query.execute({ ...given, ...words.values, source: id, ...limits(at) })
   const { items, total } = await pageFrom(await run(filter), filter, () => run({ page: 1, per_page: 1 }))
-  return { items: items.map(({ milestone }) => ({ milestone, path })), total }
+  const found = items.map(({ milestone }) => milestone)
+  await completeTexts(ctx.db, LONG.milestones, found, 'page')
+  return { items: found.map((milestone) => ({ milestone, path })), total }
 }
 
 /** MI-2. */
@@ -85,6 +88,7 @@ export async function getMilestone(ctx: Context, source: MilestoneSource, milest
   const { of, id, path } = ofSource(source)
   const [row] = await listed(ctx.db, { of, filters: ['id'], search: 'all' }).execute({ source: id, id: milestoneId, limit: 1, offset: 0 })
   if (!row) throw notFound()
+  await completeTexts(ctx.db, LONG.milestones, [row.milestone], 'whole')
   return { milestone: row.milestone, path }
 }
 

@@ -2,6 +2,7 @@ import { and, eq, inArray, or, sql } from 'drizzle-orm'
 import type { ProjectSubject } from '../access/rules.js'
 import type { Context } from '../context.js'
 import type { Transaction } from '../db/client.js'
+import { completeTexts, LANE, LONG } from '../db/long-text.js'
 import { milestones, namespaces, projects, releaseMilestones } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import { refused } from '../failures.js'
@@ -37,7 +38,7 @@ const named = statement('milestones of releases', (db) =>
   db
     .select({
       release: releaseMilestones.release_id,
-      milestone: milestones,
+      milestone: LANE.milestones,
       path: sql<string>`case when ${milestones.project_id} is null then (select n.full_path from ${namespaces} n where n.id = ${milestones.namespace_id})
         else (select n.full_path || '/' || p.path from ${projects} p join ${namespaces} n on n.id = p.namespace_id where p.id = ${milestones.project_id}) end`,
     })
@@ -51,6 +52,9 @@ const named = statement('milestones of releases', (db) =>
 export async function milestonesOfReleases(ctx: Context, releaseIds: number[]): Promise<Map<number, MilestoneRecord[]>> {
   const found = new Map<number, MilestoneRecord[]>(releaseIds.map((id) => [id, []]))
   if (releaseIds.length === 0) return found
-  for (const { release, ...record } of await named(ctx.db, null).execute({ releases: releaseIds })) found.get(release)?.push(record)
+  const rows = await named(ctx.db, null).execute({ releases: releaseIds })
+  const texts = rows.map(({ milestone }) => milestone)
+  await completeTexts(ctx.db, LONG.milestones, texts, 'page')
+  for (const { release, ...record } of rows) found.get(release)?.push(record)
   return found
 }

@@ -1,8 +1,9 @@
-import { and, asc, desc, eq, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, getTableColumns, sql } from 'drizzle-orm'
 import type { SignedIn } from '../access/actor.js'
 import type { ProjectSubject } from '../access/rules.js'
 import type { Context } from '../context.js'
 import type { Transaction } from '../db/client.js'
+import { beginning, completeTexts, LONG } from '../db/long-text.js'
 import { releaseLinks, releases, users } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import { unlessTaken } from '../db/taken.js'
@@ -40,7 +41,7 @@ const selected = statement('releases', (db, { one, order, descending }: Shape) =
   const direction = descending ? desc : asc
   return db
     .select({
-      release: releases,
+      release: { ...getTableColumns(releases), description: beginning(releases.description), description_html: beginning(releases.description_html) },
       author: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar },
       links,
       total: sql<number>`count(*) over ()`.mapWith(Number),
@@ -64,8 +65,10 @@ export interface ReleaseRecord extends Omit<Selected, 'total'> {
 
 const refOf = (tag: string) => `refs/tags/${tag}`
 
-async function withTheRest(ctx: Context, { project }: ProjectSubject, rows: Selected[]): Promise<ReleaseRecord[]> {
+async function withTheRest(ctx: Context, { project }: ProjectSubject, rows: Selected[], size: 'whole' | 'page'): Promise<ReleaseRecord[]> {
   const repository = repositoryOf(ctx, project)
+  const texts = rows.map(({ release }) => release)
+  await Promise.all([completeTexts(ctx.db, LONG.releases, texts, size), completeTexts(ctx.db, LONG.releasePages, texts, size)])
   const milestones = await milestonesOfReleases(
     ctx,
     rows.map(({ release }) => release.id),
@@ -94,7 +97,7 @@ export async function listReleases(
   const query = selected(ctx.db, { one: false, order: order_by, descending: sort === 'desc' })
   const run = (at: Paging) => query.execute({ project: subject.project.id, ...limits(at) })
   const { items, total } = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
-  return { items: await withTheRest(ctx, subject, items), total }
+  return { items: await withTheRest(ctx, subject, items, 'page'), total }
 }
 
 const noRelease = () => notFound('Release')
@@ -102,7 +105,7 @@ const noRelease = () => notFound('Release')
 /** RL-2. */
 export async function getRelease(ctx: Context, subject: ProjectSubject, tag: string): Promise<ReleaseRecord> {
   const query = selected(ctx.db, { one: true, order: 'released_at', descending: true })
-  const [release] = await withTheRest(ctx, subject, await query.execute({ project: subject.project.id, tag, limit: 1, offset: 0 }))
+  const [release] = await withTheRest(ctx, subject, await query.execute({ project: subject.project.id, tag, limit: 1, offset: 0 }), 'whole')
   if (!release) throw noRelease()
   return release
 }

@@ -5,6 +5,7 @@ import { seesInProject, seesPersonal } from '../access/snippets.js'
 import { type Eyes, eyesOf } from '../access/visible.js'
 import type { Context } from '../context.js'
 import type { Transaction } from '../db/client.js'
+import { completeTexts, LANE, LONG } from '../db/long-text.js'
 import { namespaces, projects, snippets, users } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import { forbidden, invalidInput, invalidRecord, notFound } from '../failures.js'
@@ -53,7 +54,7 @@ const conditions = ({ of, eyes, single }: Shape) =>
 const listed = statement('snippets', (db, shape: Shape) =>
   db
     .select({
-      snippet: snippets,
+      snippet: LANE.snippets,
       author: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar },
       fullPath: sql<string | null>`${namespaces.full_path} || '/' || ${projects.path}`,
     })
@@ -80,6 +81,8 @@ async function page(ctx: Context, shape: Shape, values: { user: number; project?
     listed(ctx.db, shape).execute({ ...values, ...limits(paging) }),
     counted(ctx.db, shape).execute(values),
   ])
+  const texts = items.map(({ snippet }) => snippet)
+  await completeTexts(ctx.db, LONG.snippets, texts, 'page')
   return { items, total: count?.total ?? 0 }
 }
 
@@ -97,6 +100,10 @@ export const listProjectSnippets = (ctx: Context, { project, user, level }: Proj
 
 const one = async (ctx: Context, of: 'public' | 'project', values: { id: number; project?: number }) => {
   const [found] = await listed(ctx.db, { of, eyes: 'member', single: true }).execute({ ...values, user: 0, limit: 1, offset: 0 })
+  if (found) {
+    await completeTexts(ctx.db, LONG.snippets, [found.snippet], 'whole')
+    await completeTexts(ctx.db, LONG.snippetContents, [found.snippet], 'whole')
+  }
   return found
 }
 

@@ -2,6 +2,7 @@ import { and, eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../access/actor.js'
 import type { ProjectSubject } from '../access/rules.js'
 import type { Context } from '../context.js'
+import { beginning, completeTexts, LONG } from '../db/long-text.js'
 import { releases } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import { conflict, notFound, refused } from '../failures.js'
@@ -48,17 +49,17 @@ export async function listTags(
     searchNames(known, search, ({ name }) => name.slice(TAGS.length)),
     paging,
   )
-  return { items: await records(ctx, subject, items), total }
+  return { items: await records(ctx, subject, items, 'page'), total }
 }
 
 const notesOf = statement('releases of tags', (db) =>
   db
-    .select({ tag_name: releases.tag, description: releases.description })
+    .select({ id: releases.id, tag_name: releases.tag, description: beginning(releases.description) })
     .from(releases)
     .where(and(eq(releases.project_id, sql.placeholder('project')), sql`${releases.tag} = any(${sql.placeholder('tags')}::text[])`)),
 )
 
-async function records(ctx: Context, { project }: ProjectSubject, refs: Ref[]): Promise<TagRecord[]> {
+async function records(ctx: Context, { project }: ProjectSubject, refs: Ref[], size: 'whole' | 'page'): Promise<TagRecord[]> {
   const repository = repositoryOf(ctx, project)
   const names = refs.map(({ name }) => name.slice(TAGS.length))
   const [protections, commits, tags, notes] = await Promise.all([
@@ -67,7 +68,8 @@ async function records(ctx: Context, { project }: ProjectSubject, refs: Ref[]): 
     Promise.all(refs.map(({ oid, peeled }) => (oid === peeled ? null : repository.tag(oid)))),
     names.length > 0 ? notesOf(ctx.db, null).execute({ project: project.id, tags: names }) : [],
   ])
-  const described = new Map(notes.map((note) => [note.tag_name, note]))
+  await completeTexts(ctx.db, LONG.releases, notes, size)
+  const described = new Map(notes.map(({ tag_name, description }) => [tag_name, { tag_name, description }]))
   return refs.flatMap((ref, i) => {
     const commit = commits[i]
     const name = names[i] as string
@@ -88,7 +90,7 @@ async function findRef(ctx: Context, { project }: ProjectSubject, name: string):
 /** TG-2. */
 export async function getTag(ctx: Context, subject: ProjectSubject, name: string): Promise<TagRecord> {
   const ref = await findRef(ctx, subject, name)
-  const [tag] = ref ? await records(ctx, subject, [ref]) : []
+  const [tag] = ref ? await records(ctx, subject, [ref], 'whole') : []
   if (!tag) throw notFound('Tag')
   return tag
 }

@@ -2,6 +2,7 @@ import { and, count, desc, eq, type SQL, type SQLWrapper, sql } from 'drizzle-or
 import type { SignedIn } from '../access/actor.js'
 import { type Eyes, eyesOf, visibleIssues, visibleMergeRequests } from '../access/visible.js'
 import type { Context } from '../context.js'
+import { anyBeginning, completeTexts, LONG } from '../db/long-text.js'
 import { issues, mergeRequests, namespaceAncestry, namespaces, notes, projects, type TODO_ACTIONS, todos, users } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import type { UserRefRecord } from '../entities/user.js'
@@ -74,7 +75,7 @@ const listed = statement('todos', (db, shape: Shape) =>
         path: projects.path,
         path_with_namespace: sql<string>`${namespaces.full_path} || '/' || ${projects.path}`,
       },
-      note: notes.note,
+      note: anyBeginning(notes.note),
     })
     .from(todos)
     .innerJoin(users, eq(users.id, todos.author_id))
@@ -108,6 +109,8 @@ export async function listTodos(ctx: Context, caller: SignedIn, { page, per_page
 }
 
 async function withTargets(ctx: Context, caller: SignedIn, rows: Omit<TodoRecord, 'target'>[]): Promise<TodoRecord[]> {
+  const said = rows.map(({ todo, note }) => ({ id: todo.note_id ?? 0, note }))
+  await completeTexts(ctx.db, LONG.notes, said, 'page')
   const idsOf = (type: 'Issue' | 'MergeRequest') => [
     ...new Set(rows.filter(({ todo }) => todo.target_type === type).map(({ todo }) => todo.target_id as number)),
   ]
@@ -116,9 +119,9 @@ async function withTargets(ctx: Context, caller: SignedIn, rows: Omit<TodoRecord
     ...found.map((issue) => [`Issue ${issue.issue.id}`, { issue }] as const),
     ...requests.map((request) => [`MergeRequest ${request.request.id}`, { request }] as const),
   ])
-  return rows.flatMap((row) => {
+  return rows.flatMap((row, i) => {
     const target = known.get(`${row.todo.target_type} ${row.todo.target_id}`)
-    return target ? [{ ...row, target }] : []
+    return target ? [{ ...row, note: said[i]?.note ?? null, target }] : []
   })
 }
 

@@ -69,6 +69,24 @@ async function contentOf(repository: GitRepository, { entry }: Place): Promise<s
   return (await repository.blob(entry.oid))?.toString('utf8') ?? ''
 }
 
+/** Bytes of the contents of one page of the list (SEC-175). */
+const LIST_BYTES = 4 * 1024 * 1024
+
+/** Bytes up to which each content is shown in a list so that all fit. */
+async function levelFor(repository: GitRepository, places: Place[]): Promise<number> {
+  let all = 0
+  for (const { entry } of places) all += (await repository.objectInfo(entry.oid))?.size ?? 0
+  return all <= LIST_BYTES ? LIST_BYTES : Math.floor(LIST_BYTES / places.length)
+}
+
+async function beginningOf(repository: GitRepository, { entry }: Place, most: number): Promise<string> {
+  const start = await repository.blobStart(entry.oid, most + 1)
+  if (!start) return ''
+  if (start.length <= most) return start.toString('utf8')
+  // a character that is cut in two is left out
+  return `${new TextDecoder('utf-8', { ignoreBOM: true }).decode(start.subarray(0, most), { stream: true })}…`
+}
+
 /** WK-1: by slug; none while nobody wrote one. */
 export async function listWikiPages(
   ctx: Context,
@@ -80,7 +98,9 @@ export async function listWikiPages(
   const { repository, head } = now
   const { items, total } = slice(await pagesAt(repository, head), paging)
   const pages: WikiPage[] = []
-  for (const place of items) pages.push({ slug: place.slug, format: place.format, content: with_content ? await contentOf(repository, place) : null })
+  const most = with_content ? await levelFor(repository, items) : 0
+  for (const place of items)
+    pages.push({ slug: place.slug, format: place.format, content: with_content ? await beginningOf(repository, place, most) : null })
   return { items: pages, total }
 }
 

@@ -9,6 +9,7 @@ import { type Context, during } from '../context.js'
 import { Failure, noSuchRoute, wordsOf } from '../failures.js'
 import { GitFault, RepositoryMissing } from '../git/errors.js'
 import type { GitRepository, PushCommand, PushPolicy, RepositoryKey, Service, TransportRequest } from '../git/types.js'
+import { holderOfCall, inNameOf } from '../lib/holder.js'
 import { originOf } from '../lib/origin.js'
 import { PACE, type Pace, watchPace } from '../lib/pace.js'
 import { systemFault, Unavailable } from '../lib/unavailable.js'
@@ -95,7 +96,7 @@ async function serve(serving: Serving, request: FastifyRequest, reply: FastifyRe
     return { status: 503, text: `${unavailable.message}. Please try again.` }
   })
   if (isRefusal(admitted)) return plain(reply, admitted)
-  return stream(serving, request, reply, service, get, admitted)
+  return inNameOf(holderOfCall(admitted.user?.id, holderOf(request.ip)), () => stream(serving, request, reply, service, get, admitted))
 }
 
 const NOT_FOUND: GitRefusal = { status: 404, text: 'The project you were looking for could not be found.' }

@@ -12,8 +12,8 @@ const short = (reference: Reference) => {
   const what = 'number' in reference ? reference.number : 'oid' in reference ? reference.oid : reference.name
   return `${kind} ${reference.project === null ? '' : `${reference.project} `}${what}`
 }
-const found = (text: string) => referencesIn(text, BASE).map(short)
-const closed = (text: string) => closingReferences(text, BASE).map((each) => short(each).replace('issue ', ''))
+const found = async (text: string) => (await referencesIn(text, BASE)).map(short)
+const closed = async (text: string) => (await closingReferences(text, BASE)).map((each) => short(each).replace('issue ', ''))
 
 describe('referencesIn', () => {
   it.each<[string, string[]]>([
@@ -38,8 +38,8 @@ describe('referencesIn', () => {
     ['`a\n\nb` #1', ['issue 1']],
     ['\\#1 \\@ada', []],
     ['~"a `b" c` #1', ['issue 1']],
-  ])('IS-23: %j names %j', (text, names) => {
-    expect(found(text)).toEqual(names)
+  ])('IS-23: %j names %j', async (text, names) => {
+    expect(await found(text)).toEqual(names)
   })
 
   it.each([
@@ -72,60 +72,79 @@ describe('referencesIn', () => {
     OID.slice(1),
     OID.toUpperCase(),
     `x${OID}`,
-  ])('IS-23: %j names nothing', (text) => {
-    expect(found(text)).toEqual([])
+  ])('IS-23: %j names nothing', async (text) => {
+    expect(await found(text)).toEqual([])
   })
 
-  it('IS-23: tells where each stands', () => {
+  it('IS-23: tells where each stands', async () => {
     const text = 'see group/p#3 and @ada'
-    expect(referencesIn(text).map(({ start, end }) => text.slice(start, end))).toEqual(['group/p#3', '@ada'])
+    expect((await referencesIn(text)).map(({ start, end }) => text.slice(start, end))).toEqual(['group/p#3', '@ada'])
   })
 
-  it('SEC-67: reads any text, and the spans are in order and of the text', () => {
+  it('SEC-67: reads any text, and the spans are in order and of the text', async () => {
     const part = fc.constantFrom('#1', '!2', '@a', '~b', '~"', '"', '%c', '`', '```', '\n', '\n\n', ' ', 'g/p', '/', '\\', `${BASE}/g/p/issues/1`, OID, 'Closes ', ', ', ' and ', '- [x] ', '😀', '\ud800', '~~~') // biome-ignore format: one list
-    fc.assert(
-      fc.property(fc.array(fc.oneof(part, fc.string()), { maxLength: 40 }), (parts) => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.oneof(part, fc.string()), { maxLength: 40 }), async (parts) => {
         const text = parts.join('')
         let last = 0
-        for (const { start, end } of referencesIn(text, BASE)) {
+        for (const { start, end } of await referencesIn(text, BASE)) {
           expect(start).toBeGreaterThanOrEqual(last)
           expect(end).toBeGreaterThan(start)
           last = end
         }
         expect(last).toBeLessThanOrEqual(text.length)
-        const code = codeSpans(text)
-        for (const { start, end } of referencesIn(text, BASE)) expect(code.some((span) => span.start < end && start < span.end)).toBe(false)
-        const known = new Set(referencesIn(text, BASE).map(({ start }) => start))
-        for (const { start } of closingReferences(text, BASE)) expect(known.has(start)).toBe(true)
-        const { count, completed } = tasksIn(text)
+        const code = await codeSpans(text)
+        for (const { start, end } of await referencesIn(text, BASE)) expect(code.some((span) => span.start < end && start < span.end)).toBe(false)
+        const known = new Set((await referencesIn(text, BASE)).map(({ start }) => start))
+        for (const { start } of await closingReferences(text, BASE)) expect(known.has(start)).toBe(true)
+        const { count, completed } = await tasksIn(text)
         expect(completed).toBeLessThanOrEqual(count)
-        expect(tasksIn(withoutTicks(text))).toEqual({ count, completed: 0 })
+        expect(await tasksIn(await withoutTicks(text))).toEqual({ count, completed: 0 })
       }),
       { numRuns: 1_000 },
     )
   })
 
-  it('SEC-67: a megabyte of hostile text takes steps in proportion to its length', () => {
+  it('SEC-145: a megabyte is read in slices, between which others have their turn', async () => {
+    for (const piece of ['@a ', '~a', '#1, ', '- [ ] x\n']) {
+      const text = `Closes #1 ${piece.repeat(1_000_000 / piece.length)}`
+      for (const read of [referencesIn, closingReferences]) {
+        let turns = 0
+        let done = false
+        const reading = read(text, BASE).then(() => {
+          done = true
+        })
+        while (!done) {
+          await new Promise((resolve) => setImmediate(resolve))
+          turns++
+        }
+        await reading
+        expect(turns).toBeGreaterThan(1)
+      }
+    }
+  })
+
+  it('SEC-67: a megabyte of hostile text takes steps in proportion to its length', async () => {
     const hostile = ['#', '`', '` ', '``` ', 'a/', 'a#', '@', '~"', '~"a', '~a', 'Closes ', 'Closes #1, ', 'Closes issue ', '\\', 'https://', `${BASE}/`, '- [', '   ', ' and', '> ', '1'] // biome-ignore format: one list
     for (const piece of hostile) {
       const text = piece.repeat(1_000_000 / piece.length)
-      referencesIn(text, BASE)
-      closingReferences(`${text} Closes #1 ${text}`, BASE)
-      tasksIn(text)
+      await referencesIn(text, BASE)
+      await closingReferences(`${text} Closes #1 ${text}`, BASE)
+      await tasksIn(text)
     }
     // runs of backticks of all lengths, none of which has a partner
-    expect(codeSpans(Array.from({ length: 1_400 }, (_, i) => '`'.repeat(i + 1)).join(' '))).toEqual([])
+    expect(await codeSpans(Array.from({ length: 1_400 }, (_, i) => '`'.repeat(i + 1)).join(' '))).toEqual([])
   }, 60_000)
 })
 
 describe('closingReferences', () => {
   const words = 'close closes closed closing fix fixes fixed fixing resolve resolves resolved resolving implement implements implemented implementing'
-  it.each(words.split(' '))('MR-83, IS-22: %s', (word) => {
-    expect(closed(`${word} #1`)).toEqual(['1'])
-    expect(closed(`${word[0]?.toUpperCase()}${word.slice(1)}: #1`)).toEqual(['1'])
-    expect(closed(`${word.toUpperCase()} #1`)).toEqual([])
-    expect(closed(`${word}#1`)).toEqual([])
-    expect(closed(`x${word} #1`)).toEqual([])
+  it.each(words.split(' '))('MR-83, IS-22: %s', async (word) => {
+    expect(await closed(`${word} #1`)).toEqual(['1'])
+    expect(await closed(`${word[0]?.toUpperCase()}${word.slice(1)}: #1`)).toEqual(['1'])
+    expect(await closed(`${word.toUpperCase()} #1`)).toEqual([])
+    expect(await closed(`${word}#1`)).toEqual([])
+    expect(await closed(`x${word} #1`)).toEqual([])
   })
 
   it.each<[string, string[]]>([
@@ -146,17 +165,17 @@ describe('closingReferences', () => {
     ['```\nCloses #1\n```\nCloses #2', ['2']],
     ['Closes closes #1', ['1']],
     ['Closes #1 and fixes #2', ['1', '2']],
-  ])('MR-83, IS-22: %j closes %j', (text, issues) => {
-    expect(closed(text)).toEqual(issues)
+  ])('MR-83, IS-22: %j closes %j', async (text, issues) => {
+    expect(await closed(text)).toEqual(issues)
   })
 })
 
 describe('tasksIn', () => {
-  it('section 15: counts boxes of lists, not of code', () => {
-    expect(tasksIn('- [ ] a\n* [x] b\n1. [X] c\n  - [ ] d\n> - [x] e\n- [y] f\n-[ ] g\n- []\n```\n- [x] no\n```\ntext - [x]')).toEqual({
+  it('section 15: counts boxes of lists, not of code', async () => {
+    expect(await tasksIn('- [ ] a\n* [x] b\n1. [X] c\n  - [ ] d\n> - [x] e\n- [y] f\n-[ ] g\n- []\n```\n- [x] no\n```\ntext - [x]')).toEqual({
       count: 5,
       completed: 3,
     })
-    expect(tasksIn('')).toEqual({ count: 0, completed: 0 })
+    expect(await tasksIn('')).toEqual({ count: 0, completed: 0 })
   })
 })

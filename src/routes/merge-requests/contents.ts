@@ -9,6 +9,7 @@ import { MergeRequestVersion, MergeRequestVersionDetail, presentVersion, present
 import { PipelineBasic, presentPipelineBasic } from '../../entities/pipeline.js'
 import { Answer, endpoint, overflowHeaders, pageOf } from '../../http/endpoint.js'
 import { Rendered } from '../../http/fragments.js'
+import { renderElements, renderWith } from '../../http/list-body.js'
 import { paging, rowId } from '../../http/params.js'
 import { dayOf } from '../../lib/day.js'
 import { loadAroundMergeRequest } from '../../services/merge-requests/load.js'
@@ -40,7 +41,8 @@ export const contents = [
       const { page, per_page } = input
       const commits = await ctx.fragments.lasting(`commits ${version_id} ${page} ${per_page} ${project.fullPath}`, async () => {
         const { items, total } = await listRequestCommits(ctx, subject.project, subject.request, input)
-        return { items: items.map((commit) => presentCommit(commit, project, view)), total }
+        const texts = await renderElements(items.map((commit) => presentCommit(commit, project, view)))
+        return { items: texts.map((text) => new Rendered(text)), total }
       })
       return pageOf(commits, input, (element) => element)
     },
@@ -113,8 +115,8 @@ export const contents = [
     output: MergeRequestVersionDetail,
     async handler({ ctx, subject, input, view }) {
       const details = await getVersion(ctx, subject.project, subject.request, input.version_id)
-      const shown = presentVersionDetail(details, { fullPath: fullPathOf(subject.project) }, view)
-      return new Answer(200, shown, overflowHeaders(shown.state === 'overflow'))
+      const { commits, ...shown } = presentVersionDetail(details, { fullPath: fullPathOf(subject.project) }, view)
+      return new Answer(200, renderWith(shown, { commits: await renderElements(commits) }), overflowHeaders(shown.state === 'overflow'))
     },
   }),
   endpoint({

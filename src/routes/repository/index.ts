@@ -4,6 +4,7 @@ import { Commit, presentCommit } from '../../entities/commit.js'
 import { Diff } from '../../entities/diff.js'
 import { Blob, presentTreeEntry, TreeEntry } from '../../entities/tree.js'
 import { Answer, endpoint, overflowHeaders, pageOf } from '../../http/endpoint.js'
+import { renderElements, renderWith } from '../../http/list-body.js'
 import { bool, opt, orDefault, paging, str } from '../../http/params.js'
 import { readBlob, streamBlob } from '../../services/blobs.js'
 import { compare } from '../../services/commits/read.js'
@@ -73,13 +74,12 @@ export const repository = [
       const range = `${encodeURIComponent(input.from)}${input.straight ? '..' : '...'}${encodeURIComponent(input.to)}`
       const comparison = {
         commit: shown.at(-1) ?? null,
-        commits: shown,
         diffs,
         compare_timeout: timedOut,
         compare_same_ref: sameRef,
         web_url: `${view.links.project(fullPath)}/compare/${range}`,
       }
-      return new Answer(200, comparison, overflowHeaders(overflow))
+      return new Answer(200, renderWith(comparison, { commits: await renderElements(shown) }), overflowHeaders(overflow))
     },
   }),
 ]

@@ -44,7 +44,7 @@ export async function createIssue(ctx: Context, caller: SignedIn, subject: Proje
   const { merge_request_to_resolve_discussions_of: request, discussion_to_resolve: discussion } = given
   const threads = request === undefined ? null : await threadsToTakeOver(ctx, caller, subject, { request, discussion })
   const { title = '', description = threads?.description ?? '' } = texts
-  const mentioned = await thingsMentioned(ctx, caller, subject, mentionsIn(ctx, `${description}\n\n${title}`))
+  const mentioned = await thingsMentioned(ctx, caller, subject, await mentionsIn(ctx, `${description}\n\n${title}`))
   const insert = async (tx: Transaction) => {
     const made = await insertIssue(ctx, tx, caller, subject, { ...given, title, description })
     await tellOfMentions(tx, { type: 'Issue', project_id: subject.project.id, id: made, sha: null }, mentioned, caller.user.id, ctx.now())
@@ -74,7 +74,7 @@ async function insertIssue(
   const assignee_id = await assignable(tx, subject, wanted.assignee_ids ?? [])
   const milestone = wanted.milestone_id ? await usableMilestone(tx, subject, wanted.milestone_id) : null
   const labelIds = await labelIdsOf(tx, subject, wanted.labels ?? [], subject.can('manage_label'), now)
-  const tasks = tasksIn(given.description)
+  const tasks = await tasksIn(given.description)
   const chosen = admins ? given.iid : undefined
   if (chosen !== undefined && !(await takeIid(tx, project.id, 'issue', chosen))) throw taken()
   const values = {

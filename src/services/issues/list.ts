@@ -1,10 +1,11 @@
-import { eq, getTableColumns, type SQL, sql } from 'drizzle-orm'
+import { eq, type SQL, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import type { Caller } from '../../access/actor.js'
 import { type IssueReach, issueReach } from '../../access/can.js'
 import { issuesInReach, visibleIssues } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import type { ReadDatabase } from '../../db/client.js'
+import { completeTexts, LANE, LONG } from '../../db/long-text.js'
 import { issueLabels, issues, labels, milestones, namespaces, projects, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { UserRefRecord } from '../../entities/user.js'
@@ -53,8 +54,11 @@ const person = (table: typeof users | typeof assignees | typeof closers) => ({
 const labelsOf = (what: SQL) =>
   sql`(select coalesce(json_agg(${what} order by l.title), '[]') from ${issueLabels} il join ${labels} l on l.id = il.label_id where il.issue_id = ${issues.id})`
 const labelNames = labelsOf(sql`l.title`) as SQL<string[]>
+/** Issues wear any number of labels, whose own list shows these texts longer. */
+const labelText = (name: 'description' | 'description_html') =>
+  sql.raw(`case when char_length(l.${name}) > 1024 then left(l.${name}, 1024) || '…' else l.${name} end`)
 const labelDetails = labelsOf(
-  sql`json_build_object('id', l.id, 'name', l.title, 'color', l.color, 'description', l.description, 'description_html', l.description_html)`,
+  sql`json_build_object('id', l.id, 'name', l.title, 'color', l.color, 'description', ${labelText('description')}, 'description_html', ${labelText('description_html')})`,
 ) as SQL<IssueLabel[]>
 
 const user = sql`${sql.placeholder('user')}::bigint`
@@ -63,12 +67,12 @@ const user = sql`${sql.placeholder('user')}::bigint`
 function shown<More extends Record<string, SQL>>(db: ReadDatabase, details: boolean, more: More) {
   return db
     .select({
-      issue: getTableColumns(issues),
+      issue: LANE.issues,
       path: sql<string>`${namespaces.full_path} || '/' || ${projects.path}`,
       author: person(users),
       assignee: person(assignees),
       closed_by: person(closers),
-      milestone: getTableColumns(milestones),
+      milestone: LANE.milestones,
       milestone_path: sql<string | null>`(select n.full_path from ${namespaces} n where n.id = ${milestones.namespace_id})`,
       labels: (details ? labelDetails : labelNames) as SQL<IssueLabel[] | string[]>,
       ...more,
@@ -88,14 +92,23 @@ const loaded = statement('issues by id', (db, view: 'single' | 'list' | 'list wi
   ),
 )
 
-/** Issues as their single views show them, in no order. The caller must already be known to see them. */
+/** Issues with all that their single views show, in no order; long texts are cut as in a list. The caller must already be known to see them. */
 export async function loadIssues(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, ids: number[]): Promise<IssueRecord[]> {
-  return ids.length === 0 ? [] : ((await loaded(ctx.db, 'single').execute({ ids, user: viewer?.id ?? 0 })) as IssueRecord[])
+  if (ids.length === 0) return []
+  return withTexts(ctx, (await loaded(ctx.db, 'single').execute({ ids, user: viewer?.id ?? 0 })) as IssueRecord[], 'page')
+}
+
+async function withTexts(ctx: Context, records: IssueRecord[], size: 'whole' | 'page'): Promise<IssueRecord[]> {
+  const descriptions = records.map(({ issue }) => issue)
+  const worn = records.flatMap(({ milestone }) => milestone ?? [])
+  await Promise.all([completeTexts(ctx.db, LONG.issues, descriptions, size), completeTexts(ctx.db, LONG.milestones, worn, size)])
+  return records
 }
 
 /** One issue as its single view shows it. */
 export async function loadIssue(ctx: Context, caller: Pick<Caller, 'user'>, id: number): Promise<IssueRecord> {
-  const [record] = await loadIssues(ctx, caller, [id])
+  const found = (await loaded(ctx.db, 'single').execute({ ids: [id], user: caller.user?.id ?? 0 })) as IssueRecord[]
+  const [record] = await withTexts(ctx, found, 'whole')
   if (!record) throw new Error(`issue ${id} vanished while it was loaded`)
   return record
 }
@@ -150,7 +163,7 @@ export const listIssues = (ctx: Context, caller: Pick<Caller, 'user'>, at: Place
 
 async function inOrder(ctx: Context, ids: number[], details: boolean): Promise<IssueRecord[]> {
   if (ids.length === 0) return []
-  const records = (await loaded(ctx.db, details ? 'list with details' : 'list').execute({ ids })) as IssueRecord[]
+  const records = await withTexts(ctx, (await loaded(ctx.db, details ? 'list with details' : 'list').execute({ ids })) as IssueRecord[], 'page')
   const byId = new Map(records.map((record) => [record.issue.id, record]))
   return ids.map((id) => byId.get(id)).filter((record) => record !== undefined)
 }

@@ -55,7 +55,7 @@ async function move(
       project_id: to.id,
       iid: await nextIid(tx, to.id, 'issue'),
       title: issue.title,
-      description: elsewhere(issue.description, fullPathOf(from)),
+      description: await elsewhere(issue.description, fullPathOf(from)),
       state: issue.state,
       closed_at: issue.closed_at,
       closed_by_id: issue.closed_by_id,
@@ -103,10 +103,10 @@ async function move(
 }
 
 /** Numbers in a text still mean the things of the project it was written in. */
-function elsewhere(text: string, fullPath: string): string {
+async function elsewhere(text: string, fullPath: string): Promise<string> {
   let moved = ''
   let done = 0
-  for (const reference of referencesIn(text)) {
+  for (const reference of await referencesIn(text)) {
     if (!('number' in reference) || reference.project !== null) continue
     moved += `${text.slice(done, reference.start)}${fullPath}`
     done = reference.start

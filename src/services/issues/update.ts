@@ -5,7 +5,7 @@ import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { issues } from '../../db/schema/index.js'
 import { forbidden, notFound } from '../../failures.js'
-import { tasksIn, withoutTicks } from '../../lib/references.js'
+import { sameButForTicks, tasksIn } from '../../lib/references.js'
 import { mentionsIn, tellOfMentions, thingsMentioned } from '../cross-references.js'
 import { recordEvent } from '../events.js'
 import { changeLabels } from '../issuables/labels.js'
@@ -47,7 +47,7 @@ const STATE_EVENTS = {
 export async function updateIssue(ctx: Context, caller: SignedIn, subject: IssueSubject, given: IssueChanges): Promise<IssueRecord> {
   const texts = checkTexts({ ...given, labels: [given.labels, given.add_labels] })
   const { project, issue } = subject
-  const mentioned = await thingsMentioned(ctx, caller, subject, mentionsIn(ctx, `${given.description ?? ''}\n\n${given.title ?? ''}`))
+  const mentioned = await thingsMentioned(ctx, caller, subject, await mentionsIn(ctx, `${given.description ?? ''}\n\n${given.title ?? ''}`))
   await ctx.db.transaction(async (tx) => {
     await change(ctx, tx, caller, subject, { ...given, ...texts })
     await tellOfMentions(tx, { type: 'Issue', project_id: project.id, id: issue.id, sha: null }, mentioned, caller.user.id, ctx.now())
@@ -69,7 +69,7 @@ async function change(ctx: Context, tx: Transaction, caller: SignedIn, subject: 
   const target = { type: 'Issue' as const, id: before.id, project_id: project.id }
   const values = await changedColumns(tx, caller, subject, before, given, now)
   const worn = subject.can('manage_issue') ? await changeLabels(tx, subject, target, given, now) : []
-  const told = [...notesOf(before, values, how), ...worn]
+  const told = [...(await notesOf(before, values, how)), ...worn]
   const stamped = subject.can('admin_issue') ? given.updated_at : undefined
   if (Object.keys(values).length === 0 && worn.length === 0) {
     if (stamped) await tx.update(issues).set({ updated_at: stamped }).where(eq(issues.id, before.id))
@@ -90,7 +90,7 @@ async function change(ctx: Context, tx: Transaction, caller: SignedIn, subject: 
     await followMentions(tx, caller, { target, note_id: null, text: text(after), before: text(before) }, readers, now)
   }
   // TO-6: ticking a box of a task list is not dealing with it
-  const ticked = told.length === 0 && withoutTicks(before.description) === withoutTicks(after.description)
+  const ticked = told.length === 0 && (await sameButForTicks(before.description, after.description))
   if (!ticked) await finishTodos(tx, callerId, target, now)
   if (after.state !== before.state) {
     const action = after.state === 'closed' ? 'closed' : 'reopened'
@@ -113,7 +113,7 @@ async function changedColumns(
   const wanted: Partial<Issue> = {}
   if (given.title !== undefined) wanted.title = given.title
   if (given.description !== undefined) {
-    const tasks = tasksIn(given.description ?? '')
+    const tasks = await tasksIn(given.description ?? '')
     Object.assign(wanted, { description: given.description ?? '', task_count: tasks.count, task_completed_count: tasks.completed })
   }
   if (given.confidential !== undefined) wanted.confidential = given.confidential
@@ -148,10 +148,10 @@ async function managed(tx: Transaction, subject: IssueSubject, given: IssueChang
 }
 
 /** What the service says of the changes (NT-6). Names of what not everybody may see are left out. */
-function notesOf(before: Issue, values: Partial<Issue>, how = ''): string[] {
+async function notesOf(before: Issue, values: Partial<Issue>, how = ''): Promise<string[]> {
   const told: string[] = []
   if (values.title !== undefined) told.push('changed the title')
-  if (values.description !== undefined && withoutTicks(values.description) !== withoutTicks(before.description)) told.push('changed the description')
+  if (values.description !== undefined && !(await sameButForTicks(values.description, before.description))) told.push('changed the description')
   if (values.state !== undefined) told.push(values.state === 'closed' ? `closed${how}` : 'reopened')
   if (values.assignee_id !== undefined) told.push(values.assignee_id === null ? 'removed the assignee' : 'changed the assignee')
   if (values.milestone_id !== undefined) told.push(values.milestone_id === null ? 'removed the milestone' : 'changed the milestone')

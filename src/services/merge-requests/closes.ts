@@ -4,7 +4,7 @@ import type { MergeRequestSubject } from '../../access/merge-requests.js'
 import { fullPathOf, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { mergeRequests } from '../../db/schema/index.js'
-import { closingReferences, externalClosings } from '../../lib/references.js'
+import { closingReferences, externalClosings, type IssueReference } from '../../lib/references.js'
 import { issuesMeant } from '../closing.js'
 import { type IssueRecord, loadIssues } from '../issues/list.js'
 import { closeIssue } from '../issues/update.js'
@@ -30,7 +30,8 @@ export async function issuesClosedBy(
   const { project } = subject
   if (request.target_branch !== project.default_branch) return []
   const texts = await textsOf(ctx, project, request)
-  const references = texts.flatMap((text) => closingReferences(text, ctx.links.base))
+  const references: IssueReference[] = []
+  for (const text of texts) for (const each of await closingReferences(text, ctx.links.base)) references.push(each)
   return references.length === 0 ? [] : issuesMeant(ctx, caller, subject, references)
 }
 
@@ -61,7 +62,8 @@ export async function listClosedIssues(
   const { request, project } = subject
   if (request.target_branch !== project.default_branch) return { items: [], total: 0 }
   const [texts, meant] = await Promise.all([textsOf(ctx, project, request), issuesClosedBy(ctx, caller, subject, request)])
-  const keys = [...new Set(texts.flatMap(externalClosings))]
+  const keys = new Set<string>()
+  for (const text of texts) for (const key of await externalClosings(text)) keys.add(key)
   const { items, total } = slice<number | string>([...meant.map(({ issue }) => issue.id), ...keys], paging)
   const ids = items.filter((item) => typeof item === 'number')
   const known = new Map((await loadIssues(ctx, caller, ids)).map((issue) => [issue.issue.id, issue]))

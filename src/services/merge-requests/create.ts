@@ -53,7 +53,7 @@ export async function createMergeRequest(
   const target = await targetOf(ctx, caller, source, given.target_project_id)
   if (target.project.archived) throw forbidden()
   const branches = branchesOf(source, target, given)
-  const mentioned = await thingsMentioned(ctx, caller, target, mentionsIn(ctx, textOf(given)))
+  const mentioned = await thingsMentioned(ctx, caller, target, await mentionsIn(ctx, textOf(given)))
   const [id, draft] = await againIfTaken(async () => {
     // found out before the row is there, so that it is whole as soon as anybody sees it; a fork's commits are copied only once nothing is wrong
     const early = source.project.id === target.project.id ? draftFor(ctx, caller, source, target, given, branches) : null
@@ -101,7 +101,8 @@ async function draftFor(
   if (draft.held) throw forbidden()
   const commits = await repositoryOf(ctx, target.project).commits(draft.version?.oids.slice(0, MOST_MESSAGES) ?? [])
   const texts = [textOf(given), ...commits.map((commit) => commit?.message ?? '')]
-  return { ...draft, unlinked: !texts.some((text) => namesIssues(text, ctx.links.base)) }
+  for (const text of texts) if (await namesIssues(text, ctx.links.base)) return { ...draft, unlinked: false }
+  return { ...draft, unlinked: true }
 }
 
 /** A request without a row. */
@@ -158,7 +159,7 @@ async function insert(
   const assignee_id = await assignable(tx, target, wanted.assignee_ids ?? [])
   const milestone = wanted.milestone_id ? await usableMilestone(tx, target, wanted.milestone_id) : null
   const labelIds = await labelIdsOf(tx, target, wanted.labels ?? [], target.can('manage_label'), now)
-  const tasks = tasksIn(description)
+  const tasks = await tasksIn(description)
   const values = {
     ...branches,
     original_source_project_id: branches.source_project_id,

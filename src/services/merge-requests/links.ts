@@ -23,7 +23,11 @@ const EVERYBODYS: ActorUser = {
 type Row = typeof mergeRequests.$inferSelect
 
 /** Whether a text has what may be the name of an issue: without one there is nothing to link to. */
-export const namesIssues = (text: string, base: string): boolean => referencesIn(text, base).some(({ kind }) => kind === 'issue')
+export const namesIssues = async (text: string, base: string): Promise<boolean> =>
+  (await referencesIn(text, base)).some(({ kind }) => kind === 'issue')
+
+/** References of the texts of one request beyond which none is followed. */
+const MOST = 1_000
 
 /** Keeps which issues a request names and closes, after its texts, target or commits changed. The row says that it is due, so a kill before this is made good at the next start. */
 export async function followLinks(ctx: Context, id: number): Promise<void> {
@@ -37,7 +41,9 @@ export async function followLinks(ctx: Context, id: number): Promise<void> {
     const subject = await findProjectFor(ctx, viewer, String(request.project_id)).catch(() => null)
     if (!subject) return
     const texts = await textsOf(ctx, subject.project, request)
-    const mentioned = texts.flatMap((text) => referencesIn(text, ctx.links.base).filter((each): each is IssueReference => each.kind === 'issue'))
+    const mentioned: IssueReference[] = []
+    for (const text of texts)
+      for (const each of await referencesIn(text, ctx.links.base)) if (each.kind === 'issue' && mentioned.length < MOST) mentioned.push(each)
     const [closing, named] = await Promise.all([issuesClosedBy(ctx, viewer, subject, request), issuesMeant(ctx, viewer, subject, mentioned)])
     const closes = new Set(closing.map(({ issue }) => issue.id))
     const links = new Map([...named, ...closing].map(({ issue }) => [issue.id, closes.has(issue.id)]))

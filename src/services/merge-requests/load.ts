@@ -1,10 +1,11 @@
-import { eq, getTableColumns, type SQL, sql } from 'drizzle-orm'
+import { eq, type SQL, sql } from 'drizzle-orm'
 import { alias, type SelectedFields } from 'drizzle-orm/pg-core'
 import type { Caller, SignedIn } from '../../access/actor.js'
 import type { MergeRequestSubject } from '../../access/merge-requests.js'
 import { findProjectFor, fullPathOf, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { ReadDatabase } from '../../db/client.js'
+import { completeTexts, LANE, LONG } from '../../db/long-text.js'
 import {
   labels,
   mergeRequestLabels,
@@ -80,13 +81,13 @@ const around = {
   assignee: person(assignees),
   merged_by: person(mergers),
   closed_by: person(closers),
-  milestone: getTableColumns(milestones),
+  milestone: LANE.milestones,
   milestone_path: sql<string | null>`(select n.full_path from ${namespaces} n where n.id = ${milestones.namespace_id})`,
   labels: labelNames as SQL<string[]>,
 }
 
 const columns = {
-  request: getTableColumns(mergeRequests),
+  request: LANE.mergeRequests,
   path: sql<string>`${namespaces.full_path} || '/' || ${projects.path}`,
   rules: {
     pipeline_needed: projects.only_allow_merge_if_pipeline_succeeds,
@@ -117,17 +118,34 @@ const loaded = statement('merge requests by id', (db) => joined(db, {}).where(am
 
 const followed = statement('followed merge requests by id', (db) => joined(db, { subscribed }).where(among))
 
+async function completeRequests(ctx: Context, records: Pick<MergeRequestRecord, 'request' | 'milestone'>[], size: 'whole' | 'page'): Promise<void> {
+  const descriptions = records.map(({ request }) => request)
+  await Promise.all([completeTexts(ctx.db, LONG.mergeRequests, descriptions, size), completeMilestones(ctx, records, size)])
+}
+
+const completeMilestones = (ctx: Context, records: Pick<MergeRequestRecord, 'milestone'>[], size: 'whole' | 'page') =>
+  completeTexts(
+    ctx.db,
+    LONG.milestones,
+    records.flatMap(({ milestone }) => milestone ?? []),
+    size,
+  )
+
 /** Merge requests as lists show them, in the order of their ids in `ids`. The caller must already be known to read them. */
 export async function loadListed(ctx: Context, ids: number[]): Promise<MergeRequestRecord[]> {
   if (ids.length === 0) return []
   const records = (await loaded(ctx.db, null).execute({ ids })) as MergeRequestRecord[]
+  await completeRequests(ctx, records, 'page')
   const byId = new Map(records.map((record) => [record.request.id, record]))
   return ids.flatMap((id) => byId.get(id) ?? [])
 }
 
 /** The same as todos show them, in no order. */
 export async function loadFollowed(ctx: Context, { user }: SignedIn, ids: number[]): Promise<FollowedMergeRequest[]> {
-  return ids.length === 0 ? [] : ((await followed(ctx.db, null).execute({ ids, user: user.id })) as FollowedMergeRequest[])
+  if (ids.length === 0) return []
+  const records = (await followed(ctx.db, null).execute({ ids, user: user.id })) as FollowedMergeRequest[]
+  await completeRequests(ctx, records, 'page')
+  return records
 }
 
 /** Columns of a row that tell whether it is still what it was when it was read. */
@@ -138,7 +156,7 @@ const { state, updated_at, version_id, head_pipeline_id } = mergeRequests
 
 const single = statement('merge request', (db, row: 'whole' | 'signs') =>
   withPeople(db, {
-    request: row === 'whole' ? getTableColumns(mergeRequests) : { state, updated_at, version_id, head_pipeline_id },
+    request: row === 'whole' ? LANE.mergeRequests : { state, updated_at, version_id, head_pipeline_id },
     subscribed,
     pipeline_status: sql<PipelineState | null>`(select ${pipelines.status} from ${pipelines} where ${pipelines.id} = ${mergeRequests.head_pipeline_id})`,
     version: sql<
@@ -159,6 +177,7 @@ export async function loadMergeRequest(ctx: Context, caller: SignedIn, subject: 
   ])
   // it was there when the call began
   if (!row) throw notFound()
+  await completeRequests(ctx, [row], 'whole')
   return shownTo(ctx, caller, subject, row, protections)
 }
 
@@ -170,7 +189,9 @@ export async function loadAroundMergeRequest(ctx: Context, caller: SignedIn, sub
     branchProtectionsOf(ctx, subject.project.id),
   ])
   const stands = row && SIGNS.every((name) => row.request[name]?.valueOf() === request[name]?.valueOf())
-  return stands ? shownTo(ctx, caller, subject, { ...row, request }, protections) : loadMergeRequest(ctx, caller, subject, request.id)
+  if (!stands) return loadMergeRequest(ctx, caller, subject, request.id)
+  await completeMilestones(ctx, [row], 'whole')
+  return shownTo(ctx, caller, subject, { ...row, request }, protections)
 }
 
 async function shownTo(

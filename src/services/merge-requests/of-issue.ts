@@ -70,7 +70,7 @@ const MOST = 100
 /** IS-15: those that name the issue, and those that it names. */
 export async function listRelated(ctx: Context, caller: Pick<Caller, 'user'>, subject: IssueSubject, paging: Paging) {
   const { issue } = subject
-  const named = referencesIn(`${issue.description}\n\n${issue.title}`, ctx.links.base)
+  const named = (await referencesIn(`${issue.description}\n\n${issue.title}`, ctx.links.base))
     .filter((each): each is IssueReference => each.kind === 'merge_request')
     .slice(0, MOST)
   const projectOf = projectsMeant(ctx, caller, subject)

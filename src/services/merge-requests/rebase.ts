@@ -91,7 +91,8 @@ async function rebaseOnto(ctx: Context, caller: SignedIn, source: ProjectSubject
   if (total > MOST_COMMITS) return 'There are too many commits'
   const committer = signatureOf(ctx, caller)
   let onto: Oid = start
-  for (const commit of (await repository.commits(oids)).reverse()) {
+  for (const oid of oids.reverse()) {
+    const commit = await repository.commit(oid)
     if (!commit || commit.parents.length > 1) continue
     const picked = await repository.draftPick({ commit: commit.oid, onto, author: commit.author, committer, message: commit.message })
     if ('commit' in picked) onto = picked.commit

@@ -6,7 +6,7 @@ import type { Transaction } from '../../db/client.js'
 import { mergeRequests } from '../../db/schema/index.js'
 import { againIfTaken } from '../../db/taken.js'
 import { notFound } from '../../failures.js'
-import { tasksIn, withoutTicks } from '../../lib/references.js'
+import { sameButForTicks, tasksIn } from '../../lib/references.js'
 import { mentionsIn, tellOfMentions, thingsMentioned } from '../cross-references.js'
 import { recordEvent } from '../events.js'
 import { changeLabels } from '../issuables/labels.js'
@@ -52,7 +52,7 @@ export async function updateMergeRequest(
 ): Promise<SingleMergeRequest> {
   const texts = checkTexts({ ...given, labels: [given.labels, given.add_labels] })
   const { id } = subject.request
-  const mentioned = await thingsMentioned(ctx, caller, subject, mentionsIn(ctx, `${given.description ?? ''}\n\n${given.title ?? ''}`))
+  const mentioned = await thingsMentioned(ctx, caller, subject, await mentionsIn(ctx, `${given.description ?? ''}\n\n${given.title ?? ''}`))
   const changed = await againIfTaken(() =>
     ctx.db.transaction(async (tx) => {
       const due = await change(ctx, tx, caller, subject, { ...given, ...texts })
@@ -82,11 +82,11 @@ async function change(ctx: Context, tx: Transaction, caller: SignedIn, subject: 
   const values = differing(before, {
     ...moved,
     ...(await retargeted(tx, caller, subject, { ...before, ...moved }, given.target_branch)),
-    ...described(given),
+    ...(await described(given)),
     ...(subject.can('manage_merge_request') ? await managed(tx, subject, given) : {}),
   })
   const worn = subject.can('manage_merge_request') ? await changeLabels(tx, subject, target, given, now) : []
-  const told = [...notesOf(before, values), ...worn]
+  const told = [...(await notesOf(before, values)), ...worn]
   if (Object.keys(values).length === 0 && worn.length === 0) return { version: false, links: false }
   const version = values.target_branch !== undefined || values.state === 'opened'
   const links = version || values.title !== undefined || values.description !== undefined
@@ -104,7 +104,7 @@ async function change(ctx: Context, tx: Transaction, caller: SignedIn, subject: 
     const text = (request: MergeRequest) => `${request.description}\n\n${request.title}`
     await followMentions(tx, caller, { target, note_id: null, text: text(after), before: text(before) }, readers, now)
   }
-  if (dealtWith(before, after, values, worn)) await finishTodos(tx, callerId, target, now)
+  if (await dealtWith(before, after, values, worn)) await finishTodos(tx, callerId, target, now)
   if (after.state !== before.state) {
     const action = after.state === 'closed' ? 'closed' : 'reopened'
     await recordEvent(tx, {
@@ -124,9 +124,9 @@ async function change(ctx: Context, tx: Transaction, caller: SignedIn, subject: 
 const UNKNOWN = { merge_status: 'unchecked', version_due: true, merge_checks: sql`${mergeRequests.merge_checks} + 1` } as const
 
 /** MR-53, TO-6: ticking a box of a task list is not dealing with it. */
-function dealtWith(before: MergeRequest, after: MergeRequest, values: Columns, worn: string[]): boolean {
+async function dealtWith(before: MergeRequest, after: MergeRequest, values: Columns, worn: string[]): Promise<boolean> {
   if (worn.length > 0) return true
-  if (values.description !== undefined && withoutTicks(before.description) !== withoutTicks(after.description)) return true
+  if (values.description !== undefined && !(await sameButForTicks(before.description, after.description))) return true
   return (['title', 'assignee_id', 'milestone_id', 'target_branch', 'state'] as const).some((name) => values[name] !== undefined)
 }
 
@@ -163,12 +163,12 @@ async function retargeted(
 }
 
 /** What everybody may change who may change the request at all. */
-function described(given: MergeRequestChanges): Columns {
+async function described(given: MergeRequestChanges): Promise<Columns> {
   const wanted: Columns = {}
   if (given.title !== undefined) wanted.title = given.title
   if (given.description !== undefined) {
     const description = given.description ?? ''
-    const tasks = tasksIn(description)
+    const tasks = await tasksIn(description)
     Object.assign(wanted, { description, task_count: tasks.count, task_completed_count: tasks.completed })
   }
   if (given.remove_source_branch !== undefined) wanted.force_remove_source_branch = given.remove_source_branch
@@ -192,10 +192,10 @@ async function managed(tx: Transaction, subject: MergeRequestSubject, given: Mer
 }
 
 /** What the service says of the changes (NT-6). Names of what not everybody may see are left out. */
-function notesOf(before: MergeRequest, values: Columns): string[] {
+async function notesOf(before: MergeRequest, values: Columns): Promise<string[]> {
   const told: string[] = []
   if (values.title !== undefined) told.push('changed the title')
-  if (values.description !== undefined && withoutTicks(values.description) !== withoutTicks(before.description)) told.push('changed the description')
+  if (values.description !== undefined && !(await sameButForTicks(values.description, before.description))) told.push('changed the description')
   if (values.state !== undefined) told.push(values.state === 'closed' ? 'closed' : 'reopened')
   if (values.target_branch !== undefined) told.push(`changed the target branch from \`${before.target_branch}\` to \`${values.target_branch}\``)
   if (values.assignee_id !== undefined) told.push(values.assignee_id === null ? 'removed the assignee' : 'changed the assignee')

@@ -2,6 +2,7 @@ import { and, asc, eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
+import { beginning, completeTexts, LONG } from '../../db/long-text.js'
 import { notes, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { UserRefRecord } from '../../entities/user.js'
@@ -14,7 +15,8 @@ import { checkBody, createNote, type Standing } from './write.js'
 const comments = statement('comments on a commit', (db) =>
   db
     .select({
-      note: notes.note,
+      id: notes.id,
+      note: beginning(notes.note),
       path: notes.path,
       line: notes.line,
       line_type: notes.line_type,
@@ -41,7 +43,7 @@ const comments = statement('comments on a commit', (db) =>
 )
 
 /** A comment on a commit, with its author. */
-export type CommitCommentRecord = Omit<Awaited<ReturnType<ReturnType<typeof comments>['execute']>>[number], 'total'>
+export type CommitCommentRecord = Omit<Awaited<ReturnType<ReturnType<typeof comments>['execute']>>[number], 'id' | 'total'>
 
 /** C-58: what was said of the commit in this project, oldest first. */
 export async function listCommitComments(
@@ -51,7 +53,9 @@ export async function listCommitComments(
 ): Promise<Page<CommitCommentRecord>> {
   const { oid } = await findCommit(ctx, subject, sha)
   const run = (at: Paging) => comments(ctx.db, null).execute({ project: subject.project.id, commit: oid, ...limits(at) })
-  return pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
+  const page = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
+  await completeTexts(ctx.db, LONG.notes, page.items, 'page')
+  return page
 }
 
 export interface NewCommitComment {

@@ -5,6 +5,7 @@ import { qualified } from '../../access/roles.js'
 import { type Eyes, eyesOf } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import type { ReadDatabase } from '../../db/client.js'
+import { beginning, completeTexts, LONG } from '../../db/long-text.js'
 import { issues, mergeRequests, notes, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { UserRefRecord } from '../../entities/user.js'
@@ -38,7 +39,7 @@ const resolver = { id: resolvers.id, name: resolvers.name, username: resolvers.u
 /** All that is shown of notes. */
 const shown = (db: ReadDatabase) =>
   db
-    .select({ note: { ...getTableColumns(notes), note: textOfNote() }, author, resolved_by: resolver })
+    .select({ note: { ...getTableColumns(notes), note: beginning(textOfNote()) }, author, resolved_by: resolver })
     .from(notes)
     .innerJoin(users, eq(users.id, notes.author_id))
     .leftJoin(resolvers, eq(resolvers.id, notes.resolved_by_id))
@@ -91,6 +92,14 @@ const counted = statement('number of notes of a thing', (db, shape: Shape) => {
     .where(eq(thing.id, value('key')))
 })
 
+const completeNotes = (ctx: Context, rows: Pick<NoteRecord, 'note'>[], size: 'whole' | 'page') =>
+  completeTexts(
+    ctx.db,
+    LONG.notes,
+    rows.map(({ note }) => note),
+    size,
+  )
+
 /** NT-1. */
 export async function listNotes(ctx: Context, reader: Reader, noteable: Noteable, filter: NoteFilter): Promise<Page<NoteRecord>> {
   const shape = { ...placeOf(reader, noteable), activity: filter.activity_filter }
@@ -99,6 +108,7 @@ export async function listNotes(ctx: Context, reader: Reader, noteable: Noteable
     listed(ctx.db, { ...shape, order_by: filter.order_by, sort: filter.sort }).execute({ ...at, ...limits(filter) }),
     counted(ctx.db, shape).execute(at),
   ])
+  await completeNotes(ctx, rows, 'page')
   return { items: rows.map((row) => ({ ...row, iid: noteable.iid })), total: all?.total ?? 0 }
 }
 
@@ -114,6 +124,7 @@ const single = statement('note of a thing', (db, place: Place) => shown(db).wher
 export async function getNote(ctx: Context, reader: Reader, noteable: Noteable, id: number, discussion?: string): Promise<NoteRecord> {
   const [row] = await single(ctx.db, placeOf(reader, noteable)).execute({ ...valuesOf(reader, noteable), id })
   if (!row || (discussion !== undefined && row.note.discussion_id !== discussion)) throw notFound()
+  await completeNotes(ctx, [row], 'whole')
   return { ...row, iid: noteable.iid }
 }
 
@@ -138,8 +149,9 @@ const begun = statement('discussions of a thing', (db, place: Place) =>
 async function load(ctx: Context, reader: Reader, noteable: Noteable, ids: string[]): Promise<DiscussionRecord[]> {
   if (ids.length === 0) return []
   const found = new Map(ids.map((id) => [id, [] as NoteRecord[]]))
-  for (const row of await inDiscussions(ctx.db, placeOf(reader, noteable)).execute({ ...valuesOf(reader, noteable), discussions: ids }))
-    found.get(row.note.discussion_id)?.push({ ...row, iid: noteable.iid })
+  const rows = await inDiscussions(ctx.db, placeOf(reader, noteable)).execute({ ...valuesOf(reader, noteable), discussions: ids })
+  await completeNotes(ctx, rows, 'page')
+  for (const row of rows) found.get(row.note.discussion_id)?.push({ ...row, iid: noteable.iid })
   // one whose notes went meanwhile is gone
   return [...found].flatMap(([id, said]) => (said.length > 0 ? [{ id, notes: said }] : []))
 }

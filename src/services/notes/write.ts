@@ -113,10 +113,10 @@ export async function createNote(
   const { noteable } = subject
   const now = ctx.now()
   const created_at = (subject.can('backdate_note') && given.created_at) || now
-  const { people, spokenTo } = await peopleNamed(caller, namesIn(given.body), (who) => subject.readersAmong(ctx.db.write, who))
+  const { people, spokenTo } = await peopleNamed(caller, await namesIn(given.body), (who) => subject.readersAmong(ctx.db.write, who))
   const told = people.filter((id) => id !== caller.user.id)
   const mentioner = mentionerOf(noteable)
-  const mentioned = mentioner ? await thingsMentioned(ctx, caller, subject, mentionsIn(ctx, given.body)) : []
+  const mentioned = mentioner ? await thingsMentioned(ctx, caller, subject, await mentionsIn(ctx, given.body)) : []
   const commit_id = noteable.commit?.oid ?? null
   const { type, position, discussion_id = randomBytes(20).toString('hex'), path = null, line = null, line_type = null } = standing
   const values = {
@@ -208,7 +208,7 @@ export async function updateNote(
 ): Promise<NoteRecord> {
   const { noteable } = subject
   const mentioner = mentionerOf(noteable)
-  const mentioned = mentioner ? await thingsMentioned(ctx, caller, subject, mentionsIn(ctx, body)) : []
+  const mentioned = mentioner ? await thingsMentioned(ctx, caller, subject, await mentionsIn(ctx, body)) : []
   await ctx.db.transaction(async (tx) => {
     const now = ctx.now()
     if (!(await touchThing(tx, noteable, now, 0))) throw notFound()

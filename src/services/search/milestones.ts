@@ -1,8 +1,9 @@
-import { and, count, desc, eq, getTableColumns, sql } from 'drizzle-orm'
+import { and, count, desc, eq, sql } from 'drizzle-orm'
 import type { Caller } from '../../access/actor.js'
 import { type Eyes, eyesOf, visibleProjects } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
+import { completeTexts, LANE, LONG } from '../../db/long-text.js'
 import { milestones, namespaceAncestry, namespaces, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { Place } from '../issuables/list.js'
@@ -30,7 +31,7 @@ const conditions = ({ in: where, eyes, words }: Shape) =>
 
 const found = statement('milestones of a search', (db, shape: Shape) =>
   db
-    .select({ milestone: getTableColumns(milestones), path: sql<string>`${namespaces.full_path} || '/' || ${projects.path}` })
+    .select({ milestone: LANE.milestones, path: sql<string>`${namespaces.full_path} || '/' || ${projects.path}` })
     .from(milestones)
     .innerJoin(projects, eq(projects.id, milestones.project_id))
     .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
@@ -56,5 +57,7 @@ export async function searchMilestones(ctx: Context, { user }: Caller, at: Place
   const shape: Shape = { in: where.in, eyes: eyesOf(user), words: words.shape }
   const values = { ...words.values, place: where.id, user: user?.id ?? 0 }
   const [items, [all]] = await Promise.all([found(ctx.db, shape).execute({ ...values, ...limits(paging) }), counted(ctx.db, shape).execute(values)])
+  const texts = items.map(({ milestone }) => milestone)
+  await completeTexts(ctx.db, LONG.milestones, texts, 'page')
   return { items, total: all?.total ?? 0 }
 }

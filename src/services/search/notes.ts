@@ -1,4 +1,4 @@
-import { and, asc, count, eq, getTableColumns, sql } from 'drizzle-orm'
+import { and, asc, count, eq, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import type { SignedIn } from '../../access/actor.js'
 import { type NoteReach, noteReach } from '../../access/can.js'
@@ -6,6 +6,7 @@ import type { ProjectSubject } from '../../access/rules.js'
 import { type Eyes, eyesOf, notesInReach } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
+import { completeTexts, LANE, LONG } from '../../db/long-text.js'
 import { issues, mergeRequests, notes, snippets, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { NoteRecord } from '../notes/list.js'
@@ -43,7 +44,7 @@ const conditions = ({ reach, eyes, words }: Shape) =>
 const found = statement('notes of a search', (db, shape: Shape) =>
   db
     .select({
-      note: getTableColumns(notes),
+      note: LANE.notes,
       author: person(users),
       resolved_by: person(resolvers),
       iid: sql<number | null>`coalesce(${issues.iid}, ${mergeRequests.iid})`,
@@ -85,5 +86,7 @@ export async function searchNotes(
     found(ctx.db, shape).execute({ ...values, ...limits(paging) }) as Promise<NoteRecord[]>,
     counted(ctx.db, shape).execute(values),
   ])
+  const texts = items.map(({ note }) => note)
+  await completeTexts(ctx.db, LONG.notes, texts, 'page')
   return { items, total: all?.total ?? 0 }
 }

@@ -1,8 +1,9 @@
-import { and, count, desc, eq, getTableColumns, sql } from 'drizzle-orm'
+import { and, count, desc, eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import { type Eyes, eyesOf, visibleSnippetsAnywhere } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
+import { completeTexts, LANE, LONG } from '../../db/long-text.js'
 import { namespaces, projects, snippets, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { limits, type Page, type Paging } from '../page.js'
@@ -20,7 +21,7 @@ const conditions = ({ by, eyes, words }: Shape) =>
     fuzzyMatch(by === 'title' ? [snippets.title, snippets.file_name] : [snippets.content], words),
   )
 
-const { content: _, ...shown } = getTableColumns(snippets)
+const { content: _, ...shown } = LANE.snippets
 
 const found = statement('snippets of a search', (db, shape: Shape) =>
   db
@@ -49,5 +50,7 @@ export async function searchSnippets(ctx: Context, { user }: SignedIn, by: Shape
   const shape: Shape = { by, eyes: eyesOf(user), words: words.shape }
   const values = { ...words.values, user: user.id }
   const [items, [all]] = await Promise.all([found(ctx.db, shape).execute({ ...values, ...limits(paging) }), counted(ctx.db, shape).execute(values)])
+  const texts = items.map(({ snippet }) => snippet)
+  await completeTexts(ctx.db, LONG.snippets, texts, 'page')
   return { items, total: all?.total ?? 0 }
 }

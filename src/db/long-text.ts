@@ -1,0 +1,68 @@
+import { getTableColumns, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
+import type { Database } from './client.js'
+import { issues, labels, mergeRequests, milestones, notes, releases, snippets } from './schema/index.js'
+
+/** Characters of a text that come by the read lane: what is longer would hold up the short answers behind it (SEC-176). */
+const BEGINNING = 8_192
+/** Bytes of the long texts of one page, beyond which each is cut (SEC-175). */
+const PAGE_BYTES = 4 * 1024 * 1024
+
+/** A text for the read lane: of a long one its beginning, which `completeTexts` replaces. */
+export const beginning = (text: SQLWrapper): SQL<string> => sql<string>`left(${text}, ${sql.raw(String(BEGINNING + 1))})`
+/** The same where there may be none. */
+export const anyBeginning = (text: SQLWrapper): SQL<string | null> => beginning(text) as SQL<string | null>
+
+/** The long text that rows of a table have, and its name. */
+interface LongText {
+  table: PgTable
+  id: PgColumn
+  text: PgColumn
+  name: string
+}
+
+export const LONG = {
+  issues: { table: issues, id: issues.id, text: issues.description, name: 'description' },
+  mergeRequests: { table: mergeRequests, id: mergeRequests.id, text: mergeRequests.description, name: 'description' },
+  notes: { table: notes, id: notes.id, text: notes.note, name: 'note' },
+  milestones: { table: milestones, id: milestones.id, text: milestones.description, name: 'description' },
+  labels: { table: labels, id: labels.id, text: labels.description, name: 'description' },
+  labelPages: { table: labels, id: labels.id, text: labels.description_html, name: 'description_html' },
+  snippets: { table: snippets, id: snippets.id, text: snippets.description, name: 'description' },
+  releases: { table: releases, id: releases.id, text: releases.description, name: 'description' },
+  snippetContents: { table: snippets, id: snippets.id, text: snippets.content, name: 'content' },
+  releasePages: { table: releases, id: releases.id, text: releases.description_html, name: 'description_html' },
+} as const satisfies Record<string, LongText>
+
+/** The columns of tables with long texts, for the read lane. */
+export const LANE = {
+  issues: { ...getTableColumns(issues), description: beginning(issues.description) },
+  mergeRequests: { ...getTableColumns(mergeRequests), description: beginning(mergeRequests.description) },
+  notes: { ...getTableColumns(notes), note: beginning(notes.note) },
+  milestones: { ...getTableColumns(milestones), description: beginning(milestones.description) },
+  labels: { ...getTableColumns(labels), description: anyBeginning(labels.description), description_html: beginning(labels.description_html) },
+  snippets: {
+    ...getTableColumns(snippets),
+    description: anyBeginning(snippets.description),
+    content: beginning(snippets.content),
+  },
+}
+
+/** Puts long texts in the place of their beginnings, by a connection of the pool. Whole for single views; texts of a page that are too large together are cut by the database, so that they never travel. */
+export async function completeTexts<Name extends string>(
+  db: Database,
+  { table, id, text, name }: LongText & { name: Name },
+  rows: ({ id: number } & { [K in Name]?: string | null })[],
+  size: 'whole' | 'page',
+): Promise<void> {
+  const long = (rows as { id: number; [name: string]: unknown }[]).filter((row) => String(row[name] ?? '').length > BEGINNING)
+  if (long.length === 0) return
+  const bounded = sql<string>`case when sum(octet_length(${text})) over () <= ${PAGE_BYTES}::integer then ${text}
+    else left(${text}, (${PAGE_BYTES}::integer / count(*) over ())::integer) || '…' end`
+  const texts = await db.write
+    .select({ id, shown: size === 'whole' ? sql<string>`${text}` : bounded })
+    .from(table)
+    .where(sql`${id} = any(${sql.param(long.map((row) => row.id))}::bigint[])`)
+  const found = new Map(texts.map((row) => [Number(row.id), row.shown]))
+  for (const row of long) row[name] = found.get(row.id) ?? row[name]
+}

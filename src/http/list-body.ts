@@ -1,0 +1,131 @@
+import { Readable } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { Slices } from '../lib/slices.js'
+import { Rendered } from './fragments.js'
+
+/** Bytes a list answers at most (SEC-175). */
+export const LIST_BYTES = 8 * 1024 * 1024
+/** JSON bytes up to which a text is never cut. */
+const SHORT = 1_024
+/** What stands where a text was cut. */
+const MARK = '…'
+const MARK_BYTES = 3
+/** Characters that are rendered before the event loop gets a chance, and bytes that are written at once. */
+const PIECE = 64 * 1024
+
+const slices = new Slices()
+
+/** The elements of a list as JSON, one text each. When they are larger together than a list may be, long texts are cut to one length at which they fit (SEC-175); each is whole in the single view. */
+export async function renderElements(items: unknown[]): Promise<string[]> {
+  const texts: string[] = []
+  // the brackets
+  let bytes = 2
+  let unwatched = 0
+  for (const item of items) {
+    const render = () => (item instanceof Rendered ? item.text : JSON.stringify(item))
+    const text = unwatched < PIECE ? render() : await slices.run(render)
+    unwatched = unwatched < PIECE ? unwatched + text.length : text.length
+    bytes += Buffer.byteLength(text) + 1
+    if (bytes > LIST_BYTES) return cutElements(items)
+    texts.push(text)
+  }
+  return texts
+}
+
+async function cutElements(items: unknown[]): Promise<string[]> {
+  const values: unknown[] = []
+  const sizes: number[] = []
+  let rest = 2
+  for (const item of items) {
+    await slices.run(() => {
+      const value = item instanceof Rendered ? JSON.parse(item.text) : item
+      values.push(value)
+      const without = replaceTexts(value, (text) => {
+        const size = text.length > LIST_BYTES ? LIST_BYTES : jsonSize(text, LIST_BYTES).bytes
+        if (size <= SHORT) return text
+        sizes.push(size)
+        return ''
+      })
+      rest += Buffer.byteLength(without) + 1
+    })
+  }
+  const limit = levelOf(sizes, LIST_BYTES - rest)
+  const texts: string[] = []
+  for (const value of values) texts.push(await slices.run(() => replaceTexts(value, (text) => cutText(text, limit))))
+  return texts
+}
+
+/** The value as JSON, with other texts in place of those that are longer than `SHORT` may be. */
+const replaceTexts = (value: unknown, replace: (text: string) => string) =>
+  JSON.stringify(value, (_, part: unknown) => (typeof part === 'string' && part.length > SHORT / 6 ? replace(part) : part))
+
+/** The size to which the larger of some things are cut so that all together take no more than `room`. */
+export function levelOf(sizes: number[], room: number): number {
+  const ascending = [...sizes].sort((a, b) => a - b)
+  let left = Math.max(0, room)
+  for (const [i, size] of ascending.entries()) {
+    const level = Math.floor(left / (ascending.length - i))
+    if (size > level) return level
+    left -= size
+  }
+  return Number.POSITIVE_INFINITY
+}
+
+/** The text if it takes at most so many bytes as JSON, and its beginning otherwise. */
+function cutText(text: string, limit: number): string {
+  const most = Math.max(limit, SHORT)
+  if (text.length <= most && jsonSize(text, most).bytes <= most) return text
+  return text.slice(0, jsonSize(text, most - MARK_BYTES).end) + MARK
+}
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+/** Control characters that JSON writes with one letter: \b \t \n \f \r. */
+const NAMED = new Set([8, 9, 10, 12, 13])
+
+/** Bytes of a text within JSON, counted until they would be more than `most`, and the character before which that is. */
+function jsonSize(text: string, most: number): { bytes: number; end: number } {
+  let bytes = 0
+  let at = 0
+  while (at < text.length) {
+    const code = text.charCodeAt(at)
+    let size = 3
+    let length = 1
+    if (code < 0x80) size = code < 0x20 ? (NAMED.has(code) ? 2 : 6) : code === QUOTE || code === BACKSLASH ? 2 : 1
+    else if (code < 0x800) size = 2
+    else if (code >= 0xd800 && code <= 0xdfff) {
+      const pair = code < 0xdc00 && at + 1 < text.length && (text.charCodeAt(at + 1) & 0xfc00) === 0xdc00
+      size = pair ? 4 : 6
+      length = pair ? 2 : 1
+    }
+    if (bytes + size > most) return { bytes: bytes + size, end: at }
+    bytes += size
+    at += length
+  }
+  return { bytes, end: at }
+}
+
+/** An object with lists whose elements are rendered already. */
+export function renderWith(fields: object, lists: Record<string, string[]>): Rendered {
+  const parts = Object.entries(lists).map(([name, texts]) => `${JSON.stringify(name)}:[${texts.join(',')}]`)
+  return new Rendered(`${JSON.stringify(fields).slice(0, -1)},${parts.join(',')}}`)
+}
+
+/** A list as it goes out: at once when it is small, piece by piece as the client takes it otherwise. */
+export function listBody(texts: string[]): { body: string | Readable; bytes: number } {
+  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 2 + Math.max(0, texts.length - 1))
+  if (bytes <= PIECE) return { body: `[${texts.join(',')}]`, bytes }
+  return { body: Readable.from(pieces(texts), { objectMode: false }), bytes }
+}
+
+async function* pieces(texts: string[]): AsyncGenerator<Buffer> {
+  let piece = '['
+  for (const [i, text] of texts.entries()) {
+    piece += i === 0 ? text : `,${text}`
+    if (piece.length < PIECE) continue
+    yield Buffer.from(piece)
+    piece = ''
+    await nextTurn()
+  }
+  yield Buffer.from(`${piece}]`)
+}

@@ -1,0 +1,153 @@
+import { describe, expect, it } from 'vitest'
+import { testApp } from '../support/app.js'
+import { aProject, type TestProject } from '../support/factories.js'
+
+const t = testApp()
+
+const MIB = 1024 * 1024
+/** As JSON 1.8 MB: five are more than a list answers. */
+const CONTROLS = '\u0001'.repeat(300_000)
+/** Ten are more than the database sends for one page. */
+const LETTERS = `é${'x'.repeat(999_998)}!`
+
+interface Kind {
+  /** Makes one with the text. */
+  make(project: TestProject, text: string, i: number): Promise<string>
+  list(project: TestProject): string
+  /** The text of an element. */
+  // biome-ignore lint/suspicious/noExplicitAny: bodies as they come
+  textOf(element: any): string
+}
+
+const post = async (project: TestProject, path: string, body: object) => (await t.api('post', path, project.creator).send(body).expect(201)).body
+
+const KINDS: Record<string, Kind> = {
+  issues: {
+    make: async (p, description) => `${p.path}/issues/${(await post(p, `${p.path}/issues`, { title: 'long', description })).iid}`,
+    list: (p) => `${p.path}/issues`,
+    textOf: ({ description }) => description,
+  },
+  'issues of a search': {
+    make: async (p, description) => `${p.path}/issues/${(await post(p, `${p.path}/issues`, { title: 'long', description })).iid}`,
+    list: (p) => `${p.path}/search?scope=issues&search=long`,
+    textOf: ({ description }) => description,
+  },
+  'merge requests': {
+    async make(p, description, i) {
+      const branch = { branch: `b${i}`, start_branch: 'main', commit_message: 'x', actions: [{ action: 'create', file_path: `b${i}`, content: 'x' }] }
+      await post(p, `${p.path}/repository/commits`, branch)
+      const sent = { title: 'long', description, source_branch: `b${i}`, target_branch: 'main' }
+      return `${p.path}/merge_requests/${(await post(p, `${p.path}/merge_requests`, sent)).iid}`
+    },
+    list: (p) => `${p.path}/merge_requests`,
+    textOf: ({ description }) => description,
+  },
+  notes: {
+    async make(p, body, i) {
+      if (i === 0) await post(p, `${p.path}/issues`, { title: 'long' })
+      return `${p.path}/issues/1/notes/${(await post(p, `${p.path}/issues/1/notes`, { body })).id}`
+    },
+    list: (p) => `${p.path}/issues/1/notes`,
+    textOf: ({ body }) => body,
+  },
+  discussions: {
+    async make(p, body, i) {
+      if (i === 0) await post(p, `${p.path}/issues`, { title: 'long' })
+      return `${p.path}/issues/1/notes/${(await post(p, `${p.path}/issues/1/discussions`, { body })).notes[0].id}`
+    },
+    list: (p) => `${p.path}/issues/1/discussions`,
+    textOf: (element) => (element.notes ? element.notes[0].body : element.body),
+  },
+  snippets: {
+    async make(p, description) {
+      const sent = { title: 'long', file_name: 'a', content: 'x', visibility: 'private', description }
+      return `${p.path}/snippets/${(await post(p, `${p.path}/snippets`, sent)).id}`
+    },
+    list: (p) => `${p.path}/snippets`,
+    textOf: ({ description }) => description,
+  },
+  milestones: {
+    make: async (p, description, i) => `${p.path}/milestones/${(await post(p, `${p.path}/milestones`, { title: `long ${i}`, description })).id}`,
+    list: (p) => `${p.path}/milestones`,
+    textOf: ({ description }) => description,
+  },
+  labels: {
+    make: async (p, description, i) => `${p.path}/labels/${(await post(p, `${p.path}/labels`, { name: `l${i}`, color: '#fff', description })).id}`,
+    list: (p) => `${p.path}/labels`,
+    textOf: ({ description }) => description,
+  },
+  releases: {
+    async make(p, description, i) {
+      await post(p, `${p.path}/releases`, { tag_name: `v${i}`, ref: 'main', description })
+      return `${p.path}/releases/v${i}`
+    },
+    list: (p) => `${p.path}/releases`,
+    textOf: ({ description }) => description,
+  },
+  tags: {
+    async make(p, description, i) {
+      await post(p, `${p.path}/releases`, { tag_name: `v${i}`, ref: 'main', description })
+      return `${p.path}/repository/tags/v${i}`
+    },
+    list: (p) => `${p.path}/repository/tags`,
+    textOf: ({ release }) => release.description,
+  },
+  'wiki pages': {
+    make: async (p, content, i) => `${p.path}/wikis/${(await post(p, `${p.path}/wikis`, { title: `p${i}`, content })).slug}`,
+    list: (p) => `${p.path}/wikis?with_content=true`,
+    textOf: ({ content }) => content,
+  },
+  commits: {
+    async make(p, commit_message, i) {
+      const actions = [{ action: 'create', file_path: `c${i}`, content: 'x' }]
+      const { id } = await post(p, `${p.path}/repository/commits`, { branch: 'main', commit_message, actions })
+      return `${p.path}/repository/commits/${id}`
+    },
+    list: (p) => `${p.path}/repository/commits?ref_name=main`,
+    textOf: ({ message }) => message,
+  },
+}
+
+/** A commit that every project begins with is in some lists, too. */
+const longOnes = (kind: Kind, body: unknown[]) => body.filter((element) => (kind.textOf(element) ?? '').length > 1_000)
+
+describe('lists of long texts', () => {
+  for (const [name, kind] of Object.entries(KINDS)) {
+    it(`SEC-175: ${name}: the list is bounded, the single view whole`, async () => {
+      const project = await aProject(t.ctx, { files: { 'readme.md': 'x' } })
+      const single: [string, string][] = []
+      for (let i = 0; i < 6; i++) single.push([await kind.make(project, CONTROLS, i), CONTROLS])
+      const escaped = await t.api('get', kind.list(project), project.creator).expect(200)
+      expect(Buffer.byteLength(escaped.text)).toBeLessThanOrEqual(8 * MIB)
+      expect(Number(escaped.headers['content-length'])).toBe(Buffer.byteLength(escaped.text))
+      for (const element of longOnes(kind, escaped.body)) {
+        const shown = kind.textOf(element)
+        expect(shown.length).toBeGreaterThan(100_000)
+        expect(shown === `${CONTROLS.slice(0, shown.length - 1)}…`, 'cut').toBe(true)
+      }
+      for (let i = 6; i < 10; i++) single.push([await kind.make(project, LETTERS, i), LETTERS])
+      const long = await t.api('get', kind.list(project), project.creator).expect(200)
+      expect(Buffer.byteLength(long.text)).toBeLessThanOrEqual(8 * MIB)
+      expect(longOnes(kind, long.body)).toHaveLength(10)
+      for (const [path, text] of [single[0], single[9]] as [string, string][]) {
+        const { body } = await t.api('get', path, project.creator).expect(200)
+        expect(kind.textOf(body) === text, 'whole').toBe(true)
+      }
+    })
+  }
+
+  it('SEC-175: a list of texts that fit is whole', async () => {
+    const project = await aProject(t.ctx)
+    const description = 'é'.repeat(100_000)
+    for (let i = 0; i < 5; i++) await KINDS['issues']?.make(project, description, i)
+    const { body } = await t.api('get', `${project.path}/issues`, project.creator).expect(200)
+    for (const issue of body) expect(issue.description === description).toBe(true)
+  })
+
+  it('SEC-176: long texts do not come by the lane of short reads', async () => {
+    const project = await aProject(t.ctx)
+    const path = (await KINDS['issues']?.make(project, LETTERS, 0)) as string
+    const texts = await t.queriesOf(() => t.api('get', path, project.creator).expect(200))
+    expect(texts.filter((text) => /select (?!.*left\().*"issues"\."description"/.test(text)).every((text) => text.includes('any('))).toBe(true)
+  })
+})
