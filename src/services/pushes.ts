@@ -379,9 +379,10 @@ const OTHERS_UNMOVED = 600_000
 
 /**
  * Finishes or drops the intents that nobody works on (SEC-158): of a killed process at the start, and while the service runs those that a lost
- * database connection cut short. Returns the ids of the merge requests found merged.
+ * database connection cut short. `alone`: no other service can be at work on this database, whoever it belongs to. Returns the ids of the merge
+ * requests found merged.
  */
-export async function settleLeftIntents(ctx: Context, { start = false } = {}): Promise<number[]> {
+export async function settleLeftIntents(ctx: Context, { start = false, alone = false } = {}): Promise<number[]> {
   const age = sql<number>`extract(epoch from now() - ${refIntents.created_at})::float8 * 1000`
   const left = await ctx.db.write.select({ intent: refIntents, age }).from(refIntents).orderBy(refIntents.id)
   const merged: number[] = []
@@ -389,7 +390,7 @@ export async function settleLeftIntents(ctx: Context, { start = false } = {}): P
     const state = ctx.intents.get(intent.id)
     if ((state === 'moving' && age < OTHERS_UNMOVED) || (!state && !start && age < YOUNG)) continue
     // a database of our own has no other service that could be at work on it
-    const shared = ctx.config.databaseUrl !== undefined && state !== 'left'
+    const shared = !alone && ctx.config.databaseUrl !== undefined && state !== 'left'
     // whoever was killed while they moved the refs has left their locks
     await (await repositoryById(ctx, intent.project_id))?.git.removeStaleLocks()
     const may = shared ? { finish: start || age > OTHERS_MOVED, drop: age > OTHERS_UNMOVED } : { finish: true, drop: true }
