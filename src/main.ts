@@ -29,7 +29,11 @@ const COMMANDS: Record<string, Command> = {
     run: createToken,
   },
   audit: { usage: AUDIT_USAGE, about: 'Prints what was done to people, tokens, members and settings, one JSON object a line.', run: printAudit },
-  doctor: { usage: DOCTOR_USAGE, about: 'Checks rows against repositories; exit code 1 while a fault is left.', run: doctor },
+  doctor: {
+    usage: DOCTOR_USAGE,
+    about: 'Checks rows against repositories and objects for being there, with --full for being whole; exit code 1 while a fault is left.',
+    run: doctor,
+  },
   backup: {
     usage: BACKUP_USAGE,
     about:

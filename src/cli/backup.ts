@@ -53,7 +53,7 @@ export async function restore(given: Config, args: string[]): Promise<void> {
     async (ctx, databaseUrl) => {
       await bringBack(ctx, databaseUrl, whole)
       process.stdout.write(`${whole.repositories.length} repositories and all rows are as they were at ${whole.at}\n`)
-      await tellFaults(ctx, false)
+      await tellFaults(ctx, { repair: false, full: false })
     },
     { create: true },
   )

@@ -4,7 +4,7 @@ import type { Context } from '../context.js'
 import type { Transaction } from '../db/client.js'
 import { events, type MergeIntent, type PushData, projects, protectedBranches, refIntents, releases, users } from '../db/schema/index.js'
 import { forbidden, refused } from '../failures.js'
-import { RefChanged, RefNameConflict } from '../git/errors.js'
+import { RefChanged, RefNameConflict, RepositoryMissing } from '../git/errors.js'
 import { type GitRepository, type Oid, type RefUpdate, ZERO } from '../git/types.js'
 import { branchNameFault } from '../lib/branch-name.js'
 import { isUnavailable } from '../lib/unavailable.js'
@@ -353,9 +353,12 @@ export async function settleIntent(
 ): Promise<boolean> {
   const repository = await repositoryById(ctx, intent.project_id)
   const moved: RefMove[] = []
-  for (const update of intent.updates) {
-    const now: Oid = (await repository?.git.ref(update.ref)) ?? ZERO
-    if (now === update.new || (repository && (await hasGoneOn(repository.git, update.new, now)))) moved.push(update)
+  // of a repository that is gone nothing is left to finish; where that cannot be told this throws
+  if (repository && (await ctx.git.exists(repository.git.key))) {
+    for (const update of intent.updates) {
+      const now: Oid = (await repository.git.ref(update.ref)) ?? ZERO
+      if (now === update.new || (await hasGoneOn(repository.git, update.new, now))) moved.push(update)
+    }
   }
   if (moved.length > 0 ? !may.finish : !may.drop) return false
   if (moved.length > 0) await follow(ctx, intent.project_id, moved, intent.id, await readSettings(ctx), undefined, intent.merge)
@@ -394,7 +397,12 @@ export async function settleLeftIntents(ctx: Context, { start = false, alone = f
     // whoever was killed while they moved the refs has left their locks
     await (await repositoryById(ctx, intent.project_id))?.git.removeStaleLocks()
     const may = shared ? { finish: start || age > OTHERS_MOVED, drop: age > OTHERS_UNMOVED } : { finish: true, drop: true }
-    if ((await settleIntent(ctx, intent, may)) && intent.merge) merged.push(intent.merge.request)
+    try {
+      if ((await settleIntent(ctx, intent, may)) && intent.merge) merged.push(intent.merge.request)
+    } catch (error) {
+      // its disk may be mounted later; the others are settled all the same
+      if (!(error instanceof RepositoryMissing)) throw error
+    }
   }
   // those that are gone from the table were settled by somebody else
   const known = new Set(left.map(({ intent }) => intent.id))

@@ -157,7 +157,10 @@ export const SETTINGS = {
   captcha_enabled: bool(false),
   captcha_private_key: secret(),
   captcha_site_key: secret(),
-  repository_checks_enabled: bool(true),
+  repository_checks_enabled: bool(
+    true,
+    'whether the service reads all objects of each repository once a week, in the background; what is damaged is in the log and told by `roost doctor`',
+  ),
   repository_storages: list(['default'] as string[], 'the storages new projects go to, each time to one at random'),
   require_two_factor_authentication: bool(false),
   restricted_visibility_levels: list(
