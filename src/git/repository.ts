@@ -121,7 +121,10 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
       uploadPack: (request) => wire.uploadPack(directory, request),
       receivePack: (request, policy) => wire.receivePack(directory, request, policy, openWith),
       remoteHead: (source, signal) => remoteHead(wire.pool, directory, source, signal),
-      fetch: (source, signal) => fetchAll(wire.pool, directory, source, { ...fetchLimits, objectBytes: wire.limits.objectBytes }, signal),
+      fetch: (source, signal, bytes = Number.POSITIVE_INFINITY) => {
+        const limits = { ...fetchLimits, bytes: Math.min(bytes, fetchLimits.bytes), objectBytes: wire.limits.objectBytes }
+        return fetchAll(wire.pool, directory, source, limits, signal)
+      },
       take: (from, commits, have) => take(pool, { directory, refs: reader.refs }, ground.directory(from), commits, have),
       size: () => repositorySize(directory),
       maintain: (options) => maintain(pool, directory, options),

@@ -378,8 +378,8 @@ export interface GitRepository {
   // other repositories
   /** The branch that the HEAD of a repository elsewhere names, or null. */
   remoteHead(source: FetchSource, signal: AbortSignal): Promise<string | null>
-  /** Brings over all branches and tags of a repository elsewhere, all of them or none. Throws TooLarge, Unavailable or GitFault. */
-  fetch(source: FetchSource, signal: AbortSignal): Promise<void>
+  /** Brings over all branches and tags of a repository elsewhere, all of them or none; `bytes` is a bound for all this repository may then have on the disk. Throws TooLarge, Unavailable or GitFault. */
+  fetch(source: FetchSource, signal: AbortSignal, bytes?: number): Promise<void>
 
   /** Brings over commits of another repository of this installation with all they need, synced; what `have` reaches is held by refs here. No ref moves: pin them. */
   take(from: RepositoryKey, commits: Oid[], have: Oid[]): Promise<void>

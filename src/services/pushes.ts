@@ -16,6 +16,7 @@ import { markAccepted } from './merge-requests/endings.js'
 import { followBranchMoves } from './merge-requests/follow.js'
 import { Protections, protectionsOf, reaches } from './protection.js'
 import { pushDataOf } from './push-events.js'
+import { quotaRefusal } from './quotas.js'
 import { repositoryOf } from './repositories.js'
 import { readSettings, type Settings } from './settings.js'
 
@@ -174,6 +175,9 @@ export async function acceptPush(
   repository: Pick<GitRepository, 'isAncestor' | 'objectInfo'>,
 ): Promise<PushIntent | string> {
   const setting = await pushSetting(ctx, subject, 'git', repository)
+  // what was pushed lies in the repository's folder already; a deletion brings nothing
+  const full = commands.some((command) => command.new !== ZERO) && (await quotaRefusal(ctx, repositoryOf(ctx, subject.project)))
+  if (full) return full
   for (const command of commands) {
     // a ref whose old value nobody has is taken for broken, and git compares nothing before it moves or deletes it (GH-22)
     if ((command.old !== ZERO || command.new === ZERO) && !(await repository.objectInfo(command.old)))

@@ -187,6 +187,10 @@ export const SETTINGS = {
   user_default_external: bool(false, 'whether a new user is external'),
   user_oauth_applications: bool(true),
   version_check_enabled: bool(true),
+  // beside the contract's
+  repository_size_limit: count(0, { least: 0 }, 'MiB on the disk that a repository may have, beyond which nothing more is taken in; 0: any number'),
+  user_uploads_size_limit: count(0, { least: 0 }, 'MiB of all files that one person uploads; 0: any number'),
+  project_uploads_size_limit: count(0, { least: 0 }, 'MiB of all files that are uploaded to one project; 0: any number'),
 }
 
 export type SettingName = keyof typeof SETTINGS

@@ -8,11 +8,12 @@ import { findProjectFor, formerProjectId, fullPathOf, type ProjectSubject } from
 import type { Context } from '../context.js'
 import { Failure, noSuchRoute } from '../failures.js'
 import { GitFault, RepositoryMissing } from '../git/errors.js'
-import type { GitRepository, PushPolicy, RepositoryKey, Service, TransportRequest } from '../git/types.js'
+import { type GitRepository, type PushPolicy, type RepositoryKey, type Service, type TransportRequest, ZERO } from '../git/types.js'
 import { PACE, type Pace, watchPace } from '../lib/pace.js'
 import { systemFault, Unavailable } from '../lib/unavailable.js'
 import { noticesOfRequests } from '../services/merge-requests/notices.js'
 import { acceptPush, type PushIntent } from '../services/pushes.js'
+import { quotaRefusal } from '../services/quotas.js'
 import { readSettings } from '../services/settings.js'
 import { recordActivity } from '../services/users.js'
 import { keepUpWikiSoon } from '../services/wikis.js'
@@ -263,7 +264,7 @@ async function push(ctx: Context, { user, subject, key, repository, moved }: Adm
   const notices = moved ? [`Project was moved. The new address is ${ctx.links.http(fullPathOf(subject.project))}`] : []
   if (key.kind === 'wiki') {
     const policy: PushPolicy = {
-      verdict: async () => null,
+      verdict: async (commands) => (commands.some((command) => command.new !== ZERO) ? quotaRefusal(ctx, repository) : null),
       moved: async () => {
         keepUpWikiSoon(ctx, subject.project)
         return notices
