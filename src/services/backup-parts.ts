@@ -62,7 +62,8 @@ export async function listParts(root: string, list: string, rowsOf: Map<string, 
       const { bytes, sha256 } = await measure(join(root, path))
       const rows = rowsOf.get(path)
       const part: Part = { path, bytes, sha256, ...(rows !== undefined && { rows }) }
-      yield `${JSON.stringify(part)}\n`
+      // these two end a line for some readers of lines, and stand in JSON as they are
+      yield `${JSON.stringify(part).replace(/[\u2028\u2029]/g, (end) => `\\u${end.charCodeAt(0).toString(16)}`)}\n`
     }
   }
   await pipeline(Readable.from(lines()), createWriteStream(join(root, list), { flags: 'wx', mode: 0o600, flush: true }))
