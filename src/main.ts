@@ -30,9 +30,22 @@ const COMMANDS: Record<string, Command> = {
     run: createToken,
   },
   audit: { usage: AUDIT_USAGE, about: 'Prints what was done to people, tokens, members and settings, one JSON object a line.', run: printAudit },
-  doctor: { usage: DOCTOR_USAGE, about: 'Checks rows against repositories; exit code 1 while a fault is left.', run: doctor },
-  backup: { usage: BACKUP_USAGE, about: 'Copies everything, as of one moment, into a new folder, while the service runs.', run: backup },
-  restore: { usage: RESTORE_USAGE, about: 'Restores a backup into an empty DATA_DIR, STORAGES and database, with no service running.', run: restore },
+  doctor: {
+    usage: DOCTOR_USAGE,
+    about: 'Checks rows against repositories and objects for being there, with --full for being whole; exit code 1 while a fault is left.',
+    run: doctor,
+  },
+  backup: {
+    usage: BACKUP_USAGE,
+    about:
+      'Copies everything, as of one moment, into a new folder, while the service runs. With --verify, says whether a backup is whole; exit code 1 while it is not.',
+    run: backup,
+  },
+  restore: {
+    usage: RESTORE_USAGE,
+    about: 'Verifies a backup and restores it into an empty DATA_DIR, STORAGES and database, with no service running.',
+    run: restore,
+  },
 }
 const USAGE = Object.values(COMMANDS)
   .map(({ usage }, i) => `${i === 0 ? 'usage: ' : '       '}${usage}`)

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -105,6 +105,14 @@ describe('roost', () => {
     service.child.kill('SIGTERM')
     await service.ended
     const elsewhere = { DATA_DIR: join(parent, 'restored') }
+    expect(await roost(['backup', '--verify', saved], elsewhere).ended).toEqual({ code: 0, stdout: `${saved} is whole\n`, stderr: '' })
+    await rename(join(saved, 'secret.key'), join(parent, 'kept.key'))
+    const missing = 'missing: secret.key\n'
+    expect(await roost(['backup', '--verify', saved], elsewhere).ended).toEqual({ code: 1, stdout: `${missing}1 faults\n`, stderr: '' })
+    const refusal = `roost: ${saved} is damaged, nothing is restored:\n  ${missing}`
+    expect(await roost(['restore', saved], elsewhere).ended).toEqual({ code: 1, stdout: '', stderr: refusal })
+    expect(existsSync(elsewhere.DATA_DIR)).toBe(false)
+    await rename(join(parent, 'kept.key'), join(saved, 'secret.key'))
     const restored = await roost(['restore', saved], elsewhere).ended
     expect(restored).toMatchObject({ code: 0, stdout: expect.stringMatching(/^1 repositories and all rows are as they were at \S+\n0 faults\n$/) })
     const back = await fetch(`${await roost([], elsewhere).ready}/api/v4/projects/${id}/repository/branches`, { headers })

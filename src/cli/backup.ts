@@ -5,20 +5,21 @@ import { type Config, ConfigFault } from '../config.js'
 import { withContext } from './context.js'
 import { tellFaults } from './doctor.js'
 
-export const BACKUP_USAGE = 'roost backup FOLDER'
+export const BACKUP_USAGE = 'roost backup [--verify] FOLDER'
 export const RESTORE_USAGE = 'roost restore FOLDER'
 
-function folderOf(args: string[], usage: string): string {
-  const { positionals } = parseArgs({ args, allowPositionals: true })
+function folderOf(positionals: string[], usage: string): string {
   const [folder] = positionals
   if (folder === undefined || positionals.length > 1)
     throw new ConfigFault(`${folder === undefined ? 'no folder is given' : `unexpected argument '${positionals[1]}'`}\nusage: ${usage}`)
   return resolve(folder)
 }
 
-/** Copies everything into a new folder, as of one moment; beside a running service or without one (SEC-163). */
+/** Copies everything into a new folder, as of one moment; beside a running service or without one (SEC-163). With `--verify`, reads a backup instead and says what of it is damaged or missing: exit code 1 where anything is. */
 export async function backup(given: Config, args: string[]): Promise<void> {
-  const folder = folderOf(args, BACKUP_USAGE)
+  const { values, positionals } = parseArgs({ args, options: { verify: { type: 'boolean', default: false } }, allowPositionals: true })
+  const folder = folderOf(positionals, BACKUP_USAGE)
+  if (values.verify) return verify(folder)
   await withContext(given, async (ctx, databaseUrl) => {
     const { backUp } = await import('../services/backup.js')
     const { repositories, gone } = await backUp(ctx, databaseUrl, folder)
@@ -27,18 +28,32 @@ export async function backup(given: Config, args: string[]): Promise<void> {
   })
 }
 
-/** Puts a backup into an empty data folder and database, with no service running, and looks whether all of it is there: exit code 1 where it is not. */
+async function verify(folder: string): Promise<void> {
+  const { backupFaults } = await import('../services/backup.js')
+  let found = 0
+  for await (const fault of backupFaults(folder)) {
+    found++
+    process.stdout.write(`${fault}\n`)
+  }
+  process.stdout.write(found === 0 ? `${folder} is whole\n` : `${found} faults\n`)
+  if (found > 0) process.exitCode = 1
+}
+
+/** Puts a backup that is whole into an empty data folder and database, with no service running, and looks whether all of it is there: exit code 1 where it is not. */
 export async function restore(given: Config, args: string[]): Promise<void> {
-  const folder = folderOf(args, RESTORE_USAGE)
-  const { bringBack, bringBackSecret } = await import('../services/backup.js')
+  const { positionals } = parseArgs({ args, allowPositionals: true })
+  const folder = folderOf(positionals, RESTORE_USAGE)
+  const { bringBack, bringBackSecret, openBackup } = await import('../services/backup.js')
+  // before anything is written, an instance in an empty data folder included
+  const whole = await openBackup(folder)
   await mkdir(given.dataDir, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 })
-  await bringBackSecret(folder, given.dataDir)
+  await bringBackSecret(whole, given.dataDir)
   await withContext(
     given,
     async (ctx, databaseUrl) => {
-      const { at, repositories } = await bringBack(ctx, databaseUrl, folder)
-      process.stdout.write(`${repositories.length} repositories and all rows are as they were at ${at}\n`)
-      await tellFaults(ctx, false)
+      await bringBack(ctx, databaseUrl, whole)
+      process.stdout.write(`${whole.repositories.length} repositories and all rows are as they were at ${whole.at}\n`)
+      await tellFaults(ctx, { repair: false, full: false })
     },
     { create: true },
   )

@@ -3,20 +3,20 @@ import type { Config } from '../config.js'
 import type { Context } from '../context.js'
 import { withContext } from './context.js'
 
-export const DOCTOR_USAGE = 'roost doctor [--repair]'
+export const DOCTOR_USAGE = 'roost doctor [--full] [--repair]'
 
 /** Rows against repositories; beside a running service or without one. */
 export async function doctor(given: Config, args: string[]): Promise<void> {
-  const { values } = parseArgs({ args, options: { repair: { type: 'boolean', default: false } } })
-  await withContext(given, (ctx) => tellFaults(ctx, values.repair))
+  const { values } = parseArgs({ args, options: { repair: { type: 'boolean', default: false }, full: { type: 'boolean', default: false } } })
+  await withContext(given, (ctx) => tellFaults(ctx, values))
 }
 
 /** Prints a line for each fault, and with `repair` what was done about it; ends with how many there were, and with exit code 1 while any is left. */
-export async function tellFaults(ctx: Context, repair: boolean): Promise<void> {
+export async function tellFaults(ctx: Context, { repair, full }: { repair: boolean; full: boolean }): Promise<void> {
   const { faults } = await import('../services/doctor/index.js')
   let found = 0
   let left = 0
-  for await (const fault of faults(ctx)) {
+  for await (const fault of faults(ctx, { full })) {
     found++
     process.stdout.write(`${fault.kind}: ${fault.of}: ${fault.text}\n`)
     if (!repair || !fault.repair) {

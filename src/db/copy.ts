@@ -10,7 +10,7 @@ import { lastApplied } from './migrate.js'
 export interface CopiedDatabase {
   /** Of the schema, as the newest migration has it. */
   schema: number
-  tables: { name: string; columns: string[] }[]
+  tables: { name: string; columns: string[]; rows: number }[]
   /** The last number each has given. */
   sequences: { name: string; last: string }[]
 }
@@ -39,12 +39,15 @@ export async function copyOut(url: string, folder: string, frozen: (ask: Ask) =>
     const tables = await ask<{ name: string; columns: string[] }>(TABLES)
     await frozen(ask)
     await gate.query('rollback')
+    const copies: (() => CopiedDatabase['tables'][number])[] = []
     for (const { name, columns } of tables) {
       const rows = reader.query(copyTo(`copy ${name} (${columns.join(', ')}) to stdout`))
       await pipeline(rows, createWriteStream(join(folder, fileOf(name)), { flags: 'wx', mode: 0o600, flush: true }))
+      copies.push(() => ({ name, columns, rows: rows.rowCount }))
     }
     const sequences = await ask<{ name: string; last: string }>(SEQUENCES)
-    return { schema: await lastApplied(reader), tables, sequences }
+    // the server tells how many rows a copy had after its last byte: by now, for it has answered what was asked later
+    return { schema: await lastApplied(reader), tables: copies.map((copy) => copy()), sequences }
   } finally {
     await Promise.all([gate.end(), reader.end()])
   }
@@ -62,9 +65,11 @@ export async function copyIn(url: string, folder: string, { schema, tables, sequ
     // rows refer to one another in circles: what says so is taken away for the time, and judges all of them when it comes back
     const { rows: references } = await client.query<{ table: string; name: string; definition: string }>(REFERENCES)
     for (const { table, name } of references) await client.query(`alter table ${table} drop constraint ${name}`)
-    for (const { name, columns } of tables) {
+    for (const { name, columns, rows } of tables) {
       await client.query(`delete from ${name}`)
-      await pipeline(createReadStream(join(folder, fileOf(name))), client.query(copyFrom(`copy ${name} (${columns.join(', ')}) from stdin`)))
+      const taken = client.query(copyFrom(`copy ${name} (${columns.join(', ')}) from stdin`))
+      await pipeline(createReadStream(join(folder, fileOf(name))), taken)
+      if (taken.rowCount !== rows) throw new StartFault(`${name} has ${taken.rowCount} rows in the backup instead of ${rows}`)
     }
     for (const { table, name, definition } of references) await client.query(`alter table ${table} add constraint ${name} ${definition}`)
     await client.query('delete from projects where id = any($1::bigint[])', [gone])
@@ -76,7 +81,8 @@ export async function copyIn(url: string, folder: string, { schema, tables, sequ
   }
 }
 
-const fileOf = (table: string) => `${table.replace(/"/g, '')}.copy`
+/** The file of a table in the folder of a copy. */
+export const fileOf = (table: string) => `${table.replace(/"/g, '')}.copy`
 
 const TABLES = `select format('%I', c.relname) as name, array_agg(format('%I', a.attname) order by a.attnum) as columns
   from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''

@@ -20,7 +20,7 @@ export async function saveRepository(directory: string, { head, refs }: RefsThen
   for (;;) {
     const saved = await withMaintenanceLock(directory, async () => {
       await mkdir(target, { recursive: true })
-      await cp(join(directory, 'objects'), join(target, 'objects'), { recursive: true, filter: (path) => !LEFTOVER.test(path) })
+      await cp(join(directory, 'objects'), join(target, 'objects'), { recursive: true, dereference: true, filter: (path) => !LEFTOVER.test(path) })
       await cp(join(directory, 'config'), join(target, 'config'))
       for (const folder of ['refs/heads', 'refs/tags', 'info']) await mkdir(join(target, folder), { recursive: true })
       await writeNewFile(join(target, 'packed-refs'), packedRefs(refs))
@@ -47,6 +47,8 @@ export async function bringBack(saved: string, directory: string): Promise<void>
   await mkdir(shard, { recursive: true })
   const aside = join(shard, `.tmp-${process.pid}-${Date.now()}`)
   await cp(saved, aside, { recursive: true, errorOnExist: true, force: false })
+  // git takes a folder without these for no repository, and not every tool that moves a backup keeps empty folders
+  for (const folder of ['objects/info', 'objects/pack', 'refs/heads', 'refs/tags']) await mkdir(join(aside, folder), { recursive: true })
   await rename(aside, directory)
   await syncDirectory(shard)
 }

@@ -3,7 +3,7 @@ import { syncDirectory } from '../lib/durable.js'
 import { TooLarge } from './errors.js'
 import { repositorySize } from './maintenance.js'
 import type { ProcessPool } from './processes.js'
-import { tolerated } from './transport.js'
+import { tolerated } from './tolerated.js'
 
 /** Where another repository is, and how to get there and nowhere else. */
 export interface FetchSource {

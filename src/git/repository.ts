@@ -6,7 +6,7 @@ import { archive } from './archive.js'
 import { bringBack, saveRepository } from './copies.js'
 import { claimStorage, createRepository, isStorage, presence, removeRepository, repositoryDirectory } from './create.js'
 import { RepositoryMissing } from './errors.js'
-import { dropCommitGraph, examine, existing, repositoriesIn, setAside } from './examine.js'
+import { dropCommitGraph, dropSetAside, dropUnreadableRef, examine, existing, repositoriesIn, setAside } from './examine.js'
 import { fetchAll, remoteHead } from './fetch.js'
 import { fileSizes } from './file-sizes.js'
 import { fork } from './fork.js'
@@ -88,6 +88,7 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
   const ground = openGround(options)
   const { pool } = ground.floor
   // clones and pushes keep their turns for as long as they take, so reads do not queue behind them
+  const checks = new ProcessPool(CHECK_POOL)
   const shared = options.shared ?? false
   const wire = new Transport(new ProcessPool(options.wirePool ?? WIRE_POOL), options.hooks, options.transport, shared)
   const stale = { ...STALE, shared }
@@ -122,11 +123,18 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
       uploadPack: (request) => wire.uploadPack(directory, request),
       receivePack: (request, policy) => wire.receivePack(directory, request, policy, openWith),
       remoteHead: (source, signal) => remoteHead(wire.pool, directory, source, signal),
-      fetch: (source, signal) => fetchAll(wire.pool, directory, source, { ...fetchLimits, objectBytes: wire.limits.objectBytes }, signal),
+      fetch: (source, signal, bytes = Number.POSITIVE_INFINITY) => {
+        const limits = { ...fetchLimits, bytes: Math.min(bytes, fetchLimits.bytes), objectBytes: wire.limits.objectBytes }
+        return fetchAll(wire.pool, directory, source, limits, signal)
+      },
       take: (from, commits, have) => take(pool, { directory, refs: reader.refs }, ground.directory(from), commits, have),
       size: () => repositorySize(directory),
       maintain: (options) => maintain(pool, directory, options),
-      examine: () => examine(pool, directory),
+      examine: (options) => examine(checks, directory, options),
+      async dropUnreadableRef(name) {
+        await dropUnreadableRef(directory, name)
+        ground.forget(key)
+      },
       existing: (oids) => existing(pool, directory, oids),
       async dropCommitGraph() {
         await dropCommitGraph(directory)
@@ -161,8 +169,8 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
       updates.forget(ground.directory(key))
       ground.forget(key)
     },
-    async *all() {
-      for (const [storage, root] of Object.entries(options.storages)) yield* repositoriesIn(storage, root)
+    async *all(unchanged) {
+      for (const [storage, root] of Object.entries(options.storages)) yield* repositoriesIn(storage, root, unchanged)
     },
     async refsNow(key) {
       if (!(await ground.exists(key))) return null
@@ -177,6 +185,7 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
       ground.forget(key)
       return place
     },
+    dropSetAside: async (older) => (await Promise.all(Object.values(options.storages).map((root) => dropSetAside(root, older)))).flat(),
     async claimStorages(inUse) {
       const claimed = Object.entries(options.storages).map(async ([name, path]) => ((await claimStorage(path, () => inUse(name))) ? [] : [name]))
       return (await Promise.all(claimed)).flat()
@@ -192,13 +201,24 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
     leftovers: async () => (await Promise.all(Object.values(options.storages).map((path) => staleIn(path, stale)))).flat(),
     async close() {
       updates.close()
-      await Promise.all([wire.pool.close(), ground.close()])
+      await Promise.all([wire.pool.close(), checks.close(), ground.close()])
     },
   }
 }
 
 /** Milliseconds to bring over a repository from elsewhere. */
 const IMPORT_DEADLINE = 1_800_000
+
+/** Of looks through whole repositories, which nobody waits for: behind everything else. */
+const CHECK_POOL: PoolLimits = {
+  running: 2,
+  runningPerRepository: 2,
+  waiting: 8,
+  waitingPerRepository: 8,
+  wait: 1_800_000,
+  deadline: 1_800_000,
+  niceness: 15,
+}
 
 const WIRE_POOL: PoolLimits = {
   running: 16,

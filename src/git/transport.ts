@@ -12,6 +12,7 @@ import { HookChannel, installHooks } from './hooks.js'
 import { removeStaleLocks } from './leftovers.js'
 import { kill, type ProcessPool } from './processes.js'
 import { syncRefs } from './ref-updates.js'
+import { tolerated } from './tolerated.js'
 import type { GitRepository, PushCommand, PushPolicy, Quarantine, Service, TransportRequest } from './types.js'
 
 export interface TransportLimits {
@@ -76,23 +77,6 @@ const RECEIVE = [
   '-c', 'receive.denyNonFastForwards=false',
   '-c', 'receive.fsckObjects=true',
 ] // biome-ignore format: pairs belong on one line
-
-/** Odd headers of old commits, which do no harm, pass (SEC-151, SEC-152); all else `git fsck --strict` objects to does not (SEC-87). Odd modes are SEC-87 against SEC-154: Git itself only remarks on them, and old public histories hold 100664, so they pass. */
-const TOLERATED = [
-  'badDate',
-  'badDateOverflow',
-  'badEmail',
-  'badTimezone',
-  'missingEmail',
-  'missingNameBeforeEmail',
-  'missingSpaceBeforeDate',
-  'missingSpaceBeforeEmail',
-  'zeroPaddedDate',
-  'zeroPaddedFilemode',
-]
-
-/** The settings for that, for `receive` or `fetch`. */
-export const tolerated = (section: 'receive' | 'fetch') => TOLERATED.flatMap((id) => ['-c', `${section}.fsck.${id}=ignore`])
 
 /** Fetches and pushes, as streams of the stateless wire protocol. Give it a pool of its own: a clone keeps its turn for as long as it takes. */
 export class Transport {

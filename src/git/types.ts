@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream'
 import type { RefsThen } from './copies.js'
-import type { Examination } from './examine.js'
+import type { Examination, ExamineOptions } from './examine.js'
 import type { FetchSource } from './fetch.js'
 import type { MaintenanceOptions } from './maintenance.js'
 
@@ -378,8 +378,8 @@ export interface GitRepository {
   // other repositories
   /** The branch that the HEAD of a repository elsewhere names, or null. */
   remoteHead(source: FetchSource, signal: AbortSignal): Promise<string | null>
-  /** Brings over all branches and tags of a repository elsewhere, all of them or none. Throws TooLarge, Unavailable or GitFault. */
-  fetch(source: FetchSource, signal: AbortSignal): Promise<void>
+  /** Brings over all branches and tags of a repository elsewhere, all of them or none; `bytes` is a bound for all this repository may then have on the disk. Throws TooLarge, Unavailable or GitFault. */
+  fetch(source: FetchSource, signal: AbortSignal, bytes?: number): Promise<void>
 
   /** Brings over commits of another repository of this installation with all they need, synced; what `have` reaches is held by refs here. No ref moves: pin them. */
   take(from: RepositoryKey, commits: Oid[], have: Oid[]): Promise<void>
@@ -390,7 +390,9 @@ export interface GitRepository {
   /** Commit-graph, packs and packed refs, as deep as asked; safe beside requests. False: another was at it, and nothing was done. */
   maintain(options?: MaintenanceOptions): Promise<boolean>
   /** Looks through all of it; takes as long as it takes. */
-  examine(): Promise<Examination>
+  examine(options?: ExamineOptions): Promise<Examination>
+  /** Removes the file of a ref that holds no object id; the value it had before, if packed, comes to light. */
+  dropUnreadableRef(name: string): Promise<void>
   /** Of some objects those that are there. */
   existing(oids: Oid[]): Promise<Set<Oid>>
   /** Takes the commit-graph away; maintenance writes another. */
@@ -415,8 +417,8 @@ export interface Git {
   advertiseEmpty(service: Service, request: Omit<TransportRequest, 'body'>): Promise<void>
   /** Takes the repository out of sight at once and removes it. */
   remove(key: RepositoryKey): Promise<void>
-  /** Every repository on the disk that is not about to be made: none that changed in the last ten minutes. */
-  all(): AsyncIterable<RepositoryKey>
+  /** Every repository on the disk that is not about to be made: none that changed in the last ten minutes, or so many milliseconds. */
+  all(unchanged?: number): AsyncIterable<RepositoryKey>
   /** Where the refs of a repository stand now; null: there is none. */
   refsNow(key: RepositoryKey): Promise<RefsThen | null>
   /** Writes a repository into a new folder, with its refs as they were; false: it is gone. */
@@ -425,6 +427,8 @@ export interface Git {
   bringBack(saved: string, key: RepositoryKey): Promise<void>
   /** Moves a repository out of the way, where a person can look at it; returns where it is. */
   setAside(key: RepositoryKey): Promise<string>
+  /** Removes what was moved out of the way so many milliseconds ago or earlier; tells where it was. */
+  dropSetAside(older: number): Promise<string[]>
   /** Marks storages as in use, so that one whose disk is not mounted is told from a new one; `inUse` tells whether one should hold repositories. Returns the names of those not mounted. */
   claimStorages(inUse: (storage: string) => Promise<boolean>): Promise<string[]>
   /** Settles when every storage is there and can be read and written, and git can be run. */

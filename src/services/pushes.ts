@@ -4,7 +4,7 @@ import type { Context } from '../context.js'
 import type { Transaction } from '../db/client.js'
 import { events, type MergeIntent, type PushData, projects, protectedBranches, refIntents, releases, users } from '../db/schema/index.js'
 import { forbidden, refused } from '../failures.js'
-import { RefChanged, RefNameConflict } from '../git/errors.js'
+import { RefChanged, RefNameConflict, RepositoryMissing } from '../git/errors.js'
 import { type GitRepository, type Oid, type RefUpdate, ZERO } from '../git/types.js'
 import { branchNameFault } from '../lib/branch-name.js'
 import { isUnavailable } from '../lib/unavailable.js'
@@ -16,6 +16,7 @@ import { markAccepted } from './merge-requests/endings.js'
 import { followBranchMoves } from './merge-requests/follow.js'
 import { Protections, protectionsOf, reaches } from './protection.js'
 import { pushDataOf } from './push-events.js'
+import { quotaRefusal } from './quotas.js'
 import { repositoryOf } from './repositories.js'
 import { readSettings, type Settings } from './settings.js'
 
@@ -174,6 +175,9 @@ export async function acceptPush(
   repository: Pick<GitRepository, 'isAncestor' | 'objectInfo'>,
 ): Promise<PushIntent | string> {
   const setting = await pushSetting(ctx, subject, 'git', repository)
+  // what was pushed lies in the repository's folder already; a deletion brings nothing
+  const full = commands.some((command) => command.new !== ZERO) && (await quotaRefusal(ctx, repositoryOf(ctx, subject.project)))
+  if (full) return full
   for (const command of commands) {
     // a ref whose old value nobody has is taken for broken, and git compares nothing before it moves or deletes it (GH-22)
     if ((command.old !== ZERO || command.new === ZERO) && !(await repository.objectInfo(command.old)))
@@ -353,9 +357,12 @@ export async function settleIntent(
 ): Promise<boolean> {
   const repository = await repositoryById(ctx, intent.project_id)
   const moved: RefMove[] = []
-  for (const update of intent.updates) {
-    const now: Oid = (await repository?.git.ref(update.ref)) ?? ZERO
-    if (now === update.new || (repository && (await hasGoneOn(repository.git, update.new, now)))) moved.push(update)
+  // of a repository that is gone nothing is left to finish; where that cannot be told this throws
+  if (repository && (await ctx.git.exists(repository.git.key))) {
+    for (const update of intent.updates) {
+      const now: Oid = (await repository.git.ref(update.ref)) ?? ZERO
+      if (now === update.new || (await hasGoneOn(repository.git, update.new, now))) moved.push(update)
+    }
   }
   if (moved.length > 0 ? !may.finish : !may.drop) return false
   if (moved.length > 0) await follow(ctx, intent.project_id, moved, intent.id, await readSettings(ctx), undefined, intent.merge)
@@ -379,9 +386,10 @@ const OTHERS_UNMOVED = 600_000
 
 /**
  * Finishes or drops the intents that nobody works on (SEC-158): of a killed process at the start, and while the service runs those that a lost
- * database connection cut short. Returns the ids of the merge requests found merged.
+ * database connection cut short. `alone`: no other service can be at work on this database, whoever it belongs to. Returns the ids of the merge
+ * requests found merged.
  */
-export async function settleLeftIntents(ctx: Context, { start = false } = {}): Promise<number[]> {
+export async function settleLeftIntents(ctx: Context, { start = false, alone = false } = {}): Promise<number[]> {
   const age = sql<number>`extract(epoch from now() - ${refIntents.created_at})::float8 * 1000`
   const left = await ctx.db.write.select({ intent: refIntents, age }).from(refIntents).orderBy(refIntents.id)
   const merged: number[] = []
@@ -389,11 +397,16 @@ export async function settleLeftIntents(ctx: Context, { start = false } = {}): P
     const state = ctx.intents.get(intent.id)
     if ((state === 'moving' && age < OTHERS_UNMOVED) || (!state && !start && age < YOUNG)) continue
     // a database of our own has no other service that could be at work on it
-    const shared = ctx.config.databaseUrl !== undefined && state !== 'left'
+    const shared = !alone && ctx.config.databaseUrl !== undefined && state !== 'left'
     // whoever was killed while they moved the refs has left their locks
     await (await repositoryById(ctx, intent.project_id))?.git.removeStaleLocks()
     const may = shared ? { finish: start || age > OTHERS_MOVED, drop: age > OTHERS_UNMOVED } : { finish: true, drop: true }
-    if ((await settleIntent(ctx, intent, may)) && intent.merge) merged.push(intent.merge.request)
+    try {
+      if ((await settleIntent(ctx, intent, may)) && intent.merge) merged.push(intent.merge.request)
+    } catch (error) {
+      // its disk may be mounted later; the others are settled all the same
+      if (!(error instanceof RepositoryMissing)) throw error
+    }
   }
   // those that are gone from the table were settled by somebody else
   const known = new Set(left.map(({ intent }) => intent.id))

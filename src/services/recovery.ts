@@ -3,14 +3,19 @@ import { endExpiredMemberships } from './members.js'
 import { finishAcceptedLater } from './merge-requests/aftermath.js'
 import { followLinksSoon } from './merge-requests/links.js'
 import { takeUpMergeRequests } from './merge-requests/take-up.js'
+import { clearOrphans } from './orphans.js'
 import { takeUpImports } from './projects/import.js'
 import { removeDoomed } from './projects/update.js'
 import { catchUp, settleLeftIntents } from './pushes.js'
+import { checkRepositories } from './repository-checks.js'
 import { finishRemovals } from './user-removal.js'
 
 /** Milliseconds after the start when leftovers are looked for once more: those too young to be called stale at the start are then old enough. */
 const AGAIN = 4_000
 const HOUR = 3_600_000
+const DAY = 24 * HOUR
+/** Milliseconds between two turns of reading repositories through. */
+const CHECKS = 60_000
 /** Milliseconds between two looks at intents that nobody works on, and at work of merge requests that rows say is due. */
 const INTENTS = 5_000
 const DUE = 60_000
@@ -32,6 +37,10 @@ export async function recover(ctx: Context): Promise<void> {
   takeUpMergeRequests(ctx, merged)
   settleWhileRunning(ctx)
   every(ctx, HOUR, () => ctx.jobs.add('remove leftovers', clean))
+  const orphans = () => ctx.jobs.add('orphan repositories', () => clearOrphans(ctx))
+  orphans()
+  every(ctx, DAY, orphans)
+  every(ctx, CHECKS, () => ctx.jobs.coalesce('repository checks', 1_000, 'repository checks', () => checkRepositories(ctx)))
   const endMemberships = () => ctx.jobs.add('expired memberships', () => endExpiredMemberships(ctx))
   endMemberships()
   every(ctx, HOUR, endMemberships)

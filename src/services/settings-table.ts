@@ -157,7 +157,10 @@ export const SETTINGS = {
   captcha_enabled: bool(false),
   captcha_private_key: secret(),
   captcha_site_key: secret(),
-  repository_checks_enabled: bool(true),
+  repository_checks_enabled: bool(
+    true,
+    'whether the service reads all objects of each repository once a week, in the background; what is damaged is in the log and told by `roost doctor`',
+  ),
   repository_storages: list(['default'] as string[], 'the storages new projects go to, each time to one at random'),
   require_two_factor_authentication: bool(false),
   restricted_visibility_levels: list(
@@ -184,6 +187,10 @@ export const SETTINGS = {
   user_default_external: bool(false, 'whether a new user is external'),
   user_oauth_applications: bool(true),
   version_check_enabled: bool(true),
+  // beside the contract's
+  repository_size_limit: count(0, { least: 0 }, 'MiB on the disk that a repository may have, beyond which nothing more is taken in; 0: any number'),
+  user_uploads_size_limit: count(0, { least: 0 }, 'MiB of all files that one person uploads; 0: any number'),
+  project_uploads_size_limit: count(0, { least: 0 }, 'MiB of all files that are uploaded to one project; 0: any number'),
 }
 
 export type SettingName = keyof typeof SETTINGS

@@ -11,6 +11,7 @@ import { projectUploads, routes } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import { tooLarge } from '../failures.js'
 import { syncDirectory, writeNewFile } from '../lib/durable.js'
+import { checkUploadQuota } from './quotas.js'
 import { readSettings } from './settings.js'
 
 /** What is shown in the page and not downloaded, by extension: images and films, never SVG or HTML (UP-7). */
@@ -74,10 +75,13 @@ export async function keepUpload(
   await writeNewFile(path, file.data, 0o600)
   await Promise.all([folder, dirname(folder)].map(syncDirectory))
   try {
-    const [row] = await ctx.db.write
-      .insert(projectUploads)
-      .values({ project_id: project.id, uploader_id: caller.user.id, secret, filename, size: file.data.length, created_at: ctx.now() })
-      .returning({ id: projectUploads.id })
+    const [row] = await ctx.db.transaction(async (tx) => {
+      await checkUploadQuota(ctx, tx, { uploaderId: caller.user.id, projectId: project.id, bytes: file.data.length })
+      return tx
+        .insert(projectUploads)
+        .values({ project_id: project.id, uploader_id: caller.user.id, secret, filename, size: file.data.length, created_at: ctx.now() })
+        .returning({ id: projectUploads.id })
+    })
     return { id: row?.id as number, secret, filename, fullPath: fullPathOf(project) }
   } catch (error) {
     await rm(path, { force: true })

@@ -10,6 +10,7 @@ import { Unavailable } from '../lib/unavailable.js'
 import { EXTENSION, pageOfFile, slugOfTitle, titleOfSlug, type WikiFormat } from '../lib/wiki-page.js'
 import { MAX_JSON_BLOB } from './blobs.js'
 import { type Page, type Paging, slice } from './page.js'
+import { checkQuota } from './quotas.js'
 import { signatureOf, wikiKeyOf } from './repositories.js'
 import { readSettings } from './settings.js'
 
@@ -201,6 +202,8 @@ async function commitPages(ctx: Context, project: Project, caller: SignedIn, mes
       const { name, head } = await branchOf(ctx, repository)
       const changes = change(head ? await pagesAt(repository, head) : [])
       if (changes.length === 0) return
+      const adding = changes.reduce((sum, one) => sum + ('content' in one && one.content ? one.content.length : 0), 0)
+      if (changes.some(({ action }) => action !== 'delete')) await checkQuota(ctx, repository, adding)
       const signature = signatureOf(ctx, caller)
       const drafted = await repository.draftCommit({ parents: head ? [head] : [], changes, author: signature, committer: signature, message })
       // a folder where the page's file would be, or a file where its folder would

@@ -8,7 +8,7 @@ import { findProjectFor, formerProjectId, fullPathOf, type ProjectSubject } from
 import { type Context, during } from '../context.js'
 import { Failure, noSuchRoute, wordsOf } from '../failures.js'
 import { GitFault, RepositoryMissing } from '../git/errors.js'
-import type { GitRepository, PushCommand, PushPolicy, RepositoryKey, Service, TransportRequest } from '../git/types.js'
+import { type GitRepository, type PushCommand, type PushPolicy, type RepositoryKey, type Service, type TransportRequest, ZERO } from '../git/types.js'
 import { holderOfCall, inNameOf } from '../lib/holder.js'
 import { originOf } from '../lib/origin.js'
 import { PACE, type Pace, watchPace } from '../lib/pace.js'
@@ -16,6 +16,7 @@ import { systemFault, Unavailable } from '../lib/unavailable.js'
 import { noticesOfRequests } from '../services/merge-requests/notices.js'
 import { createProject, type PushPlace, placeForPush } from '../services/projects/create.js'
 import { acceptPush, type PushIntent } from '../services/pushes.js'
+import { quotaRefusal } from '../services/quotas.js'
 import { readSettings } from '../services/settings.js'
 import { recordActivity } from '../services/users.js'
 import { keepUpWikiSoon } from '../services/wikis.js'
@@ -345,7 +346,7 @@ async function push(
   }
   if (key.kind === 'wiki') {
     const policy: PushPolicy = {
-      verdict: async () => null,
+      verdict: async (commands) => (commands.some((command) => command.new !== ZERO) ? quotaRefusal(ctx, ctx.git.open(key)) : null),
       moved: async (commands) => {
         tell(commands)
         keepUpWikiSoon(ctx, subject.project)

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
 import { pino } from 'pino'
@@ -8,7 +8,7 @@ import { buildApp } from '../../src/app.js'
 import { readConfig } from '../../src/config.js'
 import { type Context, createContext } from '../../src/context.js'
 import { type Database, openDatabase } from '../../src/db/client.js'
-import { backUp, bringBack, bringBackSecret } from '../../src/services/backup.js'
+import { backUp, backupFaults, bringBack, bringBackSecret, openBackup } from '../../src/services/backup.js'
 import { faults } from '../../src/services/doctor/index.js'
 import { recover } from '../../src/services/recovery.js'
 import { testApp } from '../support/app.js'
@@ -47,12 +47,21 @@ async function anEmptyOne(name: string): Promise<{ ctx: Context; url: string; db
 }
 
 async function restored(from: string, name: string) {
+  const backup = await openBackup(from)
   await mkdir(folder(name), { recursive: true })
-  await bringBackSecret(from, folder(name))
+  await bringBackSecret(backup, folder(name))
   const place = await anEmptyOne(name)
-  await bringBack(place.ctx, place.url, from)
+  await bringBack(place.ctx, place.url, backup)
   return place
 }
+
+const faultsOf = async (root: string) => {
+  const all: string[] = []
+  for await (const line of backupFaults(root)) all.push(line)
+  return all
+}
+const dropRow = async (path: string) => writeFile(path, (await readFile(path, 'utf8')).replace(/[^\n]*\n$/, ''))
+const edited = async (path: string) => writeFile(path, (await readFile(path, 'utf8')).replace('"gone": []', '"gone": [1]'))
 
 const told = async (ctx: Context) => {
   const all: string[] = []
@@ -152,15 +161,91 @@ describe('a backup (SEC-163)', () => {
     expect([await restoredPushed.commit(later), await restoredPushed.ref('refs/heads/later')]).toEqual([null, null])
   })
 
-  it('says what is missing when it is put back', async () => {
+  it('is refused before anything is written when one file of it is missing, damaged or added', { timeout: 60_000 }, async () => {
+    const project = await aProject(t.ctx, { creator: admin, files: { 'a.txt': 'one' } })
+    const repository = `repositories/default/${project.id}.git`
+    const { body: upload } = await t.api('post', `${project.path}/uploads`, admin).attach('file', Buffer.from('uploaded'), 'y.txt').expect(201)
+    await t.ctx.jobs.drain()
+    await backUp(t.ctx, t.databaseUrl, folder('whole'))
+    expect(await faultsOf(folder('whole'))).toEqual([])
+    const files = await readdir(folder('whole'), { recursive: true })
+    const one = (end: RegExp) => files.find((path) => end.test(path)) as string
+    const pack = one(new RegExp(`^${repository}/objects/pack/.*\\.pack$`))
+    const uploaded = one(new RegExp(`^uploads/.*${upload.url.split('/').at(-2)}`))
+    const flipped = async (path: string) => {
+      const bytes = await readFile(path)
+      bytes[bytes.length >> 1] = (bytes[bytes.length >> 1] as number) ^ 1
+      await writeFile(path, bytes)
+    }
+    const cases: [string, (root: string) => Promise<unknown>, string[] | RegExp][] = [
+      [
+        'rows that are gone',
+        (root) => truncate(join(root, 'database/protected_branches.copy')),
+        /^damaged: database\/protected_branches\.copy: it has 0 bytes instead of \d+$/,
+      ],
+      ['a row less', (root) => dropRow(join(root, 'database/users.copy')), /^damaged: database\/users\.copy: it has \d+ bytes instead of \d+$/],
+      [
+        'one bit of a pack',
+        (root) => flipped(join(root, pack)),
+        new RegExp(`^damaged: ${pack}: its SHA-256 is [0-9a-f]{64} instead of [0-9a-f]{64}$`),
+      ],
+      ['no pack', (root) => rm(join(root, pack)), [`missing: ${pack}`]],
+      ['no refs', (root) => rm(join(root, repository, 'packed-refs')), [`missing: ${repository}/packed-refs`]],
+      ['an upload that is gone', (root) => rm(join(root, uploaded), { recursive: true }), new RegExp(`^missing: ${uploaded}`)],
+      ['no key', (root) => rm(join(root, 'secret.key')), ['missing: secret.key']],
+      [
+        'a file more',
+        (root) => writeFile(join(root, repository, 'objects/pack/pack-2.keep'), ''),
+        [`not part of the backup: ${repository}/objects/pack/pack-2.keep`],
+      ],
+      ['another manifest', (root) => edited(join(root, 'backup.json')), ['damaged: backup.json: its SHA-256 is not the one in backup.sha256']],
+      ['no manifest', (root) => rm(join(root, 'backup.json')), ['missing: backup.json']],
+      ['another list', (root) => truncate(join(root, 'parts.jsonl')), ['damaged: parts.jsonl: its SHA-256 is not the one in backup.sha256']],
+      ['no digest', (root) => rm(join(root, 'backup.sha256')), ['missing: backup.sha256']],
+    ]
+    const { ctx, url, db } = await anEmptyOne('untouched')
+    for (const [name, damage, expected] of cases) {
+      const root = folder(`damaged-${name}`)
+      await cp(folder('whole'), root, { recursive: true })
+      await damage(root)
+      const found = await faultsOf(root)
+      if (Array.isArray(expected)) expect([name, found]).toEqual([name, expected])
+      else expect([name, found]).toEqual([name, [expect.stringMatching(expected)]])
+      await expect(openBackup(root)).rejects.toThrow(`${root} is damaged, nothing is restored:\n  ${found[0]}`)
+    }
+    await writeFile(join(folder('damaged-no digest'), 'backup.json'), JSON.stringify({ format: 1 }))
+    await expect(openBackup(folder('damaged-no digest'))).rejects.toThrow('was made by an older version of Roost')
+    // and the whole one still goes in
+    await rm(join(ctx.config.dataDir, 'secret.key'))
+    await bringBackSecret(await openBackup(folder('whole')), ctx.config.dataDir)
+    await bringBack(ctx, url, await openBackup(folder('whole')))
+    const counted = sql`select count(*)::int as n from protected_branches`
+    expect((await db.write.execute(counted)).rows).toEqual((await t.ctx.db.write.execute(counted)).rows)
+    expect(await told(ctx)).toEqual([])
+  })
+
+  it('made while pushes are on their way restores without a fault: what had moved is finished, what had not is dropped', async () => {
     const project = await aProject(t.ctx, { creator: admin, files: { 'a.txt': 'one' } })
     await t.ctx.jobs.drain()
-    await backUp(t.ctx, t.databaseUrl, folder('torn'))
-    await rm(join(folder('torn'), 'repositories/default', `${project.id}.git/objects`), { recursive: true })
-    await mkdir(join(folder('torn'), 'repositories/default', `${project.id}.git/objects`))
-    const { ctx } = await restored(folder('torn'), 'torn-back')
-    const [fault, ...others] = await told(ctx)
-    expect([fault?.includes(`project ${project.id}: refs/heads/main is at`), others]).toEqual([true, []])
+    const key = { storage: 'default', id: project.id, kind: 'project' as const }
+    const [main] = await t.ctx.git.open(key).refs('refs/heads/')
+    const oid = main?.oid as string
+    const none = '0'.repeat(40)
+    await gitRun(directoryOf(t, project.id), 'update-ref', 'refs/heads/moved', oid)
+    const intent = (ref: string) => sql`insert into ref_intents (project_id, actor_id, origin, updates, created_at)
+      values (${project.id}, ${admin.id}, 'git', ${JSON.stringify([{ ref, old: none, new: oid }])}::jsonb, now() - interval '2 minutes')`
+    await t.ctx.db.write.execute(intent('refs/heads/moved'))
+    await t.ctx.db.write.execute(intent('refs/heads/unmoved'))
+    await backUp(t.ctx, t.databaseUrl, folder('flight'))
+    await t.ctx.db.write.execute(sql`delete from ref_intents`)
+    const backup = await openBackup(folder('flight'))
+    const place = await anEmptyOne('flight-back')
+    // beside an external database, too, which another service might have been at work on
+    const ctx = { ...place.ctx, config: { ...place.ctx.config, databaseUrl: place.url } }
+    await bringBack(ctx, place.url, backup)
+    expect(await told(ctx)).toEqual([])
+    const left = sql`select (select count(*)::int from ref_intents) as intents, (select array_agg(push->>'ref') from events where project_id = ${project.id} and push->>'ref' like '%moved') as told`
+    expect((await place.db.write.execute(left)).rows).toEqual([{ intents: 0, told: ['moved'] }])
   })
 
   it('knows what was deleted while it was made', async () => {
@@ -184,19 +269,18 @@ describe('a backup (SEC-163)', () => {
   })
 
   it('overwrites nothing', async () => {
-    const whole = folder('first')
-    await expect(backUp(t.ctx, t.databaseUrl, whole)).rejects.toThrow('is there already')
+    const whole = await openBackup(folder('first'))
+    await expect(backUp(t.ctx, t.databaseUrl, whole.root)).rejects.toThrow('is there already')
     const { ctx, url } = await anEmptyOne('full')
     await writeFile(join(ctx.config.storages['default'] as string, 'something'), '')
     await expect(bringBack(ctx, url, whole)).rejects.toThrow('is not empty')
     await rm(join(ctx.config.storages['default'] as string, 'something'))
     await expect(bringBack({ ...ctx, git: t.ctx.git }, t.databaseUrl, whole)).rejects.toThrow('the database is not empty')
     await expect(bringBackSecret(whole, folder('full'))).rejects.toThrow('another key')
-    await expect(bringBack(ctx, url, folder('nowhere'))).rejects.toThrow('is no whole backup')
-    const manifest = JSON.parse(await readFile(join(whole, 'backup.json'), 'utf8'))
-    await mkdir(folder('other'))
-    await writeFile(join(folder('other'), 'backup.json'), JSON.stringify({ ...manifest, database: { ...manifest.database, schema: 1 } }))
-    await expect(bringBack(ctx, url, folder('other'))).rejects.toThrow('another version')
+    await expect(openBackup(folder('nowhere'))).rejects.toThrow('is no whole backup')
+    const other = { ...whole, database: { ...whole.database, schema: 1 } }
+    await expect(bringBack(ctx, url, other)).rejects.toThrow('another version')
+    await expect(bringBack(ctx, url, { ...whole, secret: 'environment' })).rejects.toThrow('ROOST_SECRET_KEY')
     expect(existsSync(join(ctx.config.storages['default'] as string, '01'))).toBe(false)
   })
 })

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { link, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises'
+import { chmod, link, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { eq, sql } from 'drizzle-orm'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -8,8 +8,9 @@ import { commitStatuses, doomedRepositories, mergeRequests, pipelines, projects,
 import { ZERO } from '../../src/git/types.js'
 import type { Fault } from '../../src/services/doctor/fault.js'
 import { faults } from '../../src/services/doctor/index.js'
+import { checkRepositories } from '../../src/services/repository-checks.js'
 import { testApp } from '../support/app.js'
-import { aCommit, anAdmin, aProject, aUser, drawnOf, type TestProject, type TestUser } from '../support/factories.js'
+import { aCommit, anAdmin, aProject, aUser, drawnOf, setSettings, type TestProject, type TestUser } from '../support/factories.js'
 import { directoryOf, gitClient, gitOut } from '../support/git-client.js'
 import { aMergeRequest, showRequest } from '../support/merge-requests.js'
 
@@ -22,9 +23,9 @@ beforeAll(async () => {
 })
 
 const make = () => aProject(t.ctx, { creator: owner, files: { 'a.txt': 'a' } })
-const found = async () => {
+const found = async (options = {}) => {
   const all: Fault[] = []
-  for await (const fault of faults(t.ctx)) all.push(fault)
+  for await (const fault of faults(t.ctx, options)) all.push(fault)
   return all
 }
 /** The one fault there is, repaired; what was found and what was done. */
@@ -270,6 +271,86 @@ describe('what the doctor finds and makes good', () => {
     for (const name of await readdir(folder)) await writeFile(join(folder, name), 'no image')
     expect((await repaired('unreadable avatar', `${kind} ${id}`)).done).toBe('taken away')
     expect((await api('get', path).expect(200)).body.avatar_url).toBe(kind === 'user' ? drawnOf(user) : null)
+  })
+
+  /** A project with one pack, damaged by `damage` while `check` looks, and put right after it. */
+  async function withDamagedPack(damage: (bytes: Buffer) => Buffer, check: (one: TestProject, pack: string) => Promise<void>) {
+    const one = await make()
+    await t.api('post', `${one.path}/statuses/main`, owner).send({ state: 'success' }).expect(201)
+    await t.ctx.jobs.drain()
+    const packs = join(directoryOf(t, one.id), 'objects/pack')
+    const pack = (await readdir(packs)).find((name) => name.endsWith('.pack')) as string
+    const whole = await readFile(join(packs, pack))
+    await chmod(join(packs, pack), 0o600)
+    await writeFile(join(packs, pack), damage(Buffer.from(whole)))
+    try {
+      await check(one, pack)
+    } finally {
+      await writeFile(join(packs, pack), whole)
+    }
+  }
+  const flipped = (bytes: Buffer) => {
+    // the first byte after the header of the first object is inside its data
+    bytes[14] = (bytes[14] as number) ^ 1
+    return bytes
+  }
+
+  it('SEC-175: a flipped bit in a pack, with --full, and from then on whenever the service has found it', async () => {
+    await withDamagedPack(flipped, async (one, pack) => {
+      expect(await found()).toEqual([])
+      const whole = expect.objectContaining({ kind: 'damaged repository', of: project(one), repair: null })
+      expect(await found({ full: true })).toEqual([whole])
+      const lines: unknown[] = []
+      const log = { ...t.ctx.log, error: (line: unknown) => lines.push(line) } as unknown as typeof t.ctx.log
+      const later = { ...t.ctx, log, now: () => new Date(Date.now() + 8 * 86_400_000) }
+      await setSettings(t.ctx, { repository_checks_enabled: false })
+      await checkRepositories(later)
+      expect([lines, await found()]).toEqual([[], []])
+      await setSettings(t.ctx, {})
+      await checkRepositories(later)
+      expect(lines).toEqual([{ project: one.id, fault: expect.stringContaining(pack.slice(0, 45)) }])
+      expect(await found()).toEqual([whole])
+      // each once in a rotation, though the state is all in rows
+      await checkRepositories(later)
+      expect(lines).toHaveLength(1)
+    })
+  })
+
+  it('SEC-175: a pack that is cut short, which makes nothing else be taken for missing', async () => {
+    const short = (bytes: Buffer) => bytes.subarray(0, bytes.length - 30)
+    await withDamagedPack(short, async (one, pack) => {
+      const [fault, ...others] = await found()
+      expect([others, fault?.kind, fault?.of, fault?.repair]).toEqual([[], 'damaged repository', project(one), null])
+      expect(fault?.text).toContain(pack)
+    })
+    expect(await t.ctx.db.write.select().from(commitStatuses)).not.toEqual([])
+  })
+
+  it('SEC-175: a missing default branch, another HEAD, and a project that is wrongly called empty', async () => {
+    const one = await make()
+    await t.ctx.jobs.drain()
+    const directory = directoryOf(t, one.id)
+    await gitOut(directory, 'symbolic-ref', 'HEAD', 'refs/heads/elsewhere')
+    expect(await repaired('wrong HEAD', project(one))).toEqual({
+      text: 'HEAD names elsewhere, and the default branch is main',
+      done: 'the default branch and HEAD are main',
+    })
+    await gitOut(directory, 'update-ref', 'refs/heads/trunk', 'main')
+    await gitOut(directory, 'update-ref', '-d', 'refs/heads/main')
+    expect((await repaired('missing default branch', project(one))).done).toBe('the default branch and HEAD are trunk')
+    expect((await api('get', one.path).expect(200)).body.default_branch).toBe('trunk')
+    await t.ctx.db.write.update(projects).set({ empty_repo: true }).where(eq(projects.id, one.id))
+    expect((await repaired('wrong state', project(one))).text).toBe('it is called empty, and has branches')
+    expect((await api('get', one.path).expect(200)).body.empty_repo).toBe(false)
+  })
+
+  it('SEC-175: a default branch whose file was left empty goes back to what was pushed', async () => {
+    const one = await make()
+    const head = await gitOut(directoryOf(t, one.id), 'rev-parse', 'main')
+    await t.ctx.jobs.drain()
+    await writeFile(join(directoryOf(t, one.id), 'refs/heads/main'), '')
+    expect(await repaired('broken ref', project(one))).toEqual({ text: 'refs/heads/main holds no object id', done: `put back to ${head}` })
+    expect((await api('get', `${one.path}/repository/branches/main`).expect(200)).body.commit.id).toBe(head)
   })
 
   it('what it cannot make good it only tells of: a damaged repository', async () => {

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, mkdirSync, openSync, utimesSync, writeFileSync } from 'node:fs'
+import { closeSync, cpSync, existsSync, mkdirSync, openSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { eq } from 'drizzle-orm'
 import { describe, expect, it } from 'vitest'
@@ -190,5 +190,36 @@ describe('what a kill leaves on disk (SEC-159)', () => {
     await t.ctx.jobs.drain()
     expect(existsSync(directoryOf(t, project.id))).toBe(false)
     expect(await t.ctx.db.write.select().from(doomedRepositories)).toEqual([])
+  })
+
+  it('SEC-176: repositories that no project has are moved aside after a day and removed after thirty, unless most are such', async () => {
+    const project = await aProject(t.ctx, { files: { a: 'a' } })
+    await t.ctx.jobs.drain()
+    const directory = directoryOf(t, project.id)
+    const stray = (n: number, aged: Date) => {
+      const path = directory.replace(`/${project.id}.git`, `/${project.id + 256 * (1_000 + n)}.git`)
+      cpSync(directory, path, { recursive: true })
+      utimesSync(path, aged, aged)
+      return path
+    }
+    utimesSync(directory, LONG_AGO, LONG_AGO)
+    const [old, young] = [stray(1, LONG_AGO), stray(2, new Date(Date.now() - 3_600_000))]
+    const place = join(t.ctx.config.storages['default'] as string, 'lost+found')
+    mkdirSync(join(place, `7-${Date.now() - 31 * 86_400_000}.git`), { recursive: true })
+    mkdirSync(join(place, `8-${Date.now() - 29 * 86_400_000}.git`))
+    await recover(t.ctx)
+    await t.ctx.jobs.drain()
+    expect([existsSync(directory), existsSync(old), existsSync(young)]).toEqual([true, false, true])
+    expect(
+      readdirSync(place)
+        .map((name) => name.replace(/-.*/, ''))
+        .sort(),
+    ).toEqual(['8', String(project.id + 256 * 1_001)].sort())
+    // another database over these storages: nothing is touched
+    const many = Array.from({ length: 60 }, (_, i) => stray(10 + i, LONG_AGO))
+    await recover(t.ctx)
+    await t.ctx.jobs.drain()
+    expect(many.filter((path) => !existsSync(path))).toEqual([])
+    for (const path of [...many, young]) rmSync(path, { recursive: true })
   })
 })

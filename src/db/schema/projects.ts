@@ -88,6 +88,19 @@ export const doomedAvatars = pgTable('doomed_avatars', { kind: text({ enum: ['pr
   primaryKey({ columns: [t.kind, t.id] }),
 ])
 
+/** When the objects of a project's repositories were last read to their end, and what was found; empty: nothing. */
+export const repositoryChecks = pgTable(
+  'repository_checks',
+  {
+    project_id: ref()
+      .primaryKey()
+      .references(() => projects.id, { onDelete: 'cascade' }),
+    checked_at: moment().notNull(),
+    fault: text().notNull(),
+  },
+  (t) => [index('repository_checks_checked_at_idx').on(t.checked_at)],
+)
+
 export const projectStars = pgTable(
   'project_stars',
   {

@@ -11,6 +11,7 @@ import { checkPath, normalisePath } from '../../lib/git-path.js'
 import { lengthOf } from '../../lib/path.js'
 import { mayPushTo } from '../protection.js'
 import { refusalOf } from '../pushes.js'
+import { checkQuota } from '../quotas.js'
 import { repositoryOf, signatureOf } from '../repositories.js'
 import { commitToBranch, invalidBranch, NOT_ALLOWED, type Rules } from './write.js'
 
@@ -84,6 +85,8 @@ async function draftOf(
 ): Promise<Oid> {
   for (const action of given.actions) await checkLastCommit(repository, parent, action)
   const read = await changesOf(given.actions)
+  const adding = read.changes.reduce((sum, change) => sum + ('content' in change && change.content ? change.content.length : 0), 0)
+  if (!read.fault) await checkQuota(ctx, repository, adding)
   const drafted = await repository.draftCommit({
     parents: parent ? [parent] : [],
     changes: read.changes,

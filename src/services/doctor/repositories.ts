@@ -1,12 +1,15 @@
-import { and, desc, eq, gt, inArray, sql } from 'drizzle-orm'
+import { and, desc, eq, gt, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
-import { doomedRepositories, events, notes, pipelines, projects, todos } from '../../db/schema/index.js'
+import { events, notes, pipelines, projects, todos } from '../../db/schema/index.js'
 import type { Examination } from '../../git/examine.js'
 import { type GitRepository, type Oid, type RepositoryKey, ZERO } from '../../git/types.js'
+import { orphanRepositories } from '../orphans.js'
 import { followBranches } from '../pushes.js'
 import { repositoryOf, wikiKeyOf } from '../repositories.js'
+import { wasDamaged } from '../repository-checks.js'
 import { readSettings } from '../settings.js'
 import { touchLists } from '../totals.js'
+import { branchFaults } from './branches.js'
 import type { Check } from './fault.js'
 import { mergeRequestFaults } from './merge-requests.js'
 
@@ -15,8 +18,13 @@ const BATCH = 500
 
 type Project = Pick<typeof projects.$inferSelect, 'id' | 'storage' | 'default_branch' | 'empty_repo'>
 
+export interface DoctorOptions {
+  /** Reads all objects to their end; otherwise only of repositories that were found damaged before. */
+  full?: boolean
+}
+
 /** Every project against its repository. */
-export async function* repositories(ctx: Context): Check {
+export async function* repositories(ctx: Context, options: DoctorOptions): Check {
   for (let last = 0; ; ) {
     const batch = await ctx.db.write
       .select({ id: projects.id, storage: projects.storage, default_branch: projects.default_branch, empty_repo: projects.empty_repo })
@@ -24,13 +32,13 @@ export async function* repositories(ctx: Context): Check {
       .where(gt(projects.id, last))
       .orderBy(projects.id)
       .limit(BATCH)
-    for (const project of batch) yield* repositoryFaults(ctx, project)
+    for (const project of batch) yield* repositoryFaults(ctx, project, options)
     if (batch.length < BATCH) return
     last = batch.at(-1)?.id as number
   }
 }
 
-async function* repositoryFaults(ctx: Context, project: Project): Check {
+async function* repositoryFaults(ctx: Context, project: Project, options: DoctorOptions): Check {
   const of = `project ${project.id}`
   const key: RepositoryKey = { storage: project.storage, id: project.id, kind: 'project' }
   if (ctx.config.storages[project.storage] === undefined) {
@@ -50,14 +58,21 @@ async function* repositoryFaults(ctx: Context, project: Project): Check {
     return
   }
   const repository = repositoryOf(ctx, project)
-  yield* examinationFaults(ctx, repository, of, await repository.examine(), (ref) => turnBack(ctx, project, repository, ref))
-  yield* commitFaults(ctx, project, repository)
-  yield* mergeRequestFaults(ctx, project.id, repository)
+  const full = options.full || (await wasDamaged(ctx, project.id))
+  const examination = await repository.examine({ full })
+  yield* examinationFaults(ctx, repository, of, examination, (ref) => turnBack(ctx, project, repository, ref))
+  // what is missing may be in a damaged pack: rows and refs stay as they are until a person has looked at that
+  if (examination.brokenPacks.length === 0) {
+    yield* branchFaults(ctx, project.id, repository, examination)
+    yield* commitFaults(ctx, project, repository)
+    yield* mergeRequestFaults(ctx, project.id, repository)
+  }
   const wiki = wikiKeyOf(project)
   if (await ctx.git.exists(wiki)) {
     const opened = ctx.git.open(wiki)
-    yield* examinationFaults(ctx, opened, `wiki of ${of}`, await opened.examine(), async ({ name, oid }) => {
-      await opened.updateRefs([{ ref: name, old: oid, new: ZERO }])
+    yield* examinationFaults(ctx, opened, `wiki of ${of}`, await opened.examine({ full }), async ({ name, oid }) => {
+      if (oid === ZERO) await opened.dropUnreadableRef(name)
+      else await opened.updateRefs([{ ref: name, old: oid, new: ZERO }])
       return 'removed'
     })
   }
@@ -81,7 +96,8 @@ async function* examinationFaults(
     yield { kind: 'broken commit-graph', of, text: 'its commit-graph cannot be used', repair }
   }
   for (const ref of brokenRefs) {
-    yield { kind: 'broken ref', of, text: `${ref.name} is at ${ref.oid}, which is not there`, repair: () => repairRef(ref) }
+    const text = ref.oid === ZERO ? `${ref.name} holds no object id` : `${ref.name} is at ${ref.oid}, which is not there`
+    yield { kind: 'broken ref', of, text, repair: () => repairRef(ref) }
   }
   if (damage !== '') {
     const text = `${damage.split('\n')[0]}; the objects must come from a backup or be pushed again`
@@ -101,9 +117,14 @@ async function turnBack(ctx: Context, project: Project, repository: GitRepositor
   const candidates = told.flatMap(({ push }) => [push?.commit_to, push?.commit_from]).filter((one): one is Oid => Boolean(one) && one !== ZERO)
   const there = await repository.existing(candidates)
   const back = name.startsWith('refs/heads/') ? candidates.find((one) => there.has(one)) : undefined
-  await repository.updateRefs([{ ref: name, old: oid, new: back ?? ZERO }])
-  await followBranches(ctx, project.id, [{ ref: name, old: oid, new: back ?? ZERO }], await readSettings(ctx))
-  return back === undefined ? 'removed' : `put back to ${back}`
+  if (oid === ZERO) await repository.dropUnreadableRef(name)
+  const old = oid === ZERO ? ((await repository.ref(name)) ?? ZERO) : oid
+  // a file that held no id may have hidden a packed value, which is older than what was pushed
+  const to = back ?? (oid === ZERO ? old : ZERO)
+  if (old !== to) await repository.updateRefs([{ ref: name, old, new: to }])
+  await followBranches(ctx, project.id, [{ ref: name, old: oid, new: to }], await readSettings(ctx))
+  if (to !== ZERO) return `put back to ${to}`
+  return 'removed'
 }
 
 /** Rows that speak of commits which are not there. */
@@ -127,29 +148,9 @@ async function* commitFaults(ctx: Context, { id }: Project, repository: GitRepos
   }
 }
 
-/** Repositories on the disk that no row knows. Young ones may be about to get theirs. */
+/** Repositories on the disk that no row knows. */
 export async function* orphans(ctx: Context): Check {
-  let batch: RepositoryKey[] = []
-  for await (const key of ctx.git.all()) {
-    batch.push(key)
-    if (batch.length < BATCH) continue
-    yield* unknownAmong(ctx, batch)
-    batch = []
-  }
-  yield* unknownAmong(ctx, batch)
-}
-
-async function* unknownAmong(ctx: Context, keys: RepositoryKey[]): Check {
-  if (keys.length === 0) return
-  const ids = [...new Set(keys.map(({ id }) => id))]
-  const known = await ctx.db.write.select({ id: projects.id, storage: projects.storage }).from(projects).where(inArray(projects.id, ids))
-  const doomed = await ctx.db.write
-    .select({ id: doomedRepositories.project_id, storage: doomedRepositories.storage })
-    .from(doomedRepositories)
-    .where(inArray(doomedRepositories.project_id, ids))
-  const places = new Set([...known, ...doomed].map(({ id, storage }) => `${id} ${storage}`))
-  for (const key of keys) {
-    if (places.has(`${key.id} ${key.storage}`)) continue
+  for await (const key of orphanRepositories(ctx)) {
     const repair = async () => `moved to ${await ctx.git.setAside(key)}`
     yield { kind: 'orphan repository', of: `${key.kind} ${key.id} in ${key.storage}`, text: 'no project has it', repair }
   }

@@ -15,6 +15,7 @@ import { isWorkInProgress } from '../../lib/work-in-progress.js'
 import { touchProjectList } from '../project-lists.js'
 import { branchProtectionsOf, mayMergeInto } from '../protection.js'
 import { abandonIntent, finishMoves, leaveIntent, recordIntent } from '../pushes.js'
+import { checkQuota } from '../quotas.js'
 import { signatureOf } from '../repositories.js'
 import { readSettings } from '../settings.js'
 import { writeSystemNotes } from '../system-notes.js'
@@ -101,6 +102,7 @@ async function mergeInto(
       await defer(ctx, caller, request.row, given)
       return false
     }
+    await checkQuota(ctx, repository)
     const signature = signatureOf(ctx, caller)
     const message = await messageOf(ctx, caller, subject, request.row, given)
     const ref = `refs/heads/${branch}`

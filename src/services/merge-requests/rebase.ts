@@ -12,6 +12,7 @@ import { isUnavailable } from '../../lib/unavailable.js'
 import { takeCommits } from '../object-copies.js'
 import { branchProtectionsOf, mayPushTo } from '../protection.js'
 import { moveRefs } from '../pushes.js'
+import { quotaRefusal } from '../quotas.js'
 import { repositoryOf, signatureOf } from '../repositories.js'
 import { methodNotAllowed } from './merging.js'
 import { headsOf, isOpen, type Sketch, sketches } from './sketches.js'
@@ -82,6 +83,8 @@ async function rebaseOnto(ctx: Context, caller: SignedIn, source: ProjectSubject
   const { head, start } = await headsOf(ctx, request)
   if (!head || !start) return 'A branch is missing'
   const repository = repositoryOf(ctx, source.project)
+  const full = await quotaRefusal(ctx, repository)
+  if (full) return full
   if (source.project.id !== request.project_id) {
     const target = { storage: request.storage, id: request.project_id, kind: 'project' } as const
     if (!(await takeCommits(ctx, caller.user.id, target, repository, [start]))) return 'The target branch may not be read'

@@ -14,6 +14,8 @@ import { recordEvent } from '../events.js'
 import { claimRoute, lockNamespace } from '../namespaces.js'
 import { copyRepository, mayReadCode } from '../object-copies.js'
 import { keepUpSoon, protectDefaultBranch } from '../pushes.js'
+import { checkQuota } from '../quotas.js'
+import { repositoryOf } from '../repositories.js'
 import { isRestricted, readSettings, type Settings } from '../settings.js'
 import { touchLists } from '../totals.js'
 import { attributeFaults, visibilityFaults } from './attributes.js'
@@ -44,6 +46,7 @@ export async function forkProject(ctx: Context, caller: SignedIn, subject: Proje
   const settings = await readSettings(ctx)
   const from = { storage: source.storage, id: source.id, kind: 'project' } as const
   if (!(await ctx.git.exists(from))) throw notFound('Repository')
+  await checkQuota(ctx, repositoryOf(ctx, source))
   // on the storage of the source, whatever new projects go to: elsewhere nothing could be shared
   const { storage } = source
   await ctx.db.transaction((tx) => checkFork(tx, caller, subject, place, settings, given))

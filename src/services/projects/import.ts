@@ -8,6 +8,7 @@ import { type GitRepository, ZERO } from '../../git/types.js'
 import { askHead, BadTarget, checkTarget, type Target } from '../../lib/outgoing.js'
 import { isUnavailable } from '../../lib/unavailable.js'
 import { followBranches, keepUpSoon } from '../pushes.js'
+import { repositoryLimit } from '../quotas.js'
 import { repositoryOf } from '../repositories.js'
 import { readSettings, type Settings } from '../settings.js'
 
@@ -125,7 +126,15 @@ function reasonOf(error: unknown): string {
 async function bring(ctx: Context, repository: GitRepository, { id, sealed, default_branch }: Import): Promise<void> {
   const source = await sourceOf(ctx, ctx.vault.open(sealed, purposeOf(id)))
   const head = await repository.remoteHead(source, ctx.stopping)
-  await repository.fetch(source, ctx.stopping)
+  const limit = (await repositoryLimit(ctx)) ?? undefined
+  await repository.fetch(source, ctx.stopping, limit)
+  // what comes in a moment is here before anybody measures it; nothing else can be in this repository yet
+  if (limit !== undefined && (await repository.size()) > limit) {
+    const head = await repository.headBranch()
+    await ctx.git.remove(repository.key)
+    await ctx.git.create(repository.key, head ?? 'main')
+    throw new TooLarge('the repository is too large')
+  }
   const branches = await repository.refs('refs/heads/')
   const wanted = [default_branch, head].find((name) => name !== null && branches.some((branch) => branch.name === `refs/heads/${name}`))
   if (wanted) {

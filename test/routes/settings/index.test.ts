@@ -116,6 +116,10 @@ const DEFAULTS: [string, unknown][] = [
   ['user_default_external', false],
   ['user_oauth_applications', true],
   ['version_check_enabled', true],
+  // AS-74: beside the contract's
+  ['repository_size_limit', 0],
+  ['user_uploads_size_limit', 0],
+  ['project_uploads_size_limit', 0],
 ]
 const NAMES = DEFAULTS.map(([name]) => name)
 
