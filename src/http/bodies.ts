@@ -169,7 +169,7 @@ const PAUSE = 10
 /** An answer to a request whose body nobody will read ends the connection, which would else wait for the rest of it at any pace. Many clients look for an answer only when they have sent everything, and would find the connection reset: so a bounded rest is thrown away first. */
 export async function closeUnread({ raw }: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
   const { 'content-length': length, 'transfer-encoding': encoding } = raw.headers
-  if (raw.complete || (encoding === undefined && Number(length ?? 0) === 0)) return payload
+  if (raw.complete || raw.readableEnded || (encoding === undefined && Number(length ?? 0) === 0)) return payload
   reply.header('connection', 'close')
   if (typeof payload !== 'string' || raw.method === 'HEAD' || reply.statusCode === STATUS.timeout) return payload
   reply.header('content-length', Buffer.byteLength(payload))
