@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
-import { call, startService, withToken } from './kill.mjs'
+import { call, gitBeside, startService, withToken } from './kill.mjs'
 
 /**
  * Attacks the built service for some minutes, all at once and beside an ordinary reader, and prints what held:
@@ -172,15 +172,9 @@ const attacks = [
     ),
   ),
   repeat('a commit with 10,000 parents', async () => {
-    const { status } = await new Promise((resolve) => {
-      import('./kill.mjs').then(({ gitBeside }) =>
-        gitBeside(work, ['push', '-q', `${withToken(url)}/${project.path_with_namespace}.git`, 'octopus']).then(({ code }) =>
-          resolve({ status: code }),
-        ),
-      )
-    })
+    const { code } = await gitBeside(work, ['push', '-q', `${withToken(url)}/${project.path_with_namespace}.git`, 'octopus'])
     await sleep(5_000)
-    return `git exit ${status}`
+    return `git exit ${code}`
   }),
 ]
 const busy = await read(MINUTES * 60_000)
