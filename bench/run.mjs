@@ -5,6 +5,7 @@ import { Bench, root } from './harness.mjs'
 import { archive } from './parts/archive.mjs'
 import { cherryPick } from './parts/cherry-pick.mjs'
 import { commits } from './parts/commits.mjs'
+import { flood } from './parts/flood.mjs'
 import { forks } from './parts/forks.mjs'
 import { groups } from './parts/groups.mjs'
 import { issues } from './parts/issues.mjs'
@@ -36,6 +37,7 @@ const PARTS = {
   'merge-requests': mergeRequests,
   upkeep,
   search,
+  flood,
   wire,
 }
 
