@@ -3,9 +3,9 @@ import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
 import type { Database } from './client.js'
 import { issues, labels, mergeRequests, milestones, notes, releases, snippets } from './schema/index.js'
 
-/** Characters of a text that come by the read lane: what is longer would hold up the short answers behind it (SEC-176). */
+/** Characters of a text that come by the read lane: what is longer would hold up the short answers behind it (SEC-179). */
 const BEGINNING = 8_192
-/** Bytes of the long texts of one page, beyond which each is cut (SEC-175). */
+/** Bytes of the long texts of one page, beyond which each is cut (SEC-178). */
 const PAGE_BYTES = 4 * 1024 * 1024
 
 /** A text for the read lane: of a long one its beginning, which `completeTexts` replaces. */

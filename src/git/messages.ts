@@ -1,6 +1,6 @@
 import type { Commit, Oid } from './types.js'
 
-/** Characters of one message in a list of commits, and of all of them (SEC-175). */
+/** Characters of one message in a list of commits, and of all of them (SEC-178). */
 const MOST = 1_048_576
 const TOGETHER = 8 * 1_048_576
 /** Commits read at once: each may be of many megabytes. */

@@ -76,7 +76,7 @@ export interface PoolLimits {
   niceness?: number
 }
 
-/** By how much git stands back behind the service and Postgres, whose short answers everybody waits for (SEC-177). */
+/** By how much git stands back behind the service and Postgres, whose short answers everybody waits for (SEC-180). */
 export const GIT_NICENESS = 5
 
 export const POOL_LIMITS: PoolLimits = {
@@ -297,7 +297,7 @@ export class ProcessPool {
     })
   }
 
-  /** The holder with the fewest turns first, and of those with as many the one who has waited longest for theirs: so nobody's flood delays others (SEC-177). */
+  /** The holder with the fewest turns first, and of those with as many the one who has waited longest for theirs: so nobody's flood delays others (SEC-180). */
   #next() {
     while (this.#running < this.limits.running) {
       let best: Waiting | undefined

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Slices } from '../lib/slices.js'
 import { Rendered } from './fragments.js'
 
-/** Bytes a list answers at most (SEC-175). */
+/** Bytes a list answers at most (SEC-178). */
 export const LIST_BYTES = 8 * 1024 * 1024
 /** JSON bytes up to which a text is never cut. */
 const SHORT = 1_024
@@ -15,7 +15,7 @@ const PIECE = 64 * 1024
 
 const slices = new Slices()
 
-/** The elements of a list as JSON, one text each. When they are larger together than a list may be, long texts are cut to one length at which they fit (SEC-175); each is whole in the single view. */
+/** The elements of a list as JSON, one text each. When they are larger together than a list may be, long texts are cut to one length at which they fit (SEC-178); each is whole in the single view. */
 export async function renderElements(items: unknown[]): Promise<string[]> {
   const texts: string[] = []
   // the brackets

@@ -87,7 +87,7 @@ async function identify(ctx: Context, { path, scope }: Endpoint, bag: Bag, reque
 
 /** Bytes from which a body costs time of the event loop: to check, to hash, to deflate. */
 const LARGE = 256 * 1024
-/** One caller's calls with such bodies that are served at once, and that wait (SEC-177). */
+/** One caller's calls with such bodies that are served at once, and that wait (SEC-180). */
 const [AT_ONCE, WAITING] = [2, 64]
 
 async function answer(ctx: Context, declared: Endpoint, request: FastifyRequest, reply: FastifyReply, turns: TurnsOfHolders) {

@@ -70,7 +70,7 @@ async function contentOf(repository: GitRepository, { entry }: Place): Promise<s
   return (await repository.blob(entry.oid))?.toString('utf8') ?? ''
 }
 
-/** Bytes of the contents of one page of the list (SEC-175). */
+/** Bytes of the contents of one page of the list (SEC-178). */
 const LIST_BYTES = 4 * 1024 * 1024
 
 /** Bytes up to which each content is shown in a list so that all fit. */

@@ -8,7 +8,7 @@ describe('turns for git', () => {
   const pool = new ProcessPool({ ...POOL_LIMITS, running: 2, runningPerRepository: 2, runningPerHolder: 2, waiting: 8 })
   afterAll(() => pool.close())
 
-  it('SEC-177: who has fewer turns is next, however many others came before', async () => {
+  it('SEC-180: who has fewer turns is next, however many others came before', async () => {
     const order: string[] = []
     const turn = (holder: string) =>
       inNameOf(holder, () => pool.acquire(`/nowhere/${holder}`)).then((release) => {
@@ -25,7 +25,7 @@ describe('turns for git', () => {
     for (const release of waiting.slice(0, 3)) (await release)()
   })
 
-  it('SEC-177: one holder fills half of the queue at most', async () => {
+  it('SEC-180: one holder fills half of the queue at most', async () => {
     const turn = (holder: string) => inNameOf(holder, () => pool.acquire(`/nowhere/${holder}`))
     const held = await Promise.all([turn('flood'), turn('flood')])
     const waiting = Array.from({ length: 4 }, () => turn('flood'))
@@ -35,7 +35,7 @@ describe('turns for git', () => {
     for (const release of [other, ...waiting]) (await release)()
   })
 
-  it('SEC-177: git stands back behind the service', async () => {
+  it('SEC-180: git stands back behind the service', async () => {
     const child = pool.start('/', ['cat-file', '--batch'])
     expect(getPriority(child.pid as number)).toBe(getPriority() + 5)
     child.kill()
@@ -43,7 +43,7 @@ describe('turns for git', () => {
 })
 
 describe('turns of holders', () => {
-  it('SEC-177: so many at once of each, in their order', async () => {
+  it('SEC-180: so many at once of each, in their order', async () => {
     const turns = new TurnsOfHolders(1, 1)
     const order: string[] = []
     let end = () => {}

@@ -113,7 +113,7 @@ const longOnes = (kind: Kind, body: unknown[]) => body.filter((element) => (kind
 
 describe('lists of long texts', () => {
   for (const [name, kind] of Object.entries(KINDS)) {
-    it(`SEC-175: ${name}: the list is bounded, the single view whole`, async () => {
+    it(`SEC-178: ${name}: the list is bounded, the single view whole`, async () => {
       const project = await aProject(t.ctx, { files: { 'readme.md': 'x' } })
       const single: [string, string][] = []
       for (let i = 0; i < 6; i++) single.push([await kind.make(project, CONTROLS, i), CONTROLS])
@@ -136,7 +136,7 @@ describe('lists of long texts', () => {
     })
   }
 
-  it('SEC-175: a list of texts that fit is whole', async () => {
+  it('SEC-178: a list of texts that fit is whole', async () => {
     const project = await aProject(t.ctx)
     const description = 'é'.repeat(100_000)
     for (let i = 0; i < 5; i++) await KINDS['issues']?.make(project, description, i)
@@ -144,7 +144,7 @@ describe('lists of long texts', () => {
     for (const issue of body) expect(issue.description === description).toBe(true)
   })
 
-  it('SEC-176: long texts do not come by the lane of short reads', async () => {
+  it('SEC-179: long texts do not come by the lane of short reads', async () => {
     const project = await aProject(t.ctx)
     const path = (await KINDS['issues']?.make(project, LETTERS, 0)) as string
     const texts = await t.queriesOf(() => t.api('get', path, project.creator).expect(200))

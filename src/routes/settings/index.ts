@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { adminFirst } from '../../access/rules.js'
+import { invalidInput } from '../../failures.js'
 import { endpoint } from '../../http/endpoint.js'
-import { bool, float, int, needsOneOf } from '../../http/params.js'
+import { bool, float, int } from '../../http/params.js'
 import { type SettingsInput, type SettingsRecord, showSettings, updateSettings } from '../../services/settings.js'
 import { DEPENDENTS, SETTING_NAMES, SETTINGS, type SettingName } from '../../services/settings-table.js'
 
@@ -97,9 +98,9 @@ const parameter = (name: SettingName) => {
     .meta({ ...TYPES[attribute.kind], ...(attribute.effect !== null && { description: attribute.effect }) })
 }
 
-/** AS-4, AS-10: at least one attribute; with a switch that is switched on all that it needs. */
+/** With a switch that is switched on comes all that it needs (AS-10). Names that are no setting stay in sight, for the answer to name them. */
 function changes() {
-  let schema = needsOneOf(z.object(Object.fromEntries(SETTING_NAMES.map((name) => [name, parameter(name)]))), ...SETTING_NAMES)
+  let schema = z.looseObject(Object.fromEntries(SETTING_NAMES.map((name) => [name, parameter(name)])))
   for (const [name, dependents] of Object.entries(DEPENDENTS)) {
     for (const dependent of dependents) {
       schema = schema.refine((bag) => bag[name] !== true || bag[dependent] !== undefined, {
@@ -110,6 +111,19 @@ function changes() {
     }
   }
   return schema
+}
+
+const CREDENTIALS = ['private_token', 'access_token', 'sudo']
+const MOST_NAMED = 20
+
+/** AS-4: at least one setting; where only others were sent, the answer says which. */
+function known(bag: Record<string, unknown>): SettingsInput {
+  const given = SETTING_NAMES.filter((name) => bag[name] !== undefined)
+  if (given.length > 0) return Object.fromEntries(given.map((name) => [name, bag[name]])) as SettingsInput
+  const unknown = Object.keys(bag).filter((name) => !Object.hasOwn(SETTINGS, name) && !CREDENTIALS.includes(name))
+  const named = unknown.slice(0, MOST_NAMED).map((name) => name.slice(0, 100))
+  const missing = `${SETTING_NAMES.join(', ')} are missing, at least one parameter must be provided`
+  throw invalidInput(named.length > 0 ? `no such setting: ${named.join(', ')}; ${missing}` : missing)
 }
 
 const shapeOf = ({ kind }: Attribute): z.ZodType => {
@@ -164,6 +178,6 @@ export const settings = [
     access: adminFirst,
     input: changes(),
     output: ApplicationSettings,
-    handler: async ({ ctx, caller, input }) => present(await updateSettings(ctx, caller, input as SettingsInput)),
+    handler: async ({ ctx, caller, input }) => present(await updateSettings(ctx, caller, known(input))),
   }),
 ]

@@ -164,7 +164,7 @@ describe('POST /projects/:id/repository/commits/:sha/cherry_pick', () => {
     await pick(project, 'main', 'main', project.creator).expect(404, { message: '404 Commit Not Found' })
     const gone = await apart()
     rmSync(gone.bare.directory, { recursive: true })
-    await pick(gone.project, gone.topic, 'main', gone.project.creator).expect(404, { message: '404 Commit Not Found' })
+    await pick(gone.project, gone.topic, 'main', gone.project.creator).expect(503)
   })
 
   it('C-48, C-28: not onto a protected branch without its level', async () => {

@@ -233,6 +233,8 @@ describe('beside them', () => {
     for (const branch of ['source', 'target', 'free'])
       await t.api('post', `${project.path}/repository/branches`, project.creator).send({ branch, ref: 'main' }).expect(201)
     await open({ project, source: 'source', files: null, target: 'target' })
+    // a branch at the head of the default branch is not merged, it has only begun (BR-21)
+    await aCommit(t.ctx, project, { b: 'b' })
     await t.api('delete', `${project.path}/repository/merged_branches`, project.creator).expect(202)
     expect(bareOf(t, project).git('for-each-ref', '--format=%(refname:short)', 'refs/heads').trim().split('\n')).toEqual(['main', 'source', 'target'])
   })

@@ -160,10 +160,12 @@ describe('PUT /application/settings: what is stored (AS-3 to AS-9)', () => {
     expect(await get()).not.toHaveProperty('signin_enabled')
   })
 
-  it('AS-4, AS-73: needs one attribute it knows', async () => {
+  it('AS-4, AS-73: needs one attribute it knows, and names those it does not know', async () => {
     const error = `${NAMES.join(', ')} are missing, at least one parameter must be provided`
     await put({}).expect(400, { error })
-    await put({ signin_enabled: true, password_authentication_enabled: true, id: 2 }).expect(400, { error })
+    await put({ signin_enabled: true, password_authentication_enabled: true, id: 2 }).expect(400, {
+      error: `no such setting: signin_enabled, password_authentication_enabled, id; ${error}`,
+    })
   })
 
   it.each([
