@@ -10,9 +10,10 @@ import { call, gitBeside, startService, withToken } from './kill.mjs'
 
 /**
  * Attacks the built service for some minutes, all at once and beside an ordinary reader, and prints what held:
- *   node bench/attacks.mjs [minutes]
+ *   node bench/attacks.mjs [minutes [part of the names of the attacks meant]]
  */
 const MINUTES = Number(process.argv[2] ?? 1)
+const MEANT = process.argv[3] ?? ''
 const GIT = { PATH: process.env.PATH, HOME: '/nonexistent', GIT_CONFIG_NOSYSTEM: '1', GIT_TERMINAL_PROMPT: '0', GIT_AUTHOR_NAME: 'A', GIT_AUTHOR_EMAIL: 'a@a', GIT_COMMITTER_NAME: 'A', GIT_COMMITTER_EMAIL: 'a@a' } // biome-ignore format: one environment
 /** Tells once a second, on standard error, the longest time the event loop was held. */
 const MONITOR = `
@@ -87,7 +88,7 @@ const note = (attack, status) => counts.set(`${attack}: ${status}`, (counts.get(
 let until = 0
 const repeat = (attack, work) =>
   (async () => {
-    for (let i = 0; Date.now() < until; i++) note(attack, await work(i).catch((error) => error.message))
+    for (let i = 0; attack.includes(MEANT) && Date.now() < until; i++) note(attack, await work(i).catch((error) => error.message))
   })()
 const json = { 'content-type': 'application/json' }
 const chunk = Buffer.from('['.repeat(65_536))
