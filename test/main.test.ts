@@ -257,9 +257,9 @@ describe('roost', () => {
     [['token', 'make'], /^roost: unknown command 'token make'\nusage: roost /],
     [['serve', 'quickly'], /^roost: Unexpected argument 'quickly'/],
     [['doctor', '--cure'], /^roost: Unknown option '--cure'/],
-    [['backup', 'a', 'b'], /^roost: unexpected argument 'b'\nusage: roost backup/],
-    [['audit'], /^roost: --since is missing\nusage: roost audit/],
-    [['token', 'create'], /^roost: no username is given\nusage: roost token create/],
+    [['backup', 'a', 'b'], /^roost: unexpected argument 'b'; usage: roost backup/],
+    [['audit'], /^roost: --since is missing; usage: roost audit/],
+    [['token', 'create'], /^roost: no username is given; usage: roost token create/],
     [['token', 'create', 'root', '--expires-at', '2199-02-30'], /^roost: --expires-at 2199-02-30 is not a date/],
     [['token', 'create', 'root', '--nope'], /^roost: Unknown option '--nope'/],
   ])('refuses %j', async (args, line) => {

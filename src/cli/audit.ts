@@ -8,7 +8,7 @@ export const AUDIT_USAGE = 'roost audit --since YYYY-MM-DD[Thh:mm:ssZ] [--until 
 /** Prints what was done and by whom, one JSON object a line, oldest first (SEC-168); beside a running service or without one. */
 export async function printAudit(given: Config, args: string[]): Promise<void> {
   const { values } = parseArgs({ args, options: { since: { type: 'string' }, until: { type: 'string' } } })
-  if (values.since === undefined) throw new ConfigFault(`--since is missing\nusage: ${AUDIT_USAGE}`)
+  if (values.since === undefined) throw new ConfigFault(`--since is missing; usage: ${AUDIT_USAGE}`)
   const since = moment('--since', values.since)
   const until = values.until === undefined ? undefined : moment('--until', values.until)
   await withContext(given, async (ctx) => {

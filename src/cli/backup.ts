@@ -11,7 +11,7 @@ export const RESTORE_USAGE = 'roost restore FOLDER'
 function folderOf(positionals: string[], usage: string): string {
   const [folder] = positionals
   if (folder === undefined || positionals.length > 1)
-    throw new ConfigFault(`${folder === undefined ? 'no folder is given' : `unexpected argument '${positionals[1]}'`}\nusage: ${usage}`)
+    throw new ConfigFault(`${folder === undefined ? 'no folder is given' : `unexpected argument '${positionals[1]}'`}; usage: ${usage}`)
   return resolve(folder)
 }
 

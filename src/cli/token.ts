@@ -14,7 +14,7 @@ export async function createToken(given: Config, args: string[]): Promise<void> 
   const [username, ...rest] = positionals
   const expiresAt = values['expires-at']
   if (username === undefined || rest.length > 0)
-    throw new ConfigFault(`${username === undefined ? 'no username is given' : `unexpected argument '${rest[0]}'`}\nusage: ${TOKEN_USAGE}`)
+    throw new ConfigFault(`${username === undefined ? 'no username is given' : `unexpected argument '${rest[0]}'`}; usage: ${TOKEN_USAGE}`)
   if (expiresAt !== undefined && !isDate(expiresAt)) throw new ConfigFault(`--expires-at ${expiresAt} is not a date (YYYY-MM-DD)`)
   const scopes = (values.scopes ?? 'api').split(',').map((scope) => scope.trim())
 

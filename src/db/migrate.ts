@@ -65,7 +65,7 @@ export async function migrate(
 }
 
 async function lock(client: pg.Client, patience: number, onWait: (() => void) | undefined): Promise<void> {
-  const waiting = setTimeout(() => onWait?.(), Math.min(SAY_AFTER, patience))
+  const waiting = setTimeout(() => onWait?.(), Math.min(SAY_AFTER, patience / 2))
   try {
     await client.query("select set_config('lock_timeout', $1, true)", [`${patience}ms`])
     await client.query('select pg_advisory_xact_lock($1)', [LOCK])

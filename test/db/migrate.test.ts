@@ -59,7 +59,11 @@ describe('migrate', () => {
     expect(told).toEqual(['waits'])
     await other.query('rollback')
     await migrate(test.url, { folder })
-    expect(await ask("select count(*)::int as held from pg_locks where locktype = 'advisory'")).toEqual([{ held: 0 }])
+    expect(
+      await ask(
+        "select count(*)::int as held from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())",
+      ),
+    ).toEqual([{ held: 0 }])
     await other.end()
   })
 

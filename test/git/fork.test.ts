@@ -18,6 +18,7 @@ beforeAll(async () => {
   storage = await mkdtemp(join(tmpdir(), 'roost-forks-'))
   hooks = await mkdtemp(join(tmpdir(), 'roost-hooks-'))
   git = openGit({ storages: { default: storage }, hooks })
+  await git.claimStorages(async () => false)
 })
 afterAll(async () => {
   await git.close()

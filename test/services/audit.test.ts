@@ -143,7 +143,13 @@ describe('roost audit', () => {
 
   const run = (...args: string[]) =>
     promisify(execFile)(process.execPath, ['--import', 'tsx', 'src/main.ts', 'audit', ...args], {
-      env: { PATH: process.env['PATH'], TMPDIR: process.env['TMPDIR'], DATA_DIR: folder, DATABASE_URL: t.databaseUrl },
+      env: {
+        PATH: process.env['PATH'],
+        TMPDIR: process.env['TMPDIR'],
+        DATA_DIR: folder,
+        DATABASE_URL: t.databaseUrl,
+        ROOST_SECRET_KEY: 'k'.repeat(32),
+      },
     })
 
   it('prints one JSON object a line, for a span', async () => {
