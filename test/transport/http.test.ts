@@ -1086,16 +1086,16 @@ describe('push to create (GH-26)', () => {
     owner = await aUser(t.ctx)
   })
   const exists = async (fullPath: string) => (await t.api('get', `/projects/${encodeURIComponent(fullPath)}`, owner)).status === 200
-  const pushed = async (fullPath: string, user: TestUser, ...options: string[]) => {
+  const pushed = async (fullPath: string, user: TestUser, { option, branch = 'trunk' }: { option?: string; branch?: string } = {}) => {
     const work = client.folder()
     await gitOut(work, 'init', '-q', '-b', 'trunk')
     await commitIn(work, 'a')
-    return gitRun(work, 'push', ...options, client.url(fullPath, user), 'HEAD:trunk')
+    return gitRun(work, 'push', ...(option ? [option] : []), client.url(fullPath, user), `HEAD:refs/heads/${branch}`)
   }
 
   it('creates the private project, takes the push, and says so on the terminal', async () => {
     const fullPath = `${owner.username}/by-push`
-    const dry = await pushed(fullPath, owner, '--dry-run')
+    const dry = await pushed(fullPath, owner, { option: '--dry-run' })
     expect([dry.err, dry.code, await exists(fullPath)]).toEqual([expect.stringContaining('[new branch]'), 0, false])
     const first = await pushed(fullPath, owner)
     expect(first.code).toBe(0)
@@ -1103,13 +1103,13 @@ describe('push to create (GH-26)', () => {
     expect(first.err).toContain(`git remote add origin http://roost.test/${fullPath}.git`)
     const { body } = await t.api('get', `/projects/${encodeURIComponent(fullPath)}`, owner).expect(200)
     expect(body).toMatchObject({ visibility: 'private', default_branch: 'trunk', empty_repo: false, creator_id: owner.id })
-    const again = await pushed(`${owner.username}/by-push`, owner, '--force')
+    const again = await pushed(fullPath, owner, { branch: 'other' })
     expect([again.code, again.err.includes('was created')]).toEqual([0, false])
   })
 
   it('creates in a group for who may create there, once for two pushes at once', async () => {
     const group = await aGroup(t.ctx, { creator: owner })
-    const both = await Promise.all([1, 2].map(() => pushed(`${group.fullPath}/twice`, owner, '--force')))
+    const both = await Promise.all([1, 2].map(() => pushed(`${group.fullPath}/twice`, owner, { option: '--force' })))
     expect(both.some(({ code }) => code === 0)).toBe(true)
     expect(await exists(`${group.fullPath}/twice`)).toBe(true)
   })
