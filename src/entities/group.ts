@@ -32,7 +32,7 @@ export const Group = z
   })
   .meta({ id: 'Group' })
 
-/** GR-2. */
+/** A group as its own page shows it (GR-2). */
 export const GroupDetails = z
   .strictObject({
     ...common,

@@ -3,11 +3,11 @@ import { Failure, invalidInput } from '../failures.js'
 /** Parameters as they come in: text, lists, maps, and in JSON also numbers and booleans. Maps have no prototype, so any name is only a name (SEC-72, SEC-73). */
 export type Bag = { [name: string]: unknown }
 
-/** SEC-71. */
+/** How deep the values of a body may be nested (SEC-71). */
 export const MAX_DEPTH = 32
 export const MAX_ELEMENTS = 100_000
 export const MAX_KEY = 256
-/** SEC-75. */
+/** Pairs of a form (SEC-75). */
 export const MAX_FIELDS = 1_000
 /** No name of a form that keeps to the other limits is longer. */
 const MAX_NAME = MAX_DEPTH * (MAX_KEY + 2)

@@ -6,7 +6,7 @@ import { rowId } from '../../http/params.js'
 import { findProjectSnippet, findSnippet } from '../../services/snippets.js'
 import { userAgentOf, userAgentOfIssue } from '../../services/user-agents.js'
 
-/** UA-1. */
+/** From where issues and snippets were created, for administrators who look for spam (UA-1). */
 export const userAgents = [
   endpoint({
     method: 'GET',
