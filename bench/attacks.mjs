@@ -1,12 +1,12 @@
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
-import { call, gitBeside, startService, withToken } from './kill.mjs'
+import { call, gitBeside, gitProcesses, startService, withToken } from './kill.mjs'
 
 /**
  * Attacks the built service for some minutes, all at once and beside an ordinary reader, and prints what held:
@@ -65,16 +65,6 @@ const service = await startService(dataDir, {
 })
 const { url } = service
 const rss = () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${service.pid}/status`, 'utf8'))?.[1]) / 1024
-const gitProcesses = () => {
-  const storage = realpathSync(join(dataDir, 'repositories'))
-  return readdirSync('/proc').filter((pid) => {
-    try {
-      return /^\d+$/.test(pid) && readlinkSync(`/proc/${pid}/cwd`).startsWith(storage)
-    } catch {
-      return false
-    }
-  }).length
-}
 
 const project = need(await call(url, 'POST', '/projects', { name: 'target', visibility: 'public' }), 201, 'a project')
 const { id } = project
@@ -201,7 +191,7 @@ process.stdout.write(
   `event loop held at most ${Math.max(...loops).toFixed(0)} ms (p99 of seconds ${rank(loops, 0.99).toFixed(0)}, median ${rank(loops, 0.5).toFixed(0)})\n`,
 )
 process.stdout.write(
-  `RSS ${rssBefore.toFixed(0)} MB before, ${rssMost.toFixed(0)} at most, ${rss().toFixed(0)} half a minute after; git processes left: ${gitProcesses()}\n`,
+  `RSS ${rssBefore.toFixed(0)} MB before, ${rssMost.toFixed(0)} at most, ${rss().toFixed(0)} half a minute after; git processes left: ${gitProcesses(dataDir).length}\n`,
 )
 const wrong = [...counts.keys()].filter((name) => /: 5\d\d$/.test(name) && !name.endsWith(': 503'))
 process.stdout.write(`${wrong.length === 0 ? 'no 5xx but 503' : `wrong: ${wrong.join(', ')}`}\n`)

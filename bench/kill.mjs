@@ -138,7 +138,7 @@ function killProcess(pid) {
 }
 
 /** The git processes that work in the repositories of this instance. */
-function gitProcesses(dataDir) {
+export function gitProcesses(dataDir) {
   const storage = realpathSync(join(dataDir, 'repositories'))
   return readdirSync('/proc').filter((pid) => {
     try {

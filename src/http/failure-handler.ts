@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { Failure, invalidInput, noSuchRoute, STATUS, tooLarge, unknownType } from '../failures.js'
-import { systemFault, Unavailable } from '../lib/unavailable.js'
+import { asUnavailable } from '../lib/unavailable.js'
 
 /** What a caller is told of any error; what is not a refusal is our fault: told nothing but 500, logged whole (SEC-4). */
 export function renderFailure(error: unknown, request: FastifyRequest, reply: FastifyReply) {
@@ -26,7 +26,7 @@ const asItIs = (text: string) => text
 
 function asFailure(error: unknown, { headers }: FastifyRequest): Failure | undefined {
   if (error instanceof Failure) return error
-  const unavailable = error instanceof Unavailable ? error : systemFault(error)
+  const unavailable = asUnavailable(error)
   if (unavailable)
     return new Failure(
       'unavailable',

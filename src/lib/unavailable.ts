@@ -39,3 +39,6 @@ export function systemFault(error: unknown): Unavailable | null {
   const text = Object.hasOwn(SYSTEM, code) ? SYSTEM[code] : undefined
   return text === undefined ? null : new Unavailable(text, 30, { cause: error })
 }
+
+/** The error of a call that something is not available for, be it a part of the service or of the machine; null for any other error. */
+export const asUnavailable = (error: unknown): Unavailable | null => (error instanceof Unavailable ? error : systemFault(error))

@@ -1,5 +1,5 @@
 import { eq } from 'drizzle-orm'
-import type { SignedIn } from '../access/actor.js'
+import { type SignedIn, withoutToken } from '../access/actor.js'
 import { findProjectFor, type ProjectSubject } from '../access/rules.js'
 import type { Context } from '../context.js'
 import { refIntents, users } from '../db/schema/index.js'
@@ -96,5 +96,5 @@ async function actorOfIntent(ctx: Context, intent: number): Promise<SignedIn | n
     .innerJoin(users, eq(users.id, refIntents.actor_id))
     .where(eq(refIntents.id, intent))
   // no token stands behind it: the push was let in already
-  return row ? { user: actorOf(row.user), token: { id: 0, kind: 'personal', scopes: ['api'] } } : null
+  return row ? withoutToken(actorOf(row.user)) : null
 }

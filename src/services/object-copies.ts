@@ -1,11 +1,9 @@
 import { sql } from 'drizzle-orm'
-import { findProjectFor } from '../access/rules.js'
 import type { Context } from '../context.js'
 import { users } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
-import { Failure } from '../failures.js'
 import type { GitRepository, Oid, RepositoryKey } from '../git/types.js'
-import { actorOf } from './users.js'
+import { personOf, seenProject } from './merge-requests/stand-ins.js'
 
 const activeUser = statement('active user', (db) =>
   db
@@ -17,13 +15,8 @@ const activeUser = statement('active user', (db) =>
 /** Whether somebody may read a project's code now: as the rows say it at this moment, not as a call found it when it began. Blocked people read nothing. */
 export async function mayReadCode(ctx: Context, userId: number, projectId: number): Promise<boolean> {
   const [user] = await activeUser(ctx.db, null).execute({ id: userId })
-  if (!user) return false
-  try {
-    return (await findProjectFor(ctx, { user: actorOf(user) }, String(projectId))).can('download_code')
-  } catch (error) {
-    if (error instanceof Failure) return false
-    throw error
-  }
+  const subject = user ? await seenProject(ctx, personOf(user), projectId) : null
+  return subject?.can('download_code') ?? false
 }
 
 /** Brings commits of one project's repository into another, in the name of somebody who may read the source's code at this moment (SEC-43). False, and nothing copied, where they may not. */

@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import ipaddr from 'ipaddr.js'
-import type { ActorUser, SignedIn } from '../access/actor.js'
+import { type ActorUser, withoutToken } from '../access/actor.js'
 import { findProjectFor, formerProjectId, fullPathOf, type ProjectSubject } from '../access/rules.js'
 import { type Context, during } from '../context.js'
 import { Failure, noSuchRoute, wordsOf } from '../failures.js'
@@ -12,7 +12,7 @@ import { type GitRepository, type PushCommand, type PushPolicy, type RepositoryK
 import { holderOfCall, inNameOf } from '../lib/holder.js'
 import { originOf } from '../lib/origin.js'
 import { PACE, type Pace, watchPace } from '../lib/pace.js'
-import { systemFault, Unavailable } from '../lib/unavailable.js'
+import { asUnavailable } from '../lib/unavailable.js'
 import { noticesOfRequests } from '../services/merge-requests/notices.js'
 import { createProject, type PushPlace, placeForPush } from '../services/projects/create.js'
 import { acceptPush, type PushIntent } from '../services/pushes.js'
@@ -91,7 +91,7 @@ async function serve(serving: Serving, request: FastifyRequest, reply: FastifyRe
   }
   if (!ENCODINGS.has(encodingOf(request))) return plain(reply, { status: 415, text: 'Only gzip is understood' })
   const admitted = await admit(ctx, request, path, service, get).catch((error: unknown): GitRefusal => {
-    const unavailable = error instanceof Unavailable ? error : systemFault(error)
+    const unavailable = asUnavailable(error)
     if (!unavailable) throw error
     request.log.warn({ err: error }, 'a Git call could not be served')
     return { status: 503, text: `${unavailable.message}. Please try again.` }
@@ -128,7 +128,7 @@ async function admit(ctx: Context, request: FastifyRequest, path: string, servic
   if (enabled_git_access_protocol === 'ssh') return { status: 403, text: 'Git access over HTTP is not allowed' }
   const notices: string[] = []
   if (!found) {
-    const place = user && (await placeForPush(ctx, user, path))
+    const place = user && (await placeForPush(ctx, withoutToken(user), path))
     if (!place) return NOT_FOUND
     // made by the push itself: one that only asks leaves nothing behind
     if (advertises) return { user, subject: null, repository: { ...NO_REPOSITORY, advertise: ctx.git.advertiseEmpty }, notices }
@@ -172,7 +172,7 @@ const NO_REPOSITORY = {
 
 /** Creates the private project that somebody pushes to (GH-26); a refusal in words where it cannot be. */
 async function createByPush(ctx: Context, user: ActorUser, place: PushPlace, request: FastifyRequest): Promise<GitRefusal | null> {
-  const caller: SignedIn = { user, token: { id: 0, kind: 'personal', scopes: ['api'] } }
+  const caller = withoutToken(user)
   try {
     await createProject(during(ctx, { caller, address: request.ip, userAgent: request.headers['user-agent'] ?? '', requestId: request.id }), caller, {
       namespace_id: place.namespace_id,
@@ -280,7 +280,7 @@ async function stream(
       return void refuse(refused.status, refused.message, { connection: 'close', ...refused.headers })
     }
     const senseless = body?.errored || (error instanceof GitFault && SENSELESS.test(error.stderr))
-    const busy = error instanceof Unavailable ? error : systemFault(error)
+    const busy = asUnavailable(error)
     if (busy) request.log.warn({ err: error }, 'a Git call could not be served')
     else if (!senseless) request.log.error({ err: error }, 'a Git call failed')
     if (raw.headersSent) return void raw.destroy()

@@ -1,4 +1,4 @@
-import type { SignedIn } from '../../access/actor.js'
+import { type SignedIn, withoutToken } from '../../access/actor.js'
 import { findProjectFor, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { users } from '../../db/schema/index.js'
@@ -6,7 +6,7 @@ import { Failure } from '../../failures.js'
 import { actorOf } from '../users.js'
 
 /** Somebody in whose name the service does what he asked for earlier: no token stands behind it. */
-export const personOf = (user: typeof users.$inferSelect): SignedIn => ({ user: actorOf(user), token: { id: 0, kind: 'personal', scopes: ['api'] } })
+export const personOf = (user: typeof users.$inferSelect): SignedIn => withoutToken(actorOf(user))
 
 /** The project as somebody stands to it; null when it is gone or out of his sight. */
 export async function seenProject(ctx: Context, caller: SignedIn, id: number): Promise<ProjectSubject | null> {

@@ -168,8 +168,8 @@ export interface PushPlace {
   full_path: string
 }
 
-/** Where a push to a path that names nothing may make a project: its namespace is there, this user may create in it, and the name is one. */
-export async function placeForPush(ctx: Context, user: ActorUser, fullPath: string): Promise<PushPlace | null> {
+/** Where a push to a path that names nothing may make a project: its namespace is there, the caller may create in it, and the name is one. */
+export async function placeForPush(ctx: Context, caller: SignedIn, fullPath: string): Promise<PushPlace | null> {
   const at = fullPath.lastIndexOf('/')
   const path = fullPath.slice(at + 1)
   if (at < 1 || path.endsWith('.wiki') || projectPathFaults(path).length > 0) return null
@@ -178,7 +178,6 @@ export async function placeForPush(ctx: Context, user: ActorUser, fullPath: stri
     .from(namespaces)
     .where(eq(sql`lower(${namespaces.full_path})`, fullPath.slice(0, at).toLowerCase()))
   if (!namespace) return null
-  const caller: SignedIn = { user, token: { id: 0, kind: 'personal', scopes: ['api'] } }
   return (await placeIn(ctx, caller, namespace)) ? { namespace_id: namespace.id, path, full_path: fullPath } : null
 }
 
