@@ -1,4 +1,4 @@
-import { type Dirent, readFileSync, type Stats } from 'node:fs'
+import type { Dirent, Stats } from 'node:fs'
 import { readdir, readFile, readlink, rm, stat } from 'node:fs/promises'
 import { basename, join, sep } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -16,8 +16,8 @@ export const STALE: StaleOptions = { unheld: 2_000, held: 600_000 }
 
 /** Milliseconds that a process of another machine may hold a lock on refs: the deadline of a transaction and some more. */
 const LONGEST_LOCK = 35_000
-/** Milliseconds by which the start of a process may be known too late. */
-const START_ERROR = 2_000
+/** Milliseconds by which the start of a process, or the time of a file, may be known wrongly: both come in ticks of the system's clock. */
+const START_ERROR = 100
 /** A pack lives this long without its index while it is put in place. */
 const HALF_PACK = 10_000
 
@@ -59,13 +59,22 @@ export async function staleIn(storagePath: string, options: StaleOptions = STALE
   return stale
 }
 
-/** Removes lock files on refs of one repository that no living process holds; `paths` are relative to it, all by default. Returns those removed. */
-export async function removeStaleLocks(directory: string, shared: boolean, paths?: string[]): Promise<string[]> {
+export interface LockOptions {
+  /** Processes of other machines, which cannot be seen from here, may hold locks as well. */
+  shared: boolean
+  /** Paths of lock files below the repository; all by default. */
+  paths?: string[] | undefined
+  /** Whether a process group is known to hold no lock at the moment it is asked about. */
+  holdsNone?: (group: number) => boolean
+}
+
+/** Removes lock files on refs of one repository that no living process holds, and returns their paths below it. */
+export async function removeStaleLocks(directory: string, { shared, paths, holdsNone = () => false }: LockOptions): Promise<string[]> {
   const removed: string[] = []
   for (const path of paths ?? (await locksOf(directory))) {
     const full = join(directory, path)
     const found = await stat(full).catch(() => null)
-    if (!found || !(await isStaleLock(directory, full, found, shared))) continue
+    if (!found || !(await isStaleLock(directory, full, found, shared, holdsNone))) continue
     // somebody may have removed it meanwhile and another process made the next one
     const now = await stat(full).catch(() => null)
     if (!now || now.ino !== found.ino || now.ctimeMs !== found.ctimeMs) continue
@@ -76,11 +85,17 @@ export async function removeStaleLocks(directory: string, shared: boolean, paths
 }
 
 /** Whoever holds a lock was alive when it was made: when nobody who writes in the repository is that old, its owner is dead. */
-async function isStaleLock(directory: string, path: string, { mtimeMs }: Stats, shared: boolean): Promise<boolean> {
+async function isStaleLock(
+  directory: string,
+  path: string,
+  { mtimeMs }: Stats,
+  shared: boolean,
+  holdsNone: (group: number) => boolean,
+): Promise<boolean> {
   const age = Date.now() - mtimeMs
   const uses = await processes(directory)
   if ((shared || uses === null) && age < LONGEST_LOCK) return false
-  const written = uses?.some((use) => mayHave(use, directory, path, mtimeMs))
+  const written = uses?.some((use) => !holdsNone(use.group) && mayHave(use, directory, path, mtimeMs))
   return !written || age > STALE.held
 }
 
@@ -151,6 +166,8 @@ export async function changedAt(path: string): Promise<number> {
 
 /** What a process of this machine works on. */
 interface Use {
+  /** The id of its process group; git and all that it starts are one. */
+  group: number
   cwd: string
   /** Paths it has open. */
   open: string[]
@@ -162,7 +179,7 @@ interface Use {
 
 /** Git commands that hold no lock and whose temporary files are open as long as they matter. */
 const READERS = new Set(
-  'archive cat-file diff diff-tree for-each-ref grep log ls-tree merge-base merge-tree pack-objects rev-list show upload-archive upload-pack'.split(
+  'archive cat-file diff diff-tree for-each-ref fsck grep log ls-tree merge-base merge-tree pack-objects rev-list show upload-archive upload-pack'.split(
     ' ',
   ),
 )
@@ -179,6 +196,7 @@ async function processes(folder?: string): Promise<Use[] | null> {
   const ids = (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name))
   if (ids.length === 0) return null
   const target = (path: string) => readlink(path).catch(() => '')
+  const booted = Date.now() - Number.parseFloat(await readFile('/proc/uptime', 'utf8').catch(() => '')) * 1_000
   const uses: Use[] = []
   for (const id of ids) {
     const cwd = await target(`/proc/${id}/cwd`)
@@ -186,9 +204,11 @@ async function processes(folder?: string): Promise<Use[] | null> {
     const open: string[] = []
     if (folder === undefined) for (const fd of await readdir(`/proc/${id}/fd`).catch(() => [])) open.push(await target(`/proc/${id}/fd/${fd}`))
     const command = (await readFile(`/proc/${id}/cmdline`, 'utf8').catch(() => '')).split('\0')
-    const state = await readFile(`/proc/${id}/stat`, 'utf8').catch(() => '')
-    if (/^\d+ \(.*\) Z/s.test(state)) continue // dead, and not yet waited for
-    uses.push({ cwd, open, command: gitCommand(command), started: startOf(state) })
+    const line = await readFile(`/proc/${id}/stat`, 'utf8').catch(() => '')
+    const fields = line.slice(line.lastIndexOf(')') + 2).split(' ') // from the third field on; the second is a name in brackets
+    if (fields[0] === 'Z') continue // dead, and not yet waited for
+    const started = booted + Number(fields[19]) * 10 // in hundredths of a second since the machine started
+    uses.push({ group: Number(fields[2]), cwd, open, command: gitCommand(command), started: Number.isFinite(started) ? started : 0 })
   }
   return uses
 }
@@ -201,13 +221,6 @@ function gitCommand([program = '', ...args]: string[]): string | undefined {
     else if (!args[i]?.startsWith('-')) return args[i]
   }
   return undefined
-}
-
-/** When a process started, by a line of /proc/PID/stat: field 22, in hundredths of a second since the machine did. 0 when it cannot be told. */
-function startOf(line: string): number {
-  const ticks = Number(line.slice(line.lastIndexOf(')') + 2).split(' ')[19])
-  const boot = Number(/^btime (\d+)$/m.exec(readFileSync('/proc/stat', 'utf8'))?.[1])
-  return Number.isFinite(ticks) && Number.isFinite(boot) ? boot * 1000 + ticks * 10 : 0
 }
 
 async function folders(path: string) {

@@ -91,11 +91,14 @@ export class RefUpdates {
         return await attempt()
       } catch (error) {
         if (!(error instanceof RefLocked)) throw error
-        await removeStaleLocks(directory, this.#shared, [relative(directory, error.path)])
+        await removeStaleLocks(directory, { shared: this.#shared, paths: [relative(directory, error.path)] })
         if (Date.now() >= until) throw new Unavailable('a ref is locked', 1, { cause: error })
       }
     }
   }
+
+  /** The repository's unused process, which holds no lock. */
+  unused = (directory: string): number | undefined => this.#idle.get(directory)?.pid
 
   /** Ends the repository's process, before the repository is removed. */
   forget(directory: string) {
@@ -141,6 +144,10 @@ class Updater {
   #said: (() => void) | undefined
   readonly #ended: Promise<number | null>
   alive = true
+
+  get pid() {
+    return this.#child.pid
+  }
 
   constructor(pool: ProcessPool, directory: string) {
     this.#child = pool.start(directory, [...OPTIONS, 'update-ref', '--stdin', '-z'], { deadline: 0 })

@@ -90,9 +90,13 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
   // clones and pushes keep their turns for as long as they take, so reads do not queue behind them
   const checks = new ProcessPool(CHECK_POOL)
   const shared = options.shared ?? false
-  const wire = new Transport(new ProcessPool(options.wirePool ?? WIRE_POOL), options.hooks, options.transport, shared)
   const stale = { ...STALE, shared }
   const updates = new RefUpdates(pool, { shared })
+  const unlock = async (directory: string, paths?: string[], asking?: number) => {
+    const holdsNone = (group: number) => group === asking || group === updates.unused(directory)
+    await removeStaleLocks(directory, { shared, paths, holdsNone })
+  }
+  const wire = new Transport(new ProcessPool(options.wirePool ?? WIRE_POOL), options.hooks, options.transport, unlock)
   const fetchLimits = { bytes: wire.limits.packBytes, deadline: IMPORT_DEADLINE }
 
   const open = (key: RepositoryKey): GitRepository => {
@@ -140,9 +144,7 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
         await dropCommitGraph(directory)
         ground.forget(key)
       },
-      async removeStaleLocks() {
-        await removeStaleLocks(directory, shared)
-      },
+      removeStaleLocks: () => unlock(directory),
       unreached: (oids, from) => unreached(pool, directory, oids, from),
     }
   }

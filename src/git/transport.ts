@@ -9,7 +9,6 @@ import { Unavailable } from '../lib/unavailable.js'
 import { faultOfObjects } from './check-push.js'
 import { GitFault, gitFailure } from './errors.js'
 import { HookChannel, installHooks } from './hooks.js'
-import { removeStaleLocks } from './leftovers.js'
 import { kill, type ProcessPool } from './processes.js'
 import { syncRefs } from './ref-updates.js'
 import { tolerated } from './tolerated.js'
@@ -87,8 +86,8 @@ export class Transport {
     /** A folder only we can write to; the hooks go there. */
     readonly hooksParent: string,
     readonly limits: TransportLimits = TRANSPORT_LIMITS,
-    /** Processes of other machines may hold locks in the repositories as well. */
-    readonly shared = false,
+    /** Removes lock files that no living process holds, by their paths in the repository; the process that asks holds none. */
+    readonly unlock: (directory: string, paths: string[], asking: number | undefined) => Promise<void> = async () => {},
   ) {}
 
   /** Writes the answer to `info/refs`. For protocol 2 it says nothing of the repository, so it is made once. */
@@ -175,7 +174,7 @@ export class Transport {
           if (refusal !== null) return refusal
           if (path !== undefined) await keepPacks(path, directory)
           // a lock that a killed process left would fail this push and all that follow
-          await removeStaleLocks(directory, this.shared, ['packed-refs.lock', ...accepted.map(({ ref }) => `${ref}.lock`)])
+          await this.unlock(directory, ['packed-refs.lock', ...accepted.map(({ ref }) => `${ref}.lock`)], child.pid)
           return { accepted, lines }
         },
         moved,

@@ -24,7 +24,7 @@ describe('locks that killed processes left (SEC-159)', () => {
     const [a = '', b = ''] = await commits(directory, 2)
     await refs.update(directory, [{ ref: 'refs/heads/x', old: ZERO, new: a }])
     await writeFile(join(directory, lock), '')
-    // older than any process that writes here by more than their starts can be known too late
+    // older than any process that writes here by more than starts and times of files can be known wrongly
     await utimes(join(directory, lock), Date.now() / 1000 - 5, Date.now() / 1000 - 5)
     await refs.update(directory, [{ ref: 'refs/heads/x', old: a, new: b }])
     await refs.update(directory, [{ ref: 'refs/heads/x', old: b, new: ZERO }])

@@ -219,4 +219,19 @@ describe('SEC-159: locks that killed processes left', () => {
     expect(await gitRun(work, 'push', '-q', url, ':other')).toMatchObject({ code: 0 })
     expect(await gitOut(directoryOf(t, project.id), 'rev-parse', 'main')).toBe(next)
   })
+
+  it('are removed at once, also beside a process that is older and holds none', async () => {
+    const project = await aProject(t.ctx, { creator: owner })
+    const work = client.folder()
+    await gitOut(work, 'init', '-q', '-b', 'main')
+    await commitIn(work, 'one')
+    const url = client.url(project.fullPath, owner)
+    await gitOut(work, 'push', '-q', url, 'main')
+    // the process that moves refs for the API stays
+    await t.api('post', `${project.path}/repository/branches?branch=other&ref=main`, owner).expect(201)
+    writeFileSync(join(directoryOf(t, project.id), 'refs/heads/main.lock'), '')
+    const next = await commitIn(work, 'two')
+    expect(await gitRun(work, 'push', '-q', url, 'main')).toMatchObject({ code: 0 })
+    expect(await gitOut(directoryOf(t, project.id), 'rev-parse', 'main')).toBe(next)
+  })
 })
