@@ -26,6 +26,8 @@ export interface Origin {
   /** What its program calls itself; empty: nothing. */
   userAgent: string
   requestId: string
+  /** Waits for a turn to have an answer of MiB in memory, which ends with the answer. Throws Unavailable. */
+  holdLarge?: () => Promise<void>
 }
 
 /** All that code reaches beyond its arguments. */

@@ -32,7 +32,7 @@ export async function findIssueFor(ctx: Context, caller: Pick<Caller, 'user'>, s
   const [issue] = await findIssue(ctx.db, null).execute({ project: subject.project.id, iid })
   const standing = { ...subject, user: caller.user }
   if (!issue || !seesIssue(standing, issue)) return null
-  await completeTexts(ctx.db, LONG.issues, [issue], 'whole')
+  await completeTexts(ctx, LONG.issues, [issue], 'whole')
   return { ...subject, issue, may: (ability) => canIssue(standing, ability, issue) }
 }
 

@@ -40,7 +40,7 @@ async function lookUp(
   if (!request) return null
   const standing = { ...subject, user }
   if (!seesMergeRequest(standing, request)) return 'hidden'
-  await completeTexts(ctx.db, LONG.mergeRequests, [request], 'whole')
+  await completeTexts(ctx, LONG.mergeRequests, [request], 'whole')
   return { ...subject, request, may: (ability) => canMergeRequest(standing, ability, request) }
 }
 

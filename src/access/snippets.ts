@@ -55,8 +55,8 @@ export const onSnippetSignedIn = (ability: ProjectAbility, kind = 'Snippet'): Ac
     const [snippet] = await findSnippet(ctx.db, null).execute({ project: subject.project.id, id })
     if (!snippet || !seesInProject({ user: caller.user, level: subject.level }, snippet)) throw notFound(kind)
     if (!subject.can(ability)) throw forbidden()
-    await completeTexts(ctx.db, LONG.snippets, [snippet], 'whole')
-    await completeTexts(ctx.db, LONG.snippetContents, [snippet], 'whole')
+    await completeTexts(ctx, LONG.snippets, [snippet], 'whole')
+    await completeTexts(ctx, LONG.snippetContents, [snippet], 'whole')
     return { ...subject, snippet }
   },
 })

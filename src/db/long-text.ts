@@ -7,6 +7,8 @@ import { issues, labels, mergeRequests, milestones, notes, releases, snippets } 
 const BEGINNING = 8_192
 /** Bytes of the long texts of one page, beyond which each is cut (SEC-178). */
 const PAGE_BYTES = 4 * 1024 * 1024
+/** Bytes of the long texts of a call from which it waits for its turn: JSON may make six times as much of them (SEC-180). */
+const LARGE_BYTES = 256 * 1024
 
 /** A text for the read lane: of a long one its beginning, which `completeTexts` replaces. */
 export const beginning = (text: SQLWrapper): SQL<string> => sql<string>`left(${text}, ${sql.raw(String(BEGINNING + 1))})`
@@ -48,21 +50,33 @@ export const LANE = {
   },
 }
 
+/** What texts are read for: a database, and a call that may have to wait until it may hold so much. */
+interface Reading {
+  db: Database
+  origin?: { holdLarge?: () => Promise<void> }
+}
+
 /** Puts long texts in the place of their beginnings, by a connection of the pool. Whole for single views; texts of a page that are too large together are cut by the database, so that they never travel. */
 export async function completeTexts<Name extends string>(
-  db: Database,
+  { db, origin }: Reading,
   { table, id, text, name }: LongText & { name: Name },
   rows: ({ id: number } & { [K in Name]?: string | null })[],
   size: 'whole' | 'page',
 ): Promise<void> {
   const long = (rows as { id: number; [name: string]: unknown }[]).filter((row) => String(row[name] ?? '').length > BEGINNING)
   if (long.length === 0) return
+  const meant = sql`${id} = any(${sql.param(long.map((row) => row.id))}::bigint[])`
+  const sizes = db.write
+    .select({ bytes: sql<number>`coalesce(sum(octet_length(${text})), 0)::float8` })
+    .from(table)
+    .where(meant)
+  if (origin?.holdLarge && ((await sizes)[0]?.bytes ?? 0) > LARGE_BYTES) await origin.holdLarge()
   const bounded = sql<string>`case when sum(octet_length(${text})) over () <= ${PAGE_BYTES}::integer then ${text}
     else left(${text}, (${PAGE_BYTES}::integer / count(*) over ())::integer) || '…' end`
   const texts = await db.write
     .select({ id, shown: size === 'whole' ? sql<string>`${text}` : bounded })
     .from(table)
-    .where(sql`${id} = any(${sql.param(long.map((row) => row.id))}::bigint[])`)
+    .where(meant)
   const found = new Map(texts.map((row) => [Number(row.id), row.shown]))
   for (const row of long) row[name] = found.get(row.id) ?? row[name]
 }

@@ -2,6 +2,7 @@ import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { accessSync, constants, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { delimiter, isAbsolute, join } from 'node:path'
+import { FairQueue } from '../lib/fair-queue.js'
 import { currentHolder } from '../lib/holder.js'
 import { Unavailable } from '../lib/unavailable.js'
 import { gitFailure } from './errors.js'
@@ -102,22 +103,6 @@ export const SEARCH_LIMITS: PoolLimits = {
   niceness: 10,
 }
 
-/** Turns that were taken and are waited for, of one repository or one holder. */
-interface Share {
-  running: number
-  waiting: number
-  /** When the last turn was taken, in turns of the pool. */
-  served: number
-}
-
-interface Waiting {
-  /** Of whoever it is for. */
-  held: Share | undefined
-  isFree: () => boolean
-  start: () => void
-  refuse: (reason: unknown) => void
-}
-
 export interface RunOptions {
   input?: Buffer | string
   /** More environment, such as GIT_OBJECT_DIRECTORY. */
@@ -145,15 +130,12 @@ export type ScanEnd = 'whole' | 'enough' | 'late'
 
 /** Starts short-lived git processes, a bounded number at once; who cannot be served soon gets Unavailable (SEC-143). */
 export class ProcessPool {
-  #running = 0
-  readonly #perRepository = new Map<string, Share>()
-  readonly #perHolder = new Map<string, Share>()
-  #waiting: Waiting[] = []
-  #turns = 0
+  readonly #queue: FairQueue
   readonly #children = new Set<ChildProcess>()
-  #closed = false
 
-  constructor(readonly limits: PoolLimits = POOL_LIMITS) {}
+  constructor(readonly limits: PoolLimits = POOL_LIMITS) {
+    this.#queue = new FairQueue({ ...limits, refusals: { late: 'no git process became free in time', full: 'too many git calls are waiting' } })
+  }
 
   /** Runs git in a repository to its end and collects its output. Throws GitFault on an exit code that is not accepted. */
   async run(directory: string, args: string[], options: RunOptions = {}): Promise<RunResult> {
@@ -236,77 +218,10 @@ export class ProcessPool {
 
   /** A turn in the pool, for callers that start a process themselves; call what comes back when it has ended. A holder, by default the one in whose name the call is, has a part of the turns at once and waits for more. */
   acquire(directory: string, signal?: AbortSignal, holder = currentHolder()): Promise<() => void> {
-    if (this.#closed) return Promise.reject(new Unavailable('the service is stopping'))
-    if (signal?.aborted) return Promise.reject(signal.reason)
-    const { running, runningPerRepository, runningPerHolder = running, waiting, waitingPerRepository, wait } = this.limits
-    const own = shareIn(this.#perRepository, directory)
-    const held = holder === undefined ? undefined : shareIn(this.#perHolder, holder)
-    const shares = held ? [own, held] : [own]
-    const isFree = () => this.#running < running && own.running < runningPerRepository && (held === undefined || held.running < runningPerHolder)
-    const forget = () => {
-      if (own.running === 0 && own.waiting === 0) this.#perRepository.delete(directory)
-      if (held?.running === 0 && held.waiting === 0) this.#perHolder.delete(holder as string)
-    }
-    const full = this.#waiting.length >= waiting || own.waiting >= waitingPerRepository || (held !== undefined && held.waiting >= waiting / 2)
-    if (!isFree() && full) {
-      forget()
-      return Promise.reject(new Unavailable('too many git calls are waiting'))
-    }
-    const start = () => {
-      this.#running++
-      for (const share of shares) {
-        share.running++
-        share.served = ++this.#turns
-      }
-      let released = false
-      return () => {
-        if (released) return
-        released = true
-        this.#running--
-        for (const share of shares) share.running--
-        this.#next()
-        forget()
-      }
-    }
-    if (isFree()) return Promise.resolve(start())
-    for (const share of shares) share.waiting++
-    return new Promise((resolve, reject) => {
-      const settle = () => {
-        clearTimeout(timer)
-        signal?.removeEventListener('abort', onAbort)
-        for (const share of shares) share.waiting--
-      }
-      const turn: Waiting = {
-        held,
-        isFree,
-        start: () => {
-          settle()
-          resolve(start())
-        },
-        refuse: (reason) => {
-          this.#waiting = this.#waiting.filter((other) => other !== turn)
-          settle()
-          forget()
-          reject(reason)
-        },
-      }
-      const onAbort = () => turn.refuse(signal?.reason)
-      const timer = setTimeout(() => turn.refuse(new Unavailable('no git process became free in time')), wait)
-      signal?.addEventListener('abort', onAbort, { once: true })
-      this.#waiting.push(turn)
-    })
-  }
-
-  /** The holder with the fewest turns first, and of those with as many the one who has waited longest for theirs: so nobody's flood delays others (SEC-180). */
-  #next() {
-    while (this.#running < this.limits.running) {
-      let best: Waiting | undefined
-      for (const turn of this.#waiting) if (turn.isFree() && (!best || comesBefore(turn, best))) best = turn
-      if (!best) return
-      const chosen = best
-      this.#waiting = this.#waiting.filter((turn) => turn !== chosen)
-      chosen.start()
-    }
+    const { running, runningPerRepository, runningPerHolder = running, waiting, waitingPerRepository } = this.limits
+    const repository = { key: `in ${directory}`, running: runningPerRepository, waiting: waitingPerRepository }
+    const own = holder === undefined ? undefined : { key: `for ${holder}`, running: runningPerHolder, waiting: waiting / 2 }
+    return this.#queue.acquire({ holder: own, also: [repository] }, signal)
   }
 
   /** Starts git in a process group of its own, which dies on the deadline, on the signal and on close; takes no turn in the pool. `deadline` 0: none. */
@@ -351,24 +266,11 @@ export class ProcessPool {
 
   /** Refuses new calls and ends every process that is still running. */
   async close() {
-    this.#closed = true
-    for (const turn of [...this.#waiting]) turn.refuse(new Unavailable('the service is stopping'))
+    this.#queue.close(new Unavailable('the service is stopping'))
     const ended = [...this.#children].map((child) => new Promise<void>((resolve) => child.once('close', () => resolve())))
     for (const child of this.#children) kill(child)
     await Promise.all(ended)
   }
-}
-
-/** Of the same holder, or of none, whoever came first. */
-function comesBefore({ held: a }: Waiting, { held: b }: Waiting): boolean {
-  if (a === b) return false
-  return (a?.running ?? 0) - (b?.running ?? 0) < 0 || ((a?.running ?? 0) === (b?.running ?? 0) && (a?.served ?? 0) < (b?.served ?? 0))
-}
-
-function shareIn(shares: Map<string, Share>, key: string): Share {
-  const share = shares.get(key) ?? { running: 0, waiting: 0, served: 0 }
-  shares.set(key, share)
-  return share
 }
 
 const timedOut = new WeakSet<ChildProcess>()

@@ -5,6 +5,8 @@ import { Rendered } from './fragments.js'
 
 /** Bytes a list answers at most (SEC-178). */
 export const LIST_BYTES = 8 * 1024 * 1024
+/** Bytes from which a list waits for its turn (SEC-180). */
+const LARGE_BYTES = 1024 * 1024
 /** JSON bytes up to which a text is never cut. */
 const SHORT = 1_024
 /** What stands where a text was cut. */
@@ -15,8 +17,8 @@ const PIECE = 64 * 1024
 
 const slices = new Slices()
 
-/** The elements of a list as JSON, one text each. When they are larger together than a list may be, long texts are cut to one length at which they fit (SEC-178); each is whole in the single view. */
-export async function renderElements(items: unknown[]): Promise<string[]> {
+/** The elements of a list as JSON, one text each. When they are larger together than a list may be, long texts are cut to one length at which they fit (SEC-178); each is whole in the single view. `hold` waits until there may be one more large list. */
+export async function renderElements(items: unknown[], hold: () => Promise<void> = async () => {}): Promise<string[]> {
   const texts: string[] = []
   // the brackets
   let bytes = 2
@@ -26,6 +28,7 @@ export async function renderElements(items: unknown[]): Promise<string[]> {
     const text = unwatched < PIECE ? render() : await slices.run(render)
     unwatched = unwatched < PIECE ? unwatched + text.length : text.length
     bytes += Buffer.byteLength(text) + 1
+    if (bytes > LARGE_BYTES) await hold()
     if (bytes > LIST_BYTES) return cutElements(items)
     texts.push(text)
   }

@@ -4,7 +4,8 @@ import { authenticate } from '../access/authenticate.js'
 import { type Context, during } from '../context.js'
 import type { View } from '../entities/view.js'
 import { Failure, preconditionFailed, tooMany, unauthenticated } from '../failures.js'
-import { holderOfCall, inNameOf, TurnsOfHolders } from '../lib/holder.js'
+import { FairQueue } from '../lib/fair-queue.js'
+import { holderOfCall, inNameOf } from '../lib/holder.js'
 import { originOf } from '../lib/origin.js'
 import { Answer, type Endpoint, isStream, PageAnswer } from './endpoint.js'
 import { sendJson, sendJsonText } from './failure-handler.js'
@@ -25,7 +26,7 @@ declare module 'fastify' {
 
 /** Turns declarations into routes: who calls, what is said, what it is about, what comes back, in the order of G-10. */
 export function mount(app: FastifyInstance, ctx: Context, endpoints: Endpoint[]) {
-  const turns = new TurnsOfHolders(AT_ONCE, WAITING)
+  const turns: Turns = { bodies: new FairQueue(LARGE_BODIES), answers: new FairQueue(LARGE_ANSWERS) }
   const defined = new Map<string, { url: string; methods: Set<string> }>()
   for (const declared of endpoints) {
     const { method, path, access, largeBody } = declared
@@ -87,19 +88,45 @@ async function identify(ctx: Context, { path, scope }: Endpoint, bag: Bag, reque
 
 /** Bytes from which a body costs time of the event loop: to check, to hash, to deflate. */
 const LARGE = 256 * 1024
-/** One caller's calls with such bodies that are served at once, and that wait (SEC-180). */
-const [AT_ONCE, WAITING] = [2, 64]
+/** Turns of calls with large bodies and with large answers, which the callers share (SEC-180). */
+interface Turns {
+  bodies: FairQueue
+  answers: FairQueue
+}
+const REFUSALS = { late: 'too many large requests came before', full: 'too many large requests are waiting' }
+const LARGE_BODIES = { running: 8, waiting: 256, wait: 60_000, refusals: REFUSALS }
+const LARGE_ANSWERS = { running: 2, waiting: 128, wait: 10_000, refusals: REFUSALS }
+/** Milliseconds after which a large answer that its client does not take gives its turn to the next one. */
+const LONGEST_ANSWER = 10_000
 
-async function answer(ctx: Context, declared: Endpoint, request: FastifyRequest, reply: FastifyReply, turns: TurnsOfHolders) {
+async function answer(ctx: Context, declared: Endpoint, request: FastifyRequest, reply: FastifyReply, turns: Turns) {
   const { access } = declared
   const query = request.query as Bag
   const bag: Bag = Object.assign(emptyBag(), query, request.body, request.params)
   const caller = await identify(ctx, declared, bag, request, reply)
   if (access.signedIn && !caller.user) throw unauthenticated()
   const holder = holderOfCall(caller.user?.id, request.ip)
-  const run = () => inNameOf(holder, () => serve(ctx, declared, request, reply, caller, bag))
+  const call = forCall(ctx, request, caller, holdLarge(turns.answers, holder, reply))
+  const run = () => inNameOf(holder, () => serve(call, declared, request, reply, caller, bag))
   const { 'transfer-encoding': encoding, 'content-length': length = 0 } = request.headers
-  return encoding !== undefined || Number(length) >= LARGE ? turns.run(holder, run) : run()
+  if (encoding === undefined && Number(length) < LARGE) return run()
+  const release = await turns.bodies.acquire({ holder: { key: holder, running: 2, waiting: 64 } })
+  return run().finally(release)
+}
+
+/** Waits for the turn of a large answer, once for each call. */
+function holdLarge(queue: FairQueue, holder: string, reply: FastifyReply): () => Promise<void> {
+  let held: Promise<void> | undefined
+  const hold = async () => {
+    const release = await queue.acquire({ holder: { key: holder, running: 1, waiting: 32 } })
+    if (reply.raw.destroyed) return release()
+    reply.raw.once('close', release)
+    setTimeout(release, LONGEST_ANSWER).unref()
+  }
+  return () => {
+    held ??= hold()
+    return held
+  }
 }
 
 async function serve(ctx: Context, declared: Endpoint, request: FastifyRequest, reply: FastifyReply, caller: Caller, bag: Bag) {
@@ -112,7 +139,7 @@ async function serve(ctx: Context, declared: Endpoint, request: FastifyRequest, 
   const view: View = { links: ctx.links, viewer: caller.user, avatarService: await ctx.avatarService() }
   if (declared.polled) reply.header('poll-interval', pollInterval(await ctx.settings()))
   const result = await handler({
-    ctx: forCall(ctx, request, caller),
+    ctx,
     caller,
     subject,
     input,
@@ -140,8 +167,8 @@ const pollInterval = ({ polling_interval_multiplier: factor }: { polling_interva
   factor === 0 ? -1 : Math.round(POLL_INTERVAL * factor)
 
 /** The context of one call. */
-export const forCall = (ctx: Context, { ip, id, headers }: FastifyRequest, caller: Caller): Context =>
-  during(ctx, { caller, address: ip, userAgent: headers['user-agent'] ?? '', requestId: id })
+export const forCall = (ctx: Context, { ip, id, headers }: FastifyRequest, caller: Caller, holdLarge?: () => Promise<void>): Context =>
+  during(ctx, { caller, address: ip, userAgent: headers['user-agent'] ?? '', requestId: id, ...(holdLarge && { holdLarge }) })
 
 /** A signal that fires when the client leaves before it has its answer; made only for calls that ask. */
 function whenGone(reply: FastifyReply): AbortSignal {
@@ -162,21 +189,21 @@ function send(result: unknown, declared: Endpoint, request: FastifyRequest, repl
     if (result.body === undefined) return reply.send()
     if (result.body instanceof Rendered) return sendJsonText(reply, result.body.text)
     if (typeof result.body === 'string' || Buffer.isBuffer(result.body) || isStream(result.body)) return reply.send(result.body)
-    return Array.isArray(result.body) ? sendList(reply, result.body) : sendJson(reply, result.body)
+    return Array.isArray(result.body) ? sendList(ctx, reply, result.body) : sendJson(reply, result.body)
   }
   const status = declared.status ?? (declared.method === 'POST' ? 201 : declared.method === 'DELETE' ? 204 : 200)
   reply.code(status)
   if (status === 204) return reply.send()
   if (result instanceof Rendered) return sendJsonText(reply, result.text)
-  if (Array.isArray(result)) return sendList(reply, result)
+  if (Array.isArray(result)) return sendList(ctx, reply, result)
   if (!(result instanceof PageAnswer)) return sendJson(reply, result)
   reply.headers({ ...pageHeaders(result, originOf(request, ctx.links), request, query), ...result.headers })
-  return sendList(reply, result.items)
+  return sendList(ctx, reply, result.items)
 }
 
 /** A list goes out element by element: a large one neither holds the event loop nor lies in memory twice. */
-async function sendList(reply: FastifyReply, items: unknown[]) {
-  const { body, bytes } = listBody(await renderElements(items))
+async function sendList({ origin }: Context, reply: FastifyReply, items: unknown[]) {
+  const { body, bytes } = listBody(await renderElements(items, origin?.holdLarge))
   if (typeof body === 'string') return sendJsonText(reply, body)
   return reply.headers({ 'content-type': 'application/json', 'content-length': bytes }).send(body)
 }

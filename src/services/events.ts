@@ -187,7 +187,7 @@ async function list(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, of: Of
     counted(ctx.db, shape).execute(values),
   ])
   const texts = items.flatMap(({ note }) => note ?? [])
-  await completeTexts(ctx.db, LONG.notes, texts, 'page')
+  await completeTexts(ctx, LONG.notes, texts, 'page')
   return { items, total: count?.total ?? 0 }
 }
 

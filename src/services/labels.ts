@@ -137,7 +137,7 @@ async function run(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, source:
   })
   const size = shape.by === 'all' || shape.by === 'search' ? 'page' : 'whole'
   const worn = rows.map(({ label }) => label)
-  await Promise.all([completeTexts(ctx.db, LONG.labels, worn, size), completeTexts(ctx.db, LONG.labelPages, worn, size)])
+  await Promise.all([completeTexts(ctx, LONG.labels, worn, size), completeTexts(ctx, LONG.labelPages, worn, size)])
   return rows.map(({ counts, ...row }) => ({ ...row, open_issues_count: counts?.open ?? 0, closed_issues_count: counts?.closed ?? 0 }))
 }
 

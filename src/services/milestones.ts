@@ -79,7 +79,7 @@ export async function listMilestones(ctx: Context, source: MilestoneSource, filt
   const run = (at: Paging) => query.execute({ ...given, ...words.values, source: id, ...limits(at) })
   const { items, total } = await pageFrom(await run(filter), filter, () => run({ page: 1, per_page: 1 }))
   const found = items.map(({ milestone }) => milestone)
-  await completeTexts(ctx.db, LONG.milestones, found, 'page')
+  await completeTexts(ctx, LONG.milestones, found, 'page')
   return { items: found.map((milestone) => ({ milestone, path })), total }
 }
 
@@ -88,7 +88,7 @@ export async function getMilestone(ctx: Context, source: MilestoneSource, milest
   const { of, id, path } = ofSource(source)
   const [row] = await listed(ctx.db, { of, filters: ['id'], search: 'all' }).execute({ source: id, id: milestoneId, limit: 1, offset: 0 })
   if (!row) throw notFound()
-  await completeTexts(ctx.db, LONG.milestones, [row.milestone], 'whole')
+  await completeTexts(ctx, LONG.milestones, [row.milestone], 'whole')
   return { milestone: row.milestone, path }
 }
 

@@ -54,7 +54,7 @@ export async function milestonesOfReleases(ctx: Context, releaseIds: number[]): 
   if (releaseIds.length === 0) return found
   const rows = await named(ctx.db, null).execute({ releases: releaseIds })
   const texts = rows.map(({ milestone }) => milestone)
-  await completeTexts(ctx.db, LONG.milestones, texts, 'page')
+  await completeTexts(ctx, LONG.milestones, texts, 'page')
   for (const { release, ...record } of rows) found.get(release)?.push(record)
   return found
 }

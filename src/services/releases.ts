@@ -68,7 +68,7 @@ const refOf = (tag: string) => `refs/tags/${tag}`
 async function withTheRest(ctx: Context, { project }: ProjectSubject, rows: Selected[], size: 'whole' | 'page'): Promise<ReleaseRecord[]> {
   const repository = repositoryOf(ctx, project)
   const texts = rows.map(({ release }) => release)
-  await Promise.all([completeTexts(ctx.db, LONG.releases, texts, size), completeTexts(ctx.db, LONG.releasePages, texts, size)])
+  await Promise.all([completeTexts(ctx, LONG.releases, texts, size), completeTexts(ctx, LONG.releasePages, texts, size)])
   const milestones = await milestonesOfReleases(
     ctx,
     rows.map(({ release }) => release.id),

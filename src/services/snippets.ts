@@ -82,7 +82,7 @@ async function page(ctx: Context, shape: Shape, values: { user: number; project?
     counted(ctx.db, shape).execute(values),
   ])
   const texts = items.map(({ snippet }) => snippet)
-  await completeTexts(ctx.db, LONG.snippets, texts, 'page')
+  await completeTexts(ctx, LONG.snippets, texts, 'page')
   return { items, total: count?.total ?? 0 }
 }
 
@@ -101,8 +101,8 @@ export const listProjectSnippets = (ctx: Context, { project, user, level }: Proj
 const one = async (ctx: Context, of: 'public' | 'project', values: { id: number; project?: number }) => {
   const [found] = await listed(ctx.db, { of, eyes: 'member', single: true }).execute({ ...values, user: 0, limit: 1, offset: 0 })
   if (found) {
-    await completeTexts(ctx.db, LONG.snippets, [found.snippet], 'whole')
-    await completeTexts(ctx.db, LONG.snippetContents, [found.snippet], 'whole')
+    await completeTexts(ctx, LONG.snippets, [found.snippet], 'whole')
+    await completeTexts(ctx, LONG.snippetContents, [found.snippet], 'whole')
   }
   return found
 }

@@ -68,7 +68,7 @@ async function records(ctx: Context, { project }: ProjectSubject, refs: Ref[], s
     Promise.all(refs.map(({ oid, peeled }) => (oid === peeled ? null : repository.tag(oid)))),
     names.length > 0 ? notesOf(ctx.db, null).execute({ project: project.id, tags: names }) : [],
   ])
-  await completeTexts(ctx.db, LONG.releases, notes, size)
+  await completeTexts(ctx, LONG.releases, notes, size)
   const described = new Map(notes.map(({ tag_name, description }) => [tag_name, { tag_name, description }]))
   return refs.flatMap((ref, i) => {
     const commit = commits[i]

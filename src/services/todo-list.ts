@@ -110,7 +110,7 @@ export async function listTodos(ctx: Context, caller: SignedIn, { page, per_page
 
 async function withTargets(ctx: Context, caller: SignedIn, rows: Omit<TodoRecord, 'target'>[]): Promise<TodoRecord[]> {
   const said = rows.map(({ todo, note }) => ({ id: todo.note_id ?? 0, note }))
-  await completeTexts(ctx.db, LONG.notes, said, 'page')
+  await completeTexts(ctx, LONG.notes, said, 'page')
   const idsOf = (type: 'Issue' | 'MergeRequest') => [
     ...new Set(rows.filter(({ todo }) => todo.target_type === type).map(({ todo }) => todo.target_id as number)),
   ]

@@ -1,7 +1,8 @@
 import { getPriority } from 'node:os'
 import { afterAll, describe, expect, it } from 'vitest'
 import { POOL_LIMITS, ProcessPool } from '../../src/git/processes.js'
-import { inNameOf, TurnsOfHolders } from '../../src/lib/holder.js'
+import { FairQueue } from '../../src/lib/fair-queue.js'
+import { inNameOf } from '../../src/lib/holder.js'
 import { Unavailable } from '../../src/lib/unavailable.js'
 
 describe('turns for git', () => {
@@ -44,15 +45,36 @@ describe('turns for git', () => {
 
 describe('turns of holders', () => {
   it('SEC-180: so many at once of each, in their order', async () => {
-    const turns = new TurnsOfHolders(1, 1)
+    const queue = new FairQueue({ running: 8, waiting: 8, wait: 5_000, refusals: { late: 'late', full: 'full' } })
+    const turn = (key: string) => queue.acquire({ holder: { key, running: 1, waiting: 1 } })
     const order: string[] = []
-    let end = () => {}
-    const long = turns.run('a', () => new Promise<void>((resolve) => (end = resolve)))
-    const next = turns.run('a', async () => void order.push('a'))
-    await expect(turns.run('a', async () => {})).rejects.toThrow(Unavailable)
-    await turns.run('b', async () => void order.push('b'))
-    end()
-    await Promise.all([long, next])
+    const first = await turn('a')
+    const next = turn('a').then((release) => {
+      order.push('a')
+      release()
+    })
+    await expect(turn('a')).rejects.toThrow('full')
+    const other = await turn('b')
+    order.push('b')
+    other()
+    first()
+    await next
     expect(order).toEqual(['b', 'a'])
+  })
+
+  it('SEC-180: who waits too long, or leaves, is refused and takes no turn', async () => {
+    const queue = new FairQueue({ running: 1, waiting: 8, wait: 20, refusals: { late: 'late', full: 'full' } })
+    const turn = (key: string, signal?: AbortSignal) => queue.acquire({ holder: { key, running: 1, waiting: 4 } }, signal)
+    const first = await turn('a')
+    await expect(turn('b')).rejects.toThrow('late')
+    const leaving = new AbortController()
+    const left = turn('c', leaving.signal)
+    leaving.abort(new Error('gone'))
+    await expect(left).rejects.toThrow('gone')
+    first()
+    first()
+    const last = await turn('d')
+    await expect(turn('e')).rejects.toThrow('late')
+    last()
   })
 })

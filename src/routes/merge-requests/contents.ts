@@ -41,7 +41,10 @@ export const contents = [
       const { page, per_page } = input
       const commits = await ctx.fragments.lasting(`commits ${version_id} ${page} ${per_page} ${project.fullPath}`, async () => {
         const { items, total } = await listRequestCommits(ctx, subject.project, subject.request, input)
-        const texts = await renderElements(items.map((commit) => presentCommit(commit, project, view)))
+        const texts = await renderElements(
+          items.map((commit) => presentCommit(commit, project, view)),
+          ctx.origin?.holdLarge,
+        )
         return { items: texts.map((text) => new Rendered(text)), total }
       })
       return pageOf(commits, input, (element) => element)
@@ -116,7 +119,11 @@ export const contents = [
     async handler({ ctx, subject, input, view }) {
       const details = await getVersion(ctx, subject.project, subject.request, input.version_id)
       const { commits, ...shown } = presentVersionDetail(details, { fullPath: fullPathOf(subject.project) }, view)
-      return new Answer(200, renderWith(shown, { commits: await renderElements(commits) }), overflowHeaders(shown.state === 'overflow'))
+      return new Answer(
+        200,
+        renderWith(shown, { commits: await renderElements(commits, ctx.origin?.holdLarge) }),
+        overflowHeaders(shown.state === 'overflow'),
+      )
     },
   }),
   endpoint({

@@ -100,7 +100,7 @@ export async function loadIssues(ctx: Context, { user: viewer }: Pick<Caller, 'u
 async function withTexts(ctx: Context, records: IssueRecord[], size: 'whole' | 'page'): Promise<IssueRecord[]> {
   const descriptions = records.map(({ issue }) => issue)
   const worn = records.flatMap(({ milestone }) => milestone ?? [])
-  await Promise.all([completeTexts(ctx.db, LONG.issues, descriptions, size), completeTexts(ctx.db, LONG.milestones, worn, size)])
+  await Promise.all([completeTexts(ctx, LONG.issues, descriptions, size), completeTexts(ctx, LONG.milestones, worn, size)])
   return records
 }
 

@@ -120,12 +120,12 @@ const followed = statement('followed merge requests by id', (db) => joined(db, {
 
 async function completeRequests(ctx: Context, records: Pick<MergeRequestRecord, 'request' | 'milestone'>[], size: 'whole' | 'page'): Promise<void> {
   const descriptions = records.map(({ request }) => request)
-  await Promise.all([completeTexts(ctx.db, LONG.mergeRequests, descriptions, size), completeMilestones(ctx, records, size)])
+  await Promise.all([completeTexts(ctx, LONG.mergeRequests, descriptions, size), completeMilestones(ctx, records, size)])
 }
 
 const completeMilestones = (ctx: Context, records: Pick<MergeRequestRecord, 'milestone'>[], size: 'whole' | 'page') =>
   completeTexts(
-    ctx.db,
+    ctx,
     LONG.milestones,
     records.flatMap(({ milestone }) => milestone ?? []),
     size,

@@ -54,7 +54,7 @@ export async function listCommitComments(
   const { oid } = await findCommit(ctx, subject, sha)
   const run = (at: Paging) => comments(ctx.db, null).execute({ project: subject.project.id, commit: oid, ...limits(at) })
   const page = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
-  await completeTexts(ctx.db, LONG.notes, page.items, 'page')
+  await completeTexts(ctx, LONG.notes, page.items, 'page')
   return page
 }
 

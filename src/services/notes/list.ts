@@ -94,7 +94,7 @@ const counted = statement('number of notes of a thing', (db, shape: Shape) => {
 
 const completeNotes = (ctx: Context, rows: Pick<NoteRecord, 'note'>[], size: 'whole' | 'page') =>
   completeTexts(
-    ctx.db,
+    ctx,
     LONG.notes,
     rows.map(({ note }) => note),
     size,

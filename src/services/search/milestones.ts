@@ -58,6 +58,6 @@ export async function searchMilestones(ctx: Context, { user }: Caller, at: Place
   const values = { ...words.values, place: where.id, user: user?.id ?? 0 }
   const [items, [all]] = await Promise.all([found(ctx.db, shape).execute({ ...values, ...limits(paging) }), counted(ctx.db, shape).execute(values)])
   const texts = items.map(({ milestone }) => milestone)
-  await completeTexts(ctx.db, LONG.milestones, texts, 'page')
+  await completeTexts(ctx, LONG.milestones, texts, 'page')
   return { items, total: all?.total ?? 0 }
 }

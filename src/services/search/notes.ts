@@ -87,6 +87,6 @@ export async function searchNotes(
     counted(ctx.db, shape).execute(values),
   ])
   const texts = items.map(({ note }) => note)
-  await completeTexts(ctx.db, LONG.notes, texts, 'page')
+  await completeTexts(ctx, LONG.notes, texts, 'page')
   return { items, total: all?.total ?? 0 }
 }

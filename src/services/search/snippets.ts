@@ -51,6 +51,6 @@ export async function searchSnippets(ctx: Context, { user }: SignedIn, by: Shape
   const values = { ...words.values, user: user.id }
   const [items, [all]] = await Promise.all([found(ctx.db, shape).execute({ ...values, ...limits(paging) }), counted(ctx.db, shape).execute(values)])
   const texts = items.map(({ snippet }) => snippet)
-  await completeTexts(ctx.db, LONG.snippets, texts, 'page')
+  await completeTexts(ctx, LONG.snippets, texts, 'page')
   return { items, total: all?.total ?? 0 }
 }
