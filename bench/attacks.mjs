@@ -1,12 +1,10 @@
-import { spawnSync } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
+import { spawn, spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { request } from 'node:http'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { gzipSync } from 'node:zlib'
-import { call, gitBeside, gitProcesses, startService, withToken } from './kill.mjs'
+import { fileURLToPath } from 'node:url'
+import { call, gitProcesses, startService } from './kill.mjs'
 
 /**
  * Attacks the built service for some minutes, all at once and beside an ordinary reader, and prints what held:
@@ -32,30 +30,6 @@ const need = (answer, status, what) => {
 }
 const rank = (times, share) => [...times].sort((a, b) => a - b)[Math.min(times.length - 1, Math.floor(times.length * share))] ?? 0
 
-/** Sends a request whose body is written in pieces; resolves with the status, or 0 when the connection was closed without one. */
-function send(url, { method = 'POST', headers = {}, pieces = [], pause = 0, leaveAfter = 0 }) {
-  return new Promise((resolve) => {
-    const outgoing = request(url, { method, headers, agent: false }, (answer) => {
-      answer.on('data', () => undefined)
-      answer.on('end', () => resolve(answer.statusCode))
-      answer.on('error', () => resolve(answer.statusCode))
-    })
-    outgoing.on('error', () => resolve(0))
-    outgoing.setMaxListeners(0)
-    outgoing.setTimeout(120_000, () => outgoing.destroy())
-    if (leaveAfter > 0) setTimeout(() => outgoing.destroy(), leaveAfter)
-    const write = async () => {
-      for (const piece of pieces) {
-        if (outgoing.destroyed) return
-        if (!outgoing.write(piece)) await new Promise((next) => outgoing.once('drain', next).once('close', next))
-        if (pause > 0) await sleep(pause)
-      }
-      outgoing.end()
-    }
-    void write()
-  })
-}
-
 const folder = mkdtempSync(join(tmpdir(), 'roost-attacks-'))
 chmodSync(folder, 0o711)
 const dataDir = join(folder, 'data')
@@ -73,20 +47,6 @@ need(await call(url, 'POST', `/projects/${id}/repository/commits`, { branch: 'ma
 for (let i = 0; i < 20; i++)
   need(await call(url, 'POST', `/projects/${id}/issues`, { title: `issue ${i}`, description: '\u0001'.repeat(1_000_000) }), 201, 'an issue')
 
-const counts = new Map()
-const note = (attack, status) => counts.set(`${attack}: ${status}`, (counts.get(`${attack}: ${status}`) ?? 0) + 1)
-let until = 0
-const repeat = (attack, work) =>
-  (async () => {
-    for (let i = 0; attack.includes(MEANT) && Date.now() < until; i++) note(attack, await work(i).catch((error) => error.message))
-  })()
-const json = { 'content-type': 'application/json' }
-const chunk = Buffer.from('['.repeat(65_536))
-const pairs = Buffer.from('{},'.repeat(21_845))
-const haves = gzipSync(
-  `0032want ${'1'.repeat(40)}\n0000${Array.from({ length: 200_000 }, () => `0032have ${randomBytes(20).toString('hex')}\n`).join('')}`,
-)
-
 /** A commit with ten thousand parents, ready to be pushed. */
 function octopus() {
   const work = join(folder, 'octopus')
@@ -103,14 +63,33 @@ function octopus() {
 }
 const work = octopus()
 
-/** The ordinary reader's times, in milliseconds. */
+/** Lets the clients attack, on the last core alone where there are more: all else is the service's. Resolves with how often each answer came. */
+function attack(what) {
+  const script = [process.execPath, fileURLToPath(new URL('attackers.mjs', import.meta.url)), JSON.stringify(what)]
+  const last = availableParallelism() - 1
+  const [program, ...args] = last > 0 && process.platform === 'linux' ? ['taskset', '-c', `${last}`, ...script] : script
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  let text = ''
+  child.stdout.on('data', (chunk) => {
+    text += chunk
+  })
+  return new Promise((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', () => resolve(JSON.parse(text)))
+  })
+}
+
+/** What an ordinary reader was answered in place of 200. */
+const missed = []
+
+/** Their times, in milliseconds. */
 async function read(milliseconds) {
   const times = []
   for (const end = Date.now() + milliseconds; Date.now() < end; await sleep(20)) {
     const began = performance.now()
     const answer = await call(url, 'GET', `/projects/${id}`)
     times.push(performance.now() - began)
-    if (answer?.status !== 200) note('ordinary reader', answer?.status ?? 'no answer')
+    if (answer?.status !== 200) missed.push(answer?.status ?? 'no answer')
   }
   return times
 }
@@ -119,57 +98,13 @@ await sleep(2_000)
 const idle = await read(5_000)
 const rssBefore = rss()
 const from = service.log().length
-until = Date.now() + MINUTES * 60_000
 let rssMost = 0
 const watch = setInterval(() => {
   rssMost = Math.max(rssMost, rss())
 }, 250)
-const attacks = [
-  ...Array.from({ length: 16 }, () =>
-    repeat('nested JSON of a stranger', () => send(`${url}/api/v4/projects/999999/issues`, { headers: json, pieces: Array(128).fill(chunk) })),
-  ),
-  ...Array.from({ length: 16 }, () =>
-    repeat('many elements of a stranger', () =>
-      send(`${url}/api/v4/projects/${id}/repository/commits`, { headers: json, pieces: Array(900).fill(pairs) }),
-    ),
-  ),
-  ...Array.from({ length: 64 }, (_, n) =>
-    repeat('guessed passwords', async (i) => {
-      const body = new URLSearchParams({ grant_type: 'password', username: n % 2 ? 'root' : `user${i}`, password: `guess ${i}` })
-      const answer = await fetch(`${url}/oauth/token`, { method: 'POST', body }).catch(() => null)
-      await answer?.text()
-      return answer?.status ?? 0
-    }),
-  ),
-  ...Array.from({ length: 8 }, () =>
-    repeat('lists of large texts', async () => {
-      const answer = await fetch(`${url}/api/v4/projects/${id}/issues?per_page=85`).catch(() => null)
-      await answer?.arrayBuffer()
-      return answer?.status ?? 0
-    }),
-  ),
-  ...Array.from({ length: 4 }, () =>
-    repeat('abandoned fetches', () =>
-      send(`${url}/${project.path_with_namespace}.git/git-upload-pack`, {
-        headers: { 'content-type': 'application/x-git-upload-pack-request', 'content-encoding': 'gzip' },
-        pieces: [haves],
-        leaveAfter: 1_000,
-      }),
-    ),
-  ),
-  ...Array.from({ length: 16 }, () =>
-    repeat('slow bodies', () =>
-      send(`${url}/oauth/token`, { headers: json, pieces: Array(100).fill(' '), pause: 3_000, leaveAfter: Math.max(1, until - Date.now()) }),
-    ),
-  ),
-  repeat('a commit with 10,000 parents', async () => {
-    const { code } = await gitBeside(work, ['push', '-q', `${withToken(url)}/${project.path_with_namespace}.git`, 'octopus'])
-    await sleep(5_000)
-    return `git exit ${code}`
-  }),
-]
+const attacked = attack({ url, id, path: project.path_with_namespace, work, milliseconds: MINUTES * 60_000, meant: MEANT })
 const busy = await read(MINUTES * 60_000)
-await Promise.all(attacks)
+const counts = await attacked
 clearInterval(watch)
 await sleep(35_000)
 
@@ -180,7 +115,7 @@ const loops = [
     .matchAll(/^loop ([\d.]+)$/gm),
 ].map(([, text]) => Number(text))
 process.stdout.write('\n| attack: answer | times |\n|---|---|\n')
-for (const [name, times] of [...counts].sort()) process.stdout.write(`| ${name} | ${times} |\n`)
+for (const [name, times] of Object.entries(counts).sort()) process.stdout.write(`| ${name} | ${times} |\n`)
 process.stdout.write(
   `\nanother reader: p50 ${rank(idle, 0.5).toFixed(1)} → ${rank(busy, 0.5).toFixed(1)} ms (${(rank(busy, 0.5) / rank(idle, 0.5)).toFixed(1)}×), `,
 )
@@ -193,7 +128,10 @@ process.stdout.write(
 process.stdout.write(
   `RSS ${rssBefore.toFixed(0)} MB before, ${rssMost.toFixed(0)} at most, ${rss().toFixed(0)} half a minute after; git processes left: ${gitProcesses(dataDir).length}\n`,
 )
-const wrong = [...counts.keys()].filter((name) => /: 5\d\d$/.test(name) && !name.endsWith(': 503'))
+const wrong = [
+  ...Object.keys(counts).filter((name) => /: 5\d\d$/.test(name) && !name.endsWith(': 503')),
+  ...missed.map((status) => `the reader: ${status}`),
+]
 process.stdout.write(`${wrong.length === 0 ? 'no 5xx but 503' : `wrong: ${wrong.join(', ')}`}\n`)
 await service.end('SIGTERM')
 rmSync(folder, { recursive: true, force: true, maxRetries: 5 })

@@ -1,0 +1,96 @@
+import { randomBytes } from 'node:crypto'
+import { request } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { gzipSync } from 'node:zlib'
+import { gitBeside, withToken } from './kill.mjs'
+
+/** The clients that attack, in a process of their own: what they cost is not the service's. Told by its parent what to attack; prints what came back. */
+const { url, id, path, work, milliseconds, meant } = JSON.parse(process.argv[2])
+const until = Date.now() + milliseconds
+
+const counts = {}
+const note = (attack, answer) => {
+  counts[`${attack}: ${answer}`] = (counts[`${attack}: ${answer}`] ?? 0) + 1
+}
+const repeat = (attack, work) =>
+  (async () => {
+    for (let i = 0; attack.includes(meant) && Date.now() < until; i++) note(attack, await work(i).catch((error) => error.message))
+  })()
+
+/** Sends a request whose body is written in pieces; resolves with the status, or 0 when the connection was closed without one. */
+function send(url, { method = 'POST', headers = {}, pieces = [], pause = 0, leaveAfter = 0 }) {
+  return new Promise((resolve) => {
+    const outgoing = request(url, { method, headers, agent: false }, (answer) => {
+      answer.on('data', () => undefined)
+      answer.on('end', () => resolve(answer.statusCode))
+      answer.on('error', () => resolve(answer.statusCode))
+    })
+    outgoing.on('error', () => resolve(0))
+    outgoing.setMaxListeners(0)
+    outgoing.setTimeout(120_000, () => outgoing.destroy())
+    if (leaveAfter > 0) setTimeout(() => outgoing.destroy(), leaveAfter)
+    const write = async () => {
+      for (const piece of pieces) {
+        if (outgoing.destroyed) return
+        if (!outgoing.write(piece)) await new Promise((next) => outgoing.once('drain', next).once('close', next))
+        if (pause > 0) await sleep(pause)
+      }
+      outgoing.end()
+    }
+    void write()
+  })
+}
+
+const json = { 'content-type': 'application/json' }
+const chunk = Buffer.from('['.repeat(65_536))
+const pairs = Buffer.from('{},'.repeat(21_845))
+const haves = gzipSync(
+  `0032want ${'1'.repeat(40)}\n0000${Array.from({ length: 200_000 }, () => `0032have ${randomBytes(20).toString('hex')}\n`).join('')}`,
+)
+
+const attacks = [
+  ...Array.from({ length: 16 }, () =>
+    repeat('nested JSON of a stranger', () => send(`${url}/api/v4/projects/999999/issues`, { headers: json, pieces: Array(128).fill(chunk) })),
+  ),
+  ...Array.from({ length: 16 }, () =>
+    repeat('many elements of a stranger', () =>
+      send(`${url}/api/v4/projects/${id}/repository/commits`, { headers: json, pieces: Array(900).fill(pairs) }),
+    ),
+  ),
+  ...Array.from({ length: 64 }, (_, n) =>
+    repeat('guessed passwords', async (i) => {
+      const body = new URLSearchParams({ grant_type: 'password', username: n % 2 ? 'root' : `user${i}`, password: `guess ${i}` })
+      const answer = await fetch(`${url}/oauth/token`, { method: 'POST', body }).catch(() => null)
+      await answer?.text()
+      return answer?.status ?? 0
+    }),
+  ),
+  ...Array.from({ length: 8 }, () =>
+    repeat('lists of large texts', async () => {
+      const answer = await fetch(`${url}/api/v4/projects/${id}/issues?per_page=85`).catch(() => null)
+      await answer?.arrayBuffer()
+      return answer?.status ?? 0
+    }),
+  ),
+  ...Array.from({ length: 4 }, () =>
+    repeat('abandoned fetches', () =>
+      send(`${url}/${path}.git/git-upload-pack`, {
+        headers: { 'content-type': 'application/x-git-upload-pack-request', 'content-encoding': 'gzip' },
+        pieces: [haves],
+        leaveAfter: 1_000,
+      }),
+    ),
+  ),
+  ...Array.from({ length: 16 }, () =>
+    repeat('slow bodies', () =>
+      send(`${url}/oauth/token`, { headers: json, pieces: Array(100).fill(' '), pause: 3_000, leaveAfter: Math.max(1, until - Date.now()) }),
+    ),
+  ),
+  repeat('a commit with 10,000 parents', async () => {
+    const { code } = await gitBeside(work, ['push', '-q', `${withToken(url)}/${path}.git`, 'octopus'])
+    await sleep(5_000)
+    return `git exit ${code}`
+  }),
+]
+await Promise.all(attacks)
+process.stdout.write(JSON.stringify(counts))
