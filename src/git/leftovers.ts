@@ -18,6 +18,9 @@ export const STALE: StaleOptions = { unheld: 2_000, held: 600_000 }
 const LONGEST_LOCK = 35_000
 /** Milliseconds by which the start of a process, or the time of a file, may be known wrongly: both come in ticks of the system's clock. */
 const START_ERROR = 100
+/** The file by which one process at a time maintains a repository, and milliseconds after which it was left by a kill: its owner touches it more often. */
+export const MAINTENANCE_LOCK = 'roost-maintenance.lock'
+const LONGEST_SILENCE = 90_000
 /** A pack lives this long without its index while it is put in place. */
 const HALF_PACK = 10_000
 
@@ -49,6 +52,10 @@ export async function staleIn(storagePath: string, options: StaleOptions = STALE
   const uses = await processes()
   const stale: string[] = []
   for (const { path, repository } of leftovers) {
+    if (basename(path) === MAINTENANCE_LOCK) {
+      if (await isAbandoned(repository)) stale.push(path)
+      continue
+    }
     const changed = await changedAt(path)
     const open = uses?.some((use) => use.open.some((used) => isWithin(used, path)))
     const written = uses?.some((use) => mayHave(use, repository, path, changed))
@@ -82,6 +89,14 @@ export async function removeStaleLocks(directory: string, { shared, paths, holds
     removed.push(path)
   }
   return removed
+}
+
+/** Whether whoever maintained a repository is gone, and the git they started as well: that one may outlive them. */
+export async function isAbandoned(directory: string): Promise<boolean> {
+  const age = Date.now() - (await changedAt(join(directory, MAINTENANCE_LOCK)))
+  if (age < LONGEST_SILENCE) return false
+  const uses = await processes(directory)
+  return age > STALE.held || !uses?.some(({ command }) => command !== undefined && MAINTAINERS.has(command))
 }
 
 /** Whoever holds a lock was alive when it was made: when nobody who writes in the repository is that old, its owner is dead. */
@@ -183,6 +198,9 @@ const READERS = new Set(
     ' ',
   ),
 )
+
+/** Git commands that maintenance starts. */
+const MAINTAINERS = new Set(['commit-graph', 'multi-pack-index', 'pack-refs', 'repack'])
 
 /** Whether a process may be writing this file, which last changed at that moment. */
 function mayHave({ cwd, command, started }: Use, repository: string, path: string, changed: number): boolean {

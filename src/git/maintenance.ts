@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { syncDirectory } from '../lib/durable.js'
 import { Unavailable } from '../lib/unavailable.js'
 import { GitFault } from './errors.js'
-import { removeHalfPacks } from './leftovers.js'
+import { isAbandoned, MAINTENANCE_LOCK, removeHalfPacks } from './leftovers.js'
 import { packsOf } from './pack-index.js'
 import type { ProcessPool } from './processes.js'
 import type { Oid } from './types.js'
@@ -71,8 +71,8 @@ export async function maintain(
 
 /** Runs work while no maintenance does, and no other work of this kind. False, and nothing done, while somebody is at it or the repository is gone. */
 export async function withMaintenanceLock(directory: string, work: () => Promise<void>): Promise<boolean> {
-  const lock = join(directory, 'roost-maintenance.lock')
-  if (!(await takeLock(lock))) return false
+  const lock = join(directory, MAINTENANCE_LOCK)
+  if (!(await takeLock(directory, lock))) return false
   const alive = setInterval(() => utimes(lock, new Date(), new Date()).catch(() => {}), 30_000)
   try {
     await work()
@@ -100,8 +100,7 @@ export async function unreached(pool: ProcessPool, directory: string, oids: Oid[
   return oids.filter((oid) => found.has(oid))
 }
 
-/** One whose owner has not touched it for long was left by a kill. */
-async function takeLock(path: string): Promise<boolean> {
+async function takeLock(directory: string, path: string): Promise<boolean> {
   try {
     const file = await open(path, 'wx')
     await file.close()
@@ -109,13 +108,9 @@ async function takeLock(path: string): Promise<boolean> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false // no such repository
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    const age = await stat(path).then(
-      (info) => Date.now() - info.mtimeMs,
-      () => 0,
-    )
-    if (age < 300_000) return false
+    if (!(await isAbandoned(directory))) return false
     await rm(path, { force: true })
-    return takeLock(path)
+    return takeLock(directory, path)
   }
 }
 

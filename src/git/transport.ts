@@ -217,11 +217,17 @@ export class Transport {
 /**
  * Puts the packs of a quarantine among the repository's own, and their names on the disk, before a ref moves: git does the former after this and
  * never the latter, so a loss of power could leave a ref without its objects (SEC-157). Git takes a file that is there already for its own.
+ *
+ * The `.keep` file that git puts beside each pack until its refs have moved stays out: a repack that meets it after it has chosen which packs to
+ * join leaves their objects out and removes them all the same (fixed in no git so far; gitgitgadget/git#2219). Ours drop nothing that is not yet
+ * reached, so there is nothing to keep a pack from.
  */
 async function keepPacks(quarantine: string, directory: string): Promise<void> {
   const [from, to] = [join(quarantine, 'pack'), join(directory, 'objects', 'pack')]
   const order = ['.pack', '.rev', '.idx'] // no reader sees a pack before its index
-  const names = (await readdir(from).catch(() => [] as string[])).filter((name) => /^pack-[0-9a-f]{40}\.(pack|rev|idx)$/.test(name))
+  const files = (await readdir(from).catch(() => [] as string[])).filter((name) => /^pack-[0-9a-f]{40}\.(pack|rev|idx|keep)$/.test(name))
+  for (const name of files.filter((each) => each.endsWith('.keep'))) await rm(join(from, name), { force: true })
+  const names = files.filter((each) => !each.endsWith('.keep'))
   for (const ending of order)
     for (const name of names.filter((each) => each.endsWith(ending)))
       await link(join(from, name), join(to, name)).catch((error: NodeJS.ErrnoException) => {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync, watch, writeFileSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -7,11 +7,13 @@ import { join } from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { maintain } from '../../src/git/maintenance.js'
 import { writePack } from '../../src/git/pack-writer.js'
 import { Stage } from '../../src/git/stage.js'
 import { TRANSPORT_LIMITS, Transport } from '../../src/git/transport.js'
 import { encodeTree } from '../../src/git/tree-codec.js'
 import { type GitRepository, type PushCommand, type PushPolicy, type Quarantine, type Service, ZERO } from '../../src/git/types.js'
+import { Unavailable } from '../../src/lib/unavailable.js'
 import { committed, git, gitAsync, PERSON, workshop } from './support.js'
 
 const { pool, folder, repository, draft, refs } = workshop()
@@ -115,6 +117,12 @@ function processesIn(directory: string) {
       return false
     }
   })
+}
+
+/** A pack is being put in place. */
+function ignoreBusy(error: unknown): boolean {
+  if (error instanceof Unavailable) return false
+  throw error
 }
 
 const quarantines = async (directory: string) => (await readdir(join(directory, 'objects'))).filter((name) => /tmp|incoming/.test(name))
@@ -227,6 +235,41 @@ describe('fetching', () => {
 })
 
 describe('pushing', () => {
+  it('SEC-164: pushes beside repacks lose no object', async () => {
+    const { url, directory } = await withCommits('repacked', 10)
+    let over = false
+    const repacks = (async () => {
+      let done = 0
+      while (!over) if (await maintain(pool, directory, { depth: 'incremental' }).catch(ignoreBusy)) done++
+      return done
+    })()
+    const works = await Promise.all(['a', 'b', 'c'].map(async (branch) => ({ branch, work: (await clone(url)).work })))
+    await Promise.all(
+      works.map(async ({ branch, work }) => {
+        for (let i = 0; i < 25; i++) {
+          commitIn(work, `${branch}${i}`)
+          expect(await gitAsync(work, ['push', '-q', 'origin', `HEAD:${branch}`])).toMatchObject({ code: 0 })
+        }
+      }),
+    ).finally(() => {
+      over = true
+    })
+    expect(await repacks).toBeGreaterThan(5)
+    expect(await gitAsync(directory, ['fsck', '--full', '--no-dangling'])).toMatchObject({ code: 0, out: '', err: '' })
+  }, 60_000)
+
+  it('SEC-157: a pushed pack comes without a .keep file, for which repack would remove the pack and leave its objects out', async () => {
+    const { url, directory } = await withCommits('keep', 1)
+    const { work } = await clone(url)
+    const seen = new Set<string | null>()
+    const watcher = watch(join(directory, 'objects', 'pack'), (_, name) => seen.add(name))
+    commitIn(work, 'a')
+    expect(await gitAsync(work, ['push', '-q', 'origin', 'HEAD'])).toMatchObject({ code: 0 })
+    await expect.poll(() => [...seen].filter((name) => name?.endsWith('.idx')).length).toBeGreaterThan(0)
+    watcher.close()
+    expect([...seen].filter((name) => name?.endsWith('.keep'))).toEqual([])
+  })
+
   it('pushes, forces and deletes, and tells which refs moved', async () => {
     const { url, directory, head } = await withCommits('push', 2)
     const { work } = await clone(url)
