@@ -1,22 +1,19 @@
-import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Logger } from 'pino'
-import type { Caller } from './access/actor.js'
-import { RequestLimit } from './access/request-limit.js'
-import { Throttle } from './access/throttle.js'
+import type { Caller, SignedIn } from './access/actor.js'
+import type { RequestLimit } from './access/request-limit.js'
+import type { Throttle } from './access/throttle.js'
 import type { Config } from './config.js'
-import type { Database } from './db/client.js'
-import { openGit } from './git/repository.js'
-import { TRANSPORT_LIMITS } from './git/transport.js'
-import type { Git } from './git/types.js'
-import { Fragments } from './http/fragments.js'
-import { createJobs, type Jobs } from './jobs/queue.js'
-import { Argon2 } from './lib/argon2.js'
-import { ownSecret, type Vault, vaultOf } from './lib/vault.js'
-import { type Links, linksFor } from './links.js'
-import { holdsRepositories } from './services/repositories.js'
-import { readSettings, type Settings } from './services/settings.js'
-import { Totals } from './services/totals.js'
+import type { Database, Transaction } from './db/client.js'
+import type { MergeIntent } from './db/schema/index.js'
+import type { Git, GitRepository, Oid, RefUpdate } from './git/types.js'
+import type { Fragments } from './http/fragments.js'
+import type { Jobs } from './jobs/queue.js'
+import type { Argon2 } from './lib/argon2.js'
+import type { PipelineState } from './lib/pipeline-states.js'
+import type { Vault } from './lib/vault.js'
+import type { Links } from './links.js'
+import type { Totals } from './services/core/list-cache.js'
+import type { Settings } from './services/core/settings-table.js'
 
 /** The call that a piece of work is done for. */
 export interface Origin {
@@ -30,12 +27,56 @@ export interface Origin {
   holdLarge?: () => Promise<void>
 }
 
+/** Refs of a repository have moved. */
+export interface PushEvent {
+  projectId: number
+  moves: RefUpdate[]
+  /** The row of `ref_intents`; null where there is none. */
+  intent: number | null
+  /** What the moves merged. */
+  merge: MergeIntent | null
+  /** Who moved them, unless they are gone meanwhile. */
+  actor(): Promise<number | null>
+  repository(): Promise<GitRepository | null>
+}
+
+/** A commit has got a status. */
+export interface StatusEvent {
+  caller: SignedIn
+  projectId: number
+  sha: Oid
+  pipeline: number
+  status: PipelineState
+}
+
+/** A membership has ended. */
+export interface MemberRemovedEvent {
+  tx: Transaction
+  userId: number
+  /** Of the one of the two that they were a member of. */
+  project_id: number | null
+  namespace_id: number | null
+}
+
+type Follower<Event> = (ctx: Context, event: Event) => Promise<void>
+
+/** What happens in one room and follows in rooms above it, which it does not know; filled where the application is wired. */
+export interface Followers {
+  /** Before the answer, at once, and again until all succeed: a second time must change nothing. */
+  push: Follower<PushEvent>[]
+  /** Before the answer. */
+  status: Follower<StatusEvent>[]
+  /** In the transaction that ends the membership. */
+  memberRemoved: Follower<MemberRemovedEvent>[]
+}
+
 /** All that code reaches beyond its arguments. */
 export interface Context {
   config: Config
   db: Database
   git: Git
   jobs: Jobs
+  followers: Followers
   links: Links
   /** What lists have rendered before. */
   fragments: Fragments
@@ -62,56 +103,6 @@ export interface Context {
   stopping: AbortSignal
   /** Waits for background work, then ends all git processes; the database is its opener's to close. */
   close(): Promise<void>
-}
-
-/** Puts the parts together; the configuration's address must be settled. */
-export async function createContext(config: Config & { baseUrl: string }, db: Database, log: Logger): Promise<Context> {
-  const hooks = join(config.dataDir, 'hooks')
-  await mkdir(hooks, { recursive: true, mode: 0o700 })
-  const git = openGit({
-    storages: config.storages,
-    hooks,
-    shared: config.databaseUrl !== undefined,
-    transport: { ...TRANSPORT_LIMITS, ...(config.limits.pushBytes > 0 && { packBytes: config.limits.pushBytes }) },
-    onFault: (fault, key) => log.error({ err: fault, repository: key }, 'a repository is missing or cannot be read'),
-  })
-  const now = () => new Date()
-  const argon2 = new Argon2()
-  const stop = new AbortController()
-  const jobs = createJobs({
-    onFault: (fault, name) => log.error({ err: fault, job: name }, 'background work failed'),
-    onRetry: (fault, name, wait) => log.debug({ err: fault, job: name, wait }, 'background work is tried again'),
-  })
-  const ctx: Context = {
-    config,
-    db,
-    git,
-    jobs,
-    links: linksFor(config.baseUrl),
-    fragments: new Fragments(),
-    totals: new Totals(),
-    throttle: new Throttle(config.failedCredentials.attempts, config.failedCredentials.window, now),
-    argon2,
-    requestLimit: new RequestLimit(config.requests, now),
-    intents: new Map(),
-    vault: vaultOf(config.secretKey ?? (await ownSecret(config.dataDir))),
-    log,
-    revision: config.revision,
-    now,
-    stopping: stop.signal,
-    settings: () => readSettings(ctx),
-    async avatarService() {
-      return config.avatarService !== undefined && (await ctx.settings()).avatarsvc_enabled ? config.avatarService : null
-    },
-    async close() {
-      stop.abort(new Error('the service is stopping'))
-      await jobs.drain()
-      await Promise.all([git.close(), argon2.close()])
-    },
-  }
-  for (const storage of await git.claimStorages((name) => holdsRepositories(db, name)))
-    log.error({ storage, path: config.storages[storage] }, 'a storage should hold repositories and is empty: is its disk mounted?')
-  return ctx
 }
 
 /** The same context for the length of one call, which knows the call. */

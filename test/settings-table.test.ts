@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { SETTING_NAMES, SETTINGS } from '../src/services/settings-table.js'
+import { SETTING_NAMES, SETTINGS } from '../src/services/core/settings-table.js'
 
 const shown = (value: unknown) => (value === null ? 'none' : `\`${JSON.stringify(value)}\``)
 const row = (name: (typeof SETTING_NAMES)[number]) => `| \`${name}\` | ${shown(SETTINGS[name].default)} | ${SETTINGS[name].effect ?? 'stored only'} |`

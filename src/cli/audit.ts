@@ -12,7 +12,7 @@ export async function printAudit(given: Config, args: string[]): Promise<void> {
   const since = moment('--since', values.since)
   const until = values.until === undefined ? undefined : moment('--until', values.until)
   await withContext(given, async (ctx) => {
-    const { auditTrail } = await import('../services/audit.js')
+    const { auditTrail } = await import('../services/core/audit.js')
     for await (const event of auditTrail(ctx, { since, until })) {
       if (!process.stdout.write(`${JSON.stringify(event)}\n`)) await once(process.stdout, 'drain')
     }

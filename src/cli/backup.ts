@@ -21,7 +21,7 @@ export async function backup(given: Config, args: string[]): Promise<void> {
   const folder = folderOf(positionals, BACKUP_USAGE)
   if (values.verify) return verify(folder)
   await withContext(given, async (ctx, databaseUrl) => {
-    const { backUp } = await import('../services/backup.js')
+    const { backUp } = await import('../services/operations/backup.js')
     const { repositories, gone } = await backUp(ctx, databaseUrl, folder)
     const without = gone.length > 0 ? `, without ${gone.length} projects that were deleted meanwhile` : ''
     process.stdout.write(`${repositories.length} repositories and all rows are in ${folder}${without}\n`)
@@ -29,7 +29,7 @@ export async function backup(given: Config, args: string[]): Promise<void> {
 }
 
 async function verify(folder: string): Promise<void> {
-  const { backupFaults } = await import('../services/backup.js')
+  const { backupFaults } = await import('../services/operations/backup.js')
   let found = 0
   for await (const fault of backupFaults(folder)) {
     found++
@@ -43,7 +43,7 @@ async function verify(folder: string): Promise<void> {
 export async function restore(given: Config, args: string[]): Promise<void> {
   const { positionals } = parseArgs({ args, allowPositionals: true })
   const folder = folderOf(positionals, RESTORE_USAGE)
-  const { bringBack, bringBackSecret, openBackup } = await import('../services/backup.js')
+  const { bringBack, bringBackSecret, openBackup } = await import('../services/operations/backup.js')
   // before anything is written, an instance in an empty data folder included
   const whole = await openBackup(folder)
   await mkdir(given.dataDir, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 })

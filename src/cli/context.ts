@@ -19,7 +19,7 @@ export async function withContext(
   try {
     const database = await openMigrated(postgres.url, config, { log, poolSize: 1, create })
     try {
-      const { createContext } = await import('../context.js')
+      const { createContext } = await import('./create-context.js')
       const ctx = await createContext(config, database, log)
       try {
         await work(ctx, postgres.url)

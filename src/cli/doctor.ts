@@ -13,7 +13,7 @@ export async function doctor(given: Config, args: string[]): Promise<void> {
 
 /** Prints a line for each fault, and with `repair` what was done about it; ends with how many there were, and with exit code 1 while any is left. */
 export async function tellFaults(ctx: Context, { repair, full }: { repair: boolean; full: boolean }): Promise<void> {
-  const { faults } = await import('../services/doctor/index.js')
+  const { faults } = await import('../services/operations/doctor/index.js')
   let found = 0
   let left = 0
   for await (const fault of faults(ctx, { full })) {

@@ -74,10 +74,10 @@ async function start(given: Config, log: Logger, opened: Step[], signal: AbortSi
 /** The larger part of the program, read while Postgres starts. */
 async function loadProgram() {
   const [{ createContext }, { buildApp }, { bootstrapAdministrator }, { recover }] = await Promise.all([
-    import('../context.js'),
+    import('./create-context.js'),
     import('../app.js'),
-    import('../services/bootstrap.js'),
-    import('../services/recovery.js'),
+    import('../services/operations/bootstrap.js'),
+    import('../services/operations/recovery.js'),
   ])
   return { createContext, buildApp, bootstrapAdministrator, recover }
 }

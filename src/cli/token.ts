@@ -19,7 +19,10 @@ export async function createToken(given: Config, args: string[]): Promise<void> 
   const scopes = (values.scopes ?? 'api').split(',').map((scope) => scope.trim())
 
   await withContext(given, async (ctx) => {
-    const [{ bootstrapAdministrator }, { createTokenFor }] = await Promise.all([import('../services/bootstrap.js'), import('../services/tokens.js')])
+    const [{ bootstrapAdministrator }, { createTokenFor }] = await Promise.all([
+      import('../services/operations/bootstrap.js'),
+      import('../services/identity/tokens.js'),
+    ])
     await bootstrapAdministrator(ctx)
     const token = await createTokenFor(ctx, { username, name: values.name ?? 'command line', scopes, expires_at: expiresAt })
     process.stdout.write(`${token}\n`)

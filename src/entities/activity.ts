@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Activity as ActivityRecord } from '../services/activities.js'
+import type { Activity as ActivityRecord } from '../services/identity/activities.js'
 
 export const Activity = z
   .strictObject({ username: z.string(), last_activity_on: z.string(), last_activity_at: z.string() })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { MergeRequestRecord } from '../services/merge-requests/load.js'
+import type { MergeRequestRecord } from '../services/issuables/merge-requests/reading/load.js'
 
 /** review tools read it before anything else. Nobody approves here, so nothing is missing. */
 export const Approvals = z

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { AwardRecord } from '../services/award-emoji.js'
+import type { AwardRecord } from '../services/notes/award-emoji.js'
 import { presentUserRef, UserRef } from './user.js'
 import type { View } from './view.js'
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { BranchRecord } from '../services/branches.js'
-import type { ProtectedBranch as ProtectedBranchRow, ProtectedTag as ProtectedTagRow } from '../services/protection.js'
+import type { BranchRecord } from '../services/repository/branches.js'
+import type { ProtectedBranch as ProtectedBranchRow, ProtectedTag as ProtectedTagRow } from '../services/repository/protection.js'
 import { Commit, presentCommit } from './commit.js'
 import type { View } from './view.js'
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Email as EmailRecord } from '../services/emails.js'
+import type { Email as EmailRecord } from '../services/identity/emails.js'
 
 export const Email = z.strictObject({ id: z.int(), email: z.string() }).meta({ id: 'Email' })
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { EventRecord } from '../services/events.js'
+import type { EventRecord } from '../services/activity/events.js'
 import { Note, presentNote } from './note.js'
 import { presentUserRef, UserRef } from './user.js'
 import type { View } from './view.js'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { FileFacts, FileRecord } from '../services/files.js'
+import type { FileFacts, FileRecord } from '../services/repository/files.js'
 
 const head = {
   file_name: z.string(),

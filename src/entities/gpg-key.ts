@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { GpgKey as GpgKeyRecord } from '../services/gpg-keys.js'
+import type { GpgKey as GpgKeyRecord } from '../services/identity/gpg-keys.js'
 
 export const GpgKey = z.strictObject({ id: z.int(), key: z.string(), created_at: z.iso.datetime() }).meta({ id: 'GPGKey' })
 

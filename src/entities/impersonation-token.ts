@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { ImpersonationToken as TokenRecord } from '../services/impersonation-tokens.js'
+import type { ImpersonationToken as TokenRecord } from '../services/identity/impersonation-tokens.js'
 
 export const ImpersonationToken = z
   .strictObject({

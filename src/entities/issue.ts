@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { readableOn } from '../lib/color.js'
-import type { IssueLabel, IssueRecord } from '../services/issues/list.js'
+import type { IssueLabel, IssueRecord } from '../services/issuables/issues/list.js'
 import { Milestone, presentMilestone } from './milestone.js'
 import { presentReferences, References, type Standpoint } from './references.js'
 import { presentTimeStats, TimeStats } from './time-stats.js'

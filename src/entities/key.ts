@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { SshKey as SshKeyRecord } from '../services/keys.js'
+import type { SshKey as SshKeyRecord } from '../services/identity/keys.js'
 
 export const SshKey = z.strictObject({ id: z.int(), title: z.string(), key: z.string(), created_at: z.iso.datetime() }).meta({ id: 'SSHKey' })
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { readableOn } from '../lib/color.js'
-import type { LabelRecord } from '../services/labels.js'
+import type { LabelRecord } from '../services/issuables/labels.js'
 
 export const Label = z
   .strictObject({

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Version, VersionDetails } from '../services/merge-requests/read.js'
+import type { Version, VersionDetails } from '../services/issuables/merge-requests/reading/contents.js'
 import { Commit, presentCommit } from './commit.js'
 import { Diff } from './diff.js'
 import type { View } from './view.js'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isWorkInProgress } from '../lib/work-in-progress.js'
-import type { MergeRequestRecord, SingleMergeRequest } from '../services/merge-requests/load.js'
+import type { MergeRequestRecord, SingleMergeRequest } from '../services/issuables/merge-requests/reading/load.js'
 import { Milestone, presentMilestone } from './milestone.js'
 import { Pipeline, PipelineBasic, presentPipeline, presentPipelineBasic } from './pipeline.js'
 import { presentReferences, References, type Standpoint } from './references.js'

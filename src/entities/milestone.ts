@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { MilestoneRecord } from '../services/milestones.js'
+import type { MilestoneRecord } from '../services/issuables/milestones.js'
 import type { View } from './view.js'
 
 /** Of a project or of a group: it has the id of one of them. */

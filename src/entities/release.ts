@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { dayOf } from '../lib/day.js'
-import type { ReleaseLinkRecord, ReleaseRecord } from '../services/releases.js'
+import type { ReleaseLinkRecord, ReleaseRecord } from '../services/content/releases.js'
 import { Commit, presentCommit } from './commit.js'
 import { Milestone, presentMilestone } from './milestone.js'
 import { presentUserRef, UserRef } from './user.js'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { visibilityWord } from '../lib/visibility.js'
-import type { ListedSnippet } from '../services/snippets.js'
+import type { ListedSnippet } from '../services/content/snippets.js'
 import { VISIBILITIES } from './levels.js'
 import { presentUserRef, UserRef } from './user.js'
 import type { View } from './view.js'

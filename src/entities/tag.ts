@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { TagRecord } from '../services/tags.js'
+import type { TagRecord } from '../services/repository/tags.js'
 import { Commit, presentCommit } from './commit.js'
 import type { View } from './view.js'
 

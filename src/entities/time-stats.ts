@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { humanDuration } from '../lib/duration.js'
-import type { TimeRecord } from '../services/time-tracking.js'
+import type { TimeRecord } from '../services/issuables/time-tracking.js'
 
 export const TimeStats = z
   .strictObject({

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { TodoRecord } from '../services/todo-list.js'
+import type { TodoRecord } from '../services/issuables/todo-list.js'
 import { Issue, presentIssue } from './issue.js'
 import { FollowedMergeRequest, presentFollowedMergeRequest } from './merge-request.js'
 import { presentUserRef, UserRef } from './user.js'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Token as TokenRecord } from '../services/tokens.js'
+import type { Token as TokenRecord } from '../services/identity/tokens.js'
 
 export const Token = z
   .strictObject({

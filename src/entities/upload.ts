@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { UploadRecord } from '../services/uploads.js'
+import type { UploadRecord } from '../services/projects/uploads.js'
 
 /** UP-1. */
 export const UploadedFile = z

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { UserAgentDetail as Row } from '../services/user-agents.js'
+import type { UserAgentDetail as Row } from '../services/identity/user-agents.js'
 
 export const UserAgentDetail = z
   .strictObject({ user_agent: z.string(), ip_address: z.string(), spamfilter_submitted: z.literal(false) })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { escapeHtml } from '../lib/html.js'
-import type { UserStatus as UserStatusRecord } from '../services/user-statuses.js'
+import type { UserStatus as UserStatusRecord } from '../services/identity/user-statuses.js'
 
 export const UserStatus = z
   .strictObject({

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { UserRecord } from '../services/users.js'
+import type { UserRecord } from '../services/identity/users.js'
 import { noted } from './custom-attribute.js'
 import { presentUserRef, UserRef } from './user.js'
 import type { View } from './view.js'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Variable as VariableRecord } from '../services/variables.js'
+import type { Variable as VariableRecord } from '../services/projects/variables.js'
 
 /** In lists and one by one: these two fields and no more (V-2). */
 export const Variable = z.strictObject({ key: z.string(), value: z.string() }).meta({ id: 'Variable' })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { FORMATS, titleOfSlug } from '../lib/wiki-page.js'
-import type { WikiPage as WikiPageRecord } from '../services/wikis.js'
+import type { WikiPage as WikiPageRecord } from '../services/content/wikis.js'
 
 export const WikiPageBasic = z.strictObject({ slug: z.string(), title: z.string(), format: z.enum(FORMATS) }).meta({ id: 'WikiPageBasic' })
 

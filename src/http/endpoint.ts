@@ -4,7 +4,7 @@ import type { Access } from '../access/access.js'
 import type { Caller, SignedIn } from '../access/actor.js'
 import type { Context } from '../context.js'
 import type { View } from '../entities/view.js'
-import type { Page } from '../services/page.js'
+import type { Page } from '../services/core/page.js'
 
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 

@@ -4,10 +4,10 @@ import { checkAddress } from '../access/addresses.js'
 import { countBadToken, judgeToken } from '../access/authenticate.js'
 import type { Context } from '../context.js'
 import { Failure } from '../failures.js'
-import { forgetInitialPassword } from '../services/initial-password.js'
-import { checkSignIn, mustChange } from '../services/passwords.js'
-import { readSettings } from '../services/settings.js'
-import { actorOf, findUserByLogin } from '../services/users.js'
+import { readSettings } from '../services/core/settings.js'
+import { forgetInitialPassword } from '../services/identity/initial-password.js'
+import { checkSignIn, mustChange } from '../services/identity/passwords.js'
+import { actorOf, findUserByLogin } from '../services/identity/users.js'
 
 /** What a Git client may do, by its credentials alone. */
 export interface GitCaller {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { branchNameFault } from '../../src/lib/branch-name.js'
-import { matchesPattern, type ProtectedBranch, type ProtectedTag, Protections } from '../../src/services/protection.js'
+import { matchesPattern, type ProtectedBranch, type ProtectedTag, Protections } from '../../src/services/repository/protection.js'
 
 const branch = (name: string, push_level: number, merge_level = 40, allow_force_push = false) =>
   ({ name, push_level, merge_level, allow_force_push }) as ProtectedBranch

@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { asc } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { auditEvents } from '../../src/db/schema/index.js'
-import { auditTrail } from '../../src/services/audit.js'
+import { auditTrail } from '../../src/services/core/audit.js'
 import { testApp } from '../support/app.js'
 import { aGroup, anAdmin, aProject, aUser, type TestUser, unique } from '../support/factories.js'
 

@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { createContext } from '../../src/context.js'
+import { createContext } from '../../src/cli/create-context.js'
 import { members, projectShares } from '../../src/db/schema/index.js'
+import { touchLists } from '../../src/services/core/list-cache.js'
 import { listGroups } from '../../src/services/groups/list.js'
 import { listProjects, type ProjectFilter } from '../../src/services/projects/list.js'
-import { touchLists } from '../../src/services/totals.js'
 import { testApp } from '../support/app.js'
 import { aGroup, anAdmin, aProject, aUser, type TestUser, unique } from '../support/factories.js'
 
@@ -140,7 +140,7 @@ describe('lists of groups and projects (G-57, SEC-33, SEC-41, AC-15)', () => {
   })
 
   it('hold for one day: a membership ends without a change', async () => {
-    const { versionOf } = await import('../../src/services/totals.js')
+    const { versionOf } = await import('../../src/services/core/list-cache.js')
     const [row] = await t.ctx.db.read
       .select({ version: versionOf('projects') })
       .from(members)
@@ -159,7 +159,7 @@ describe('lists of groups and projects (G-57, SEC-33, SEC-41, AC-15)', () => {
   })
 
   it('of more than are remembered are read page by page', async () => {
-    const { Totals } = await import('../../src/services/totals.js')
+    const { Totals } = await import('../../src/services/core/list-cache.js')
     const long = Array.from({ length: 10_050 }, (_, i) => i + 1)
     const list = {
       ids: async ({ limit, offset }: { limit: number; offset: number }) => [

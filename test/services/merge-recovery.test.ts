@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm'
 import { describe, expect, it } from 'vitest'
 import { mergeRequests, refIntents } from '../../src/db/schema/index.js'
-import { recover } from '../../src/services/recovery.js'
+import { recover } from '../../src/services/operations/recovery.js'
 import { testApp } from '../support/app.js'
 import { aProject } from '../support/factories.js'
 import { aMergeRequest, rowOfRequest, showRequest, type TestRequest } from '../support/merge-requests.js'

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { createContext } from '../../src/context.js'
-import { Totals } from '../../src/services/totals.js'
-import { listUsers } from '../../src/services/user-list.js'
+import { createContext } from '../../src/cli/create-context.js'
+import { Totals } from '../../src/services/core/list-cache.js'
+import { listUsers } from '../../src/services/identity/user-list.js'
 import { testApp } from '../support/app.js'
 import { anAdmin, aUser, type TestUser } from '../support/factories.js'
 

@@ -4,13 +4,13 @@ import { findProjectFor } from '../../src/access/rules.js'
 import type { Scope } from '../../src/access/scopes.js'
 import type { Context } from '../../src/context.js'
 import { applicationSettings, members, users } from '../../src/db/schema/index.js'
-import { createCommit } from '../../src/services/commits/create.js'
+import { touchList, touchLists } from '../../src/services/core/list-cache.js'
+import { forgetSettings, type Settings } from '../../src/services/core/settings.js'
 import { createGroup, type NewGroup } from '../../src/services/groups/create.js'
+import { createToken } from '../../src/services/identity/tokens.js'
+import { actorOf, createUser, type NewUser, type User } from '../../src/services/identity/users.js'
 import { createProject, type NewProject } from '../../src/services/projects/create.js'
-import { forgetSettings, type Settings } from '../../src/services/settings.js'
-import { createToken } from '../../src/services/tokens.js'
-import { touchList, touchLists } from '../../src/services/totals.js'
-import { actorOf, createUser, type NewUser, type User } from '../../src/services/users.js'
+import { createCommit } from '../../src/services/repository/commits/create.js'
 
 /** Somebody who can make calls. */
 export interface Credentialed {

@@ -4,8 +4,8 @@ import { Branch, presentBranch } from '../../entities/branch.js'
 import { notFound } from '../../failures.js'
 import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, oneOf, opt, orDefault, paging, searchText, str } from '../../http/params.js'
-import { branchExists, createBranch, deleteBranch, deleteMergedBranches, getBranch, listBranches } from '../../services/branches.js'
-import { protectOneBranch, unprotectOneBranch } from '../../services/protected-branches.js'
+import { branchExists, createBranch, deleteBranch, deleteMergedBranches, getBranch, listBranches } from '../../services/repository/branches.js'
+import { protectOneBranch, unprotectOneBranch } from '../../services/repository/protected-branches.js'
 
 const named = z.object({ branch: z.string() })
 

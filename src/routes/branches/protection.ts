@@ -13,7 +13,7 @@ import {
   protectTag,
   removeProtectedBranch,
   removeProtectedTag,
-} from '../../services/protected-branches.js'
+} from '../../services/repository/protected-branches.js'
 
 const access = onProjectSignedIn('manage_protection')
 const named = z.object({ name: z.string() })

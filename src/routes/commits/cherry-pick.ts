@@ -4,7 +4,7 @@ import { Commit, presentCommit } from '../../entities/commit.js'
 import { forbidden } from '../../failures.js'
 import { endpoint } from '../../http/endpoint.js'
 import { str } from '../../http/params.js'
-import { cherryPick, revert } from '../../services/commits/pick.js'
+import { cherryPick, revert } from '../../services/repository/commits/pick.js'
 
 const input = z.object({ sha: z.string(), branch: str() })
 

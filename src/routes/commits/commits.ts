@@ -6,10 +6,10 @@ import { presentPipelineRef } from '../../entities/pipeline.js'
 import { forbidden } from '../../failures.js'
 import { endpoint, overflowHeaders, pageOf } from '../../http/endpoint.js'
 import { bool, datetime, list, opt, orDefault, paging, str } from '../../http/params.js'
-import { createCommit } from '../../services/commits/create.js'
-import { diffOf, findCommit, listCommits, statsOf } from '../../services/commits/read.js'
-import { slice } from '../../services/page.js'
-import { lastPipelineOf } from '../../services/pipelines.js'
+import { lastPipelineOf } from '../../services/ci/pipelines.js'
+import { slice } from '../../services/core/page.js'
+import { createCommit } from '../../services/repository/commits/create.js'
+import { diffOf, findCommit, listCommits, statsOf } from '../../services/repository/commits/read.js'
 
 const read = onProject('download_code')
 

@@ -4,8 +4,8 @@ import { MergeRequest, presentMergeRequest } from '../../entities/merge-request.
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { oneOf, orDefault, paging } from '../../http/params.js'
 import { dayOf } from '../../lib/day.js'
-import { refsOf } from '../../services/commits/read.js'
-import { listRequestsOfCommit } from '../../services/merge-requests/of-commit.js'
+import { listRequestsOfCommit } from '../../services/issuables/merge-requests/reading/of-commit.js'
+import { refsOf } from '../../services/repository/commits/read.js'
 
 const CommitRef = z.strictObject({ type: z.enum(['branch', 'tag']), name: z.string() }).meta({ id: 'CommitRef' })
 

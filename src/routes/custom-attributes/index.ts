@@ -10,8 +10,8 @@ import {
   getCustomAttribute,
   listCustomAttributes,
   setCustomAttribute,
-} from '../../services/custom-attributes.js'
-import { slice } from '../../services/page.js'
+} from '../../services/core/custom-attributes.js'
+import { slice } from '../../services/core/page.js'
 
 const attributesOf = (prefix: string, kind: AttributeSource['kind'], access: Access<AdminSubject, true>) => [
   endpoint({

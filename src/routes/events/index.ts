@@ -3,7 +3,7 @@ import { anyone, onProject, signedIn } from '../../access/rules.js'
 import { Event, presentEvent } from '../../entities/event.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { clearableDate, oneOf, opt, orDefault, paging } from '../../http/params.js'
-import { EVENT_ACTIONS, EVENT_TARGETS, listEventsOfProject, listEventsOfUser, listOwnEvents } from '../../services/events.js'
+import { EVENT_ACTIONS, EVENT_TARGETS, listEventsOfProject, listEventsOfUser, listOwnEvents } from '../../services/activity/events.js'
 
 const filter = {
   action: opt(oneOf(EVENT_ACTIONS)),

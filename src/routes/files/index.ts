@@ -3,8 +3,8 @@ import { onProject, onProjectSignedIn } from '../../access/rules.js'
 import { File, FileChange, fileHeaders, presentFile } from '../../entities/file.js'
 import { Answer, endpoint } from '../../http/endpoint.js'
 import { bool, oneOf, opt, orDefault, str } from '../../http/params.js'
-import { streamBlob } from '../../services/blobs.js'
-import { factsOf, readFile, writeFile } from '../../services/files.js'
+import { streamBlob } from '../../services/repository/blobs.js'
+import { factsOf, readFile, writeFile } from '../../services/repository/files.js'
 
 const read = onProject('download_code')
 const write = onProjectSignedIn('push_code')

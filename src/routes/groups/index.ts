@@ -7,7 +7,7 @@ import { Group, GroupDetails, presentGroup } from '../../entities/group.js'
 import type { View } from '../../entities/view.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, idList, int, oneOf, opt, orDefault, paging, searchText, textMap } from '../../http/params.js'
-import { attributesFor } from '../../services/custom-attributes.js'
+import { attributesFor } from '../../services/core/custom-attributes.js'
 import { type GroupFilter, listGroups, statisticsFor } from '../../services/groups/list.js'
 import { details } from './details.js'
 

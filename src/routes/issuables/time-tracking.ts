@@ -3,7 +3,14 @@ import type { Access } from '../../access/access.js'
 import { presentTimeStats, TimeStats } from '../../entities/time-stats.js'
 import { type Endpoint, endpoint } from '../../http/endpoint.js'
 import { str } from '../../http/params.js'
-import { addSpentTime, resetEstimate, resetSpentTime, setEstimate, type TimedTarget, type TimeRecord } from '../../services/time-tracking.js'
+import {
+  addSpentTime,
+  resetEstimate,
+  resetSpentTime,
+  setEstimate,
+  type TimedTarget,
+  type TimeRecord,
+} from '../../services/issuables/time-tracking.js'
 
 interface Timed<Subject> {
   /** The path of one thing, and what it is called. */

@@ -4,7 +4,7 @@ import { Issue, presentIssue } from '../../entities/issue.js'
 import { presentTodo, Todo } from '../../entities/todo.js'
 import { Answer, endpoint } from '../../http/endpoint.js'
 import { dayOf } from '../../lib/day.js'
-import { addIssueTodo, subscribeToIssue } from '../../services/issues/attention.js'
+import { addIssueTodo, subscribeToIssue } from '../../services/issuables/issues/attention.js'
 import { timeTrackingOf } from '../issuables/time-tracking.js'
 
 const ISSUE = '/projects/:id/issues/:issue_iid'

@@ -22,13 +22,14 @@ import {
   str,
 } from '../../http/params.js'
 import { dayOf } from '../../lib/day.js'
-import { listParticipants } from '../../services/issues/attention.js'
-import { createIssue } from '../../services/issues/create.js'
-import { loadIssue } from '../../services/issues/list.js'
-import { moveIssue } from '../../services/issues/move.js'
-import { deleteIssue } from '../../services/issues/remove.js'
-import { updateIssue } from '../../services/issues/update.js'
-import { listClosing, listRelated } from '../../services/merge-requests/of-issue.js'
+import { listParticipants } from '../../services/issuables/issues/attention.js'
+import { createIssue } from '../../services/issuables/issues/create.js'
+import { loadIssue } from '../../services/issuables/issues/list.js'
+import { moveIssue } from '../../services/issuables/issues/move.js'
+import { deleteIssue } from '../../services/issuables/issues/remove.js'
+import { updateIssue } from '../../services/issuables/issues/update.js'
+import { listClosing, listRelated } from '../../services/issuables/merge-requests/reading/of-issue.js'
+import { createIssueFromThreads } from '../../services/notes/issue-from-threads.js'
 
 const ISSUE = '/projects/:id/issues/:issue_iid'
 
@@ -90,7 +91,12 @@ export const issues = [
     }),
     output: Issue,
     async handler({ ctx, caller, subject, input, view }) {
-      const issue = await createIssue(ctx, caller, subject, { ...input, assignee_ids: assigneesOf(input) })
+      const given = { ...input, assignee_ids: assigneesOf(input) }
+      const { merge_request_to_resolve_discussions_of: request, discussion_to_resolve: discussion } = input
+      const issue =
+        request === undefined
+          ? await createIssue(ctx, caller, subject, given)
+          : await createIssueFromThreads(ctx, caller, subject, given, { request, discussion })
       return presentIssue(issue, dayOf(ctx.now()), view)
     },
   }),

@@ -4,7 +4,7 @@ import { Issue, presentIssue } from '../../entities/issue.js'
 import { unauthenticated } from '../../failures.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { dayOf } from '../../lib/day.js'
-import { listIssues } from '../../services/issues/list.js'
+import { listIssues } from '../../services/issuables/issues/list.js'
 import { filterOf, filters } from './filters.js'
 
 /** IS-1 to IS-3. */

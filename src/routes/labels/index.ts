@@ -4,7 +4,7 @@ import { type GroupSubject, onGroupSignedIn, onProjectSignedIn, type ProjectSubj
 import { Label, presentLabel } from '../../entities/label.js'
 import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, clearable, int, needsOneOf, opt, orDefault, paging, searchText, str } from '../../http/params.js'
-import { createLabel, deleteLabel, getLabel, type LabelSource, listLabels, subscribeToLabel, updateLabel } from '../../services/labels.js'
+import { createLabel, deleteLabel, getLabel, type LabelSource, listLabels, subscribeToLabel, updateLabel } from '../../services/issuables/labels.js'
 
 const MOST = 2_147_483_647
 const priority = () => int({ min: 0, max: MOST })

@@ -3,8 +3,8 @@ import type { Access } from '../../access/access.js'
 import { AccessRequester, Member, presentAccessRequester, presentMember } from '../../entities/member.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { int, orDefault, paging, rowId } from '../../http/params.js'
-import { approveRequest, listRequests, refuseRequest, requestAccess } from '../../services/access-requests.js'
-import { getMember } from '../../services/members.js'
+import { approveRequest, listRequests, refuseRequest, requestAccess } from '../../services/groups/access-requests.js'
+import { getMember } from '../../services/groups/members.js'
 import { type MemberSubject, onGroupMembers, onProjectMembers } from './source.js'
 
 type On = (ability: 'read_member' | 'manage_members' | 'request_access') => Access<MemberSubject, true>

@@ -4,8 +4,8 @@ import { Member, presentMember } from '../../entities/member.js'
 import { notFound } from '../../failures.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { clearableDate, idList, int, needsOneOf, oneOrMore, opt, paging, rowId, searchText, str } from '../../http/params.js'
-import { addMembers, changeMember, getMember, listMembers, removeMember } from '../../services/members.js'
-import { findUserByName } from '../../services/users.js'
+import { addMembers, changeMember, getMember, listMembers, removeMember } from '../../services/groups/members.js'
+import { findUserByName } from '../../services/identity/users.js'
 import { type MemberSubject, onGroupMembers, onProjectMembers } from './source.js'
 
 const LEVEL = int({ min: -1, max: 100 })

@@ -1,6 +1,6 @@
 import type { Access } from '../../access/access.js'
 import { onGroupSignedIn, onProjectSignedIn } from '../../access/rules.js'
-import { type MemberSource, sourceOfGroup, sourceOfProject } from '../../services/members.js'
+import { type MemberSource, sourceOfGroup, sourceOfProject } from '../../services/groups/members.js'
 
 /** What a call about members is about, and whether the caller manages them. */
 export interface MemberSubject {

@@ -7,8 +7,13 @@ import { presentUserRef, UserRef } from '../../entities/user.js'
 import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
 import { paging } from '../../http/params.js'
 import { dayOf } from '../../lib/day.js'
-import { addMergeRequestTodo, listParticipants, subscribeToMergeRequest, targetOf } from '../../services/merge-requests/attention.js'
-import { listClosedIssues } from '../../services/merge-requests/closes.js'
+import {
+  addMergeRequestTodo,
+  listParticipants,
+  subscribeToMergeRequest,
+  targetOf,
+} from '../../services/issuables/merge-requests/writing/attention.js'
+import { listClosedIssues } from '../../services/issuables/merge-requests/writing/closing-issues.js'
 import { timeTrackingOf } from '../issuables/time-tracking.js'
 
 const REQUEST = '/projects/:id/merge_requests/:merge_request_iid'

@@ -12,8 +12,6 @@ import { Rendered } from '../../http/fragments.js'
 import { renderElements, renderWith } from '../../http/list-body.js'
 import { paging, rowId } from '../../http/params.js'
 import { dayOf } from '../../lib/day.js'
-import { loadAroundMergeRequest } from '../../services/merge-requests/load.js'
-import { listRequestPipelines } from '../../services/merge-requests/pipelines.js'
 import {
   changesOfRequest,
   getVersion,
@@ -21,7 +19,9 @@ import {
   listRequestCommits,
   listRequestDiffs,
   listVersions,
-} from '../../services/merge-requests/read.js'
+} from '../../services/issuables/merge-requests/reading/contents.js'
+import { loadAroundMergeRequest } from '../../services/issuables/merge-requests/reading/load.js'
+import { listRequestPipelines } from '../../services/issuables/merge-requests/reading/pipelines.js'
 
 const REQUEST = '/projects/:id/merge_requests/:merge_request_iid'
 const read = onMergeRequest('read_merge_request')

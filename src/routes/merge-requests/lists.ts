@@ -6,9 +6,9 @@ import type { View } from '../../entities/view.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { oneOf, opt, orDefault, str } from '../../http/params.js'
 import { dayOf } from '../../lib/day.js'
-import { listMergeRequests } from '../../services/merge-requests/list.js'
-import type { MergeRequestRecord } from '../../services/merge-requests/load.js'
-import type { Page } from '../../services/page.js'
+import type { Page } from '../../services/core/page.js'
+import { listMergeRequests } from '../../services/issuables/merge-requests/reading/list.js'
+import type { MergeRequestRecord } from '../../services/issuables/merge-requests/reading/load.js'
 import { scopeOf, scopes, shared, traits, traitsOf } from '../issuables/filters.js'
 
 /** MR-13 to MR-21, X-2, X-3. */

@@ -5,11 +5,11 @@ import { DetailedMergeRequest, presentDetailedMergeRequest } from '../../entitie
 import { endpoint } from '../../http/endpoint.js'
 import { bool, clearable, clearableId, clearableIds, commaList, filledIn, needsOneOfThese, oneOf, opt, rowId, str } from '../../http/params.js'
 import { dayOf } from '../../lib/day.js'
-import { createMergeRequest } from '../../services/merge-requests/create.js'
-import { countDiverged } from '../../services/merge-requests/diverged.js'
-import { loadAroundMergeRequest } from '../../services/merge-requests/load.js'
-import { deleteMergeRequest } from '../../services/merge-requests/remove.js'
-import { updateMergeRequest } from '../../services/merge-requests/update.js'
+import { countDiverged } from '../../services/issuables/merge-requests/reading/diverged.js'
+import { loadAroundMergeRequest } from '../../services/issuables/merge-requests/reading/load.js'
+import { createMergeRequest } from '../../services/issuables/merge-requests/writing/create.js'
+import { deleteMergeRequest } from '../../services/issuables/merge-requests/writing/remove.js'
+import { updateMergeRequest } from '../../services/issuables/merge-requests/writing/update.js'
 
 const REQUEST = '/projects/:id/merge_requests/:merge_request_iid'
 

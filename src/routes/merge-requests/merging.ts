@@ -4,8 +4,8 @@ import { DetailedMergeRequest, presentDetailedMergeRequest } from '../../entitie
 import { type Endpoint, endpoint } from '../../http/endpoint.js'
 import { bool, opt, str } from '../../http/params.js'
 import { dayOf } from '../../lib/day.js'
-import { acceptMergeRequest, cancelAutomaticMerge } from '../../services/merge-requests/accept.js'
-import { startRebase } from '../../services/merge-requests/rebase.js'
+import { acceptMergeRequest, cancelAutomaticMerge } from '../../services/issuables/merge-requests/merging/accept.js'
+import { startRebase } from '../../services/issuables/merge-requests/merging/rebase.js'
 
 const REQUEST = '/projects/:id/merge_requests/:merge_request_iid'
 

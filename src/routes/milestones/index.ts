@@ -8,10 +8,17 @@ import type { Standpoint } from '../../entities/references.js'
 import { endpoint, PageAnswer, pageOf } from '../../http/endpoint.js'
 import { clearable, clearableDate, idList, needsOneOf, oneOf, opt, orDefault, paging, rowId, searchText, str } from '../../http/params.js'
 import { dayOf } from '../../lib/day.js'
+import { listIssues } from '../../services/issuables/issues/list.js'
 import type { Place } from '../../services/issuables/list.js'
-import { listIssues } from '../../services/issues/list.js'
-import { listMergeRequests } from '../../services/merge-requests/list.js'
-import { createMilestone, deleteMilestone, getMilestone, listMilestones, type MilestoneSource, updateMilestone } from '../../services/milestones.js'
+import { listMergeRequests } from '../../services/issuables/merge-requests/reading/list.js'
+import {
+  createMilestone,
+  deleteMilestone,
+  getMilestone,
+  listMilestones,
+  type MilestoneSource,
+  updateMilestone,
+} from '../../services/issuables/milestones.js'
 
 const id = { milestone_id: rowId() }
 const attributes = { description: opt(clearable()), start_date: clearableDate().optional(), due_date: clearableDate().optional() }

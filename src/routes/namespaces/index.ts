@@ -3,7 +3,7 @@ import { signedIn } from '../../access/rules.js'
 import { Namespace, presentNamespace } from '../../entities/namespace.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { opt, paging, rowId, searchText } from '../../http/params.js'
-import { getNamespace, listNamespaces, namespaceExists } from '../../services/namespaces.js'
+import { getNamespace, listNamespaces, namespaceExists } from '../../services/identity/namespaces.js'
 
 /** NS-1 to NS-3. */
 export const namespaces = [

@@ -6,7 +6,7 @@ import { Failure, unauthenticated } from '../../failures.js'
 import { sendJson } from '../../http/failure-handler.js'
 import { type Bag, emptyBag } from '../../http/form.js'
 import { forCall, refuseOtherMethods } from '../../http/mount.js'
-import { grantByPassword, grantByRefresh, revokeGrant, tokenInfo } from '../../services/oauth.js'
+import { grantByPassword, grantByRefresh, revokeGrant, tokenInfo } from '../../services/identity/oauth.js'
 
 const fault = (error: string, error_description: string) => new Failure('invalid', { error, error_description })
 

@@ -4,7 +4,7 @@ import { Pipeline, PipelineBasic, presentPipeline, presentPipelineBasic } from '
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { datetime, oneOf, opt, orDefault, paging, rowId, str } from '../../http/params.js'
 import { PIPELINE_STATES } from '../../lib/pipeline-states.js'
-import { cancelPipeline, getPipeline, latestPipeline, listPipelines, ORDERS, SCOPES } from '../../services/pipelines.js'
+import { cancelPipeline, getPipeline, latestPipeline, listPipelines, ORDERS, SCOPES } from '../../services/ci/pipelines.js'
 import { jobs } from './jobs.js'
 
 const read = onProjectSignedIn('read_pipeline')

@@ -4,7 +4,7 @@ import { Job, presentJob } from '../../entities/job.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { list, oneOf, opt, paging, rowId } from '../../http/params.js'
 import { PIPELINE_STATES } from '../../lib/pipeline-states.js'
-import { getJob, listJobs, listPipelineJobs } from '../../services/jobs.js'
+import { getJob, listJobs, listPipelineJobs } from '../../services/ci/jobs.js'
 
 const read = onProjectSignedIn('read_pipeline')
 const scope = opt(list(oneOf(PIPELINE_STATES)))

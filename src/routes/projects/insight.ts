@@ -5,9 +5,9 @@ import { ProjectImport, presentProjectImport } from '../../entities/project.js'
 import { presentUserRef, UserRef } from '../../entities/user.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { idList, opt, paging, searchText } from '../../http/params.js'
-import { languagesOf } from '../../services/languages.js'
 import { loadProject } from '../../services/projects/load.js'
 import { listProjectGroups, listProjectUsers } from '../../services/projects/people.js'
+import { languagesOf } from '../../services/repository/languages.js'
 
 /** What else can be asked about a project (PR-4 to PR-6, OT-7). */
 export const insight = [

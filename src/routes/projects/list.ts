@@ -5,7 +5,7 @@ import { withAttributes } from '../../entities/custom-attribute.js'
 import { BasicProject, Project, presentBasicProject, presentProject } from '../../entities/project.js'
 import type { View } from '../../entities/view.js'
 import { pageOf } from '../../http/endpoint.js'
-import { attributesFor } from '../../services/custom-attributes.js'
+import { attributesFor } from '../../services/core/custom-attributes.js'
 import { listProjects, type ProjectFilter } from '../../services/projects/list.js'
 import { loadProjects, type ProjectRecord } from '../../services/projects/load.js'
 

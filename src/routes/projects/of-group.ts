@@ -7,7 +7,7 @@ import { Project, ProjectAddress, presentProjectAddress, presentWholeProject } f
 import type { View } from '../../entities/view.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, orDefault } from '../../http/params.js'
-import { attributesFor } from '../../services/custom-attributes.js'
+import { attributesFor } from '../../services/core/custom-attributes.js'
 import { listProjects } from '../../services/projects/list.js'
 import { loadProjects, type ProjectRecord } from '../../services/projects/load.js'
 import { listParameters } from './list-input.js'

@@ -15,7 +15,7 @@ import {
   listLinks,
   listReleases,
   updateRelease,
-} from '../../services/releases.js'
+} from '../../services/content/releases.js'
 
 const projectOf = ({ project }: ProjectSubject) => ({ fullPath: fullPathOf(project), path: project.path })
 

@@ -3,7 +3,7 @@ import { onProject } from '../../access/rules.js'
 import { attachment } from '../../http/disposition.js'
 import { Answer, type Endpoint, endpoint } from '../../http/endpoint.js'
 import { oneOf, opt, orDefault, str } from '../../http/params.js'
-import { ARCHIVE_FORMATS, type ArchivePlan, planArchive, streamArchive } from '../../services/archive.js'
+import { ARCHIVE_FORMATS, type ArchivePlan, planArchive, streamArchive } from '../../services/repository/archive.js'
 
 const access = onProject('download_code')
 const scope = 'read_repository'

@@ -4,8 +4,8 @@ import { Commit, presentCommit } from '../../entities/commit.js'
 import { Contributor, presentContributor } from '../../entities/contributor.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { list, oneOf, orDefault, paging, str } from '../../http/params.js'
-import { findMergeBase } from '../../services/commits/read.js'
-import { listContributors } from '../../services/contributors.js'
+import { findMergeBase } from '../../services/repository/commits/read.js'
+import { listContributors } from '../../services/repository/contributors.js'
 
 const access = onProject('download_code')
 const scope = 'read_repository'

@@ -6,9 +6,9 @@ import { Blob, presentTreeEntry, TreeEntry } from '../../entities/tree.js'
 import { Answer, endpoint, overflowHeaders, pageOf } from '../../http/endpoint.js'
 import { renderElements, renderWith } from '../../http/list-body.js'
 import { bool, opt, orDefault, paging, str } from '../../http/params.js'
-import { readBlob, streamBlob } from '../../services/blobs.js'
-import { compare } from '../../services/commits/read.js'
-import { listTree } from '../../services/tree.js'
+import { readBlob, streamBlob } from '../../services/repository/blobs.js'
+import { compare } from '../../services/repository/commits/read.js'
+import { listTree } from '../../services/repository/tree.js'
 
 const access = onProject('download_code')
 const scope = 'read_repository'

@@ -3,8 +3,8 @@ import { adminFirst } from '../../access/rules.js'
 import { invalidInput } from '../../failures.js'
 import { endpoint } from '../../http/endpoint.js'
 import { bool, float, int } from '../../http/params.js'
-import { type SettingsInput, type SettingsRecord, showSettings, updateSettings } from '../../services/settings.js'
-import { DEPENDENTS, SETTING_NAMES, SETTINGS, type SettingName } from '../../services/settings-table.js'
+import { type SettingsInput, type SettingsRecord, showSettings, updateSettings } from '../../services/core/settings.js'
+import { DEPENDENTS, SETTING_NAMES, SETTINGS, type SettingName } from '../../services/core/settings-table.js'
 
 type Attribute = (typeof SETTINGS)[SettingName]
 

@@ -16,7 +16,7 @@ import {
   listPublicSnippets,
   type SnippetRecord,
   updateSnippet,
-} from '../../services/snippets.js'
+} from '../../services/content/snippets.js'
 
 const file = z.object({ action: opt(str()), file_path: opt(str()), previous_path: opt(str()), content: opt(str()) })
 const changeable = {

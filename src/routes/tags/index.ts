@@ -3,8 +3,8 @@ import { fullPathOf, onProject, onProjectSignedIn } from '../../access/rules.js'
 import { presentTag, ReleaseNote, Tag } from '../../entities/tag.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { oneOf, opt, orDefault, paging, searchText, str } from '../../http/params.js'
-import { changeReleaseNote, createDescribedTag, createReleaseNote } from '../../services/releases.js'
-import { deleteTag, getTag, listTags } from '../../services/tags.js'
+import { changeReleaseNote, createDescribedTag, createReleaseNote } from '../../services/content/releases.js'
+import { deleteTag, getTag, listTags } from '../../services/repository/tags.js'
 
 const named = z.object({ tag_name: z.string() })
 

@@ -4,7 +4,7 @@ import { presentTodo, Todo } from '../../entities/todo.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { oneOf, opt, orDefault, paging, rowId } from '../../http/params.js'
 import { dayOf } from '../../lib/day.js'
-import { finishAllTodos, finishTodo, listTodos } from '../../services/todo-list.js'
+import { finishAllTodos, finishTodo, listTodos } from '../../services/issuables/todo-list.js'
 
 const filters = {
   // approving is not offered, so no todo asks for it (TD-3)

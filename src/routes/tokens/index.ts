@@ -3,7 +3,17 @@ import { admin, signedIn } from '../../access/rules.js'
 import { presentToken, Token, TokenWithValue } from '../../entities/token.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, date, datetime, list, oneOf, opt, orDefault, paging, rowId, searchText, str } from '../../http/params.js'
-import { createOwnToken, createToken, findToken, isActive, listTokens, revokeToken, rotateToken, SORTS, tokenOwner } from '../../services/tokens.js'
+import {
+  createOwnToken,
+  createToken,
+  findToken,
+  isActive,
+  listTokens,
+  revokeToken,
+  rotateToken,
+  SORTS,
+  tokenOwner,
+} from '../../services/identity/tokens.js'
 
 const creation = { name: str(), scopes: list(str()), expires_at: opt(date()), description: opt(str()) }
 const byId = z.object({ id: z.string() })

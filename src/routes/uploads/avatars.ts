@@ -8,7 +8,7 @@ import { type Bag, emptyBag } from '../../http/form.js'
 import { refuseOtherMethods } from '../../http/mount.js'
 import { identicon } from '../../lib/identicon.js'
 import { numericId } from '../../lib/numeric-id.js'
-import { type AvatarKind, readAvatar } from '../../services/avatars.js'
+import { type AvatarKind, readAvatar } from '../../services/identity/avatars.js'
 
 const KINDS = ['user', 'project', 'group'] as const
 

@@ -9,7 +9,7 @@ import { attachment } from '../../http/disposition.js'
 import { endpoint } from '../../http/endpoint.js'
 import { type Bag, emptyBag } from '../../http/form.js'
 import { file } from '../../http/params.js'
-import { findUpload, keepUpload, readUpload, shownType } from '../../services/uploads.js'
+import { findUpload, keepUpload, readUpload, shownType } from '../../services/projects/uploads.js'
 
 /** UP-1. */
 export const uploads = [

@@ -3,8 +3,8 @@ import { adminFirst, findProjectFor } from '../../access/rules.js'
 import { presentUserAgent, UserAgentDetail } from '../../entities/user-agent.js'
 import { endpoint } from '../../http/endpoint.js'
 import { rowId } from '../../http/params.js'
-import { findProjectSnippet, findSnippet } from '../../services/snippets.js'
-import { userAgentOf, userAgentOfIssue } from '../../services/user-agents.js'
+import { findProjectSnippet, findSnippet } from '../../services/content/snippets.js'
+import { userAgentOf, userAgentOfIssue } from '../../services/identity/user-agents.js'
 
 /** From where issues and snippets were created, for administrators who look for spam (UA-1). */
 export const userAgents = [

@@ -3,7 +3,7 @@ import { admin } from '../../access/rules.js'
 import { Activity, presentActivity } from '../../entities/activity.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { date, opt, paging } from '../../http/params.js'
-import { listActivities } from '../../services/activities.js'
+import { listActivities } from '../../services/identity/activities.js'
 
 /** U-38 to U-40. */
 export const activities = [

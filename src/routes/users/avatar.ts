@@ -3,7 +3,7 @@ import { anyone } from '../../access/rules.js'
 import { presentAvatar } from '../../entities/user.js'
 import { endpoint } from '../../http/endpoint.js'
 import { int, opt, str } from '../../http/params.js'
-import { findByEmail } from '../../services/users.js'
+import { findByEmail } from '../../services/identity/users.js'
 
 /** UP-5. */
 export const avatar = [

@@ -3,8 +3,8 @@ import { anyone, signedIn } from '../../access/rules.js'
 import { CurrentUser, presentCurrentUser } from '../../entities/user-views.js'
 import { endpoint } from '../../http/endpoint.js'
 import { opt, str } from '../../http/params.js'
-import { changeOwnPassword } from '../../services/own-password.js'
-import { loadUser } from '../../services/users.js'
+import { changeOwnPassword } from '../../services/identity/own-password.js'
+import { loadUser } from '../../services/identity/users.js'
 
 export const currentUser = [
   endpoint({

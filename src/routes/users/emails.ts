@@ -4,7 +4,7 @@ import { type AccountSubject, onSelf, onUser } from '../../access/rules.js'
 import { Email, presentEmail } from '../../entities/email.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { paging, rowId, str } from '../../http/params.js'
-import { addEmail, findEmail, listEmails, removeEmail } from '../../services/emails.js'
+import { addEmail, findEmail, listEmails, removeEmail } from '../../services/identity/emails.js'
 
 const emailsOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access: Access<AccountSubject, true>) => [
   endpoint({

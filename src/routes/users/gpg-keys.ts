@@ -4,7 +4,7 @@ import { type AccountSubject, onSelf, onUser } from '../../access/rules.js'
 import { GpgKey, presentGpgKey } from '../../entities/gpg-key.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { paging, rowId, str } from '../../http/params.js'
-import { addGpgKey, findGpgKey, listGpgKeys, removeGpgKey } from '../../services/gpg-keys.js'
+import { addGpgKey, findGpgKey, listGpgKeys, removeGpgKey } from '../../services/identity/gpg-keys.js'
 
 const byId = z.object({ key_id: rowId() })
 

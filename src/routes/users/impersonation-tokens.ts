@@ -9,7 +9,7 @@ import {
   listImpersonationTokens,
   revokeImpersonationToken,
   STATES,
-} from '../../services/impersonation-tokens.js'
+} from '../../services/identity/impersonation-tokens.js'
 
 const path = '/users/:user_id/impersonation_tokens'
 const user_id = rowId()

@@ -4,7 +4,7 @@ import { type AccountSubject, onSelf, onUser } from '../../access/rules.js'
 import { presentSshKey, SshKey } from '../../entities/key.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { paging, rowId, str } from '../../http/params.js'
-import { addKey, findKey, listKeys, removeKey } from '../../services/keys.js'
+import { addKey, findKey, listKeys, removeKey } from '../../services/identity/keys.js'
 
 const keysOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access: Access<AccountSubject, true>) => [
   endpoint({

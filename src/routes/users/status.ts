@@ -3,8 +3,8 @@ import { anyone, signedIn } from '../../access/rules.js'
 import { presentUserStatus, UserStatus } from '../../entities/user-status.js'
 import { endpoint } from '../../http/endpoint.js'
 import { clearable, oneOf, opt, str } from '../../http/params.js'
-import { getUserStatus, setUserStatus } from '../../services/user-statuses.js'
-import { findUserNamed } from '../../services/users.js'
+import { getUserStatus, setUserStatus } from '../../services/identity/user-statuses.js'
+import { findUserNamed } from '../../services/identity/users.js'
 
 /** OT-3, OT-4. */
 export const status = [

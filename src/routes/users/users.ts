@@ -22,12 +22,12 @@ import {
   str,
   textMap,
 } from '../../http/params.js'
-import { attributesFor } from '../../services/custom-attributes.js'
-import { listUsers, loadUsers, USER_ORDERS } from '../../services/user-list.js'
-import { removeUser } from '../../services/user-removal.js'
-import { setBlocked } from '../../services/user-state.js'
-import { updateUser } from '../../services/user-update.js'
-import { createUser, loadUser, showUser } from '../../services/users.js'
+import { attributesFor } from '../../services/core/custom-attributes.js'
+import { listUsers, loadUsers, USER_ORDERS } from '../../services/identity/user-list.js'
+import { setBlocked } from '../../services/identity/user-state.js'
+import { updateUser } from '../../services/identity/user-update.js'
+import { createUser, loadUser, showUser } from '../../services/identity/users.js'
+import { removeUser } from '../../services/operations/user-removal.js'
 
 /** In the order in which U-19 names what is missing. */
 const creation = allOrNone(

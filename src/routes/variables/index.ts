@@ -4,7 +4,7 @@ import { fullPathOf, type GroupSubject, onGroupSignedIn, onProjectSignedIn, type
 import { presentVariable, presentWrittenVariable, Variable, WrittenVariable } from '../../entities/variable.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, opt, paging, str } from '../../http/params.js'
-import { createVariable, deleteVariable, getVariable, listVariables, updateVariable, type VariableSource } from '../../services/variables.js'
+import { createVariable, deleteVariable, getVariable, listVariables, updateVariable, type VariableSource } from '../../services/projects/variables.js'
 
 const named = { key: z.string() }
 

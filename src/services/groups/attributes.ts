@@ -5,9 +5,9 @@ import type { Transaction } from '../../db/client.js'
 import { namespaces, projects } from '../../db/schema/index.js'
 import { groupNameFaults, lengthOf, namespacePathFaults, tooLong } from '../../lib/path.js'
 import { type Visibility, visibilityWord } from '../../lib/visibility.js'
-import { imageFaults } from '../avatars.js'
-import { isRouteTaken } from '../namespaces.js'
-import { isRestricted, type Settings } from '../settings.js'
+import { isRestricted, type Settings } from '../core/settings.js'
+import { imageFaults } from '../identity/avatars.js'
+import { isRouteTaken } from '../identity/namespaces.js'
 
 /** What create and update both take. */
 export interface GroupAttributes {

@@ -8,11 +8,11 @@ import { members, namespaceAncestry, namespaces } from '../../db/schema/index.js
 import { unlessTaken } from '../../db/taken.js'
 import { failedTo, forbidden, notFound } from '../../failures.js'
 import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
-import { audit } from '../audit.js'
-import { keepAvatar } from '../avatars.js'
-import { claimRoute, lockNamespace } from '../namespaces.js'
-import { readSettings } from '../settings.js'
-import { touchLists } from '../totals.js'
+import { audit } from '../core/audit.js'
+import { touchLists } from '../core/list-cache.js'
+import { readSettings } from '../core/settings.js'
+import { keepAvatar } from '../identity/avatars.js'
+import { claimRoute, lockNamespace } from '../identity/namespaces.js'
 import { type GroupAttributes, groupFaults } from './attributes.js'
 
 export interface NewGroup extends GroupAttributes {

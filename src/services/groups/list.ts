@@ -7,9 +7,9 @@ import type { Context } from '../../context.js'
 import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
 import { namespaces, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
-import { attributePairs, hasCustomAttributes } from '../custom-attributes.js'
-import type { Page, Paging } from '../page.js'
-import { idList, versionOf } from '../totals.js'
+import { attributePairs, hasCustomAttributes } from '../core/custom-attributes.js'
+import { idList, versionOf } from '../core/list-cache.js'
+import type { Page, Paging } from '../core/page.js'
 
 export interface GroupFilter extends Paging {
   skip_groups?: number[] | undefined

@@ -3,11 +3,11 @@ import type { SignedIn } from '../../access/actor.js'
 import type { Context } from '../../context.js'
 import { notes, users } from '../../db/schema/index.js'
 import type { UserRefRecord } from '../../entities/user.js'
-import { mentionedIn } from '../mentions.js'
-import { type Page, type Paging, slice } from '../page.js'
-import { setSubscribed, type Target } from '../subscriptions.js'
-import { getTodo, type TodoRecord } from '../todo-list.js'
-import { createTodos, hasPendingTodo } from '../todos.js'
+import { mentionedIn } from '../activity/mentions.js'
+import { setSubscribed, type Target } from '../activity/subscriptions.js'
+import { createTodos, hasPendingTodo } from '../activity/todos.js'
+import { type Page, type Paging, slice } from '../core/page.js'
+import { getTodo, type TodoRecord } from './todo-list.js'
 
 /** SB-2, SB-3, IS-9; null when it was so already, also without a word of the caller (SB-4). `record` is the thing as he sees it. */
 export async function subscribeTo<T extends { subscribed?: boolean }>(

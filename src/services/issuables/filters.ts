@@ -1,7 +1,7 @@
 import { eq, type SQL, sql } from 'drizzle-orm'
 import { awardEmoji, type issueLabels, type issues, labels, milestones, projects, users } from '../../db/schema/index.js'
 import { mainEmojiName } from '../../lib/emoji.js'
-import type { Paging } from '../page.js'
+import type { Paging } from '../core/page.js'
 
 /** Ids of people of whom one it is, or `any`, or `none`. */
 export type Assignees = number[] | 'any' | 'none'

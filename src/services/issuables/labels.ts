@@ -1,57 +1,353 @@
-import { inArray, type SQL, sql } from 'drizzle-orm'
-import type { ProjectSubject } from '../../access/rules.js'
+import { and, asc, eq, inArray, or, type SQL, sql } from 'drizzle-orm'
+import type { Caller, SignedIn } from '../../access/actor.js'
+import type { IssueReach } from '../../access/can.js'
+import { issueReach } from '../../access/can.js'
+import type { GroupSubject, ProjectSubject } from '../../access/rules.js'
+import { type Eyes, eyesOf, issuesInReach, mergeRequestsInReach, visibleIssues, visibleMergeRequests } from '../../access/visible.js'
+import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { issueLabels, labels, mergeRequestLabels } from '../../db/schema/index.js'
-import { labelIdsOf, namesOf } from '../labels.js'
-import type { Target } from '../subscriptions.js'
+import { substring } from '../../db/fuzzy.js'
+import { completeTexts, LANE, LONG } from '../../db/long-text.js'
+import { issueLabels, issues, labels, mergeRequestLabels, mergeRequests, namespaceAncestry, projects, subscriptions } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
+import { unlessTaken } from '../../db/taken.js'
+import { conflict, invalidRecord, notFound } from '../../failures.js'
+import { parseColor } from '../../lib/color.js'
+import { markdownToHtml } from '../../lib/markdown.js'
+import { numericId } from '../../lib/numeric-id.js'
+import { lengthOf, tooLong } from '../../lib/path.js'
+import { setSubscribed } from '../activity/subscriptions.js'
+import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
+import { touchWhatIsBelow } from '../core/project-list-versions.js'
 
-/** Where each kind of thing keeps what it wears. */
-const WORN = {
-  Issue: { table: issueLabels, thing: sql.identifier(issueLabels.issue_id.name) },
-  MergeRequest: { table: mergeRequestLabels, thing: sql.identifier(mergeRequestLabels.merge_request_id.name) },
+/** Where labels are looked at from: a project, with those of its groups, or a group. */
+export type LabelSource = { project: ProjectSubject } | { group: GroupSubject }
+
+export type Label = typeof labels.$inferSelect
+
+/** A label with all that its view shows, seen by one caller from one place. */
+export interface LabelRecord {
+  label: Label
+  open_issues_count: number
+  closed_issues_count: number
+  open_merge_requests_count: number
+  subscribed: boolean
+}
+
+/** Which labels: one's own, or those of the groups above too. */
+type Reach = 'own' | 'inherited'
+
+interface Shape {
+  from: 'project' | 'group'
+  reach: Reach
+  /** How the caller sees issues: by his standing on the one project, or on each. */
+  issues: IssueReach | Eyes | 'none'
+  /** The same for merge requests. */
+  requests: 'all' | 'own' | Eyes | 'none'
+  by: 'all' | 'search' | 'id' | 'title' | 'ids'
+}
+
+const user = sql`${sql.placeholder('user')}::bigint`
+const group = sql`${sql.placeholder('group')}::bigint`
+const project = sql`${sql.placeholder('project')}::bigint`
+const below = sql`${projects.namespace_id} in (select a.descendant_id from ${namespaceAncestry} a where a.ancestor_id = ${group})`
+const groupsAbove = sql`(select a.ancestor_id from ${namespaceAncestry} a where a.descendant_id = ${group})`
+
+function belongs({ from, reach }: Pick<Shape, 'from' | 'reach'>): SQL {
+  const inherited = sql`${labels.namespace_id} in ${groupsAbove}`
+  if (from === 'project') return reach === 'own' ? sql`${labels.project_id} = ${project}` : sql`(${labels.project_id} = ${project} or ${inherited})`
+  return reach === 'own' ? sql`${labels.namespace_id} = ${group}` : inherited
+}
+
+/** How many issues in each state wear the label, of those the caller sees, in one pass for both. */
+function counts({ from, issues: reach }: Shape): SQL<{ open: number; closed: number } | null> {
+  if (reach === 'none') return sql`null`
+  const numbers = sql`select json_build_object('open', count(*) filter (where ${issues.state} = 'opened'), 'closed', count(*) filter (where ${issues.state} = 'closed'))
+    from ${issueLabels} join ${issues} on ${issues.id} = ${issueLabels.issue_id}`
+  if (from === 'project')
+    return sql`(${numbers} where ${issueLabels.label_id} = ${labels.id} and ${issueLabels.project_id} = ${project} and ${issuesInReach(reach as IssueReach, user)})`
+  return sql`(${numbers} join ${projects} on ${projects.id} = ${issues.project_id}
+    where ${issueLabels.label_id} = ${labels.id} and ${visibleIssues(reach as Eyes, user)} and ${below})`
+}
+
+/** How many open merge requests wear it, of those the caller may read. */
+function requestCount({ from, requests }: Shape): SQL<number> {
+  if (requests === 'none') return sql`0`
+  const number = sql`select count(*) from ${mergeRequestLabels} join ${mergeRequests} on ${mergeRequests.id} = ${mergeRequestLabels.merge_request_id}`
+  const open = sql`${mergeRequestLabels.label_id} = ${labels.id} and ${mergeRequests.state} = 'opened'`
+  if (from === 'project')
+    return sql`(${number} where ${open} and ${mergeRequestLabels.project_id} = ${project} and ${mergeRequestsInReach(requests as 'all' | 'own', user)})`
+  return sql`(${number} join ${projects} on ${projects.id} = ${mergeRequests.project_id}
+    where ${open} and ${visibleMergeRequests(requests as Eyes, user)} and ${below})`
+}
+
+const found = (shape: Shape) => {
+  const which = {
+    all: undefined,
+    search: sql`${labels.title} ilike ${sql.placeholder('search')}`,
+    id: eq(labels.id, sql.placeholder('value')),
+    title: eq(labels.title, sql.placeholder('value')),
+    ids: sql`${labels.id} = any(${sql.placeholder('value')}::bigint[])`,
+  }[shape.by]
+  return and(belongs(shape), which)
+}
+
+const listed = statement('labels', (db, shape: Shape) => {
+  const page = db
+    .select({ id: labels.id, total: sql<number>`count(*) over ()`.as('total') })
+    .from(labels)
+    .where(found(shape))
+    .orderBy(asc(labels.title), asc(labels.id))
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset'))
+    .as('page')
+  return (
+    db
+      .select({
+        label: LANE.labels,
+        counts: counts(shape),
+        open_merge_requests_count: requestCount(shape).mapWith(Number),
+        subscribed: sql<boolean>`coalesce((select s.subscribed from ${subscriptions} s where s.target_type = 'Label' and s.target_id = ${labels.id} and s.user_id = ${user}), false)`,
+        total: sql<number>`${page.total}`.mapWith(Number),
+      })
+      .from(labels)
+      .innerJoin(page, eq(page.id, labels.id))
+      // its own before one of a group that has the same name
+      .orderBy(asc(labels.title), asc(labels.namespace_id), asc(labels.id))
+  )
+})
+
+const groupOf = (source: LabelSource) => ('project' in source ? source.project.project.namespace_id : source.group.group.id)
+
+function shapeOf(source: LabelSource, viewer: Caller['user'], by: Shape['by'], reach: Reach): Shape {
+  if ('group' in source) return { from: 'group', reach, issues: eyesOf(viewer), requests: eyesOf(viewer), by }
+  const { project } = source
+  const requests = project.can('read_merge_request') ? 'all' : project.can('read_own_merge_request') ? 'own' : 'none'
+  return { from: 'project', reach, issues: project.can('read_issue') ? issueReach(project) : 'none', requests, by }
+}
+
+async function run(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, source: LabelSource, shape: Shape, value: unknown, paging: Paging) {
+  const rows = await listed(ctx.db, shape).execute({
+    user: viewer?.id ?? 0,
+    group: groupOf(source),
+    project: 'project' in source ? source.project.project.id : 0,
+    value,
+    search: value,
+    ...limits(paging),
+  })
+  const size = shape.by === 'all' || shape.by === 'search' ? 'page' : 'whole'
+  const worn = rows.map(({ label }) => label)
+  await Promise.all([completeTexts(ctx, LONG.labels, worn, size), completeTexts(ctx, LONG.labelPages, worn, size)])
+  return rows.map(({ counts, ...row }) => ({ ...row, open_issues_count: counts?.open ?? 0, closed_issues_count: counts?.closed ?? 0 }))
+}
+
+/** LB-1: by name, the project's own and those of its groups. */
+export async function listLabels(
+  ctx: Context,
+  caller: SignedIn,
+  source: LabelSource,
+  { search, include_ancestor_groups, ...paging }: { search?: string | undefined; include_ancestor_groups: boolean } & Paging,
+): Promise<Page<LabelRecord>> {
+  const text = search?.trim()
+  const shape = shapeOf(source, caller.user, text ? 'search' : 'all', include_ancestor_groups ? 'inherited' : 'own')
+  const at = (where: Paging) => run(ctx, caller, source, shape, text ? substring(text) : undefined, where)
+  return pageFrom(await at(paging), paging, () => at({ page: 1, per_page: 1 }))
+}
+
+const ONE: Paging = { page: 1, per_page: 2 }
+const noLabel = () => notFound('Label')
+
+/** A label by its id or its name (LB-2); digits are an id first. */
+export async function getLabel(ctx: Context, caller: SignedIn, source: LabelSource, named: string, reach: Reach = 'inherited'): Promise<LabelRecord> {
+  const id = numericId(named)
+  if (id !== null) {
+    const [label] = await run(ctx, caller, source, shapeOf(source, caller.user, 'id', reach), id, ONE)
+    if (label) return label
+  }
+  const [label] = await run(ctx, caller, source, shapeOf(source, caller.user, 'title', reach), named, ONE)
+  if (!label) throw noLabel()
+  return label
+}
+
+/** SEC-63. */
+export const MAX_LABEL = 255
+const MAX_DESCRIPTION = 1_000_000
+
+function titleFaults(title: string) {
+  return [...(title === '' || title.includes(',') ? ['is invalid'] : []), ...(lengthOf(title) > MAX_LABEL ? [tooLong(MAX_LABEL)] : [])]
+}
+
+/** What is wrong with these values, and what is stored of them. */
+function checked(given: { title?: string | undefined; color?: string | undefined; description?: string | null | undefined }) {
+  const faults: Record<string, string[]> = {}
+  const title = given.title?.trim()
+  const inTitle = title === undefined ? [] : titleFaults(title)
+  if (inTitle.length > 0) faults['title'] = inTitle
+  const color = given.color === undefined ? undefined : parseColor(given.color.trim())
+  if (color === null) faults['color'] = ['must be a valid color code']
+  if (given.description && lengthOf(given.description) > MAX_DESCRIPTION) faults['description'] = [tooLong(MAX_DESCRIPTION)]
+  if (Object.keys(faults).length > 0) throw invalidRecord(faults)
+  return {
+    ...(title !== undefined && { title }),
+    ...(color && { color }),
+    ...(given.description !== undefined && { description: given.description || null, description_html: markdownToHtml(given.description ?? '') }),
+  }
+}
+
+/** Whether a label that counts here, its own or inherited, has this title. */
+async function isTaken(tx: Pick<Transaction, 'select'>, source: LabelSource, title: string, except = 0): Promise<boolean> {
+  const inherited = sql`${labels.namespace_id} in (select a.ancestor_id from ${namespaceAncestry} a where a.descendant_id = ${groupOf(source)})`
+  const here = 'project' in source ? or(eq(labels.project_id, source.project.project.id), inherited) : inherited
+  const [twin] = await tx
+    .select({ id: labels.id })
+    .from(labels)
+    .where(and(eq(labels.title, title), here, sql`${labels.id} <> ${except}`))
+    .limit(1)
+  return twin !== undefined
+}
+
+const alreadyThere = () => conflict('Label already exists')
+
+export interface NewLabel {
+  name: string
+  color: string
+  description?: string | null | undefined
+  priority?: number | null | undefined
+}
+
+/** LB-3. */
+export async function createLabel(
+  ctx: Context,
+  caller: SignedIn,
+  source: LabelSource,
+  { name, color, description, priority }: NewLabel,
+): Promise<LabelRecord> {
+  const values = { ...checked({ title: name, color, description: description ?? '' }), priority: priority ?? null }
+  const now = ctx.now()
+  const owner = 'project' in source ? { project_id: source.project.project.id } : { namespace_id: source.group.group.id }
+  const id = await unlessTaken(
+    () =>
+      ctx.db.transaction(async (tx) => {
+        if (await isTaken(tx, source, values.title as string)) throw alreadyThere()
+        const [row] = await tx
+          .insert(labels)
+          .values({ ...values, title: values.title as string, color: values.color as string, ...owner, created_at: now, updated_at: now })
+          .returning({ id: labels.id })
+        return row?.id as number
+      }),
+    alreadyThere,
+  )
+  return getLabel(ctx, caller, source, String(id), 'own')
 }
 
 export interface LabelChanges {
-  /** All of them. */
-  labels?: string[] | undefined
-  add_labels?: string[] | undefined
-  remove_labels?: string[] | undefined
+  new_name?: string | undefined
+  color?: string | undefined
+  description?: string | null | undefined
+  /** Null clears. */
+  priority?: number | null | undefined
 }
 
-const listOf = (ids: number[]): SQL =>
-  sql.join(
-    ids.map((id) => sql`${id}`),
-    sql`, `,
-  )
+/** Lists of issues and merge requests are searched by names of labels. */
+const touchLists = (tx: Transaction, source: LabelSource) =>
+  touchWhatIsBelow(tx, 'project' in source ? { projectId: source.project.project.id } : { groupId: source.group.group.id })
 
-/** Puts labels on a new thing. */
-export async function wear(tx: Pick<Transaction, 'execute'>, { type, id, project_id }: Target, labelIds: number[]): Promise<void> {
-  if (labelIds.length === 0) return
-  const { table, thing } = WORN[type]
-  const rows = labelIds.map((label) => sql`(${project_id}::bigint, ${id}::bigint, ${label}::bigint)`)
-  await tx.execute(sql`insert into ${table} (project_id, ${thing}, label_id) values ${sql.join(rows, sql`, `)}`)
+/** LB-4: only what belongs to this project, or to this group; what is inherited is its group's to change. */
+export async function updateLabel(
+  ctx: Context,
+  caller: SignedIn,
+  source: LabelSource,
+  named: string,
+  { new_name, priority, ...given }: LabelChanges,
+): Promise<LabelRecord> {
+  const { label } = await getLabel(ctx, caller, source, named, 'own')
+  const values = { ...checked({ ...given, title: new_name }), ...(priority !== undefined && { priority }) }
+  const taken = () => invalidRecord({ title: ['has already been taken'] })
+  await unlessTaken(
+    () =>
+      ctx.db.transaction(async (tx) => {
+        if (values.title !== undefined && (await isTaken(tx, source, values.title, label.id))) throw taken()
+        const changed = await tx
+          .update(labels)
+          .set({ ...values, updated_at: ctx.now() })
+          .where(eq(labels.id, label.id))
+          .returning({ id: labels.id })
+        if (changed.length === 0) throw noLabel()
+        await touchLists(tx, source)
+      }),
+    taken,
+  )
+  return getLabel(ctx, caller, source, String(label.id), 'own')
 }
 
-/** Sets, adds and takes away labels of a thing; tells what changed (IS-6, MR-45, X-4). */
-export async function changeLabels(tx: Transaction, subject: ProjectSubject, target: Target, given: LabelChanges, now: Date): Promise<string[]> {
-  const { labels: all, add_labels: add = [], remove_labels: remove = [] } = given
-  if (all === undefined && add.length === 0 && remove.length === 0) return []
-  const { table, thing } = WORN[target.type]
-  const create = subject.can('manage_label')
-  const { rows } = await tx.execute<{ id: string; title: string }>(
-    sql`select l.id, l.title from ${table} w join ${labels} l on l.id = w.label_id where w.${thing} = ${target.id}`,
-  )
-  const worn = rows.map(({ id, title }) => ({ id: Number(id), title }))
-  const wanted = new Set(all === undefined ? worn.map(({ id }) => id) : await labelIdsOf(tx, subject, all, create, now))
-  for (const id of await labelIdsOf(tx, subject, add, create, now)) wanted.add(id)
-  const dropped = namesOf(remove)
-  for (const { id, title } of worn) if (dropped.includes(title)) wanted.delete(id)
-  const gone = worn.filter(({ id }) => !wanted.has(id))
-  const known = new Set(worn.map(({ id }) => id))
-  const come = [...wanted].filter((id) => !known.has(id))
-  if (gone.length > 0) await tx.execute(sql`delete from ${table} where ${thing} = ${target.id} and label_id in (${listOf(gone.map(({ id }) => id))})`)
-  await wear(tx, target, come)
-  const titles = come.length > 0 ? await tx.select({ title: labels.title }).from(labels).where(inArray(labels.id, come)).orderBy(sql`title`) : []
-  const quoted = (list: { title: string }[]) => list.map(({ title }) => `~"${title}"`).join(' ')
-  return [...(come.length > 0 ? [`added ${quoted(titles)}`] : []), ...(gone.length > 0 ? [`removed ${quoted(gone)}`] : [])]
+/** LB-5: what wore it wears it no longer (LB-9). */
+export async function deleteLabel(ctx: Context, caller: SignedIn, source: LabelSource, named: string, check: (changed: Date) => void): Promise<void> {
+  const { label } = await getLabel(ctx, caller, source, named, 'own')
+  check(label.updated_at)
+  await ctx.db.transaction(async (tx) => {
+    await tx.delete(subscriptions).where(and(eq(subscriptions.target_type, 'Label'), eq(subscriptions.target_id, label.id)))
+    await tx.delete(labels).where(eq(labels.id, label.id))
+    await touchLists(tx, source)
+  })
+}
+
+/** LB-6; null when it was so already. */
+export async function subscribeToLabel(
+  ctx: Context,
+  caller: SignedIn,
+  source: { project: ProjectSubject },
+  named: string,
+  subscribed: boolean,
+): Promise<LabelRecord | null> {
+  const record = await getLabel(ctx, caller, source, named)
+  if (record.subscribed === subscribed) return null
+  const { label } = record
+  await setSubscribed(ctx.db.write, { type: 'Label', id: label.id, project_id: label.project_id }, caller.user.id, subscribed)
+  return { ...record, subscribed }
+}
+
+/** The colour of labels that nobody gave one (MR-27). */
+const DEFAULT_COLOR = '#428BCA'
+const MOST_LABELS = 100
+
+/** Ids of the labels with these titles in a project or above it; unknown ones are made if `create`, else dropped (IS-18, MR-27). */
+export async function labelIdsOf(tx: Transaction, { project }: ProjectSubject, titles: string[], create: boolean, now: Date): Promise<number[]> {
+  const wanted = namesOf(titles)
+  if (wanted.length === 0) return []
+  const known = await tx
+    .select({ id: labels.id, title: labels.title, own: sql<boolean>`${labels.project_id} is not null` })
+    .from(labels)
+    .where(
+      and(
+        inArray(labels.title, wanted),
+        or(
+          eq(labels.project_id, project.id),
+          sql`${labels.namespace_id} in (select a.ancestor_id from ${namespaceAncestry} a where a.descendant_id = ${project.namespace_id})`,
+        ),
+      ),
+    )
+    .orderBy(sql`${labels.project_id} nulls first`)
+  const ids = new Map(known.map(({ id, title }) => [title, id]))
+  const missing = create ? wanted.filter((title) => !ids.has(title)) : []
+  if (missing.length > 0) {
+    const rows = missing.map((title) => ({ project_id: project.id, title, color: DEFAULT_COLOR, created_at: now, updated_at: now }))
+    await tx.insert(labels).values(rows).onConflictDoNothing()
+    const made = await tx
+      .select({ id: labels.id, title: labels.title })
+      .from(labels)
+      .where(and(eq(labels.project_id, project.id), inArray(labels.title, missing)))
+    for (const { id, title } of made) ids.set(title, id)
+  }
+  return wanted.map((title) => ids.get(title)).filter((id) => id !== undefined)
+}
+
+/** Titles as labels have them, each once. */
+export const namesOf = (titles: string[]) =>
+  [...new Set(titles.flatMap((title) => title.split(',')).map((title) => title.trim()))].filter((title) => title !== '')
+
+/** What is wrong with a list of titles that is to be set on a thing (SEC-63). */
+export function labelListFaults(titles: string[]): string[] {
+  const names = namesOf(titles)
+  if (names.length > MOST_LABELS) return [`are too many (maximum is ${MOST_LABELS})`]
+  return names.some((title) => lengthOf(title) > MAX_LABEL) ? [tooLong(MAX_LABEL)] : []
 }

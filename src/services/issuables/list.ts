@@ -7,8 +7,8 @@ import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
 import { labels, namespaceAncestry, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { dayOf } from '../../lib/day.js'
-import { limits } from '../page.js'
-import { projectVersionOf } from '../project-lists.js'
+import { limits } from '../core/page.js'
+import { projectVersionOf } from '../core/project-list-versions.js'
 import { type Conditions, conditionsOf, type IssuableFilter, type ORDERS, type Tables, UNKEPT, valuesOf, wearing } from './filters.js'
 
 /** The things of one project, of the projects of a group and its descendants, or of all. */

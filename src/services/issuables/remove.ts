@@ -1,8 +1,8 @@
 import { and, eq, inArray } from 'drizzle-orm'
 import type { Transaction } from '../../db/client.js'
 import { events, mentions, notes, subscriptions, todos } from '../../db/schema/index.js'
-import { removeNotes, removeTalk } from '../notes/remove.js'
-import type { TargetType } from '../subscriptions.js'
+import { removeNotes, removeTalk } from '../activity/note-removal.js'
+import type { TargetType } from '../activity/subscriptions.js'
 
 /** What hangs on issues or merge requests and does not go with their rows. */
 export async function removeWhatHangsOn(tx: Transaction, type: TargetType, rows: { id: number; project_id: number }[]): Promise<void> {

@@ -1,6 +1,6 @@
 import { invalidRecord } from '../../failures.js'
 import { lengthOf, tooLong } from '../../lib/path.js'
-import { labelListFaults } from '../labels.js'
+import { labelListFaults } from './labels.js'
 
 /** SEC-63. */
 const MAX_TITLE = 255

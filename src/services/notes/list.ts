@@ -10,8 +10,8 @@ import { issues, mergeRequests, notes, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { UserRefRecord } from '../../entities/user.js'
 import { notFound } from '../../failures.js'
-import { mentionerIsSeen, textOfNote } from '../cross-references.js'
-import { limits, type Page, type Paging, pageFrom } from '../page.js'
+import { mentionerIsSeen, textOfNote } from '../activity/cross-references.js'
+import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
 import { counts, isAbout, keyOf, type Noteable } from './noteables.js'
 
 /** A note with all that is shown of it. */

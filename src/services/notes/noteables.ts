@@ -8,10 +8,10 @@ import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { mergeRequests, type NOTEABLES, notes } from '../../db/schema/index.js'
 import type { Commit } from '../../git/types.js'
-import { findCommit } from '../commits/read.js'
-import { readersAmong } from '../issues/readers.js'
-import { readersAmong as requestReaders } from '../merge-requests/readers.js'
-import type { Target, TargetType } from '../subscriptions.js'
+import type { Target, TargetType } from '../activity/subscriptions.js'
+import { readersAmong } from '../issuables/issues/readers.js'
+import { readersAmong as requestReaders } from '../issuables/merge-requests/reading/readers.js'
+import { findCommit } from '../repository/commits/read.js'
 
 /** A thing people talk about. */
 export interface Noteable {

@@ -3,7 +3,7 @@ import type { Context } from '../../context.js'
 import { mergeRequestVersions, type Position } from '../../db/schema/index.js'
 import { refused } from '../../failures.js'
 import { type Commit, type DiffLine, type DiffPaths, type Oid, ZERO } from '../../git/types.js'
-import { repositoryOf } from '../repositories.js'
+import { repositoryOf } from '../repository/repositories.js'
 import type { NoteableSubject } from './noteables.js'
 import type { Standing } from './write.js'
 

@@ -8,11 +8,11 @@ import { step } from '../../db/statement.js'
 import { failedTo, forbidden, notFound } from '../../failures.js'
 import { titleOf } from '../../lib/commit-title.js'
 import { lengthOf, tooLong } from '../../lib/path.js'
-import { type Mentioner, mentionsIn, tellOfMentions, tellOfMentionsOn, thingsMentioned } from '../cross-references.js'
-import { followMentions, namesIn, peopleNamed } from '../mentions.js'
+import { type Mentioner, mentionsIn, tellOfMentions, tellOfMentionsOn, thingsMentioned } from '../activity/cross-references.js'
+import { followMentions, namesIn, peopleNamed } from '../activity/mentions.js'
+import { removeNotes } from '../activity/note-removal.js'
 import { getNote, type NoteRecord } from './list.js'
 import { counts, isAbout, keyOf, type Noteable, type NoteableSubject, recountThreads, targetOf } from './noteables.js'
-import { removeNotes } from './remove.js'
 
 type Row = typeof notes.$inferSelect
 

@@ -2,7 +2,7 @@ import type { ActorUser } from '../../access/actor.js'
 import type { projects } from '../../db/schema/index.js'
 import { lengthOf, tooLong } from '../../lib/path.js'
 import { VISIBILITY_LEVEL, type Visibility, visibilityWord } from '../../lib/visibility.js'
-import { isRestricted, type Settings } from '../settings.js'
+import { isRestricted, type Settings } from '../core/settings.js'
 
 export type FeatureLevel = 'disabled' | 'private' | 'enabled'
 const FEATURE_LEVEL = { disabled: 0, private: 10, enabled: 20 } as const

@@ -3,7 +3,7 @@ import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { namespaces, projects } from '../../db/schema/index.js'
 import { visibilityWord } from '../../lib/visibility.js'
-import { audit } from '../audit.js'
+import { audit } from '../core/audit.js'
 
 /** A fork is not more visible than its source (AC-5). */
 export const forkVisibilityFaults = (level: number, source: number): string[] =>

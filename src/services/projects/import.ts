@@ -7,10 +7,10 @@ import { TooLarge } from '../../git/errors.js'
 import { type GitRepository, ZERO } from '../../git/types.js'
 import { askHead, BadTarget, checkTarget, type Target } from '../../lib/outgoing.js'
 import { isUnavailable } from '../../lib/unavailable.js'
-import { followBranches, keepUpSoon } from '../pushes.js'
-import { repositoryLimit } from '../quotas.js'
-import { repositoryOf } from '../repositories.js'
-import { readSettings, type Settings } from '../settings.js'
+import { readSettings, type Settings } from '../core/settings.js'
+import { followBranches, keepUpSoon } from '../repository/pushes.js'
+import { repositoryLimit } from '../repository/quotas.js'
+import { repositoryOf } from '../repository/repositories.js'
 
 /** Imports at once; more wait, so that they leave turns to other work. */
 const LANES = 2

@@ -7,9 +7,9 @@ import { type Fuzzy, fuzzy, fuzzyMatch, substring } from '../../db/fuzzy.js'
 import { namespaces, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { VISIBILITY_LEVEL, type Visibility } from '../../lib/visibility.js'
-import { attributePairs, hasCustomAttributes } from '../custom-attributes.js'
-import type { Page, Paging } from '../page.js'
-import { idList, LONGEST, type Version, versionOf } from '../totals.js'
+import { attributePairs, hasCustomAttributes } from '../core/custom-attributes.js'
+import { idList, LONGEST, type Version, versionOf } from '../core/list-cache.js'
+import type { Page, Paging } from '../core/page.js'
 import { keyedProjects } from './load.js'
 
 export const ORDERS = ['id', 'name', 'path', 'created_at', 'updated_at', 'last_activity_at'] as const

@@ -6,8 +6,8 @@ import { substring } from '../../db/fuzzy.js'
 import { namespaceAncestry, namespaces, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { UserRefRecord } from '../../entities/user.js'
-import { reaching } from '../members.js'
-import { limits, type Page, type Paging, pageFrom } from '../page.js'
+import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
+import { reaching } from '../groups/members.js'
 
 const withLevel = statement('people of a project', (db, { search, skip }: { search: boolean; skip: boolean }) =>
   db

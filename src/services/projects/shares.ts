@@ -5,8 +5,8 @@ import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { namespaceAncestry, namespaces, projectShares, projects } from '../../db/schema/index.js'
 import { conflict, invalidRecord, notFound, refused } from '../../failures.js'
-import { audit } from '../audit.js'
-import { touchLists } from '../totals.js'
+import { audit } from '../core/audit.js'
+import { touchLists } from '../core/list-cache.js'
 
 export interface NewShare {
   group_id: number

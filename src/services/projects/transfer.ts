@@ -7,12 +7,12 @@ import { members, namespaces, projects, routes } from '../../db/schema/index.js'
 import { type Failure, forbidden, notFound } from '../../failures.js'
 import { numericId } from '../../lib/numeric-id.js'
 import { visibilityWord } from '../../lib/visibility.js'
-import { audit } from '../audit.js'
-import { isRouteTaken, lockNamespace, moveRoute } from '../namespaces.js'
-import { touchLists } from '../totals.js'
-import { bringAlong } from './bring-along.js'
+import { audit } from '../core/audit.js'
+import { touchLists } from '../core/list-cache.js'
+import { isRouteTaken, lockNamespace, moveRoute } from '../identity/namespaces.js'
 import { addTakenFaults, checkLimit, placeIn } from './create.js'
 import { lowerForks } from './fork-network.js'
+import { bringAlong } from './transfer-labels.js'
 
 /** Moves a project to another namespace as a whole or not at all (GR-41 to GR-43, PR-13, PR-18, SEC-133). Rights that came from the old one end, direct members stay; it becomes no more visible than the group. What is no more visible than it was has forks that are not either (AC-5). The old path leads Git to the new one (GH-4; not the API, W-8). The endpoints word their refusals differently: `same` is the text for a project that is there already, `refuse` makes the answer of a text. The caller's right to the target is for them to check. */
 export async function transferProject(

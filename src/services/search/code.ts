@@ -1,9 +1,9 @@
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Commit, GitRepository, Oid, Patience, TreeEntry } from '../../git/types.js'
-import { limits, type Page, type Paging, slice } from '../page.js'
-import { repositoryOf } from '../repositories.js'
-import { wikiNow } from '../wikis.js'
+import { wikiNow } from '../content/wikis.js'
+import { limits, type Page, type Paging, slice } from '../core/page.js'
+import { repositoryOf } from '../repository/repositories.js'
 
 /** Lines before and after a hit. */
 const CONTEXT = 2

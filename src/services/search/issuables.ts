@@ -1,10 +1,10 @@
 import type { Caller } from '../../access/actor.js'
 import type { Context } from '../../context.js'
+import type { Page, Paging } from '../core/page.js'
+import { type IssueRecord, listIssues } from '../issuables/issues/list.js'
 import type { Place } from '../issuables/list.js'
-import { type IssueRecord, listIssues } from '../issues/list.js'
-import { listMergeRequests } from '../merge-requests/list.js'
-import type { MergeRequestRecord } from '../merge-requests/load.js'
-import type { Page, Paging } from '../page.js'
+import { listMergeRequests } from '../issuables/merge-requests/reading/list.js'
+import type { MergeRequestRecord } from '../issuables/merge-requests/reading/load.js'
 
 const MAX_IID = 2_147_483_647
 

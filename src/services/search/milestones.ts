@@ -6,9 +6,9 @@ import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
 import { completeTexts, LANE, LONG } from '../../db/long-text.js'
 import { milestones, namespaceAncestry, namespaces, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
+import { limits, type Page, type Paging } from '../core/page.js'
 import type { Place } from '../issuables/list.js'
-import type { MilestoneRecord } from '../milestones.js'
-import { limits, type Page, type Paging } from '../page.js'
+import type { MilestoneRecord } from '../issuables/milestones.js'
 
 interface Shape {
   in: 'project' | 'group' | 'everywhere'

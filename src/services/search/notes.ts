@@ -9,8 +9,8 @@ import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
 import { completeTexts, LANE, LONG } from '../../db/long-text.js'
 import { issues, mergeRequests, notes, snippets, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
+import { limits, type Page, type Paging } from '../core/page.js'
 import type { NoteRecord } from '../notes/list.js'
-import { limits, type Page, type Paging } from '../page.js'
 
 interface Shape {
   reach: NoteReach

@@ -6,8 +6,8 @@ import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
 import { completeTexts, LANE, LONG } from '../../db/long-text.js'
 import { namespaces, projects, snippets, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
-import { limits, type Page, type Paging } from '../page.js'
-import type { ListedSnippet } from '../snippets.js'
+import type { ListedSnippet } from '../content/snippets.js'
+import { limits, type Page, type Paging } from '../core/page.js'
 
 interface Shape {
   by: 'title' | 'content'

@@ -4,7 +4,7 @@ import { and, eq, inArray } from 'drizzle-orm'
 import supertest from 'supertest'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { auditEvents, doomedAvatars, doomedRepositories, members, namespaces, projectShares, projects, routes } from '../../../src/db/schema/index.js'
-import { recover } from '../../../src/services/recovery.js'
+import { recover } from '../../../src/services/operations/recovery.js'
 import { testApp } from '../../support/app.js'
 import { aGroup, anAdmin, aProject, aToken, aUser, setSettings, type TestUser, unique } from '../../support/factories.js'
 

@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { projectShares, projects } from '../../../src/db/schema/index.js'
-import { touchLists } from '../../../src/services/totals.js'
+import { touchLists } from '../../../src/services/core/list-cache.js'
 import { testApp } from '../../support/app.js'
 import { aGroup, anAdmin, aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'
 

@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm'
 import { describe, expect, it } from 'vitest'
 import { buildApp } from '../../../src/app.js'
-import { createContext } from '../../../src/context.js'
+import { createContext } from '../../../src/cli/create-context.js'
 import { mergeRequests, protectedBranches } from '../../../src/db/schema/index.js'
 import { testApp } from '../../support/app.js'
 import { aCommit, aProject, aUser, type TestProject } from '../../support/factories.js'

@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { issues, mergeRequestIssues, mergeRequests, mergeRequestVersions, projects, users } from '../../../src/db/schema/index.js'
-import { recover } from '../../../src/services/recovery.js'
+import { recover } from '../../../src/services/operations/recovery.js'
 import { testApp } from '../../support/app.js'
 import { aCast, type Cast, type Role, statuses } from '../../support/cast.js'
 import { aCommit, aGroup, aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'

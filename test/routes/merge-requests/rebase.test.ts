@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm'
 import { describe, expect, it } from 'vitest'
 import { mergeRequests } from '../../../src/db/schema/index.js'
-import { takeUpMergeRequests } from '../../../src/services/merge-requests/take-up.js'
+import { takeUpMergeRequests } from '../../../src/services/issuables/merge-requests/merging/resume.js'
 import { testApp } from '../../support/app.js'
 import { aCast } from '../../support/cast.js'
 import { aCommit, aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'

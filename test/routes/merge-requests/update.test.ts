@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { mergeRequests, projects } from '../../../src/db/schema/index.js'
-import { MOVES, type State, type StateEvent } from '../../../src/services/merge-requests/states.js'
+import { MOVES, type State, type StateEvent } from '../../../src/services/issuables/merge-requests/merging/states.js'
 import { testApp } from '../../support/app.js'
 import { aCast, type Cast, type Role, statuses } from '../../support/cast.js'
 import { aCommit, aProject, type TestUser } from '../../support/factories.js'

@@ -2,7 +2,7 @@ import { eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { tokens, users } from '../../../src/db/schema/index.js'
 import { digestOf } from '../../../src/lib/secret.js'
-import { createUser } from '../../../src/services/users.js'
+import { createUser } from '../../../src/services/identity/users.js'
 import { testApp } from '../../support/app.js'
 import { anAdmin, aToken, aUser, setSettings, type TestUser } from '../../support/factories.js'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { languageTable } from '../../../src/services/languages.js'
+import { languageTable } from '../../../src/services/repository/languages.js'
 import { testApp } from '../../support/app.js'
 import { aCast, statuses } from '../../support/cast.js'
 import { aCommit, aGroup, aProject, aUser } from '../../support/factories.js'

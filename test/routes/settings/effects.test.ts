@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { applicationSettings } from '../../../src/db/schema/index.js'
-import { forgetSettings } from '../../../src/services/settings.js'
+import { forgetSettings } from '../../../src/services/core/settings.js'
 import { testApp } from '../../support/app.js'
 import { anAdmin, aProject, aUser, type TestProject, type TestUser, unique } from '../../support/factories.js'
 

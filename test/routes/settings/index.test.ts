@@ -1,9 +1,9 @@
 import { eq } from 'drizzle-orm'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { createContext } from '../../../src/context.js'
+import { createContext } from '../../../src/cli/create-context.js'
 import { openDatabase } from '../../../src/db/client.js'
 import { applicationSettings, auditEvents } from '../../../src/db/schema/index.js'
-import { forgetSettings, readSettings } from '../../../src/services/settings.js'
+import { forgetSettings, readSettings } from '../../../src/services/core/settings.js'
 import { testApp } from '../../support/app.js'
 import { aGroup, anAdmin, aUser, type TestUser, unique } from '../../support/factories.js'
 

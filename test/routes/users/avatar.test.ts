@@ -5,7 +5,7 @@ import { eq } from 'drizzle-orm'
 import supertest from 'supertest'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { namespaces, projects, users } from '../../../src/db/schema/index.js'
-import { keepAvatar } from '../../../src/services/avatars.js'
+import { keepAvatar } from '../../../src/services/identity/avatars.js'
 import { testApp } from '../../support/app.js'
 import { aGroup, anAdmin, aProject, aUser, drawnOf, setSettings, type TestUser, unique } from '../../support/factories.js'
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { sshKeys } from '../../../src/db/schema/index.js'
-import type { Settings } from '../../../src/services/settings.js'
+import type { Settings } from '../../../src/services/core/settings.js'
 import { testApp } from '../../support/app.js'
 import { anAdmin, aUser, setSettings, type TestUser } from '../../support/factories.js'
 

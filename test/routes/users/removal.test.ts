@@ -4,7 +4,7 @@ import { eq, sql } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { commitStatuses, members, namespaces, notes, projects, sshKeys, tokens, users } from '../../../src/db/schema/index.js'
 import { repositoryDirectory } from '../../../src/git/create.js'
-import { recover } from '../../../src/services/recovery.js'
+import { recover } from '../../../src/services/operations/recovery.js'
 import { testApp } from '../../support/app.js'
 import { aCommit, aGroup, anAdmin, aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'
 

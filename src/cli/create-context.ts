@@ -1,0 +1,70 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Logger } from 'pino'
+import { RequestLimit } from '../access/request-limit.js'
+import { Throttle } from '../access/throttle.js'
+import type { Config } from '../config.js'
+import type { Context } from '../context.js'
+import type { Database } from '../db/client.js'
+import { openGit } from '../git/repository.js'
+import { TRANSPORT_LIMITS } from '../git/transport.js'
+import { Fragments } from '../http/fragments.js'
+import { createJobs } from '../jobs/queue.js'
+import { Argon2 } from '../lib/argon2.js'
+import { ownSecret, vaultOf } from '../lib/vault.js'
+import { linksFor } from '../links.js'
+import { Totals } from '../services/core/list-cache.js'
+import { readSettings } from '../services/core/settings.js'
+import { holdsRepositories } from '../services/repository/repositories.js'
+import { followers } from './followers.js'
+
+/** Puts the parts together; the configuration's address must be settled. */
+export async function createContext(config: Config & { baseUrl: string }, db: Database, log: Logger): Promise<Context> {
+  const hooks = join(config.dataDir, 'hooks')
+  await mkdir(hooks, { recursive: true, mode: 0o700 })
+  const git = openGit({
+    storages: config.storages,
+    hooks,
+    shared: config.databaseUrl !== undefined,
+    transport: { ...TRANSPORT_LIMITS, ...(config.limits.pushBytes > 0 && { packBytes: config.limits.pushBytes }) },
+    onFault: (fault, key) => log.error({ err: fault, repository: key }, 'a repository is missing or cannot be read'),
+  })
+  const now = () => new Date()
+  const argon2 = new Argon2()
+  const stop = new AbortController()
+  const jobs = createJobs({
+    onFault: (fault, name) => log.error({ err: fault, job: name }, 'background work failed'),
+    onRetry: (fault, name, wait) => log.debug({ err: fault, job: name, wait }, 'background work is tried again'),
+  })
+  const ctx: Context = {
+    config,
+    db,
+    git,
+    jobs,
+    followers,
+    links: linksFor(config.baseUrl),
+    fragments: new Fragments(),
+    totals: new Totals(),
+    throttle: new Throttle(config.failedCredentials.attempts, config.failedCredentials.window, now),
+    argon2,
+    requestLimit: new RequestLimit(config.requests, now),
+    intents: new Map(),
+    vault: vaultOf(config.secretKey ?? (await ownSecret(config.dataDir))),
+    log,
+    revision: config.revision,
+    now,
+    stopping: stop.signal,
+    settings: () => readSettings(ctx),
+    async avatarService() {
+      return config.avatarService !== undefined && (await ctx.settings()).avatarsvc_enabled ? config.avatarService : null
+    },
+    async close() {
+      stop.abort(new Error('the service is stopping'))
+      await jobs.drain()
+      await Promise.all([git.close(), argon2.close()])
+    },
+  }
+  for (const storage of await git.claimStorages((name) => holdsRepositories(db, name)))
+    log.error({ storage, path: config.storages[storage] }, 'a storage should hold repositories and is empty: is its disk mounted?')
+  return ctx
+}

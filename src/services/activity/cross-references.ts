@@ -1,0 +1,137 @@
+import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import type { Caller } from '../../access/actor.js'
+import type { ProjectSubject } from '../../access/rules.js'
+import { type Eyes, eyesOf, readableCode, visibleIssues, visibleMergeRequests, visibleProjects } from '../../access/visible.js'
+import type { Context } from '../../context.js'
+import type { Sender, Transaction } from '../../db/client.js'
+import { issues, type MENTIONERS, mergeRequests, namespaces, notes, projects } from '../../db/schema/index.js'
+import { step } from '../../db/statement.js'
+import { type IssueReference, referencesIn } from '../../lib/references.js'
+import { projectsMeant } from './referenced-issues.js'
+import type { Target } from './subscriptions.js'
+
+/** Where something was mentioned: a thing with its texts and all that is said of it, or a commit. */
+export interface Mentioner {
+  type: (typeof MENTIONERS)[number]
+  project_id: number
+  /** Null for a commit, which has a `sha`. */
+  id: number | null
+  sha: string | null
+}
+
+/** Things of one text beyond which nothing is said anywhere. */
+const MOST = 100
+
+/** What the references of texts ask for, by the projects they name. */
+const numbersOf = (references: IssueReference[], kind: IssueReference['kind'], project: string | null) => [
+  ...new Set(references.flatMap((each) => (each.kind === kind && each.project === project ? [each.number] : []))),
+]
+
+/** The references of a text that may be told of where they lead to. */
+export const mentionsIn = async (ctx: Context, text: string): Promise<IssueReference[]> =>
+  (await referencesIn(text, ctx.links.base))
+    .filter((each): each is IssueReference => each.kind === 'issue' || each.kind === 'merge_request')
+    .slice(0, MOST)
+
+/** The issues and merge requests that references mean to the writer, as far as he sees them and their projects still change (IS-23, AC-12). */
+export async function thingsMentioned(
+  ctx: Context,
+  caller: Pick<Caller, 'user'>,
+  subject: ProjectSubject,
+  references: IssueReference[],
+): Promise<Target[]> {
+  if (references.length === 0) return []
+  const projectOf = projectsMeant(ctx, caller, subject)
+  const wanted: { project: number; kind: string; iid: number }[] = []
+  for (const name of new Set(references.map(({ project }) => project))) {
+    const where = await projectOf(name)
+    if (!where || where.project.archived) continue
+    for (const kind of ['issue', 'merge_request'] as const)
+      for (const iid of numbersOf(references, kind, name)) wanted.push({ project: where.project.id, kind, iid })
+  }
+  if (wanted.length === 0) return []
+  const eyes = eyesOf(caller.user)
+  const user = sql`${caller.user?.id ?? 0}::bigint`
+  const asked = sql`jsonb_to_recordset(${JSON.stringify(wanted)}::jsonb) as w (project bigint, kind text, iid integer)`
+  const { rows } = await ctx.db.write.execute<{ type: Target['type']; id: string; project_id: string }>(sql`
+    select 'Issue' as type, ${issues.id}, ${issues.project_id} from ${asked}
+      join ${issues} on ${issues.project_id} = w.project and ${issues.iid} = w.iid join ${projects} on ${projects.id} = ${issues.project_id}
+      where w.kind = 'issue' and ${visibleIssues(eyes, user)}
+    union all select 'MergeRequest', ${mergeRequests.id}, ${mergeRequests.project_id} from ${asked}
+      join ${mergeRequests} on ${mergeRequests.project_id} = w.project and ${mergeRequests.iid} = w.iid
+      join ${projects} on ${projects.id} = ${mergeRequests.project_id}
+      where w.kind = 'merge_request' and ${visibleMergeRequests(eyes, user)}
+    order by 1, 2`)
+  return rows.map(({ type, id, project_id }) => ({ type, id: Number(id), project_id: Number(project_id) }))
+}
+
+/** What is written of mentions, and by whom, as the statement takes it: the text names nothing, for who may read the name is asked when it is read. */
+const rowsOf = (mentioner: Mentioner, targets: Target[]): string =>
+  JSON.stringify(
+    targets
+      .filter(({ type, id }) => type !== mentioner.type || id !== mentioner.id)
+      .map(({ type, id, project_id }) => ({
+        type,
+        id,
+        project_id,
+        in_type: mentioner.type,
+        in_project: mentioner.project_id,
+        in_id: mentioner.id,
+        sha: mentioner.sha,
+      })),
+  )
+
+/** One note for each thing and each place that names it, however often it does. The thing itself does not change: who does not see the place sees nothing of it. */
+const told = (rows: SQL, author: SQL, now: SQL): SQL => sql`insert into ${notes} (project_id, noteable_type, noteable_id, author_id, note, system,
+    mentioned_in_type, mentioned_in_project_id, mentioned_in_id, mentioned_in_sha, created_at, updated_at)
+  select m.project_id, m.type, m.id, ${author}, 'mentioned elsewhere', true, m.in_type, m.in_project, m.in_id, m.sha, ${now}, ${now}
+  from jsonb_to_recordset(${rows}::jsonb) as m (project_id bigint, type text, id bigint, in_type text, in_project bigint, in_id bigint, sha text)
+  order by m.in_project, m.in_type, m.in_id, m.sha, m.type, m.id
+  on conflict do nothing`
+
+/** Says at each of the things where it was mentioned (IS-23, NT-6). */
+export async function tellOfMentions(
+  tx: Pick<Transaction, 'execute'>,
+  mentioner: Mentioner,
+  targets: Target[],
+  authorId: number,
+  now: Date,
+): Promise<void> {
+  if (targets.length > 0) await tx.execute(told(sql`${rowsOf(mentioner, targets)}`, sql`${authorId}::bigint`, sql`${now.toISOString()}::timestamptz`))
+}
+
+const tellStep = step('tell of mentions', (db) =>
+  db
+    .with(
+      db
+        .$with('told', {})
+        .as(told(sql`${sql.placeholder('rows')}`, sql`${sql.placeholder('author')}::bigint`, sql`${sql.placeholder('now')}::timestamptz`)),
+    )
+    .select({ one: sql<number>`1` })
+    .from(sql`(select 1) one`),
+)
+
+/** The same as a part of a burst. */
+export const tellOfMentionsOn = (on: Sender, mentioner: Mentioner, targets: Target[], authorId: number, now: Date) =>
+  targets.length === 0 ? [] : [tellStep(on, null).execute({ rows: rowsOf(mentioner, targets), author: authorId, now: now.toISOString() })]
+
+/** For rows of `notes`: whether a user sees the place that a note tells of; others tell of none (SEC-35, SEC-36, SEC-122). */
+export const mentionerIsSeen = (eyes: Eyes, userId: SQLWrapper): SQL => sql`case ${notes.mentioned_in_type}
+    when 'Issue' then exists (select 1 from ${issues} join ${projects} on ${projects.id} = ${issues.project_id}
+      where ${issues.id} = ${notes.mentioned_in_id} and ${visibleIssues(eyes, userId)})
+    when 'MergeRequest' then exists (select 1 from ${mergeRequests} join ${projects} on ${projects.id} = ${mergeRequests.project_id}
+      where ${mergeRequests.id} = ${notes.mentioned_in_id} and ${visibleMergeRequests(eyes, userId)})
+    when 'Commit' then exists (select 1 from ${projects}
+      where ${projects.id} = ${notes.mentioned_in_project_id} and ${visibleProjects(eyes, userId)} and ${readableCode(eyes, userId)})
+    else true end`
+
+/** For rows of `notes`: the text, with the name that the place has today. */
+export const textOfNote = (): SQL<string> => {
+  const project = sql`(select case when p.id = ${notes.project_id} then '' else n.full_path || '/' || p.path end
+    from ${projects} p join ${namespaces} n on n.id = p.namespace_id where p.id = ${notes.mentioned_in_project_id})`
+  return sql<string>`case ${notes.mentioned_in_type}
+    when 'Issue' then 'mentioned in issue ' || ${project} || (select '#' || i.iid from ${issues} i where i.id = ${notes.mentioned_in_id})
+    when 'MergeRequest' then 'mentioned in merge request ' || ${project} || (select '!' || r.iid from ${mergeRequests} r where r.id = ${notes.mentioned_in_id})
+    when 'Commit' then 'mentioned in commit ' || coalesce(nullif(${project}, '') || '@', '') || ${notes.mentioned_in_sha}
+    else ${notes.note} end`
+}

@@ -1,0 +1,219 @@
+import { and, asc, desc, eq, type SQL, sql } from 'drizzle-orm'
+import { alias, type PgTable } from 'drizzle-orm/pg-core'
+import type { Caller, SignedIn } from '../../access/actor.js'
+import { ANY_LEVEL, projectsWithLevel } from '../../access/roles.js'
+import type { ProjectSubject } from '../../access/rules.js'
+import { type Eyes, eyesOf, readableCode, visibleIssues, visibleMergeRequests, visibleProjects, visibleSnippets } from '../../access/visible.js'
+import type { Context } from '../../context.js'
+import type { Transaction } from '../../db/client.js'
+import { completeTexts, LANE, LONG } from '../../db/long-text.js'
+import { EVENT_ACTIONS, events, issues, mergeRequests, milestones, notes, projects, snippets, users } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
+import { notFound } from '../../failures.js'
+import { numericId } from '../../lib/numeric-id.js'
+import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
+import { limits, type Page, type Paging } from '../core/page.js'
+import { isRestricted, readSettings } from '../core/settings.js'
+import { findUserByName, getUser } from '../identity/users.js'
+
+type Row = typeof events.$inferInsert
+
+/** What a list of events shows of one. */
+export type EventRecord = Awaited<ReturnType<ReturnType<typeof listed>['execute']>>[number]
+
+/** Writes down what happened in a project; its last activity is that of its newest event (EV-7, G-86). What is about something confidential moves nothing that everybody sees: SEC-35 over G-86. */
+export async function recordEvent(
+  tx: Pick<Transaction, 'insert' | 'update'>,
+  { confidential = false, ...event }: Omit<Row, 'push'> & { confidential?: boolean },
+): Promise<void> {
+  const { project_id, created_at } = event
+  const activity = () =>
+    tx
+      .update(projects)
+      .set({ last_activity_at: sql`greatest(${projects.last_activity_at}, ${created_at.toISOString()}::timestamptz)` })
+      .where(eq(projects.id, project_id))
+  await Promise.all([tx.insert(events).values(event), ...(confidential ? [] : [activity()])])
+}
+
+export { EVENT_ACTIONS }
+
+/** The words `target_type` of a list takes, and the targets they mean. */
+const TARGETS = {
+  issue: ['Issue'],
+  milestone: ['Milestone'],
+  merge_request: ['MergeRequest'],
+  note: ['Note', 'DiffNote', 'DiscussionNote'],
+  project: ['Project'],
+  snippet: ['Snippet'],
+  user: ['User'],
+} as const
+
+export type EventTarget = keyof typeof TARGETS
+export const EVENT_TARGETS = Object.keys(TARGETS) as [EventTarget, ...EventTarget[]]
+
+export interface EventFilter extends Paging {
+  action?: (typeof EVENT_ACTIONS)[number] | undefined
+  target_type?: EventTarget | undefined
+  /** Days, both exclusive. */
+  before?: string | null | undefined
+  after?: string | null | undefined
+  sort: 'asc' | 'desc'
+}
+
+/** Whose events: one person's, one project's, or those of all projects the caller is a member of. */
+type Of = 'author' | 'project' | 'memberships'
+
+interface Shape {
+  of: Of
+  eyes: Eyes
+  filters: string[]
+  descending: boolean
+}
+
+const user = sql`${sql.placeholder('user')}::bigint`
+
+const FILTERS: Record<string, () => SQL> = {
+  action: () => eq(events.action, sql.placeholder('action')),
+  target_type: () => sql`${events.target_type} = any(${sql.placeholder('target_type')}::text[])`,
+  before: () => sql`${events.created_at} < ${sql.placeholder('before')}::date`,
+  after: () => sql`${events.created_at} >= ${sql.placeholder('after')}::date + 1`,
+}
+
+const SCOPES: Record<Of, () => SQL> = {
+  author: () => eq(events.author_id, sql.placeholder('of')),
+  project: () => eq(events.project_id, sql.placeholder('of')),
+  memberships: () => sql`${events.project_id} in ${projectsWithLevel(user, ANY_LEVEL)}`,
+}
+
+/** Pushes, and what is said of commits, are told to who may read the code (EV-4). */
+const aboutCode = sql`(${events.action} = 'pushed' or ${events.action} = 'commented'
+  and exists (select 1 from ${notes} n where n.id = ${events.target_id} and n.noteable_type = 'Commit'))`
+
+/** Things, and what is said of them, are told to who sees them (EV-4, SEC-35, SEC-36). */
+const SEEN = {
+  Issue: (eyes: Eyes, id: SQL) => sql`exists (select 1 from ${issues} where ${issues.id} = ${id} and ${visibleIssues(eyes, user)})`,
+  MergeRequest: (eyes: Eyes, id: SQL) =>
+    sql`exists (select 1 from ${mergeRequests} where ${mergeRequests.id} = ${id} and ${visibleMergeRequests(eyes, user)})`,
+  Snippet: (eyes: Eyes, id: SQL) => sql`exists (select 1 from ${snippets} where ${snippets.id} = ${id} and ${visibleSnippets(eyes, user)})`,
+}
+const showsNoneHidden = (
+  eyes: Eyes,
+  type: keyof typeof SEEN,
+) => sql`(${events.target_type} is distinct from ${type} or ${SEEN[type](eyes, sql`${events.target_id}`)})
+  and (${events.action} <> 'commented' or not exists (select 1 from ${notes} n where n.id = ${events.target_id} and n.noteable_type = ${type}
+    and not ${SEEN[type](eyes, sql`n.noteable_id`)}))`
+
+const matching = ({ of, eyes, filters }: Omit<Shape, 'descending'>) =>
+  and(
+    SCOPES[of](),
+    ...filters.map((name) => FILTERS[name]?.()),
+    visibleProjects(eyes, user),
+    sql`(not ${aboutCode} or ${readableCode(eyes, user)})`,
+    showsNoneHidden(eyes, 'Issue'),
+    showsNoneHidden(eyes, 'MergeRequest'),
+    showsNoneHidden(eyes, 'Snippet'),
+  )
+
+const counted = statement('count of events', (db, shape: Omit<Shape, 'descending'>) =>
+  db
+    .select({ total: sql<number>`count(*)`.mapWith(Number) })
+    .from(events)
+    .innerJoin(projects, eq(projects.id, events.project_id))
+    .where(matching(shape)),
+)
+
+const resolvers = alias(users, 'resolver')
+const NOTED = new Map<unknown, string>([
+  [issues, 'Issue'],
+  [mergeRequests, 'MergeRequest'],
+  [snippets, 'Snippet'],
+])
+
+/** A column of the thing that a note is about, which has it by the name of today. */
+const noted = <T>(column: SQL, tables: PgTable[]): SQL<T | null> =>
+  sql`case ${notes.noteable_type} ${sql.join(tables.map((table) => sql`when ${NOTED.get(table)} then (select ${column} from ${table} t where t.id = ${notes.noteable_id})`))} end`
+
+/** The ids of one page first; only their rows are joined with what is shown. */
+const listed = statement('events', (db, { descending, ...shape }: Shape) => {
+  const direction = descending ? desc : asc
+  const page = db
+    .select({ id: events.id })
+    .from(events)
+    .innerJoin(projects, eq(projects.id, events.project_id))
+    .where(matching(shape))
+    .orderBy(direction(events.created_at), direction(events.id))
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset'))
+    .as('page')
+  return db
+    .select({
+      event: events,
+      author: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar },
+      project: { name: projects.name },
+      issue: { iid: issues.iid, title: issues.title },
+      request: { iid: mergeRequests.iid, title: mergeRequests.title },
+      milestone: { iid: milestones.iid, title: milestones.title },
+      note: LANE.notes,
+      resolver: { id: resolvers.id, name: resolvers.name, username: resolvers.username, state: resolvers.state, avatar: resolvers.avatar },
+      noted_iid: noted<number>(sql`iid`, [issues, mergeRequests]).mapWith((iid) => (iid === null ? null : Number(iid))),
+      noted_title: noted<string>(sql`title`, [issues, mergeRequests, snippets]),
+    })
+    .from(events)
+    .innerJoin(page, eq(page.id, events.id))
+    .innerJoin(users, eq(users.id, events.author_id))
+    .innerJoin(projects, eq(projects.id, events.project_id))
+    .leftJoin(notes, and(eq(notes.id, events.target_id), eq(events.action, 'commented')))
+    .leftJoin(resolvers, eq(resolvers.id, notes.resolved_by_id))
+    .leftJoin(issues, and(eq(issues.id, events.target_id), eq(events.target_type, 'Issue')))
+    .leftJoin(mergeRequests, and(eq(mergeRequests.id, events.target_id), eq(events.target_type, 'MergeRequest')))
+    .leftJoin(milestones, and(eq(milestones.id, events.target_id), eq(events.target_type, 'Milestone')))
+    .orderBy(direction(events.created_at), direction(events.id))
+})
+
+async function list(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, of: Of, id: number, filter: EventFilter): Promise<Page<EventRecord>> {
+  const given = {
+    action: filter.action,
+    target_type: filter.target_type && [...TARGETS[filter.target_type]],
+    before: filter.before ?? undefined,
+    after: filter.after ?? undefined,
+  }
+  const filters = Object.entries(given)
+    .filter(([, value]) => value !== undefined)
+    .map(([name]) => name)
+  const shape = { of, eyes: eyesOf(viewer), filters }
+  const values = { ...given, of: id, user: viewer?.id ?? 0 }
+  const [items, [count]] = await Promise.all([
+    listed(ctx.db, { ...shape, descending: filter.sort === 'desc' }).execute({ ...values, ...limits(filter) }),
+    counted(ctx.db, shape).execute(values),
+  ])
+  const texts = items.flatMap(({ note }) => note ?? [])
+  await completeTexts(ctx, LONG.notes, texts, 'page')
+  return { items, total: count?.total ?? 0 }
+}
+
+/** EV-1: what the caller did, or with `all` what was done in the projects he is a member of. */
+export const listOwnEvents = (ctx: Context, caller: SignedIn, { all, ...filter }: EventFilter & { all: boolean }) =>
+  list(ctx, caller, all ? 'memberships' : 'author', caller.user.id, filter)
+
+/** EV-2: by id or username; a person without a token sees people unless the administrator closed that (U-17). */
+export async function listEventsOfUser(ctx: Context, caller: Pick<Caller, 'user'>, named: string, filter: EventFilter): Promise<Page<EventRecord>> {
+  if (!caller.user && isRestricted(await readSettings(ctx), VISIBILITY_LEVEL.public)) throw notFound('User')
+  const id = numericId(named)
+  const author = id === null ? await findUserByName(ctx, named) : await getUser(ctx, id)
+  if (!author) throw notFound('User')
+  return list(ctx, caller, 'author', author.id, filter)
+}
+
+/** EV-3. */
+export const listEventsOfProject = (ctx: Context, caller: Pick<Caller, 'user'>, { project }: ProjectSubject, filter: EventFilter) =>
+  list(ctx, caller, 'project', project.id, filter)
+
+/** How long an event is kept (EV-5). */
+const KEPT = '2 years'
+
+/** Takes a project's old events away, so that a busy one does not grow for ever. */
+export async function dropOldEvents(ctx: Context, projectId: number): Promise<void> {
+  await ctx.db.write
+    .delete(events)
+    .where(sql`${events.project_id} = ${projectId} and ${events.created_at} < ${ctx.now().toISOString()}::timestamptz - ${KEPT}::interval`)
+}

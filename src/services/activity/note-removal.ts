@@ -1,0 +1,34 @@
+import { and, inArray, sql } from 'drizzle-orm'
+import type { Transaction } from '../../db/client.js'
+import { awardEmoji, events, notes } from '../../db/schema/index.js'
+import type { TargetType } from './subscriptions.js'
+
+const EVENTS = ['Note', 'DiscussionNote', 'DiffNote'] as const
+
+/** Takes notes away with what hangs on them; mentions and todos go with their rows. */
+export async function removeNotes(tx: Transaction, ids: number[]): Promise<void> {
+  if (ids.length === 0) return
+  const gone = sql`any(${sql.param(ids)}::bigint[])`
+  await tx.delete(awardEmoji).where(sql`(${awardEmoji.project_id}, ${awardEmoji.awardable_type}, ${awardEmoji.awardable_id}) in
+    (select n.project_id, 'Note', n.id from ${notes} n where n.id = ${gone})`)
+  await tx.delete(events).where(and(inArray(events.target_type, EVENTS), sql`${events.target_id} = ${gone}`))
+  await tx.delete(notes).where(sql`${notes.id} = ${gone}`)
+}
+
+/** Takes away all that was said and given to things of one kind, before they go themselves. */
+export async function removeTalk(tx: Transaction, type: TargetType | 'Snippet', things: { id: number; project_id: number }[]): Promise<void> {
+  if (things.length === 0) return
+  const ids = sql`any(${sql.param(things.map(({ id }) => id))}::bigint[])`
+  const projects = sql`any(${sql.param([...new Set(things.map(({ project_id }) => project_id))])}::bigint[])`
+  const said = await tx
+    .select({ id: notes.id })
+    .from(notes)
+    .where(sql`${notes.project_id} = ${projects} and ${notes.noteable_type} = ${type} and ${notes.noteable_id} = ${ids}`)
+  await removeNotes(
+    tx,
+    said.map(({ id }) => id),
+  )
+  await tx
+    .delete(awardEmoji)
+    .where(sql`${awardEmoji.project_id} = ${projects} and ${awardEmoji.awardable_type} = ${type} and ${awardEmoji.awardable_id} = ${ids}`)
+}

@@ -1,0 +1,55 @@
+import type { Caller } from '../../access/actor.js'
+import { findIssueFor, type IssueSubject } from '../../access/issues.js'
+import { findProjectFor, fullPathOf, type ProjectSubject } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import { Failure } from '../../failures.js'
+import type { IssueReference } from '../../lib/references.js'
+
+/** References of one text beyond which none is followed. */
+const MOST = 1_000
+
+/** Finds the projects that references name, as a reader sees them, each looked up once: a name alone is of the same group, and no name is the project itself. Null: out of sight. */
+export function projectsMeant(
+  ctx: Context,
+  caller: Pick<Caller, 'user'>,
+  subject: ProjectSubject,
+): (named: string | null) => Promise<ProjectSubject | null> {
+  const { project } = subject
+  const projects = new Map<string, Promise<ProjectSubject | null>>()
+  return (named) => {
+    if (named === null) return Promise.resolve(subject)
+    const path = named.includes('/') ? named : `${project.namespace.full_path}/${named}`
+    const known =
+      projects.get(path) ?? (path.toLowerCase() === fullPathOf(project).toLowerCase() ? Promise.resolve(subject) : visible(ctx, caller, path))
+    projects.set(path, known)
+    return known
+  }
+}
+
+/** The issues that these references mean to a reader, each once; those out of his sight, and those of the project a fork came from, mean nothing (MR-82, MR-83, MR-85, SEC-122). */
+export async function issuesMeant(
+  ctx: Context,
+  caller: Pick<Caller, 'user'>,
+  subject: ProjectSubject,
+  references: Pick<IssueReference, 'project' | 'number'>[],
+): Promise<IssueSubject[]> {
+  const { project } = subject
+  const projectOf = projectsMeant(ctx, caller, subject)
+  const meant = new Map<number, IssueSubject>()
+  for (const { project: named, number } of references.slice(0, MOST)) {
+    const where = await projectOf(named)
+    if (!where || where.project.id === project.forked_from_id || !where.can('read_issue')) continue
+    const found = await findIssueFor(ctx, caller, where, number)
+    if (found) meant.set(found.issue.id, found)
+  }
+  return [...meant.values()]
+}
+
+async function visible(ctx: Context, caller: Pick<Caller, 'user'>, path: string): Promise<ProjectSubject | null> {
+  try {
+    return await findProjectFor(ctx, caller, path)
+  } catch (error) {
+    if (error instanceof Failure) return null
+    throw error
+  }
+}

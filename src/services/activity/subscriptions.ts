@@ -1,0 +1,41 @@
+import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import { qualified } from '../../access/roles.js'
+import type { Transaction } from '../../db/client.js'
+import { mentions, notes, subscriptions, type TARGETS, todos } from '../../db/schema/index.js'
+
+export type TargetType = (typeof TARGETS)[number]
+
+/** A thing of a project that people follow, discuss and are told of. */
+export interface Target {
+  type: TargetType
+  id: number
+  project_id: number
+}
+
+/** Writes down what somebody wants, in place of what he wanted before. */
+export async function setSubscribed(
+  tx: Pick<Transaction, 'insert'>,
+  target: { type: TargetType | 'Label'; id: number; project_id: number | null },
+  userId: number,
+  subscribed: boolean,
+): Promise<void> {
+  await tx
+    .insert(subscriptions)
+    .values({ project_id: target.project_id, target_type: target.type, target_id: target.id, user_id: userId, subscribed })
+    .onConflictDoUpdate({ target: [subscriptions.target_type, subscriptions.target_id, subscriptions.user_id], set: { subscribed } })
+}
+
+/** Whether the user is subscribed to the thing of a row: as he said, or else when he takes part in it as author, assignee, by a note, by being named, or by a todo of his own (SB-1, IS-24). */
+export function isSubscribed(
+  type: TargetType,
+  row: { id: SQLWrapper; project_id: SQLWrapper; author_id: SQLWrapper; assignee_id: SQLWrapper },
+  userId: SQLWrapper,
+): SQL<boolean> {
+  return qualified(sql<boolean>`coalesce(
+    (select s.subscribed from ${subscriptions} s where s.target_type = ${type} and s.target_id = ${row.id} and s.user_id = ${userId}),
+    ${row.author_id} = ${userId} or coalesce(${row.assignee_id} = ${userId}, false)
+    or exists (select 1 from ${notes} n where n.project_id = ${row.project_id} and n.noteable_type = ${type} and n.noteable_id = ${row.id} and n.author_id = ${userId} and n.mentioned_in_type is null)
+    or exists (select 1 from ${mentions} m where m.project_id = ${row.project_id} and m.target_type = ${type} and m.target_id = ${row.id} and m.user_id = ${userId})
+    or exists (select 1 from ${todos} t where t.project_id = ${row.project_id} and t.target_type = ${type} and t.target_id = ${row.id}
+      and t.user_id = ${userId} and t.action = 'marked'))`)
+}

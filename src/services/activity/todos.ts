@@ -1,0 +1,60 @@
+import { and, eq, sql } from 'drizzle-orm'
+import type { Transaction } from '../../db/client.js'
+import { type TODO_ACTIONS, todos } from '../../db/schema/index.js'
+import type { Target } from './subscriptions.js'
+
+export interface NewTodo {
+  /** Who is to look. Those who may not see the thing must not be among them (TO-5). */
+  users: number[]
+  author_id: number
+  target: Target
+  action: (typeof TODO_ACTIONS)[number]
+  /** The note that caused it. */
+  note_id?: number | undefined
+}
+
+/** Tells people to look at a thing; whoever has the same one pending gets no second (TO-5). Returns the ids of the new ones. */
+export async function createTodos(
+  tx: Pick<Transaction, 'insert'>,
+  { users, author_id, target, action, note_id }: NewTodo,
+  now: Date,
+): Promise<number[]> {
+  if (users.length === 0) return []
+  const shared = {
+    author_id,
+    project_id: target.project_id,
+    target_type: target.type,
+    target_id: target.id,
+    note_id: note_id ?? null,
+    action,
+    created_at: now,
+    updated_at: now,
+  }
+  const made = await tx
+    .insert(todos)
+    .values(users.map((user_id) => ({ user_id, ...shared })))
+    .onConflictDoNothing()
+    .returning({ id: todos.id })
+  return made.map(({ id }) => id)
+}
+
+/** The user has dealt with a thing: nothing about it waits for him (TO-6). */
+export async function finishTodos(tx: Pick<Transaction, 'update'>, userId: number, target: Target, now: Date): Promise<void> {
+  await tx
+    .update(todos)
+    .set({ state: 'done', updated_at: now })
+    .where(and(pendingOn(target), eq(todos.user_id, userId)))
+}
+
+const pendingOn = (target: Target) =>
+  and(eq(todos.project_id, target.project_id), eq(todos.target_type, target.type), eq(todos.target_id, target.id), eq(todos.state, 'pending'))
+
+/** Whether anything about a thing waits for the user, whatever the reason (TD-2). */
+export async function hasPendingTodo(tx: Pick<Transaction, 'select'>, userId: number, target: Target): Promise<boolean> {
+  const [row] = await tx
+    .select({ one: sql<number>`1` })
+    .from(todos)
+    .where(and(pendingOn(target), eq(todos.user_id, userId)))
+    .limit(1)
+  return row !== undefined
+}

@@ -1,0 +1,97 @@
+import { and, asc, eq, sql } from 'drizzle-orm'
+import type { ProjectSubject } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import { commitStatuses, pipelines, users } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
+import type { JobRecord } from '../../entities/job.js'
+import { notFound } from '../../failures.js'
+import type { PipelineState } from '../../lib/pipeline-states.js'
+import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
+import { repositoryOf } from '../repository/repositories.js'
+import { basicColumns, getPipeline } from './pipelines.js'
+
+interface Shape {
+  of: 'project' | 'pipeline' | 'job'
+  scope: boolean
+}
+
+/** The ids of a page first; only its rows are joined with what is shown. */
+const find = statement('jobs', (db, { of, scope }: Shape) => {
+  const page = db
+    .select({ id: commitStatuses.id, total: sql<number>`count(*) over ()`.as('total') })
+    .from(commitStatuses)
+    .where(
+      and(
+        eq(commitStatuses.project_id, sql.placeholder('project')),
+        of === 'pipeline' ? eq(commitStatuses.pipeline_id, sql.placeholder('pipeline')) : undefined,
+        of === 'job' ? eq(commitStatuses.id, sql.placeholder('id')) : sql`${commitStatuses.latest}`,
+        scope ? sql`${commitStatuses.status} = any(${sql.placeholder('scope')})` : undefined,
+      ),
+    )
+    .orderBy(asc(commitStatuses.id))
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset'))
+    .as('page')
+  return db
+    .select({
+      status: {
+        id: commitStatuses.id,
+        status: commitStatuses.status,
+        name: commitStatuses.name,
+        target_url: commitStatuses.target_url,
+        description: commitStatuses.description,
+        coverage: commitStatuses.coverage,
+        created_at: commitStatuses.created_at,
+        started_at: commitStatuses.started_at,
+        finished_at: commitStatuses.finished_at,
+      },
+      author: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar },
+      pipeline: { ...basicColumns, tag: pipelines.tag },
+      total: sql<number>`${page.total}`.mapWith(Number),
+    })
+    .from(page)
+    .innerJoin(commitStatuses, eq(commitStatuses.id, page.id))
+    .innerJoin(pipelines, eq(pipelines.id, commitStatuses.pipeline_id))
+    .innerJoin(users, eq(users.id, commitStatuses.user_id))
+    .orderBy(asc(commitStatuses.id))
+})
+
+type Row = Omit<JobRecord, 'commit' | 'status'> & { status: Omit<JobRecord['status'], 'author'>; author: JobRecord['status']['author'] }
+
+/** Reads the commits of a page in one go. Messages and addresses are part of the code: whoever may not download it sees the job without its commit (PL-11). */
+async function withCommits(ctx: Context, { project, can }: ProjectSubject, rows: Row[]): Promise<JobRecord[]> {
+  if (rows.length === 0) return []
+  if (!can('download_code')) return rows.map(({ status, author, pipeline }) => ({ status: { ...status, author }, pipeline, commit: null }))
+  const shas = [...new Set(rows.map(({ pipeline }) => pipeline.sha))]
+  const commits = await repositoryOf(ctx, project).commits(shas)
+  const bySha = new Map(shas.map((sha, i) => [sha, commits[i] ?? null]))
+  return rows.map(({ status, author, pipeline }) => ({ status: { ...status, author }, pipeline, commit: bySha.get(pipeline.sha) ?? null }))
+}
+
+export interface JobFilter extends Paging {
+  scope?: PipelineState[] | undefined
+}
+
+/** PL-11: the latest statuses of a project; those that were replaced appear only in the list of a commit's statuses (PL-2). */
+export const listJobs = (ctx: Context, subject: ProjectSubject, filter: JobFilter) => list(ctx, subject, filter, null)
+
+/** PL-10: those of one pipeline. */
+export async function listPipelineJobs(ctx: Context, subject: ProjectSubject, pipelineId: number, filter: JobFilter): Promise<Page<JobRecord>> {
+  await getPipeline(ctx, subject, pipelineId)
+  return list(ctx, subject, filter, pipelineId)
+}
+
+async function list(ctx: Context, subject: ProjectSubject, { scope, ...paging }: JobFilter, pipelineId: number | null): Promise<Page<JobRecord>> {
+  const query = find(ctx.db, { of: pipelineId === null ? 'project' : 'pipeline', scope: Boolean(scope && scope.length > 0) })
+  const run = (at: Paging) => query.execute({ project: subject.project.id, pipeline: pipelineId, scope, ...limits(at) })
+  const { items, total } = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
+  return { items: await withCommits(ctx, subject, items), total }
+}
+
+/** PL-11: any status, also one that was replaced. */
+export async function getJob(ctx: Context, subject: ProjectSubject, id: number): Promise<JobRecord> {
+  const rows = await find(ctx.db, { of: 'job', scope: false }).execute({ project: subject.project.id, id, limit: 1, offset: 0 })
+  const [job] = await withCommits(ctx, subject, rows)
+  if (!job) throw notFound()
+  return job
+}

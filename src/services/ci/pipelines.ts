@@ -1,0 +1,252 @@
+import { and, asc, desc, eq, type SQL, sql } from 'drizzle-orm'
+import type { SignedIn } from '../../access/actor.js'
+import type { ProjectSubject } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import { isMissingReference, isUniqueViolation, type Sender } from '../../db/client.js'
+import { commitStatuses, mergeRequests, pipelines, users } from '../../db/schema/index.js'
+import { statement, step } from '../../db/statement.js'
+import type { PipelineBasicRecord, PipelineRecord, PipelineRefRecord } from '../../entities/pipeline.js'
+import { notFound } from '../../failures.js'
+import type { Oid } from '../../git/types.js'
+import { PIPELINE_STATES, type PipelineState } from '../../lib/pipeline-states.js'
+import { nextIid } from '../core/iids.js'
+import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
+import { repositoryOf } from '../repository/repositories.js'
+
+const ofProject = eq(pipelines.project_id, sql.placeholder('project'))
+
+/** Names a pipeline: by commit and ref, or by its id, which must then be of that commit and, where they are given, of that ref. */
+export interface PipelineAt {
+  project: number
+  sha: Oid | null
+  ref: string | null
+  id: number | null
+}
+
+/** What the text of a query that names a pipeline depends on. */
+export const shapeOf = ({ sha, ref, id }: PipelineAt) => ({ sha: sha !== null, ref: ref !== null, id: id !== null })
+export type PipelineShape = ReturnType<typeof shapeOf>
+
+/** The condition for the pipeline so named, with placeholders for its parts. */
+export const isAt = ({ sha, ref, id }: PipelineShape): SQL =>
+  and(
+    ofProject,
+    sha ? eq(pipelines.sha, sql.placeholder('sha')) : undefined,
+    ref ? eq(pipelines.ref, sql.placeholder('ref')) : undefined,
+    id ? eq(pipelines.id, sql.placeholder('id')) : undefined,
+  ) as SQL
+
+const lock = step('lock a pipeline', (db, shape: PipelineShape) =>
+  db.select({ id: pipelines.id }).from(pipelines).where(isAt(shape)).for('no key update'),
+)
+
+/** Holds a pipeline until the burst ends: the statements after this one see all statuses that were posted before, and nobody posts another meanwhile. */
+export const lockPipeline = (on: Sender, at: PipelineAt) => lock(on, shapeOf(at)).execute({ ...at })
+
+/** Makes the pipeline of a commit and ref if there is none yet (ST-13, PL-1). */
+export async function makePipeline(ctx: Context, { project }: ProjectSubject, caller: SignedIn, sha: Oid, ref: string): Promise<void> {
+  const repository = repositoryOf(ctx, project)
+  const [branch, tag] = await Promise.all([repository.ref(`refs/heads/${ref}`), repository.ref(`refs/tags/${ref}`)])
+  const now = ctx.now()
+  const more = { sha, ref, tag: tag !== null && branch === null, user_id: caller.user.id, created_at: now, updated_at: now }
+  try {
+    await ctx.db.transaction(async (tx) => {
+      const iid = await nextIid(tx, project.id, 'pipeline')
+      const [made] = await tx
+        .insert(pipelines)
+        .values({ project_id: project.id, iid, ...more })
+        .returning({ id: pipelines.id })
+      // ST-21, PL-6
+      await tx
+        .update(mergeRequests)
+        .set({ head_pipeline_id: made?.id as number })
+        .where(
+          and(
+            eq(mergeRequests.source_project_id, project.id),
+            eq(mergeRequests.source_branch, ref),
+            eq(mergeRequests.sha, sha),
+            eq(mergeRequests.state, 'opened'),
+          ),
+        )
+    })
+  } catch (error) {
+    // somebody else made it at the same moment, and the number of ours was taken back; or the project has just been deleted
+    if (!isUniqueViolation(error) && !isMissingReference(error)) throw error
+  }
+}
+
+/** PL-5 and ST-20, first match, from the states that the latest statuses of a pipeline are in: one look into an index for each state there is, however many statuses there are. No status can be told that it may fail, so none counts as another. */
+const computed = (shape: PipelineShape) => sql`(select id, case
+    when present <@ '{created}' then 'created'
+    when present <@ '{success,skipped}' then 'success'
+    when present <@ '{success,skipped,canceled}' then 'canceled'
+    when present <@ '{pending,created,skipped}' then 'pending'
+    when present && '{running,pending,created}' then 'running'
+    else 'failed' end as status
+  from (select ${pipelines.id}, array(select state from unnest(${`{${PIPELINE_STATES.join(',')}}`}::text[]) state where exists (select 1 from ${commitStatuses} s
+      where s.project_id = ${pipelines.project_id} and s.pipeline_id = ${pipelines.id} and s.latest and s.status = state)) as present
+    from ${pipelines} where ${isAt(shape)}) found) computed`
+
+const recompute = step('recompute a pipeline', (db, shape: PipelineShape) =>
+  db
+    .update(pipelines)
+    .set({ status: sql`computed.status`, updated_at: sql`${sql.placeholder('now')}` })
+    .from(computed(shape))
+    .where(sql`${pipelines.id} = computed.id and ${pipelines.status} <> computed.status`),
+)
+
+/** All that follows, in the same burst, when statuses of a locked pipeline were added, changed or cancelled, by name. */
+export const followStatuses = (ctx: Context, on: Sender, at: PipelineAt) => [
+  recompute(on, shapeOf(at)).execute({ ...at, now: ctx.now().toISOString() }),
+]
+
+const refColumns = { id: pipelines.id, sha: pipelines.sha, ref: pipelines.ref, status: pipelines.status }
+
+export const basicColumns = {
+  ...refColumns,
+  project_id: pipelines.project_id,
+  iid: pipelines.iid,
+  source: pipelines.source,
+  created_at: pipelines.created_at,
+  updated_at: pipelines.updated_at,
+}
+
+const newestOf = statement('newest pipeline of a commit', (db) =>
+  db
+    .select(refColumns)
+    .from(pipelines)
+    .where(and(ofProject, eq(pipelines.sha, sql.placeholder('sha'))))
+    .orderBy(desc(pipelines.id))
+    .limit(1),
+)
+
+/** The newest pipeline of a commit over all refs (C-7, PL-6). */
+export async function lastPipelineOf(ctx: Context, { project }: ProjectSubject, sha: Oid): Promise<PipelineRefRecord | null> {
+  const [found] = await newestOf(ctx.db, null).execute({ project: project.id, sha })
+  return found ?? null
+}
+
+export const SCOPES = ['running', 'pending', 'finished', 'branches', 'tags'] as const
+export const ORDERS = ['id', 'status', 'ref', 'updated_at', 'user_id'] as const
+
+export interface PipelineFilter extends Paging {
+  scope?: (typeof SCOPES)[number] | undefined
+  status?: PipelineState | undefined
+  ref?: string | undefined
+  sha?: string | undefined
+  username?: string | undefined
+  source?: string | undefined
+  updated_after?: Date | undefined
+  updated_before?: Date | undefined
+  order_by: (typeof ORDERS)[number]
+  sort: 'asc' | 'desc'
+}
+
+interface ListShape {
+  scope: PipelineFilter['scope'] | null
+  order: PipelineFilter['order_by']
+  descending: boolean
+  filters: string[]
+}
+
+const SCOPED: Record<(typeof SCOPES)[number], SQL> = {
+  running: sql`${pipelines.status} = 'running'`,
+  pending: sql`${pipelines.status} = 'pending'`,
+  finished: sql`${pipelines.status} in ('success', 'failed', 'canceled')`,
+  branches: sql`not ${pipelines.tag}`,
+  tags: sql`${pipelines.tag}`,
+}
+
+/** Each filter's condition; its value is a placeholder of the same name. */
+const FILTERS: Record<string, SQL> = {
+  status: eq(pipelines.status, sql.placeholder('status')),
+  ref: eq(pipelines.ref, sql.placeholder('ref')),
+  sha: eq(pipelines.sha, sql.placeholder('sha')),
+  username: sql`${pipelines.user_id} = (select u.id from ${users} u where lower(u.username) = lower(${sql.placeholder('username')}))`,
+  source: eq(pipelines.source, sql.placeholder('source')),
+  updated_after: sql`${pipelines.updated_at} >= ${sql.placeholder('updated_after')}::timestamptz`,
+  updated_before: sql`${pipelines.updated_at} <= ${sql.placeholder('updated_before')}::timestamptz`,
+}
+
+const listed = statement('pipelines', (db, { scope, order, descending, filters }: ListShape) => {
+  const direction = descending ? desc : asc
+  return db
+    .select({ ...basicColumns, total: sql<number>`count(*) over ()`.mapWith(Number) })
+    .from(pipelines)
+    .where(and(ofProject, scope ? SCOPED[scope] : undefined, ...filters.map((name) => FILTERS[name])))
+    .orderBy(direction(pipelines[order]), ...(order === 'id' ? [] : [direction(pipelines.id)]))
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset'))
+})
+
+/** PL-8. Blank texts are no filter. */
+export async function listPipelines(ctx: Context, { project }: ProjectSubject, filter: PipelineFilter): Promise<Page<PipelineBasicRecord>> {
+  const values = {
+    status: filter.status,
+    ref: filter.ref || undefined,
+    sha: filter.sha || undefined,
+    username: filter.username || undefined,
+    source: filter.source || undefined,
+    updated_after: filter.updated_after?.toISOString(),
+    updated_before: filter.updated_before?.toISOString(),
+  }
+  const filters = Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [name]))
+  const query = listed(ctx.db, { scope: filter.scope ?? null, order: filter.order_by, descending: filter.sort === 'desc', filters })
+  const run = (at: Paging) => query.execute({ ...values, project: project.id, ...limits(at) })
+  return pageFrom(await run(filter), filter, () => run({ page: 1, per_page: 1 }))
+}
+
+const ofPipeline = sql`from ${commitStatuses} s where s.project_id = ${pipelines.project_id} and s.pipeline_id = ${pipelines.id} and s.latest`
+
+const single = statement('pipeline', (db, by: 'id' | 'ref') =>
+  db
+    .select({
+      ...basicColumns,
+      tag: pipelines.tag,
+      user: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar },
+      started_at: sql<Date | null>`(select min(s.started_at) ${ofPipeline})`.mapWith(pipelines.created_at),
+      finished_at: sql<Date | null>`case when ${pipelines.status} not in ('created', 'pending', 'running')
+        then (select max(s.finished_at) ${ofPipeline}) end`.mapWith(pipelines.created_at),
+      coverage: sql<number | null>`(select avg(s.coverage) ${ofPipeline})`.mapWith(Number),
+    })
+    .from(pipelines)
+    .leftJoin(users, eq(users.id, pipelines.user_id))
+    .where(and(ofProject, by === 'id' ? eq(pipelines.id, sql.placeholder('id')) : eq(pipelines.ref, sql.placeholder('ref'))))
+    .orderBy(desc(pipelines.id))
+    .limit(1),
+)
+
+/** PL-9. */
+export async function getPipeline(ctx: Context, { project }: ProjectSubject, id: number): Promise<PipelineRecord> {
+  const [found] = await single(ctx.db, 'id').execute({ project: project.id, id })
+  if (!found) throw notFound()
+  return found
+}
+
+/** PL-9: the newest of a ref, by default of the default branch. */
+export async function latestPipeline(ctx: Context, { project }: ProjectSubject, ref: string | undefined): Promise<PipelineRecord> {
+  const [found] = await single(ctx.db, 'ref').execute({ project: project.id, ref: ref || project.default_branch })
+  if (!found) throw notFound()
+  return found
+}
+
+const cancelOpen = step('cancel open statuses', (db, shape: PipelineShape) =>
+  db
+    .update(commitStatuses)
+    .set({ status: 'canceled', finished_at: sql`${sql.placeholder('now')}` })
+    .where(
+      and(
+        eq(commitStatuses.project_id, sql.placeholder('project')),
+        sql`${commitStatuses.pipeline_id} = (select ${pipelines.id} from ${pipelines} where ${isAt(shape)})`,
+        sql`${commitStatuses.status} in ('created', 'pending', 'running')`,
+      ),
+    ),
+)
+
+/** PL-12: all that is not at an end, replaced statuses too, becomes cancelled. A pipeline at its end stays as it is. */
+export async function cancelPipeline(ctx: Context, subject: ProjectSubject, id: number): Promise<PipelineRecord> {
+  const at = { project: subject.project.id, sha: null, ref: null, id }
+  const now = ctx.now().toISOString()
+  await ctx.db.burst((on) => [lockPipeline(on, at), cancelOpen(on, shapeOf(at)).execute({ ...at, now }), ...followStatuses(ctx, on, at)])
+  return getPipeline(ctx, subject, id)
+}

@@ -1,0 +1,262 @@
+import { and, asc, eq, sql } from 'drizzle-orm'
+import type { SignedIn } from '../../access/actor.js'
+import type { ProjectSubject } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import { commitStatuses, pipelines, users } from '../../db/schema/index.js'
+import { statement, step } from '../../db/statement.js'
+import type { CommitStatusRecord } from '../../entities/commit-status.js'
+import { invalidRecord, notFound, refused } from '../../failures.js'
+import type { Oid } from '../../git/types.js'
+import { lengthOf, tooLong } from '../../lib/path.js'
+import { type PipelineState, STAGE } from '../../lib/pipeline-states.js'
+import { isUrl } from '../../lib/url.js'
+import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
+import { findCommit } from '../repository/commits/read.js'
+import { repositoryOf } from '../repository/repositories.js'
+import { followStatuses, isAt, lockPipeline, makePipeline, type PipelineShape, shapeOf } from './pipelines.js'
+
+/** What may be posted: the event that leads to each state, and the states it may come from (ST-17, PL-3). A new status comes from `created`; what is at an end never changes again. */
+const TRANSITIONS = {
+  pending: { event: 'enqueue', from: ['created'] },
+  running: { event: 'run', from: ['created', 'pending'] },
+  success: { event: 'success', from: ['created', 'pending', 'running'] },
+  failed: { event: 'drop', from: ['created', 'pending', 'running'] },
+  canceled: { event: 'cancel', from: ['created', 'pending', 'running'] },
+} as const satisfies Record<string, { event: string; from: readonly PipelineState[] }>
+
+export type PostedState = keyof typeof TRANSITIONS
+export const POSTED_STATES = Object.keys(TRANSITIONS) as [PostedState, ...PostedState[]]
+
+/** ST-18. */
+function refusal(from: PipelineState, to: PostedState) {
+  const { event } = TRANSITIONS[to]
+  return refused(`Cannot transition status via :${event} from :${from} (Reason(s): Status cannot transition via "${event}")`)
+}
+
+export interface NewStatus {
+  sha: string
+  state: PostedState
+  ref?: string | undefined
+  name?: string | undefined
+  context?: string | undefined
+  target_url?: string | undefined
+  description?: string | undefined
+  coverage?: number | undefined
+  pipeline_id?: number | undefined
+}
+
+/** SEC-63. */
+const MAX_TEXT = 255
+/** As much as a parameter of a path may have (W-7): git knows branches with longer names than are made here. */
+const MAX_REF = 1_024
+const URL_SCHEMES = ['http', 'https', 'ssh', 'git']
+
+/** ST-23, ST-24, SEC-63. */
+function checkTexts({
+  name,
+  ref,
+  target_url,
+  description,
+}: {
+  name: string
+  ref: string | null
+  target_url: string | null
+  description: string | null
+}) {
+  const faults: Record<string, string[]> = {}
+  if (lengthOf(name) > MAX_TEXT) faults['name'] = [tooLong(MAX_TEXT)]
+  if (ref !== null && Buffer.byteLength(ref) > MAX_REF) faults['ref'] = [tooLong(MAX_REF)]
+  if (target_url !== null) {
+    const texts = isUrl(target_url, URL_SCHEMES) ? [] : ['must be a valid URL']
+    if (lengthOf(target_url) > MAX_TEXT) texts.push(tooLong(MAX_TEXT))
+    if (texts.length > 0) faults['target_url'] = texts
+  }
+  if (description !== null && lengthOf(description) > MAX_TEXT) faults['description'] = [tooLong(MAX_TEXT)]
+  if (Object.keys(faults).length > 0) throw invalidRecord(faults)
+}
+
+const userColumns = { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar }
+
+const statusColumns = {
+  id: commitStatuses.id,
+  pipeline_id: commitStatuses.pipeline_id,
+  status: commitStatuses.status,
+  name: commitStatuses.name,
+  target_url: commitStatuses.target_url,
+  description: commitStatuses.description,
+  coverage: commitStatuses.coverage,
+  created_at: commitStatuses.created_at,
+  started_at: commitStatuses.started_at,
+  finished_at: commitStatuses.finished_at,
+}
+
+const value = (name: string) => sql`${sql.placeholder(name)}`
+
+/** Changes the poster's status of that name that is not at an end, if its state allows it (ST-14, ST-15), or, where he has none, adds one and marks the older ones as replaced (ST-16). One row: the poster, the pipeline and the open status if there are any, and what was written if anything was. */
+const post = step('post a status', (db, at: PipelineShape) => {
+  const pipeline = db.$with('pipeline').as(db.select({ id: pipelines.id, ref: pipelines.ref }).from(pipelines).where(isAt(at)))
+  const ofName = sql`s.project_id = ${value('project')} and s.pipeline_id = (select id from pipeline) and s.name = ${value('name')}`
+  const open = db.$with('open', {}).as(sql`select s.id, s.status from ${commitStatuses} s
+    where ${ofName} and s.user_id = ${value('user')} and s.status in ('pending', 'running') and not s.orphaned`)
+  const changed = db.$with('changed', {}).as(sql`update ${commitStatuses} s set status = ${value('status')},
+      target_url = coalesce(${value('target_url')}, s.target_url), description = coalesce(${value('description')}, s.description),
+      coverage = coalesce(${value('coverage')}, s.coverage), started_at = coalesce(${value('started_at')}, s.started_at),
+      finished_at = ${value('finished_at')}
+    from open where s.id = open.id and open.status = any(${value('from')}) returning s.*`)
+  const replaced = db.$with('replaced', {}).as(sql`update ${commitStatuses} s set latest = false
+    where ${ofName} and s.latest and not exists (select 1 from open) returning s.id`)
+  // the count makes it wait for the older ones: only one of a name may be the latest
+  const added = db.$with('added', {}).as(sql`insert into ${commitStatuses}
+      (project_id, pipeline_id, user_id, name, status, target_url, description, coverage, created_at, started_at, finished_at)
+    select ${value('project')}, pipeline.id, poster.id, ${value('name')}, ${value('status')}, ${value('target_url')}, ${value('description')},
+      ${value('coverage')}, ${value('created_at')}::timestamptz, ${value('started_at')}::timestamptz, ${value('finished_at')}::timestamptz
+    from pipeline, ${users} poster, (select count(*) from replaced) older
+    where poster.id = ${value('user')} and not exists (select 1 from open) returning *`)
+  const written = sql`(select * from changed union all select * from added) written`
+  return db
+    .with(pipeline, open, changed, replaced, added)
+    .select({
+      author: userColumns,
+      pipeline: sql<number | null>`pipeline.id`.mapWith(Number),
+      ref: sql<string | null>`pipeline.ref`,
+      open: sql<PipelineState | null>`open.status`,
+      id: sql<number | null>`written.id`.mapWith(Number),
+      target_url: sql<string | null>`written.target_url`,
+      description: sql<string | null>`written.description`,
+      coverage: sql<number | null>`written.coverage`,
+      created_at: sql<Date>`written.created_at`.mapWith(commitStatuses.created_at),
+      started_at: sql<Date | null>`written.started_at`.mapWith(commitStatuses.started_at),
+      finished_at: sql<Date | null>`written.finished_at`.mapWith(commitStatuses.finished_at),
+    })
+    .from(users)
+    .leftJoin(pipeline, sql`true`)
+    .leftJoin(sql`open`, sql`true`)
+    .leftJoin(written, sql`true`)
+    .where(eq(users.id, sql.placeholder('user')))
+})
+
+const given = (text: string | undefined) => (text === undefined || text.trim() === '' ? null : text)
+
+/** Writes down what somebody found out about a commit (ST-9 to ST-24, PL-1 to PL-4): in his status of that name that is not at an end, or else in a new one, which takes the place of the older ones. */
+export async function postStatus(ctx: Context, subject: ProjectSubject, caller: SignedIn, posted: NewStatus): Promise<CommitStatusRecord> {
+  const sha = await commitOf(ctx, subject, posted.sha)
+  const id = posted.pipeline_id ?? null
+  // a pipeline that is named brings its ref along
+  const ref = given(posted.ref) ?? (id === null ? await refOf(ctx, subject, sha) : null)
+  const name = given(posted.name) ?? given(posted.context) ?? 'default'
+  const status = posted.state
+  const texts = { name, ref, target_url: given(posted.target_url), description: given(posted.description) }
+  checkTexts(texts)
+
+  const now = ctx.now().toISOString()
+  const at = { project: subject.project.id, sha, ref, id }
+  const values = {
+    ...at,
+    ...texts,
+    user: caller.user.id,
+    status,
+    from: TRANSITIONS[status].from,
+    coverage: posted.coverage ?? null,
+    created_at: now,
+    // ST-19
+    started_at: status === 'running' ? now : null,
+    finished_at: status === 'pending' || status === 'running' ? null : now,
+  }
+  const write = async () => {
+    const [, [row]] = await ctx.db.burst((on) => [lockPipeline(on, at), post(on, shapeOf(at)).execute(values), ...followStatuses(ctx, on, at)])
+    return row
+  }
+  let row = await write()
+  if (row?.pipeline === null && id === null && ref !== null) {
+    await makePipeline(ctx, subject, caller, sha, ref)
+    row = await write()
+  }
+  if (!row || row.pipeline === null || row.ref === null) throw notFound()
+  if (row.id === null) throw refusal(row.open as PipelineState, status)
+  for (const follow of ctx.followers.status) await follow(ctx, { caller, projectId: subject.project.id, sha, pipeline: row.pipeline, status })
+  return { ...row, id: row.id, sha, ref: row.ref, pipeline_id: row.pipeline, status, name }
+}
+
+/** The full hash of what the path names; that of a commit seen before is answered from memory. */
+async function commitOf(ctx: Context, subject: ProjectSubject, revision: string): Promise<Oid> {
+  const known = /^[0-9a-f]{40}$/.test(revision) && (await repositoryOf(ctx, subject.project).commit(revision))
+  return (known || (await findCommit(ctx, subject, revision))).oid
+}
+
+const HEADS = 'refs/heads/'
+/** So many branches are asked one by one, from memory when they were asked before; git asks more of them at once, in a process of its own. */
+const FEW_BRANCHES = 50
+
+/** The branch a status belongs to when none is given: the default one if it contains the commit, else the first by name that does (ST-11). */
+async function refOf(ctx: Context, { project }: ProjectSubject, sha: Oid): Promise<string> {
+  const repository = repositoryOf(ctx, project)
+  const contains = async (head: Oid) => head === sha || repository.isAncestor(sha, head)
+  const usual = await repository.ref(HEADS + project.default_branch)
+  if (usual && (await contains(usual))) return project.default_branch
+  const branches = await repository.refs(HEADS)
+  if (branches.length > FEW_BRANCHES) {
+    const [first] = await repository.refsContaining(sha, HEADS)
+    if (first) return first.slice(HEADS.length)
+  } else {
+    for (const { name, oid } of branches) if (await contains(oid)) return name.slice(HEADS.length)
+  }
+  throw notFound('References for commit')
+}
+
+interface ListShape {
+  all: boolean
+  ref: boolean
+  name: boolean
+}
+
+/** The ids of a page first; only its rows are joined with their authors. */
+const listed = statement('commit statuses', (db, { all, ref, name }: ListShape) => {
+  const page = db
+    .select({ id: commitStatuses.id, sha: pipelines.sha, ref: pipelines.ref, total: sql<number>`count(*) over ()`.as('total') })
+    .from(pipelines)
+    .innerJoin(commitStatuses, and(eq(commitStatuses.project_id, pipelines.project_id), eq(commitStatuses.pipeline_id, pipelines.id)))
+    .where(
+      and(
+        eq(pipelines.project_id, sql.placeholder('project')),
+        eq(pipelines.sha, sql.placeholder('sha')),
+        ref ? eq(pipelines.ref, sql.placeholder('ref')) : undefined,
+        all ? undefined : sql`${commitStatuses.latest}`,
+        name ? eq(commitStatuses.name, sql.placeholder('name')) : undefined,
+      ),
+    )
+    .orderBy(asc(commitStatuses.id))
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset'))
+    .as('page')
+  return db
+    .select({
+      ...statusColumns,
+      sha: page.sha,
+      ref: page.ref,
+      author: userColumns,
+      total: sql<number>`${page.total}`.mapWith(Number),
+    })
+    .from(page)
+    .innerJoin(commitStatuses, eq(commitStatuses.id, page.id))
+    .innerJoin(users, eq(users.id, commitStatuses.user_id))
+    .orderBy(asc(commitStatuses.id))
+})
+
+export interface StatusFilter extends Paging {
+  sha: string
+  ref?: string | undefined
+  stage?: string | undefined
+  name?: string | undefined
+  all?: boolean | undefined
+}
+
+/** ST-1 to ST-8. The commit may be named in any way (ST-2). */
+export async function listStatuses(ctx: Context, subject: ProjectSubject, filter: StatusFilter): Promise<Page<CommitStatusRecord>> {
+  const { project } = subject
+  const sha = await commitOf(ctx, subject, filter.sha)
+  if (filter.stage && filter.stage !== STAGE) return { items: [], total: 0 }
+  const ref = filter.ref || project.default_branch
+  const shape = { all: filter.all === true, ref: ref !== '', name: Boolean(filter.name) }
+  const run = (at: Paging) => listed(ctx.db, shape).execute({ project: project.id, sha, ref, name: filter.name, ...limits(at) })
+  return pageFrom(await run(filter), filter, () => run({ page: 1, per_page: 1 }))
+}

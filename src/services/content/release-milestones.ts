@@ -1,0 +1,60 @@
+import { and, eq, inArray, or, sql } from 'drizzle-orm'
+import type { ProjectSubject } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import type { Transaction } from '../../db/client.js'
+import { completeTexts, LANE, LONG } from '../../db/long-text.js'
+import { milestones, namespaces, projects, releaseMilestones } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
+import { refused } from '../../failures.js'
+import type { MilestoneRecord } from '../issuables/milestones.js'
+
+/** Titles that one release may name. */
+const MOST = 100
+
+/** The milestones of these titles, of the project or of the group it is in (MI-8); 400 where one is of neither (RL-3). */
+export async function milestonesOfTitles(db: Pick<Transaction, 'select'>, { project }: ProjectSubject, given: string[]): Promise<number[]> {
+  const titles = [...new Set(given.filter((title) => title.trim() !== ''))]
+  if (titles.length === 0) return []
+  if (titles.length > MOST) throw refused(`A release has at most ${MOST} milestones`)
+  const found = await db
+    .select({ id: milestones.id, title: milestones.title })
+    .from(milestones)
+    .where(and(inArray(milestones.title, titles), or(eq(milestones.project_id, project.id), eq(milestones.namespace_id, project.namespace_id))))
+  const missing = titles.filter((title) => !found.some((each) => each.title === title))
+  if (missing.length > 0) throw refused(`Milestone(s) not found: ${missing.join(', ')}`)
+  return found.map(({ id }) => id)
+}
+
+/** Gives a release these milestones in place of those it had. */
+export async function setReleaseMilestones(tx: Transaction, releaseId: number, milestoneIds: number[]): Promise<void> {
+  await tx.delete(releaseMilestones).where(eq(releaseMilestones.release_id, releaseId))
+  // one that was deleted meanwhile is no longer there to be had
+  if (milestoneIds.length > 0)
+    await tx.execute(sql`insert into ${releaseMilestones} (release_id, milestone_id)
+      select ${releaseId}::bigint, m.id from ${milestones} m where m.id = any(${sql.param(milestoneIds)}::bigint[]) order by m.id for key share`)
+}
+
+const named = statement('milestones of releases', (db) =>
+  db
+    .select({
+      release: releaseMilestones.release_id,
+      milestone: LANE.milestones,
+      path: sql<string>`case when ${milestones.project_id} is null then (select n.full_path from ${namespaces} n where n.id = ${milestones.namespace_id})
+        else (select n.full_path || '/' || p.path from ${projects} p join ${namespaces} n on n.id = p.namespace_id where p.id = ${milestones.project_id}) end`,
+    })
+    .from(releaseMilestones)
+    .innerJoin(milestones, eq(milestones.id, releaseMilestones.milestone_id))
+    .where(sql`${releaseMilestones.release_id} = any(${sql.placeholder('releases')}::bigint[])`)
+    .orderBy(milestones.id),
+)
+
+/** The milestones of releases, by the id of the release. */
+export async function milestonesOfReleases(ctx: Context, releaseIds: number[]): Promise<Map<number, MilestoneRecord[]>> {
+  const found = new Map<number, MilestoneRecord[]>(releaseIds.map((id) => [id, []]))
+  if (releaseIds.length === 0) return found
+  const rows = await named(ctx.db, null).execute({ releases: releaseIds })
+  const texts = rows.map(({ milestone }) => milestone)
+  await completeTexts(ctx, LONG.milestones, texts, 'page')
+  for (const { release, ...record } of rows) found.get(release)?.push(record)
+  return found
+}

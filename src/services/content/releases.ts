@@ -1,0 +1,405 @@
+import { and, asc, desc, eq, getTableColumns, sql } from 'drizzle-orm'
+import type { SignedIn } from '../../access/actor.js'
+import type { ProjectSubject } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import type { Transaction } from '../../db/client.js'
+import { beginning, completeTexts, LONG } from '../../db/long-text.js'
+import { releaseLinks, releases, users } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
+import { unlessTaken } from '../../db/taken.js'
+import { conflict, Failure, invalidRecord, notFound, refused } from '../../failures.js'
+import type { Commit } from '../../git/types.js'
+import { markdownToHtml } from '../../lib/markdown.js'
+import { lengthOf, tooLong } from '../../lib/path.js'
+import { checkRefName } from '../../lib/ref-name.js'
+import { limits, type Page, type Paging, pageFrom, slice } from '../core/page.js'
+import type { MilestoneRecord } from '../issuables/milestones.js'
+import { repositoryOf } from '../repository/repositories.js'
+import { createTag, type TagRecord } from '../repository/tags.js'
+import { milestonesOfReleases, milestonesOfTitles, setReleaseMilestones } from './release-milestones.js'
+
+export const LINK_TYPES = ['other', 'runbook', 'image', 'package'] as const
+
+export interface ReleaseLinkRecord {
+  id: number
+  name: string
+  url: string
+  filepath: string | null
+  link_type: (typeof LINK_TYPES)[number]
+}
+
+const links = sql<ReleaseLinkRecord[]>`(select coalesce(json_agg(json_build_object('id', l.id, 'name', l.name, 'url', l.url,
+  'filepath', l.filepath, 'link_type', l.link_type) order by l.id), '[]') from ${releaseLinks} l where l.release_id = ${releases.id})`
+
+interface Shape {
+  one: boolean
+  order: 'released_at' | 'created_at'
+  descending: boolean
+}
+
+const selected = statement('releases', (db, { one, order, descending }: Shape) => {
+  const direction = descending ? desc : asc
+  return db
+    .select({
+      release: { ...getTableColumns(releases), description: beginning(releases.description), description_html: beginning(releases.description_html) },
+      author: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar },
+      links,
+      total: sql<number>`count(*) over ()`.mapWith(Number),
+    })
+    .from(releases)
+    .innerJoin(users, eq(users.id, releases.author_id))
+    .where(and(eq(releases.project_id, sql.placeholder('project')), one ? eq(releases.tag, sql.placeholder('tag')) : undefined))
+    .orderBy(direction(releases[order]), direction(releases.id))
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset'))
+})
+
+type Selected = Awaited<ReturnType<ReturnType<typeof selected>['execute']>>[number]
+
+/** A release with all that its view shows. */
+export interface ReleaseRecord extends Omit<Selected, 'total'> {
+  /** Null when the tag names none. */
+  commit: Commit | null
+  milestones: MilestoneRecord[]
+}
+
+const refOf = (tag: string) => `refs/tags/${tag}`
+
+async function withTheRest(ctx: Context, { project }: ProjectSubject, rows: Selected[], size: 'whole' | 'page'): Promise<ReleaseRecord[]> {
+  const repository = repositoryOf(ctx, project)
+  const texts = rows.map(({ release }) => release)
+  await Promise.all([completeTexts(ctx, LONG.releases, texts, size), completeTexts(ctx, LONG.releasePages, texts, size)])
+  const milestones = await milestonesOfReleases(
+    ctx,
+    rows.map(({ release }) => release.id),
+  )
+  return Promise.all(
+    rows.map(async ({ release, author, links }) => {
+      const oid = await repository.ref(refOf(release.tag))
+      const found = oid && (await repository.resolve(oid))
+      return {
+        release,
+        author,
+        links,
+        commit: found ? await repository.commit(found.commit) : null,
+        milestones: milestones.get(release.id) ?? [],
+      }
+    }),
+  )
+}
+
+/** RL-1. */
+export async function listReleases(
+  ctx: Context,
+  subject: ProjectSubject,
+  { order_by, sort, ...paging }: { order_by: Shape['order']; sort: 'asc' | 'desc' } & Paging,
+): Promise<Page<ReleaseRecord>> {
+  const query = selected(ctx.db, { one: false, order: order_by, descending: sort === 'desc' })
+  const run = (at: Paging) => query.execute({ project: subject.project.id, ...limits(at) })
+  const { items, total } = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
+  return { items: await withTheRest(ctx, subject, items, 'page'), total }
+}
+
+const noRelease = () => notFound('Release')
+
+/** RL-2. */
+export async function getRelease(ctx: Context, subject: ProjectSubject, tag: string): Promise<ReleaseRecord> {
+  const query = selected(ctx.db, { one: true, order: 'released_at', descending: true })
+  const [release] = await withTheRest(ctx, subject, await query.execute({ project: subject.project.id, tag, limit: 1, offset: 0 }), 'whole')
+  if (!release) throw noRelease()
+  return release
+}
+
+/** What a link is made of; checked by `linkFaults`. */
+export interface NewLink {
+  name?: string | undefined
+  url?: string | undefined
+  filepath?: string | undefined
+  link_type?: ReleaseLinkRecord['link_type'] | undefined
+}
+
+export interface ReleaseAttributes {
+  name?: string | null | undefined
+  description?: string | null | undefined
+  /** Titles. */
+  milestones?: string[] | undefined
+  released_at?: Date | undefined
+}
+
+export interface NewRelease extends ReleaseAttributes {
+  tag_name: string
+  tag_message?: string | undefined
+  ref?: string | undefined
+  links?: NewLink[] | undefined
+}
+
+/** RL-3: all is looked at before the tag, if it is missing, is made; then the release and its links come to be at once. */
+export async function createRelease(ctx: Context, subject: ProjectSubject, caller: SignedIn, given: NewRelease): Promise<ReleaseRecord> {
+  const { tag_name: tag, links = [] } = given
+  checkAttributes(given)
+  const milestones = await milestonesOfTitles(ctx.db.write, subject, given.milestones ?? [])
+  checkLinks(links)
+  if (await findRelease(ctx, subject, tag)) throw alreadyThere()
+  if (!(await tagExists(ctx, subject, tag))) {
+    if (!given.ref) throw new Failure('unprocessable', { message: 'Ref is not specified' })
+    await createTag(ctx, subject, caller, { tag_name: tag, ref: given.ref, message: given.tag_message })
+  }
+  await insertRelease(ctx, subject, caller, tag, given, links, milestones)
+  return getRelease(ctx, subject, tag)
+}
+
+const alreadyThere = () => conflict('Release already exists')
+const missing = (message: string) => new Failure('not_found', { message })
+const NO_TAG = 'Tag does not exist'
+
+async function tagExists(ctx: Context, { project }: ProjectSubject, tag: string): Promise<boolean> {
+  return checkRefName(refOf(tag)) && (await repositoryOf(ctx, project).ref(refOf(tag))) !== null
+}
+
+async function findRelease(ctx: Context, { project }: ProjectSubject, tag: string) {
+  const [row] = await ctx.db.write.select({ id: releases.id }).from(releases).where(ofTag(project.id, tag))
+  return row
+}
+
+const ofTag = (projectId: number, tag: string) => and(eq(releases.project_id, projectId), eq(releases.tag, tag))
+
+async function insertRelease(
+  ctx: Context,
+  subject: ProjectSubject,
+  caller: SignedIn,
+  tag: string,
+  given: ReleaseAttributes,
+  links: NewLink[],
+  milestones: number[] = [],
+) {
+  const now = ctx.now()
+  const { project } = subject
+  const description = given.description ?? ''
+  const values = {
+    project_id: project.id,
+    tag,
+    name: given.name || null,
+    description,
+    description_html: markdownToHtml(description),
+    author_id: caller.user.id,
+    released_at: given.released_at ?? now,
+    created_at: now,
+    updated_at: now,
+  }
+  await unlessTaken(
+    () =>
+      ctx.db.transaction(async (tx) => {
+        const [row] = await tx.insert(releases).values(values).returning({ id: releases.id })
+        const id = row?.id as number
+        if (links.length > 0) await tx.insert(releaseLinks).values(links.map((link) => linkValues(id, link, now)))
+        await setReleaseMilestones(tx, id, milestones)
+      }),
+    taken,
+  )
+  // a tag that was deleted meanwhile has taken with it only the releases that were there (PU-8)
+  if (await tagExists(ctx, subject, tag)) return
+  await ctx.db.write.delete(releases).where(ofTag(project.id, tag))
+  throw missing(NO_TAG)
+}
+
+/** TG-5: a release that is only a description. */
+export async function createReleaseNote(ctx: Context, subject: ProjectSubject, caller: SignedIn, tag: string, description: string) {
+  if (!(await tagExists(ctx, subject, tag))) throw missing(NO_TAG)
+  checkNote(description)
+  if (await findRelease(ctx, subject, tag)) throw alreadyThere()
+  await insertRelease(ctx, subject, caller, tag, { description }, [])
+  return { tag_name: tag, description }
+}
+
+/** TG-6. */
+export async function changeReleaseNote(ctx: Context, subject: ProjectSubject, tag: string, description: string) {
+  if (!(await tagExists(ctx, subject, tag))) throw missing(NO_TAG)
+  checkNote(description)
+  if (!(await update(ctx, subject, tag, { description }))) throw missing('Release does not exist')
+  return { tag_name: tag, description }
+}
+
+/** TG-3 with `release_description`: the tag and what is said of it. */
+export async function createDescribedTag(
+  ctx: Context,
+  subject: ProjectSubject,
+  caller: SignedIn,
+  given: { tag_name: string; ref: string; message?: string | undefined; release_description?: string | undefined },
+): Promise<TagRecord> {
+  const { release_description: description } = given
+  if (!description) return createTag(ctx, subject, caller, given)
+  checkNote(description)
+  const tag = await createTag(ctx, subject, caller, given)
+  await insertRelease(ctx, subject, caller, tag.name, { description }, [])
+  return { ...tag, release: { tag_name: tag.name, description } }
+}
+
+/** RL-4. */
+export async function updateRelease(ctx: Context, subject: ProjectSubject, tag: string, given: ReleaseAttributes): Promise<ReleaseRecord> {
+  if (!(await findRelease(ctx, subject, tag))) throw noRelease()
+  checkAttributes(given)
+  const milestones = given.milestones && (await milestonesOfTitles(ctx.db.write, subject, given.milestones))
+  if (!(await update(ctx, subject, tag, given, milestones))) throw noRelease()
+  return getRelease(ctx, subject, tag)
+}
+
+async function update(
+  ctx: Context,
+  { project }: ProjectSubject,
+  tag: string,
+  { name, description, released_at }: ReleaseAttributes,
+  milestones?: number[],
+): Promise<boolean> {
+  const values = {
+    ...(name !== undefined && { name: name || null }),
+    ...(description !== undefined && { description: description ?? '', description_html: markdownToHtml(description ?? '') }),
+    ...(released_at !== undefined && { released_at }),
+    updated_at: ctx.now(),
+  }
+  return ctx.db.transaction(async (tx) => {
+    const [changed] = await tx.update(releases).set(values).where(ofTag(project.id, tag)).returning({ id: releases.id })
+    if (changed && milestones) await setReleaseMilestones(tx, changed.id, milestones)
+    return changed !== undefined
+  })
+}
+
+/** RL-5: the release as it was; its tag stays. */
+export async function deleteRelease(ctx: Context, subject: ProjectSubject, tag: string): Promise<ReleaseRecord> {
+  const release = await getRelease(ctx, subject, tag)
+  const gone = await ctx.db.write.delete(releases).where(eq(releases.id, release.release.id)).returning({ id: releases.id })
+  if (gone.length === 0) throw noRelease()
+  return release
+}
+
+/** RL-6: of one release, by id. */
+export async function listLinks(ctx: Context, subject: ProjectSubject, tag: string, paging: Paging): Promise<Page<ReleaseLinkRecord>> {
+  return slice((await getRelease(ctx, subject, tag)).links, paging)
+}
+
+export async function getLink(ctx: Context, subject: ProjectSubject, tag: string, id: number): Promise<ReleaseLinkRecord> {
+  const link = (await getRelease(ctx, subject, tag)).links.find((each) => each.id === id)
+  if (!link) throw notFound()
+  return link
+}
+
+export async function addLink(ctx: Context, subject: ProjectSubject, tag: string, given: NewLink): Promise<ReleaseLinkRecord> {
+  const { id } = await releaseFor(ctx, subject, tag)
+  checkLinks([given])
+  return unlessTaken(
+    () =>
+      ctx.db.transaction(async (tx) => {
+        await lockRelease(tx, id)
+        const [{ count } = { count: 0 }] = await tx
+          .select({ count: sql<number>`count(*)`.mapWith(Number) })
+          .from(releaseLinks)
+          .where(eq(releaseLinks.release_id, id))
+        if (count >= MAX_LINKS) throw refused(TOO_MANY_LINKS)
+        const [link] = await tx
+          .insert(releaseLinks)
+          .values(linkValues(id, given, ctx.now()))
+          .returning()
+        return link as ReleaseLinkRecord
+      }),
+    taken,
+  )
+}
+
+export async function changeLink(ctx: Context, subject: ProjectSubject, tag: string, id: number, given: NewLink): Promise<ReleaseLinkRecord> {
+  const link = await getLink(ctx, subject, tag, id)
+  const next = { ...link, ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) }
+  checkLinks([{ ...next, filepath: next.filepath ?? undefined }])
+  const { name, url, filepath, link_type } = next
+  const [changed] = await unlessTaken(
+    () =>
+      ctx.db.write
+        .update(releaseLinks)
+        .set({ name, url, filepath: filepath || null, link_type })
+        .where(eq(releaseLinks.id, id))
+        .returning(),
+    taken,
+  )
+  if (!changed) throw notFound()
+  return changed
+}
+
+export async function deleteLink(ctx: Context, subject: ProjectSubject, tag: string, id: number): Promise<ReleaseLinkRecord> {
+  const link = await getLink(ctx, subject, tag, id)
+  await ctx.db.write.delete(releaseLinks).where(eq(releaseLinks.id, id))
+  return link
+}
+
+async function releaseFor(ctx: Context, subject: ProjectSubject, tag: string) {
+  const release = await findRelease(ctx, subject, tag)
+  if (!release) throw noRelease()
+  return release
+}
+
+/** So that two callers cannot both add the last link there may be. */
+async function lockRelease(tx: Transaction, id: number) {
+  const [row] = await tx.select({ id: releases.id }).from(releases).where(eq(releases.id, id)).for('update')
+  if (!row) throw noRelease()
+}
+
+const linkValues = (release_id: number, { name = '', url = '', filepath, link_type = 'other' }: NewLink, created_at: Date) => ({
+  release_id,
+  name,
+  url,
+  filepath: filepath || null,
+  link_type,
+  created_at,
+})
+
+/** SEC-63. */
+const MAX_NAME = 255
+const MAX_DESCRIPTION = 1_000_000
+const MAX_URL = 2_048
+const MAX_LINKS = 100
+const TOO_MANY_LINKS = `A release has at most ${MAX_LINKS} links`
+const BLANK = "can't be blank"
+
+function checkAttributes({ name, description }: ReleaseAttributes) {
+  const faults: Record<string, string[]> = {}
+  if (name && lengthOf(name) > MAX_NAME) faults['name'] = [tooLong(MAX_NAME)]
+  if (description && lengthOf(description) > MAX_DESCRIPTION) faults['description'] = [tooLong(MAX_DESCRIPTION)]
+  if (Object.keys(faults).length > 0) throw invalidRecord(faults)
+}
+
+function checkNote(description: string) {
+  if (description.trim() === '') throw invalidRecord({ description: [BLANK] })
+  checkAttributes({ description })
+}
+
+/** RL-3, RL-6: every link whole, and no two alike in one release. */
+function checkLinks(given: NewLink[]) {
+  if (given.length > MAX_LINKS) throw refused(TOO_MANY_LINKS)
+  const faults: Record<string, string[]> = {}
+  const add = (field: string, text: string) => {
+    const texts = faults[field] ?? []
+    if (!texts.includes(text)) faults[field] = [...texts, text]
+  }
+  for (const { name = '', url = '', filepath } of given) {
+    if (name.trim() === '') add('name', BLANK)
+    if (lengthOf(name) > MAX_NAME) add('name', tooLong(MAX_NAME))
+    if (url.trim() === '') add('url', BLANK)
+    else if (url.length > MAX_URL) add('url', tooLong(MAX_URL))
+    else if (!isWebAddress(url)) add('url', 'must be a valid URL')
+    if (filepath && (filepath.length > MAX_NAME || !FILEPATH.test(filepath))) add('filepath', 'is invalid')
+  }
+  for (const field of ['name', 'url', 'filepath'] as const) {
+    const values = given.map((link) => link[field]).filter(Boolean)
+    if (new Set(values).size < values.length) add(field, 'has already been taken')
+  }
+  if (Object.keys(faults).length > 0) throw invalidRecord(faults)
+}
+
+/** A path of plain names from the root on. */
+const FILEPATH = /^(?:\/[A-Za-z0-9_][\w.+-]*)+$/
+
+/** SEC-64: no user part, no spaces or control characters, and nothing that a browser would run. */
+const isWebAddress = (text: string) => /^https?:\/\/[^/?#@\s]+(?:[/?#]\S*)?$/i.test(text) && !/\p{Cc}/u.test(text) && URL.canParse(text)
+
+/** Somebody was there before: a model fault for a link, 409 for a release. */
+function taken(index: string): Error {
+  const field = (['name', 'url', 'filepath'] as const).find((each) => index === `release_links_release_id_${each}_key`)
+  return field ? invalidRecord({ [field]: ['has already been taken'] }) : alreadyThere()
+}

@@ -1,0 +1,280 @@
+import { and, asc, desc, eq, inArray, isNull, type SQL, sql } from 'drizzle-orm'
+import type { Caller, SignedIn } from '../../access/actor.js'
+import type { ProjectSubject } from '../../access/rules.js'
+import { seesInProject, seesPersonal } from '../../access/snippets.js'
+import { type Eyes, eyesOf } from '../../access/visible.js'
+import type { Context } from '../../context.js'
+import type { Transaction } from '../../db/client.js'
+import { completeTexts, LANE, LONG } from '../../db/long-text.js'
+import { namespaces, projects, snippets, users } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
+import { forbidden, invalidInput, invalidRecord, notFound } from '../../failures.js'
+import { lengthOf, tooLong } from '../../lib/path.js'
+import { VISIBILITY_LEVEL, type Visibility, visibilityWord } from '../../lib/visibility.js'
+import { removeTalk } from '../activity/note-removal.js'
+import { limits, type Page, type Paging } from '../core/page.js'
+import { isRestricted, readSettings } from '../core/settings.js'
+import { recordUserAgent } from '../identity/user-agents.js'
+
+type Row = typeof snippets.$inferSelect
+
+/** A snippet with all that is shown of it; `fullPath` of its project, null for a personal one. */
+export interface SnippetRecord {
+  snippet: Row
+  author: Pick<typeof users.$inferSelect, 'id' | 'name' | 'username' | 'state' | 'avatar'>
+  fullPath: string | null
+}
+
+/** The same as lists show it: without its content, which may be large. */
+export type ListedSnippet = Omit<SnippetRecord, 'snippet'> & { snippet: Omit<Row, 'content'> }
+
+/** `seesInProject` as SQL, for somebody who is no member. */
+const openTo = (eyes: Eyes): SQL => {
+  if (eyes === 'admin') return sql`true`
+  const own = sql`${snippets.author_id} = ${sql.placeholder('user')}::bigint`
+  return sql`(${snippets.visibility} >= ${eyes === 'user' ? sql`10` : sql`20`} or ${own})`
+}
+
+interface Shape {
+  of: 'author' | 'public' | 'project'
+  /** What a project's list hides; members see all. */
+  eyes: Eyes | 'member'
+  single: boolean
+}
+
+const conditions = ({ of, eyes, single }: Shape) =>
+  and(
+    of === 'project' ? eq(snippets.project_id, sql.placeholder('project')) : isNull(snippets.project_id),
+    of === 'author' ? eq(snippets.author_id, sql.placeholder('user')) : undefined,
+    of === 'public' && !single ? sql`${snippets.visibility} = 20` : undefined,
+    of === 'project' && eyes !== 'member' ? openTo(eyes) : undefined,
+    single ? eq(snippets.id, sql.placeholder('id')) : undefined,
+  )
+
+const listed = statement('snippets', (db, shape: Shape) =>
+  db
+    .select({
+      snippet: LANE.snippets,
+      author: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar },
+      fullPath: sql<string | null>`${namespaces.full_path} || '/' || ${projects.path}`,
+    })
+    .from(snippets)
+    .innerJoin(users, eq(users.id, snippets.author_id))
+    .leftJoin(projects, eq(projects.id, snippets.project_id))
+    .leftJoin(namespaces, eq(namespaces.id, projects.namespace_id))
+    .where(conditions(shape))
+    // personal ones newest first (SN-1), a project's by id (W-41)
+    .orderBy(...(shape.of === 'project' ? [asc(snippets.id)] : [desc(snippets.created_at), desc(snippets.id)]))
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset')),
+)
+
+const counted = statement('number of snippets', (db, shape: Shape) =>
+  db
+    .select({ total: sql<number>`count(*)`.mapWith(Number) })
+    .from(snippets)
+    .where(conditions(shape)),
+)
+
+async function page(ctx: Context, shape: Shape, values: { user: number; project?: number }, paging: Paging): Promise<Page<SnippetRecord>> {
+  const [items, [count]] = await Promise.all([
+    listed(ctx.db, shape).execute({ ...values, ...limits(paging) }),
+    counted(ctx.db, shape).execute(values),
+  ])
+  const texts = items.map(({ snippet }) => snippet)
+  await completeTexts(ctx, LONG.snippets, texts, 'page')
+  return { items, total: count?.total ?? 0 }
+}
+
+/** SN-1: the caller's personal ones. */
+export const listOwnSnippets = (ctx: Context, { user }: SignedIn, paging: Paging) =>
+  page(ctx, { of: 'author', eyes: 'member', single: false }, { user: user.id }, paging)
+
+/** SN-2: everybody's public personal ones. */
+export const listPublicSnippets = (ctx: Context, { user }: SignedIn, paging: Paging) =>
+  page(ctx, { of: 'public', eyes: 'member', single: false }, { user: user.id }, paging)
+
+/** SN-8, SN-12. */
+export const listProjectSnippets = (ctx: Context, { project, user, level }: ProjectSubject, caller: SignedIn, paging: Paging) =>
+  page(ctx, { of: 'project', eyes: level > 0 ? 'member' : eyesOf(user), single: false }, { user: caller.user.id, project: project.id }, paging)
+
+const one = async (ctx: Context, of: 'public' | 'project', values: { id: number; project?: number }) => {
+  const [found] = await listed(ctx.db, { of, eyes: 'member', single: true }).execute({ ...values, user: 0, limit: 1, offset: 0 })
+  if (found) {
+    await completeTexts(ctx, LONG.snippets, [found.snippet], 'whole')
+    await completeTexts(ctx, LONG.snippetContents, [found.snippet], 'whole')
+  }
+  return found
+}
+
+/** A personal snippet the caller sees; 404 else (SN-3). */
+export async function findSnippet(ctx: Context, { user }: Caller, id: number): Promise<SnippetRecord> {
+  const found = await one(ctx, 'public', { id })
+  if (!found || !seesPersonal(user, found.snippet)) throw notFound('Snippet')
+  return found
+}
+
+/** A project's snippet the caller sees; 404 else (SN-8). */
+export async function findProjectSnippet(ctx: Context, { project, level }: ProjectSubject, { user }: SignedIn, id: number): Promise<SnippetRecord> {
+  const found = await one(ctx, 'project', { id, project: project.id })
+  if (!found || !seesInProject({ user, level }, found.snippet)) throw notFound('Snippet')
+  return found
+}
+
+/** 403 for all but the author and administrators (SN-5, SN-6). */
+export function checkOwn({ user }: SignedIn, { snippet }: SnippetRecord): void {
+  if (user.id !== snippet.author_id && !user.admin) throw forbidden()
+}
+
+/** 5.1 row 14 with its notes: the author while the project takes writes, maintainers but for snippets marked internal, administrators. */
+export function checkInProject(subject: ProjectSubject, { user }: SignedIn, { snippet }: SnippetRecord): void {
+  if (user.admin && subject.can('manage_snippets')) return
+  const author = user.id === snippet.author_id
+  if (subject.project.archived) throw forbidden()
+  if (!author && (!subject.can('manage_snippets') || snippet.visibility === VISIBILITY_LEVEL.internal)) throw forbidden()
+}
+
+/** One file of a snippet as `files[]` gives it. */
+export interface SnippetFile {
+  action?: string | undefined
+  file_path?: string | undefined
+  previous_path?: string | undefined
+  content?: string | undefined
+}
+
+export interface SnippetInput {
+  title?: string | undefined
+  file_name?: string | undefined
+  content?: string | undefined
+  code?: string | undefined
+  description?: string | null | undefined
+  visibility?: Visibility | undefined
+  files?: SnippetFile[] | undefined
+}
+
+interface Given {
+  title?: string | undefined
+  file_name?: string | undefined
+  content?: string | undefined
+  description?: string | null | undefined
+  visibility?: Visibility | undefined
+}
+
+/** The plain fields, wherever they stand: content as `content` or `code`, name and content also as the one element of `files[]`. */
+function plain({ files, code, ...given }: SnippetInput, old: Row | null): Given {
+  const content = given.content ?? code
+  if (!files) return { ...given, content }
+  const [file, ...more] = files
+  if (!file || more.length > 0) throw invalidInput('files must hold exactly one file')
+  const { action = old ? 'update' : 'create', file_path, previous_path } = file
+  const known = old ? ['update', 'move'] : ['create']
+  // the one file of a snippet can be changed and renamed; to take it away, or to add another, is not to be had
+  if (!known.includes(action)) throw invalidInput('files[action] does not have a valid value')
+  if (!file_path) throw invalidInput('files[file_path] is missing')
+  if (old && (action === 'move' ? (previous_path ?? old.file_name) : file_path) !== old.file_name) throw invalidInput('files[file_path] is invalid')
+  if (!old && file.content === undefined) throw invalidInput('files[content] is missing')
+  return { ...given, file_name: file_path, content: file.content ?? content }
+}
+
+async function checkFaults(ctx: Context, caller: SignedIn, { title, file_name, content, description, visibility }: Given): Promise<void> {
+  const faults: Record<string, string[]> = {}
+  const text = (field: string, value: string | undefined, max: number) => {
+    if (value === undefined) return
+    if (value.trim() === '') faults[field] = ["can't be blank"]
+    else if (lengthOf(value) > max) faults[field] = [tooLong(max)]
+  }
+  text('title', title, 255)
+  text('file_name', file_name, 255)
+  if (content !== undefined && content === '') faults['content'] = ["can't be blank"]
+  if (description && lengthOf(description) > 1_000_000) faults['description'] = [tooLong(1_000_000)]
+  if (visibility !== undefined && !caller.user.admin) {
+    const level = VISIBILITY_LEVEL[visibility]
+    if (isRestricted(await readSettings(ctx), level))
+      faults['visibility_level'] = [`${visibilityWord(level)} has been restricted by your administrator`]
+  }
+  if (Object.keys(faults).length > 0) throw invalidRecord(faults)
+}
+
+/** SN-4 without a project, SN-9 in one; the parameters that must be there are asked for in the order of the rule. */
+export async function createSnippet(
+  ctx: Context,
+  caller: SignedIn,
+  projectId: number | null,
+  input: SnippetInput & { title: string },
+): Promise<number> {
+  if (projectId === null && caller.user.external) throw forbidden()
+  const given = plain(input, null)
+  const missing = (['file_name', 'content'] as const).filter((name) => given[name] === undefined)
+  if (missing.length > 0) throw invalidInput(missing.map((name) => `${name} is missing`).join(', '))
+  const visibility = given.visibility ?? (await readSettings(ctx)).default_snippet_visibility
+  await checkFaults(ctx, caller, { ...given, visibility })
+  const values = {
+    project_id: projectId,
+    author_id: caller.user.id,
+    title: given.title as string,
+    file_name: given.file_name as string,
+    content: given.content as string,
+    description: given.description ?? null,
+    visibility: VISIBILITY_LEVEL[visibility],
+    created_at: ctx.now(),
+    updated_at: ctx.now(),
+  }
+  return ctx.db.transaction(async (tx) => {
+    const [row] = await tx.insert(snippets).values(values).returning({ id: snippets.id })
+    const id = row?.id as number
+    await recordUserAgent(ctx, tx, caller, { snippet_id: id })
+    return id
+  })
+}
+
+/** SN-5, SN-10: what is given changes. */
+export async function updateSnippet(ctx: Context, caller: SignedIn, { snippet }: SnippetRecord, input: SnippetInput): Promise<void> {
+  const given = plain(input, snippet)
+  await checkFaults(ctx, caller, given)
+  const changed = await ctx.db.write
+    .update(snippets)
+    .set({
+      ...(given.title !== undefined && { title: given.title }),
+      ...(given.file_name !== undefined && { file_name: given.file_name }),
+      ...(given.content !== undefined && { content: given.content }),
+      ...(given.description !== undefined && { description: given.description }),
+      ...(given.visibility !== undefined && { visibility: VISIBILITY_LEVEL[given.visibility] }),
+      updated_at: ctx.now(),
+    })
+    .where(eq(snippets.id, snippet.id))
+    .returning({ id: snippets.id })
+  if (changed.length === 0) throw notFound('Snippet')
+}
+
+/** SN-6, SN-10: gone with all that was said of it. */
+export async function deleteSnippet(ctx: Context, { snippet }: SnippetRecord): Promise<void> {
+  await ctx.db.transaction(async (tx) => {
+    const [row] = await tx.select().from(snippets).where(eq(snippets.id, snippet.id)).for('update')
+    if (!row) throw notFound('Snippet')
+    await removeRows(tx, [row])
+  })
+}
+
+async function removeRows(tx: Transaction, rows: Row[]): Promise<void> {
+  const ofProjects = rows.flatMap(({ id, project_id }) => (project_id === null ? [] : [{ id, project_id }]))
+  await removeTalk(tx, 'Snippet', ofProjects)
+  await tx.delete(snippets).where(
+    inArray(
+      snippets.id,
+      rows.map(({ id }) => id),
+    ),
+  )
+}
+
+/** Snippets of one transaction. */
+const BATCH = 200
+
+/** All snippets of a person, with all that was said of them (U-34). */
+export async function removeSnippetsOf(ctx: Context, authorId: number): Promise<void> {
+  for (let removed = BATCH; removed === BATCH; )
+    removed = await ctx.db.transaction(async (tx) => {
+      const rows = await tx.select().from(snippets).where(eq(snippets.author_id, authorId)).orderBy(snippets.id).limit(BATCH).for('update')
+      if (rows.length > 0) await removeRows(tx, rows)
+      return rows.length
+    })
+}

@@ -1,0 +1,231 @@
+import type { SignedIn } from '../../access/actor.js'
+import type { ProjectSubject } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import { invalidRecord, notFound, refused, tooLarge } from '../../failures.js'
+import { RefChanged } from '../../git/errors.js'
+import { withRefLock } from '../../git/ref-updates.js'
+import { type Change, type GitRepository, type Oid, type TreeEntry, ZERO } from '../../git/types.js'
+import { checkPath } from '../../lib/git-path.js'
+import { Unavailable } from '../../lib/unavailable.js'
+import { EXTENSION, pageOfFile, slugOfTitle, titleOfSlug, type WikiFormat } from '../../lib/wiki-page.js'
+import { type Page, type Paging, slice } from '../core/page.js'
+import { readSettings } from '../core/settings.js'
+import { MAX_JSON_BLOB } from '../repository/blobs.js'
+import { checkQuota } from '../repository/quotas.js'
+import { signatureOf, wikiKeyOf } from '../repository/repositories.js'
+
+/** A page as its file has it; `content` only where it was asked for. */
+export interface WikiPage {
+  slug: string
+  format: WikiFormat
+  content: string | null
+}
+
+/** Writers that find the branch moved begin anew so often. */
+const TRIES = 8
+const MAX_TITLE = 255
+
+type Project = Pick<ProjectSubject['project'], 'id' | 'storage'>
+
+const wikiOf = (ctx: Context, project: Project): GitRepository => ctx.git.open(wikiKeyOf(project))
+
+/** The branch whose files are the pages: the one HEAD names, or, when people pushed only others, the first of them. */
+async function branchOf(ctx: Context, repository: GitRepository): Promise<{ name: string; head: Oid | null }> {
+  const name = (await repository.headBranch()) ?? ctx.config.defaultBranch
+  const head = await repository.ref(`refs/heads/${name}`)
+  if (head) return { name, head }
+  const [first] = await repository.refs('refs/heads/')
+  return first ? { name: first.name.slice('refs/heads/'.length), head: first.oid } : { name, head: null }
+}
+
+/** Where all pages are as they are now; null while nobody wrote one. */
+export async function wikiNow(ctx: Context, project: Project): Promise<{ repository: GitRepository; name: string; head: Oid } | null> {
+  if (!(await ctx.git.exists(wikiKeyOf(project)))) return null
+  const repository = wikiOf(ctx, project)
+  const { name, head } = await branchOf(ctx, repository)
+  return head === null ? null : { repository, name, head }
+}
+
+const bySlug = (a: { slug: string }, b: { slug: string }) => (a.slug < b.slug ? -1 : a.slug > b.slug ? 1 : 0)
+
+interface Place {
+  slug: string
+  format: WikiFormat
+  entry: TreeEntry
+}
+
+async function pagesAt(repository: GitRepository, commit: Oid): Promise<Place[]> {
+  const entries = (await repository.tree(commit, '', { recursive: true })) ?? []
+  return entries
+    .flatMap((entry) => {
+      const page = entry.type === 'blob' ? pageOfFile(entry.path) : null
+      return page ? [{ ...page, entry }] : []
+    })
+    .sort(bySlug)
+}
+
+async function contentOf(repository: GitRepository, { entry }: Place): Promise<string> {
+  const info = await repository.objectInfo(entry.oid)
+  if (info && info.size > MAX_JSON_BLOB) throw tooLarge()
+  return (await repository.blob(entry.oid))?.toString('utf8') ?? ''
+}
+
+/** Bytes of the contents of one page of the list (SEC-178). */
+const LIST_BYTES = 4 * 1024 * 1024
+
+/** Bytes up to which each content is shown in a list so that all fit. */
+async function levelFor(repository: GitRepository, places: Place[]): Promise<number> {
+  let all = 0
+  for (const { entry } of places) all += (await repository.objectInfo(entry.oid))?.size ?? 0
+  return all <= LIST_BYTES ? LIST_BYTES : Math.floor(LIST_BYTES / places.length)
+}
+
+async function beginningOf(repository: GitRepository, { entry }: Place, most: number): Promise<string> {
+  const start = await repository.blobStart(entry.oid, most + 1)
+  if (!start) return ''
+  if (start.length <= most) return start.toString('utf8')
+  // a character that is cut in two is left out
+  return `${new TextDecoder('utf-8', { ignoreBOM: true }).decode(start.subarray(0, most), { stream: true })}…`
+}
+
+/** WK-1: by slug; none while nobody wrote one. */
+export async function listWikiPages(
+  ctx: Context,
+  { project }: ProjectSubject,
+  { with_content, ...paging }: { with_content: boolean } & Paging,
+): Promise<Page<WikiPage>> {
+  const now = await wikiNow(ctx, project)
+  if (!now) return { items: [], total: 0 }
+  const { repository, head } = now
+  const { items, total } = slice(await pagesAt(repository, head), paging)
+  const pages: WikiPage[] = []
+  const most = with_content ? await levelFor(repository, items) : 0
+  for (const place of items)
+    pages.push({ slug: place.slug, format: place.format, content: with_content ? await beginningOf(repository, place, most) : null })
+  return { items: pages, total }
+}
+
+/** WK-2: as it is now, or as it was in a commit. */
+export async function getWikiPage(
+  ctx: Context,
+  { project }: ProjectSubject,
+  slug: string,
+  version?: string,
+): Promise<WikiPage & { content: string }> {
+  const now = await wikiNow(ctx, project)
+  if (!now) throw notFound('Wiki Page')
+  const { repository, head } = now
+  const commit = version ? (await repository.resolve(version))?.commit : head
+  const place = commit && (await placeOf(repository, commit, slug))
+  if (!place) throw notFound('Wiki Page')
+  return { slug: place.slug, format: place.format, content: await contentOf(repository, place) }
+}
+
+async function placeOf(repository: GitRepository, commit: Oid, slug: string): Promise<Place | undefined> {
+  return (await pagesAt(repository, commit)).find((page) => page.slug === slug)
+}
+
+export interface WikiChange {
+  title?: string | undefined
+  content?: string | undefined
+  format?: WikiFormat | undefined
+  message?: string | undefined
+}
+
+/** 400 when no file could be called so. */
+function slugOf(title: string): string {
+  const slug = slugOfTitle(title)
+  if (slug === '') throw invalidRecord({ title: ["can't be blank"] })
+  if ([...slug].length > MAX_TITLE) throw invalidRecord({ title: [`is too long (maximum is ${MAX_TITLE} characters)`] })
+  if (checkPath(`${slug}.md`)) throw invalidRecord({ title: ['is invalid'] })
+  return slug
+}
+
+/** WK-3: one commit; 400 when there is such a page. */
+export async function createWikiPage(
+  ctx: Context,
+  { project }: ProjectSubject,
+  caller: SignedIn,
+  { title, content, format = 'markdown', message }: WikiChange & { title: string; content: string },
+): Promise<WikiPage & { content: string }> {
+  const slug = slugOf(title)
+  // a wiki comes to be with its first page
+  await ctx.git.create({ storage: project.storage, id: project.id, kind: 'wiki' }, ctx.config.defaultBranch)
+  await commitPages(ctx, project, caller, message || `${caller.user.username} created page: ${titleOfSlug(slug)}`, (pages) => {
+    if (pages.some((page) => page.slug === slug)) throw invalidRecord({ title: ['has already been taken'] })
+    return [{ action: 'create', path: `${slug}.${EXTENSION[format]}`, content: Buffer.from(content) }]
+  })
+  return { slug, format, content }
+}
+
+/** WK-4: a new title is a new slug, a new format a new ending; what is not given stays. */
+export async function updateWikiPage(
+  ctx: Context,
+  subject: ProjectSubject,
+  caller: SignedIn,
+  slug: string,
+  { title, content, format, message }: WikiChange,
+): Promise<WikiPage & { content: string }> {
+  const wanted = title === undefined ? slug : slugOf(title)
+  await commitPages(ctx, subject.project, caller, message || `${caller.user.username} updated page: ${titleOfSlug(wanted)}`, (pages) => {
+    const page = pages.find((other) => other.slug === slug)
+    if (!page) throw notFound('Wiki Page')
+    if (wanted !== slug && pages.some((other) => other.slug === wanted)) throw invalidRecord({ title: ['has already been taken'] })
+    const from = page.entry.path
+    const keeps = format === undefined || format === page.format
+    const path = keeps ? `${wanted}${from.slice(slug.length)}` : `${wanted}.${EXTENSION[format]}`
+    const written = content === undefined ? {} : { content: Buffer.from(content) }
+    if (path !== from) return [{ action: 'move', from, path, ...written }]
+    return written.content ? [{ action: 'update', path, content: written.content }] : []
+  })
+  return getWikiPage(ctx, subject, wanted)
+}
+
+/** WK-5. */
+export async function deleteWikiPage(ctx: Context, { project }: ProjectSubject, caller: SignedIn, slug: string): Promise<void> {
+  await commitPages(ctx, project, caller, `${caller.user.username} deleted page: ${titleOfSlug(slug)}`, (pages) => {
+    const page = pages.find((other) => other.slug === slug)
+    if (!page) throw notFound('Wiki Page')
+    return [{ action: 'delete', path: page.entry.path }]
+  })
+}
+
+const MAX_MESSAGE = 1_000_000
+
+/** One commit of the caller on the wiki's branch; `change` says what it changes, seeing the pages as they are, and is asked anew when the branch has moved meanwhile. No change, no commit. */
+async function commitPages(ctx: Context, project: Project, caller: SignedIn, message: string, change: (pages: Place[]) => Change[]): Promise<void> {
+  if ([...message].length > MAX_MESSAGE) throw refused('The commit message is too long')
+  if (!(await ctx.git.exists(wikiKeyOf(project)))) throw notFound('Wiki Page')
+  const repository = wikiOf(ctx, project)
+  await withRefLock(`wiki ${project.id}`, 'pages', async () => {
+    for (let tried = 1; ; tried++) {
+      const { name, head } = await branchOf(ctx, repository)
+      const changes = change(head ? await pagesAt(repository, head) : [])
+      if (changes.length === 0) return
+      const adding = changes.reduce((sum, one) => sum + ('content' in one && one.content ? one.content.length : 0), 0)
+      if (changes.some(({ action }) => action !== 'delete')) await checkQuota(ctx, repository, adding)
+      const signature = signatureOf(ctx, caller)
+      const drafted = await repository.draftCommit({ parents: head ? [head] : [], changes, author: signature, committer: signature, message })
+      // a folder where the page's file would be, or a file where its folder would
+      if ('fault' in drafted) throw invalidRecord({ title: ['is invalid'] })
+      try {
+        await repository.updateRefs([{ ref: `refs/heads/${name}`, old: head ?? ZERO, new: drafted.commit }])
+        break
+      } catch (error) {
+        if (!(error instanceof RefChanged)) throw error
+        if (tried === TRIES) throw new Unavailable('The wiki is changing too fast')
+      }
+    }
+  })
+  keepUpWikiSoon(ctx, project)
+}
+
+/** Milliseconds between the starts of two upkeeps of one wiki. */
+const UPKEEP_GAP = 2_000
+
+/** Packs and the commit-graph, soon after a write. */
+export const keepUpWikiSoon = (ctx: Context, project: Project) =>
+  ctx.jobs.coalesce(`wiki upkeep ${project.id}`, UPKEEP_GAP, 'wiki upkeep', async () => {
+    const { housekeeping_enabled: packing, housekeeping_bitmaps_enabled: bitmaps } = await readSettings(ctx)
+    await wikiOf(ctx, project).maintain({ packing, bitmaps })
+  })

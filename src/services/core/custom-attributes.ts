@@ -1,0 +1,98 @@
+import { and, asc, eq, inArray, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import type { Caller } from '../../access/actor.js'
+import type { Context } from '../../context.js'
+import { customAttributes } from '../../db/schema/index.js'
+import { invalidRecord, notFound } from '../../failures.js'
+import { lengthOf, tooLong } from '../../lib/path.js'
+
+/** What attributes are noted on. */
+export interface AttributeSource {
+  kind: 'user' | 'group' | 'project'
+  id: number
+}
+
+export interface CustomAttribute {
+  key: string
+  value: string
+}
+
+const COLUMNS = { user: customAttributes.user_id, group: customAttributes.group_id, project: customAttributes.project_id }
+const shown = { key: customAttributes.key, value: customAttributes.value }
+const on = ({ kind, id }: AttributeSource) => eq(COLUMNS[kind], id)
+
+/** CA-1, by key. */
+export function listCustomAttributes(ctx: Context, source: AttributeSource): Promise<CustomAttribute[]> {
+  return ctx.db.read.select(shown).from(customAttributes).where(on(source)).orderBy(asc(customAttributes.key))
+}
+
+/** CA-2. */
+export async function getCustomAttribute(ctx: Context, source: AttributeSource, key: string): Promise<CustomAttribute> {
+  const [attribute] = await ctx.db.read
+    .select(shown)
+    .from(customAttributes)
+    .where(and(on(source), eq(customAttributes.key, key)))
+  if (!attribute) throw notFound()
+  return attribute
+}
+
+const MAX_VALUE = 1_000_000
+
+/** CA-3: created or replaced. */
+export async function setCustomAttribute(ctx: Context, { kind, id }: AttributeSource, { key, value }: CustomAttribute): Promise<CustomAttribute> {
+  const faults: Record<string, string[]> = {}
+  if (lengthOf(key) > 255) faults['key'] = [tooLong(255)]
+  if (value === '') faults['value'] = ["can't be blank"]
+  else if (lengthOf(value) > MAX_VALUE) faults['value'] = [tooLong(MAX_VALUE)]
+  if (Object.keys(faults).length > 0) throw invalidRecord(faults)
+  const column = COLUMNS[kind]
+  const [stored] = await ctx.db.write
+    .insert(customAttributes)
+    .values({ [`${kind}_id`]: id, key, value })
+    .onConflictDoUpdate({ target: [column, customAttributes.key], targetWhere: sql`${column} is not null`, set: { value } })
+    .returning(shown)
+  return stored as CustomAttribute
+}
+
+/** CA-4. */
+export async function deleteCustomAttribute(ctx: Context, source: AttributeSource, key: string): Promise<void> {
+  const gone = await ctx.db.write
+    .delete(customAttributes)
+    .where(and(on(source), eq(customAttributes.key, key)))
+    .returning({ id: customAttributes.id })
+  if (gone.length === 0) throw notFound()
+}
+
+/** Those of many at once, by the id of what they are noted on (W-11). */
+async function customAttributesOf(ctx: Context, kind: AttributeSource['kind'], ids: number[]): Promise<Map<number, CustomAttribute[]>> {
+  const found = new Map<number, CustomAttribute[]>(ids.map((id) => [id, []]))
+  if (ids.length === 0) return found
+  const rows = await ctx.db.read
+    .select({ id: COLUMNS[kind], ...shown })
+    .from(customAttributes)
+    .where(inArray(COLUMNS[kind], ids))
+    .orderBy(asc(customAttributes.key))
+  for (const { id, ...attribute } of rows) found.get(id as number)?.push(attribute)
+  return found
+}
+
+/** The same for a caller who may see them and asked to; null else. */
+export async function attributesFor(
+  ctx: Context,
+  { user }: Pick<Caller, 'user'>,
+  { with_custom_attributes }: { with_custom_attributes?: boolean | undefined },
+  kind: AttributeSource['kind'],
+  ids: number[],
+): Promise<Map<number, CustomAttribute[]> | null> {
+  return with_custom_attributes && user?.admin ? customAttributesOf(ctx, kind, ids) : null
+}
+
+/** CA-5 as a condition on an id: it has all pairs of the placeholder `custom_attributes`, whose value `attributePairs` makes. */
+export function hasCustomAttributes(kind: AttributeSource['kind'], id: SQLWrapper): SQL {
+  const pairs = sql`${sql.placeholder('custom_attributes')}::jsonb`
+  return sql`${id} in (select ca.${sql.identifier(COLUMNS[kind].name)} from custom_attributes ca join jsonb_array_elements(${pairs}) pair
+    on ca.key = pair->>0 and md5(ca.value) = md5(pair->>1) and ca.value = pair->>1
+    where ca.${sql.identifier(COLUMNS[kind].name)} is not null group by 1 having count(*) = jsonb_array_length(${pairs}))`
+}
+
+/** The value of that placeholder. */
+export const attributePairs = (wanted: [string, string][] | undefined) => (wanted && wanted.length > 0 ? JSON.stringify(wanted) : undefined)

@@ -1,0 +1,37 @@
+import { sql } from 'drizzle-orm'
+import type { Transaction } from '../../db/client.js'
+import { groupIidCounters, iidCounters } from '../../db/schema/index.js'
+
+/** The next number of a kind of thing within its project, from 1 on. Whoever takes the next one waits for the end of this transaction, and a number goes back when it fails: no gaps, no number twice (SEC-165). */
+export async function nextIid(tx: Transaction, projectId: number, kind: 'pipeline' | 'issue' | 'merge_request' | 'milestone'): Promise<number> {
+  const [row] = await tx
+    .insert(iidCounters)
+    .values({ project_id: projectId, kind, last: 1 })
+    .onConflictDoUpdate({ target: [iidCounters.project_id, iidCounters.kind], set: { last: sql`${iidCounters.last} + 1` } })
+    .returning({ last: iidCounters.last })
+  return row?.last as number
+}
+
+/** The number that `nextIid` gave, for a statement right behind it in the same transaction: both can be sent at once. */
+export const lastIid = (projectId: number, kind: 'merge_request') =>
+  sql<number>`(select ${iidCounters.last} from ${iidCounters} where ${iidCounters.project_id} = ${projectId} and ${iidCounters.kind} = ${kind})`
+
+/** Takes a number that somebody chose; false when it is not beyond all that were given, for those may have been used (SEC-165). */
+export async function takeIid(tx: Transaction, projectId: number, kind: 'issue', iid: number): Promise<boolean> {
+  const taken = await tx
+    .insert(iidCounters)
+    .values({ project_id: projectId, kind, last: iid })
+    .onConflictDoUpdate({ target: [iidCounters.project_id, iidCounters.kind], set: { last: iid }, setWhere: sql`${iidCounters.last} < ${iid}` })
+    .returning({ last: iidCounters.last })
+  return taken.length > 0
+}
+
+/** The next number of a kind of thing within its group. */
+export async function nextGroupIid(tx: Transaction, groupId: number, kind: 'milestone'): Promise<number> {
+  const [row] = await tx
+    .insert(groupIidCounters)
+    .values({ namespace_id: groupId, kind, last: 1 })
+    .onConflictDoUpdate({ target: [groupIidCounters.namespace_id, groupIidCounters.kind], set: { last: sql`${groupIidCounters.last} + 1` } })
+    .returning({ last: groupIidCounters.last })
+  return row?.last as number
+}

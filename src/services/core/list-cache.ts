@@ -1,0 +1,120 @@
+import { type SQL, sql } from 'drizzle-orm'
+import { LRUCache } from 'lru-cache'
+import type { Database, Transaction } from '../../db/client.js'
+import { listVersions } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
+import { limits, type Page, type Paging } from './page.js'
+
+export type ListKind = (typeof listVersions.$inferSelect)['kind']
+
+/** Which state of a list something was read at; null: unknown. */
+export type Version = string | number | null
+
+/** Characters of keys, and bytes of ids, that are kept (SEC-150). */
+const KEPT = 4 * 1024 * 1024
+const KEPT_IDS = 16 * 1024 * 1024
+
+/** Ids of one list that are kept; longer lists are read page by page. */
+export const LONGEST = 10_000
+
+/** How a list is read, see `Totals.whole`. */
+export interface ListQuery<T> {
+  /** Ids in the order of the list. */
+  ids(at: { limit: number; offset: number }): PromiseLike<{ ids: string; version: Version }[]>
+  count(): PromiseLike<{ total: number; version: Version }[]>
+  /** Rows of these ids, in no order, each with the version; without those that the caller does not see. */
+  rows(ids: number[]): PromiseLike<T[]>
+}
+
+/** Exact totals of lists, each counted once while nothing changes: to count ten thousand rows costs more than to read a page of twenty. The version of the list is read in the same statement as the page, so every process sees every change. */
+export class Totals {
+  readonly #known = new LRUCache<string, number>({ maxSize: KEPT, sizeCalculation: (_, key) => key.length + 50 })
+  readonly #lists = new LRUCache<string, { version: Version; ids: Float64Array }>({
+    maxSize: KEPT_IDS,
+    sizeCalculation: ({ ids }, key) => ids.byteLength + 2 * key.length + 200,
+  })
+
+  /** A page with its total. `rows` carry the version; `key` names all that the total depends on beside it. Without a key, a version or a row it is counted anew. */
+  async page<T extends { version: Version }>(
+    kind: ListKind | 'issues' | 'merge_requests',
+    key: string | null,
+    rows: T[],
+    { page, per_page }: Paging,
+    count: () => PromiseLike<{ total: number; version: Version }[]>,
+  ): Promise<Page<T>> {
+    // the only page, and not full
+    if (page === 1 && rows.length < per_page) return { items: rows, total: rows.length }
+    const version = rows[0]?.version
+    const known = version && key !== null ? this.#known.get(`${kind} ${version} ${key}`) : undefined
+    if (known !== undefined) return { items: rows, total: known }
+    const [counted] = await count()
+    const total = counted?.total ?? 0
+    if (counted?.version && key !== null) this.#known.set(`${kind} ${counted.version} ${key}`, total)
+    return { items: rows, total }
+  }
+
+  /** A page of a list whose ids are read once while its version stands: to find out whom a list of thousands is open to costs more than to read the rows of one page, wherever that is. `key` names all that ids and order depend on beside the version; null: they depend on more. */
+  async whole<T extends { id: number; version: Version }>(
+    db: Database,
+    kind: ListKind,
+    key: string | null,
+    paging: Paging,
+    list: ListQuery<T>,
+  ): Promise<Page<T>> {
+    const { limit, offset } = limits(paging)
+    const name = `${kind} ${key}`
+    const kept = key === null ? undefined : this.#lists.get(name)
+    const wanted = kept ? [...kept.ids.subarray(offset, offset + limit)] : []
+    if (kept && wanted.length === 0) {
+      const [now] = await stateOf(db, kind).execute()
+      if (now?.version === kept.version) return { items: [], total: kept.ids.length }
+    }
+    const read = wanted.length > 0 ? await list.rows(wanted) : []
+    const isAt = (version: Version | undefined) => read.length > 0 && read.length === wanted.length && read.every((row) => row.version === version)
+    if (kept && isAt(kept.version)) return { items: inOrder(wanted, read), total: kept.ids.length }
+    if (key !== null) {
+      const [found] = await list.ids({ limit: LONGEST + 1, offset: 0 })
+      const ids = idsOf(found?.ids)
+      if (ids.length <= LONGEST) {
+        if (found?.version) this.#lists.set(name, { version: found.version, ids: Float64Array.from(ids) })
+        const these = ids.slice(offset, offset + limit)
+        // something else has changed: the page is the one that was read
+        const same = isAt(found?.version) && these.length === wanted.length && these.every((id, i) => id === wanted[i])
+        const rows = same ? read : these.length > 0 ? await list.rows(these) : []
+        return { items: inOrder(these, rows), total: ids.length }
+      }
+    }
+    const [found] = await list.ids({ limit, offset })
+    const ids = idsOf(found?.ids)
+    const rows = ids.length > 0 ? inOrder(ids, await list.rows(ids)) : []
+    const { total } = await this.page(kind, key, rows, paging, list.count)
+    return { items: rows, total }
+  }
+}
+
+const idsOf = (text = '{}') => (text === '{}' ? [] : text.slice(1, -1).split(',').map(Number))
+
+function inOrder<T extends { id: number }>(ids: number[], rows: T[]): T[] {
+  const byId = new Map(rows.map((row) => [row.id, row]))
+  return ids.flatMap((id) => byId.get(id) ?? [])
+}
+
+/** The ids of a query as one text, which is cheaper to send and to read than rows; for `ListQuery.ids`. */
+export const idList = (query: SQL) => sql<string>`array(${query})::text`
+
+/** A column of list queries: the number of the list's state and, for memberships and shares end with the day (ME-10), the day. */
+export const versionOf = (kind: ListKind) =>
+  sql<Version>`(select v.version || ' ' || (now() at time zone 'utc')::date from ${listVersions} v where v.kind = ${kind})`
+
+const stateOf = statement('version of a list', (db, kind: ListKind) => db.select({ version: versionOf(kind) }).from(sql`(select 1) as one`))
+
+/** Tells that rows of a kind came, went or changed in what their lists filter by. It belongs at the end of the transaction that changed them: from there to the commit others wait who change the same kind. */
+export async function touchList(tx: Pick<Transaction, 'insert'>, ...kinds: ListKind[]): Promise<void> {
+  await tx
+    .insert(listVersions)
+    .values(kinds.sort().map((kind) => ({ kind, version: 1 })))
+    .onConflictDoUpdate({ target: listVersions.kind, set: { version: sql`${listVersions.version} + 1` } })
+}
+
+/** The same for groups and projects, which are listed together with who may see them: whatever changes one of these, a membership or a share calls it. */
+export const touchLists = (tx: Pick<Transaction, 'insert'>) => touchList(tx, 'groups', 'projects')

@@ -1,0 +1,220 @@
+import { VISIBILITY_LEVEL, type Visibility } from '../../lib/visibility.js'
+
+/** What all attributes have: the value before anybody set one, and what it governs. */
+interface Attribute<Kind extends string, Value> {
+  kind: Kind
+  default: Value
+  /** What the service does by it; `null`: it is stored and shown, and governs nothing here. */
+  effect: string | null
+}
+
+interface Bounds {
+  /** Must be there; null is refused (AS-7). */
+  present?: boolean
+  least?: number
+  above?: number
+  below?: number
+}
+
+const bool = (value: boolean, effect: string | null = null): Attribute<'bool', boolean> => ({ kind: 'bool', default: value, effect })
+const text = (effect: string | null = null, check: 'url' | 'email' | 'any' = 'any'): Attribute<'text', string | null> & { check: typeof check } => ({
+  kind: 'text',
+  default: null,
+  check,
+  effect,
+})
+/** Sealed at rest, and told nowhere but in the answer of the settings (SEC-136). The source name of an error tracker is an address whose user part is the key. */
+const secret = (check: 'dsn' | 'any' = 'any'): Attribute<'secret', string | null> & { check: typeof check } => ({
+  kind: 'secret',
+  default: null,
+  check,
+  effect: null,
+})
+const needed = (value: string): Attribute<'duration', string> => ({ kind: 'duration', default: value, effect: null })
+const word = (value: string): Attribute<'text', string | null> & { check: 'any' } => ({ kind: 'text', default: value, check: 'any', effect: null })
+const int = (value: number, bounds: Bounds = {}, effect: string | null = null): Attribute<'int', number | null> & Bounds => ({
+  kind: 'int',
+  default: value,
+  effect,
+  ...bounds,
+})
+/** A number that is always there. */
+const count = (value: number, bounds: Omit<Bounds, 'present'>, effect: string | null = null): Attribute<'int', number> & Bounds => ({
+  kind: 'int',
+  default: value,
+  effect,
+  present: true,
+  ...bounds,
+})
+const decimal = <Value extends number | null>(value: Value, bounds: Bounds, effect: string | null = null): Attribute<'decimal', Value> & Bounds => ({
+  kind: 'decimal',
+  default: value,
+  effect,
+  ...bounds,
+})
+const oneOf = <const Word extends string>(
+  value: Word,
+  words: readonly Word[],
+  effect: string,
+): Attribute<'word', Word> & { words: readonly Word[] } => ({
+  kind: 'word',
+  default: value,
+  words,
+  effect,
+})
+const level = <const Level extends number>(value: Level, levels: readonly Level[], effect: string) => ({
+  kind: 'level' as const,
+  default: value,
+  levels,
+  effect,
+})
+const list = <Value extends string[] | null>(
+  value: Value,
+  effect: string | null,
+  more: { split?: boolean; words?: readonly string[] } = {},
+): Attribute<'list', Value> & { split?: boolean; words?: readonly string[] } => ({ kind: 'list', default: value, effect, ...more })
+
+const VISIBILITIES = Object.keys(VISIBILITY_LEVEL) as Visibility[]
+const visibility = (effect: string) => oneOf<Visibility>('private', VISIBILITIES, effect)
+const bits = (name: string): Attribute<'bits', number> => ({
+  kind: 'bits',
+  default: 0,
+  effect: `least bits of a new ${name} key; 0 takes all, -1 none`,
+})
+
+/** Every attribute of the contract in its order, named once: its kind and default (11.3), its rules, and what it does (AS-20 to AS-70). */
+export const SETTINGS = {
+  admin_notification_email: text(null, 'email'),
+  after_sign_out_path: text(null, 'url'),
+  after_sign_up_text: text(),
+  spamfilter_api_key: secret(),
+  spamfilter_enabled: bool(false),
+  circuitbreaker_access_retries: count(3, { least: 1 }),
+  circuitbreaker_check_interval: count(1, { least: 0 }),
+  circuitbreaker_failure_count_threshold: count(3, { least: 0 }),
+  circuitbreaker_failure_reset_time: count(1800, { least: 0 }),
+  circuitbreaker_storage_timeout: count(15, { least: 0 }),
+  clientside_errtracker_dsn: secret('dsn'),
+  clientside_errtracker_enabled: bool(false),
+  container_registry_token_expire_delay: count(5, { above: 0 }),
+  default_artifacts_expire_in: needed('30 days'),
+  default_branch_protection: level(2, [0, 1, 2], 'how the first branch of a project is protected, and who may push to an empty one'),
+  default_group_visibility: visibility('of a new group that names none'),
+  default_project_visibility: visibility('of a new project that names none'),
+  default_projects_limit: int(100_000, { least: 0 }, 'how many personal projects a new user may have'),
+  default_snippet_visibility: visibility('of a new personal snippet that names none'),
+  disabled_oauth_sign_in_sources: list([] as string[], null),
+  domain_blacklist_enabled: bool(false),
+  domain_blacklist: list([] as string[], null, { split: true }),
+  domain_whitelist: list(null as string[] | null, null, { split: true }),
+  dsa_key_restriction: bits('DSA'),
+  ecdsa_key_restriction: bits('ECDSA'),
+  ed25519_key_restriction: bits('Ed25519'),
+  rsa_key_restriction: bits('RSA'),
+  email_author_in_body: bool(false),
+  enabled_git_access_protocol: {
+    kind: 'protocol' as const,
+    default: null as 'ssh' | 'http' | null,
+    effect: 'the only protocol Git may use; null: each',
+  },
+  avatarsvc_enabled: bool(true, 'whether people without an image of their own show that of the avatar service, where one is configured'),
+  help_page_hide_commercial_content: bool(false),
+  help_page_support_url: text(null, 'url'),
+  home_page_url: text('where the root page leads whoever is not signed in', 'url'),
+  housekeeping_bitmaps_enabled: bool(true, 'whether packs get bitmaps'),
+  housekeeping_enabled: bool(true, 'whether packs are joined at all'),
+  housekeeping_full_repack_period: count(50, {}, 'pushes between two times that all packs of a repository are joined'),
+  housekeeping_gc_period: count(200, {}, 'pushes between two times that unreached objects are collected, after two weeks of grace'),
+  housekeeping_incremental_repack_period: count(10, { above: 0 }, 'pushes between two times that small packs are joined'),
+  html_emails_enabled: bool(true),
+  import_sources: list(['git'] as string[], 'where new projects may be imported from', { words: ['git'] }),
+  webide_enabled: bool(false),
+  webide_url: text(null, 'url'),
+  max_artifacts_size: count(100, { above: 0 }),
+  max_attachment_size: count(10, { above: 0 }, 'MiB of a file that is uploaded'),
+  max_pages_size: int(100, { least: 0 }),
+  metrics_enabled: bool(false),
+  metrics_host: word('localhost'),
+  metrics_method_call_threshold: int(10),
+  metrics_packet_size: int(1),
+  metrics_pool_size: int(16),
+  metrics_port: int(8089),
+  metrics_sample_interval: int(15),
+  metrics_timeout: int(10),
+  password_authentication_enabled_for_web: bool(true, 'whether the password grant gives tokens'),
+  password_authentication_enabled_for_git: bool(true, 'whether Git over HTTP takes passwords beside tokens'),
+  performance_bar_allowed_group_id: { kind: 'group' as const, default: null as string | null, effect: null },
+  performance_bar_enabled: bool(false),
+  diagram_enabled: bool(false),
+  diagram_url: text(null, 'url'),
+  polling_interval_multiplier: decimal<number>(
+    1,
+    { present: true, least: 0 },
+    'of the header `Poll-Interval` on what clients ask for again and again',
+  ),
+  project_export_enabled: bool(true),
+  monitoring_metrics_enabled: bool(false),
+  captcha_enabled: bool(false),
+  captcha_private_key: secret(),
+  captcha_site_key: secret(),
+  repository_checks_enabled: bool(
+    true,
+    'whether the service reads all objects of each repository once a week, in the background; what is damaged is in the log and told by `roost doctor`',
+  ),
+  repository_storages: list(['default'] as string[], 'the storages new projects go to, each time to one at random'),
+  require_two_factor_authentication: bool(false),
+  restricted_visibility_levels: list(
+    null as Visibility[] | null,
+    'levels that only administrators may give; `public` also hides people from anonymous callers',
+  ),
+  send_user_confirmation_email: bool(false),
+  errtracker_dsn: secret('dsn'),
+  errtracker_enabled: bool(false),
+  session_expire_delay: count(10_080, { least: 0 }),
+  shared_runners_enabled: bool(true, 'of a new project that does not say'),
+  shared_runners_text: text(),
+  jobqueue_throttling_enabled: bool(false),
+  jobqueue_throttling_factor: decimal<number | null>(null, { above: 0, below: 1 }),
+  jobqueue_throttling_queues: list([] as string[], null),
+  sign_in_text: text(),
+  signup_enabled: bool(true),
+  terminal_max_session_time: count(0, { least: 0 }),
+  two_factor_grace_period: int(48, { least: 0 }),
+  unique_ips_limit_enabled: bool(false, 'whether people may call from few addresses only'),
+  unique_ips_limit_per_user: int(10, {}, 'from how many, while that is so'),
+  unique_ips_limit_time_window: int(3_600, {}, 'seconds for which an address counts'),
+  usage_ping_enabled: bool(true),
+  user_default_external: bool(false, 'whether a new user is external'),
+  user_oauth_applications: bool(true),
+  version_check_enabled: bool(true),
+  // beside the contract's
+  repository_size_limit: count(0, { least: 0 }, 'MiB on the disk that a repository may have, beyond which nothing more is taken in; 0: any number'),
+  user_uploads_size_limit: count(0, { least: 0 }, 'MiB of all files that one person uploads; 0: any number'),
+  project_uploads_size_limit: count(0, { least: 0 }, 'MiB of all files that are uploaded to one project; 0: any number'),
+}
+
+export type SettingName = keyof typeof SETTINGS
+export type Settings = { [Name in SettingName]: (typeof SETTINGS)[Name]['default'] }
+export const SETTING_NAMES = Object.keys(SETTINGS) as SettingName[]
+export const SECRETS: ReadonlySet<SettingName> = new Set(SETTING_NAMES.filter((name) => SETTINGS[name].kind === 'secret'))
+export const DEFAULTS = Object.fromEntries(SETTING_NAMES.map((name) => [name, SETTINGS[name].default])) as Settings
+
+/** What must be sent with a switch that is switched on, in the order of AS-10. */
+export const DEPENDENTS: Partial<Record<SettingName, SettingName[]>> = {
+  clientside_errtracker_enabled: ['clientside_errtracker_dsn'],
+  errtracker_enabled: ['errtracker_dsn'],
+  domain_blacklist_enabled: ['domain_blacklist'],
+  webide_enabled: ['webide_url'],
+  diagram_enabled: ['diagram_url'],
+  metrics_enabled: [
+    'metrics_host',
+    'metrics_method_call_threshold',
+    'metrics_packet_size',
+    'metrics_pool_size',
+    'metrics_sample_interval',
+    'metrics_timeout',
+  ],
+  captcha_enabled: ['captcha_private_key', 'captcha_site_key'],
+  jobqueue_throttling_enabled: ['jobqueue_throttling_factor', 'jobqueue_throttling_queues'],
+  unique_ips_limit_enabled: ['unique_ips_limit_per_user', 'unique_ips_limit_time_window'],
+}

@@ -1,0 +1,211 @@
+import { eq } from 'drizzle-orm'
+import type { SignedIn } from '../../access/actor.js'
+import { findGroupFor } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import type { Database } from '../../db/client.js'
+import { applicationSettings } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
+import { Failure, invalidRecord } from '../../failures.js'
+import { parseDuration } from '../../lib/duration.js'
+import { emailFault } from '../../lib/email.js'
+import { isDsn, isUrl } from '../../lib/url.js'
+import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
+import { audit } from './audit.js'
+import { DEFAULTS, DEPENDENTS, SECRETS, SETTING_NAMES, SETTINGS, type SettingName, type Settings } from './settings-table.js'
+
+export type { Settings } from './settings-table.js'
+
+const read = statement('application settings', (db) =>
+  db.select({ values: applicationSettings.values }).from(applicationSettings).where(eq(applicationSettings.id, 1)),
+)
+
+/** Milliseconds for which what was read holds: so late at most does one process see what another has set. */
+const FRESH = 1_000
+
+const known = new WeakMap<Database, { until: number; settings: Promise<Settings> }>()
+
+/** The settings in force, secrets as they are stored; costs no query but one a second. */
+export function readSettings(ctx: Context): Promise<Settings> {
+  const now = Date.now()
+  const kept = known.get(ctx.db)
+  if (kept && kept.until > now) return kept.settings
+  const settings = read(ctx.db, null)
+    .execute()
+    .then(([row]) => ({ ...DEFAULTS, ...(row?.values as Partial<Settings> | undefined) }))
+  known.set(ctx.db, { until: now + FRESH, settings })
+  settings.catch(() => forgetSettings(ctx.db))
+  return settings
+}
+
+/** They were changed: the next reader asks again. */
+export function forgetSettings(db: Database): void {
+  known.delete(db)
+}
+
+/** Whether a level may not be used by people who are no administrators. */
+export const isRestricted = (settings: Settings, level: number) =>
+  settings.restricted_visibility_levels?.some((name) => VISIBILITY_LEVEL[name] === level) ?? false
+
+/** How many personal projects a user gets who is given no number; cleared is as never set (AS-30). */
+export const usualProjectsLimit = (settings: Settings): number => settings.default_projects_limit ?? DEFAULTS.default_projects_limit ?? 0
+
+/** The row, its values with secrets opened. */
+export interface SettingsRecord {
+  created_at: Date
+  updated_at: Date
+  values: Settings
+}
+
+type Stored = Partial<Record<SettingName, unknown>>
+
+const purpose = (name: SettingName) => `setting ${name}`
+
+/** AS-2: with everything an administrator sees; the record comes to be when it is first asked for. */
+export async function showSettings(ctx: Context): Promise<SettingsRecord> {
+  const row = await ctx.db.transaction(async (tx) => {
+    const now = ctx.now()
+    await tx.insert(applicationSettings).values({ id: 1, values: {}, created_at: now, updated_at: now }).onConflictDoNothing()
+    return (await tx.select().from(applicationSettings).where(eq(applicationSettings.id, 1)))[0]
+  })
+  if (!row) throw new Error('the settings have no row')
+  return { ...row, values: opened(ctx, row.values as Stored) }
+}
+
+function opened(ctx: Context, stored: Stored): Settings {
+  const values = { ...DEFAULTS, ...stored } as Record<SettingName, unknown>
+  for (const name of SECRETS) if (typeof values[name] === 'string') values[name] = ctx.vault.open(values[name], purpose(name))
+  return values as Settings
+}
+
+export type SettingsInput = { [Name in SettingName]?: Settings[Name] | null | undefined }
+
+/** AS-3 to AS-13, AS-20 to AS-70: all that is given, or nothing with all faults. */
+export async function updateSettings(ctx: Context, caller: SignedIn, given: SettingsInput): Promise<SettingsRecord> {
+  const group =
+    given.performance_bar_allowed_group_id === undefined ? undefined : await groupNamed(ctx, caller, given.performance_bar_allowed_group_id)
+  await showSettings(ctx)
+  const record = await ctx.db.transaction(async (tx) => {
+    const [row] = await tx.select().from(applicationSettings).where(eq(applicationSettings.id, 1)).for('update')
+    if (!row) throw new Error('the settings have no row')
+    const before = opened(ctx, row.values as Stored)
+    const next = { ...before, ...present(given) }
+    if (group !== undefined) next.performance_bar_allowed_group_id = group
+    const faults = faultsOf(ctx, next, given)
+    if (Object.keys(faults).length > 0) throw invalidRecord(faults)
+    const changed = SETTING_NAMES.filter((name) => JSON.stringify(before[name]) !== JSON.stringify(next[name]))
+    if (changed.length === 0) return { ...row, values: next }
+    const stored: Stored = { ...(row.values as Stored) }
+    for (const name of changed) {
+      const value = next[name]
+      stored[name] = SECRETS.has(name) && typeof value === 'string' ? ctx.vault.seal(value, purpose(name)) : value
+    }
+    const updated_at = ctx.now()
+    await tx.update(applicationSettings).set({ values: stored, updated_at }).where(eq(applicationSettings.id, 1))
+    await audit(ctx, tx, {
+      action: 'settings_changed',
+      target: { type: 'settings', id: 1, name: 'settings' },
+      changes: Object.fromEntries(changed.map((name) => [name, SECRETS.has(name) ? 'changed' : [before[name], next[name]]])),
+    })
+    return { ...row, updated_at, values: next }
+  })
+  forgetSettings(ctx.db)
+  return record
+}
+
+const present = (given: SettingsInput) => Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Partial<Settings>
+
+/** AS-48: by full path or id; one nobody knows clears it. */
+async function groupNamed(ctx: Context, caller: SignedIn, named: string | null): Promise<string | null> {
+  if (named === null || named.trim() === '') return null
+  try {
+    return String((await findGroupFor(ctx, caller, named)).group.id)
+  } catch (error) {
+    if (error instanceof Failure) return null
+    throw error
+  }
+}
+
+const BLANK = "can't be blank"
+/** The texts of AS-10 that are not the usual one. */
+const EMPTY: Partial<Record<SettingName, string>> = {
+  domain_blacklist: 'Domain blacklist cannot be empty if Blacklist is enabled.',
+  jobqueue_throttling_factor: 'Throttling factor cannot be empty if throttling is enabled.',
+  jobqueue_throttling_queues: 'Queues to throttle cannot be empty if throttling is enabled.',
+}
+
+const isBlank = (value: unknown) =>
+  value === null || (typeof value === 'string' && value.trim() === '') || (Array.isArray(value) && value.length === 0)
+
+/** Field → texts, in the order of the table: of what is given, and of what a switch that is on rests on (AS-13). */
+function faultsOf(ctx: Context, next: Settings, given: SettingsInput): Record<string, string[]> {
+  const faults: Record<string, string[]> = {}
+  const restsOn = new Set(
+    Object.entries(DEPENDENTS).flatMap(([name, dependents]) => (next[name as SettingName] === true && name !== 'metrics_enabled' ? dependents : [])),
+  )
+  for (const name of SETTING_NAMES) {
+    if (given[name] === undefined && !restsOn.has(name)) continue
+    const texts = restsOn.has(name) && isBlank(next[name]) ? emptyTexts(name) : textsOf(ctx, name, next)
+    if (texts.length > 0) faults[name] = texts
+  }
+  const keys = ['rsa_key_restriction', 'dsa_key_restriction', 'ecdsa_key_restriction', 'ed25519_key_restriction'] as const
+  if (keys.some((name) => given[name] !== undefined) && keys.every((name) => next[name] === -1)) faults['allowed_key_types'] = [BLANK]
+  return faults
+}
+
+/** AS-10, AS-11. */
+const emptyTexts = (name: SettingName) => (SETTINGS[name].kind === 'int' ? [BLANK, 'is not a number'] : [EMPTY[name] ?? BLANK])
+
+function textsOf(ctx: Context, name: SettingName, next: Settings): string[] {
+  const attribute = SETTINGS[name]
+  const value = next[name]
+  switch (attribute.kind) {
+    case 'text':
+      if (isBlank(value) || attribute.check === 'any') return []
+      if (attribute.check === 'email') return emailFault(String(value)) ? ['is invalid'] : []
+      return isUrl(String(value), ['http', 'https']) ? [] : ['must be a valid URL']
+    case 'secret':
+      return attribute.check === 'any' || isBlank(value) || isDsn(String(value)) ? [] : ['must be a valid URL']
+    case 'duration':
+      if (isBlank(value)) return [BLANK]
+      return String(value).trim() === '0' || (parseDuration(String(value)) ?? 0) > 0 ? [] : ['is not a correct duration']
+    case 'int':
+    case 'decimal':
+      return value === null ? (attribute.present ? [BLANK] : []) : numberTexts(name, value as number, next)
+    case 'bits':
+      return value === null ? [BLANK] : []
+    case 'list':
+      return listTexts(ctx, name, (value ?? []) as string[])
+    default:
+      return []
+  }
+}
+
+function numberTexts(name: SettingName, value: number, next: Settings): string[] {
+  const bounds = { ...(SETTINGS[name] as { least?: number; above?: number; below?: number }) }
+  if (name === 'housekeeping_full_repack_period') bounds.least = next.housekeeping_incremental_repack_period
+  if (name === 'housekeeping_gc_period') bounds.least = next.housekeeping_full_repack_period
+  if (next.unique_ips_limit_enabled && name === 'unique_ips_limit_per_user') bounds.least = 1
+  if (next.unique_ips_limit_enabled && name === 'unique_ips_limit_time_window') bounds.least = 0
+  const texts: string[] = []
+  if (bounds.above !== undefined && value <= bounds.above) texts.push(`must be greater than ${bounds.above}`)
+  if (bounds.least !== undefined && value < bounds.least) texts.push(`must be greater than or equal to ${bounds.least}`)
+  if (bounds.below !== undefined && value >= bounds.below) texts.push(`must be less than ${bounds.below}`)
+  return texts
+}
+
+function listTexts(ctx: Context, name: SettingName, items: string[]): string[] {
+  switch (name) {
+    case 'repository_storages': {
+      if (items.length === 0) return [BLANK]
+      const unknown = items.filter((item) => !Object.hasOwn(ctx.config.storages, item))
+      return unknown.length > 0 ? [`can't include: ${unknown.join(', ')}`] : []
+    }
+    case 'restricted_visibility_levels':
+      return items.filter((item) => !Object.hasOwn(VISIBILITY_LEVEL, item)).map((item) => `'${item}' is not a valid visibility level`)
+    case 'disabled_oauth_sign_in_sources':
+      // there are none to sign in with
+      return items.map((item) => `'${item}' is not an OAuth sign-in source`)
+    default:
+      return []
+  }
+}

@@ -1,0 +1,98 @@
+import { and, asc, eq, sql } from 'drizzle-orm'
+import type { SignedIn } from '../../access/actor.js'
+import type { Context } from '../../context.js'
+import type { Transaction } from '../../db/client.js'
+import { members, users } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
+import type { AccessRequesterRecord } from '../../entities/member.js'
+import { forbidden, invalidRecord, notFound } from '../../failures.js'
+import { touchLists } from '../core/list-cache.js'
+import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
+import { checkGrant, isOver, lockSource, type MemberSource, placeOf, recordMembership, sourceIs, tell, userColumns } from './members.js'
+
+const listed = statement('access requests', (db, kind: MemberSource['kind']) =>
+  db
+    .select({ user: userColumns, requested_at: members.requested_at, total: sql<number>`count(*) over ()`.mapWith(Number) })
+    .from(members)
+    .innerJoin(users, eq(users.id, members.user_id))
+    .where(
+      and(
+        eq(kind === 'project' ? members.project_id : members.namespace_id, sql.placeholder('source')),
+        sql`${members.requested_at} is not null and ${users.state} = 'active'`,
+      ),
+    )
+    .orderBy(asc(members.requested_at), asc(members.id))
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset')),
+)
+
+/** AR-1, oldest first; people who are blocked ask for nothing. */
+export async function listRequests(ctx: Context, source: MemberSource, paging: Paging): Promise<Page<AccessRequesterRecord>> {
+  const run = (at: Paging) => listed(ctx.db, source.kind).execute({ source: source.id, ...limits(at) })
+  const { items, total } = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
+  return { items: items.map(({ user, requested_at }) => ({ user, requested_at: requested_at as Date })), total }
+}
+
+/** AR-2: a wish, which gives nothing. */
+export async function requestAccess(ctx: Context, source: MemberSource, { user }: SignedIn): Promise<AccessRequesterRecord> {
+  if (!source.takesRequests || source.level > 0) throw forbidden()
+  const requested_at = ctx.now()
+  const wish = { access_level: 30, expires_at: null, requested_at, created_by_id: user.id, created_at: requested_at, updated_at: requested_at }
+  await ctx.db.transaction(async (tx) => {
+    await lockSource(tx, source)
+    const again = invalidRecord({ user_id: ['already exists in source'] })
+    const [existing] = await tx
+      .select()
+      .from(members)
+      .where(and(sourceIs(source), eq(members.user_id, user.id)))
+      .for('update')
+    if (existing && (existing.requested_at !== null || !isOver(ctx, existing.expires_at))) throw again
+    // a membership whose day has come makes room
+    if (existing) await tx.delete(members).where(eq(members.id, existing.id))
+    const made = await tx
+      .insert(members)
+      .values({ ...wish, user_id: user.id, ...placeOf(source) })
+      .onConflictDoNothing()
+      .returning({ id: members.id })
+    if (made.length === 0) throw again
+  })
+  const [row] = await ctx.db.read.select(userColumns).from(users).where(eq(users.id, user.id))
+  if (!row) throw notFound('User')
+  return { user: row, requested_at }
+}
+
+/** Locks what somebody asked for; 404 without it. */
+async function requestFor(tx: Transaction, source: MemberSource, userId: number) {
+  const [row] = await tx
+    .select()
+    .from(members)
+    .where(and(sourceIs(source), eq(members.user_id, userId), sql`${members.requested_at} is not null`))
+    .for('update')
+  if (!row) throw notFound()
+  return row
+}
+
+/** AR-3, within the limits of every grant (ME-8). */
+export async function approveRequest(ctx: Context, source: MemberSource, caller: SignedIn, userId: number, access_level: number): Promise<void> {
+  await ctx.db.transaction(async (tx) => {
+    await lockSource(tx, source)
+    const row = await requestFor(tx, source, userId)
+    checkGrant(ctx, source, access_level, null)
+    await tx
+      .update(members)
+      .set({ access_level, requested_at: null, created_by_id: caller.user.id, created_at: ctx.now(), updated_at: ctx.now() })
+      .where(eq(members.id, row.id))
+    await tell(ctx, tx, source, 'member_added', userId, { access_level, expires_at: null })
+    await recordMembership(ctx, tx, source, userId, 'joined')
+    await touchLists(tx)
+  })
+}
+
+/** AR-4: by who may decide, and by everybody for himself. */
+export async function refuseRequest(ctx: Context, source: MemberSource, caller: SignedIn, userId: number, manages: boolean): Promise<void> {
+  if (!manages && userId !== caller.user.id) throw forbidden()
+  await ctx.db.transaction(async (tx) => {
+    const row = await requestFor(tx, source, userId)
+    await tx.delete(members).where(eq(members.id, row.id))
+  })
+}

@@ -1,0 +1,313 @@
+import { and, asc, eq, type SQL, sql } from 'drizzle-orm'
+import type { SignedIn } from '../../access/actor.js'
+import { effectiveLevel, isOpenTo } from '../../access/can.js'
+import { membershipCounts, shareCounts } from '../../access/roles.js'
+import { fullPathOf, type GroupSubject, type ProjectSubject } from '../../access/rules.js'
+import type { Context, MemberRemovedEvent } from '../../context.js'
+import type { Transaction } from '../../db/client.js'
+import { substring } from '../../db/fuzzy.js'
+import { members, namespaces, projects, users } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
+import type { MemberRecord } from '../../entities/member.js'
+import { conflict, forbidden, invalidRecord, notFound } from '../../failures.js'
+import { recordEvent } from '../activity/events.js'
+import { type AuditAction, audit, changesOf } from '../core/audit.js'
+import { touchLists } from '../core/list-cache.js'
+import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
+import { lockNamespace } from '../identity/namespaces.js'
+
+/** A project or a group, whichever the members are of; what both have in common for them. */
+export interface MemberSource {
+  kind: 'project' | 'group'
+  id: number
+  fullPath: string
+  /** The caller's level on it, administrators 50. */
+  level: number
+  /** Owner of the personal namespace, whose membership nobody may touch (ME-9). */
+  ownerId: number | null
+  /** Whether people may ask to join, and whether its visibility lets this caller in (AR-2). */
+  takesRequests: boolean
+}
+
+export const sourceOfProject = (subject: ProjectSubject): MemberSource => ({
+  kind: 'project',
+  id: subject.project.id,
+  fullPath: fullPathOf(subject.project),
+  level: effectiveLevel(subject),
+  ownerId: subject.project.namespace.owner_id,
+  takesRequests: subject.project.request_access_enabled && isOpenTo(subject.project.visibility, subject.user),
+})
+export const sourceOfGroup = (subject: GroupSubject): MemberSource => ({
+  kind: 'group',
+  id: subject.group.id,
+  fullPath: subject.group.full_path,
+  level: effectiveLevel(subject),
+  ownerId: null,
+  // a group may also be seen for a project in it: that opens no door
+  takesRequests: subject.group.request_access_enabled && isOpenTo(subject.group.visibility, subject.user),
+})
+
+export const userColumns = { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar }
+const counts = sql`${members.requested_at} is null and (${members.expires_at} is null or ${members.expires_at} > (now() at time zone 'utc')::date)`
+
+interface Shape {
+  kind: MemberSource['kind']
+  query: boolean
+  ids: boolean
+  single: boolean
+}
+
+const filters = ({ query, ids, single }: Omit<Shape, 'kind'>): SQL[] => [
+  ...(query
+    ? [
+        sql`(${users.name} ilike ${sql.placeholder('query')} or ${users.username} ilike ${sql.placeholder('query')} or lower(${users.email}) = lower(${sql.placeholder('email')}))`,
+      ]
+    : []),
+  ...(ids ? [sql`${users.id} = any(${sql.placeholder('ids')})`] : []),
+  ...(single ? [sql`${users.id} = ${sql.placeholder('single')}`] : []),
+]
+
+const direct = statement('direct members', (db, shape: Shape) =>
+  db
+    .select({
+      user: userColumns,
+      access_level: members.access_level,
+      expires_at: members.expires_at,
+      created_at: members.created_at,
+      total: sql<number>`count(*) over ()`.mapWith(Number),
+    })
+    .from(members)
+    .innerJoin(users, eq(users.id, members.user_id))
+    .where(and(eq(shape.kind === 'project' ? members.project_id : members.namespace_id, sql.placeholder('source')), counts, ...filters(shape)))
+    .orderBy(asc(users.id))
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset')),
+)
+
+/** Every membership that reaches the source, by any way, with the level it gives there. */
+export const reaching = (kind: MemberSource['kind']) => {
+  const source = sql.placeholder('source')
+  if (kind === 'group') {
+    return sql`select m.user_id, m.access_level, m.expires_at, m.created_at from namespace_ancestry a join members m on m.namespace_id = a.ancestor_id
+      where a.descendant_id = ${source} and ${membershipCounts}`
+  }
+  return sql`select m.user_id, m.access_level, m.expires_at, m.created_at from members m where m.project_id = ${source} and ${membershipCounts}
+    union all select m.user_id, m.access_level, m.expires_at, m.created_at from projects p join namespace_ancestry a on a.descendant_id = p.namespace_id
+      join members m on m.namespace_id = a.ancestor_id where p.id = ${source} and ${membershipCounts}
+    union all select m.user_id, least(m.access_level, s.group_access), m.expires_at, m.created_at from project_shares s
+      join namespace_ancestry a on a.descendant_id = s.group_id join members m on m.namespace_id = a.ancestor_id
+      where s.project_id = ${source} and ${membershipCounts} and ${shareCounts}`
+}
+
+/** Each person once, with the highest of the levels (ME-2). */
+const effective = statement('effective members', (db, shape: Shape) => {
+  const best = sql`(select distinct on (r.user_id) r.* from (${reaching(shape.kind)}) r order by r.user_id, r.access_level desc) best`
+  return db
+    .select({
+      user: userColumns,
+      access_level: sql<number>`best.access_level`.mapWith(Number),
+      expires_at: sql<string | null>`best.expires_at::text`,
+      created_at: sql<Date>`best.created_at`.mapWith(members.created_at),
+      total: sql<number>`count(*) over ()`.mapWith(Number),
+    })
+    .from(users)
+    .innerJoin(best, sql`best.user_id = ${users.id}`)
+    .where(and(...filters(shape)))
+    .orderBy(asc(users.id))
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset'))
+})
+
+/** ME-1 and, with `inherited`, ME-2. */
+export async function listMembers(
+  ctx: Context,
+  source: MemberSource,
+  { inherited, query, user_ids, ...paging }: { inherited: boolean; query?: string | undefined; user_ids?: number[] | undefined } & Paging,
+): Promise<Page<MemberRecord>> {
+  const shape = { kind: source.kind, query: Boolean(query), ids: Boolean(user_ids && user_ids.length > 0), single: false }
+  const find = (inherited ? effective : direct)(ctx.db, shape)
+  const values = { source: source.id, query: substring(query ?? ''), email: query ?? '', ids: user_ids ?? [] }
+  const run = (at: Paging) => find.execute({ ...values, ...limits(at) })
+  return pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
+}
+
+/** ME-3, ME-4. */
+export async function getMember(ctx: Context, source: MemberSource, userId: number, inherited = false): Promise<MemberRecord> {
+  const find = (inherited ? effective : direct)(ctx.db, { kind: source.kind, query: false, ids: false, single: true })
+  const [member] = await find.execute({ source: source.id, single: userId, limit: 1, offset: 0 })
+  if (!member) throw notFound()
+  return member
+}
+
+const PROJECT_LEVELS = [10, 20, 30, 40]
+const GROUP_LEVELS = [10, 20, 30, 40, 50]
+
+/** ME-8, ME-10: the levels there are, none above the caller's own, no day that has begun. */
+export function checkGrant(ctx: Context, source: MemberSource, level: number, expires: string | null | undefined) {
+  const faults: Record<string, string[]> = {}
+  if (!(source.kind === 'project' ? PROJECT_LEVELS : GROUP_LEVELS).includes(level)) faults['access_level'] = ['is not included in the list']
+  if (expires && expires <= ctx.now().toISOString().slice(0, 10)) faults['expires_at'] = ['cannot be a date in the past']
+  if (Object.keys(faults).length > 0) throw invalidRecord(faults)
+  if (level > source.level) throw forbidden()
+}
+
+export const sourceIs = (source: MemberSource) => eq(source.kind === 'project' ? members.project_id : members.namespace_id, source.id)
+
+/** Holds the source until the transaction ends: nobody joins what is being deleted (SEC-132). */
+export async function lockSource(tx: Transaction, { kind, id }: MemberSource): Promise<void> {
+  const table = kind === 'project' ? projects : namespaces
+  const [row] = await tx.select({ id: table.id }).from(table).where(eq(table.id, id)).for('key share')
+  if (!row) throw notFound(kind === 'project' ? 'Project' : 'Group')
+}
+
+/** Locks the row of a membership that may be changed: not above the caller's level, not the personal owner's (ME-8, ME-9). */
+async function membershipFor(tx: Transaction, source: MemberSource, userId: number) {
+  // the group first: two owners who leave at once would wait for each other's rows
+  if (source.kind === 'group') await lockNamespace(tx, source.id)
+  const [row] = await tx
+    .select()
+    .from(members)
+    .where(and(sourceIs(source), eq(members.user_id, userId), sql`${members.requested_at} is null`))
+    .for('update')
+  if (!row) throw notFound()
+  if (source.ownerId === userId) throw forbidden()
+  return row
+}
+
+/** A group keeps an owner (ME-9): all its owner rows are locked, so two removals cannot both see the other. */
+async function keepAnOwner(tx: Transaction, source: MemberSource, userId: number) {
+  if (source.kind !== 'group') return
+  const owners = await tx
+    .select({ user_id: members.user_id })
+    .from(members)
+    .where(and(eq(members.namespace_id, source.id), eq(members.access_level, 50), counts))
+    .orderBy(members.id)
+    .for('update')
+  if (owners.every((owner) => owner.user_id === userId)) throw forbidden()
+}
+
+/** The audit row of a membership. */
+export const tell = (ctx: Context, tx: Transaction, source: MemberSource, action: AuditAction, userId: number, changes: Record<string, unknown>) =>
+  audit(ctx, tx, { action, target: { type: source.kind, id: source.id, name: source.fullPath }, changes: { user_id: userId, ...changes } })
+
+export interface NewMembership {
+  access_level: number
+  expires_at?: string | null | undefined
+}
+
+/** ME-5, ME-11: a wish to join becomes the membership. Of several people all are added or none. */
+export async function addMembers(ctx: Context, source: MemberSource, caller: SignedIn, userIds: number[], given: NewMembership): Promise<void> {
+  checkGrant(ctx, source, given.access_level, given.expires_at)
+  await ctx.db.transaction(async (tx) => {
+    await lockSource(tx, source)
+    // always in the same order, so that two calls do not wait for each other
+    for (const userId of [...new Set(userIds)].sort((a, b) => a - b)) await addOne(ctx, tx, source, caller, userId, given)
+    await touchLists(tx)
+  })
+}
+
+async function addOne(
+  ctx: Context,
+  tx: Transaction,
+  source: MemberSource,
+  caller: SignedIn,
+  user_id: number,
+  { access_level, expires_at = null }: NewMembership,
+) {
+  const [user] = await tx.select({ id: users.id, kind: users.kind }).from(users).where(eq(users.id, user_id)).for('key share')
+  if (!user || user.kind === 'ghost') throw notFound('User')
+  const values = { access_level, expires_at, created_by_id: caller.user.id, requested_at: null }
+  const [existing] = await tx
+    .select()
+    .from(members)
+    .where(and(sourceIs(source), eq(members.user_id, user_id)))
+    .for('update')
+  if (existing && existing.requested_at === null && !isOver(ctx, existing.expires_at)) throw conflict('Member already exists')
+  if (existing)
+    await tx
+      .update(members)
+      .set({ ...values, created_at: ctx.now(), updated_at: ctx.now() })
+      .where(eq(members.id, existing.id))
+  else {
+    const [row] = await tx
+      .insert(members)
+      .values({ ...values, user_id, ...placeOf(source) })
+      .onConflictDoNothing()
+      .returning({ id: members.id })
+    if (!row) throw conflict('Member already exists')
+  }
+  await tell(ctx, tx, source, 'member_added', user_id, { access_level, expires_at })
+  await recordMembership(ctx, tx, source, user_id, 'joined')
+}
+
+/** The columns that say what a membership is of. */
+export const placeOf = ({ kind, id }: MemberSource) => (kind === 'project' ? { project_id: id } : { namespace_id: id })
+
+/** Events are of projects; who comes to and leaves a group makes none (EV-5). */
+export async function recordMembership(ctx: Context, tx: Transaction, source: MemberSource, userId: number, action: 'joined' | 'left') {
+  if (source.kind === 'project')
+    await recordEvent(tx, { project_id: source.id, author_id: userId, action, target_type: 'User', target_id: userId, created_at: ctx.now() })
+}
+
+/** Takes memberships whose day has come away and tells of those of projects, as of the moment they ended (ME-10, EV-5). They have counted for nothing since. */
+export async function endExpiredMemberships(ctx: Context): Promise<void> {
+  const today = ctx.now().toISOString().slice(0, 10)
+  await ctx.db.transaction(async (tx) => {
+    const over = await tx.delete(members).where(sql`${members.expires_at} <= ${today} and ${members.requested_at} is null`).returning({
+      user_id: members.user_id,
+      project_id: members.project_id,
+      namespace_id: members.namespace_id,
+      expires_at: members.expires_at,
+    })
+    for (const { user_id, project_id, namespace_id, expires_at } of over) {
+      await followRemoval(ctx, { tx, userId: user_id, project_id, namespace_id })
+      if (project_id === null) continue
+      const created_at = new Date(`${expires_at}T00:00:00.000Z`)
+      await recordEvent(tx, { project_id, author_id: user_id, action: 'expired', target_type: 'User', target_id: user_id, created_at })
+    }
+  })
+}
+
+export const isOver = (ctx: Context, day: string | null) => day !== null && day <= ctx.now().toISOString().slice(0, 10)
+
+/** ME-6. */
+export async function changeMember(
+  ctx: Context,
+  source: MemberSource,
+  userId: number,
+  { access_level, expires_at }: { access_level: number; expires_at?: string | null | undefined },
+): Promise<MemberRecord> {
+  await ctx.db.transaction(async (tx) => {
+    const row = await membershipFor(tx, source, userId)
+    checkGrant(ctx, source, access_level, expires_at)
+    if (row.access_level > source.level) throw forbidden()
+    // an end to the last owner's membership would leave none on that day (SEC-124)
+    if (row.access_level === 50 && (access_level < 50 || expires_at)) await keepAnOwner(tx, source, userId)
+    await tx
+      .update(members)
+      .set({ access_level, ...(expires_at !== undefined && { expires_at }), updated_at: ctx.now() })
+      .where(eq(members.id, row.id))
+    await tell(ctx, tx, source, 'member_updated', userId, changesOf(row, { access_level, expires_at }))
+    await touchLists(tx)
+  })
+  return getMember(ctx, source, userId)
+}
+
+/** ME-7: by who may manage members, and by everybody for himself. */
+export async function removeMember(ctx: Context, source: MemberSource, caller: SignedIn, userId: number, manages: boolean): Promise<void> {
+  if (!manages && userId !== caller.user.id) throw forbidden()
+  await ctx.db.transaction(async (tx) => {
+    const row = await membershipFor(tx, source, userId)
+    if (userId !== caller.user.id && row.access_level > source.level) throw forbidden()
+    if (row.access_level === 50) await keepAnOwner(tx, source, userId)
+    await tx.delete(members).where(eq(members.id, row.id))
+    await tell(ctx, tx, source, 'member_removed', userId, { access_level: row.access_level })
+    await recordMembership(ctx, tx, source, userId, 'left')
+    await followRemoval(ctx, { tx, userId, project_id: row.project_id, namespace_id: row.namespace_id })
+    await touchLists(tx)
+  })
+}
+
+async function followRemoval(ctx: Context, event: MemberRemovedEvent): Promise<void> {
+  for (const follow of ctx.followers.memberRemoved) await follow(ctx, event)
+}

@@ -1,0 +1,86 @@
+import { and, asc, eq, sql } from 'drizzle-orm'
+import type { Context } from '../../context.js'
+import type { Transaction } from '../../db/client.js'
+import type { emails, gpgKeys, sshKeys } from '../../db/schema/index.js'
+import { againIfTaken } from '../../db/taken.js'
+import { invalidRecord, notFound } from '../../failures.js'
+import { type Audited, audit } from '../core/audit.js'
+import { limits, type Page, type Paging } from '../core/page.js'
+
+/** The account that keys and addresses belong to. */
+export interface Owner {
+  id: number
+  username: string
+}
+
+type Belonging = typeof sshKeys | typeof gpgKeys | typeof emails
+
+/** How many of each kind one account may have (SEC-130). */
+const MOST = 100
+
+/** What listing, finding, adding and removing of keys and addresses have in common. `noun` is what a 404 names, `type` what the audit does. */
+export function belongings<T extends Belonging>(given: T, noun: string, type: 'key' | 'gpg_key' | 'email') {
+  type Row = T['$inferSelect']
+  // the tables differ in what is not used here
+  const table = given as typeof emails
+
+  const tell = (ctx: Context, db: Pick<Transaction, 'insert'>, owner: Owner, row: Row, what: 'added' | 'removed') => {
+    const name = 'email' in row ? row.email : row.fingerprint
+    const event: Audited = { action: `${type}_${what}`, target: { type, id: row.id, name }, changes: { user_id: owner.id, username: owner.username } }
+    return audit(ctx, db, event)
+  }
+
+  return {
+    /** By id (K-1). */
+    async list(ctx: Context, owner: Owner, paging: Paging): Promise<Page<Row>> {
+      const { limit, offset } = limits(paging)
+      const mine = eq(table.user_id, owner.id)
+      const [items, [count]] = await Promise.all([
+        ctx.db.read.select().from(table).where(mine).orderBy(asc(table.id)).limit(limit).offset(offset),
+        ctx.db.read
+          .select({ total: sql<number>`count(*)`.mapWith(Number) })
+          .from(table)
+          .where(mine),
+      ])
+      return { items: items as Row[], total: count?.total ?? 0 }
+    },
+
+    /** 404 for those of other accounts too (K-2). */
+    async find(ctx: Context, owner: Owner, id: number): Promise<Row> {
+      const [row] = await ctx.db.read
+        .select()
+        .from(table)
+        .where(and(eq(table.id, id), eq(table.user_id, owner.id)))
+      if (!row) throw notFound(noun)
+      return row as Row
+    },
+
+    /** Stores what `check` finds no fault with; when somebody else was faster, it is checked again and the fault told. */
+    async add(
+      ctx: Context,
+      owner: Owner,
+      values: Omit<T['$inferInsert'], 'user_id'>,
+      check: (tx: Transaction) => Promise<Record<string, string[]>>,
+    ): Promise<Row> {
+      const store = () =>
+        ctx.db.transaction(async (tx) => {
+          const faults = await check(tx)
+          if (Object.keys(faults).length > 0) throw invalidRecord(faults)
+          const held = await tx.$count(table, eq(table.user_id, owner.id))
+          if (held >= MOST) throw invalidRecord({ base: [`there are already ${MOST}`] })
+          const row = { ...values, user_id: owner.id, created_at: ctx.now(), updated_at: ctx.now() } as typeof emails.$inferInsert
+          const [stored] = await tx.insert(table).values(row).returning()
+          await tell(ctx, tx, owner, stored as Row, 'added')
+          return stored as Row
+        })
+      return againIfTaken(store)
+    },
+
+    async remove(ctx: Context, owner: Owner, row: Row): Promise<void> {
+      await ctx.db.transaction(async (tx) => {
+        const gone = await tx.delete(table).where(eq(table.id, row.id)).returning({ id: table.id })
+        if (gone.length > 0) await tell(ctx, tx, owner, row, 'removed')
+      })
+    },
+  }
+}

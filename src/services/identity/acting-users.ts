@@ -1,0 +1,19 @@
+import { type SignedIn, withoutToken } from '../../access/actor.js'
+import { findProjectFor, type ProjectSubject } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import type { users } from '../../db/schema/index.js'
+import { Failure } from '../../failures.js'
+import { actorOf } from './users.js'
+
+/** Somebody in whose name the service does what he asked for earlier: no token stands behind it. */
+export const personOf = (user: typeof users.$inferSelect): SignedIn => withoutToken(actorOf(user))
+
+/** The project as somebody stands to it; null when it is gone or out of his sight. */
+export async function seenProject(ctx: Context, caller: SignedIn, id: number): Promise<ProjectSubject | null> {
+  try {
+    return await findProjectFor(ctx, caller, String(id))
+  } catch (error) {
+    if (error instanceof Failure) return null
+    throw error
+  }
+}

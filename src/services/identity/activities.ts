@@ -1,0 +1,35 @@
+import { asc, gte, sql } from 'drizzle-orm'
+import type { Context } from '../../context.js'
+import { users } from '../../db/schema/index.js'
+import { limits, type Page, type Paging } from '../core/page.js'
+
+export interface Activity {
+  username: string
+  last_activity_on: string
+}
+
+const MONTHS = 6
+
+/** Who was active on a day or since, the longest ago first (U-38 to U-40); by default in the last six months. */
+export async function listActivities(ctx: Context, { from, ...paging }: { from?: string | undefined } & Paging): Promise<Page<Activity>> {
+  const { limit, offset } = limits(paging)
+  const active = gte(users.last_activity_on, from ?? monthsBefore(ctx.now(), MONTHS))
+  const [items, total] = await Promise.all([
+    ctx.db.read
+      .select({ username: users.username, last_activity_on: sql<string>`${users.last_activity_on}::text` })
+      .from(users)
+      .where(active)
+      .orderBy(asc(users.last_activity_on), asc(users.id))
+      .limit(limit)
+      .offset(offset),
+    ctx.db.read.$count(users, active),
+  ])
+  return { items, total }
+}
+
+/** The same day of the month, or the last day of a shorter one. */
+function monthsBefore(now: Date, months: number): string {
+  const day = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - months + 1, 0))
+  day.setUTCDate(Math.min(day.getUTCDate(), now.getUTCDate()))
+  return day.toISOString().slice(0, 10)
+}

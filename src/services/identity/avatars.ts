@@ -1,0 +1,73 @@
+import { createHash } from 'node:crypto'
+import { mkdir, readFile, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { imageSize } from 'image-size'
+import type { Context } from '../../context.js'
+import { syncDirectory, writeNewFile } from '../../lib/durable.js'
+
+/** Whose image it is. */
+export type AvatarKind = 'user' | 'project' | 'group'
+
+/** UP-4. */
+const MAX_BYTES = 200 * 1024
+/** Of each side (SEC-78). */
+const MAX_PIXELS = 4_096
+
+/** The image formats that are taken, as they are recognised by their content, and what they are served as. */
+const TYPES: Record<string, string> = {
+  png: 'image/png',
+  jpg: 'image/jpeg',
+  gif: 'image/gif',
+  bmp: 'image/bmp',
+  tiff: 'image/tiff',
+  webp: 'image/webp',
+  ico: 'image/x-icon',
+}
+
+/** What is wrong with an uploaded image: its kind, by content, its bytes or its size (UP-4, SEC-78). */
+export function imageFaults(data: Buffer): string[] {
+  if (data.length > MAX_BYTES) return ['is too big (should be at most 200 KB)']
+  const read = sizeOf(data)
+  if (!read || !Object.hasOwn(TYPES, read.type ?? '')) return ['only images allowed']
+  const sides = [read, ...(read.images ?? [])].flatMap(({ width, height }) => [width, height])
+  return sides.every((side) => side > 0 && side <= MAX_PIXELS) ? [] : [`is too large (at most ${MAX_PIXELS} x ${MAX_PIXELS} pixels)`]
+}
+
+function sizeOf(data: Buffer) {
+  try {
+    return imageSize(data)
+  } catch {
+    return null
+  }
+}
+
+const folderOf = (ctx: Context, kind: AvatarKind, id: number) => join(ctx.config.dataDir, 'uploads', kind, String(id))
+
+/** Puts a faultless image in its place, synced, and returns the name it is to be found by, which follows from its content. */
+export async function keepAvatar(ctx: Context, kind: AvatarKind, id: number, data: Buffer): Promise<string> {
+  const name = `${createHash('sha256').update(data).digest('hex').slice(0, 16)}.${sizeOf(data)?.type}`
+  const folder = folderOf(ctx, kind, id)
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const aside = join(folder, `.${ctx.origin?.requestId ?? process.pid}-${name}`)
+  await rm(aside, { force: true })
+  await writeNewFile(aside, data, 0o600)
+  await rename(aside, join(folder, name))
+  await Promise.all([syncDirectory(folder), syncDirectory(dirname(folder))])
+  return name
+}
+
+/** An image that was kept, with its type; null when there is none of that name. */
+export async function readAvatar(ctx: Context, kind: AvatarKind, id: number, name: string): Promise<{ type: string; data: Buffer } | null> {
+  const type = /^[0-9a-f]{16}\.([a-z]+)$/.exec(name)?.[1]
+  if (type === undefined || !Object.hasOwn(TYPES, type)) return null
+  const data = await readFile(join(folderOf(ctx, kind, id), name)).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null
+    throw error
+  })
+  return data && { type: TYPES[type] as string, data }
+}
+
+/** Removes one image, or all there are. */
+export async function dropAvatar(ctx: Context, kind: AvatarKind, id: number, name?: string): Promise<void> {
+  await rm(name === undefined ? folderOf(ctx, kind, id) : join(folderOf(ctx, kind, id), name), { recursive: true, force: true })
+}

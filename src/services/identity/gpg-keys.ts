@@ -1,0 +1,51 @@
+import { eq, sql } from 'drizzle-orm'
+import type { Context } from '../../context.js'
+import type { Transaction } from '../../db/client.js'
+import { gpgKeys } from '../../db/schema/index.js'
+import { parseGpgKey, type GpgKey as ReadKey } from '../../lib/gpg-key.js'
+import { lengthOf, tooLong } from '../../lib/path.js'
+import { belongings, type Owner } from './account-items.js'
+
+export type GpgKey = typeof gpgKeys.$inferSelect
+
+const own = belongings(gpgKeys, 'GPG Key', 'gpg_key')
+export const { list: listGpgKeys, find: findGpgKey, remove: removeGpgKey } = own
+
+/** SEC-63. */
+const MAX_KEY = 100_000
+const BEGIN = '-----BEGIN PGP PUBLIC KEY BLOCK-----'
+const END = '-----END PGP PUBLIC KEY BLOCK-----'
+const TAKEN = ['has already been taken']
+const BLANK = ["can't be blank"]
+
+/** K-12 to K-14; 400 with all faults. */
+export async function addGpgKey(ctx: Context, owner: Owner, given: string): Promise<GpgKey> {
+  const key = given.trim()
+  const block = lengthOf(key) <= MAX_KEY && isOneBlock(key)
+  const read = block ? await parseGpgKey(key) : null
+  const found = { fingerprint: read?.fingerprint ?? '', primary_keyid: read?.primary_keyid ?? '' }
+  return own.add(ctx, owner, { key, ...found }, async (tx) => (block ? takenFaults(tx, key, read) : { key: armorTexts(key) }))
+}
+
+/** Begins and ends as it should, with something between, and nothing begins or ends in there. */
+const isOneBlock = (key: string) =>
+  key.startsWith(BEGIN) &&
+  key.endsWith(END) &&
+  key.slice(BEGIN.length, -END.length).trim() !== '' &&
+  key.lastIndexOf(BEGIN) === 0 &&
+  key.indexOf(END) === key.length - END.length
+
+function armorTexts(key: string): string[] {
+  if (lengthOf(key) > MAX_KEY) return [tooLong(MAX_KEY)]
+  return [...(key === '' ? BLANK : []), `is invalid. A valid public GPG key begins with '${BEGIN}' and ends with '${END}'`]
+}
+
+async function takenFaults(tx: Transaction, key: string, read: ReadKey | null): Promise<Record<string, string[]>> {
+  if (!read) return { fingerprint: BLANK, primary_keyid: BLANK }
+  const known = await tx
+    .select({ key: gpgKeys.key })
+    .from(gpgKeys)
+    .where(sql`${eq(gpgKeys.fingerprint, read.fingerprint)} or ${eq(gpgKeys.primary_keyid, read.primary_keyid)}`)
+  if (known.some((other) => other.key === key)) return { key: TAKEN }
+  return known.length > 0 ? { fingerprint: TAKEN, primary_keyid: TAKEN } : {}
+}

@@ -1,0 +1,103 @@
+import { and, asc, eq, sql } from 'drizzle-orm'
+import type { Context } from '../../context.js'
+import { tokens } from '../../db/schema/index.js'
+import { invalidRecord, notFound } from '../../failures.js'
+import { lengthOf, tooLong } from '../../lib/path.js'
+import { digestOf, newSecret } from '../../lib/secret.js'
+import { limits, type Page, type Paging } from '../core/page.js'
+import type { Owner } from './account-items.js'
+import { activeTokens, endToken, isActive, roomForToken, type Token, tellOfToken } from './tokens.js'
+
+/** A token with its value, which administrators see again in every answer (T-4). */
+export interface ImpersonationToken {
+  token: Token
+  value: string
+  active: boolean
+}
+
+/** T-5. */
+const SCOPES = ['api', 'read_user']
+const PURPOSE = 'impersonation token'
+
+const shown = (ctx: Context, token: Token): ImpersonationToken => ({ token, value: unsealed(ctx, token), active: isActive(ctx, token) })
+
+/** Empty when the key it was sealed under is lost: the token can still be seen, and revoked. */
+function unsealed(ctx: Context, { id, sealed }: Token): string {
+  try {
+    return ctx.vault.open(sealed ?? '', PURPOSE)
+  } catch (error) {
+    ctx.log.error({ err: error, token: id }, 'an impersonation token cannot be opened; was the secret key replaced?')
+    return ''
+  }
+}
+
+const of = (user: Owner) => and(eq(tokens.user_id, user.id), eq(tokens.kind, 'impersonation'))
+
+export const STATES = ['all', 'active', 'inactive'] as const
+
+/** T-3. */
+export async function listImpersonationTokens(
+  ctx: Context,
+  user: Owner,
+  { state, ...paging }: { state: (typeof STATES)[number] } & Paging,
+): Promise<Page<ImpersonationToken>> {
+  const active = activeTokens(ctx)
+  const where = and(of(user), state === 'all' ? undefined : state === 'active' ? active : sql`not ${active}`)
+  const { limit, offset } = limits(paging)
+  const [rows, total] = await Promise.all([
+    ctx.db.read.select().from(tokens).where(where).orderBy(asc(tokens.id)).limit(limit).offset(offset),
+    ctx.db.read.$count(tokens, where),
+  ])
+  return { items: rows.map((token) => shown(ctx, token)), total }
+}
+
+/** 404 for tokens of others and for ordinary ones too (T-2). */
+export async function findImpersonationToken(ctx: Context, user: Owner, id: number): Promise<ImpersonationToken> {
+  const [token] = await ctx.db.read
+    .select()
+    .from(tokens)
+    .where(and(of(user), eq(tokens.id, id)))
+  if (!token) throw notFound('Impersonation Token')
+  return shown(ctx, token)
+}
+
+/** T-5, T-6; 400 with the faults of its fields. */
+export async function createImpersonationToken(
+  ctx: Context,
+  user: Owner,
+  { name, scopes, expires_at }: { name: string; scopes: string[]; expires_at?: string | undefined },
+): Promise<ImpersonationToken> {
+  const faults: Record<string, string[]> = {}
+  if (lengthOf(name) > 255) faults['name'] = [tooLong(255)]
+  if (scopes.length === 0) faults['scopes'] = ["can't be blank"]
+  else if (new Set(scopes).size < scopes.length || scopes.some((scope) => !SCOPES.includes(scope))) {
+    faults['scopes'] = ['can only contain available scopes']
+  }
+  if (Object.keys(faults).length > 0) throw invalidRecord(faults)
+  const value = newSecret()
+  return ctx.db.transaction(async (tx) => {
+    await roomForToken(tx, user.id)
+    const [token] = await tx
+      .insert(tokens)
+      .values({
+        user_id: user.id,
+        kind: 'impersonation',
+        name,
+        digest: digestOf(value),
+        sealed: ctx.vault.seal(value, PURPOSE),
+        scopes,
+        expires_at: expires_at ?? null,
+        created_at: ctx.now(),
+        updated_at: ctx.now(),
+      })
+      .returning()
+    const made = token as Token
+    await tellOfToken(ctx, tx, 'token_created', made)
+    return { token: made, value, active: isActive(ctx, made) }
+  })
+}
+
+/** Any number of times (T-7); the row stays. */
+export async function revokeImpersonationToken(ctx: Context, { token }: ImpersonationToken): Promise<void> {
+  await endToken(ctx, token)
+}

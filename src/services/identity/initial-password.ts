@@ -1,0 +1,27 @@
+import { readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Context } from '../../context.js'
+import { syncDirectory, writeNewFile } from '../../lib/durable.js'
+import { newSecret } from '../../lib/secret.js'
+
+const fileOf = (ctx: Context) => join(ctx.config.dataDir, 'initial-admin-password')
+
+/** A password for the first administrator, kept in a file that only the service's account can read, and where that is. Two starts at once get the same. */
+export async function initialPassword(ctx: Context): Promise<{ password: string; path: string }> {
+  const path = fileOf(ctx)
+  const made = newSecret()
+  try {
+    await writeNewFile(path, `${made}\n`, 0o600)
+    await syncDirectory(ctx.config.dataDir)
+    return { password: made, path }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    return { password: (await readFile(path, 'utf8')).trim(), path }
+  }
+}
+
+/** Somebody has signed in: when it was with the first administrator's password, its file has done its work. */
+export async function forgetInitialPassword(ctx: Context, password: string): Promise<void> {
+  const kept = await readFile(fileOf(ctx), 'utf8').catch(() => null)
+  if (kept?.trim() === password) await rm(fileOf(ctx), { force: true })
+}

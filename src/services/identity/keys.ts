@@ -1,0 +1,65 @@
+import { eq } from 'drizzle-orm'
+import type { Context } from '../../context.js'
+import { sshKeys } from '../../db/schema/index.js'
+import { lengthOf, tooLong } from '../../lib/path.js'
+import { parseSshKey, type SshKey as ReadKey, type SshKeyType } from '../../lib/ssh-key.js'
+import { readSettings, type Settings } from '../core/settings.js'
+import { belongings, type Owner } from './account-items.js'
+
+export type SshKey = typeof sshKeys.$inferSelect
+
+const own = belongings(sshKeys, 'Key', 'key')
+export const { list: listKeys, find: findKey, remove: removeKey } = own
+
+const MAX_KEY = 5_000
+
+const NAMES: Record<SshKeyType, string> = { rsa: 'RSA', dsa: 'DSA', ecdsa: 'ECDSA', ed25519: 'ED25519' }
+const TYPES = Object.keys(NAMES) as SshKeyType[]
+
+/** Settings speak in bits: 0 all, -1 none, else the least (K-7). */
+const leastBits = (settings: Settings, type: SshKeyType) => settings[`${type}_key_restriction`]
+
+/** K-5 to K-10; 400 with all faults. */
+export async function addKey(ctx: Context, owner: Owner, { title, key }: { title: string; key: string }): Promise<SshKey> {
+  const line = key.replace(/[\r\n]+/g, '').trim()
+  const read = line.length > MAX_KEY ? null : parseSshKey(line)
+  const settings = await readSettings(ctx)
+  const found = { fingerprint: read?.fingerprint ?? '', fingerprint_sha256: read?.sha256 ?? '' }
+  return own.add(ctx, owner, { title, key: line, ...found }, async (tx) => {
+    const taken = read ? await tx.$count(sshKeys, eq(sshKeys.fingerprint_sha256, read.sha256)) : 0
+    return keyFaults(title, line, read, taken > 0, settings)
+  })
+}
+
+function keyFaults(title: string, line: string, read: ReadKey | null, taken: boolean, settings: Settings): Record<string, string[]> {
+  const TAKEN = { fingerprint: ['has already been taken'], key: ['has already been taken'] }
+  const names: string[] = []
+  if (title.trim() === '') names.push("can't be blank")
+  else if (lengthOf(title) > 255) names.push(tooLong(255))
+  const texts: string[] = []
+  if (line === '') texts.push("can't be blank")
+  if (line.length > MAX_KEY) texts.push(tooLong(MAX_KEY))
+  // the rule names the first two; the third begins what a security token makes
+  if (!/^(?:ssh-|ecdsa-|sk-)/.test(line)) texts.push('is invalid')
+  const restriction = restrictionText(read, settings)
+  if (restriction) texts.push(restriction)
+  return {
+    ...(names.length > 0 && { title: names }),
+    ...(texts.length > 0 && { key: texts }),
+    ...(!read && { fingerprint: ['cannot be generated'] }),
+    ...(taken && TAKEN),
+  }
+}
+
+function restrictionText(read: ReadKey | null, settings: Settings): string | null {
+  if (!read || leastBits(settings, read.type) === -1) {
+    const allowed = TYPES.filter((type) => leastBits(settings, type) !== -1).map((type) => NAMES[type])
+    return allowed.length > 0 ? `type is forbidden. Must be ${enumerated(allowed)}` : 'type is forbidden'
+  }
+  const least = leastBits(settings, read.type)
+  return read.bits < least ? `must be at least ${least} bits` : null
+}
+
+function enumerated(words: string[]): string {
+  return words.length > 2 ? `${words.slice(0, -1).join(', ')}, or ${words.at(-1)}` : words.join(' or ')
+}

@@ -1,0 +1,174 @@
+import { and, asc, eq, sql } from 'drizzle-orm'
+import type { SignedIn } from '../../access/actor.js'
+import { ANY_LEVEL, groupLevel, groupsWithLevel, membershipCounts } from '../../access/roles.js'
+import type { Namespace } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import type { Transaction } from '../../db/client.js'
+import { substring } from '../../db/fuzzy.js'
+import { namespaceAncestry, namespaces, redirects, routes } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
+import type { NamespaceRecord } from '../../entities/namespace.js'
+import { notFound } from '../../failures.js'
+import { numericId } from '../../lib/numeric-id.js'
+import { touchLists } from '../core/list-cache.js'
+import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
+
+/** Takes a full path for a namespace or project and the redirects that lead there. The primary key decides between two who want it at once. */
+export async function claimRoute(tx: Transaction, fullPath: string, owner: { namespace_id?: number; project_id?: number }): Promise<void> {
+  const key = fullPath.toLowerCase()
+  await tx.insert(routes).values({ key, namespace_id: owner.namespace_id ?? null, project_id: owner.project_id ?? null })
+  await tx.delete(redirects).where(eq(redirects.key, key))
+  if (owner.namespace_id !== undefined) {
+    await tx.execute(sql`insert into ${namespaceAncestry} (ancestor_id, descendant_id)
+      select a.ancestor_id, ${owner.namespace_id}::bigint from ${namespaceAncestry} a where a.descendant_id = (select parent_id from ${namespaces} where id = ${owner.namespace_id})
+      union all select ${owner.namespace_id}::bigint, ${owner.namespace_id}::bigint`)
+  }
+}
+
+/** Gives a project another full path; the former one leads Git to it (GH-4, PR-18). */
+export async function moveRoute(tx: Transaction, projectId: number, from: string, to: string): Promise<void> {
+  const former = from.toLowerCase()
+  await tx.delete(routes).where(eq(routes.key, former))
+  await claimRoute(tx, to, { project_id: projectId })
+  if (former !== to.toLowerCase())
+    await tx
+      .insert(redirects)
+      .values({ key: former, project_id: projectId })
+      .onConflictDoUpdate({ target: redirects.key, set: { project_id: projectId } })
+}
+
+/** The row as it stands once nobody else changes it, until the transaction ends; null when it is gone. Who creates inside, renames or deletes holds this lock. */
+export async function lockNamespace(tx: Transaction, id: number): Promise<Namespace | null> {
+  const [row] = await tx.select().from(namespaces).where(eq(namespaces.id, id)).for('update')
+  return row ?? null
+}
+
+/** Whether a user, group or project has this full path, in any case. */
+export async function isRouteTaken(tx: Transaction, fullPath: string): Promise<boolean> {
+  const [taken] = await tx.select({ key: routes.key }).from(routes).where(eq(routes.key, fullPath.toLowerCase()))
+  return taken !== undefined
+}
+
+/** Gives a namespace another path or name; every path and name below follows, and what projects were called leads Git to them (AC-12, GH-4). The new full path must be free. */
+export async function renameNamespace(tx: Transaction, id: number, { path, name }: { path: string; name: string }): Promise<void> {
+  const old = await lockNamespace(tx, id)
+  if (!old) return
+  const renamed = (full: string, own: string, mine: string) => full.slice(0, full.length - own.length) + mine
+  const full_path = renamed(old.full_path, old.path, path)
+  const full_name = renamed(old.full_name, old.name, name)
+  const below = sql`(select a.descendant_id from ${namespaceAncestry} a where a.ancestor_id = ${id})`
+  if (full_path !== old.full_path) {
+    const own = sql`(r.namespace_id in ${below} or r.project_id in (select p.id from projects p where p.namespace_id in ${below}))`
+    const key = full_path.toLowerCase()
+    const moved = sql`${key} || substr(r.key, ${old.full_path.length + 1}::integer)`
+    if (key !== old.full_path.toLowerCase()) {
+      await tx.execute(sql`insert into ${redirects} (key, project_id) select r.key, r.project_id from ${routes} r where r.project_id is not null and ${own}
+        on conflict (key) do update set project_id = excluded.project_id`)
+      await tx.execute(sql`delete from ${redirects} d using ${routes} r where d.key = ${moved} and ${own}`)
+    }
+    await tx.execute(sql`update ${routes} r set key = ${moved} where ${own}`)
+  }
+  await tx.execute(sql`update ${namespaces} set
+      full_path = ${full_path} || substr(full_path, ${old.full_path.length + 1}::integer),
+      full_name = ${full_name} || substr(full_name, ${old.full_name.length + 1}::integer) where id in ${below}`)
+  await tx.update(namespaces).set({ path, name }).where(eq(namespaces.id, id))
+  await touchLists(tx)
+}
+
+const columns = {
+  id: namespaces.id,
+  name: namespaces.name,
+  path: namespaces.path,
+  kind: namespaces.kind,
+  full_path: namespaces.full_path,
+  parent_id: namespaces.parent_id,
+  avatar: namespaces.avatar,
+}
+
+/** People on a group and below it, each once; shown to its owners and to administrators. */
+const membersCount = (admin: boolean) => {
+  const count = sql<number | null>`(select count(distinct m.user_id) from namespace_ancestry a join members m on m.namespace_id = a.descendant_id
+    where a.ancestor_id = ${namespaces.id} and ${membershipCounts})`
+  const user = sql`${sql.placeholder('user')}::bigint`
+  return admin
+    ? sql<number | null>`case when ${namespaces.kind} = 'group' then ${count} end`
+    : sql<number | null>`case when ${namespaces.kind} = 'group' and ${groupLevel(namespaces.id, user)} >= 50 then ${count} end`
+}
+
+const own = (admin: boolean) => {
+  const user = sql`${sql.placeholder('user')}::bigint`
+  return admin ? sql`true` : sql`(${namespaces.owner_id} = ${user} or ${namespaces.id} in ${groupsWithLevel(user, ANY_LEVEL)})`
+}
+
+const listed = statement('namespaces of a caller', (db, { admin, search }: { admin: boolean; search: boolean }) =>
+  db
+    .select({ ...columns, members_count: membersCount(admin), total: sql<number>`count(*) over ()`.mapWith(Number) })
+    .from(namespaces)
+    .where(
+      and(
+        own(admin),
+        search ? sql`(${namespaces.name} ilike ${sql.placeholder('search')} or ${namespaces.path} ilike ${sql.placeholder('search')})` : undefined,
+      ),
+    )
+    .orderBy(asc(namespaces.id))
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset')),
+)
+
+const shown = <T extends { members_count: number | string | null }>(row: T) => ({
+  ...row,
+  members_count: row.members_count === null ? undefined : Number(row.members_count),
+})
+
+/** NS-1: the personal one and all groups the caller has a level on; administrators see all. */
+export async function listNamespaces(
+  ctx: Context,
+  caller: SignedIn,
+  { search, ...paging }: { search?: string | undefined } & Paging,
+): Promise<Page<NamespaceRecord>> {
+  const query = listed(ctx.db, { admin: caller.user.admin, search: Boolean(search) })
+  const values = { user: caller.user.id, search: substring(search ?? '') }
+  const run = (at: Paging) => query.execute({ ...values, ...limits(at) })
+  const { items, total } = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
+  return { items: items.map(shown), total }
+}
+
+const single = statement('namespace for caller', (db, { admin, by }: { admin: boolean; by: 'id' | 'path' }) => {
+  const query = db.select({ ...columns, members_count: membersCount(admin) }).from(namespaces)
+  return by === 'id'
+    ? query.where(and(own(admin), eq(namespaces.id, sql.placeholder('value'))))
+    : query.innerJoin(routes, eq(routes.namespace_id, namespaces.id)).where(and(own(admin), eq(routes.key, sql.placeholder('value'))))
+})
+
+/** NS-2: an own one or one the caller has a level on, by id or full path; else 404. */
+export async function getNamespace(ctx: Context, caller: SignedIn, named: string): Promise<NamespaceRecord> {
+  const id = numericId(named)
+  const query = single(ctx.db, { admin: caller.user.admin, by: id === null ? 'path' : 'id' })
+  const [row] = await query.execute({ user: caller.user.id, value: id ?? named.toLowerCase() })
+  if (!row) throw notFound('Namespace')
+  return shown(row)
+}
+
+const existing = statement('namespace paths taken', (db) =>
+  db
+    .select({ key: routes.key })
+    .from(routes)
+    .where(sql`${routes.key} = any(${sql.placeholder('keys')})`),
+)
+
+/** NS-3: whether a path is taken below `parentId`, and free paths like it. */
+export async function namespaceExists(ctx: Context, path: string, parentId: number | undefined): Promise<{ exists: boolean; suggests: string[] }> {
+  let prefix = ''
+  if (parentId !== undefined) {
+    const [parent] = await ctx.db.read.select({ full_path: namespaces.full_path }).from(namespaces).where(eq(namespaces.id, parentId))
+    if (!parent) return { exists: false, suggests: [] }
+    prefix = `${parent.full_path.toLowerCase()}/`
+  }
+  const candidates = [path, ...Array.from({ length: 10 }, (_, i) => `${path}${i + 1}`)]
+  const taken = new Set(
+    (await existing(ctx.db, null).execute({ keys: candidates.map((candidate) => prefix + candidate.toLowerCase()) })).map(({ key }) => key),
+  )
+  const exists = taken.has(prefix + path.toLowerCase())
+  const free = candidates.find((candidate) => !taken.has(prefix + candidate.toLowerCase()))
+  return { exists, suggests: exists && free ? [free] : [] }
+}

@@ -1,0 +1,158 @@
+import { and, eq, or, sql } from 'drizzle-orm'
+import { checkAddress } from '../../access/addresses.js'
+import { SCOPES } from '../../access/scopes.js'
+import type { Context } from '../../context.js'
+import type { Transaction } from '../../db/client.js'
+import { tokens, users } from '../../db/schema/index.js'
+import { Failure } from '../../failures.js'
+import { digestOf, newSecret } from '../../lib/secret.js'
+import { readSettings } from '../core/settings.js'
+import { forgetInitialPassword } from './initial-password.js'
+import { checkSignIn, mustChange } from './passwords.js'
+import { type Token, tellOfToken } from './tokens.js'
+import { findUserByLogin, type User } from './users.js'
+
+/** Seconds an access token lives. */
+const LIFE = 7_200
+/** Milliseconds in which a refresh token must be used. */
+const REFRESH_LIFE = 30 * 86_400_000
+
+export interface Grant {
+  access_token: string
+  token_type: 'Bearer'
+  expires_in: number
+  refresh_token: string
+  scope: string
+  created_at: number
+}
+
+const fault = (kind: 'invalid' | 'unauthenticated' | 'forbidden', error: string, error_description: string) =>
+  new Failure(kind, { error, error_description })
+const invalidGrant = () =>
+  fault(
+    'unauthenticated',
+    'invalid_grant',
+    'The provided authorization grant is invalid, expired, revoked, does not match the redirection URI used in the authorization request, or was issued to another client.',
+  )
+
+/** CR-12, password: wrong credentials, a blocked user, two-factor and the switched-off setting all look alike. A password that an administrator set opens nothing but its change (CR-24). */
+export async function grantByPassword(
+  ctx: Context,
+  { username, password, scope }: { username: string; password: string; scope?: string | undefined },
+): Promise<Grant> {
+  const scopes = scopesOf(scope)
+  const user = await userByPassword(ctx, username, password)
+  if (!user) throw invalidGrant()
+  if (user.password_expired) throw fault('forbidden', 'password_expired', mustChange(ctx.links.base))
+  if (scopes.includes('sudo') && !user.admin) throw invalidScope()
+  await forgetInitialPassword(ctx, password)
+  await checkAddress(ctx, user.id, ctx.origin?.address ?? '')
+  await ctx.db.write
+    .update(users)
+    .set({
+      last_sign_in_at: sql`coalesce(${users.current_sign_in_at}, ${ctx.now().toISOString()})`,
+      current_sign_in_at: ctx.now(),
+      last_activity_on: ctx.now().toISOString().slice(0, 10),
+    })
+    .where(eq(users.id, user.id))
+  return issue(ctx, user.id, scopes)
+}
+
+/** The user whom a name and a password let in by themselves; null for all others. 429 where the address has guessed too often (CR-15). */
+export async function userByPassword(ctx: Context, username: string, password: string): Promise<User | null> {
+  const [user, settings] = await Promise.all([findUserByLogin(ctx, username), readSettings(ctx)])
+  const matches = await checkSignIn(ctx, { login: username, user, address: ctx.origin?.address ?? '' }, password)
+  return user && matches && maySignIn(user) && settings.password_authentication_enabled_for_web ? user : null
+}
+
+const maySignIn = (user: User) => user.state === 'active' && user.kind === 'human' && !user.two_factor_enabled
+
+const invalidScope = () => fault('invalid', 'invalid_scope', 'The requested scope is invalid, unknown, or malformed.')
+
+function scopesOf(scope: string | undefined): string[] {
+  const scopes = [...new Set((scope ?? '').split(/\s+/).filter(Boolean))]
+  if (scopes.some((name) => !(SCOPES as readonly string[]).includes(name))) throw invalidScope()
+  return scopes.length > 0 ? scopes : ['api']
+}
+
+async function issue(ctx: Context, userId: number, scopes: string[], db: Pick<Transaction, 'insert'> = ctx.db.write): Promise<Grant> {
+  const [access, refresh] = [newSecret(), newSecret()]
+  const now = ctx.now()
+  const [token] = await db
+    .insert(tokens)
+    .values({
+      user_id: userId,
+      kind: 'oauth',
+      name: 'password grant',
+      digest: digestOf(access),
+      refresh_digest: digestOf(refresh),
+      scopes,
+      valid_until: new Date(now.getTime() + LIFE * 1000),
+      created_at: now,
+      updated_at: now,
+    })
+    .returning()
+  await tellOfToken(ctx, db, 'token_created', token as Token)
+  return {
+    access_token: access,
+    token_type: 'Bearer',
+    expires_in: LIFE,
+    refresh_token: refresh,
+    scope: scopes.join(' '),
+    created_at: Math.floor(now.getTime() / 1000),
+  }
+}
+
+/** CR-12, CR-23, refresh: the old pair ends with it, also when two callers use it at once; one that lay unused for too long is none. */
+export async function grantByRefresh(ctx: Context, refresh: string): Promise<Grant> {
+  return ctx.db.transaction(async (tx) => {
+    const [old] = await tx
+      .select({
+        id: tokens.id,
+        user_id: tokens.user_id,
+        scopes: tokens.scopes,
+        revoked: tokens.revoked,
+        created_at: tokens.created_at,
+        state: users.state,
+        kind: users.kind,
+      })
+      .from(tokens)
+      .innerJoin(users, eq(users.id, tokens.user_id))
+      .where(eq(tokens.refresh_digest, digestOf(refresh)))
+      .for('update', { of: tokens })
+    if (!old || old.revoked || old.created_at.getTime() + REFRESH_LIFE <= ctx.now().getTime()) throw invalidGrant()
+    if (old.state !== 'active' || old.kind !== 'human') throw invalidGrant()
+    await tx.update(tokens).set({ revoked: true, updated_at: ctx.now() }).where(eq(tokens.id, old.id))
+    return issue(ctx, old.user_id, old.scopes, tx)
+  })
+}
+
+/** With the password end all grants that were made with it (CR-23). */
+export async function endGrants(tx: Pick<Transaction, 'update'>, userId: number, now: Date): Promise<void> {
+  await tx
+    .update(tokens)
+    .set({ revoked: true, updated_at: now })
+    .where(and(eq(tokens.user_id, userId), eq(tokens.kind, 'oauth'), eq(tokens.revoked, false)))
+}
+
+/** CR-13: an access or refresh token of an OAuth pair; the answer is the same for a token nobody knows. */
+export async function revokeGrant(ctx: Context, token: string): Promise<void> {
+  const digest = digestOf(token)
+  await ctx.db.write
+    .update(tokens)
+    .set({ revoked: true, updated_at: ctx.now() })
+    .where(sql`${tokens.kind} = 'oauth' and ${or(eq(tokens.digest, digest), eq(tokens.refresh_digest, digest))}`)
+}
+
+/** CR-13a. */
+export async function tokenInfo(ctx: Context, tokenId: number) {
+  const [token] = await ctx.db.read.select().from(tokens).where(eq(tokens.id, tokenId))
+  if (!token) throw new Failure('unauthenticated', { message: '401 Unauthorized' })
+  return {
+    resource_owner_id: token.user_id,
+    scope: token.scopes,
+    expires_in: token.valid_until ? Math.max(0, Math.floor((token.valid_until.getTime() - ctx.now().getTime()) / 1000)) : null,
+    application: { uid: null },
+    created_at: Math.floor(token.created_at.getTime() / 1000),
+  }
+}

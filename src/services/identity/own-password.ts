@@ -1,0 +1,58 @@
+import { and, eq } from 'drizzle-orm'
+import type { Caller } from '../../access/actor.js'
+import { checkAddress } from '../../access/addresses.js'
+import type { Context } from '../../context.js'
+import { users } from '../../db/schema/index.js'
+import { invalidInput, invalidRecord, unauthenticated } from '../../failures.js'
+import { audit } from '../core/audit.js'
+import { endGrants, userByPassword } from './oauth.js'
+import { checkSignIn, hashPassword } from './passwords.js'
+import { getUser, passwordFault, type User } from './users.js'
+
+export interface PasswordChange {
+  username?: string | undefined
+  current_password: string
+  password: string
+}
+
+/** CR-24: people change their own password and prove the one they have; without a token the user name says whose it is. */
+export async function changeOwnPassword(ctx: Context, caller: Caller, { username, current_password, password }: PasswordChange): Promise<void> {
+  const user = caller.user ? await ownerOf(ctx, caller.user.id, current_password) : await signedInBy(ctx, username, current_password)
+  const fault = password === current_password ? 'must differ from the current one' : passwordFault(password)
+  if (fault) throw invalidRecord({ password: [fault] })
+  const password_hash = await hashPassword(ctx, password)
+  await ctx.db.transaction(async (tx) => {
+    const changed = await tx
+      .update(users)
+      .set({ password_hash, password_expired: false, updated_at: ctx.now() })
+      // not if somebody was quicker: the password that was proven is no longer the one
+      .where(and(eq(users.id, user.id), eq(users.password_hash, user.password_hash ?? '')))
+      .returning({ id: users.id })
+    if (changed.length === 0) throw wrong()
+    await endGrants(tx, user.id, ctx.now())
+    await audit(ctx, tx, {
+      action: 'user_updated',
+      target: { type: 'user', id: user.id, name: user.username },
+      changes: { password_hash: 'changed' },
+    })
+  })
+}
+
+const wrong = () => invalidRecord({ current_password: ['is invalid'] })
+
+/** A token alone does not change the password, and does not make guessing it free. */
+async function ownerOf(ctx: Context, id: number, password: string): Promise<User> {
+  const user = await getUser(ctx, id)
+  const guess = { login: user?.username ?? '', user, address: ctx.origin?.address ?? '' }
+  if (user && (await checkSignIn(ctx, guess, password))) return user
+  throw wrong()
+}
+
+async function signedInBy(ctx: Context, username: string | undefined, password: string): Promise<User> {
+  if (username === undefined) throw unauthenticated()
+  if (username.includes('\0')) throw invalidInput('username is invalid')
+  const user = await userByPassword(ctx, username, password)
+  if (!user) throw unauthenticated()
+  await checkAddress(ctx, user.id, ctx.origin?.address ?? '')
+  return user
+}

@@ -1,0 +1,45 @@
+import type { Context } from '../../context.js'
+import { tooMany } from '../../failures.js'
+import type { User } from './users.js'
+
+export const hashPassword = (ctx: Context, password: string) => ctx.argon2.hash(password)
+
+/** Of a password that nobody knows, with the costs of all others: what an account without a password is checked against (SEC-27). */
+const DECOY = '$argon2id$v=19$m=19456,t=2,p=1$Yw6VHd7XuLk2sSMiF2qpqQ$LJ/ukHO0PkCuoEOQtMSf5kmMMxShoNevRM5dD6kNC9Q'
+
+/** Whether the password opens the account. An unknown account, or one without a password, costs the same time as a wrong password (SEC-27). */
+export async function checkPassword(ctx: Context, stored: string | null | undefined, password: string, begin?: () => void): Promise<boolean> {
+  if (password.length === 0 || password.length > 128) return false
+  const matches = await ctx.argon2.verify(stored ?? DECOY, password, begin)
+  return matches && typeof stored === 'string'
+}
+
+/** What somebody is told whose password an administrator set (CR-24). */
+export const mustChange = (base: string) =>
+  `The password was set by an administrator and must be changed before it is used: PUT ${base}/api/v4/user/password with username, current_password and password`
+
+/** Whether a password signs in the user of a login name, who may be nobody. 429 where the address has guessed too often, before anything is hashed (SEC-26, CR-15). */
+export async function checkSignIn(
+  ctx: Context,
+  guess: { login: string; user: User | null | undefined; address: string },
+  password: string,
+): Promise<boolean> {
+  const account = guess.user ? `user ${guess.user.id}` : `name ${guess.login.slice(0, 255).toLowerCase()}`
+  const tell = (reason: string) => ctx.log.warn({ account: guess.login.slice(0, 255), address: guess.address, reason }, 'a sign-in failed')
+  const checkWait = () => {
+    const wait = ctx.throttle.wait(guess.address, account)
+    if (wait === 0) return
+    ctx.log.debug({ address: guess.address, account }, 'a sign-in is kept waiting')
+    throw tooMany(wait)
+  }
+  checkWait()
+  // others of the same flood may have failed meanwhile
+  const matches = await checkPassword(ctx, guess.user?.password_hash, password, checkWait)
+  if (matches) ctx.throttle.succeeded(guess.address, account)
+  else {
+    ctx.throttle.failed(guess.address, account)
+    tell(guess.user ? 'wrong password' : 'no such account')
+  }
+  if (matches && guess.user && guess.user.state !== 'active') tell('the account is blocked')
+  return matches
+}

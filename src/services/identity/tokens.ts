@@ -1,0 +1,252 @@
+import { and, asc, desc, eq, type SQL, sql } from 'drizzle-orm'
+import type { SignedIn } from '../../access/actor.js'
+import { SCOPES, type Scope } from '../../access/scopes.js'
+import type { Context } from '../../context.js'
+import type { Transaction } from '../../db/client.js'
+import { substring } from '../../db/fuzzy.js'
+import { tokens, users } from '../../db/schema/index.js'
+import { forbidden, invalidRecord, notFound, refused, unauthenticated } from '../../failures.js'
+import { lengthOf, tooLong } from '../../lib/path.js'
+import { digestOf, newSecret } from '../../lib/secret.js'
+import { type AuditAction, audit } from '../core/audit.js'
+import { limits, type Page, type Paging } from '../core/page.js'
+import { findUserByName } from './users.js'
+
+export type Token = typeof tokens.$inferSelect
+
+export interface NewToken {
+  name: string
+  scopes: string[]
+  expires_at?: string | undefined
+  description?: string | undefined
+}
+
+/** Tokens one user may have (SEC-130). */
+const MAX_TOKENS = 1_000
+const MAX_SCOPES = 20
+
+/** What is wrong with a token to be (CR-10, SEC-17). */
+function tokenFaults({ name, scopes, description }: NewToken): Record<string, string[]> {
+  const faults: Record<string, string[]> = {}
+  if (name.trim() === '') faults['name'] = ["can't be blank"]
+  else if (lengthOf(name) > 255) faults['name'] = [tooLong(255)]
+  if (description && lengthOf(description) > 255) faults['description'] = [tooLong(255)]
+  if (scopes.length === 0) faults['scopes'] = ["can't be blank"]
+  else if (
+    scopes.length > MAX_SCOPES ||
+    new Set(scopes).size < scopes.length ||
+    scopes.some((scope) => !(SCOPES as readonly string[]).includes(scope))
+  ) {
+    faults['scopes'] = ['can only contain available scopes']
+  }
+  return faults
+}
+
+/** Makes a personal access token and returns it with its value, which is kept nowhere (CR-7). 400 with the faults of its fields. */
+export async function createToken(
+  ctx: Context,
+  user: { id: number; admin: boolean },
+  given: NewToken,
+  value = newSecret(),
+): Promise<{ token: Token; value: string }> {
+  const faults = tokenFaults(given)
+  if (given.scopes.includes('sudo') && !user.admin) faults['scopes'] = ['can only contain available scopes']
+  if (Object.keys(faults).length > 0) throw invalidRecord(faults)
+  return ctx.db.transaction(async (tx) => {
+    await roomForToken(tx, user.id)
+    const [row] = await tx
+      .insert(tokens)
+      .values({
+        user_id: user.id,
+        kind: 'personal',
+        name: given.name,
+        description: given.description ?? null,
+        digest: digestOf(value),
+        scopes: given.scopes,
+        expires_at: given.expires_at ?? null,
+        created_at: ctx.now(),
+        updated_at: ctx.now(),
+      })
+      .returning()
+    const token = row as Token
+    await tellOfToken(ctx, tx, 'token_created', token)
+    return { token, value }
+  })
+}
+
+/** 400 when the account has as many working tokens as it may (SEC-130). */
+export async function roomForToken(tx: Transaction, userId: number): Promise<void> {
+  const held = await tx.$count(tokens, and(eq(tokens.user_id, userId), eq(tokens.revoked, false)))
+  if (held >= MAX_TOKENS) throw invalidRecord({ base: [`there are already ${MAX_TOKENS} tokens`] })
+}
+
+/** The audit row of a token; never its value. */
+export const tellOfToken = (
+  ctx: Context,
+  tx: Pick<Transaction, 'insert'>,
+  action: AuditAction,
+  { id, name, kind, user_id, scopes, expires_at }: Token,
+) => audit(ctx, tx, { action, target: { type: 'token', id, name }, changes: { kind, user_id, scopes, expires_at } })
+
+/** CR-16: no more than the presented credential covers; `sudo` only out of a `sudo` or password-grant credential of an administrator. */
+export async function createOwnToken(ctx: Context, caller: SignedIn, given: NewToken): Promise<{ token: Token; value: string }> {
+  const { user, token } = caller
+  const held = token.scopes
+  const covered = (scope: string) =>
+    scope === 'sudo' ? user.admin && (held.includes('sudo') || token.kind === 'oauth') : held.includes('api') || held.includes(scope as Scope)
+  const known = given.scopes.filter((scope) => (SCOPES as readonly string[]).includes(scope))
+  if (!known.every(covered)) throw forbidden()
+  return createToken(ctx, user, { ...given, expires_at: await withinCredential(ctx, caller, given.expires_at) })
+}
+
+/** The day a token that a call makes for its own user may expire: no later than the token of the call, or whoever found one could prolong it for ever (CR-22). A password grant stands for the password and bounds nothing. */
+async function withinCredential(ctx: Context, { token }: SignedIn, wanted: string | undefined, usual?: string): Promise<string | undefined> {
+  const [presented] = await ctx.db.write.select({ last: tokens.expires_at }).from(tokens).where(eq(tokens.id, token.id))
+  const last = presented?.last ?? null
+  if (last === null) return wanted ?? usual
+  if (wanted !== undefined && wanted > last) throw invalidRecord({ expires_at: [`cannot be after ${last}, when the token of this call expires`] })
+  return wanted ?? (usual !== undefined && usual < last ? usual : last)
+}
+
+export const SORTS = [
+  'created_asc',
+  'created_desc',
+  'expires_asc',
+  'expires_desc',
+  'last_used_asc',
+  'last_used_desc',
+  'name_asc',
+  'name_desc',
+] as const
+
+export interface TokenFilter extends Paging {
+  user_id?: number | undefined
+  state?: 'active' | 'inactive' | undefined
+  revoked?: boolean | undefined
+  search?: string | undefined
+  created_after?: Date | undefined
+  created_before?: Date | undefined
+  last_used_after?: Date | undefined
+  last_used_before?: Date | undefined
+  sort: (typeof SORTS)[number]
+}
+
+const today = (ctx: Context) => ctx.now().toISOString().slice(0, 10)
+
+/** Neither revoked nor expired (T-4, SEC-13). */
+export const isActive = (ctx: Context, token: Token) => !token.revoked && (token.expires_at === null || token.expires_at > today(ctx))
+
+/** The same as SQL. */
+export const activeTokens = (ctx: Context) => sql`(not ${tokens.revoked} and (${tokens.expires_at} is null or ${tokens.expires_at} > ${today(ctx)}))`
+
+/** CR-18: administrators see everybody's, others their own; impersonation and OAuth tokens never appear. */
+export async function listTokens(ctx: Context, caller: SignedIn, filter: TokenFilter): Promise<Page<Token>> {
+  if (!caller.user.admin && filter.user_id !== undefined && filter.user_id !== caller.user.id) throw unauthenticated()
+  const active = activeTokens(ctx)
+  const conditions: (SQL | undefined)[] = [
+    eq(tokens.kind, 'personal'),
+    caller.user.admin ? (filter.user_id === undefined ? undefined : eq(tokens.user_id, filter.user_id)) : eq(tokens.user_id, caller.user.id),
+    filter.state && (filter.state === 'active' ? active : sql`not ${active}`),
+    filter.revoked === undefined ? undefined : eq(tokens.revoked, filter.revoked),
+    filter.search ? sql`${tokens.name} ilike ${substring(filter.search)}` : undefined,
+    filter.created_after && sql`${tokens.created_at} >= ${filter.created_after.toISOString()}`,
+    filter.created_before && sql`${tokens.created_at} <= ${filter.created_before.toISOString()}`,
+    filter.last_used_after && sql`${tokens.last_used_at} >= ${filter.last_used_after.toISOString()}`,
+    filter.last_used_before && sql`${tokens.last_used_at} <= ${filter.last_used_before.toISOString()}`,
+  ]
+  const [field, direction] = splitSort(filter.sort)
+  const column = { created: tokens.created_at, expires: tokens.expires_at, last_used: tokens.last_used_at, name: tokens.name }[field]
+  const order = direction === 'asc' ? asc : desc
+  const { limit, offset } = limits(filter)
+  const where = and(...conditions)
+  const [items, [count]] = await Promise.all([
+    ctx.db.read
+      .select()
+      .from(tokens)
+      .where(where)
+      .orderBy(sql`${order(column)} nulls last`, order(tokens.id))
+      .limit(limit)
+      .offset(offset),
+    ctx.db.read
+      .select({ total: sql<number>`count(*)`.mapWith(Number) })
+      .from(tokens)
+      .where(where),
+  ])
+  return { items, total: count?.total ?? 0 }
+}
+
+function splitSort(sort: (typeof SORTS)[number]) {
+  const at = sort.lastIndexOf('_')
+  return [sort.slice(0, at), sort.slice(at + 1)] as ['created' | 'expires' | 'last_used' | 'name', 'asc' | 'desc']
+}
+
+/** A token by id, or `self` for the one the call came with: others' and missing ones are 401, for administrators missing ones 404 (CR-19). */
+export async function findToken(ctx: Context, caller: SignedIn, named: string): Promise<Token> {
+  const missing = caller.user.admin ? notFound() : unauthenticated()
+  const id = named === 'self' ? caller.token.id : /^\d{1,10}$/.test(named) ? Number(named) : 0
+  const [token] = await ctx.db.read.select().from(tokens).where(eq(tokens.id, id))
+  if (!token) throw missing
+  if (named === 'self') {
+    if (token.kind === 'oauth') throw refused('This endpoint needs a personal access token')
+    return token
+  }
+  if (token.kind !== 'personal' || (token.user_id !== caller.user.id && !caller.user.admin)) throw missing
+  return token
+}
+
+/** CR-20: the old one is revoked in the same moment; 401 when it no longer works. */
+export async function rotateToken(
+  ctx: Context,
+  caller: SignedIn,
+  token: Token,
+  expiresAt: string | undefined,
+): Promise<{ token: Token; value: string }> {
+  const value = newSecret()
+  const inAWeek = new Date(ctx.now().getTime() + 7 * 86_400_000).toISOString().slice(0, 10)
+  const own = token.user_id === caller.user.id
+  const expires_at = own ? await withinCredential(ctx, caller, expiresAt, inAWeek) : (expiresAt ?? inAWeek)
+  return ctx.db.transaction(async (tx) => {
+    const [old] = await tx.select().from(tokens).where(eq(tokens.id, token.id)).for('update')
+    if (!old || !isActive(ctx, old)) throw unauthenticated()
+    await tx.update(tokens).set({ revoked: true, updated_at: ctx.now() }).where(eq(tokens.id, old.id))
+    const { user_id, kind, name, description, scopes } = old
+    const [fresh] = await tx
+      .insert(tokens)
+      .values({ user_id, kind, name, description, scopes, digest: digestOf(value), expires_at, created_at: ctx.now(), updated_at: ctx.now() })
+      .returning()
+    await tellOfToken(ctx, tx, 'token_rotated', fresh as Token)
+    return { token: fresh as Token, value }
+  })
+}
+
+/** CR-21: the row stays; revoking twice is a 400. */
+export async function revokeToken(ctx: Context, token: Token): Promise<void> {
+  if (!(await endToken(ctx, token))) throw refused('The token is already revoked')
+}
+
+/** Revokes it; false when it was revoked before. */
+export async function endToken(ctx: Context, token: Token): Promise<boolean> {
+  return ctx.db.transaction(async (tx) => {
+    const changed = await tx
+      .update(tokens)
+      .set({ revoked: true, updated_at: ctx.now() })
+      .where(and(eq(tokens.id, token.id), eq(tokens.revoked, false)))
+      .returning({ id: tokens.id })
+    if (changed.length > 0) await tellOfToken(ctx, tx, 'token_revoked', token)
+    return changed.length > 0
+  })
+}
+
+/** The owner of a token to be, for administrators (CR-17). */
+export async function tokenOwner(ctx: Context, userId: number): Promise<{ id: number; admin: boolean }> {
+  const [user] = await ctx.db.read.select({ id: users.id, admin: users.admin, kind: users.kind }).from(users).where(eq(users.id, userId))
+  if (!user || user.kind === 'ghost') throw notFound('User')
+  return user
+}
+
+/** The command line's door (CR-3): a token for a user by name; returns its value. */
+export async function createTokenFor(ctx: Context, { username, ...given }: NewToken & { username: string }): Promise<string> {
+  const user = await findUserByName(ctx, username)
+  if (!user || user.kind === 'ghost') throw notFound('User')
+  return (await createToken(ctx, user, given)).value
+}

@@ -1,0 +1,41 @@
+import { eq } from 'drizzle-orm'
+import type { SignedIn } from '../../access/actor.js'
+import { findIssueFor } from '../../access/issues.js'
+import { findProjectFor } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import type { Transaction } from '../../db/client.js'
+import { userAgentDetails } from '../../db/schema/index.js'
+import { notFound } from '../../failures.js'
+
+export type UserAgentDetail = typeof userAgentDetails.$inferSelect
+
+/** What something was made as. */
+type Made = { issue_id: number } | { snippet_id: number }
+
+/** Characters that are kept of what a program calls itself. */
+const LONGEST = 255
+
+/** Writes down where the call came from that makes it (UA-1). */
+export async function recordUserAgent(ctx: Context, db: Pick<Transaction, 'insert'>, { user }: SignedIn, made: Made): Promise<void> {
+  if (!ctx.origin) return
+  const { address, userAgent } = ctx.origin
+  await db
+    .insert(userAgentDetails)
+    .values({ ...made, user_id: user.id, user_agent: userAgent.slice(0, LONGEST), ip_address: address, created_at: ctx.now() })
+}
+
+/** What is known of it; 404 for what was made before this was written down, or by somebody who is gone. */
+export async function userAgentOf(ctx: Context, made: Made): Promise<UserAgentDetail> {
+  const where = 'issue_id' in made ? eq(userAgentDetails.issue_id, made.issue_id) : eq(userAgentDetails.snippet_id, made.snippet_id)
+  const [detail] = await ctx.db.read.select().from(userAgentDetails).where(where)
+  if (!detail) throw notFound('UserAgentDetail')
+  return detail
+}
+
+/** Of an issue by its project and number. */
+export async function userAgentOfIssue(ctx: Context, caller: SignedIn, project: string, iid: number): Promise<UserAgentDetail> {
+  const subject = await findProjectFor(ctx, caller, project)
+  const found = subject.can('read_issue') ? await findIssueFor(ctx, caller, subject, iid) : null
+  if (!found) throw notFound()
+  return userAgentOf(ctx, { issue_id: found.issue.id })
+}

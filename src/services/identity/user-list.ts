@@ -1,0 +1,160 @@
+import { and, asc, count, desc, eq, or, type SQL, sql } from 'drizzle-orm'
+import type { Caller } from '../../access/actor.js'
+import type { Context } from '../../context.js'
+import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
+import { identities, users } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
+import { forbidden } from '../../failures.js'
+import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
+import { attributePairs, hasCustomAttributes } from '../core/custom-attributes.js'
+import { versionOf } from '../core/list-cache.js'
+import { limits, type Page, type Paging } from '../core/page.js'
+import { isRestricted, readSettings } from '../core/settings.js'
+import { more, toRecord, type UserRecord } from './users.js'
+
+export const USER_ORDERS = ['id', 'name', 'username', 'created_at', 'updated_at'] as const
+
+export interface UserFilter extends Paging {
+  active?: boolean | undefined
+  blocked?: boolean | undefined
+  external?: boolean | undefined
+  search?: string | undefined
+  username?: string | undefined
+  extern_uid?: string | undefined
+  provider?: string | undefined
+  created_before?: Date | undefined
+  created_after?: Date | undefined
+  custom_attributes?: [string, string][] | undefined
+  order_by: (typeof USER_ORDERS)[number]
+  sort: 'asc' | 'desc'
+}
+
+/** What the text of the list query depends on. */
+interface ListShape {
+  admin: boolean
+  filters: string[]
+  search: Fuzzy['shape']
+  order: (typeof USER_ORDERS)[number]
+  descending: boolean
+}
+
+/** Each filter's condition; its values are placeholders of the same name. */
+const FILTERS: Record<string, () => SQL> = {
+  active: () => sql`(${users.state} = 'active' and ${users.kind} = 'human')`,
+  blocked: () => sql`${users.state} <> 'active'`,
+  external: () => sql`${users.external}`,
+  username: () => eq(users.username, sql.placeholder('username')),
+  extern_uid: () =>
+    sql`${users.id} in (select i.user_id from ${identities} i where i.provider = ${sql.placeholder('provider')} and lower(i.extern_uid) = lower(${sql.placeholder('extern_uid')}))`,
+  created_before: () => sql`${users.created_at} <= ${sql.placeholder('created_before')}::timestamptz`,
+  created_after: () => sql`${users.created_at} >= ${sql.placeholder('created_after')}::timestamptz`,
+  custom_attributes: () => hasCustomAttributes('user', users.id),
+}
+
+const whole = sql`lower(${sql.placeholder('whole')})`
+
+/** An address is found by a part of it only by those who may read it anyway; a guess of others must be the whole of it (U-13, SEC-44). */
+const matches = (admin: boolean, search: Fuzzy['shape']) =>
+  admin
+    ? fuzzyMatch([users.name, users.username, users.email], search)
+    : or(fuzzyMatch([users.name, users.username], search), sql`lower(${users.email}) = ${whole}`)
+
+const conditions = ({ admin, filters, search }: Pick<ListShape, 'admin' | 'filters' | 'search'>) =>
+  and(
+    admin || filters.includes('external') ? undefined : sql`not ${users.external}`,
+    ...filters.map((name) => FILTERS[name]?.()),
+    search === 'all' ? undefined : matches(admin, search),
+  )
+
+/** Differs whenever the row does: the number of the transaction that wrote it (`xmin`) stands in it. */
+const basicKey = sql<string>`concat(${users.id}, ' ', ${users}.xmin)`
+/** And whenever something else does that administrators are shown. */
+const adminKey = sql<string>`concat(${users.id}, ' ', ${users}.xmin, ' ', ${more.namespace_id}, ' ', ${more.personal_projects}, ' ', ${more.identities})`
+
+/** A user of a list, not loaded yet; `key` differs whenever what is shown of him differs. */
+export interface ListedUser {
+  id: number
+  key: string
+}
+
+const records = statement('user records', (db, admin: boolean) =>
+  db
+    .select({ user: users, ...(admin && more), key: admin ? adminKey : basicKey })
+    .from(users)
+    .where(sql`${users.id} = any(${sql.placeholder('ids')})`),
+)
+
+/** In no order; only for an administrator they hold more than the row. */
+export async function loadUsers(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, ids: number[]): Promise<(UserRecord & ListedUser)[]> {
+  const rows = await records(ctx.db, viewer?.admin ?? false).execute({ ids })
+  return rows.map((row) => ({ ...toRecord({ ...NOTHING_MORE, ...row }), key: row.key }))
+}
+
+/** The ids of one page first, over the filters alone: only their rows are then joined with what is shown. */
+const listed = statement('users', (db, shape: ListShape) => {
+  const { admin, search, order, descending } = shape
+  const direction = descending ? desc : asc
+  const column = order === 'name' || order === 'username' ? sql`lower(${users[order]})` : users[order]
+  // U-16: to others than administrators the best match comes first
+  const rank = sql`case when lower(${users.name}) = ${whole} then 0 when lower(${users.username}) = ${whole} then 1 when lower(${users.email}) = ${whole} then 2 else 3 end`
+  const ordered = admin
+    ? order === 'id'
+      ? [direction(users.id)]
+      : [direction(column), direction(users.id)]
+    : search === 'all'
+      ? [desc(users.id)]
+      : [asc(rank), asc(sql`lower(${users.name})`), asc(users.id)]
+  const page = db
+    .select({ id: users.id })
+    .from(users)
+    .where(conditions(shape))
+    .orderBy(...ordered)
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset'))
+    .as('page')
+  return db
+    .select({ id: users.id, key: admin ? adminKey : basicKey, version: versionOf('users') })
+    .from(users)
+    .innerJoin(page, eq(page.id, users.id))
+    .orderBy(...ordered)
+})
+
+const counted = statement('number of users', (db, shape: Omit<ListShape, 'order' | 'descending'>) =>
+  db
+    .select({ total: count(), version: versionOf('users') })
+    .from(users)
+    .where(conditions(shape)),
+)
+
+const NOTHING_MORE = { identities: [], namespace_id: null, personal_projects: 0 }
+
+/** U-8 to U-16: the people this caller may list. */
+export async function listUsers(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, filter: UserFilter): Promise<Page<ListedUser>> {
+  const admin = viewer?.admin ?? false
+  const hidden = !viewer && isRestricted(await readSettings(ctx), VISIBILITY_LEVEL.public)
+  if (hidden || (!viewer && !filter.username?.trim())) throw forbidden('Not authorized to access /api/v4/users')
+  const words = fuzzy(filter.search, 'part')
+  const given = {
+    active: filter.active || undefined,
+    blocked: filter.blocked || undefined,
+    external: filter.external || undefined,
+    username: filter.username,
+    extern_uid: filter.extern_uid,
+    created_before: viewer ? filter.created_before?.toISOString() : undefined,
+    created_after: viewer ? filter.created_after?.toISOString() : undefined,
+    custom_attributes: attributePairs(filter.custom_attributes),
+  }
+  const filters = Object.entries(given)
+    .filter(([, value]) => value !== undefined)
+    .map(([name]) => name)
+  const shape = { admin, filters, search: words.shape }
+  const values = { ...given, ...words.values, provider: filter.provider, whole: filter.search?.trim() ?? '' }
+  const rows = await listed(ctx.db, { ...shape, order: filter.order_by, descending: filter.sort === 'desc' }).execute({
+    ...values,
+    ...limits(filter),
+  })
+  const count = () => counted(ctx.db, shape).execute(values)
+  // what is noted on people is no part of the list's version
+  const key = given.custom_attributes === undefined ? JSON.stringify([shape, values]) : null
+  return ctx.totals.page('users', key, rows, filter, count)
+}

@@ -1,0 +1,146 @@
+import { and, eq, sql } from 'drizzle-orm'
+import type { Context } from '../../context.js'
+import type { Transaction } from '../../db/client.js'
+import { emails, identities, namespaces, users } from '../../db/schema/index.js'
+import { againIfTaken } from '../../db/taken.js'
+import { Failure, forbidden, notFound } from '../../failures.js'
+import { normaliseEmail } from '../../lib/email.js'
+import { audit, changesOf } from '../core/audit.js'
+import { touchList } from '../core/list-cache.js'
+import { readSettings, usualProjectsLimit } from '../core/settings.js'
+import { dropAvatar, keepAvatar } from './avatars.js'
+import { renameNamespace } from './namespaces.js'
+import { endGrants } from './oauth.js'
+import { hashPassword } from './passwords.js'
+import { keepAnAdministrator } from './user-state.js'
+import { type User, userConflict, userFaults } from './users.js'
+
+export interface UserChange {
+  email?: string | undefined
+  username?: string | undefined
+  name?: string | undefined
+  password?: string | undefined
+  admin?: boolean | undefined
+  external?: boolean | undefined
+  projects_limit?: number | undefined
+  can_create_group?: boolean | undefined
+  skip_reconfirmation?: boolean | undefined
+  bio?: string | null | undefined
+  location?: string | null | undefined
+  messenger?: string | null | undefined
+  jobsnet?: string | null | undefined
+  microblog?: string | null | undefined
+  website_url?: string | null | undefined
+  organization?: string | null | undefined
+  provider?: string | undefined
+  extern_uid?: string | undefined
+  avatar?: { data: Buffer } | undefined
+}
+
+/** Whether it is themselves whom the caller changes. */
+function isOwn({ origin }: Context, id: number): boolean {
+  const caller = origin?.caller
+  return caller?.user ? (caller.sudoer ?? caller.user).id === id : false
+}
+
+/** The contract answers every failed update of a user with 404 (U-30). */
+const failed = (message: unknown) => new Failure('not_found', { message })
+
+/** Columns whose null is no value but an empty text (G-87). */
+const TEXTS = ['messenger', 'jobsnet', 'microblog', 'website_url', 'organization'] as const
+
+/** Changes what is given and nothing else (U-25 to U-32). */
+export async function updateUser(ctx: Context, id: number, given: UserChange): Promise<void> {
+  const settings = await readSettings(ctx)
+  const { password } = given
+  const password_hash = password !== undefined && password.length >= 8 && password.length <= 128 ? await hashPassword(ctx, password) : undefined
+  const email = given.email === undefined ? undefined : normaliseEmail(given.email)
+
+  const update = () =>
+    ctx.db.transaction(async (tx) => {
+      const [user] = await tx.select().from(users).where(eq(users.id, id)).for('update')
+      if (!user) throw notFound('User')
+      if (user.kind === 'ghost') throw forbidden()
+      const draft = { ...given, email, website_url: given.website_url ?? undefined, avatar: given.avatar?.data }
+      const faults = await userFaults(tx, draft, user)
+      if (Object.keys(faults).length > 0) throw failed((await userConflict(tx, draft, id)) ?? faults)
+      if (given.admin === false && user.admin) await keepAnAdministrator(tx, id)
+
+      const next: Partial<User> = {
+        ...(email !== undefined && { email }),
+        ...(given.username !== undefined && { username: given.username }),
+        ...(given.name !== undefined && { name: given.name }),
+        ...(given.admin !== undefined && { admin: given.admin }),
+        ...(given.bio !== undefined && { bio: given.bio }),
+        ...(given.location !== undefined && { location: given.location }),
+        ...limitsOf(given, user, usualProjectsLimit(settings)),
+        ...(password_hash !== undefined && { password_hash, password_expired: !isOwn(ctx, id) }),
+        ...(given.skip_reconfirmation && !user.confirmed_at && { confirmed_at: ctx.now() }),
+      }
+      for (const field of TEXTS) if (given[field] !== undefined) next[field] = given[field] ?? ''
+      if (email !== undefined && email !== user.email) await swapEmails(ctx, tx, user, email)
+      if (given.username !== undefined && given.username !== user.username) await renamePersonal(tx, id, given.username)
+      if (given.provider && given.extern_uid) await setIdentity(tx, id, given.provider, given.extern_uid)
+      if (Object.keys(next).length > 0 || given.provider)
+        await tx
+          .update(users)
+          .set({ ...next, updated_at: ctx.now() })
+          .where(eq(users.id, id))
+      const changes = {
+        ...changesOf(user, next, ['password_hash']),
+        ...(given.provider && { identity: [given.provider, given.extern_uid] }),
+      }
+      if (password_hash !== undefined) await endGrants(tx, id, ctx.now())
+      await touchList(tx, 'users')
+      if (Object.keys(changes).length > 0)
+        await audit(ctx, tx, { action: 'user_updated', target: { type: 'user', id, name: user.username }, changes })
+      return user
+    })
+  const user = await againIfTaken(update)
+  if (given.avatar) await replaceAvatar(ctx, user, given.avatar.data)
+}
+
+/** U-29: people from outside have no projects and no groups; who comes inside gets what others have. What is sent beside it wins, but for people from outside. */
+function limitsOf(given: UserChange, user: User, usual: number): Partial<User> {
+  const external = given.external ?? user.external
+  if (external) {
+    const still = given.external === true || given.projects_limit !== undefined || given.can_create_group !== undefined
+    return still ? { external, projects_limit: 0, can_create_group: false } : {}
+  }
+  const returns = user.external
+  return {
+    ...(given.external !== undefined && { external }),
+    ...((given.projects_limit !== undefined || returns) && { projects_limit: given.projects_limit ?? usual }),
+    ...((given.can_create_group !== undefined || returns) && { can_create_group: given.can_create_group ?? true }),
+  }
+}
+
+/** U-26: the former primary address becomes a secondary one, an own secondary one that becomes primary leaves the list. */
+async function swapEmails(ctx: Context, tx: Transaction, user: User, email: string) {
+  await tx.delete(emails).where(and(eq(emails.user_id, user.id), eq(sql`lower(${emails.email})`, email)))
+  await tx
+    .insert(emails)
+    .values({ user_id: user.id, email: user.email, confirmed_at: user.confirmed_at, created_at: ctx.now(), updated_at: ctx.now() })
+}
+
+/** U-28. */
+async function renamePersonal(tx: Transaction, userId: number, username: string) {
+  const [namespace] = await tx.select({ id: namespaces.id }).from(namespaces).where(eq(namespaces.owner_id, userId))
+  if (namespace) await renameNamespace(tx, namespace.id, { path: username, name: username })
+}
+
+/** U-27. */
+async function setIdentity(tx: Transaction, userId: number, provider: string, extern_uid: string) {
+  const changed = await tx
+    .update(identities)
+    .set({ extern_uid })
+    .where(and(eq(identities.user_id, userId), eq(identities.provider, provider)))
+    .returning({ id: identities.id })
+  if (changed.length === 0) await tx.insert(identities).values({ user_id: userId, provider, extern_uid })
+}
+
+async function replaceAvatar(ctx: Context, user: User, data: Buffer) {
+  const avatar_file = await keepAvatar(ctx, 'user', user.id, data)
+  await ctx.db.write.update(users).set({ avatar_file, updated_at: ctx.now() }).where(eq(users.id, user.id))
+  if (user.avatar_file && user.avatar_file !== avatar_file) await dropAvatar(ctx, 'user', user.id, user.avatar_file)
+}

@@ -1,0 +1,308 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { eq, sql } from 'drizzle-orm'
+import type { ActorUser, Caller } from '../../access/actor.js'
+import { qualified } from '../../access/roles.js'
+import type { Context } from '../../context.js'
+import type { Transaction } from '../../db/client.js'
+import { identities, namespaces, projects, users } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
+import { againIfTaken } from '../../db/taken.js'
+import { conflict, forbidden, invalidRecord, notFound } from '../../failures.js'
+import { emailFault, normaliseEmail } from '../../lib/email.js'
+import { numericId } from '../../lib/numeric-id.js'
+import { lengthOf, namespacePathFaults, tooLong } from '../../lib/path.js'
+import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
+import { audit } from '../core/audit.js'
+import { touchList } from '../core/list-cache.js'
+import { isRestricted, readSettings, usualProjectsLimit } from '../core/settings.js'
+import { imageFaults, keepAvatar } from './avatars.js'
+import { isEmailTaken } from './emails.js'
+import { claimRoute, isRouteTaken } from './namespaces.js'
+import { hashPassword } from './passwords.js'
+
+export type User = typeof users.$inferSelect
+
+export interface NewUser {
+  email: string
+  username: string
+  name: string
+  password?: string | undefined
+  reset_password?: boolean | undefined
+  admin?: boolean | undefined
+  external?: boolean | undefined
+  projects_limit?: number | undefined
+  can_create_group?: boolean | undefined
+  skip_confirmation?: boolean | undefined
+  bio?: string | null | undefined
+  location?: string | null | undefined
+  messenger?: string | undefined
+  jobsnet?: string | undefined
+  microblog?: string | undefined
+  website_url?: string | undefined
+  organization?: string | undefined
+  provider?: string | undefined
+  extern_uid?: string | undefined
+  avatar?: { data: Buffer } | undefined
+}
+
+const MAX_PROJECTS = 2_147_483_647
+
+/** A page on the web, with or without its scheme; nothing that runs or reads files when it is followed (SEC-64). */
+const isWebAddress = (text: string) =>
+  text.length <= 2_048 && !/[\p{Cc}\s]/u.test(text) && /^(?:https?:\/\/[^/@]+(?:[/?#].*)?|(?!\/\/)(?![a-z][a-z0-9+.-]*:)[^@]*)$/i.test(text)
+
+/** Creates a user with the personal namespace (CR-4, U-18 to U-24): 409 for a taken e-mail or username, 400 with all texts else. */
+export async function createUser(ctx: Context, given: NewUser): Promise<User> {
+  const settings = await readSettings(ctx)
+  const email = normaliseEmail(given.email)
+  const { username, name } = given
+  const password = given.reset_password ? randomBytes(32).toString('base64url') : (given.password ?? '')
+  const external = given.external ?? settings.user_default_external
+  const hash = password.length >= 8 && password.length <= 128 ? await hashPassword(ctx, password) : null
+
+  const create = () =>
+    ctx.db.transaction(async (tx) => {
+      const faults = await userFaults(tx, { ...given, email, password, avatar: given.avatar?.data }, null)
+      if (Object.keys(faults).length > 0) {
+        const taken = await userConflict(tx, { email, username }, 0)
+        throw taken ? conflict(taken) : invalidRecord(faults)
+      }
+      const [user] = await tx
+        .insert(users)
+        .values({
+          username,
+          name,
+          email,
+          password_hash: hash,
+          admin: given.admin ?? false,
+          external,
+          projects_limit: external ? 0 : (given.projects_limit ?? usualProjectsLimit(settings)),
+          can_create_group: external ? false : (given.can_create_group ?? true),
+          confirmed_at: given.skip_confirmation ? ctx.now() : null,
+          bio: given.bio ?? null,
+          location: given.location ?? null,
+          messenger: given.messenger ?? '',
+          jobsnet: given.jobsnet ?? '',
+          microblog: given.microblog ?? '',
+          website_url: given.website_url ?? '',
+          organization: given.organization ?? '',
+        })
+        .returning()
+      if (!user) throw new Error('no row came back from an insert')
+      if (given.provider && given.extern_uid)
+        await tx.insert(identities).values({ user_id: user.id, provider: given.provider, extern_uid: given.extern_uid })
+      const [namespace] = await tx
+        .insert(namespaces)
+        .values({ kind: 'user', name: username, path: username, full_path: username, full_name: username, owner_id: user.id, visibility: 20 })
+        .returning({ id: namespaces.id })
+      await claimRoute(tx, username, { namespace_id: namespace?.id as number })
+      await touchList(tx, 'users')
+      await audit(ctx, tx, {
+        action: 'user_created',
+        target: { type: 'user', id: user.id, name: username },
+        changes: { admin: user.admin, external },
+      })
+      return user
+    })
+  const user = await againIfTaken(create)
+  if (!given.avatar) return user
+  const avatar_file = await keepAvatar(ctx, 'user', user.id, given.avatar.data)
+  const [shown] = await ctx.db.write.update(users).set({ avatar_file }).where(eq(users.id, user.id)).returning()
+  return shown ?? user
+}
+
+/** What is to be stored of a user; what is undefined stays as it is. */
+export interface UserDraft {
+  /** Normalised. */
+  email?: string | undefined
+  password?: string | undefined
+  name?: string | undefined
+  username?: string | undefined
+  bio?: string | null | undefined
+  projects_limit?: number | undefined
+  website_url?: string | undefined
+  provider?: string | undefined
+  extern_uid?: string | undefined
+  avatar?: Buffer | undefined
+}
+
+/** Undefined for a password that may be set (U-23). */
+export function passwordFault(password: string): string | undefined {
+  if (password === '') return "can't be blank"
+  if (password.length < 8) return 'is too short (minimum is 8 characters)'
+  return password.length > 128 ? tooLong(128) : undefined
+}
+
+/** Field → texts, in the order of U-23; empty when the user may be stored. What `self` has himself is not taken. */
+export async function userFaults(tx: Transaction, user: UserDraft, self: { id: number; username: string } | null): Promise<Record<string, string[]>> {
+  const faults: Record<string, string[]> = {}
+  const add = (field: string, ...texts: string[]) => {
+    if (texts.length > 0) faults[field] = [...(faults[field] ?? []), ...texts]
+  }
+  const { email, password, name, username, bio, projects_limit } = user
+  if (email !== undefined) {
+    const fault = emailFault(email)
+    if (fault) add('email', fault)
+    if (await isEmailTaken(tx, email, self?.id)) add('email', 'has already been taken')
+  }
+  if (password !== undefined) {
+    const fault = passwordFault(password)
+    if (fault) add('password', fault)
+  }
+  if (name !== undefined) {
+    if (name.trim() === '') add('name', "can't be blank")
+    if (lengthOf(name) > 255) add('name', tooLong(255))
+  }
+  if (username !== undefined) {
+    add('username', ...namespacePathFaults(username, 'top'))
+    const own = self !== null && username.toLowerCase() === self.username.toLowerCase()
+    if (!own && (await isRouteTaken(tx, username))) add('username', 'has already been taken')
+  }
+  if (bio && lengthOf(bio) > 255) add('bio', tooLong(255))
+  if (projects_limit !== undefined && projects_limit < 0) add('projects_limit', 'must be greater than or equal to 0')
+  if (projects_limit !== undefined && projects_limit > MAX_PROJECTS) add('projects_limit', `must be less than or equal to ${MAX_PROJECTS}`)
+  if (user.website_url && !isWebAddress(user.website_url)) add('website_url', 'must be a valid URL')
+  if (user.provider && user.extern_uid) {
+    const [same] = await tx
+      .select({ id: identities.id })
+      .from(identities)
+      .where(
+        sql`${identities.provider} = ${user.provider} and lower(${identities.extern_uid}) = ${user.extern_uid.toLowerCase()} and ${identities.user_id} <> ${self?.id ?? 0}`,
+      )
+    if (same) add('identities.extern_uid', 'has already been taken')
+  }
+  if (user.avatar) add('avatar', ...imageFaults(user.avatar))
+  return faults
+}
+
+/** Whether somebody else has the primary address, or else exactly the username: those conflicts are told before all other faults (U-24, U-30). */
+export async function userConflict(tx: Transaction, { email, username }: UserDraft, self: number): Promise<string | null> {
+  if (email !== undefined) {
+    const [twin] = await tx.select({ id: users.id }).from(users).where(sql`lower(${users.email}) = ${email} and ${users.id} <> ${self}`)
+    if (twin) return 'Email has already been taken'
+  }
+  if (username !== undefined) {
+    const [namesake] = await tx.select({ id: users.id }).from(users).where(sql`${users.username} = ${username} and ${users.id} <> ${self}`)
+    if (namesake) return 'Username has already been taken'
+  }
+  return null
+}
+
+const byId = statement('user by id', (db) =>
+  db
+    .select()
+    .from(users)
+    .where(eq(users.id, sql.placeholder('id'))),
+)
+
+export async function getUser(ctx: Context, id: number): Promise<User> {
+  const [user] = await byId(ctx.db, null).execute({ id })
+  if (!user) throw notFound('User')
+  return user
+}
+
+const byName = statement('user by username', (db) =>
+  db
+    .select()
+    .from(users)
+    .where(eq(sql`lower(${users.username})`, sql`lower(${sql.placeholder('username')})`)),
+)
+
+/** Whatever the case of the username. */
+export async function findUserByName(ctx: Context, username: string): Promise<User | undefined> {
+  return (await byName(ctx.db, null).execute({ username }))[0]
+}
+
+/** By id (digits) or by username, as far as the caller may see people at all; 404. */
+export async function findUserNamed(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, named: string): Promise<User> {
+  if (!viewer && isRestricted(await readSettings(ctx), VISIBILITY_LEVEL.public)) throw notFound('User')
+  const id = numericId(named)
+  const user = id === null ? await findUserByName(ctx, named) : await getUser(ctx, id)
+  if (!user) throw notFound('User')
+  return user
+}
+
+const byLogin = statement('user by login', (db) =>
+  db
+    .select()
+    .from(users)
+    .where(sql`lower(${users.username}) = lower(${sql.placeholder('login')}) or lower(${users.email}) = lower(${sql.placeholder('login')})`),
+)
+
+/** By username or primary address, as people type it at a login. */
+export async function findUserByLogin(ctx: Context, login: string): Promise<User | undefined> {
+  return (await byLogin(ctx.db, null).execute({ login }))[0]
+}
+
+const personalCount = qualified(
+  sql<number>`(select count(*) from ${projects} p join ${namespaces} n on n.id = p.namespace_id where n.owner_id = ${users.id})`,
+)
+const namespaceOf = qualified(sql<number | null>`(select n.id from ${namespaces} n where n.owner_id = ${users.id})`)
+const identitiesOf = qualified(
+  sql<UserRecord['identities']>`(select coalesce(json_agg(json_build_object('provider', i.provider, 'extern_uid', i.extern_uid) order by i.id), '[]')
+    from ${identities} i where i.user_id = ${users.id})`,
+)
+
+/** What the largest view needs beside the row itself. */
+export const more = { identities: identitiesOf, namespace_id: namespaceOf.mapWith(Number), personal_projects: personalCount.mapWith(Number) }
+
+/** The user with all that the largest view shows. */
+export interface UserRecord extends User {
+  identities: { provider: string; extern_uid: string }[]
+  namespace_id: number | null
+  personal_projects: number
+}
+
+const record = statement('user record', (db) =>
+  db
+    .select({ user: users, ...more })
+    .from(users)
+    .where(eq(users.id, sql.placeholder('id'))),
+)
+
+/** 404 when there is none. */
+export async function loadUser(ctx: Context, id: number): Promise<UserRecord> {
+  const [row] = await record(ctx.db, null).execute({ id })
+  if (!row) throw notFound('User')
+  return toRecord(row)
+}
+
+export const toRecord = ({ user, ...rest }: { user: User } & Pick<UserRecord, keyof typeof more>): UserRecord => ({ ...user, ...rest })
+
+/** U-17: everybody may be seen, by people without a token unless the administrator closed that. */
+export async function showUser(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, id: number): Promise<UserRecord> {
+  if (!viewer && isRestricted(await readSettings(ctx), VISIBILITY_LEVEL.public)) throw notFound('User')
+  return loadUser(ctx, id)
+}
+
+/** Today's date as the user's last activity, written at most once a day (EV-6). */
+export async function recordActivity(ctx: Context, userId: number): Promise<void> {
+  const today = ctx.now().toISOString().slice(0, 10)
+  await ctx.db.write
+    .update(users)
+    .set({ last_activity_on: today })
+    .where(sql`${users.id} = ${userId} and ${users.last_activity_on} is distinct from ${today}`)
+}
+
+/** UP-5: the active user whose confirmed primary address this is, and the digest of the address whether anybody has it or not; 403 for nobody while public things are restricted. */
+export async function findByEmail(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, given: string): Promise<{ user: User | null; hash: string }> {
+  if (!viewer && isRestricted(await readSettings(ctx), VISIBILITY_LEVEL.public)) throw forbidden()
+  const email = normaliseEmail(given)
+  const [user] = await ctx.db.read
+    .select()
+    .from(users)
+    .where(sql`lower(${users.email}) = ${email} and ${users.confirmed_at} is not null and ${users.state} = 'active'`)
+  return { user: user ?? null, hash: createHash('md5').update(email).digest('hex') }
+}
+
+/** The part of a user that calls run as. */
+export const actorOf = ({ id, username, name, email, admin, external, can_create_group, projects_limit }: User): ActorUser => ({
+  id,
+  username,
+  name,
+  email,
+  admin,
+  external,
+  can_create_group,
+  projects_limit,
+})

@@ -1,0 +1,96 @@
+import { eq } from 'drizzle-orm'
+import { type SignedIn, withoutToken } from '../../access/actor.js'
+import { findProjectFor, type ProjectSubject } from '../../access/rules.js'
+import type { Context, PushEvent } from '../../context.js'
+import { refIntents, users } from '../../db/schema/index.js'
+import { type Commit, type GitRepository, type Oid, type RefUpdate, ZERO } from '../../git/types.js'
+import { closingReferences, type IssueReference } from '../../lib/references.js'
+import { mentionsIn, tellOfMentions, thingsMentioned } from '../activity/cross-references.js'
+import { issuesMeant } from '../activity/referenced-issues.js'
+import { actorOf } from '../identity/users.js'
+import { closeIssue } from './issues/update.js'
+
+type Repository = Pick<GitRepository, 'commit' | 'headBranch' | 'log' | 'ref'>
+
+const HEADS = 'refs/heads/'
+/** Commits of one push that are read for what they say (PU-5). */
+const MOST_COMMITS = 100
+/** References of one push beyond which none is followed. */
+const MOST = 1_000
+/** New branches of one push that are looked at. */
+const MOST_BRANCHES = 20
+
+interface Said {
+  oid: Oid
+  reference: IssueReference
+}
+
+/** Closes what new commits on the default branch say they close, and tells what new commits of any branch name, in the name of who moved it (PU-5, PU-6, IS-22, IS-23). A second time changes nothing. */
+export async function followCommitMessages(ctx: Context, { projectId, moves, intent, repository: repositoryOf }: PushEvent): Promise<void> {
+  const pushed = moves.filter(({ ref, new: to }) => ref.startsWith(HEADS) && to !== ZERO)
+  if (pushed.length === 0 || intent === null) return
+  const repository = await repositoryOf()
+  if (!repository) return
+  const main = `${HEADS}${await repository.headBranch()}`
+  const closing: Said[] = []
+  const naming: Said[] = []
+  for (const move of pushed.slice(0, MOST_BRANCHES)) {
+    for (const commit of await newCommits(repository, move, main)) {
+      const { oid, message, parents } = commit
+      const said = await mentionsIn(ctx, message)
+      if (said.length === 0) continue
+      if (move.ref === main) {
+        for (const reference of await closingReferences(message, ctx.links.base)) closing.push({ oid, reference })
+      }
+      // a merge names the merge request it is of, where it is told already
+      naming.push(...said.filter(({ kind }) => parents.length < 2 || kind === 'issue').map((reference) => ({ oid, reference })))
+    }
+  }
+  if (closing.length + naming.length === 0) return
+  const caller = await actorOfIntent(ctx, intent)
+  const subject = caller && (await findProjectFor(ctx, caller, String(projectId)).catch(() => null))
+  if (!caller || !subject) return
+  await closeNamed(ctx, caller, subject, closing)
+  await tellNamed(ctx, caller, subject, naming)
+}
+
+/** The commits that a branch got; of a new one those that the default branch has not. The first push brings none: what it says was said elsewhere. */
+async function newCommits(repository: Repository, { ref, old, new: to }: RefUpdate, main: string): Promise<Commit[]> {
+  const before = old !== ZERO ? old : ref === main ? null : await repository.ref(main)
+  if (!before || before === to) return []
+  const tip = await repository.commit(to)
+  if (tip && tip.parents.length === 1 && tip.parents[0] === before) return [tip]
+  const known = await repository.commit(before)
+  return (await repository.log({ from: [to], ...(known && { exclude: [before] }), skip: 0, limit: MOST_COMMITS })).commits
+}
+
+async function closeNamed(ctx: Context, caller: SignedIn, subject: ProjectSubject, closing: Said[]): Promise<void> {
+  for (const { oid, reference } of closing.slice(0, MOST)) {
+    for (const issue of await issuesMeant(ctx, caller, subject, [reference])) {
+      if (issue.issue.state === 'opened' && issue.may('update_issue')) await closeIssue(ctx, caller, issue, ` by commit ${oid}`)
+    }
+  }
+}
+
+async function tellNamed(ctx: Context, caller: SignedIn, subject: ProjectSubject, naming: Said[]): Promise<void> {
+  const { id: project_id, forked_from_id } = subject.project
+  const byCommit = new Map<Oid, IssueReference[]>()
+  for (const { oid, reference } of naming.slice(0, MOST)) byCommit.set(oid, [...(byCommit.get(oid) ?? []), reference])
+  for (const [sha, references] of byCommit) {
+    // the project a fork came from has these commits itself, or will be told when it gets them
+    const targets = (await thingsMentioned(ctx, caller, subject, references)).filter((target) => target.project_id !== forked_from_id)
+    if (targets.length > 0)
+      await ctx.db.transaction((tx) => tellOfMentions(tx, { type: 'Commit', project_id, id: null, sha }, targets, caller.user.id, ctx.now()))
+  }
+}
+
+/** Who caused the moves of an intent, unless he is gone meanwhile. */
+async function actorOfIntent(ctx: Context, intent: number): Promise<SignedIn | null> {
+  const [row] = await ctx.db.write
+    .select({ user: users })
+    .from(refIntents)
+    .innerJoin(users, eq(users.id, refIntents.actor_id))
+    .where(eq(refIntents.id, intent))
+  // no token stands behind it: the push was let in already
+  return row ? withoutToken(actorOf(row.user)) : null
+}

@@ -1,0 +1,168 @@
+import { eq, type SQL, sql } from 'drizzle-orm'
+import { alias } from 'drizzle-orm/pg-core'
+import type { Caller } from '../../../access/actor.js'
+import { type IssueReach, issueReach } from '../../../access/can.js'
+import { issuesInReach, visibleIssues } from '../../../access/visible.js'
+import type { Context } from '../../../context.js'
+import type { ReadDatabase } from '../../../db/client.js'
+import { completeTexts, LANE, LONG } from '../../../db/long-text.js'
+import { issueLabels, issues, labels, milestones, namespaces, projects, users } from '../../../db/schema/index.js'
+import { statement } from '../../../db/statement.js'
+import type { UserRefRecord } from '../../../entities/user.js'
+import { dayOf } from '../../../lib/day.js'
+import { isSubscribed } from '../../activity/subscriptions.js'
+import type { Page } from '../../core/page.js'
+import type { IssuableFilter } from '../filters.js'
+import { listerOf, type Place } from '../list.js'
+
+/** What an issue shows of each of its labels. */
+export interface IssueLabel {
+  id: number
+  name: string
+  color: string
+  description: string | null
+  description_html: string
+}
+
+/** An issue with all that its views show. */
+export interface IssueRecord {
+  issue: typeof issues.$inferSelect
+  /** Full path of its project. */
+  path: string
+  author: UserRefRecord
+  assignee: UserRefRecord | null
+  closed_by: UserRefRecord | null
+  milestone: typeof milestones.$inferSelect | null
+  /** Full path of the group whose milestone it is; null: the project's own. */
+  milestone_path: string | null
+  /** By name; names alone unless the details were asked for. */
+  labels: IssueLabel[] | string[]
+  /** Of the caller; single views alone tell it. */
+  subscribed?: boolean
+}
+
+const assignees = alias(users, 'assignee')
+const closers = alias(users, 'closer')
+const person = (table: typeof users | typeof assignees | typeof closers) => ({
+  id: table.id,
+  name: table.name,
+  username: table.username,
+  state: table.state,
+  avatar: table.avatar,
+})
+
+const labelsOf = (what: SQL) =>
+  sql`(select coalesce(json_agg(${what} order by l.title), '[]') from ${issueLabels} il join ${labels} l on l.id = il.label_id where il.issue_id = ${issues.id})`
+const labelNames = labelsOf(sql`l.title`) as SQL<string[]>
+/** Issues wear any number of labels, whose own list shows these texts longer. */
+const labelText = (text: SQL) => sql`case when char_length(${text}) > 1024 then left(${text}, 1024) || '…' else ${text} end`
+const labelDetails = labelsOf(
+  sql`json_build_object('id', l.id, 'name', l.title, 'color', l.color, 'description', ${labelText(sql`l.description`)}, 'description_html', ${labelText(sql`l.description_html`)})`,
+) as SQL<IssueLabel[]>
+
+const user = sql`${sql.placeholder('user')}::bigint`
+
+/** All that is shown of issues, to be joined with the ids of those that are meant. */
+function shown<More extends Record<string, SQL>>(db: ReadDatabase, details: boolean, more: More) {
+  return db
+    .select({
+      issue: LANE.issues,
+      path: sql<string>`${namespaces.full_path} || '/' || ${projects.path}`,
+      author: person(users),
+      assignee: person(assignees),
+      closed_by: person(closers),
+      milestone: LANE.milestones,
+      milestone_path: sql<string | null>`(select n.full_path from ${namespaces} n where n.id = ${milestones.namespace_id})`,
+      labels: (details ? labelDetails : labelNames) as SQL<IssueLabel[] | string[]>,
+      ...more,
+    })
+    .from(issues)
+    .innerJoin(projects, eq(projects.id, issues.project_id))
+    .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
+    .innerJoin(users, eq(users.id, issues.author_id))
+    .leftJoin(assignees, eq(assignees.id, issues.assignee_id))
+    .leftJoin(closers, eq(closers.id, issues.closed_by_id))
+    .leftJoin(milestones, eq(milestones.id, issues.milestone_id))
+}
+
+const loaded = statement('issues by id', (db, view: 'single' | 'list' | 'list with details') =>
+  shown(db, view === 'list with details', view === 'single' ? { subscribed: isSubscribed('Issue', issues, user) } : {}).where(
+    sql`${issues.id} = any(${sql.placeholder('ids')}::bigint[])`,
+  ),
+)
+
+/** Issues with all that their single views show, in no order; long texts are cut as in a list. The caller must already be known to see them. */
+export async function loadIssues(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, ids: number[]): Promise<IssueRecord[]> {
+  if (ids.length === 0) return []
+  return withTexts(ctx, (await loaded(ctx.db, 'single').execute({ ids, user: viewer?.id ?? 0 })) as IssueRecord[], 'page')
+}
+
+async function withTexts(ctx: Context, records: IssueRecord[], size: 'whole' | 'page'): Promise<IssueRecord[]> {
+  const descriptions = records.map(({ issue }) => issue)
+  const worn = records.flatMap(({ milestone }) => milestone ?? [])
+  await Promise.all([completeTexts(ctx, LONG.issues, descriptions, size), completeTexts(ctx, LONG.milestones, worn, size)])
+  return records
+}
+
+/** One issue as its single view shows it. */
+export async function loadIssue(ctx: Context, caller: Pick<Caller, 'user'>, id: number): Promise<IssueRecord> {
+  const found = (await loaded(ctx.db, 'single').execute({ ids: [id], user: caller.user?.id ?? 0 })) as IssueRecord[]
+  const [record] = await withTexts(ctx, found, 'whole')
+  if (!record) throw new Error(`issue ${id} vanished while it was loaded`)
+  return record
+}
+
+export interface IssueFilter extends IssuableFilter {
+  state: 'opened' | 'closed' | 'all'
+  confidential?: boolean | undefined
+  due_date?: '0' | 'overdue' | 'week' | 'month' | undefined
+  with_labels_details: boolean
+}
+
+const list = listerOf<IssueReach>({
+  type: 'Issue',
+  list: 'issues',
+  thing: issues,
+  worn: issueLabels,
+  reach: issueReach,
+  within: issuesInReach,
+  visible: visibleIssues,
+  filters: {
+    confidential: () => eq(issues.confidential, sql.placeholder('confidential')),
+    due_none: () => sql`${issues.due_date} is null`,
+    due_from: () => sql`${issues.due_date} >= ${sql.placeholder('due_from')}::date`,
+    due_to: () => sql`${issues.due_date} <= ${sql.placeholder('due_to')}::date`,
+  },
+})
+
+/** First and last day of what `due_date` names. */
+function dueDays(due: IssueFilter['due_date'], now: Date): { due_none?: true; due_from?: string; due_to?: string } {
+  const at = (year: number, month: number, date: number) => dayOf(new Date(Date.UTC(year, month, date)))
+  const [year, month, date] = [now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate()]
+  const monday = date - ((now.getUTCDay() + 6) % 7)
+  switch (due) {
+    case '0':
+      return { due_none: true }
+    case 'overdue':
+      return { due_to: at(year, month, date - 1) }
+    case 'week':
+      return { due_from: at(year, month, monday), due_to: at(year, month, monday + 6) }
+    case 'month':
+      return { due_from: at(year, month, 1), due_to: at(year, month + 1, 0) }
+    default:
+      return {}
+  }
+}
+
+/** The issues of a place that the caller sees and the filters let through (IS-1 to IS-3); the caller must be known to see the place and, for one project, to read issues there. */
+export const listIssues = (ctx: Context, caller: Pick<Caller, 'user'>, at: Place, filter: IssueFilter): Promise<Page<IssueRecord>> =>
+  list(ctx, caller, at, filter, { confidential: filter.confidential, ...dueDays(filter.due_date, ctx.now()) }, (ids) =>
+    inOrder(ctx, ids, filter.with_labels_details),
+  )
+
+async function inOrder(ctx: Context, ids: number[], details: boolean): Promise<IssueRecord[]> {
+  if (ids.length === 0) return []
+  const records = await withTexts(ctx, (await loaded(ctx.db, details ? 'list with details' : 'list').execute({ ids })) as IssueRecord[], 'page')
+  const byId = new Map(records.map((record) => [record.issue.id, record]))
+  return ids.map((id) => byId.get(id)).filter((record) => record !== undefined)
+}

@@ -1,0 +1,162 @@
+import { eq, sql } from 'drizzle-orm'
+import type { SignedIn } from '../../../access/actor.js'
+import type { IssueSubject } from '../../../access/issues.js'
+import { findProjectFor, fullPathOf, type ProjectSubject } from '../../../access/rules.js'
+import type { Context } from '../../../context.js'
+import type { Transaction } from '../../../db/client.js'
+import { awardEmoji, issueLabels, issues, labels, mentions, milestones, notes, subscriptions } from '../../../db/schema/index.js'
+import { notFound, refused } from '../../../failures.js'
+import { referencesIn } from '../../../lib/references.js'
+import { recordEvent } from '../../activity/events.js'
+import { writeSystemNotes } from '../../activity/system-notes.js'
+import { finishTodos } from '../../activity/todos.js'
+import { nextIid } from '../../core/iids.js'
+import { touchProjectList } from '../../core/project-list-versions.js'
+import { labelIdsOf } from '../labels.js'
+import { MAX_DESCRIPTION } from '../texts.js'
+import { assignable, recount } from './attributes.js'
+import { type IssueRecord, loadIssue } from './list.js'
+
+/** IS-8: a copy in the other project takes over; the issue itself is closed and says where it went. */
+export async function moveIssue(ctx: Context, caller: SignedIn, subject: IssueSubject, toProjectId: number): Promise<IssueRecord> {
+  const target = await findProjectFor(ctx, caller, String(toProjectId))
+  if (target.project.id === subject.project.id) throw refused('Cannot move issue to project it originates from!')
+  if (!target.can('move_issue')) throw refused('Cannot move issue due to insufficient permissions!')
+  const id = await ctx.db.transaction(async (tx) => {
+    const [issue] = await tx.select().from(issues).where(eq(issues.id, subject.issue.id)).for('update')
+    if (!issue) throw notFound('Issue')
+    if (issue.moved_to_id !== null) throw refused('Cannot move issue that was moved already!')
+    return move(ctx, tx, caller, subject, target, issue)
+  })
+  return loadIssue(ctx, caller, id)
+}
+
+async function move(
+  ctx: Context,
+  tx: Transaction,
+  caller: SignedIn,
+  { project: from }: IssueSubject,
+  target: ProjectSubject,
+  issue: typeof issues.$inferSelect,
+): Promise<number> {
+  const now = ctx.now()
+  const { id: callerId } = caller.user
+  const { project: to } = target
+  const worn = await tx
+    .select({ title: labels.title })
+    .from(issueLabels)
+    .innerJoin(labels, eq(labels.id, issueLabels.label_id))
+    .where(eq(issueLabels.issue_id, issue.id))
+  const titles = worn.map(({ title }) => title)
+  const labelIds = await labelIdsOf(tx, target, titles, false, now)
+  const [created] = await tx
+    .insert(issues)
+    .values({
+      project_id: to.id,
+      iid: await nextIid(tx, to.id, 'issue'),
+      title: issue.title,
+      description: await elsewhere(issue.description, fullPathOf(from)),
+      state: issue.state,
+      closed_at: issue.closed_at,
+      closed_by_id: issue.closed_by_id,
+      author_id: issue.author_id,
+      assignee_id: issue.assignee_id === null ? null : await assignable(tx, target, [issue.assignee_id]),
+      milestone_id: await twinOf(tx, target, issue.milestone_id),
+      confidential: issue.confidential,
+      discussion_locked: issue.discussion_locked,
+      due_date: issue.due_date,
+      time_estimate: issue.time_estimate,
+      total_time_spent: issue.total_time_spent,
+      task_count: issue.task_count,
+      task_completed_count: issue.task_completed_count,
+      user_notes_count: issue.user_notes_count,
+      upvotes: issue.upvotes,
+      downvotes: issue.downvotes,
+      created_at: issue.created_at,
+      updated_at: now,
+    })
+    .returning()
+  const copy = created as typeof issue
+  if (labelIds.length > 0) await tx.insert(issueLabels).values(labelIds.map((label_id) => ({ project_id: to.id, issue_id: copy.id, label_id })))
+  await copyWhatWasSaid(tx, issue, copy)
+  await tx
+    .update(issues)
+    .set({
+      moved_to_id: copy.id,
+      updated_at: now,
+      ...(issue.state === 'opened' && { state: 'closed' as const, closed_at: now, closed_by_id: callerId }),
+    })
+    .where(eq(issues.id, issue.id))
+  const left = { type: 'Issue' as const, id: issue.id, project_id: from.id }
+  // neither says where: who reads one issue need not see the other project
+  await writeSystemNotes(tx, left, callerId, ['moved to another project'], now)
+  await writeSystemNotes(tx, { ...left, id: copy.id, project_id: to.id }, callerId, ['moved from another project'], now)
+  await finishTodos(tx, callerId, left, now)
+  const event = { author_id: callerId, target_type: 'Issue', created_at: now, confidential: issue.confidential } as const
+  if (issue.state === 'opened') await recordEvent(tx, { ...event, project_id: from.id, action: 'closed', target_id: issue.id })
+  await recordEvent(tx, { ...event, project_id: to.id, action: 'created', target_id: copy.id })
+  await recount(tx, from.id, issue, { ...issue, state: 'closed' })
+  await recount(tx, to.id, null, copy)
+  await touchProjectList(tx, from.id, 'issues')
+  await touchProjectList(tx, to.id, 'issues')
+  return copy.id
+}
+
+/** Numbers in a text still mean the things of the project it was written in. */
+async function elsewhere(text: string, fullPath: string): Promise<string> {
+  let moved = ''
+  let done = 0
+  for (const reference of await referencesIn(text)) {
+    if (!('number' in reference) || reference.project !== null) continue
+    moved += `${text.slice(done, reference.start)}${fullPath}`
+    done = reference.start
+  }
+  const whole = moved + text.slice(done)
+  return whole.length > MAX_DESCRIPTION ? text : whole
+}
+
+/** The milestone of the same title that may be set there. */
+async function twinOf(tx: Transaction, { project }: ProjectSubject, milestoneId: number | null): Promise<number | null> {
+  if (milestoneId === null) return null
+  const [twin] = await tx
+    .select({ id: milestones.id })
+    .from(milestones)
+    .where(
+      sql`${milestones.title} = (select m.title from ${milestones} m where m.id = ${milestoneId})
+      and (${milestones.project_id} = ${project.id} or ${milestones.namespace_id} = ${project.namespace_id})`,
+    )
+    .limit(1)
+  return twin?.id ?? null
+}
+
+type Rows = Pick<typeof issues.$inferSelect, 'id' | 'project_id'>
+
+/** What issues show of what was said and given: it goes along. */
+async function copyWhatWasSaid(tx: Transaction, from: Rows, to: Rows) {
+  // each note under an id of its own beforehand, so that what hangs on it finds it
+  await tx.execute(sql`with pairs as (
+      select n.id as old, nextval(pg_get_serial_sequence('notes', 'id')) as new from (select id from ${notes}
+        where project_id = ${from.project_id} and noteable_type = 'Issue' and noteable_id = ${from.id} order by id) n),
+    said as (insert into ${notes} (id, project_id, noteable_type, noteable_id, author_id, note, system, type, discussion_id, position,
+        resolved_at, resolved_by_id, path, line, line_type, mentioned_in_type, mentioned_in_project_id, mentioned_in_id, mentioned_in_sha,
+        created_at, updated_at)
+      overriding system value
+      select p.new, ${to.project_id}::bigint, 'Issue', ${to.id}::bigint, n.author_id, n.note, n.system, n.type, n.discussion_id, n.position,
+        n.resolved_at, n.resolved_by_id, n.path, n.line, n.line_type, n.mentioned_in_type, n.mentioned_in_project_id, n.mentioned_in_id, n.mentioned_in_sha,
+        n.created_at, n.updated_at
+      from pairs p join ${notes} n on n.id = p.old),
+    named as (insert into ${mentions} (project_id, target_type, target_id, note_id, user_id)
+      select ${to.project_id}::bigint, 'Issue', ${to.id}::bigint, p.new, m.user_id from pairs p join ${mentions} m on m.note_id = p.old)
+    insert into ${awardEmoji} (project_id, awardable_type, awardable_id, user_id, name, created_at, updated_at)
+      select ${to.project_id}::bigint, 'Note', p.new, a.user_id, a.name, a.created_at, a.updated_at from pairs p
+      join ${awardEmoji} a on a.project_id = ${from.project_id} and a.awardable_type = 'Note' and a.awardable_id = p.old order by a.id`)
+  await tx.execute(sql`insert into ${awardEmoji} (project_id, awardable_type, awardable_id, user_id, name, created_at, updated_at)
+    select ${to.project_id}::bigint, 'Issue', ${to.id}::bigint, user_id, name, created_at, updated_at from ${awardEmoji}
+    where project_id = ${from.project_id} and awardable_type = 'Issue' and awardable_id = ${from.id} order by id`)
+  await tx.execute(sql`insert into ${mentions} (project_id, target_type, target_id, user_id)
+    select ${to.project_id}::bigint, 'Issue', ${to.id}::bigint, user_id from ${mentions}
+    where project_id = ${from.project_id} and target_type = 'Issue' and target_id = ${from.id} and note_id is null`)
+  await tx.execute(sql`insert into ${subscriptions} (project_id, target_type, target_id, user_id, subscribed)
+    select ${to.project_id}::bigint, 'Issue', ${to.id}::bigint, user_id, subscribed from ${subscriptions}
+    where target_type = 'Issue' and target_id = ${from.id}`)
+}

@@ -1,0 +1,20 @@
+import { type SQL, sql } from 'drizzle-orm'
+import type { IssueTies } from '../../../access/can.js'
+import type { Project } from '../../../access/rules.js'
+import type { Transaction } from '../../../db/client.js'
+import { peopleAmong } from '../readers.js'
+
+/** Of the people of whom `who` holds those who see an issue like this one in the project: `seesIssue` from the other side. */
+export const readersAmong = (
+  tx: Pick<Transaction, 'execute'>,
+  project: Pick<Project, 'id' | 'namespace_id' | 'visibility' | 'issues_access_level'>,
+  { confidential, author_id, assignee_id }: IssueTies,
+  who: SQL,
+): Promise<number[]> =>
+  peopleAmong(
+    tx,
+    project,
+    project.issues_access_level,
+    ({ level }) => sql`(${confidential}::boolean is false or ${level} >= 20 or u.id = ${author_id} or u.id = ${assignee_id ?? 0})`,
+    who,
+  )

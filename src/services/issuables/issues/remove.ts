@@ -1,0 +1,44 @@
+import { eq, inArray, sql } from 'drizzle-orm'
+import type { IssueSubject } from '../../../access/issues.js'
+import type { Context } from '../../../context.js'
+import { issues, projectListVersions, projects } from '../../../db/schema/index.js'
+import { notFound } from '../../../failures.js'
+import { touchProjectList } from '../../core/project-list-versions.js'
+import { removeWhatHangsOn } from '../remove.js'
+import { recount } from './attributes.js'
+
+/** IS-7: gone with all that was said and kept of it; its number is not given again. */
+export async function deleteIssue(ctx: Context, { issue }: IssueSubject): Promise<void> {
+  await ctx.db.transaction(async (tx) => {
+    const [row] = await tx.select().from(issues).where(eq(issues.id, issue.id)).for('update')
+    if (!row) throw notFound('Issue')
+    await removeWhatHangsOn(tx, 'Issue', [row])
+    await tx.delete(issues).where(eq(issues.id, row.id))
+    await recount(tx, row.project_id, row, null)
+    await touchProjectList(tx, row.project_id, 'issues')
+  })
+}
+
+/** Issues of one transaction. */
+const BATCH = 200
+
+/** All issues a person wrote, with all that hangs on them (U-34). */
+export async function removeIssuesOf(ctx: Context, authorId: number): Promise<void> {
+  for (;;) {
+    const removed = await ctx.db.transaction(async (tx) => {
+      const rows = await tx.select().from(issues).where(eq(issues.author_id, authorId)).orderBy(issues.id).limit(BATCH).for('update')
+      if (rows.length === 0) return 0
+      const ids = rows.map(({ id }) => id)
+      await removeWhatHangsOn(tx, 'Issue', rows)
+      await tx.execute(sql`with gone as (delete from ${issues} where ${inArray(issues.id, ids)} returning project_id, state, confidential),
+        counts as (select project_id, count(*) filter (where state = 'opened' and not confidential) as plain,
+          count(*) filter (where state = 'opened' and confidential) as hidden from gone group by project_id),
+        touched as (update ${projectListVersions} v set version = version + 1 from counts where v.project_id = counts.project_id and v.kind = 'issues')
+        update ${projects} p set open_issues_count = p.open_issues_count - counts.plain,
+          open_confidential_issues_count = p.open_confidential_issues_count - counts.hidden
+        from counts where p.id = counts.project_id`)
+      return rows.length
+    })
+    if (removed < BATCH) return
+  }
+}

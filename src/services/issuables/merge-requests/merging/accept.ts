@@ -1,0 +1,137 @@
+import { and, eq, isNotNull, sql } from 'drizzle-orm'
+import type { SignedIn } from '../../../../access/actor.js'
+import { seesMergeRequest } from '../../../../access/can.js'
+import type { MergeRequestSubject } from '../../../../access/merge-requests.js'
+import type { Context } from '../../../../context.js'
+import { isOpen } from '../../../../db/conditions.js'
+import { mergeRequests, pipelines, users } from '../../../../db/schema/index.js'
+import { Failure, forbidden, unauthenticated } from '../../../../failures.js'
+import { withTurn } from '../../../../lib/turns.js'
+import { isUnavailable } from '../../../../lib/unavailable.js'
+import { writeSystemNotes } from '../../../activity/system-notes.js'
+import { createTodos } from '../../../activity/todos.js'
+import { touchProjectList } from '../../../core/project-list-versions.js'
+import { personOf, seenProject } from '../../../identity/acting-users.js'
+import { branchProtectionsOf, mayMergeInto } from '../../../repository/protection.js'
+import { loadMergeRequest, type SingleMergeRequest } from '../reading/load.js'
+import { type Acceptance, merge, methodNotAllowed } from './merge.js'
+import { finishAccepted } from './post-merge.js'
+import { NOT_DEFERRED } from './states.js'
+
+/** Merges a request, or remembers to (MR-59 to MR-69). */
+export async function acceptMergeRequest(
+  ctx: Context,
+  caller: SignedIn,
+  subject: MergeRequestSubject,
+  given: Acceptance,
+): Promise<SingleMergeRequest> {
+  const { id } = subject.request
+  if (await merge(ctx, caller, subject, subject.request, given)) await finishAccepted(ctx, caller, subject, id)
+  // the pipeline may have come to its end while this was written down
+  else await mergeWaiting(ctx, await waitingAmong(ctx, id))
+  return loadMergeRequest(ctx, caller, subject, id)
+}
+
+/** Calls a deferred merge off (MR-77 to MR-80). */
+export async function cancelAutomaticMerge(ctx: Context, caller: SignedIn, subject: MergeRequestSubject): Promise<SingleMergeRequest> {
+  const { project, request } = subject
+  if (project.archived) throw forbidden()
+  const protections = await branchProtectionsOf(ctx, project.id)
+  if (request.author_id !== caller.user.id && !mayMergeInto(subject, protections, request.target_branch)) throw unauthenticated()
+  const now = ctx.now()
+  await ctx.db.transaction(async (tx) => {
+    const [row] = await tx.select().from(mergeRequests).where(eq(mergeRequests.id, request.id)).for('update')
+    if (row?.state !== 'opened') throw methodNotAllowed()
+    if (!row.merge_when_pipeline_succeeds) throw new Failure('not_acceptable', { message: "Can't cancel the automatic merge" })
+    await tx
+      .update(mergeRequests)
+      .set({ ...NOT_DEFERRED, should_remove_source_branch: null, updated_at: now })
+      .where(eq(mergeRequests.id, row.id))
+    await writeSystemNotes(
+      tx,
+      { type: 'MergeRequest', id: row.id, project_id: row.project_id },
+      caller.user.id,
+      ['canceled the automatic merge'],
+      now,
+    )
+    await touchProjectList(tx, row.project_id, 'merge_requests')
+  })
+  return loadMergeRequest(ctx, caller, subject, request.id)
+}
+
+/** Ids of requests that wait for a pipeline which has become `success`: all of them, or this one. */
+export async function waitingAmong(ctx: Context, id: number | null): Promise<number[]> {
+  const rows = await ctx.db.write
+    .select({ id: mergeRequests.id })
+    .from(mergeRequests)
+    .innerJoin(
+      pipelines,
+      and(eq(pipelines.id, mergeRequests.head_pipeline_id), eq(pipelines.status, 'success'), eq(pipelines.sha, mergeRequests.sha)),
+    )
+    .where(
+      and(
+        mergeRequests.merge_when_pipeline_succeeds,
+        isOpen,
+        isNotNull(mergeRequests.merge_user_id),
+        id === null ? undefined : eq(mergeRequests.id, id),
+      ),
+    )
+  return rows.map((row) => row.id)
+}
+
+/** Merges what waited, in the name of who asked for it (MR-66, PL-7). The row says what waits: asked twice, or by two at once, it is done once. */
+export async function mergeWaiting(ctx: Context, ids: number[]): Promise<void> {
+  for (const id of ids) await withTurn(`deferred merge ${id}`, () => mergeOne(ctx, id))
+}
+
+async function mergeOne(ctx: Context, id: number): Promise<void> {
+  const [row] = await ctx.db.write
+    .select({ request: mergeRequests, user: users })
+    .from(mergeRequests)
+    .innerJoin(users, eq(users.id, mergeRequests.merge_user_id))
+    .where(and(eq(mergeRequests.id, id), mergeRequests.merge_when_pipeline_succeeds, isOpen))
+  if (!row) return
+  const { request, user } = row
+  const caller = personOf(user)
+  try {
+    const subject = user.state === 'active' ? await seenProject(ctx, caller, request.project_id) : null
+    if (!subject || !seesMergeRequest(subject as Parameters<typeof seesMergeRequest>[0], request) || subject.project.archived) throw unauthenticated()
+    const given = {
+      merge_commit_message: request.merge_commit_message ?? undefined,
+      should_remove_source_branch: request.should_remove_source_branch ?? undefined,
+      sha: request.sha ?? undefined,
+    }
+    if (await merge(ctx, caller, subject, request, given, { deferred: true })) await finishAccepted(ctx, caller, subject, id)
+  } catch (error) {
+    if (error instanceof Failure) await giveUp(ctx, request, user.id, error)
+    // what cannot be done now is tried at the next start, or when the pipeline is looked at again
+    else if (!isUnavailable(error)) throw error
+  }
+}
+
+/** It stays open and is not merged by itself any more; who had asked for it is told. */
+async function giveUp(ctx: Context, request: typeof mergeRequests.$inferSelect, userId: number, failure: Failure): Promise<void> {
+  const now = ctx.now()
+  await ctx.db.transaction(async (tx) => {
+    const [row] = await tx
+      .update(mergeRequests)
+      .set({ ...NOT_DEFERRED, should_remove_source_branch: null, merge_error: reasonOf(failure), updated_at: now })
+      .where(
+        and(
+          eq(mergeRequests.id, request.id),
+          isOpen,
+          mergeRequests.merge_when_pipeline_succeeds,
+          sql`${mergeRequests.sha} is not distinct from ${request.sha}`,
+        ),
+      )
+      .returning({ id: mergeRequests.id })
+    if (!row) return
+    const target = { type: 'MergeRequest' as const, id: request.id, project_id: request.project_id }
+    await createTodos(tx, { users: [userId], author_id: request.author_id, target, action: 'unmergeable' }, now)
+    await writeSystemNotes(tx, target, userId, ['aborted the automatic merge'], now)
+    await touchProjectList(tx, request.project_id, 'merge_requests')
+  })
+}
+
+const reasonOf = ({ body }: Failure) =>
+  typeof body === 'object' && 'message' in body && typeof body.message === 'string' ? body.message : 'Branch cannot be merged'

@@ -1,0 +1,203 @@
+import { and, eq, getTableColumns, sql } from 'drizzle-orm'
+import type { SignedIn } from '../../../../access/actor.js'
+import { fullPathOf, type ProjectSubject } from '../../../../access/rules.js'
+import type { Context } from '../../../../context.js'
+import { isOpen } from '../../../../db/conditions.js'
+import { mergeRequests, pipelines } from '../../../../db/schema/index.js'
+import { statement } from '../../../../db/statement.js'
+import { conflict, Failure, notFound, refused, unauthenticated } from '../../../../failures.js'
+import { RefChanged } from '../../../../git/errors.js'
+import type { GitRepository, Oid, RefUpdate } from '../../../../git/types.js'
+import { lengthOf } from '../../../../lib/path.js'
+import type { PipelineState } from '../../../../lib/pipeline-states.js'
+import { withTurn } from '../../../../lib/turns.js'
+import { Unavailable } from '../../../../lib/unavailable.js'
+import { isWorkInProgress } from '../../../../lib/work-in-progress.js'
+import { writeSystemNotes } from '../../../activity/system-notes.js'
+import { touchProjectList } from '../../../core/project-list-versions.js'
+import { readSettings } from '../../../core/settings.js'
+import { branchProtectionsOf, mayMergeInto } from '../../../repository/protection.js'
+import { abandonIntent, finishMoves, leaveIntent, recordIntent } from '../../../repository/pushes.js'
+import { checkQuota } from '../../../repository/quotas.js'
+import { signatureOf } from '../../../repository/repositories.js'
+import { drawVersions, follows } from '../versions/make.js'
+import { headsOf, type Sketch, sketchesWith, sourceKeyOf, targetOf } from '../versions/refs.js'
+import { issuesClosedBy, namesOfIssues } from '../writing/closing-issues.js'
+
+export interface Acceptance {
+  merge_commit_message?: string | undefined
+  should_remove_source_branch?: boolean | undefined
+  merge_when_pipeline_succeeds?: boolean | undefined
+  /** What the source branch must be at. */
+  sha?: string | undefined
+}
+
+type Request = typeof mergeRequests.$inferSelect
+
+const MAX_MESSAGE = 1_000_000
+/** How often a merge is made anew on branches that moved meanwhile. */
+const TRIES = 8
+
+export const methodNotAllowed = () => new Failure('method_not_allowed', { message: 'Method Not Allowed' })
+const changing = () => new Unavailable('The branches are changing too fast')
+const cannotBeMerged = () => new Failure('method_not_allowed', { message: 'Branch cannot be merged' })
+
+/** Merges a request in the order of the table of MR-59 to MR-63, or remembers to (MR-65). Tells whether it was merged; false: it will be. Who writes the branch here stands in line with all others that do, and looks again when it is his turn. */
+export async function merge(
+  ctx: Context,
+  caller: SignedIn,
+  subject: ProjectSubject,
+  { id, target_branch: seen }: Pick<Request, 'id' | 'target_branch'>,
+  given: Acceptance,
+  { deferred = false }: { deferred?: boolean } = {},
+): Promise<boolean> {
+  if (lengthOf(given.merge_commit_message ?? '') > MAX_MESSAGE) throw refused('The commit message is too long')
+  for (let branch = seen; ; ) {
+    const outcome = await withTurn(`project ${subject.project.id}\0${branch}`, () => mergeInto(ctx, caller, subject, id, branch, given, deferred))
+    if (typeof outcome === 'boolean') return outcome
+    branch = outcome.elsewhere
+  }
+}
+
+async function mergeInto(
+  ctx: Context,
+  caller: SignedIn,
+  subject: ProjectSubject,
+  id: number,
+  branch: string,
+  given: Acceptance,
+  deferred: boolean,
+): Promise<boolean | { elsewhere: string }> {
+  const { project } = subject
+  for (let tried = 1; ; tried++) {
+    const [[request], protections, settings] = await Promise.all([
+      toMerge(ctx.db, null).execute({ id }),
+      branchProtectionsOf(ctx, project.id),
+      readSettings(ctx),
+    ])
+    if (!request || request.row.deleted_at) throw notFound()
+    if (request.target_branch !== branch) return { elsewhere: request.target_branch }
+    // MR-59 to MR-61
+    if (!mayMergeInto(subject, protections, branch)) throw unauthenticated()
+    if (request.row.state !== 'opened') throw new Failure('not_acceptable', { message: 'Method Not Allowed' })
+    if (deferred && !request.row.merge_when_pipeline_succeeds) return false
+    const later = given.merge_when_pipeline_succeeds === true
+    if (isBlocked(subject, request, later)) throw methodNotAllowed()
+
+    const repository = targetOf(ctx, request)
+    const { head, start } = await headsOf(ctx, request)
+    if (!head || !start) throw cannotBeMerged()
+    if (head !== request.sha) {
+      if (!(await follows(ctx, request))) throw cannotBeMerged()
+      // somebody has just pushed, and what they pushed is not known here yet
+      if (tried === TRIES) throw changing()
+      await drawVersions(ctx, [id], {})
+      continue
+    }
+    if (await repository.isAncestor(head, start)) throw cannotBeMerged()
+    const waits = later && (request.pipeline === 'pending' || request.pipeline === 'running')
+    const differs = given.sha !== undefined && given.sha !== head
+    if ((waits || differs) && !(await repository.canMerge(start, head))) throw cannotBeMerged()
+    if (differs) throw conflict('SHA does not match HEAD of source branch')
+    if (waits) {
+      await defer(ctx, caller, request.row, given)
+      return false
+    }
+    await checkQuota(ctx, repository)
+    const signature = signatureOf(ctx, caller)
+    const message = await messageOf(ctx, caller, subject, request.row, given)
+    const ref = `refs/heads/${branch}`
+    const told = { request: id, should_remove_source_branch: given.should_remove_source_branch ?? null }
+    // beside the objects, and before the ref in any case: an intent whose ref never moves is nothing
+    const noted: { intent?: number } = {}
+    const intend = async (commit: Oid) => {
+      noted.intent = await recordIntent(ctx, project.id, caller.user.id, 'api', [{ ref, old: start, new: commit }], told)
+    }
+    const drafted = await repository
+      .draftMerge({ into: start, from: head, author: signature, committer: signature, message }, intend)
+      .catch((error: unknown) => {
+        if (noted.intent !== undefined) leaveIntent(ctx, noted.intent)
+        throw error
+      })
+    const { intent } = noted
+    if ('refusal' in drafted || intent === undefined) throw cannotBeMerged()
+    const move = { ref, old: start, new: drafted.commit }
+    try {
+      await moveTarget(ctx, repository, request, move, head)
+    } catch (error) {
+      await abandonIntent(ctx, intent, error)
+      if (!(error instanceof RefChanged)) throw error
+      if (tried === TRIES) throw changing()
+      continue
+    }
+    await finishMoves(ctx, project.id, [move], intent, settings, repository, told)
+    return true
+  }
+}
+
+/** The row as it is now, what its Git side is worked out from, and the state of its pipeline. */
+const toMerge = statement('merge request to merge', (db) =>
+  sketchesWith(
+    db,
+    {
+      row: getTableColumns(mergeRequests),
+      pipeline: sql<PipelineState | null>`(select p.status from ${pipelines} p where p.id = ${mergeRequests.head_pipeline_id})`,
+    },
+    eq(mergeRequests.id, sql.placeholder('id')),
+  ),
+)
+
+/** MR-65: what is remembered, whatever was before. */
+async function defer(ctx: Context, caller: SignedIn, request: Request, given: Acceptance): Promise<void> {
+  const now = ctx.now()
+  const message = given.merge_commit_message ?? ''
+  await ctx.db.transaction(async (tx) => {
+    const [row] = await tx
+      .update(mergeRequests)
+      .set({
+        merge_when_pipeline_succeeds: true,
+        merge_user_id: caller.user.id,
+        merge_commit_message: message.trim() === '' ? null : message,
+        should_remove_source_branch: given.should_remove_source_branch ?? null,
+        merge_error: null,
+        updated_at: now,
+      })
+      // a push in between has called it off
+      .where(and(eq(mergeRequests.id, request.id), isOpen, eq(mergeRequests.sha, request.sha as string)))
+      .returning({ id: mergeRequests.id })
+    if (!row) throw conflict('SHA does not match HEAD of source branch')
+    const target = { type: 'MergeRequest' as const, id: request.id, project_id: request.project_id }
+    if (!request.merge_when_pipeline_succeeds)
+      await writeSystemNotes(tx, target, caller.user.id, [`enabled an automatic merge when the pipeline for ${request.sha} succeeds`], now)
+    await touchProjectList(tx, request.project_id, 'merge_requests')
+  })
+}
+
+/** MR-61. */
+function isBlocked({ project }: ProjectSubject, { row, pipeline }: { row: Request; pipeline: PipelineState | null }, later: boolean): boolean {
+  if (isWorkInProgress(row.title)) return true
+  if (project.only_allow_merge_if_pipeline_succeeds && !later && pipeline !== 'success' && pipeline !== 'skipped') return true
+  return project.only_allow_merge_if_all_discussions_are_resolved && row.unresolved_discussions_count > 0
+}
+
+/** The target moves only while the source is where it was looked at: git compares both under their locks (SEC-112, SEC-113). */
+async function moveTarget(ctx: Context, repository: GitRepository, request: Sketch, move: RefUpdate, head: Oid): Promise<void> {
+  const source = sourceKeyOf(request)
+  const held = { ref: `refs/heads/${request.source_branch}`, old: head, new: head }
+  if (!source) throw new RefChanged(held.ref)
+  if (source.id === request.project_id) return repository.updateRefs([move, held])
+  await ctx.git.open(source).whileAt(held.ref, head, () => repository.updateRefs([move]))
+}
+
+/** MR-67. */
+async function messageOf(ctx: Context, caller: SignedIn, subject: ProjectSubject, request: Request, given: Acceptance): Promise<string> {
+  const wanted = given.merge_commit_message ?? ''
+  if (wanted.trim() !== '') return wanted
+  const issues = await issuesClosedBy(ctx, caller, subject, request)
+  return [
+    `Merge branch '${request.source_branch}' into '${request.target_branch}'`,
+    request.title,
+    ...(issues.length > 0 ? [`Closes ${namesOfIssues(subject, issues)}`] : []),
+    `See merge request ${fullPathOf(subject.project)}!${request.iid}`,
+  ].join('\n\n')
+}

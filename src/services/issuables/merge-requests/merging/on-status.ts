@@ -1,0 +1,45 @@
+import { eq, isNull, sql } from 'drizzle-orm'
+import type { Context, StatusEvent } from '../../../../context.js'
+import { mergeRequests, todos } from '../../../../db/schema/index.js'
+import { statement } from '../../../../db/statement.js'
+import { mergeWaiting, waitingAmong } from './accept.js'
+
+const ofHead = statement('open merge requests of a head', (db) =>
+  db
+    .select({ id: mergeRequests.id })
+    .from(mergeRequests)
+    .where(
+      sql`${eq(mergeRequests.source_project_id, sql.placeholder('source'))} and ${mergeRequests.sha} = ${sql.placeholder('sha')} and ${mergeRequests.state} = 'opened' and ${isNull(mergeRequests.deleted_at)}`,
+    ),
+)
+
+/** The authors of open requests whose head has failed get a todo, once each (ST-22). */
+export async function tellOfFailure(ctx: Context, { caller, projectId, sha, status }: StatusEvent): Promise<void> {
+  if (status !== 'failed') return
+  const heads = await ofHead(ctx.db, null).execute({ source: projectId, sha })
+  if (heads.length === 0) return
+  const now = ctx.now().toISOString()
+  await ctx.db.write.execute(sql`insert into ${todos} (user_id, author_id, project_id, target_type, target_id, action, created_at, updated_at)
+    select r.author_id, ${caller.user.id}, r.project_id, 'MergeRequest', r.id, 'build_failed', ${now}::timestamptz, ${now}::timestamptz
+    from ${mergeRequests} r where r.id = any(${`{${heads.map(({ id }) => id).join(',')}}`}::bigint[]) on conflict do nothing`)
+}
+
+const waiting = statement('merge requests that wait for a pipeline', (db) =>
+  db
+    .select({ id: mergeRequests.id })
+    .from(mergeRequests)
+    .where(
+      sql`${mergeRequests.head_pipeline_id} = ${sql.placeholder('pipeline')} and ${mergeRequests.merge_when_pipeline_succeeds} and ${mergeRequests.state} = 'opened'`,
+    ),
+)
+
+/** Milliseconds between two looks at one pipeline, to which many statuses may be posted at once. */
+const GAP = 50
+
+/** MR-66: soon after a pipeline has come further, what waits for it to succeed is merged if it has. */
+export async function mergeAfterPipeline(ctx: Context, { pipeline, status }: StatusEvent): Promise<void> {
+  if (status !== 'success') return
+  ctx.jobs.coalesce(`deferred merges ${pipeline}`, GAP, 'deferred merges', async () => {
+    for (const { id } of await waiting(ctx.db, null).execute({ pipeline })) await mergeWaiting(ctx, await waitingAmong(ctx, id))
+  })
+}

@@ -1,0 +1,57 @@
+import { eq } from 'drizzle-orm'
+import type { SignedIn } from '../../../../access/actor.js'
+import type { ProjectSubject } from '../../../../access/rules.js'
+import type { Context } from '../../../../context.js'
+import { mergeRequests, users } from '../../../../db/schema/index.js'
+import { Failure } from '../../../../failures.js'
+import { RefChanged } from '../../../../git/errors.js'
+import { ZERO } from '../../../../git/types.js'
+import { isUnavailable } from '../../../../lib/unavailable.js'
+import { personOf, seenProject } from '../../../identity/acting-users.js'
+import { branchProtectionsOf } from '../../../repository/protection.js'
+import { moveRefs } from '../../../repository/pushes.js'
+import { repositoryOf } from '../../../repository/repositories.js'
+import { closeIssuesOf } from '../writing/closing-issues.js'
+
+type Request = typeof mergeRequests.$inferSelect
+
+/** What a merge brings with it once it is done: issues are closed, the source branch may go (MR-68, MR-69). A second time changes nothing. */
+export async function finishAccepted(ctx: Context, caller: SignedIn, target: ProjectSubject, id: number): Promise<void> {
+  const [request] = await ctx.db.write.select().from(mergeRequests).where(eq(mergeRequests.id, id))
+  if (!request) return
+  await closeIssuesOf(ctx, caller, target, request)
+  await removeSource(ctx, caller, target, request)
+}
+
+/** The same for merges that a killed process had got no further with. */
+export async function finishAcceptedLater(ctx: Context, ids: number[]): Promise<void> {
+  for (const id of ids) {
+    const [row] = await ctx.db.write
+      .select({ project: mergeRequests.project_id, user: users })
+      .from(mergeRequests)
+      .innerJoin(users, eq(users.id, mergeRequests.merged_by_id))
+      .where(eq(mergeRequests.id, id))
+    const caller = row && personOf(row.user)
+    const subject = caller && (await seenProject(ctx, caller, row.project))
+    if (caller && subject) await finishAccepted(ctx, caller, subject, id)
+  }
+}
+
+/** MR-68, SEC-106: by who asked for it with the merge, or by the author, who had asked before; kept without a word where he may not, or where it has moved on. */
+async function removeSource(ctx: Context, caller: SignedIn, target: ProjectSubject, request: Request): Promise<void> {
+  const { should_remove_source_branch: asked, source_project_id: projectId, source_branch: branch } = request
+  if (!(asked ?? request.force_remove_source_branch) || projectId === null) return
+  const [author] = asked ? [] : await ctx.db.write.select().from(users).where(eq(users.id, request.author_id))
+  const remover = asked ? caller : author && author.state === 'active' ? personOf(author) : null
+  const subject = remover && (await seenProject(ctx, remover, projectId))
+  if (!remover || !subject || !request.merge_commit_sha) return
+  const { project } = subject
+  if (branch === project.default_branch || (await branchProtectionsOf(ctx, project.id)).isProtected(branch)) return
+  const head = (await repositoryOf(ctx, target.project).commit(request.merge_commit_sha))?.parents[1]
+  if (!head) return
+  try {
+    await moveRefs(ctx, subject, remover.user.id, [{ ref: `refs/heads/${branch}`, old: head, new: ZERO }])
+  } catch (error) {
+    if (!(error instanceof Failure || error instanceof RefChanged || isUnavailable(error))) throw error
+  }
+}

@@ -1,0 +1,107 @@
+import { and, eq, isNotNull, isNull } from 'drizzle-orm'
+import type { SignedIn } from '../../../../access/actor.js'
+import type { MergeRequestSubject } from '../../../../access/merge-requests.js'
+import type { ProjectSubject } from '../../../../access/rules.js'
+import type { Context } from '../../../../context.js'
+import { isOpen } from '../../../../db/conditions.js'
+import { mergeRequests, users } from '../../../../db/schema/index.js'
+import { conflict, Failure, forbidden } from '../../../../failures.js'
+import { RefChanged } from '../../../../git/errors.js'
+import type { Oid } from '../../../../git/types.js'
+import { withTurn } from '../../../../lib/turns.js'
+import { isUnavailable } from '../../../../lib/unavailable.js'
+import { personOf, seenProject } from '../../../identity/acting-users.js'
+import { takeCommits } from '../../../repository/object-copies.js'
+import { branchProtectionsOf, mayPushTo } from '../../../repository/protection.js'
+import { moveRefs } from '../../../repository/pushes.js'
+import { quotaRefusal } from '../../../repository/quotas.js'
+import { repositoryOf, signatureOf } from '../../../repository/repositories.js'
+import { headsOf, type Sketch, sketches } from '../versions/refs.js'
+import { methodNotAllowed } from './merge.js'
+
+/** Commits of a request that are made anew. */
+const MOST_COMMITS = 1_000
+
+/** Begins to put the commits of a request upon the head of its target (X-8); how that ends, the request says: by a new head, or by `merge_error`. */
+export async function startRebase(ctx: Context, caller: SignedIn, { request, ...target }: MergeRequestSubject): Promise<void> {
+  if (request.state !== 'opened') throw methodNotAllowed()
+  const source = request.source_project_id === null ? null : await seenProject(ctx, caller, request.source_project_id)
+  if (!source || !mayPushTo(source, await branchProtectionsOf(ctx, source.project.id), request.source_branch)) throw forbidden()
+  // a rebase brings the target's commits into the source (SEC-43)
+  if (source.project.id !== target.project.id && !target.can('download_code')) throw forbidden()
+  const [row] = await ctx.db.write
+    .update(mergeRequests)
+    .set({ rebase_user_id: caller.user.id, merge_error: null })
+    .where(and(eq(mergeRequests.id, request.id), isOpen, isNull(mergeRequests.rebase_user_id)))
+    .returning({ id: mergeRequests.id })
+  if (!row) throw conflict('A rebase is already in progress')
+  ctx.jobs.add('rebase', () => rebase(ctx, row.id))
+}
+
+/** At start: those that were under way. */
+export async function rebaseLeftOver(ctx: Context): Promise<void> {
+  const left = await ctx.db.write
+    .select({ id: mergeRequests.id })
+    .from(mergeRequests)
+    .where(and(isNotNull(mergeRequests.rebase_user_id), isOpen))
+  for (const { id } of left) await rebase(ctx, id)
+}
+
+/** Begun anew by whoever finds the row, one at a time: what is rebased already stays. */
+const rebase = (ctx: Context, id: number): Promise<void> => withTurn(`rebase ${id}`, () => rebaseAsAsked(ctx, id))
+
+async function rebaseAsAsked(ctx: Context, id: number): Promise<void> {
+  const [[asked], [request], [by]] = await Promise.all([
+    ctx.db.write
+      .select({ id: mergeRequests.id })
+      .from(mergeRequests)
+      .where(and(eq(mergeRequests.id, id), isNotNull(mergeRequests.rebase_user_id))),
+    sketches(ctx.db.write, and(eq(mergeRequests.id, id), isOpen)),
+    ctx.db.write
+      .select({ user: users })
+      .from(mergeRequests)
+      .innerJoin(users, eq(users.id, mergeRequests.rebase_user_id))
+      .where(and(eq(mergeRequests.id, id), eq(users.state, 'active'))),
+  ])
+  if (!asked) return
+  const caller = by && personOf(by.user)
+  let fault: string | null = 'The rebase was not possible'
+  try {
+    const source = caller && request?.source_project_id ? await seenProject(ctx, caller, request.source_project_id) : null
+    if (caller && request && source) fault = await rebaseOnto(ctx, caller, source, request)
+  } catch (error) {
+    if (error instanceof Failure) fault = error.message
+    else if (error instanceof RefChanged) fault = 'The source branch was changed meanwhile'
+    // the row says that it is still to be done
+    else if (isUnavailable(error)) throw error
+    else ctx.log.error({ err: error, merge_request: id }, 'a rebase failed')
+  }
+  await ctx.db.write.update(mergeRequests).set({ rebase_user_id: null, merge_error: fault }).where(eq(mergeRequests.id, id))
+}
+
+/** As `git rebase` does it: merges are left out, and so is what has become empty. Null: done. */
+async function rebaseOnto(ctx: Context, caller: SignedIn, source: ProjectSubject, request: Sketch): Promise<string | null> {
+  const { head, start } = await headsOf(ctx, request)
+  if (!head || !start) return 'A branch is missing'
+  const repository = repositoryOf(ctx, source.project)
+  const full = await quotaRefusal(ctx, repository)
+  if (full) return full
+  if (source.project.id !== request.project_id) {
+    const target = { storage: request.storage, id: request.project_id, kind: 'project' } as const
+    if (!(await takeCommits(ctx, caller.user.id, target, repository, [start]))) return 'The target branch may not be read'
+  }
+  if (await repository.isAncestor(start, head)) return null
+  const { oids, total } = await repository.range([start], head, MOST_COMMITS)
+  if (total > MOST_COMMITS) return 'There are too many commits'
+  const committer = signatureOf(ctx, caller)
+  let onto: Oid = start
+  for (const oid of oids.reverse()) {
+    const commit = await repository.commit(oid)
+    if (!commit || commit.parents.length > 1) continue
+    const picked = await repository.draftPick({ commit: commit.oid, onto, author: commit.author, committer, message: commit.message })
+    if ('commit' in picked) onto = picked.commit
+    else if (picked.refusal === 'conflict') return `Rebase failed: commit ${commit.oid.slice(0, 8)} conflicts with the target branch`
+  }
+  await moveRefs(ctx, source, caller.user.id, [{ ref: `refs/heads/${request.source_branch}`, old: head, new: onto }])
+  return null
+}

@@ -1,0 +1,122 @@
+import { and, eq, inArray, type SQL, sql } from 'drizzle-orm'
+import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
+import type { Context } from '../../../../context.js'
+import type { Transaction } from '../../../../db/client.js'
+import { isOpen } from '../../../../db/conditions.js'
+import { relax } from '../../../../db/relaxed.js'
+import { events, mergeRequests, notes, projectListVersions, todos } from '../../../../db/schema/index.js'
+import type { Oid } from '../../../../git/types.js'
+import { audit } from '../../../core/audit.js'
+import { closed, NOT_DEFERRED } from './states.js'
+
+interface Ended {
+  id: number
+  project_id: number
+  iid: number
+}
+
+/** Ends requests, and in the same statement writes what the service says and what is told of it, for each of them, and what nobody of the lists may miss. Returns those that ended by it. */
+async function end(
+  tx: Transaction,
+  { set, where }: { set: PgUpdateSetSource<typeof mergeRequests>; where: SQL | undefined },
+  { by, note, action, now }: { by: number | null; note: string; action: 'merged' | 'closed'; now: Date },
+): Promise<Ended[]> {
+  const { id, project_id, iid } = mergeRequests
+  const changed = tx.update(mergeRequests).set({ ...set, updated_at: now }).where(where).returning({ id, project_id, iid }) // biome-ignore format: one statement
+  const at = sql`${now.toISOString()}::timestamptz`
+  const actor = sql`${by}::bigint`
+  const { rows } = await tx.execute<Record<keyof Ended, string>>(sql`with ended as ${changed}, said as (
+      insert into ${notes} (project_id, noteable_type, noteable_id, author_id, note, system, created_at, updated_at)
+      select project_id, 'MergeRequest', id, ${actor}, ${note}, true, ${at}, ${at} from ended where ${actor} is not null order by id
+    ), told as (
+      insert into ${events} (project_id, author_id, action, target_type, target_id, created_at)
+      select project_id, ${actor}, ${action}, 'MergeRequest', id, ${at} from ended where ${actor} is not null order by id
+    ), done as (
+      update ${todos} set state = 'done', updated_at = ${at} from ended where ${todos.project_id} = ended.project_id
+      and ${todos.target_type} = 'MergeRequest' and ${todos.target_id} = ended.id and ${todos.user_id} = ${actor} and ${todos.state} = 'pending'
+    ), listed as (
+      insert into ${projectListVersions} (project_id, kind, version) select distinct project_id, 'merge_requests', 1 from ended
+      on conflict (project_id, kind) do update set version = ${projectListVersions.version} + 1
+    ) select id, project_id, iid from ended`)
+  return rows.map((row) => ({ id: Number(row.id), project_id: Number(row.project_id), iid: Number(row.iid) }))
+}
+
+/** Nothing about these requests waits for the user (MR-69, MR-71). */
+export async function finishTodosOf(
+  tx: Pick<Transaction, 'update'>,
+  requests: Pick<Ended, 'id' | 'project_id'>[],
+  userId: number,
+  now: Date,
+): Promise<void> {
+  if (requests.length === 0) return
+  const ids = requests.map(({ id }) => id)
+  const projects = [...new Set(requests.map(({ project_id }) => project_id))]
+  await tx
+    .update(todos)
+    .set({ state: 'done', updated_at: now })
+    .where(
+      and(
+        inArray(todos.project_id, projects),
+        eq(todos.target_type, 'MergeRequest'),
+        inArray(todos.target_id, ids),
+        eq(todos.user_id, userId),
+        eq(todos.state, 'pending'),
+      ),
+    )
+}
+
+/** Open requests whose heads have come into their targets by a push: merged, without a commit of their own (MR-73, PU-3). Returns those that were open. */
+export async function markMergedByPush(ctx: Context, ids: number[], actorId: number | null): Promise<Ended[]> {
+  if (ids.length === 0) return []
+  const now = ctx.now()
+  return ctx.db.transaction(async (tx) => {
+    await relax(tx)
+    return end(tx, { set: mergedBy(actorId, now), where: and(inArray(mergeRequests.id, ids), isOpen) }, { by: actorId, ...MERGED, now })
+  })
+}
+
+const MERGED = { note: 'merged', action: 'merged' } as const
+
+const mergedBy = (by: number | null, now: Date) =>
+  ({ state: 'merged', merged_by_id: by, merged_at: now, merge_error: null, rebase_user_id: null, ...NOT_DEFERRED }) as const
+
+export interface Accepted {
+  request: number
+  should_remove_source_branch: boolean | null
+}
+
+/** The row of a request whose merge commit the target branch has got, with all that is told of it, at once (SEC-158). A second time changes nothing. */
+export async function markAccepted(
+  ctx: Context,
+  { request, should_remove_source_branch }: Accepted,
+  commit: Oid,
+  actorId: number | null,
+): Promise<void> {
+  const now = ctx.now()
+  await ctx.db.transaction(async (tx) => {
+    await relax(tx)
+    // a push that came in between may have found it merged, without knowing by what
+    const where = and(
+      eq(mergeRequests.id, request),
+      sql`(${isOpen} or ${mergeRequests.state} = 'merged' and ${mergeRequests.merge_commit_sha} is null)`,
+    )
+    const set = { ...mergedBy(actorId, now), merge_commit_sha: commit, should_remove_source_branch }
+    const ended = await end(tx, { set, where }, { by: actorId, ...MERGED, now })
+    const caller = ctx.origin?.caller
+    for (const { id, project_id, iid } of ended)
+      if (caller?.user && caller.sudoer)
+        await audit(ctx, tx, {
+          action: 'merge_request_merged',
+          target: { type: 'merge_request', id, name: `!${iid}` },
+          changes: { project_id, merge_commit_sha: [null, commit] },
+        })
+  })
+}
+
+/** Open requests that have lost what they come from: closed (MR-74, PU-4, PR-26). */
+export async function markClosed(ctx: Context, tx: Transaction, ids: number[], actorId: number | null, why: string): Promise<void> {
+  if (ids.length === 0) return
+  const now = ctx.now()
+  const where = and(inArray(mergeRequests.id, ids), isOpen)
+  await end(tx, { set: closed(actorId, now), where }, { by: actorId, note: `closed: ${why}`, action: 'closed', now })
+}

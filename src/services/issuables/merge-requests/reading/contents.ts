@@ -1,0 +1,112 @@
+import { and, desc, eq, sql } from 'drizzle-orm'
+import type { ProjectSubject } from '../../../../access/rules.js'
+import type { Context } from '../../../../context.js'
+import { type mergeRequests, mergeRequestVersions } from '../../../../db/schema/index.js'
+import { statement } from '../../../../db/statement.js'
+import { notFound } from '../../../../failures.js'
+import type { Commit, FileDiff, GitRepository } from '../../../../git/types.js'
+import { limits, type Page, type Paging, pageFrom, slice } from '../../../core/page.js'
+import { repositoryOf } from '../../../repository/repositories.js'
+import { VERSION_LIMITS } from '../versions/limits.js'
+
+type Project = ProjectSubject['project']
+type Request = typeof mergeRequests.$inferSelect
+export type Version = typeof mergeRequestVersions.$inferSelect
+
+/** Commits of a version whose messages are read for what they close, the newest ones. */
+export const MOST_MESSAGES = 1_000
+
+const versionBy = statement('version of a merge request', (db) =>
+  db
+    .select()
+    .from(mergeRequestVersions)
+    .where(
+      and(
+        eq(mergeRequestVersions.project_id, sql.placeholder('project')),
+        eq(mergeRequestVersions.merge_request_id, sql.placeholder('request')),
+        eq(mergeRequestVersions.id, sql.placeholder('version')),
+      ),
+    ),
+)
+
+async function newestVersion(ctx: Context, request: Pick<Request, 'id' | 'project_id' | 'version_id'>): Promise<Version | null> {
+  if (request.version_id === null) return null
+  const [version] = await versionBy(ctx.db, null).execute({ project: request.project_id, request: request.id, version: request.version_id })
+  return version ?? null
+}
+
+/** MR-93: histories with nothing in common have nothing to show. */
+async function commitsOf(repository: GitRepository, version: Version | null, { skip, limit }: { skip: number; limit: number }) {
+  if (!version || version.base_commit_sha === null || version.commits_count === 0) return { commits: [], total: 0 }
+  return repository.log({ from: [version.head_commit_sha], exclude: [version.start_commit_sha], skip, limit })
+}
+
+async function diffsOf(repository: GitRepository, version: Version | null): Promise<FileDiff[]> {
+  if (!version || version.base_commit_sha === null || version.commits_count === 0) return []
+  return (await repository.diff(version.base_commit_sha, version.head_commit_sha, VERSION_LIMITS)).files
+}
+
+/** MR-87: those of the newest version, newest first. */
+export async function listRequestCommits(ctx: Context, project: Project, request: Request, paging: Paging): Promise<Page<Commit>> {
+  const { offset: skip, limit } = limits(paging)
+  const { commits, total } = await commitsOf(repositoryOf(ctx, project), await newestVersion(ctx, request), { skip, limit })
+  return { items: commits, total }
+}
+
+/** The messages of the commits of the newest version, for what they close (MR-82). */
+export async function commitMessagesOf(
+  ctx: Context,
+  project: Pick<Project, 'id' | 'storage'>,
+  request: Pick<Request, 'id' | 'project_id' | 'version_id'>,
+): Promise<string[]> {
+  const { commits } = await commitsOf(repositoryOf(ctx, project), await newestVersion(ctx, request), { skip: 0, limit: MOST_MESSAGES })
+  return commits.map(({ message }) => message)
+}
+
+/** MR-88: what the newest version changes, one element a file. */
+export const changesOfRequest = async (ctx: Context, project: Project, request: Request): Promise<FileDiff[]> =>
+  diffsOf(repositoryOf(ctx, project), await newestVersion(ctx, request))
+
+/** Whether the newest version changes more files than are shown: then their number says so (MR-7). */
+export const leavesFilesOut = ({ changes_count }: Pick<Request, 'changes_count'>): boolean => changes_count.endsWith('+')
+
+/** X-7. */
+export const listRequestDiffs = async (ctx: Context, project: Project, request: Request, paging: Paging): Promise<Page<FileDiff>> =>
+  slice(await changesOfRequest(ctx, project, request), paging)
+
+const versions = statement('versions of a merge request', (db) =>
+  db
+    .select({ version: mergeRequestVersions, total: sql<number>`count(*) over ()`.mapWith(Number) })
+    .from(mergeRequestVersions)
+    .where(
+      and(eq(mergeRequestVersions.project_id, sql.placeholder('project')), eq(mergeRequestVersions.merge_request_id, sql.placeholder('request'))),
+    )
+    .orderBy(desc(mergeRequestVersions.id))
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset')),
+)
+
+/** MR-90. */
+export async function listVersions(ctx: Context, { id, project_id }: Request, paging: Paging): Promise<Page<Version>> {
+  const run = (at: Paging) => versions(ctx.db, null).execute({ project: project_id, request: id, ...limits(at) })
+  const page = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
+  return { ...page, items: page.items.map(({ version }) => version) }
+}
+
+export interface VersionDetails {
+  version: Version
+  commits: Commit[]
+  diffs: FileDiff[]
+}
+
+/** Commits of a version that its details show; a request of more has pages of them. */
+const MOST_COMMITS = 1_000
+
+/** MR-92. */
+export async function getVersion(ctx: Context, project: Project, request: Request, id: number): Promise<VersionDetails> {
+  const [version] = await versionBy(ctx.db, null).execute({ project: request.project_id, request: request.id, version: id })
+  if (!version) throw notFound()
+  const repository = repositoryOf(ctx, project)
+  const [{ commits }, diffs] = await Promise.all([commitsOf(repository, version, { skip: 0, limit: MOST_COMMITS }), diffsOf(repository, version)])
+  return { version, commits, diffs }
+}

@@ -1,0 +1,56 @@
+import { eq, sql } from 'drizzle-orm'
+import type { Caller } from '../../../../access/actor.js'
+import { mergeRequestsInReach, visibleMergeRequests } from '../../../../access/visible.js'
+import type { Context } from '../../../../context.js'
+import { type issueLabels, type issues, mergeRequestLabels, mergeRequests } from '../../../../db/schema/index.js'
+import type { Page } from '../../../core/page.js'
+import type { IssuableFilter } from '../../filters.js'
+import { listerOf, type Place } from '../../list.js'
+import { loadListed, type MergeRequestRecord } from './load.js'
+
+export interface MergeRequestFilter extends IssuableFilter {
+  state: 'opened' | 'closed' | 'merged' | 'all'
+  source_branch?: string | undefined
+  target_branch?: string | undefined
+  wip?: 'yes' | 'no' | undefined
+}
+
+/** MR-4, of titles as they are stored: without white space before. */
+const unfinished = sql`${mergeRequests.title} ~* '^(\[WIP\]|WIP:|WIP )'`
+
+const list = listerOf<'all' | 'own'>({
+  type: 'MergeRequest',
+  list: 'merge_requests',
+  thing: mergeRequests as unknown as typeof issues,
+  worn: { ...mergeRequestLabels, issue_id: mergeRequestLabels.merge_request_id } as unknown as typeof issueLabels,
+  reach: (subject) => (subject.can('read_merge_request') ? 'all' : 'own'),
+  within: mergeRequestsInReach,
+  visible: visibleMergeRequests,
+  filters: {
+    source_branch: () => eq(mergeRequests.source_branch, sql.placeholder('source_branch')),
+    target_branch: () => eq(mergeRequests.target_branch, sql.placeholder('target_branch')),
+    wip_yes: () => unfinished,
+    wip_no: () => sql`not ${unfinished}`,
+  },
+})
+
+/** The merge requests of a place that the caller may read and the filters let through (MR-13); he must be known to see the place. */
+export const listMergeRequests = (
+  ctx: Context,
+  caller: Pick<Caller, 'user'>,
+  at: Place,
+  filter: MergeRequestFilter,
+): Promise<Page<MergeRequestRecord>> =>
+  list(
+    ctx,
+    caller,
+    at,
+    filter,
+    {
+      source_branch: filter.source_branch || undefined,
+      target_branch: filter.target_branch || undefined,
+      wip_yes: filter.wip === 'yes' || undefined,
+      wip_no: filter.wip === 'no' || undefined,
+    },
+    (ids) => loadListed(ctx, ids),
+  )

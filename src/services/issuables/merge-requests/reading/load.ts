@@ -1,0 +1,235 @@
+import { eq, type SQL, sql } from 'drizzle-orm'
+import { alias, type SelectedFields } from 'drizzle-orm/pg-core'
+import type { Caller, SignedIn } from '../../../../access/actor.js'
+import type { MergeRequestSubject } from '../../../../access/merge-requests.js'
+import { findProjectFor, fullPathOf, type ProjectSubject } from '../../../../access/rules.js'
+import type { Context } from '../../../../context.js'
+import type { ReadDatabase } from '../../../../db/client.js'
+import { completeTexts, LANE, LONG } from '../../../../db/long-text.js'
+import {
+  labels,
+  mergeRequestLabels,
+  mergeRequests,
+  mergeRequestVersions,
+  milestones,
+  namespaces,
+  pipelines,
+  projects,
+  users,
+} from '../../../../db/schema/index.js'
+import { statement } from '../../../../db/statement.js'
+import type { PipelineRecord } from '../../../../entities/pipeline.js'
+import type { UserRefRecord } from '../../../../entities/user.js'
+import { Failure, notFound } from '../../../../failures.js'
+import type { PipelineState } from '../../../../lib/pipeline-states.js'
+import { isSubscribed } from '../../../activity/subscriptions.js'
+import { getPipeline } from '../../../ci/pipelines.js'
+import { branchProtectionsOf, mayMergeInto, type Protections } from '../../../repository/protection.js'
+
+type Request = typeof mergeRequests.$inferSelect
+
+/** A merge request with all that its views in lists show. */
+export interface MergeRequestRecord {
+  request: Request
+  /** Full path of its project. */
+  path: string
+  /** What its project demands before it may be merged. */
+  rules: { pipeline_needed: boolean; discussions_block: boolean }
+  author: UserRefRecord
+  assignee: UserRefRecord | null
+  merged_by: UserRefRecord | null
+  closed_by: UserRefRecord | null
+  milestone: typeof milestones.$inferSelect | null
+  /** Full path of the group whose milestone it is; null: the project's own. */
+  milestone_path: string | null
+  /** By name. */
+  labels: string[]
+}
+
+/** One that tells whether the caller follows it. */
+export type FollowedMergeRequest = MergeRequestRecord & { subscribed: boolean }
+
+/** With all that the single view shows to one caller. */
+export interface SingleMergeRequest extends FollowedMergeRequest {
+  version: { start_commit_sha: string; base_commit_sha: string | null; head_commit_sha: string } | null
+  /** Of the pipeline of its head. */
+  pipeline_status: PipelineState | null
+  /** Null also where the caller may not see it. */
+  head_pipeline: PipelineRecord | null
+  /** Full path of the project the pipeline is in. */
+  source_path: string | null
+  can_merge: boolean
+}
+
+const assignees = alias(users, 'assignee')
+const mergers = alias(users, 'merger')
+const closers = alias(users, 'closer')
+const person = (table: typeof users | typeof assignees | typeof mergers | typeof closers) => ({
+  id: table.id,
+  name: table.name,
+  username: table.username,
+  state: table.state,
+  avatar: table.avatar,
+})
+
+const labelNames = sql<string[]>`(select coalesce(json_agg(l.title order by l.title), '[]') from ${mergeRequestLabels} ml
+  join ${labels} l on l.id = ml.label_id where ml.merge_request_id = ${mergeRequests.id})`
+
+/** What neither the row nor the project of a request says. */
+const around = {
+  author: person(users),
+  assignee: person(assignees),
+  merged_by: person(mergers),
+  closed_by: person(closers),
+  milestone: LANE.milestones,
+  milestone_path: sql<string | null>`(select n.full_path from ${namespaces} n where n.id = ${milestones.namespace_id})`,
+  labels: labelNames as SQL<string[]>,
+}
+
+const columns = {
+  request: LANE.mergeRequests,
+  path: sql<string>`${namespaces.full_path} || '/' || ${projects.path}`,
+  rules: {
+    pipeline_needed: projects.only_allow_merge_if_pipeline_succeeds,
+    discussions_block: projects.only_allow_merge_if_all_discussions_are_resolved,
+  },
+}
+
+/** Requests with `around`, and more. */
+const withPeople = <More extends SelectedFields>(db: ReadDatabase, more: More) =>
+  db
+    .select({ ...around, ...more })
+    .from(mergeRequests)
+    .innerJoin(users, eq(users.id, mergeRequests.author_id))
+    .leftJoin(assignees, eq(assignees.id, mergeRequests.assignee_id))
+    .leftJoin(mergers, eq(mergers.id, mergeRequests.merged_by_id))
+    .leftJoin(closers, eq(closers.id, mergeRequests.closed_by_id))
+    .leftJoin(milestones, eq(milestones.id, mergeRequests.milestone_id))
+
+const joined = <More extends Record<string, SQL>>(db: ReadDatabase, more: More) =>
+  withPeople(db, { ...columns, ...more })
+    .innerJoin(projects, eq(projects.id, mergeRequests.project_id))
+    .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
+
+const among = sql`${mergeRequests.id} = any(${sql.placeholder('ids')}::bigint[])`
+const subscribed = isSubscribed('MergeRequest', mergeRequests, sql`${sql.placeholder('user')}::bigint`)
+
+const loaded = statement('merge requests by id', (db) => joined(db, {}).where(among))
+
+const followed = statement('followed merge requests by id', (db) => joined(db, { subscribed }).where(among))
+
+async function completeRequests(ctx: Context, records: Pick<MergeRequestRecord, 'request' | 'milestone'>[], size: 'whole' | 'page'): Promise<void> {
+  const descriptions = records.map(({ request }) => request)
+  await Promise.all([completeTexts(ctx, LONG.mergeRequests, descriptions, size), completeMilestones(ctx, records, size)])
+}
+
+const completeMilestones = (ctx: Context, records: Pick<MergeRequestRecord, 'milestone'>[], size: 'whole' | 'page') =>
+  completeTexts(
+    ctx,
+    LONG.milestones,
+    records.flatMap(({ milestone }) => milestone ?? []),
+    size,
+  )
+
+/** Merge requests as lists show them, in the order of their ids in `ids`. The caller must already be known to read them. */
+export async function loadListed(ctx: Context, ids: number[]): Promise<MergeRequestRecord[]> {
+  if (ids.length === 0) return []
+  const records = (await loaded(ctx.db, null).execute({ ids })) as MergeRequestRecord[]
+  await completeRequests(ctx, records, 'page')
+  const byId = new Map(records.map((record) => [record.request.id, record]))
+  return ids.flatMap((id) => byId.get(id) ?? [])
+}
+
+/** The same as todos show them, in no order. */
+export async function loadFollowed(ctx: Context, { user }: SignedIn, ids: number[]): Promise<FollowedMergeRequest[]> {
+  if (ids.length === 0) return []
+  const records = (await followed(ctx.db, null).execute({ ids, user: user.id })) as FollowedMergeRequest[]
+  await completeRequests(ctx, records, 'page')
+  return records
+}
+
+/** Columns of a row that tell whether it is still what it was when it was read. */
+const SIGNS = ['state', 'updated_at', 'version_id', 'head_pipeline_id'] as const
+type Signs = Pick<Request, (typeof SIGNS)[number]>
+
+const { state, updated_at, version_id, head_pipeline_id } = mergeRequests
+
+const single = statement('merge request', (db, row: 'whole' | 'signs') =>
+  withPeople(db, {
+    request: row === 'whole' ? LANE.mergeRequests : { state, updated_at, version_id, head_pipeline_id },
+    subscribed,
+    pipeline_status: sql<PipelineState | null>`(select ${pipelines.status} from ${pipelines} where ${pipelines.id} = ${mergeRequests.head_pipeline_id})`,
+    version: sql<
+      SingleMergeRequest['version']
+    >`(select json_build_object('start_commit_sha', v.start_commit_sha, 'base_commit_sha', v.base_commit_sha,
+        'head_commit_sha', v.head_commit_sha) from ${mergeRequestVersions} v where v.id = ${mergeRequests.version_id})`,
+  }).where(eq(mergeRequests.id, sql.placeholder('id'))),
+)
+
+/** The columns of `single`. */
+type Single<Row> = Omit<SingleMergeRequest, 'request' | 'path' | 'rules' | 'head_pipeline' | 'source_path' | 'can_merge'> & { request: Row }
+
+/** One as its single view shows it to a caller who is known to read it; `subject` is its project. */
+export async function loadMergeRequest(ctx: Context, caller: SignedIn, subject: ProjectSubject, id: number): Promise<SingleMergeRequest> {
+  const [[row], protections] = await Promise.all([
+    single(ctx.db, 'whole').execute({ id, user: caller.user.id }) as Promise<Single<Request>[]>,
+    branchProtectionsOf(ctx, subject.project.id),
+  ])
+  // it was there when the call began
+  if (!row) throw notFound()
+  await completeRequests(ctx, [row], 'whole')
+  return shownTo(ctx, caller, subject, row, protections)
+}
+
+/** The same of a request that has just been read, whose row need not be read once more. */
+export async function loadAroundMergeRequest(ctx: Context, caller: SignedIn, subject: MergeRequestSubject): Promise<SingleMergeRequest> {
+  const { request } = subject
+  const [[row], protections] = await Promise.all([
+    single(ctx.db, 'signs').execute({ id: request.id, user: caller.user.id }) as Promise<Single<Signs>[]>,
+    branchProtectionsOf(ctx, subject.project.id),
+  ])
+  const stands = row && SIGNS.every((name) => row.request[name]?.valueOf() === request[name]?.valueOf())
+  if (!stands) return loadMergeRequest(ctx, caller, subject, request.id)
+  await completeMilestones(ctx, [row], 'whole')
+  return shownTo(ctx, caller, subject, { ...row, request }, protections)
+}
+
+async function shownTo(
+  ctx: Context,
+  caller: SignedIn,
+  subject: ProjectSubject,
+  row: Single<Request>,
+  protections: Protections,
+): Promise<SingleMergeRequest> {
+  const { project } = subject
+  const source = row.request.head_pipeline_id === null ? null : await sourceOf(ctx, caller, subject, row.request)
+  const shown = source?.can('read_pipeline') ? source : null
+  return {
+    ...row,
+    path: fullPathOf(project),
+    rules: {
+      pipeline_needed: project.only_allow_merge_if_pipeline_succeeds,
+      discussions_block: project.only_allow_merge_if_all_discussions_are_resolved,
+    },
+    head_pipeline: shown && (await getPipeline(ctx, shown, row.request.head_pipeline_id as number)),
+    source_path: shown && fullPathOf(shown.project),
+    can_merge: mayMergeInto(subject, protections, row.request.target_branch),
+  }
+}
+
+/** The project a request comes from, as the caller stands to it; null when it is gone or out of his sight (SEC-42). */
+export async function sourceOf(
+  ctx: Context,
+  caller: Pick<Caller, 'user'>,
+  subject: ProjectSubject,
+  { source_project_id }: MergeRequestRecord['request'],
+): Promise<ProjectSubject | null> {
+  if (source_project_id === null) return null
+  if (source_project_id === subject.project.id) return subject
+  try {
+    return await findProjectFor(ctx, caller, String(source_project_id))
+  } catch (error) {
+    if (error instanceof Failure) return null
+    throw error
+  }
+}

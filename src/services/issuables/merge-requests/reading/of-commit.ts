@@ -1,0 +1,50 @@
+import { and, desc, inArray, sql } from 'drizzle-orm'
+import type { SignedIn } from '../../../../access/actor.js'
+import type { ProjectSubject } from '../../../../access/rules.js'
+import { type Eyes, eyesOf, visibleMergeRequests } from '../../../../access/visible.js'
+import type { Context } from '../../../../context.js'
+import { mergeRequestCommits, mergeRequests, projects } from '../../../../db/schema/index.js'
+import { statement } from '../../../../db/statement.js'
+import { limits, type Page, type Paging, pageFrom } from '../../../core/page.js'
+import { findCommit } from '../../../repository/commits/read.js'
+import { loadListed, type MergeRequestRecord } from './load.js'
+
+const found = statement('merge requests of a commit', (db, eyes: Eyes) =>
+  db
+    .select({ id: mergeRequests.id, total: sql<number>`count(*) over ()`.mapWith(Number) })
+    .from(mergeRequests)
+    .innerJoin(projects, sql`${projects.id} = ${mergeRequests.project_id}`)
+    .where(
+      and(
+        inArray(
+          mergeRequests.id,
+          sql`(select c.merge_request_id from ${mergeRequestCommits} c where c.project_id = ${sql.placeholder('project')} and c.sha = ${sql.placeholder('sha')}
+            union select m.id from ${mergeRequests} m where m.project_id = ${sql.placeholder('project')} and m.merge_commit_sha = ${sql.placeholder('sha')})`,
+        ),
+        visibleMergeRequests(eyes, sql`${sql.placeholder('user')}::bigint`),
+      ),
+    )
+    .orderBy(desc(mergeRequests.id))
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset')),
+)
+
+/** RE-9: the project's requests that have a commit in one of their versions, or whose merge it is; newest first. */
+export async function listRequestsOfCommit(
+  ctx: Context,
+  caller: SignedIn,
+  subject: ProjectSubject,
+  { sha, ...paging }: { sha: string } & Paging,
+): Promise<Page<MergeRequestRecord>> {
+  const { oid } = await findCommit(ctx, subject, sha)
+  const values = { project: subject.project.id, sha: oid, user: caller.user.id }
+  const run = (at: Paging) => found(ctx.db, eyesOf(caller.user)).execute({ ...values, ...limits(at) })
+  const { items, total } = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
+  return {
+    items: await loadListed(
+      ctx,
+      items.map(({ id }) => id),
+    ),
+    total,
+  }
+}

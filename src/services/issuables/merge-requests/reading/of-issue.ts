@@ -1,0 +1,84 @@
+import { and, asc, eq, inArray, or, sql } from 'drizzle-orm'
+import type { Caller } from '../../../../access/actor.js'
+import type { IssueSubject } from '../../../../access/issues.js'
+import { findMergeRequestFor } from '../../../../access/merge-requests.js'
+import { type Eyes, eyesOf, visibleMergeRequests } from '../../../../access/visible.js'
+import type { Context } from '../../../../context.js'
+import { mergeRequestIssues, mergeRequests, projects } from '../../../../db/schema/index.js'
+import { statement } from '../../../../db/statement.js'
+import { type IssueReference, referencesIn } from '../../../../lib/references.js'
+import { projectsMeant } from '../../../activity/referenced-issues.js'
+import { limits, type Page, type Paging, pageFrom } from '../../../core/page.js'
+import { loadListed, type MergeRequestRecord } from './load.js'
+
+interface Shape {
+  eyes: Eyes
+  which: 'closing' | 'related'
+}
+
+/** Requests linked to an issue that the caller may read; `more` are others that are meant as well. */
+const found = statement('merge requests of an issue', (db, { eyes, which }: Shape) => {
+  const linked = db.select({ id: mergeRequestIssues.merge_request_id }).from(mergeRequestIssues)
+  const issue = eq(mergeRequestIssues.issue_id, sql.placeholder('issue'))
+  return db
+    .select({ id: mergeRequests.id, total: sql<number>`count(*) over ()`.mapWith(Number) })
+    .from(mergeRequests)
+    .innerJoin(projects, eq(projects.id, mergeRequests.project_id))
+    .where(
+      and(
+        which === 'closing'
+          ? and(inArray(mergeRequests.id, linked.where(and(issue, mergeRequestIssues.closes))), eq(mergeRequests.state, 'opened'))
+          : or(inArray(mergeRequests.id, linked.where(issue)), sql`${mergeRequests.id} = any(${sql.placeholder('more')}::bigint[])`),
+        visibleMergeRequests(eyes, sql`${sql.placeholder('user')}::bigint`),
+      ),
+    )
+    .orderBy(asc(mergeRequests.id))
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset'))
+})
+
+async function list(
+  ctx: Context,
+  { user }: Pick<Caller, 'user'>,
+  { issue }: IssueSubject,
+  { which, more, ...paging }: { which: Shape['which']; more: number[] } & Paging,
+): Promise<Page<MergeRequestRecord>> {
+  const run = (at: Paging) =>
+    found(ctx.db, { eyes: eyesOf(user), which }).execute({
+      issue: issue.id,
+      user: user?.id ?? 0,
+      ...(which === 'related' && { more }),
+      ...limits(at),
+    })
+  const { items, total } = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
+  return {
+    items: await loadListed(
+      ctx,
+      items.map(({ id }) => id),
+    ),
+    total,
+  }
+}
+
+/** IS-14: open ones that will close the issue when they are merged. */
+export const listClosing = (ctx: Context, caller: Pick<Caller, 'user'>, subject: IssueSubject, paging: Paging) =>
+  list(ctx, caller, subject, { which: 'closing', more: [], ...paging })
+
+/** References of one text beyond which none is followed. */
+const MOST = 100
+
+/** IS-15: those that name the issue, and those that it names. */
+export async function listRelated(ctx: Context, caller: Pick<Caller, 'user'>, subject: IssueSubject, paging: Paging) {
+  const { issue } = subject
+  const named = (await referencesIn(`${issue.description}\n\n${issue.title}`, ctx.links.base))
+    .filter((each): each is IssueReference => each.kind === 'merge_request')
+    .slice(0, MOST)
+  const projectOf = projectsMeant(ctx, caller, subject)
+  const more: number[] = []
+  for (const { project, number } of named) {
+    const where = await projectOf(project)
+    const request = where && (await findMergeRequestFor(ctx, caller, where, number))
+    if (request) more.push(request.request.id)
+  }
+  return list(ctx, caller, subject, { which: 'related', more, ...paging })
+}

@@ -1,0 +1,44 @@
+import { and, desc, eq, sql } from 'drizzle-orm'
+import type { SignedIn } from '../../../../access/actor.js'
+import type { MergeRequestSubject } from '../../../../access/merge-requests.js'
+import { fullPathOf } from '../../../../access/rules.js'
+import type { Context } from '../../../../context.js'
+import { mergeRequestCommits, pipelines } from '../../../../db/schema/index.js'
+import { statement } from '../../../../db/statement.js'
+import type { PipelineBasicRecord } from '../../../../entities/pipeline.js'
+import { forbidden } from '../../../../failures.js'
+import { basicColumns } from '../../../ci/pipelines.js'
+import { limits, type Page, type Paging, pageFrom } from '../../../core/page.js'
+import { sourceOf } from './load.js'
+
+const pipelinesOf = statement('pipelines of a merge request', (db) =>
+  db
+    .select({ ...basicColumns, total: sql<number>`count(*) over ()`.mapWith(Number) })
+    .from(pipelines)
+    .where(
+      and(
+        eq(pipelines.project_id, sql.placeholder('source')),
+        eq(pipelines.ref, sql.placeholder('branch')),
+        sql`exists (select 1 from ${mergeRequestCommits} c where c.merge_request_id = ${sql.placeholder('request')} and c.sha = ${pipelines.sha})`,
+      ),
+    )
+    .orderBy(desc(pipelines.id))
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset')),
+)
+
+/** MR-89: those of the source branch whose commit belongs to any version, and the full path of the project they are in. Of a source out of the caller's sight there are none (SEC-42). */
+export async function listRequestPipelines(
+  ctx: Context,
+  caller: SignedIn,
+  subject: MergeRequestSubject,
+  paging: Paging,
+): Promise<{ page: Page<PipelineBasicRecord>; fullPath: string }> {
+  if (!subject.can('read_pipeline')) throw forbidden()
+  const { request } = subject
+  const source = await sourceOf(ctx, caller, subject, request)
+  if (!source?.can('read_pipeline')) return { page: { items: [], total: 0 }, fullPath: '' }
+  const run = (at: Paging) =>
+    pipelinesOf(ctx.db, null).execute({ source: source.project.id, branch: request.source_branch, request: request.id, ...limits(at) })
+  return { page: await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 })), fullPath: fullPathOf(source.project) }
+}

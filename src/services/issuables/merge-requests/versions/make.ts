@@ -1,0 +1,217 @@
+import { and, inArray, sql } from 'drizzle-orm'
+import type { Context } from '../../../../context.js'
+import type { Transaction } from '../../../../db/client.js'
+import { isOpen } from '../../../../db/conditions.js'
+import { relax } from '../../../../db/relaxed.js'
+import { mergeRequestCommits, mergeRequests, mergeRequestVersions, notes, pipelines } from '../../../../db/schema/index.js'
+import type { Diff, GitRepository, Oid } from '../../../../git/types.js'
+import { atOnce } from '../../../../lib/at-once.js'
+import { withTurn } from '../../../../lib/turns.js'
+import { touchProjectList } from '../../../core/project-list-versions.js'
+import { mayReadCode, takeCommits } from '../../../repository/object-copies.js'
+import { type MergeStatus, mergeStatus } from '../merging/merge-status.js'
+import { followLinksSoon } from '../writing/issue-links.js'
+import { pinVersions } from './keep-around.js'
+import { VERSION_LIMITS } from './limits.js'
+import { headsOf, type Sketch, sketches, sourceKeyOf, targetOf } from './refs.js'
+
+/** Commits of a version that can be found by their hash. */
+const MOST_COMMITS = 10_000
+const AT_ONCE = 3
+
+/** What the newest version of a request is to be. */
+export interface Draft {
+  request: Sketch
+  heads: { head: Oid | null; start: Oid | null }
+  /** Null: there is none, for a branch is missing, or the one there is stands. */
+  version: { head: Oid; start: Oid; base: Oid | null; state: 'collected' | 'empty' | 'overflow'; size: string; commits: number; oids: Oid[] } | null
+  status: MergeStatus | 'unchecked'
+  /** The source has moved on, and the author may not read it any more: the request stays at what it was (MR-70). */
+  held: boolean
+  /** It is known already that its texts name nothing. */
+  unlinked?: boolean
+}
+
+export interface Drawing {
+  /** Also where the newest version has the same head. */
+  always?: boolean
+  /** Decides whether it can be merged; else that stays unknown. */
+  verdict?: boolean
+  /** Somebody pushed: the request changes (MR-55). */
+  pushed?: boolean
+}
+
+/** Makes the newest version of open requests from the heads their branches have now: objects, pins, rows (SEC-158). Returns those of which it is still unknown whether they can be merged. */
+export async function drawVersions(ctx: Context, ids: number[], how: Drawing): Promise<number[]> {
+  if (ids.length === 0) return []
+  const groups = new Map<string, number[]>()
+  for (const { id, source_project_id, source_branch } of await sketches(ctx.db.write, and(inArray(mergeRequests.id, ids), isOpen))) {
+    const key = `${source_project_id} ${source_branch}`
+    groups.set(key, [...(groups.get(key) ?? []), id])
+  }
+  // a source is drawn by one at a time, so that of two pushes the later one stays
+  const left = await Promise.all([...groups].map(([key, group]) => withTurn(`versions ${key}`, () => drawGroup(ctx, group, how))))
+  return left.flat()
+}
+
+async function drawGroup(ctx: Context, ids: number[], how: Drawing): Promise<number[]> {
+  const requests = await sketches(ctx.db.write, and(inArray(mergeRequests.id, ids), isOpen))
+  const outlines = await atOnce(AT_ONCE, requests, (request) => outline(ctx, request, how))
+  const [drafts] = await Promise.all([atOnce(AT_ONCE, outlines, (one) => draft(ctx, one, how)), pin(ctx, outlines)])
+  return write(ctx, drafts, how)
+}
+
+/** What the first version of a request that is about to be made will be, with all objects at hand. Goes with `pinNew` and `recordDrafts`, which need its row. */
+export const draftNew = async (ctx: Context, request: Sketch): Promise<Draft> => {
+  const how = { always: true, verdict: true }
+  return draft(ctx, await outline(ctx, request, how), how)
+}
+
+/** Holds the commits of a draft. */
+export const pinNew = (ctx: Context, { request, version }: Draft): Promise<void> => pinVersions(ctx, version ? [{ request, ...version }] : [])
+
+/** What a version is to be made of, with all objects at hand; null: there is nothing to make it of, or the one there is stands. */
+interface Outline {
+  request: Sketch
+  heads: Draft['heads']
+  ends: { head: Oid; start: Oid } | null
+  held: boolean
+}
+
+/** What people are told of a request that its source has left behind. */
+const HELD = 'stopped following the source branch, which the author may no longer read'
+
+/** Brings the head of the source into the target's repository. Whoever pushes, reopens or merges: it is the author who shows these commits to the target, so the author's right counts, as it is now (SEC-43, MR-70). What a version has shown already is there. */
+async function takeHead(ctx: Context, request: Sketch, head: Oid): Promise<boolean> {
+  const source = sourceKeyOf(request)
+  if (!source || source.id === request.project_id || head === request.sha) return true
+  return takeCommits(ctx, request.author_id, source, targetOf(ctx, request), [head], request.sha ? [request.sha] : [])
+}
+
+/** Whether a request is to show what its source branch has now. */
+export const follows = async (ctx: Context, { author_id, project_id, source_project_id }: Sketch): Promise<boolean> =>
+  source_project_id === project_id || (source_project_id !== null && (await mayReadCode(ctx, author_id, source_project_id)))
+
+async function outline(ctx: Context, request: Sketch, { always }: Drawing): Promise<Outline> {
+  const heads = await headsOf(ctx, request)
+  const { head, start } = heads
+  const stands = !always && !request.version_due && request.version_id !== null && request.sha === head
+  if (!head || !start || stands) return { request, heads, ends: null, held: false }
+  const taken = await takeHead(ctx, request, head)
+  return { request, heads, ends: taken ? { head, start } : null, held: !taken }
+}
+
+async function pin(ctx: Context, outlines: Outline[]): Promise<void> {
+  const drawn = outlines.flatMap(({ request, ends }) => (ends ? [{ request, ...ends }] : []))
+  for (const project of new Set(drawn.map(({ request }) => request.project_id)))
+    await pinVersions(
+      ctx,
+      drawn.filter(({ request }) => request.project_id === project),
+    )
+}
+
+async function draft(ctx: Context, { request, heads, ends, held }: Outline, { verdict }: Drawing): Promise<Draft> {
+  if (held) return { request, heads, version: null, status: 'cannot_be_merged', held }
+  const [status, version] = await Promise.all([
+    verdict ? mergeStatus(ctx, request, heads) : ('unchecked' as const),
+    ends && versionOf(targetOf(ctx, request), ends),
+  ])
+  return { request, heads, version, status, held }
+}
+
+async function versionOf(repository: GitRepository, { head, start }: { head: Oid; start: Oid }): Promise<NonNullable<Draft['version']>> {
+  const [base, range] = await Promise.all([repository.mergeBase(start, head), repository.range([start], head, MOST_COMMITS)])
+  // MR-93: histories with nothing in common have nothing to show
+  const own = base === null ? { oids: [], total: 0 } : range
+  const diff = base === null || own.total === 0 ? { files: [], truncated: false } : await repository.diff(base, head, VERSION_LIMITS)
+  return { head, start, base, ...sizeOf(diff), commits: own.total, oids: own.oids }
+}
+
+/** MR-7, MR-91. */
+function sizeOf({ files, truncated }: Diff): { state: 'collected' | 'empty' | 'overflow'; size: string } {
+  if (truncated) return { state: 'overflow', size: `${files.length}+` }
+  return { state: files.length === 0 ? 'empty' : 'collected', size: `${files.length}` }
+}
+
+/** All rows of all drafts. */
+async function write(ctx: Context, drafts: Draft[], how: Drawing): Promise<number[]> {
+  if (drafts.length === 0) return []
+  const unknown = await ctx.db.transaction(async (tx) => {
+    // what is lost with the power is drawn again: the request says that it is unknown, or the intent of the push is still there
+    await relax(tx)
+    await tellHeld(tx, drafts, ctx.now())
+    return recordDrafts(tx, drafts, how, ctx.now())
+  })
+  for (const project of new Set(drafts.filter(({ version }) => version).map(({ request }) => request.project_id))) followLinksSoon(ctx, project)
+  return unknown
+}
+
+/** Says of requests that they were left behind, once for as long as that lasts. In the author's name: who pushes to a source that may be hidden is nobody's business here. */
+async function tellHeld(tx: Transaction, drafts: Draft[], at: Date): Promise<void> {
+  const ids = drafts.filter(({ held }) => held).map(({ request }) => request.id)
+  if (ids.length === 0) return
+  const now = sql`${at.toISOString()}::timestamptz`
+  await tx.execute(sql`with said as (
+      insert into ${notes} (project_id, noteable_type, noteable_id, author_id, note, system, created_at, updated_at)
+      select r.project_id, 'MergeRequest', r.id, r.author_id, ${HELD}, true, ${now}, ${now} from ${mergeRequests} r
+      left join ${mergeRequestVersions} v on v.id = r.version_id
+      where r.id = any(${sql.param(ids)}::bigint[]) and r.state = 'opened' and not exists (select 1 from ${notes} n
+        where n.noteable_type = 'MergeRequest' and n.noteable_id = r.id and n.system and n.note = ${HELD} and n.created_at >= coalesce(v.created_at, r.created_at))
+      order by r.id returning noteable_id
+    ) update ${mergeRequests} r set updated_at = ${now} from said where r.id = said.noteable_id`)
+  for (const project of new Set(drafts.filter(({ held }) => held).map(({ request }) => request.project_id)))
+    await touchProjectList(tx, project, 'merge_requests')
+}
+
+/** Each kind of rows in one statement. What became unknown meanwhile stays so; the ids of those come back. */
+export async function recordDrafts(tx: Transaction, drafts: Draft[], { pushed }: Drawing, at: Date): Promise<number[]> {
+  const now = at.toISOString()
+  const rows = drafts.map(({ request, version, status, held, unlinked }) => ({
+    request: request.id,
+    checks: request.merge_checks,
+    status,
+    drawn: version !== null,
+    held,
+    unlinked: unlinked === true,
+    ...(version && {
+      start: version.start,
+      base: version.base,
+      head: version.head,
+      state: version.state,
+      size: version.size,
+      commits: version.commits,
+    }),
+  }))
+  const commits = drafts.flatMap(({ request, version }) =>
+    version && version.oids.length > 0 ? [{ request: request.id, oids: version.oids.join(' ') }] : [],
+  )
+  const { rows: written } = await tx.execute<{ id: string; project_id: string; merge_status: string }>(sql`with drawn as (
+      select d.* from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as d (request bigint, checks int, status text, drawn boolean, held boolean, unlinked boolean,
+        start text, base text, head text, state text, size text, commits bigint)
+    ), made as (
+      insert into ${mergeRequestVersions}
+        (project_id, merge_request_id, start_commit_sha, base_commit_sha, head_commit_sha, state, real_size, commits_count, created_at)
+      select r.project_id, r.id, d.start, d.base, d.head, d.state, d.size, d.commits, ${now}::timestamptz
+      from drawn d join ${mergeRequests} r on r.id = d.request where d.drawn and r.state = 'opened' order by r.id
+      returning id, merge_request_id
+    ), held as (
+      insert into ${mergeRequestCommits} (project_id, sha, merge_request_id)
+      select r.project_id, c.sha, r.id from jsonb_to_recordset(${JSON.stringify(commits)}::jsonb) as d (request bigint, oids text)
+      join ${mergeRequests} r on r.id = d.request cross join lateral unnest(string_to_array(d.oids, ' ')) as c (sha)
+      on conflict do nothing
+    )
+    update ${mergeRequests} r set
+      version_id = coalesce(made.id, r.version_id), version_due = r.version_due and made.id is null,
+      sha = coalesce(d.head, r.sha), changes_count = coalesce(d.size, r.changes_count),
+      head_pipeline_id = case when made.id is null then r.head_pipeline_id else (select p.id from ${pipelines} p
+        where p.project_id = r.source_project_id and p.ref = r.source_branch and p.sha = d.head order by p.id desc limit 1) end,
+      links_due = not d.unlinked and (r.links_due or made.id is not null),
+      merge_status = case when r.merge_checks = d.checks then d.status else 'unchecked' end, merge_checks = r.merge_checks + 1,
+      updated_at = case when ${pushed === true} and not d.held then ${now}::timestamptz else r.updated_at end
+    from drawn d left join made on made.merge_request_id = d.request
+    where r.id = d.request and r.state = 'opened'
+    returning r.id, r.project_id, r.merge_status`)
+  if (pushed)
+    for (const project of new Set(written.map(({ project_id }) => Number(project_id)))) await touchProjectList(tx, project, 'merge_requests')
+  return written.filter(({ merge_status }) => merge_status === 'unchecked').map(({ id }) => Number(id))
+}

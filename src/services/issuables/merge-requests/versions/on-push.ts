@@ -1,0 +1,183 @@
+import { and, eq, inArray, or, sql } from 'drizzle-orm'
+import type { Context, PushEvent } from '../../../../context.js'
+import { isOpen } from '../../../../db/conditions.js'
+import { relax } from '../../../../db/relaxed.js'
+import { mergeRequestCommits, mergeRequests, notes, users } from '../../../../db/schema/index.js'
+import { statement } from '../../../../db/statement.js'
+import { type GitRepository, type Oid, type RefUpdate, ZERO } from '../../../../git/types.js'
+import { titleOf } from '../../../../lib/commit-title.js'
+import { isWorkInProgress } from '../../../../lib/work-in-progress.js'
+import { touchProjectList } from '../../../core/project-list-versions.js'
+import { personOf, seenProject } from '../../../identity/acting-users.js'
+import { decideSoon } from '../merging/checks.js'
+import { NOT_DEFERRED } from '../merging/states.js'
+import { finishTodosOf, markAccepted, markClosed, markMergedByPush } from '../merging/transitions.js'
+import { closeIssuesOf } from '../writing/closing-issues.js'
+import { follows } from './make.js'
+import { type Sketch, sketches } from './refs.js'
+import { drawPushed } from './update.js'
+
+const HEADS = 'refs/heads/'
+/** Commits of one push that are looked at: their titles, and whether requests have them. */
+const MOST_TITLES = 100
+const MOST_COMMITS = 10_000
+
+const touched = statement('open merge requests of branches', (db) =>
+  sketches(
+    db,
+    and(
+      isOpen,
+      or(
+        and(
+          eq(mergeRequests.source_project_id, sql.placeholder('project')),
+          sql`${mergeRequests.source_branch} = any(${sql.placeholder('branches')}::text[])`,
+        ),
+        and(
+          eq(mergeRequests.project_id, sql.placeholder('project')),
+          sql`${mergeRequests.target_branch} = any(${sql.placeholder('branches')}::text[])`,
+        ),
+      ),
+    ),
+  ),
+)
+
+/** What a push means to merge requests: the one that it merges, and the open ones that its branches belong to (MR-70 to MR-76, PU-2 to PU-4). */
+export async function followPush(ctx: Context, event: PushEvent): Promise<void> {
+  const { merge, moves, actor } = event
+  if (merge) await markAccepted(ctx, merge, moves[0]?.new as Oid, await actor())
+  await followBranchMoves(ctx, event)
+}
+
+async function followBranchMoves(ctx: Context, { projectId, moves, ...event }: PushEvent): Promise<void> {
+  const byBranch = new Map(moves.filter(({ ref }) => ref.startsWith(HEADS)).map((move) => [move.ref.slice(HEADS.length), move]))
+  if (byBranch.size === 0) return
+  const requests = await touched(ctx.db, null).execute({ project: projectId, branches: [...byBranch.keys()] })
+  if (requests.length === 0) return
+  const repository = await event.repository()
+  if (!repository) return
+  const actorId = await event.actor()
+  const ofTarget = requests.filter(({ project_id, target_branch }) => project_id === projectId && byBranch.has(target_branch))
+  const merged = new Set<number>()
+  for (const [branch, move] of byBranch) {
+    const group = ofTarget.filter(({ target_branch }) => target_branch === branch)
+    for (const id of await mergedBy(ctx, repository, group, move, actorId)) merged.add(id)
+  }
+  const left = (request: Sketch) => !merged.has(request.id)
+  const ofSource = requests.filter((request) => left(request) && request.source_project_id === projectId && byBranch.has(request.source_branch))
+  for (const [branch, move] of byBranch) {
+    const group = ofSource.filter(({ source_branch }) => source_branch === branch)
+    if (group.length > 0) await followSource(ctx, repository, group, move, actorId)
+  }
+  for (const [branch, move] of byBranch) {
+    const group = ofTarget.filter((request) => left(request) && request.target_branch === branch)
+    if (group.length > 0) await followTarget(ctx, repository, projectId, group, move)
+  }
+}
+
+/** MR-73, PU-3: those whose heads the target has now; of a version without commits nothing can come in. */
+async function mergedBy(ctx: Context, repository: GitRepository, group: Sketch[], move: RefUpdate, actorId: number | null): Promise<number[]> {
+  const candidates = group.filter(({ sha, commits }) => sha !== null && commits > 0)
+  if (candidates.length === 0 || move.new === ZERO) return []
+  const contained = await repository.merged(
+    candidates.map(({ sha }) => sha as string),
+    move.new,
+  )
+  const found = candidates.filter((_, at) => contained[at])
+  const ids = found.map(({ id }) => id)
+  const ended = await markMergedByPush(ctx, ids, actorId)
+  await closeTheirIssues(
+    ctx,
+    ended.map(({ id }) => id),
+    actorId,
+  )
+  return ids
+}
+
+/** IS-22: what their texts close is closed with them, as when they are accepted. */
+async function closeTheirIssues(ctx: Context, ids: number[], actorId: number | null): Promise<void> {
+  if (ids.length === 0 || actorId === null) return
+  const [requests, [user]] = await Promise.all([
+    ctx.db.write.select().from(mergeRequests).where(inArray(mergeRequests.id, ids)).orderBy(mergeRequests.id),
+    ctx.db.write.select().from(users).where(eq(users.id, actorId)),
+  ])
+  const caller = user && personOf(user)
+  const subject = caller && requests[0] ? await seenProject(ctx, caller, requests[0].project_id) : null
+  if (caller && subject) for (const request of requests) await closeIssuesOf(ctx, caller, subject, request)
+}
+
+async function followSource(ctx: Context, repository: GitRepository, group: Sketch[], move: RefUpdate, actorId: number | null): Promise<void> {
+  const ids = group.map(({ id }) => id)
+  if (move.new === ZERO) {
+    await ctx.db.transaction((tx) => markClosed(ctx, tx, ids, actorId, `the source branch \`${group[0]?.source_branch}\` was deleted`))
+    return
+  }
+  const now = ctx.now()
+  const { titles, total } = await pushedCommits(repository, move)
+  const followed = new Set<number>()
+  for (const request of group) if (await follows(ctx, request)) followed.add(request.id)
+  const unfinished = titles.some(saysUnfinished)
+    ? group.filter(({ id, title }) => followed.has(id) && !isWorkInProgress(title)).map(({ id }) => id)
+    : []
+  await ctx.db.transaction(async (tx) => {
+    await relax(tx)
+    const deferred = await tx
+      .update(mergeRequests)
+      .set({ ...NOT_DEFERRED, should_remove_source_branch: null })
+      .where(and(inArray(mergeRequests.id, ids), isOpen, mergeRequests.merge_when_pipeline_succeeds))
+      .returning({ id: mergeRequests.id })
+    if (unfinished.length > 0)
+      await tx
+        .update(mergeRequests)
+        .set({ title: sql`'WIP: ' || ${mergeRequests.title}`, updated_at: now })
+        .where(and(inArray(mergeRequests.id, unfinished), isOpen))
+    if (actorId === null) return
+    await finishTodosOf(tx, group, actorId, now)
+    const told = (id: number) => [
+      ...(total > 0 && followed.has(id) ? [`added ${total} ${total === 1 ? 'commit' : 'commits'}`] : []),
+      ...(unfinished.includes(id) ? ['marked as a **Work In Progress**'] : []),
+      ...(deferred.some((one) => one.id === id) ? ['canceled the automatic merge'] : []),
+    ]
+    const said = group.flatMap(({ id, project_id, author_id: author }) =>
+      told(id).map((note) => ({ note, noteable_id: id, project_id, author_id: followed.has(id) ? actorId : author })),
+    )
+    const shared = { noteable_type: 'MergeRequest' as const, system: true, created_at: now, updated_at: now }
+    if (said.length > 0) await tx.insert(notes).values(said.map((each) => ({ ...each, ...shared })))
+    for (const project of new Set(group.map(({ project_id }) => project_id))) await touchProjectList(tx, project, 'merge_requests')
+  })
+  await drawPushed(ctx, ids)
+}
+
+/** The titles of the newest commits that a branch got, and how many commits it got; of a new branch only those at hand count. */
+async function pushedCommits(repository: GitRepository, { ref, old, new: to }: RefUpdate): Promise<{ titles: string[]; total: number }> {
+  const main = await repository.headBranch()
+  const before = old !== ZERO ? old : main === null || ref === HEADS + main ? null : await repository.ref(HEADS + main)
+  const known = before && (await repository.commit(before)) ? [before] : []
+  const { oids, total } = await repository.range(known, to, MOST_TITLES)
+  const commits = await repository.commits(oids)
+  return { titles: commits.flatMap((commit) => (commit ? [titleOf(commit.message)] : [])), total }
+}
+
+/** MR-76. */
+const saysUnfinished = (title: string) => title === 'WIP' || /^(?:\[WIP\] |WIP: |WIP )/.test(title) || /fixup! |squash! /.test(title)
+
+/** MR-72: all become unknown, in one statement however many there are; which get a new version is written down too, and the rest happens in the background. */
+async function followTarget(ctx: Context, repository: GitRepository, projectId: number, group: Sketch[], move: RefUpdate): Promise<void> {
+  const ids = group.map(({ id }) => id)
+  const known = move.old !== ZERO && move.new !== ZERO && (await repository.commit(move.old)) !== null
+  const forced = known && !(await repository.isAncestor(move.old, move.new))
+  const pushed = known ? (await repository.range([move.old], move.new, MOST_COMMITS)).oids : []
+  const shares = sql`exists (select 1 from ${mergeRequestCommits} c where c.project_id = ${projectId}
+    and c.merge_request_id = ${mergeRequests.id} and c.sha = any(${`{${pushed.join(',')}}`}::text[]))`
+  await ctx.db.transaction(async (tx) => {
+    await relax(tx)
+    await tx
+      .update(mergeRequests)
+      .set({
+        merge_status: 'unchecked',
+        merge_checks: sql`${mergeRequests.merge_checks} + 1`,
+        version_due: sql`${mergeRequests.version_due} or ${forced || shares}`,
+      })
+      .where(and(inArray(mergeRequests.id, ids), isOpen))
+  })
+  decideSoon(ctx, projectId)
+}

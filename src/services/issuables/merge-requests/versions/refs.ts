@@ -1,0 +1,64 @@
+import { eq, type SQL, sql } from 'drizzle-orm'
+import { alias, type SelectedFields } from 'drizzle-orm/pg-core'
+import type { Context } from '../../../../context.js'
+import type { ReadDatabase } from '../../../../db/client.js'
+import { mergeRequests, mergeRequestVersions, projects } from '../../../../db/schema/index.js'
+import type { GitRepository, RepositoryKey } from '../../../../git/types.js'
+
+const sources = alias(projects, 'source')
+
+/** What the Git side of a request is worked out from. */
+export const sketchColumns = {
+  id: mergeRequests.id,
+  iid: mergeRequests.iid,
+  project_id: mergeRequests.project_id,
+  author_id: mergeRequests.author_id,
+  storage: projects.storage,
+  source_project_id: mergeRequests.source_project_id,
+  source_storage: sources.storage,
+  source_branch: mergeRequests.source_branch,
+  target_branch: mergeRequests.target_branch,
+  title: mergeRequests.title,
+  sha: mergeRequests.sha,
+  version_id: mergeRequests.version_id,
+  version_due: mergeRequests.version_due,
+  /** Of the newest version. */
+  commits: sql<number>`coalesce(${mergeRequestVersions.commits_count}, 0)`.mapWith(Number),
+  merge_checks: mergeRequests.merge_checks,
+}
+
+/** Requests with the repositories they join. */
+export const sketches = (db: Pick<ReadDatabase, 'select'>, where: SQL | undefined) => sketchesWith(db, {}, where)
+
+/** The same with more of each. */
+export const sketchesWith = <More extends SelectedFields>(db: Pick<ReadDatabase, 'select'>, more: More, where: SQL | undefined) =>
+  db
+    .select({ ...sketchColumns, ...more })
+    .from(mergeRequests)
+    .innerJoin(projects, eq(projects.id, mergeRequests.project_id))
+    .leftJoin(sources, eq(sources.id, mergeRequests.source_project_id))
+    .leftJoin(mergeRequestVersions, eq(mergeRequestVersions.id, mergeRequests.version_id))
+    .where(where)
+    .orderBy(mergeRequests.id)
+
+export type Sketch = Awaited<ReturnType<typeof sketches>>[number]
+
+type Target = Pick<Sketch, 'project_id' | 'storage'>
+type Source = Pick<Sketch, 'source_project_id' | 'source_storage'>
+
+export const targetOf = (ctx: Context, { project_id, storage }: Target): GitRepository => ctx.git.open({ storage, id: project_id, kind: 'project' })
+
+export function sourceKeyOf({ source_project_id, source_storage }: Source): RepositoryKey | null {
+  return source_project_id === null || source_storage === null ? null : { storage: source_storage, id: source_project_id, kind: 'project' }
+}
+
+/** The heads that the branches of a request have now; null where there is no such branch. */
+export async function headsOf(ctx: Context, request: Sketch): Promise<{ head: string | null; start: string | null }> {
+  const key = sourceKeyOf(request)
+  const headIn = (repository: GitRepository, branch: string) => (branch.includes('\0') ? null : repository.ref(`refs/heads/${branch}`))
+  const [head, start] = await Promise.all([
+    key && headIn(ctx.git.open(key), request.source_branch),
+    headIn(targetOf(ctx, request), request.target_branch),
+  ])
+  return { head, start }
+}

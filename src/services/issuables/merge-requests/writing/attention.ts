@@ -1,0 +1,22 @@
+import type { SignedIn } from '../../../../access/actor.js'
+import type { MergeRequestSubject } from '../../../../access/merge-requests.js'
+import type { Context } from '../../../../context.js'
+import type { UserRefRecord } from '../../../../entities/user.js'
+import type { Target } from '../../../activity/subscriptions.js'
+import type { Page, Paging } from '../../../core/page.js'
+import { addTodo, participantsOf, subscribeTo } from '../../attention.js'
+import { loadMergeRequest } from '../reading/load.js'
+import { readersAmong } from '../reading/readers.js'
+
+export const targetOf = ({ request: { id, project_id } }: MergeRequestSubject): Target => ({ type: 'MergeRequest', id, project_id })
+
+/** SB-2, SB-3; null when nothing changes. */
+export const subscribeToMergeRequest = async (ctx: Context, caller: SignedIn, subject: MergeRequestSubject, subscribed: boolean) =>
+  subscribeTo(ctx, caller, targetOf(subject), await loadMergeRequest(ctx, caller, subject, subject.request.id), subscribed)
+
+/** TD-1. */
+export const addMergeRequestTodo = (ctx: Context, caller: SignedIn, subject: MergeRequestSubject) => addTodo(ctx, caller, targetOf(subject))
+
+/** MR-86. */
+export const listParticipants = (ctx: Context, subject: MergeRequestSubject, paging: Paging): Promise<Page<UserRefRecord>> =>
+  participantsOf(ctx, targetOf(subject), subject.request, (who) => readersAmong(ctx.db.write, subject.project, subject.request, who), paging)

@@ -1,0 +1,68 @@
+import { and, eq, isNull, ne } from 'drizzle-orm'
+import type { SignedIn } from '../../../../access/actor.js'
+import { type MergeRequestTies, seesMergeRequest } from '../../../../access/can.js'
+import type { ProjectSubject } from '../../../../access/rules.js'
+import type { Transaction } from '../../../../db/client.js'
+import { mergeRequests } from '../../../../db/schema/index.js'
+import { conflict, unprocessable } from '../../../../failures.js'
+import { firstAble } from '../../readers.js'
+import { readersAmong } from '../reading/readers.js'
+
+const NOBODYS: MergeRequestTies = { author_id: 0, assignee_id: null }
+
+/** The first of these people who may read the merge requests of the project (MR-26). */
+export const assignable = (tx: Transaction, { project }: ProjectSubject, userIds: number[]): Promise<number | null> =>
+  firstAble(userIds, (who) => readersAmong(tx, project, NOBODYS, who))
+
+/** From where to where. */
+export interface Branches {
+  project_id: number
+  target_branch: string
+  source_project_id: number | null
+  source_branch: string
+}
+
+/** MR-30. */
+export function refuseSameBranch({ project_id, target_branch, source_project_id, source_branch }: Branches): void {
+  if (source_project_id === project_id && source_branch === target_branch)
+    throw unprocessable('You can not use same project/branch for source and target')
+}
+
+/** The open request for these branches, if there is one beside `except`. */
+export async function openTwin(
+  tx: Pick<Transaction, 'select'>,
+  { project_id, target_branch, source_project_id, source_branch }: Branches,
+  except = 0,
+): Promise<(MergeRequestTies & { title: string }) | null> {
+  if (source_project_id === null) return null
+  const [twin] = await tx
+    .select({ title: mergeRequests.title, author_id: mergeRequests.author_id, assignee_id: mergeRequests.assignee_id })
+    .from(mergeRequests)
+    .where(
+      and(
+        eq(mergeRequests.project_id, project_id),
+        eq(mergeRequests.target_branch, target_branch),
+        eq(mergeRequests.source_project_id, source_project_id),
+        eq(mergeRequests.source_branch, source_branch),
+        eq(mergeRequests.state, 'opened'),
+        isNull(mergeRequests.deleted_at),
+        ne(mergeRequests.id, except),
+      ),
+    )
+  return twin ?? null
+}
+
+/** MR-32. Whoever may not read the one there is hears the title of his own (SEC-32). */
+export async function refuseTwin(
+  tx: Pick<Transaction, 'select'>,
+  caller: SignedIn,
+  subject: ProjectSubject,
+  branches: Branches,
+  title: string,
+  except = 0,
+): Promise<void> {
+  const twin = await openTwin(tx, branches, except)
+  if (!twin) return
+  const shown = seesMergeRequest({ ...subject, user: caller.user }, twin) ? twin.title : title
+  throw conflict([`Cannot Create: This merge request already exists: ["${shown}"]`])
+}

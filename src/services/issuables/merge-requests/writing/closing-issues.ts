@@ -1,0 +1,76 @@
+import type { Caller, SignedIn } from '../../../../access/actor.js'
+import type { IssueSubject } from '../../../../access/issues.js'
+import type { MergeRequestSubject } from '../../../../access/merge-requests.js'
+import { fullPathOf, type ProjectSubject } from '../../../../access/rules.js'
+import type { Context } from '../../../../context.js'
+import type { mergeRequests } from '../../../../db/schema/index.js'
+import { closingReferences, externalClosings, type IssueReference } from '../../../../lib/references.js'
+import { issuesMeant } from '../../../activity/referenced-issues.js'
+import { type Page, type Paging, slice } from '../../../core/page.js'
+import { type IssueRecord, loadIssues } from '../../issues/list.js'
+import { closeIssue } from '../../issues/update.js'
+import { commitMessagesOf } from '../reading/contents.js'
+
+type Request = typeof mergeRequests.$inferSelect
+
+/** All texts in which a request may name an issue. */
+export const textsOf = async (
+  ctx: Context,
+  project: ProjectSubject['project'],
+  request: Pick<Request, 'id' | 'project_id' | 'version_id' | 'title' | 'description'>,
+): Promise<string[]> => [request.title, request.description, ...(await commitMessagesOf(ctx, project, request))]
+
+/** The issues that merging a request closes, as one reader sees them: those named in its title, its description or a commit of its newest version, if it goes to the default branch (MR-82, MR-85). */
+export async function issuesClosedBy(
+  ctx: Context,
+  caller: Pick<Caller, 'user'>,
+  subject: ProjectSubject,
+  request: Pick<Request, 'id' | 'project_id' | 'version_id' | 'title' | 'description' | 'target_branch'>,
+): Promise<IssueSubject[]> {
+  const { project } = subject
+  if (request.target_branch !== project.default_branch) return []
+  const texts = await textsOf(ctx, project, request)
+  const references: IssueReference[] = []
+  for (const text of texts) for (const each of await closingReferences(text, ctx.links.base)) references.push(each)
+  return references.length === 0 ? [] : issuesMeant(ctx, caller, subject, references)
+}
+
+/** How a merge commit names them (MR-67). */
+export function namesOfIssues(subject: ProjectSubject, issues: IssueSubject[]): string {
+  const names = issues.map(({ project, issue }) => `${project.id === subject.project.id ? '' : fullPathOf(project)}#${issue.iid}`)
+  if (names.length < 3) return names.join(' and ')
+  return `${names.slice(0, -1).join(', ')}, and ${names.at(-1)}`
+}
+
+/** Closes them in the name of who merged, where he may (MR-69). */
+export async function closeIssuesOf(ctx: Context, caller: SignedIn, subject: ProjectSubject, request: Request): Promise<void> {
+  for (const issue of await issuesClosedBy(ctx, caller, subject, request)) {
+    if (issue.issue.state === 'opened' && issue.may('update_issue')) await closeIssue(ctx, caller, issue, ` via merge request !${request.iid}`)
+  }
+}
+
+/** One issue that is closed, of this service or of another tracker (MR-81). */
+export type ClosedIssue = { issue: IssueRecord } | { key: string }
+
+/** MR-81: those of this service first. */
+export async function listClosedIssues(
+  ctx: Context,
+  caller: Pick<Caller, 'user'>,
+  subject: MergeRequestSubject,
+  paging: Paging,
+): Promise<Page<ClosedIssue>> {
+  const { request, project } = subject
+  if (request.target_branch !== project.default_branch) return { items: [], total: 0 }
+  const [texts, meant] = await Promise.all([textsOf(ctx, project, request), issuesClosedBy(ctx, caller, subject, request)])
+  const keys = new Set<string>()
+  for (const text of texts) for (const key of await externalClosings(text)) keys.add(key)
+  const { items, total } = slice<number | string>([...meant.map(({ issue }) => issue.id), ...keys], paging)
+  const ids = items.filter((item) => typeof item === 'number')
+  const known = new Map((await loadIssues(ctx, caller, ids)).map((issue) => [issue.issue.id, issue]))
+  const shown = items.flatMap((item): ClosedIssue[] => {
+    if (typeof item === 'string') return [{ key: item }]
+    const issue = known.get(item)
+    return issue ? [{ issue }] : []
+  })
+  return { items: shown, total }
+}

@@ -1,0 +1,200 @@
+import type { SignedIn } from '../../../../access/actor.js'
+import { findProjectFor, type ProjectSubject } from '../../../../access/rules.js'
+import type { Context } from '../../../../context.js'
+import type { Transaction } from '../../../../db/client.js'
+import { mergeRequests } from '../../../../db/schema/index.js'
+import { againIfTaken } from '../../../../db/taken.js'
+import { Failure, forbidden, notFound, unprocessable } from '../../../../failures.js'
+import { tasksIn } from '../../../../lib/references.js'
+import { mentionsIn, tellOfMentions, thingsMentioned } from '../../../activity/cross-references.js'
+import { recordEvent } from '../../../activity/events.js'
+import { followMentions } from '../../../activity/mentions.js'
+import { createTodos } from '../../../activity/todos.js'
+import { lastIid, nextIid } from '../../../core/iids.js'
+import { touchProjectList } from '../../../core/project-list-versions.js'
+import { inOneNetwork } from '../../../projects/fork-network.js'
+import { repositoryOf } from '../../../repository/repositories.js'
+import { wear } from '../../assigned-labels.js'
+import { labelIdsOf } from '../../labels.js'
+import { usableMilestone } from '../../milestones.js'
+import { refuseFaults, textFaults } from '../../texts.js'
+import { MOST_MESSAGES } from '../reading/contents.js'
+import { loadMergeRequest, type SingleMergeRequest } from '../reading/load.js'
+import { readersAmong } from '../reading/readers.js'
+import { type Draft, draftNew, pinNew, recordDrafts } from '../versions/make.js'
+import { headsOf } from '../versions/refs.js'
+import { drawVersion } from '../versions/update.js'
+import { assignable, refuseSameBranch, refuseTwin } from './attributes.js'
+import { followLinks, namesIssues } from './issue-links.js'
+
+export interface NewMergeRequest {
+  title: string
+  source_branch: string
+  target_branch: string
+  /** By default the source. */
+  target_project_id?: number | undefined
+  description?: string | null | undefined
+  /** The first who can be is assigned. */
+  assignee_ids?: number[] | undefined
+  milestone_id?: number | undefined
+  labels?: string[] | undefined
+  remove_source_branch?: boolean | undefined
+  squash?: boolean | undefined
+  allow_collaboration?: boolean | undefined
+}
+
+/** MR-23 to MR-40. What the caller's role on the target does not cover is left out, not refused. */
+export async function createMergeRequest(
+  ctx: Context,
+  caller: SignedIn,
+  source: ProjectSubject,
+  given: NewMergeRequest,
+): Promise<SingleMergeRequest> {
+  const target = await targetOf(ctx, caller, source, given.target_project_id)
+  if (target.project.archived) throw forbidden()
+  const branches = branchesOf(source, target, given)
+  const mentioned = await thingsMentioned(ctx, caller, target, await mentionsIn(ctx, textOf(given)))
+  const [id, draft] = await againIfTaken(async () => {
+    // found out before the row is there, so that it is whole as soon as anybody sees it; a fork's commits are copied only once nothing is wrong
+    const early = source.project.id === target.project.id ? draftFor(ctx, caller, source, target, given, branches) : null
+    early?.catch(() => {})
+    await refuse(ctx, caller, source, target, given, branches)
+    const draft = await (early ?? draftFor(ctx, caller, source, target, given, branches))
+    const made = await ctx.db.transaction(async (tx) => {
+      const { id, iid } = await insert(ctx, tx, caller, target, given, branches)
+      const drawn = { ...draft, request: { ...draft.request, id, iid } }
+      await Promise.all([pinNew(ctx, drawn), recordDrafts(tx, [drawn], {}, ctx.now()), tellOfNew(tx, drawn.request, caller, ctx.now())])
+      await tellOfMentions(tx, { type: 'MergeRequest', project_id: target.project.id, id, sha: null }, mentioned, caller.user.id, ctx.now())
+      return id
+    })
+    return [made, draft] as const
+  })
+  // who pushed meanwhile did not see the row
+  const { head, start } = await headsOf(ctx, draft.request)
+  if (head !== draft.heads.head || start !== draft.heads.start) await drawVersion(ctx, { id })
+  if (!draft.unlinked) await followLinks(ctx, id)
+  return loadMergeRequest(ctx, caller, target, id)
+}
+
+const textOf = ({ title, description }: NewMergeRequest) => `${description ?? ''}\n\n${title.trim()}`
+
+const branchesOf = (source: ProjectSubject, target: ProjectSubject, given: NewMergeRequest) => ({
+  project_id: target.project.id,
+  target_branch: given.target_branch,
+  source_project_id: source.project.id,
+  source_branch: given.source_branch,
+})
+
+type Branches = ReturnType<typeof branchesOf>
+
+/** What its branches come to, and whether its texts name anything. */
+async function draftFor(
+  ctx: Context,
+  caller: SignedIn,
+  source: ProjectSubject,
+  target: ProjectSubject,
+  given: NewMergeRequest,
+  branches: Branches,
+): Promise<Draft> {
+  const request = { ...branches, author_id: caller.user.id, storage: target.project.storage, source_storage: source.project.storage }
+  const draft = await draftNew(ctx, { ...request, ...UNDRAWN, title: given.title })
+  if (draft.held) throw forbidden()
+  const commits = await repositoryOf(ctx, target.project).commits(draft.version?.oids.slice(0, MOST_MESSAGES) ?? [])
+  const texts = [textOf(given), ...commits.map((commit) => commit?.message ?? '')]
+  for (const text of texts) if (await namesIssues(text, ctx.links.base)) return { ...draft, unlinked: false }
+  return { ...draft, unlinked: true }
+}
+
+/** A request without a row. */
+const UNDRAWN = { id: 0, iid: 0, sha: null, version_id: null, version_due: false, commits: 0, merge_checks: 0 }
+
+/** MR-24: what is hidden is missing. */
+async function targetOf(ctx: Context, caller: SignedIn, source: ProjectSubject, id: number | undefined): Promise<ProjectSubject> {
+  if (id === undefined || id === source.project.id) return source
+  try {
+    return await findProjectFor(ctx, caller, String(id))
+  } catch (error) {
+    throw error instanceof Failure ? notFound() : error
+  }
+}
+
+/** MR-34. */
+function faultsOf({ title, description, labels, source_branch, target_branch }: NewMergeRequest): Record<string, string[]> {
+  const blank = (name: string) => (name.trim() === '' ? ["can't be blank"] : [])
+  const faults = { ...textFaults({ title, description, labels: [labels] }), source_branch: blank(source_branch), target_branch: blank(target_branch) }
+  return Object.fromEntries(Object.entries(faults).filter(([, texts]) => texts.length > 0))
+}
+
+/** MR-30 to MR-34, in their order. */
+async function refuse(
+  ctx: Context,
+  caller: SignedIn,
+  source: ProjectSubject,
+  target: ProjectSubject,
+  given: NewMergeRequest,
+  branches: Branches,
+): Promise<void> {
+  refuseSameBranch(branches)
+  if (!(await inOneNetwork(ctx.db.write, source.project.id, target.project.id)))
+    throw unprocessable('Source project is not a fork of the target project')
+  await refuseTwin(ctx.db.write, caller, target, branches, given.title.trim())
+  if (!target.can('propose_merge_request')) throw unprocessable('Target project has disabled merge requests')
+  refuseFaults(faultsOf(given))
+}
+
+async function insert(
+  ctx: Context,
+  tx: Transaction,
+  caller: SignedIn,
+  target: ProjectSubject,
+  given: NewMergeRequest,
+  branches: Branches,
+): Promise<{ id: number; iid: number }> {
+  const { project } = target
+  const title = given.title.trim()
+  const description = given.description ?? ''
+  const { id: author_id } = caller.user
+  const now = ctx.now()
+  const wanted = target.can('manage_merge_request') ? given : ({} as Partial<NewMergeRequest>)
+  const assignee_id = await assignable(tx, target, wanted.assignee_ids ?? [])
+  const milestone = wanted.milestone_id ? await usableMilestone(tx, target, wanted.milestone_id) : null
+  const labelIds = await labelIdsOf(tx, target, wanted.labels ?? [], target.can('manage_label'), now)
+  const tasks = await tasksIn(description)
+  const values = {
+    ...branches,
+    original_source_project_id: branches.source_project_id,
+    title,
+    description,
+    author_id,
+    assignee_id,
+    milestone_id: milestone?.id ?? null,
+    force_remove_source_branch: given.remove_source_branch ?? false,
+    squash: given.squash ?? false,
+    allow_collaboration: given.allow_collaboration ?? false,
+    task_count: tasks.count,
+    task_completed_count: tasks.completed,
+    created_at: now,
+    updated_at: now,
+  }
+  const [iid, [row]] = await Promise.all([
+    nextIid(tx, project.id, 'merge_request'),
+    tx
+      .insert(mergeRequests)
+      .values({ ...values, iid: lastIid(project.id, 'merge_request') })
+      .returning({ id: mergeRequests.id }),
+  ])
+  const id = row?.id as number
+  const about = { type: 'MergeRequest' as const, id, project_id: project.id }
+  await wear(tx, about, labelIds)
+  if (assignee_id !== null && assignee_id !== author_id)
+    await createTodos(tx, { users: [assignee_id], author_id, target: about, action: 'assigned' }, now)
+  const readers = (who: Parameters<typeof readersAmong>[3]) => readersAmong(tx, project, values, who)
+  await followMentions(tx, caller, { target: about, note_id: null, text: textOf(given) }, readers, now)
+  return { id, iid }
+}
+
+/** Its event, and what nobody of the lists may miss. */
+async function tellOfNew(tx: Transaction, { id, project_id }: Draft['request'], { user }: SignedIn, now: Date): Promise<void> {
+  const event = { project_id, author_id: user.id, action: 'created', target_type: 'MergeRequest', target_id: id, created_at: now } as const
+  await Promise.all([recordEvent(tx, event), touchProjectList(tx, project_id, 'merge_requests')])
+}

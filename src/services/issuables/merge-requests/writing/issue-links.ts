@@ -1,0 +1,103 @@
+import { and, eq, inArray, isNull, sql } from 'drizzle-orm'
+import type { ActorUser } from '../../../../access/actor.js'
+import { findProjectFor } from '../../../../access/rules.js'
+import type { Context } from '../../../../context.js'
+import type { Transaction } from '../../../../db/client.js'
+import { issues, mergeRequestIssues, mergeRequests, projects } from '../../../../db/schema/index.js'
+import { type IssueReference, referencesIn } from '../../../../lib/references.js'
+import { issuesMeant } from '../../../activity/referenced-issues.js'
+import { issuesClosedBy, textsOf } from './closing-issues.js'
+
+/** Whose eyes the links are made with: they hold all that is meant, and whoever asks is shown what he may see. */
+const EVERYBODYS: ActorUser = {
+  id: 0,
+  username: '',
+  name: '',
+  email: '',
+  admin: true,
+  external: false,
+  can_create_group: false,
+  projects_limit: 0,
+}
+
+type Row = typeof mergeRequests.$inferSelect
+
+/** Whether a text has what may be the name of an issue: without one there is nothing to link to. */
+export const namesIssues = async (text: string, base: string): Promise<boolean> =>
+  (await referencesIn(text, base)).some(({ kind }) => kind === 'issue')
+
+/** References of the texts of one request beyond which none is followed. */
+const MOST = 1_000
+
+/** Keeps which issues a request names and closes, after its texts, target or commits changed. The row says that it is due, so a kill before this is made good at the next start. */
+export async function followLinks(ctx: Context, id: number): Promise<void> {
+  const viewer = { user: EVERYBODYS }
+  for (let stale = true; stale; ) {
+    const [request] = await ctx.db.write
+      .select()
+      .from(mergeRequests)
+      .where(and(eq(mergeRequests.id, id), mergeRequests.links_due))
+    if (!request) return
+    const subject = await findProjectFor(ctx, viewer, String(request.project_id)).catch(() => null)
+    if (!subject) return
+    const texts = await textsOf(ctx, subject.project, request)
+    const mentioned: IssueReference[] = []
+    for (const text of texts)
+      for (const each of await referencesIn(text, ctx.links.base)) if (each.kind === 'issue' && mentioned.length < MOST) mentioned.push(each)
+    const [closing, named] = await Promise.all([issuesClosedBy(ctx, viewer, subject, request), issuesMeant(ctx, viewer, subject, mentioned)])
+    const closes = new Set(closing.map(({ issue }) => issue.id))
+    const links = new Map([...named, ...closing].map(({ issue }) => [issue.id, closes.has(issue.id)]))
+    stale = !(await ctx.db.transaction((tx) => store(tx, request, links)))
+  }
+}
+
+/** False: the request has changed meanwhile. */
+async function store(tx: Transaction, read: Row, links: Map<number, boolean>): Promise<boolean> {
+  const [now] = await tx.select().from(mergeRequests).where(eq(mergeRequests.id, read.id)).for('update')
+  if (!now) return true
+  const same = (['title', 'description', 'target_branch', 'version_id'] as const).every((name) => now[name] === read[name])
+  if (!same) return false
+  const before = await tx.delete(mergeRequestIssues).where(eq(mergeRequestIssues.merge_request_id, read.id)).returning()
+  // one that was deleted meanwhile is not linked to
+  const there =
+    links.size === 0
+      ? []
+      : await tx
+          .select({ id: issues.id })
+          .from(issues)
+          .where(inArray(issues.id, [...links.keys()]))
+          .for('key share')
+  const rows = there.map(({ id }) => ({ project_id: read.project_id, merge_request_id: read.id, issue_id: id, closes: links.get(id) === true }))
+  if (rows.length > 0) await tx.insert(mergeRequestIssues).values(rows)
+  await tx.update(mergeRequests).set({ links_due: false }).where(eq(mergeRequests.id, read.id))
+  const counted = [...before, ...rows].filter(({ closes }) => closes).map(({ issue_id }) => issue_id)
+  await countClosing(tx, counted)
+  return true
+}
+
+/** Keeps the number of requests that will close an issue or have closed it: those of its own project, so that it tells nothing of others. */
+export async function countClosing(tx: Pick<Transaction, 'execute'>, issueIds: number[]): Promise<void> {
+  if (issueIds.length === 0) return
+  await tx.execute(sql`update ${issues} i set merge_requests_count = (select count(*) from ${mergeRequestIssues} l
+      join ${mergeRequests} r on r.id = l.merge_request_id
+      where l.issue_id = i.id and l.closes and r.project_id = i.project_id and r.deleted_at is null)
+    where i.id in (${sql.join(
+      [...new Set(issueIds)].sort((a, b) => a - b).map((id) => sql`${id}`),
+      sql`, `,
+    )})`)
+}
+
+/** After pushes, and at the start: all links that are due, of one project or of all. */
+export function followLinksSoon(ctx: Context, projectId?: number): void {
+  ctx.jobs.coalesce(`links ${projectId ?? ''}`, 0, 'links of merge requests', async () => {
+    const due = await ctx.db.write
+      .select({ id: mergeRequests.id })
+      .from(mergeRequests)
+      .innerJoin(projects, eq(projects.id, mergeRequests.project_id))
+      .where(
+        and(mergeRequests.links_due, isNull(mergeRequests.deleted_at), projectId === undefined ? undefined : eq(mergeRequests.project_id, projectId)),
+      )
+      .orderBy(mergeRequests.id)
+    for (const { id } of due) await followLinks(ctx, id)
+  })
+}

@@ -1,0 +1,35 @@
+import { and, eq, inArray } from 'drizzle-orm'
+import { fullPathOf, type ProjectSubject } from '../../../../access/rules.js'
+import type { Context } from '../../../../context.js'
+import { isOpen } from '../../../../db/conditions.js'
+import { mergeRequests } from '../../../../db/schema/index.js'
+import { type RefUpdate, ZERO } from '../../../../git/types.js'
+
+const HEADS = 'refs/heads/'
+/** Of one push. */
+const MOST = 10
+
+/** What a push over Git is told: where the open requests of its branches are, if the project wants that (GH-23). There is no page to make one on, so none is named. */
+export async function noticesOfRequests(ctx: Context, { project }: ProjectSubject, moves: RefUpdate[]): Promise<string[]> {
+  if (!project.printing_merge_request_link_enabled) return []
+  const branches = moves
+    .filter((move) => move.new !== ZERO && move.ref.startsWith(HEADS))
+    .map(({ ref }) => ref.slice(HEADS.length))
+    .filter((branch) => branch !== project.default_branch)
+  if (branches.length === 0) return []
+  const found = await ctx.db.write
+    .select({ iid: mergeRequests.iid, branch: mergeRequests.source_branch })
+    .from(mergeRequests)
+    // of the project itself: who pushes here need not see where else the branch is to go
+    .where(
+      and(
+        eq(mergeRequests.project_id, project.id),
+        eq(mergeRequests.source_project_id, project.id),
+        inArray(mergeRequests.source_branch, branches),
+        isOpen,
+      ),
+    )
+    .orderBy(mergeRequests.id)
+    .limit(MOST)
+  return found.map(({ iid, branch }) => `View merge request for ${branch}: ${ctx.links.project(fullPathOf(project))}/merge_requests/${iid}`)
+}

@@ -1,0 +1,59 @@
+import { and, eq, inArray, isNull } from 'drizzle-orm'
+import type { MergeRequestSubject } from '../../../../access/merge-requests.js'
+import type { Context } from '../../../../context.js'
+import { mergeRequestIssues, mergeRequests, projects } from '../../../../db/schema/index.js'
+import { notFound } from '../../../../failures.js'
+import { touchProjectList } from '../../../core/project-list-versions.js'
+import { removeWhatHangsOn } from '../../remove.js'
+import { NOT_DEFERRED } from '../merging/states.js'
+import { hideHead } from '../versions/keep-around.js'
+import { countClosing } from './issue-links.js'
+
+/** MR-57, MR-58: the record is kept and shown nowhere; its number is not given again. */
+export async function deleteMergeRequest(ctx: Context, { request, project }: MergeRequestSubject): Promise<void> {
+  await ctx.db.transaction(async (tx) => {
+    const [gone] = await tx
+      .update(mergeRequests)
+      .set({ deleted_at: ctx.now(), ...NOT_DEFERRED })
+      .where(and(eq(mergeRequests.id, request.id), isNull(mergeRequests.deleted_at)))
+      .returning({ id: mergeRequests.id })
+    if (!gone) throw notFound()
+    const links = await tx.select().from(mergeRequestIssues).where(eq(mergeRequestIssues.merge_request_id, request.id))
+    await countClosing(
+      tx,
+      links.filter(({ closes }) => closes).map(({ issue_id }) => issue_id),
+    )
+    await touchProjectList(tx, project.id, 'merge_requests')
+  })
+  await hideHead(ctx, { project_id: project.id, storage: project.storage, iid: request.iid })
+}
+
+/** Requests of one transaction. */
+const BATCH = 100
+
+/** All merge requests a person wrote, with all that hangs on them (U-34, U-36). */
+export async function removeMergeRequestsOf(ctx: Context, authorId: number): Promise<void> {
+  for (;;) {
+    const rows = await ctx.db.write
+      .select({ id: mergeRequests.id, iid: mergeRequests.iid, project_id: mergeRequests.project_id, storage: projects.storage })
+      .from(mergeRequests)
+      .innerJoin(projects, eq(projects.id, mergeRequests.project_id))
+      .where(eq(mergeRequests.author_id, authorId))
+      .orderBy(mergeRequests.id)
+      .limit(BATCH)
+    // the rows go last: a kill in between leaves them to the next start
+    for (const row of rows) await hideHead(ctx, row)
+    const ids = rows.map(({ id }) => id)
+    if (ids.length === 0) return
+    await ctx.db.transaction(async (tx) => {
+      await removeWhatHangsOn(tx, 'MergeRequest', rows)
+      const links = await tx.delete(mergeRequestIssues).where(inArray(mergeRequestIssues.merge_request_id, ids)).returning()
+      await tx.delete(mergeRequests).where(inArray(mergeRequests.id, ids))
+      await countClosing(
+        tx,
+        links.filter(({ closes }) => closes).map(({ issue_id }) => issue_id),
+      )
+      for (const project of new Set(rows.map(({ project_id }) => project_id))) await touchProjectList(tx, project, 'merge_requests')
+    })
+  }
+}

@@ -1,0 +1,256 @@
+import { and, desc, eq, or, sql } from 'drizzle-orm'
+import type { SignedIn } from '../../access/actor.js'
+import { fullPathOf, type GroupSubject, type ProjectSubject } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import type { Transaction } from '../../db/client.js'
+import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
+import { completeTexts, LANE, LONG } from '../../db/long-text.js'
+import { milestones, namespaceAncestry, projects } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
+import { unlessTaken } from '../../db/taken.js'
+import { invalidRecord, notFound } from '../../failures.js'
+import { lengthOf, tooLong } from '../../lib/path.js'
+import { recordEvent } from '../activity/events.js'
+import { nextGroupIid, nextIid } from '../core/iids.js'
+import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
+import { touchWhatIsBelow } from '../core/project-list-versions.js'
+
+/** Whose milestones: a project's, or a group's. */
+export type MilestoneSource = { project: ProjectSubject } | { group: GroupSubject }
+
+export type Milestone = typeof milestones.$inferSelect
+
+export interface MilestoneRecord {
+  milestone: Milestone
+  /** Full path of its project or group. */
+  path: string
+}
+
+interface Shape {
+  of: 'project' | 'group'
+  filters: string[]
+  search: Fuzzy['shape']
+}
+
+const FILTERS = {
+  id: () => eq(milestones.id, sql.placeholder('id')),
+  state: () => eq(milestones.state, sql.placeholder('state')),
+  iids: () => sql`${milestones.iid} = any(${sql.placeholder('iids')}::integer[])`,
+  title: () => eq(milestones.title, sql.placeholder('title')),
+}
+
+const listed = statement('milestones', (db, { of, filters, search }: Shape) =>
+  db
+    .select({ milestone: LANE.milestones, total: sql<number>`count(*) over ()`.mapWith(Number) })
+    .from(milestones)
+    .where(
+      and(
+        eq(of === 'project' ? milestones.project_id : milestones.namespace_id, sql.placeholder('source')),
+        ...filters.map((name) => FILTERS[name as keyof typeof FILTERS]()),
+        fuzzyMatch([milestones.title, milestones.description], search),
+      ),
+    )
+    .orderBy(desc(milestones.created_at), desc(milestones.id))
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset')),
+)
+
+const ofSource = (source: MilestoneSource) =>
+  'project' in source
+    ? { of: 'project' as const, id: source.project.project.id, path: fullPathOf(source.project.project) }
+    : { of: 'group' as const, id: source.group.group.id, path: source.group.group.full_path }
+
+export interface MilestoneFilter extends Paging {
+  state: 'active' | 'closed' | 'all'
+  iids?: number[] | undefined
+  title?: string | undefined
+  search?: string | undefined
+}
+
+/** MI-1: newest first. */
+export async function listMilestones(ctx: Context, source: MilestoneSource, filter: MilestoneFilter): Promise<Page<MilestoneRecord>> {
+  const { of, id, path } = ofSource(source)
+  const words = fuzzy(filter.search)
+  const given = { state: filter.state === 'all' ? undefined : filter.state, iids: filter.iids, title: filter.title || undefined }
+  const filters = Object.entries(given)
+    .filter(([, value]) => value !== undefined)
+    .map(([name]) => name)
+  const query = listed(ctx.db, { of, filters, search: words.shape })
+  const run = (at: Paging) => query.execute({ ...given, ...words.values, source: id, ...limits(at) })
+  const { items, total } = await pageFrom(await run(filter), filter, () => run({ page: 1, per_page: 1 }))
+  const found = items.map(({ milestone }) => milestone)
+  await completeTexts(ctx, LONG.milestones, found, 'page')
+  return { items: found.map((milestone) => ({ milestone, path })), total }
+}
+
+/** MI-2. */
+export async function getMilestone(ctx: Context, source: MilestoneSource, milestoneId: number): Promise<MilestoneRecord> {
+  const { of, id, path } = ofSource(source)
+  const [row] = await listed(ctx.db, { of, filters: ['id'], search: 'all' }).execute({ source: id, id: milestoneId, limit: 1, offset: 0 })
+  if (!row) throw notFound()
+  await completeTexts(ctx, LONG.milestones, [row.milestone], 'whole')
+  return { milestone: row.milestone, path }
+}
+
+export interface MilestoneAttributes {
+  title?: string | undefined
+  description?: string | null | undefined
+  /** Null clears. */
+  start_date?: string | null | undefined
+  due_date?: string | null | undefined
+}
+
+/** SEC-63. */
+const MAX_TITLE = 255
+const MAX_DESCRIPTION = 1_000_000
+
+function checked(given: MilestoneAttributes, before?: Milestone) {
+  const faults: Record<string, string[]> = {}
+  const title = given.title?.trim()
+  if (title === '') faults['title'] = ["can't be blank"]
+  if (title && lengthOf(title) > MAX_TITLE) faults['title'] = [tooLong(MAX_TITLE)]
+  if (given.description && lengthOf(given.description) > MAX_DESCRIPTION) faults['description'] = [tooLong(MAX_DESCRIPTION)]
+  const start = given.start_date === undefined ? before?.start_date : given.start_date
+  const due = given.due_date === undefined ? before?.due_date : given.due_date
+  if (start && due && start > due) faults['due_date'] = ['must be greater than start date']
+  if (Object.keys(faults).length > 0) throw invalidRecord(faults)
+  return {
+    ...(title !== undefined && { title }),
+    ...(given.description !== undefined && { description: given.description ?? '' }),
+    ...(given.start_date !== undefined && { start_date: given.start_date }),
+    ...(given.due_date !== undefined && { due_date: given.due_date }),
+  }
+}
+
+const taken = () => invalidRecord({ title: ['has already been taken'] })
+
+/** One title, one milestone, for whoever may set it: in a project, in the groups above it, and for a group in all that is below too (MI-3). */
+async function checkTitle(tx: Transaction, source: MilestoneSource, title: string, except = 0) {
+  const groupId = 'project' in source ? source.project.project.namespace_id : source.group.group.id
+  const above = sql`${milestones.namespace_id} in (select a.ancestor_id from ${namespaceAncestry} a where a.descendant_id = ${groupId})`
+  const below = sql`select a.descendant_id from ${namespaceAncestry} a where a.ancestor_id = ${groupId}`
+  const here =
+    'project' in source
+      ? eq(milestones.project_id, source.project.project.id)
+      : sql`(${milestones.namespace_id} in (${below}) or ${milestones.project_id} in (select p.id from ${projects} p where p.namespace_id in (${below})))`
+  const [twin] = await tx
+    .select({ id: milestones.id })
+    .from(milestones)
+    .where(and(eq(milestones.title, title), or(here, above), sql`${milestones.id} <> ${except}`))
+    .limit(1)
+  if (twin) throw taken()
+}
+
+/** Only projects have events. */
+async function tell(
+  ctx: Context,
+  tx: Transaction,
+  caller: SignedIn,
+  { id, project_id, title }: Milestone,
+  action: 'created' | 'closed' | 'reopened' | 'destroyed',
+) {
+  if (project_id === null) return
+  const event = {
+    project_id,
+    author_id: caller.user.id,
+    action,
+    target_type: 'Milestone',
+    target_id: id,
+    target_title: title,
+    created_at: ctx.now(),
+  } as const
+  await recordEvent(tx, event)
+}
+
+/** MI-3. */
+export async function createMilestone(
+  ctx: Context,
+  caller: SignedIn,
+  source: MilestoneSource,
+  given: MilestoneAttributes & { title: string },
+): Promise<MilestoneRecord> {
+  const values = checked(given)
+  const { id, path } = ofSource(source)
+  const now = ctx.now()
+  return unlessTaken(
+    () =>
+      ctx.db.transaction(async (tx) => {
+        const title = values.title as string
+        await checkTitle(tx, source, title)
+        const owner = 'project' in source ? { project_id: id } : { namespace_id: id }
+        const iid = 'project' in source ? await nextIid(tx, id, 'milestone') : await nextGroupIid(tx, id, 'milestone')
+        const [row] = await tx
+          .insert(milestones)
+          .values({ ...values, title, ...owner, iid, created_at: now, updated_at: now })
+          .returning()
+        const milestone = row as Milestone
+        await tell(ctx, tx, caller, milestone, 'created')
+        return { milestone, path }
+      }),
+    taken,
+  )
+}
+
+const EVENTS = { close: { to: 'closed', told: 'closed' }, activate: { to: 'active', told: 'reopened' } } as const
+
+/** Lists of issues and merge requests are searched by titles of milestones. */
+const touchLists = (tx: Transaction, source: MilestoneSource) =>
+  touchWhatIsBelow(tx, 'project' in source ? { projectId: source.project.project.id } : { groupId: source.group.group.id })
+
+/** MI-4. */
+export async function updateMilestone(
+  ctx: Context,
+  caller: SignedIn,
+  source: MilestoneSource,
+  milestoneId: number,
+  { state_event, ...given }: MilestoneAttributes & { state_event?: keyof typeof EVENTS | undefined },
+): Promise<MilestoneRecord> {
+  const { path } = await getMilestone(ctx, source, milestoneId)
+  return unlessTaken(
+    () =>
+      ctx.db.transaction(async (tx) => {
+        const [before] = await tx.select().from(milestones).where(eq(milestones.id, milestoneId)).for('update')
+        if (!before) throw notFound()
+        const values = checked(given, before)
+        if (values.title !== undefined && values.title !== before.title) await checkTitle(tx, source, values.title, milestoneId)
+        const moved = state_event && EVENTS[state_event].to !== before.state ? EVENTS[state_event] : undefined
+        const [row] = await tx
+          .update(milestones)
+          .set({ ...values, ...(moved && { state: moved.to }), updated_at: ctx.now() })
+          .where(eq(milestones.id, milestoneId))
+          .returning()
+        const milestone = row as Milestone
+        if (moved) await tell(ctx, tx, caller, milestone, moved.told)
+        if (milestone.title !== before.title) await touchLists(tx, source)
+        return { milestone, path }
+      }),
+    taken,
+  )
+}
+
+/** MI-5: what had it has it no longer. */
+export async function deleteMilestone(
+  ctx: Context,
+  caller: SignedIn,
+  source: MilestoneSource,
+  milestoneId: number,
+  check: (changed: Date) => void,
+): Promise<void> {
+  const { milestone } = await getMilestone(ctx, source, milestoneId)
+  check(milestone.updated_at)
+  await ctx.db.transaction(async (tx) => {
+    const gone = await tx.delete(milestones).where(eq(milestones.id, milestoneId)).returning()
+    if (gone.length === 0) throw notFound()
+    await tell(ctx, tx, caller, milestone, 'destroyed')
+    await touchLists(tx, source)
+  })
+}
+
+/** The milestone with this id, if it may be set on things of the project: its own, or one of the group it is in (MR-26, MI-8). */
+export async function usableMilestone(tx: Pick<Transaction, 'select'>, { project }: ProjectSubject, milestoneId: number): Promise<Milestone | null> {
+  const [row] = await tx
+    .select()
+    .from(milestones)
+    .where(and(eq(milestones.id, milestoneId), or(eq(milestones.project_id, project.id), eq(milestones.namespace_id, project.namespace_id))))
+  return row ?? null
+}

@@ -1,0 +1,78 @@
+import { eq, sql } from 'drizzle-orm'
+import type { Context } from '../../context.js'
+import { issues, mergeRequests } from '../../db/schema/index.js'
+import { invalidRecord, notFound } from '../../failures.js'
+import { humanDuration, parseDuration } from '../../lib/duration.js'
+import type { Target } from '../activity/subscriptions.js'
+import { writeSystemNotes } from '../activity/system-notes.js'
+
+/** What is kept of the time a thing takes, in seconds. */
+export interface TimeRecord {
+  time_estimate: number
+  total_time_spent: number
+}
+
+/** Where each kind of thing keeps it. */
+const TABLES = { Issue: issues, MergeRequest: mergeRequests as unknown as typeof issues }
+
+export type TimedTarget = Target & { type: keyof typeof TABLES }
+
+const MOST = 2_147_483_647
+
+async function change(
+  ctx: Context,
+  target: TimedTarget,
+  authorId: number,
+  next: (now: TimeRecord) => Partial<TimeRecord>,
+  told: string,
+): Promise<TimeRecord> {
+  const table = TABLES[target.type]
+  return ctx.db.transaction(async (tx) => {
+    const [row] = await tx
+      .select({ time_estimate: table.time_estimate, total_time_spent: table.total_time_spent })
+      .from(table)
+      .where(eq(table.id, target.id))
+      .for('update')
+    if (!row) throw notFound()
+    const after = { ...row, ...next(row) }
+    if (after.time_estimate === row.time_estimate && after.total_time_spent === row.total_time_spent) return row
+    const now = ctx.now()
+    await tx
+      .update(table)
+      .set({ ...after, updated_at: sql`greatest(${table.updated_at}, ${now.toISOString()}::timestamptz)` })
+      .where(eq(table.id, target.id))
+    await writeSystemNotes(tx, target, authorId, [told], now)
+    return after
+  })
+}
+
+const badFormat = (field: 'time_estimate' | 'time_spent') => invalidRecord({ [field]: ['has an invalid format'] })
+
+/** TT-3, TT-4. */
+export async function setEstimate(ctx: Context, target: TimedTarget, authorId: number, duration: string): Promise<TimeRecord> {
+  const seconds = parseDuration(duration)
+  if (seconds === null || seconds < 0) throw badFormat('time_estimate')
+  return change(ctx, target, authorId, () => ({ time_estimate: seconds }), `changed time estimate to ${humanDuration(seconds)}`)
+}
+
+/** TT-5. */
+export const resetEstimate = (ctx: Context, target: TimedTarget, authorId: number) =>
+  change(ctx, target, authorId, () => ({ time_estimate: 0 }), 'removed time estimate')
+
+/** TT-6 to TT-8. */
+export async function addSpentTime(ctx: Context, target: TimedTarget, authorId: number, duration: string): Promise<TimeRecord> {
+  const seconds = parseDuration(duration)
+  if (seconds === null) throw badFormat('time_spent')
+  const told = seconds > 0 ? `added ${humanDuration(seconds)} of time spent` : `subtracted ${humanDuration(-seconds)} of time spent`
+  const next = ({ total_time_spent }: TimeRecord) => {
+    const total = total_time_spent + seconds
+    if (total < 0) throw invalidRecord({ time_spent: ['Time to subtract exceeds the total time spent'] })
+    if (total > MOST) throw badFormat('time_spent')
+    return { total_time_spent: total }
+  }
+  return change(ctx, target, authorId, next, told)
+}
+
+/** TT-9. */
+export const resetSpentTime = (ctx: Context, target: TimedTarget, authorId: number) =>
+  change(ctx, target, authorId, () => ({ total_time_spent: 0 }), 'removed time spent')

@@ -1,0 +1,168 @@
+import { and, count, desc, eq, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import type { SignedIn } from '../../access/actor.js'
+import { type Eyes, eyesOf, visibleIssues, visibleMergeRequests } from '../../access/visible.js'
+import type { Context } from '../../context.js'
+import { anyBeginning, completeTexts, LONG } from '../../db/long-text.js'
+import { issues, mergeRequests, namespaceAncestry, namespaces, notes, projects, type TODO_ACTIONS, todos, users } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
+import type { UserRefRecord } from '../../entities/user.js'
+import { notFound } from '../../failures.js'
+import { limits, type Page, type Paging } from '../core/page.js'
+import { type IssueRecord, loadIssues } from './issues/list.js'
+import { type FollowedMergeRequest, loadFollowed } from './merge-requests/reading/load.js'
+
+/** What a todo is about. */
+export type TodoTarget = { issue: IssueRecord } | { request: FollowedMergeRequest }
+
+/** A todo with all that is shown of it. */
+export interface TodoRecord {
+  todo: typeof todos.$inferSelect
+  author: UserRefRecord
+  project: { id: number; name: string; name_with_namespace: string; path: string; path_with_namespace: string }
+  /** What is said in the note that caused it. */
+  note: string | null
+  target: TodoTarget
+}
+
+export interface TodoFilter {
+  action?: (typeof TODO_ACTIONS)[number] | 'approval_required' | undefined
+  author_id?: number | undefined
+  project_id?: number | undefined
+  group_id?: number | undefined
+  type?: 'Issue' | 'MergeRequest' | undefined
+  state: 'pending' | 'done'
+  id?: number | undefined
+}
+
+interface Shape {
+  eyes: Eyes
+  filters: string[]
+}
+
+const user = sql`${sql.placeholder('user')}::bigint`
+
+const FILTERS: Record<string, () => SQL> = {
+  id: () => eq(todos.id, sql.placeholder('id')),
+  state: () => eq(todos.state, sql.placeholder('state')),
+  action: () => eq(todos.action, sql.placeholder('action')),
+  author_id: () => eq(todos.author_id, sql.placeholder('author_id')),
+  project_id: () => eq(todos.project_id, sql.placeholder('project_id')),
+  type: () => eq(todos.target_type, sql.placeholder('type')),
+  group_id: () =>
+    sql`${projects.namespace_id} in (select a.descendant_id from ${namespaceAncestry} a where a.ancestor_id = ${sql.placeholder('group_id')})`,
+}
+
+/** For rows of `todos` joined with `projects`: whether a user sees what it is about (SEC-119). */
+export const targetIsSeen = (eyes: Eyes, userId: SQLWrapper) =>
+  sql`case ${todos.target_type}
+    when 'Issue' then exists (select 1 from ${issues} where ${issues.id} = ${todos.target_id} and ${visibleIssues(eyes, userId)})
+    when 'MergeRequest' then exists (select 1 from ${mergeRequests} where ${mergeRequests.id} = ${todos.target_id} and ${visibleMergeRequests(eyes, userId)})
+    else false end`
+
+/** A user's own todos, about things he still sees. */
+const matching = ({ eyes, filters }: Shape) =>
+  and(sql`${todos.user_id} = ${user}`, ...filters.map((name) => FILTERS[name]?.()), targetIsSeen(eyes, user))
+
+const listed = statement('todos', (db, shape: Shape) =>
+  db
+    .select({
+      todo: todos,
+      author: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar },
+      project: {
+        id: projects.id,
+        name: projects.name,
+        name_with_namespace: sql<string>`${namespaces.full_name} || ' / ' || ${projects.name}`,
+        path: projects.path,
+        path_with_namespace: sql<string>`${namespaces.full_path} || '/' || ${projects.path}`,
+      },
+      note: anyBeginning(notes.note),
+    })
+    .from(todos)
+    .innerJoin(users, eq(users.id, todos.author_id))
+    .innerJoin(projects, eq(projects.id, todos.project_id))
+    .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
+    .leftJoin(notes, eq(notes.id, todos.note_id))
+    .where(matching(shape))
+    .orderBy(desc(todos.id))
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset')),
+)
+
+const counted = statement('number of todos', (db, shape: Shape) =>
+  db.select({ total: count() }).from(todos).innerJoin(projects, eq(projects.id, todos.project_id)).where(matching(shape)),
+)
+
+const shapeFor = ({ user: viewer }: SignedIn, filter: Partial<TodoFilter>): Shape => ({
+  eyes: eyesOf(viewer),
+  filters: Object.keys(filter).filter((name) => filter[name as keyof TodoFilter] !== undefined),
+})
+
+/** TO-1: newest first. */
+export async function listTodos(ctx: Context, caller: SignedIn, { page, per_page, ...filter }: TodoFilter & Paging): Promise<Page<TodoRecord>> {
+  const shape = shapeFor(caller, filter)
+  const values = { ...filter, user: caller.user.id }
+  const [rows, [all]] = await Promise.all([
+    listed(ctx.db, shape).execute({ ...values, ...limits({ page, per_page }) }),
+    counted(ctx.db, shape).execute(values),
+  ])
+  return { items: await withTargets(ctx, caller, rows), total: all?.total ?? 0 }
+}
+
+async function withTargets(ctx: Context, caller: SignedIn, rows: Omit<TodoRecord, 'target'>[]): Promise<TodoRecord[]> {
+  const said = rows.map(({ todo, note }) => ({ id: todo.note_id ?? 0, note }))
+  await completeTexts(ctx, LONG.notes, said, 'page')
+  const idsOf = (type: 'Issue' | 'MergeRequest') => [
+    ...new Set(rows.filter(({ todo }) => todo.target_type === type).map(({ todo }) => todo.target_id as number)),
+  ]
+  const [found, requests] = await Promise.all([loadIssues(ctx, caller, idsOf('Issue')), loadFollowed(ctx, caller, idsOf('MergeRequest'))])
+  const known = new Map<string, TodoTarget>([
+    ...found.map((issue) => [`Issue ${issue.issue.id}`, { issue }] as const),
+    ...requests.map((request) => [`MergeRequest ${request.request.id}`, { request }] as const),
+  ])
+  return rows.flatMap((row, i) => {
+    const target = known.get(`${row.todo.target_type} ${row.todo.target_id}`)
+    return target ? [{ ...row, note: said[i]?.note ?? null, target }] : []
+  })
+}
+
+/** One of the caller's own. */
+export async function getTodo(ctx: Context, caller: SignedIn, id: number): Promise<TodoRecord> {
+  const rows = await listed(ctx.db, shapeFor(caller, { id })).execute({ id, user: caller.user.id, limit: 1, offset: 0 })
+  const [record] = await withTargets(ctx, caller, rows)
+  if (!record) throw notFound()
+  return record
+}
+
+/** TO-2: also when it was done. */
+export async function finishTodo(ctx: Context, caller: SignedIn, id: number): Promise<TodoRecord> {
+  const record = await getTodo(ctx, caller, id)
+  if (record.todo.state === 'done') return record
+  await ctx.db.write
+    .update(todos)
+    .set({ state: 'done', updated_at: ctx.now() })
+    .where(and(eq(todos.id, id), eq(todos.user_id, caller.user.id)))
+  return getTodo(ctx, caller, id)
+}
+
+/** TO-3: all that the filters let through. */
+export async function finishAllTodos(
+  ctx: Context,
+  caller: SignedIn,
+  { action, author_id, project_id, group_id, type }: Omit<TodoFilter, 'state' | 'id'>,
+): Promise<void> {
+  const below = sql`${todos.project_id} in (select p.id from ${namespaceAncestry} a join ${projects} p on p.namespace_id = a.descendant_id where a.ancestor_id = ${group_id ?? 0})`
+  await ctx.db.write
+    .update(todos)
+    .set({ state: 'done', updated_at: ctx.now() })
+    .where(
+      and(
+        eq(todos.user_id, caller.user.id),
+        eq(todos.state, 'pending'),
+        action && sql`${todos.action} = ${action}`,
+        author_id === undefined ? undefined : eq(todos.author_id, author_id),
+        project_id === undefined ? undefined : eq(todos.project_id, project_id),
+        group_id === undefined ? undefined : below,
+        type && eq(todos.target_type, type),
+      ),
+    )
+}

@@ -1,0 +1,179 @@
+import { and, asc, eq, inArray, sql } from 'drizzle-orm'
+import type { SignedIn } from '../../access/actor.js'
+import type { Context } from '../../context.js'
+import { awardEmoji, issues, mergeRequests, notes, snippets, todos, users } from '../../db/schema/index.js'
+import { statement, step } from '../../db/statement.js'
+import type { UserRefRecord } from '../../entities/user.js'
+import { notFound, unauthenticated } from '../../failures.js'
+import { mainEmojiName } from '../../lib/emoji.js'
+import type { TargetType } from '../activity/subscriptions.js'
+import { limits, type Page, type Paging } from '../core/page.js'
+import type { Noteable } from './noteables.js'
+
+type Row = typeof awardEmoji.$inferSelect
+
+/** What is given an emoji: a thing, or a note on it. */
+export interface Awardable {
+  type: Row['awardable_type']
+  id: number
+  /** The thing itself, or what the note is about: whoever gives an emoji has dealt with it (TO-6). */
+  noteable: Noteable
+}
+
+export interface AwardRecord {
+  award: Row
+  user: UserRefRecord
+}
+
+const value = (name: string) => sql`${sql.placeholder(name)}`
+const shown = { award: awardEmoji, user: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar } }
+const onThing = and(
+  eq(awardEmoji.project_id, sql.placeholder('project')),
+  eq(awardEmoji.awardable_type, sql.placeholder('type')),
+  eq(awardEmoji.awardable_id, sql.placeholder('thing')),
+)
+const places = ({ type, id, noteable }: Awardable) => ({ project: noteable.project_id, type, thing: id })
+
+const listed = statement('award emoji of a thing', (db) =>
+  db
+    .select(shown)
+    .from(awardEmoji)
+    .innerJoin(users, eq(users.id, awardEmoji.user_id))
+    .where(onThing)
+    .orderBy(asc(awardEmoji.id))
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset')),
+)
+
+const counted = statement('number of award emoji of a thing', (db) =>
+  db
+    .select({ total: sql<number>`count(*)`.mapWith(Number) })
+    .from(awardEmoji)
+    .where(onThing),
+)
+
+const single = statement('one award emoji', (db) =>
+  db
+    .select(shown)
+    .from(awardEmoji)
+    .innerJoin(users, eq(users.id, awardEmoji.user_id))
+    .where(and(onThing, eq(awardEmoji.id, sql.placeholder('id')))),
+)
+
+/** AE-1. */
+export async function listAwards(ctx: Context, awardable: Awardable, paging: Paging): Promise<Page<AwardRecord>> {
+  const [items, [all]] = await Promise.all([
+    listed(ctx.db, null).execute({ ...places(awardable), ...limits(paging) }),
+    counted(ctx.db, null).execute(places(awardable)),
+  ])
+  return { items, total: all?.total ?? 0 }
+}
+
+/** AE-2: one of the thing's own (SEC-31). */
+export async function getAward(ctx: Context, awardable: Awardable, id: number): Promise<AwardRecord> {
+  const [record] = await single(ctx.db, null).execute({ ...places(awardable), id })
+  if (!record) throw notFound('Award Emoji')
+  return record
+}
+
+/** What lists of things show of the emoji they were given (AE-5), as changes of the columns of a row under the alias `t`. */
+const votes = (ups: ReturnType<typeof value>, downs: ReturnType<typeof value>) =>
+  sql`upvotes = t.upvotes + ${ups}, downvotes = t.downvotes + ${downs}`
+const TABLES = { Issue: issues, MergeRequest: mergeRequests, Snippet: snippets, Note: notes } as const
+const VOTED = { Issue: issues, MergeRequest: mergeRequests } as const
+const votesFor = (name: string) => ({ ups: name === 'thumbsup' ? 1 : 0, downs: name === 'thumbsdown' ? 1 : 0 })
+const isVoted = (type: Row['awardable_type']): type is TargetType => type in VOTED
+
+/** One row, or none when he gave it before. */
+const given = step('give an emoji', (db, type: Row['awardable_type']) => {
+  const now = sql`${sql.placeholder('now')}::timestamptz`
+  // who deletes the thing waits for this, or this for him
+  const thing = db.$with('thing', {}).as(sql`select t.id from ${TABLES[type]} t where t.id = ${value('thing')} for key share`)
+  const award = db
+    .$with('award', {})
+    .as(sql`insert into ${awardEmoji} (project_id, awardable_type, awardable_id, user_id, name, created_at, updated_at)
+    select ${value('project')}, ${type}, thing.id, ${value('user')}, ${value('name')}, ${now}, ${now} from thing on conflict do nothing returning id`)
+  const counts = isVoted(type)
+    ? [db.$with('voted', {}).as(sql`update ${VOTED[type]} t set ${votes(sql`${value('ups')}::integer`, sql`${value('downs')}::integer`)}
+        from award where t.id = ${value('thing')} and (${value('ups')}::integer, ${value('downs')}::integer) <> (0, 0)`)] // biome-ignore format: one statement
+    : []
+  const done = db.$with('done', {}).as(sql`update ${todos} t set state = 'done', updated_at = ${now} from award
+    where t.project_id = ${value('project')} and t.target_type = ${value('about')} and t.target_id = ${value('noteable')}
+    and t.user_id = ${value('user')} and t.state = 'pending'`)
+  return db
+    .with(thing, award, ...counts, done)
+    .select({ id: sql<number>`award.id`.mapWith(Number), user: shown.user })
+    .from(users)
+    .innerJoin(sql`award`, sql`true`)
+    .where(eq(users.id, sql.placeholder('user')))
+})
+
+const unusable = (text: string) => notFound(`Award Emoji {:name=>["${text}"]}`)
+
+/** AE-3: under the emoji's main name; what is no emoji, and one that the caller gave already, are not found. */
+export async function giveAward(ctx: Context, { user }: SignedIn, awardable: Awardable, wanted: string): Promise<AwardRecord> {
+  const name = mainEmojiName(wanted)
+  if (name === undefined) throw unusable(wanted.trim() === '' ? "can't be blank" : 'is not included in the list')
+  const now = ctx.now()
+  const { type, id, noteable } = awardable
+  const values = { ...places(awardable), user: user.id, name, now: now.toISOString(), ...votesFor(name), about: noteable.type, noteable: noteable.id }
+  const [[row]] = await ctx.db.burst((on) => [given(on, type).execute(values)])
+  if (!row) throw unusable('has already been taken')
+  const award: Row = {
+    id: row.id,
+    project_id: noteable.project_id,
+    awardable_type: type,
+    awardable_id: id,
+    user_id: user.id,
+    name,
+    created_at: now,
+    updated_at: now,
+  }
+  return { award, user: row.user }
+}
+
+/** AE-4: one's own; administrators take back anybody's. `check` is asked with the time of its last change. */
+export async function takeAward(ctx: Context, { user }: SignedIn, awardable: Awardable, id: number, check: (changed: Date) => void): Promise<void> {
+  const { award } = await getAward(ctx, awardable, id)
+  if (award.user_id !== user.id && !user.admin) throw unauthenticated()
+  check(award.updated_at)
+  await ctx.db.transaction(async (tx) => {
+    const gone = await tx.delete(awardEmoji).where(eq(awardEmoji.id, id)).returning({ id: awardEmoji.id })
+    if (gone.length === 0) throw notFound('Award Emoji')
+    const { ups, downs } = votesFor(award.name)
+    if (!isVoted(award.awardable_type) || (ups === 0 && downs === 0)) return
+    await tx.execute(
+      sql`update ${VOTED[award.awardable_type]} t set ${votes(sql`${-ups}::integer`, sql`${-downs}::integer`)} where t.id = ${award.awardable_id}`,
+    )
+  })
+}
+
+/** Emoji of one transaction. */
+const BATCH = 1_000
+
+/** What somebody gave goes to another, or with null away (U-34, U-36); what the other gave to the same thing already is there once. */
+export async function leaveAwards(ctx: Context, userId: number, heir: number | null): Promise<void> {
+  for (;;) {
+    const left = await ctx.db.transaction(async (tx) => {
+      const rows = await tx.select().from(awardEmoji).where(eq(awardEmoji.user_id, userId)).limit(BATCH).for('update')
+      const ids = rows.map(({ id }) => id)
+      if (ids.length === 0) return 0
+      if (heir !== null)
+        await tx.execute(sql`update ${awardEmoji} a set user_id = ${heir} where ${inArray(sql`a.id`, ids)} and not exists (select 1 from ${awardEmoji} h
+          where h.project_id = a.project_id and h.awardable_type = a.awardable_type and h.awardable_id = a.awardable_id and h.name = a.name and h.user_id = ${heir})`)
+      const gone = await tx
+        .delete(awardEmoji)
+        .where(and(inArray(awardEmoji.id, ids), eq(awardEmoji.user_id, userId)))
+        .returning()
+      for (const type of ['Issue', 'MergeRequest'] as const) {
+        const of = gone.filter((row) => row.awardable_type === type)
+        await tx.execute(sql`update ${VOTED[type]} t set ${votes(sql`-c.ups`, sql`-c.downs`)}
+          from (select id, count(*) filter (where name = 'thumbsup') as ups, count(*) filter (where name = 'thumbsdown') as downs
+            from unnest(${sql.param(of.map((row) => row.awardable_id))}::bigint[], ${sql.param(of.map(({ name }) => name))}::text[]) as g (id, name) group by id) c
+          where t.id = c.id`)
+      }
+      return ids.length
+    })
+    if (left < BATCH) return
+  }
+}

@@ -1,0 +1,151 @@
+import { cp, mkdir, readdir, readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Context } from '../../context.js'
+import { type CopiedDatabase, copyIn, copyOut, fileOf } from '../../db/copy.js'
+import type { RefsThen } from '../../git/copies.js'
+import type { RepositoryKey } from '../../git/types.js'
+import { atOnce } from '../../lib/at-once.js'
+import { syncDirectory, writeNewFile } from '../../lib/durable.js'
+import { StartFault } from '../../lib/start-fault.js'
+import { finishAcceptedLater } from '../issuables/merge-requests/merging/post-merge.js'
+import { removeDoomed } from '../projects/update.js'
+import { settleLeftIntents } from '../repository/pushes.js'
+import { listParts, measure, partFaults } from './backup-parts.js'
+
+const FORMAT = 2
+const MANIFEST = 'backup.json'
+/** Every other file with its size, its digest and its rows. */
+const PARTS = 'parts.jsonl'
+/** Digests of these two, in the form `sha256sum --check` reads. */
+const DIGESTS = 'backup.sha256'
+/** Faults of a backup that a refusal to restore it names. */
+const MOST_NAMED = 50
+/** Repositories whose refs are read at a time; nobody can push meanwhile. */
+const AT_ONCE = 32
+
+interface Manifest {
+  format: number
+  version: string
+  at: string
+  database: CopiedDatabase
+  repositories: RepositoryKey[]
+  /** Projects that were deleted while the backup was made: they are in the rows, and will not come back. */
+  gone: number[]
+  /** Where the key is that encrypted values open with: in this backup, or in ROOST_SECRET_KEY. */
+  secret: 'file' | 'environment'
+}
+
+/** A backup that was found whole. */
+export interface Backup extends Manifest {
+  root: string
+}
+
+const folderOf = (root: string, { storage, id, kind }: RepositoryKey) =>
+  join(root, 'repositories', storage, `${id}${kind === 'wiki' ? '.wiki' : ''}.git`)
+
+/** Copies rows, repositories and uploads into a new folder, all as of one moment, while the service runs (SEC-163). Pushes wait for as long as it takes to read all refs. */
+export async function backUp(ctx: Context, databaseUrl: string, root: string): Promise<Pick<Manifest, 'repositories' | 'gone'>> {
+  await mkdir(root, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+    throw new StartFault(error.code === 'EEXIST' ? `${root} is there already` : `${root} cannot be made (${error.code})`)
+  })
+  await mkdir(join(root, 'database'))
+  const then = new Map<RepositoryKey, RefsThen>()
+  const database = await copyOut(databaseUrl, join(root, 'database'), async (ask) => {
+    const projects = await ask<{ id: string; storage: string }>('select id, storage from projects')
+    const keys = projects.flatMap(({ id, storage }) => (['project', 'wiki'] as const).map((kind) => ({ storage, id: Number(id), kind })))
+    await atOnce(AT_ONCE, keys, async (key) => {
+      const refs = ctx.config.storages[key.storage] === undefined ? null : await ctx.git.refsNow(key)
+      if (refs) then.set(key, refs)
+    })
+  })
+  const gone: number[] = []
+  const repositories: RepositoryKey[] = []
+  for (const [key, refs] of then) {
+    if (await ctx.git.save(key, refs, folderOf(root, key))) repositories.push(key)
+    else if (key.kind === 'project') gone.push(key.id)
+  }
+  if (await isThere(uploadsOf(ctx))) await cp(uploadsOf(ctx), join(root, 'uploads'), { recursive: true, dereference: true })
+  const secret = ctx.config.secretKey === undefined ? 'file' : 'environment'
+  if (secret === 'file') await cp(secretOf(ctx.config.dataDir), join(root, 'secret.key'))
+  const { version } = ctx.config
+  const manifest: Manifest = { format: FORMAT, version, at: ctx.now().toISOString(), database, repositories, gone, secret }
+  const rows = new Map(database.tables.map(({ name, rows }) => [`database/${fileOf(name)}`, rows]))
+  await listParts(root, PARTS, rows)
+  await writeNewFile(join(root, MANIFEST), JSON.stringify(manifest, null, 1))
+  // last: a backup without it was not finished
+  const digests = await Promise.all([MANIFEST, PARTS].map(async (name) => `${(await measure(join(root, name))).sha256}  ${name}\n`))
+  await writeNewFile(join(root, DIGESTS), digests.join(''))
+  await syncDirectory(root)
+  return manifest
+}
+
+const uploadsOf = (ctx: Context) => join(ctx.config.dataDir, 'uploads')
+const secretOf = (dataDir: string) => join(dataDir, 'secret.key')
+const isThere = (path: string) =>
+  stat(path).then(
+    () => true,
+    () => false,
+  )
+
+/** Reads a backup whole, writes nothing, and says in a line each what of it is missing, damaged or not its own (SEC-163). */
+export async function* backupFaults(root: string): AsyncGenerator<string> {
+  const digests = await readFile(join(root, DIGESTS), 'utf8').catch(() => null)
+  if (digests === null) {
+    const older = await readFile(join(root, MANIFEST), 'utf8').then(
+      (text) => /"format":\s*1\b/.test(text),
+      () => null,
+    )
+    if (older === null) throw new StartFault(`${root} is no whole backup: it has neither ${DIGESTS} nor ${MANIFEST}`)
+    if (older)
+      throw new StartFault(`${root} was made by an older version of Roost, which wrote no digests: it cannot be verified, and is not restored`)
+    return void (yield `missing: ${DIGESTS}`)
+  }
+  let certain = true
+  for (const name of [MANIFEST, PARTS]) {
+    const found = await measure(join(root, name)).catch((error: NodeJS.ErrnoException) => error)
+    if (found instanceof Error) yield found.code === 'ENOENT' ? `missing: ${name}` : `damaged: ${name}: it cannot be read (${found.code})`
+    else if (!digests.split('\n').includes(`${found.sha256}  ${name}`)) yield `damaged: ${name}: its SHA-256 is not the one in ${DIGESTS}`
+    else continue
+    certain = false
+  }
+  // what the list says counts only while the list is known to be the one that was written
+  if (certain) yield* partFaults(root, PARTS, new Set([MANIFEST, PARTS, DIGESTS]))
+}
+
+/** A backup, when all of it is as it was written; otherwise it is refused, and nothing has been written anywhere. */
+export async function openBackup(root: string): Promise<Backup> {
+  const named: string[] = []
+  let found = 0
+  for await (const fault of backupFaults(root)) if (found++ < MOST_NAMED) named.push(fault)
+  const more = found > named.length ? [`and ${found - named.length} more`] : []
+  if (found > 0) throw new StartFault([`${root} is damaged, nothing is restored:`, ...named, ...more].join('\n  '))
+  const manifest = JSON.parse(await readFile(join(root, MANIFEST), 'utf8')) as Manifest
+  if (manifest.format !== FORMAT) throw new StartFault(`${root} has format ${manifest.format}, which this version of Roost does not read`)
+  return { ...manifest, root }
+}
+
+/** The key that what is encrypted in the rows opens with, put in its place before anything makes another. */
+export async function bringBackSecret({ root, secret }: Backup, dataDir: string): Promise<void> {
+  if (secret === 'environment') return
+  const kept = await readFile(join(root, 'secret.key'))
+  const there = await readFile(secretOf(dataDir)).catch(() => null)
+  if (there === null) await writeNewFile(secretOf(dataDir), kept, 0o600)
+  else if (!there.equals(kept)) throw new StartFault(`${secretOf(dataDir)} is there already, and is another key than the backup's`)
+}
+
+/** Puts a backup into an empty database and empty storages. What was deleted while the backup was made stays deleted, and what was being pushed is finished or dropped, as after a kill. */
+export async function bringBack(ctx: Context, databaseUrl: string, { root, database, repositories, gone, secret }: Backup): Promise<void> {
+  if (secret === 'environment' && ctx.config.secretKey === undefined)
+    throw new StartFault('the backup was made with ROOST_SECRET_KEY, which it does not hold: set it')
+  const unknown = repositories.find(({ storage }) => ctx.config.storages[storage] === undefined)
+  if (unknown) throw new StartFault(`STORAGES has no ${unknown.storage}, which the backup needs`)
+  for (const path of Object.values(ctx.config.storages))
+    if ((await readdir(path)).some((name) => !name.startsWith('.roost-'))) throw new StartFault(`${path} is not empty`)
+  await copyIn(databaseUrl, join(root, 'database'), database, gone)
+  for (const key of repositories) await ctx.git.bringBack(folderOf(root, key), key)
+  if (await isThere(join(root, 'uploads'))) await cp(join(root, 'uploads'), uploadsOf(ctx), { recursive: true })
+  // the empty database had nobody else at work on it
+  await finishAcceptedLater(ctx, await settleLeftIntents(ctx, { start: true, alone: true }))
+  await removeDoomed(ctx)
+  await ctx.jobs.drain()
+}

@@ -1,0 +1,33 @@
+import { lt, sql } from 'drizzle-orm'
+import type { Context } from '../../../context.js'
+import { doomedRepositories, refIntents } from '../../../db/schema/index.js'
+import { removeDoomed } from '../../projects/update.js'
+import { settleIntent } from '../../repository/pushes.js'
+import type { Check } from './fault.js'
+
+/** Of what a running service is still busy with nothing is this old. */
+const STALE = '1 minute'
+
+/** What killed processes left half done. A start of the service makes the same good. */
+export async function* leftovers(ctx: Context): Check {
+  for (const path of await ctx.git.leftovers()) {
+    const repair = async () => ((await ctx.git.clean()).includes(path) ? 'removed' : 'left: a process holds it')
+    yield { kind: 'stale file', of: path, text: 'a killed process left it behind', repair }
+  }
+  const old = sql`now() - ${STALE}::interval`
+  for (const intent of await ctx.db.write.select().from(refIntents).where(lt(refIntents.created_at, old)).orderBy(refIntents.id)) {
+    const refs = intent.updates.map(({ ref }) => ref).join(', ')
+    const repair = async () => {
+      await settleIntent(ctx, intent)
+      return 'finished or undone, by what the refs say'
+    }
+    yield { kind: 'unfinished push', of: `project ${intent.project_id}`, text: `a move of ${refs} was begun and not ended`, repair }
+  }
+  for (const { project_id } of await ctx.db.write.select().from(doomedRepositories).where(lt(doomedRepositories.created_at, old))) {
+    const repair = async () => {
+      await removeDoomed(ctx)
+      return 'removed'
+    }
+    yield { kind: 'unfinished deletion', of: `project ${project_id}`, text: 'it was deleted, and its repository is still to be removed', repair }
+  }
+}

@@ -1,0 +1,157 @@
+import { and, desc, eq, gt, sql } from 'drizzle-orm'
+import type { Context } from '../../../context.js'
+import { events, notes, pipelines, projects, todos } from '../../../db/schema/index.js'
+import type { Examination } from '../../../git/examine.js'
+import { type GitRepository, type Oid, type RepositoryKey, ZERO } from '../../../git/types.js'
+import { touchLists } from '../../core/list-cache.js'
+import { readSettings } from '../../core/settings.js'
+import { followBranches } from '../../repository/pushes.js'
+import { repositoryOf, wikiKeyOf } from '../../repository/repositories.js'
+import { orphanRepositories } from '../orphans.js'
+import { wasDamaged } from '../repository-checks.js'
+import { branchFaults } from './branches.js'
+import type { Check } from './fault.js'
+import { mergeRequestFaults } from './merge-requests.js'
+
+/** Projects that are looked up at a time. */
+const BATCH = 500
+
+type Project = Pick<typeof projects.$inferSelect, 'id' | 'storage' | 'default_branch' | 'empty_repo'>
+
+export interface DoctorOptions {
+  /** Reads all objects to their end; otherwise only of repositories that were found damaged before. */
+  full?: boolean
+}
+
+/** Every project against its repository. */
+export async function* repositories(ctx: Context, options: DoctorOptions): Check {
+  for (let last = 0; ; ) {
+    const batch = await ctx.db.write
+      .select({ id: projects.id, storage: projects.storage, default_branch: projects.default_branch, empty_repo: projects.empty_repo })
+      .from(projects)
+      .where(gt(projects.id, last))
+      .orderBy(projects.id)
+      .limit(BATCH)
+    for (const project of batch) yield* repositoryFaults(ctx, project, options)
+    if (batch.length < BATCH) return
+    last = batch.at(-1)?.id as number
+  }
+}
+
+async function* repositoryFaults(ctx: Context, project: Project, options: DoctorOptions): Check {
+  const of = `project ${project.id}`
+  const key: RepositoryKey = { storage: project.storage, id: project.id, kind: 'project' }
+  if (ctx.config.storages[project.storage] === undefined) {
+    yield { kind: 'missing storage', of, text: `its storage ${project.storage} is not configured`, repair: null }
+    return
+  }
+  if (!(await ctx.git.exists(key))) {
+    const repair = async () => {
+      await ctx.git.create(key, project.default_branch)
+      await ctx.db.transaction(async (tx) => {
+        await tx.update(projects).set({ empty_repo: true, commit_count: 0, repository_size: 0 }).where(eq(projects.id, project.id))
+        await touchLists(tx)
+      })
+      return 'made anew, empty: what was in it must come from a backup or from a clone'
+    }
+    yield { kind: 'missing repository', of, text: 'its repository is not there', repair }
+    return
+  }
+  const repository = repositoryOf(ctx, project)
+  const full = options.full || (await wasDamaged(ctx, project.id))
+  const examination = await repository.examine({ full })
+  yield* examinationFaults(ctx, repository, of, examination, (ref) => turnBack(ctx, project, repository, ref))
+  // what is missing may be in a damaged pack: rows and refs stay as they are until a person has looked at that
+  if (examination.brokenPacks.length === 0) {
+    yield* branchFaults(ctx, project.id, repository, examination)
+    yield* commitFaults(ctx, project, repository)
+    yield* mergeRequestFaults(ctx, project.id, repository)
+  }
+  const wiki = wikiKeyOf(project)
+  if (await ctx.git.exists(wiki)) {
+    const opened = ctx.git.open(wiki)
+    yield* examinationFaults(ctx, opened, `wiki of ${of}`, await opened.examine({ full }), async ({ name, oid }) => {
+      if (oid === ZERO) await opened.dropUnreadableRef(name)
+      else await opened.updateRefs([{ ref: name, old: oid, new: ZERO }])
+      return 'removed'
+    })
+  }
+}
+
+type BrokenRef = Examination['brokenRefs'][number]
+
+async function* examinationFaults(
+  ctx: Context,
+  repository: GitRepository,
+  of: string,
+  { brokenGraph, brokenRefs, damage }: Examination,
+  repairRef: (ref: BrokenRef) => Promise<string>,
+): Check {
+  if (brokenGraph) {
+    const repair = async () => {
+      await repository.dropCommitGraph()
+      const { housekeeping_enabled: packing, housekeeping_bitmaps_enabled: bitmaps } = await readSettings(ctx)
+      return (await repository.maintain({ packing, bitmaps })) ? 'written anew' : 'removed; the next maintenance writes another'
+    }
+    yield { kind: 'broken commit-graph', of, text: 'its commit-graph cannot be used', repair }
+  }
+  for (const ref of brokenRefs) {
+    const text = ref.oid === ZERO ? `${ref.name} holds no object id` : `${ref.name} is at ${ref.oid}, which is not there`
+    yield { kind: 'broken ref', of, text, repair: () => repairRef(ref) }
+  }
+  if (damage !== '') {
+    const text = `${damage.split('\n')[0]}; the objects must come from a backup or be pushed again`
+    yield { kind: 'damaged repository', of, text, repair: null }
+  }
+}
+
+/** Back to the newest of the commits that pushes have told of and that is there; away where there is none. */
+async function turnBack(ctx: Context, project: Project, repository: GitRepository, { name, oid }: BrokenRef): Promise<string> {
+  const short = name.replace(/^refs\/(heads|tags)\//, '')
+  const told = await ctx.db.write
+    .select({ push: events.push })
+    .from(events)
+    .where(and(eq(events.project_id, project.id), sql`${events.push}->>'ref' = ${short}`))
+    .orderBy(desc(events.id))
+    .limit(1_000)
+  const candidates = told.flatMap(({ push }) => [push?.commit_to, push?.commit_from]).filter((one): one is Oid => Boolean(one) && one !== ZERO)
+  const there = await repository.existing(candidates)
+  const back = name.startsWith('refs/heads/') ? candidates.find((one) => there.has(one)) : undefined
+  if (oid === ZERO) await repository.dropUnreadableRef(name)
+  const old = oid === ZERO ? ((await repository.ref(name)) ?? ZERO) : oid
+  // a file that held no id may have hidden a packed value, which is older than what was pushed
+  const to = back ?? (oid === ZERO ? old : ZERO)
+  if (old !== to) await repository.updateRefs([{ ref: name, old, new: to }])
+  await followBranches(ctx, project.id, [{ ref: name, old: oid, new: to }], await readSettings(ctx))
+  if (to !== ZERO) return `put back to ${to}`
+  return 'removed'
+}
+
+/** Rows that speak of commits which are not there. */
+async function* commitFaults(ctx: Context, { id }: Project, repository: GitRepository): Check {
+  const { rows } = await ctx.db.write.execute<{ oid: Oid }>(sql`
+    select ${pipelines.sha} as oid from ${pipelines} where ${pipelines.project_id} = ${id}
+    union select ${notes.commit_id} from ${notes} where ${notes.project_id} = ${id} and ${notes.commit_id} is not null
+    union select ${todos.commit_id} from ${todos} where ${todos.project_id} = ${id} and ${todos.commit_id} is not null`)
+  const oids = rows.map(({ oid }) => oid)
+  const there = await repository.existing(oids)
+  for (const oid of oids.filter((one) => !there.has(one))) {
+    const repair = async () => {
+      await ctx.db.transaction(async (tx) => {
+        await tx.delete(pipelines).where(and(eq(pipelines.project_id, id), eq(pipelines.sha, oid)))
+        await tx.delete(todos).where(and(eq(todos.project_id, id), eq(todos.commit_id, oid)))
+        await tx.delete(notes).where(and(eq(notes.project_id, id), eq(notes.commit_id, oid)))
+      })
+      return 'removed what was said of it'
+    }
+    yield { kind: 'missing commit', of: `project ${id}`, text: `statuses or comments speak of ${oid}, which is not there`, repair }
+  }
+}
+
+/** Repositories on the disk that no row knows. */
+export async function* orphans(ctx: Context): Check {
+  for await (const key of orphanRepositories(ctx)) {
+    const repair = async () => `moved to ${await ctx.git.setAside(key)}`
+    yield { kind: 'orphan repository', of: `${key.kind} ${key.id} in ${key.storage}`, text: 'no project has it', repair }
+  }
+}

@@ -1,0 +1,94 @@
+import { isNotNull, type SQL, sql } from 'drizzle-orm'
+import type { Context } from '../../../context.js'
+import { awardEmoji, issues, mergeRequests, namespaces, notes, projectStars, projects, users } from '../../../db/schema/index.js'
+import { touchLists } from '../../core/list-cache.js'
+import { type AvatarKind, dropAvatar, imageFaults, readAvatar } from '../../identity/avatars.js'
+import type { Check } from './fault.js'
+
+interface Counter {
+  kind: string
+  table: typeof projects | typeof issues | typeof mergeRequests
+  column: string
+  /** What it should be, for the row called `r`. */
+  truth: SQL
+}
+
+const openIssues = (confidential: boolean) =>
+  sql`(select count(*) from ${issues} i where i.project_id = r.id and i.state = 'opened' and i.confidential = ${confidential})`
+const notesOf = (type: string) =>
+  sql`(select count(*) from ${notes} n where n.project_id = r.project_id and n.noteable_type = ${type} and n.noteable_id = r.id and not n.system)`
+const awards = (type: string, name: string) =>
+  sql`(select count(*) from ${awardEmoji} a where a.project_id = r.project_id and a.awardable_type = ${type} and a.awardable_id = r.id and a.name = ${name})`
+const talk = (kind: string, table: typeof issues | typeof mergeRequests, type: string): Counter[] => [
+  { kind, table, column: 'user_notes_count', truth: notesOf(type) },
+  { kind, table, column: 'upvotes', truth: awards(type, 'thumbsup') },
+  { kind, table, column: 'downvotes', truth: awards(type, 'thumbsdown') },
+]
+
+/** Numbers that rows keep of others. */
+const COUNTERS: Counter[] = [
+  { kind: 'project', table: projects, column: 'star_count', truth: sql`(select count(*) from ${projectStars} s where s.project_id = r.id)` },
+  { kind: 'project', table: projects, column: 'forks_count', truth: sql`(select count(*) from ${projects} f where f.forked_from_id = r.id)` },
+  { kind: 'project', table: projects, column: 'open_issues_count', truth: openIssues(false) },
+  { kind: 'project', table: projects, column: 'open_confidential_issues_count', truth: openIssues(true) },
+  ...talk('issue', issues, 'Issue'),
+  ...talk('merge request', mergeRequests, 'MergeRequest'),
+  {
+    kind: 'merge request',
+    table: mergeRequests,
+    column: 'unresolved_discussions_count',
+    truth: sql`(select count(distinct n.discussion_id) from ${notes} n where n.project_id = r.project_id and n.noteable_type = 'MergeRequest'
+      and n.noteable_id = r.id and n.type is not null and n.resolved_at is null and not n.system)`,
+  },
+]
+
+/** Counters that do not say what there is. */
+export async function* counters(ctx: Context): Check {
+  for (const { kind, table, column, truth } of COUNTERS) {
+    const name = sql.identifier(column)
+    const { rows } = await ctx.db.write.execute<{ id: string; kept: number; found: string }>(
+      sql`select r.id, r.${name} as kept, t.found from ${table} r cross join lateral (select ${truth} as found) t where r.${name} <> t.found order by r.id`,
+    )
+    for (const { id, kept, found } of rows) {
+      const repair = async () => {
+        // counted once more under a lock, for the service may be at work
+        await ctx.db.transaction(async (tx) => {
+          await tx.execute(sql`select 1 from ${table} r where r.id = ${id} for update`)
+          await tx.execute(sql`update ${table} r set ${name} = ${truth} where r.id = ${id}`)
+          await touchLists(tx)
+        })
+        return 'counted again'
+      }
+      yield { kind: 'wrong counter', of: `${kind} ${id}`, text: `${column} is ${kept}, and there are ${found}`, repair }
+    }
+  }
+}
+
+/** Images that are not there or are none. */
+export async function* avatars(ctx: Context): Check {
+  const kinds = [
+    { kind: 'user', table: users, column: users.avatar_file },
+    { kind: 'project', table: projects, column: projects.avatar },
+    { kind: 'group', table: namespaces, column: namespaces.avatar },
+  ] as const
+  for (const { kind, table, column } of kinds) {
+    const rows = await ctx.db.write.select({ id: table.id, name: column }).from(table).where(isNotNull(column)).orderBy(table.id)
+    for (const { id, name } of rows) {
+      if (await isReadable(ctx, kind, id, name as string)) continue
+      const repair = async () => {
+        await ctx.db.transaction(async (tx) => {
+          await tx.execute(sql`update ${table} set ${sql.identifier(column.name)} = null where id = ${id}`)
+          await touchLists(tx)
+        })
+        await dropAvatar(ctx, kind, id)
+        return 'taken away'
+      }
+      yield { kind: 'unreadable avatar', of: `${kind} ${id}`, text: `${name} is missing or no image`, repair }
+    }
+  }
+}
+
+async function isReadable(ctx: Context, kind: AvatarKind, id: number, name: string): Promise<boolean> {
+  const image = await readAvatar(ctx, kind, id, name).catch(() => null)
+  return image !== null && imageFaults(image.data).length === 0
+}

@@ -1,0 +1,59 @@
+import { inArray } from 'drizzle-orm'
+import type { Context } from '../../context.js'
+import { doomedRepositories, projects } from '../../db/schema/index.js'
+import type { RepositoryKey } from '../../git/types.js'
+
+/** Repositories that are looked up at a time. */
+const BATCH = 500
+const DAY = 86_400_000
+/** Milliseconds after which the service moves a repository that no row knows out of the way by itself, and after which it removes what lies there. */
+const SET_ASIDE = DAY
+const REMOVE = 30 * DAY
+/** So many are moved in any case; more of them only while most repositories have a row. */
+const FEW = 10
+
+/** Repositories on the disk that no row knows and that have not changed for some milliseconds; ten minutes by default, for young ones may be about to get their row. */
+export async function* orphanRepositories(ctx: Context, unchanged?: number): AsyncGenerator<RepositoryKey> {
+  for await (const { key, known } of repositoriesOnDisk(ctx, unchanged)) if (!known) yield key
+}
+
+async function* repositoriesOnDisk(ctx: Context, unchanged?: number): AsyncGenerator<{ key: RepositoryKey; known: boolean }> {
+  let batch: RepositoryKey[] = []
+  for await (const key of ctx.git.all(unchanged)) {
+    batch.push(key)
+    if (batch.length < BATCH) continue
+    yield* lookedUp(ctx, batch)
+    batch = []
+  }
+  yield* lookedUp(ctx, batch)
+}
+
+async function* lookedUp(ctx: Context, keys: RepositoryKey[]): AsyncGenerator<{ key: RepositoryKey; known: boolean }> {
+  if (keys.length === 0) return
+  const ids = [...new Set(keys.map(({ id }) => id))]
+  const known = await ctx.db.write.select({ id: projects.id, storage: projects.storage }).from(projects).where(inArray(projects.id, ids))
+  const doomed = await ctx.db.write
+    .select({ id: doomedRepositories.project_id, storage: doomedRepositories.storage })
+    .from(doomedRepositories)
+    .where(inArray(doomedRepositories.project_id, ids))
+  const places = new Set([...known, ...doomed].map(({ id, storage }) => `${id} ${storage}`))
+  for (const key of keys) yield { key, known: places.has(`${key.id} ${key.storage}`) }
+}
+
+/** Moves repositories that no row has known for a day to `lost+found` of their storage, and removes what has been there for thirty days. Where most repositories have no row this is the wrong database, and nothing is touched. */
+export async function clearOrphans(ctx: Context): Promise<void> {
+  const orphans: RepositoryKey[] = []
+  let known = 0
+  for await (const found of repositoriesOnDisk(ctx, SET_ASIDE)) {
+    if (found.known) known++
+    else orphans.push(found.key)
+  }
+  if (orphans.length > Math.max(FEW, known)) {
+    ctx.log.error({ orphans: orphans.length, known }, 'most repositories have no project: is this the right database? They are left where they are')
+    return
+  }
+  for (const key of orphans)
+    ctx.log.warn({ repository: key, place: await ctx.git.setAside(key) }, 'moved a repository that no project has out of the way')
+  const removed = await ctx.git.dropSetAside(REMOVE)
+  if (removed.length > 0) ctx.log.warn({ removed }, 'removed repositories that no project has had for a month')
+}

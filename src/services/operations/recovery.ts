@@ -1,0 +1,66 @@
+import type { Context } from '../../context.js'
+import { endExpiredMemberships } from '../groups/members.js'
+import { finishAcceptedLater } from '../issuables/merge-requests/merging/post-merge.js'
+import { takeUpMergeRequests } from '../issuables/merge-requests/merging/resume.js'
+import { followLinksSoon } from '../issuables/merge-requests/writing/issue-links.js'
+import { takeUpImports } from '../projects/import.js'
+import { removeDoomed } from '../projects/update.js'
+import { catchUp, settleLeftIntents } from '../repository/pushes.js'
+import { clearOrphans } from './orphans.js'
+import { checkRepositories } from './repository-checks.js'
+import { finishRemovals } from './user-removal.js'
+
+/** Milliseconds after the start when leftovers are looked for once more: those too young to be called stale at the start are then old enough. */
+const AGAIN = 4_000
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
+/** Milliseconds between two turns of reading repositories through. */
+const CHECKS = 60_000
+/** Milliseconds between two looks at intents that nobody works on, and at work of merge requests that rows say is due. */
+const INTENTS = 5_000
+const DUE = 60_000
+
+/** At start: finishes or undoes what a killed process left half done (SEC-158, SEC-159, SEC-134). What was acknowledged is there before the first request. */
+export async function recover(ctx: Context): Promise<void> {
+  const merged = await settleLeftIntents(ctx, { start: true })
+  await finishRemovals(ctx)
+  await catchUp(ctx)
+  const clean = async () => {
+    const removed = await ctx.git.clean()
+    if (removed.length > 0) ctx.log.warn({ removed: removed.length }, 'removed what a killed process left behind')
+  }
+  ctx.jobs.add('remove leftovers', clean)
+  ctx.jobs.add('remove repositories', () => removeDoomed(ctx))
+  setTimeout(() => ctx.jobs.add('remove leftovers', clean), AGAIN).unref()
+  takeUpImports(ctx)
+  followLinksSoon(ctx)
+  takeUpMergeRequests(ctx, merged)
+  settleWhileRunning(ctx)
+  every(ctx, HOUR, () => ctx.jobs.add('remove leftovers', clean))
+  const orphans = () => ctx.jobs.add('orphan repositories', () => clearOrphans(ctx))
+  orphans()
+  every(ctx, DAY, orphans)
+  every(ctx, CHECKS, () => ctx.jobs.coalesce('repository checks', 1_000, 'repository checks', () => checkRepositories(ctx)))
+  const endMemberships = () => ctx.jobs.add('expired memberships', () => endExpiredMemberships(ctx))
+  endMemberships()
+  every(ctx, HOUR, endMemberships)
+}
+
+/** What a lost connection to the database cut short is finished while the service runs (SEC-158), as a start would. */
+function settleWhileRunning(ctx: Context): void {
+  const settle = () =>
+    ctx.jobs.coalesce('left intents', 1_000, 'unfinished pushes', async () => finishAcceptedLater(ctx, await settleLeftIntents(ctx)))
+  const resume = () => {
+    settle()
+    takeUpMergeRequests(ctx, [])
+    followLinksSoon(ctx)
+  }
+  ctx.db.onBack(resume)
+  every(ctx, INTENTS, settle)
+  every(ctx, DUE, resume)
+}
+
+/** Does something again and again until the service stops. */
+function every(ctx: Context, milliseconds: number, work: () => void): void {
+  const timer = setInterval(() => (ctx.stopping.aborted ? clearInterval(timer) : work()), milliseconds).unref()
+}

@@ -1,0 +1,80 @@
+import { and, eq, lt, or, sql } from 'drizzle-orm'
+import type { Context } from '../../context.js'
+import { projects, repositoryChecks } from '../../db/schema/index.js'
+import type { Examination } from '../../git/examine.js'
+import { readSettings } from '../core/settings.js'
+import { repositoryOf, wikiKeyOf } from '../repository/repositories.js'
+
+/** How long a repository is left alone after it was checked, or made. */
+const ROTATION = '7 days'
+/** Milliseconds that one turn of checks goes on starting more of them. */
+const TURN = 30_000
+const LONGEST_FAULT = 2_000
+
+/** Reads all objects of the repositories that have not been read for longest, one repository after the other, while the setting is on. What is damaged is told in the log, and kept for the doctor. */
+export async function checkRepositories(ctx: Context, turn = TURN): Promise<void> {
+  const end = Date.now() + turn
+  while (!ctx.stopping.aborted && Date.now() < end) {
+    if (!(await readSettings(ctx)).repository_checks_enabled) return
+    const project = await nextToCheck(ctx)
+    if (!project) return
+    try {
+      await checkRepository(ctx, project)
+    } catch (error) {
+      if (ctx.stopping.aborted) return
+      // the others have their turn all the same
+      ctx.log.error({ err: error, project: project.id }, 'a repository could not be checked')
+      await keepCheck(ctx, project.id, error instanceof Error ? error.message : String(error))
+    }
+  }
+}
+
+type Checked = Pick<typeof projects.$inferSelect, 'id' | 'storage'>
+
+async function nextToCheck(ctx: Context): Promise<Checked | undefined> {
+  const before = sql`${ctx.now().toISOString()}::timestamptz - ${ROTATION}::interval`
+  const [project] = await ctx.db.write
+    .select({ id: projects.id, storage: projects.storage })
+    .from(projects)
+    .leftJoin(repositoryChecks, eq(repositoryChecks.project_id, projects.id))
+    .where(or(lt(repositoryChecks.checked_at, before), and(sql`${repositoryChecks.project_id} is null`, lt(projects.created_at, before))))
+    .orderBy(sql`${repositoryChecks.checked_at} nulls first`, projects.id)
+    .limit(1)
+  return project
+}
+
+async function checkRepository(ctx: Context, project: Checked): Promise<void> {
+  const wiki = wikiKeyOf(project)
+  const options = { full: true, signal: ctx.stopping }
+  const faults: string[] = []
+  // one that is not there is told of wherever it is asked for
+  if (ctx.config.storages[project.storage] !== undefined && (await ctx.git.exists({ ...wiki, kind: 'project' }))) {
+    faults.push(...wordsOf(await repositoryOf(ctx, project).examine(options)))
+    if (await ctx.git.exists(wiki)) faults.push(...wordsOf(await ctx.git.open(wiki).examine(options)).map((text) => `wiki: ${text}`))
+  }
+  const fault = faults.join('; ').slice(0, LONGEST_FAULT)
+  if (fault !== '') ctx.log.error({ project: project.id, fault }, 'a repository is damaged: see roost doctor')
+  await keepCheck(ctx, project.id, fault)
+}
+
+function wordsOf({ brokenGraph, brokenRefs, damage }: Examination): string[] {
+  return [
+    ...(damage === '' ? [] : [damage.split('\n').slice(0, 3).join(', ')]),
+    ...brokenRefs.map(({ name, oid }) => `${name} is at ${oid}, which is not there`),
+    ...(brokenGraph ? ['its commit-graph cannot be used'] : []),
+  ]
+}
+
+/** Keeps what a look through all objects of a project's repositories has found; empty: nothing. */
+async function keepCheck(ctx: Context, projectId: number, fault: string): Promise<void> {
+  const values = { checked_at: ctx.now(), fault }
+  await ctx.db.write.execute(sql`insert into ${repositoryChecks} (project_id, checked_at, fault)
+    select id, ${values.checked_at.toISOString()}::timestamptz, ${fault} from ${projects} where id = ${projectId}
+    on conflict (project_id) do update set checked_at = excluded.checked_at, fault = excluded.fault`)
+}
+
+/** Whether the last such look found something, so that the doctor reads all objects again. */
+export async function wasDamaged(ctx: Context, projectId: number): Promise<boolean> {
+  const [row] = await ctx.db.write.select({ fault: repositoryChecks.fault }).from(repositoryChecks).where(eq(repositoryChecks.project_id, projectId))
+  return row !== undefined && row.fault !== ''
+}

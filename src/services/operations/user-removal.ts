@@ -1,0 +1,128 @@
+import { and, eq, inArray, isNotNull, sql } from 'drizzle-orm'
+import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
+import { membershipCounts } from '../../access/roles.js'
+import type { Context } from '../../context.js'
+import type { Transaction } from '../../db/client.js'
+import {
+  commitStatuses,
+  events,
+  issues,
+  members,
+  mergeRequests,
+  namespaces,
+  notes,
+  pipelines,
+  projects,
+  releases,
+  todos,
+  users,
+} from '../../db/schema/index.js'
+import { conflict, forbidden, notFound } from '../../failures.js'
+import { removeSnippetsOf } from '../content/snippets.js'
+import { audit } from '../core/audit.js'
+import { touchList, touchLists } from '../core/list-cache.js'
+import { touchAllProjectLists } from '../core/project-list-versions.js'
+import { dropAvatar } from '../identity/avatars.js'
+import { ghostId } from '../identity/ghost.js'
+import { keepAnAdministrator } from '../identity/user-state.js'
+import { removeIssuesOf } from '../issuables/issues/remove.js'
+import { NOT_DEFERRED } from '../issuables/merge-requests/merging/states.js'
+import { removeMergeRequestsOf } from '../issuables/merge-requests/writing/remove.js'
+import { leaveAwards } from '../notes/award-emoji.js'
+import { removeNotesOf } from '../notes/remove.js'
+import { doomProjects } from '../projects/remove.js'
+import { removeDoomed } from '../projects/update.js'
+import { removeGroup } from './group-removal.js'
+
+/** What people leave behind: it goes to the ghost, with a flag where `also` names one, or with `hard_delete` away where U-34 calls it a contribution. */
+const LEFT_BEHIND: { table: PgTable & { id: PgColumn }; by: PgColumn; hard: 'moved' | 'deleted'; also?: PgColumn }[] = [
+  { table: notes, by: notes.author_id, hard: 'deleted' },
+  { table: events, by: events.author_id, hard: 'deleted' },
+  { table: issues, by: issues.author_id, hard: 'deleted' },
+  { table: mergeRequests, by: mergeRequests.author_id, hard: 'deleted' },
+  { table: todos, by: todos.author_id, hard: 'deleted' },
+  { table: releases, by: releases.author_id, hard: 'moved' },
+  { table: commitStatuses, by: commitStatuses.user_id, hard: 'moved', also: commitStatuses.orphaned },
+  { table: pipelines, by: pipelines.user_id, hard: 'moved' },
+  { table: projects, by: projects.creator_id, hard: 'moved' },
+]
+
+/** Rows of one transaction. */
+const BATCH = 1_000
+
+/** Deletes a user with all that is his own; what he made for others goes to the ghost (U-33 to U-36). `check` is asked with the time of his last change. Done when it returns; a kill in between is made good at the next start. */
+export async function removeUser(ctx: Context, id: number, hard: boolean, check: (changed: Date) => void): Promise<void> {
+  await ctx.db.transaction(async (tx) => {
+    const [user] = await tx.select().from(users).where(eq(users.id, id)).for('update')
+    if (!user) throw notFound('User')
+    if (user.kind === 'ghost') throw forbidden()
+    check(user.updated_at)
+    if (user.admin) await keepAnAdministrator(tx, id)
+    const alone = await groupsOwnedAlone(tx, id)
+    if (!hard && alone.length > 0) throw conflict('User cannot be removed while is the sole-owner of a group')
+    for (const group of alone) await removeGroup(ctx, tx, group)
+    // from here on he calls nothing, owns no group, and nothing takes it back
+    await tx.delete(members).where(eq(members.user_id, id))
+    await tx
+      .update(users)
+      .set({ removal: hard ? 'hard' : 'soft', state: 'blocked' })
+      .where(eq(users.id, id))
+    await touchLists(tx)
+    await touchList(tx, 'users')
+    await audit(ctx, tx, { action: 'user_deleted', target: { type: 'user', id, name: user.username }, changes: { hard_delete: hard } })
+  })
+  await finishRemoval(ctx, id, hard)
+}
+
+/** Groups whose only owner, by membership in the group itself, he is; their owners' rows are locked, so that nobody leaves meanwhile (SEC-124). */
+async function groupsOwnedAlone(tx: Transaction, userId: number): Promise<{ id: number; full_path: string }[]> {
+  const owned = sql`select m.namespace_id from members m where m.user_id = ${userId} and m.namespace_id is not null and m.access_level = 50 and ${membershipCounts}`
+  const { rows } = await tx.execute<{ namespace_id: string; user_id: string }>(
+    sql`select m.namespace_id, m.user_id from members m where m.namespace_id in (${owned}) and m.access_level = 50 and ${membershipCounts} order by m.id for update`,
+  )
+  const shared = new Set(rows.filter(({ user_id }) => Number(user_id) !== userId).map(({ namespace_id }) => namespace_id))
+  const alone = [...new Set(rows.map(({ namespace_id }) => namespace_id))].filter((group) => !shared.has(group)).map(Number)
+  return alone.length === 0
+    ? []
+    : tx.select({ id: namespaces.id, full_path: namespaces.full_path }).from(namespaces).where(inArray(namespaces.id, alone)).orderBy(namespaces.id)
+}
+
+async function finishRemoval(ctx: Context, id: number, hard: boolean): Promise<void> {
+  const ghost = await ghostId(ctx)
+  if (hard) {
+    await removeIssuesOf(ctx, id)
+    await removeMergeRequestsOf(ctx, id)
+    await removeNotesOf(ctx, id)
+  }
+  await leaveAwards(ctx, id, hard ? null : ghost)
+  await removeSnippetsOf(ctx, id)
+  for (const { table, by, hard: how, also } of LEFT_BEHIND) {
+    const flag = also ? sql`, ${sql.identifier(also.name)} = true` : sql``
+    const some = sql`${table.id} in (select t.id from ${table} t where t.${sql.identifier(by.name)} = ${id} limit ${BATCH})`
+    const step =
+      hard && how === 'deleted'
+        ? sql`delete from ${table} where ${some}`
+        : sql`update ${table} set ${sql.identifier(by.name)} = ${ghost}${flag} where ${some}`
+    for (let moved = BATCH; moved === BATCH; ) moved = (await ctx.db.write.execute(step)).rowCount ?? 0
+  }
+  await ctx.db.transaction(async (tx) => {
+    await doomProjects(tx, sql`p.namespace_id in (select n.id from ${namespaces} n where n.owner_id = ${id})`)
+    // nobody is left in whose name to merge
+    await tx.update(mergeRequests).set(NOT_DEFERRED).where(eq(mergeRequests.merge_user_id, id))
+    await tx.delete(users).where(eq(users.id, id))
+    await touchAllProjectLists(tx)
+    await touchLists(tx)
+    await touchList(tx, 'users')
+  })
+  await dropAvatar(ctx, 'user', id)
+  ctx.jobs.add('remove repositories', () => removeDoomed(ctx))
+}
+
+/** At start: ends what a killed process began. */
+export async function finishRemovals(ctx: Context): Promise<void> {
+  const begun = await ctx.db.write
+    .select({ id: users.id, removal: users.removal })
+    .from(users)
+    .where(and(isNotNull(users.removal), eq(users.kind, 'human')))
+  for (const { id, removal } of begun) await finishRemoval(ctx, id, removal === 'hard')
+}

@@ -1,0 +1,95 @@
+import { type SQL, sql } from 'drizzle-orm'
+import type { Transaction } from '../../db/client.js'
+import {
+  issueLabels,
+  issues,
+  labels,
+  mergeRequestLabels,
+  mergeRequests,
+  milestones,
+  namespaceAncestry,
+  releaseMilestones,
+  releases,
+} from '../../db/schema/index.js'
+import { nextIid } from '../core/iids.js'
+import { touchProjectList } from '../core/project-list-versions.js'
+
+/** A thing of the old group, and the one that stands for it in the project's new place. */
+interface Twin {
+  old: string
+  twin: string
+}
+
+/** GR-43: labels and milestones of the old group that the project's issues, merge requests and releases have are replaced by those of the same title in the new place, which are made in the project where there is none. Nothing goes on pointing at a group the project has left (SEC-31). */
+export async function bringAlong(tx: Transaction, projectId: number, namespaceId: number, now: Date): Promise<void> {
+  await bringLabels(tx, projectId, namespaceId, now)
+  await bringMilestones(tx, projectId, namespaceId, now)
+  for (const kind of ['issues', 'merge_requests'] as const) await touchProjectList(tx, projectId, kind)
+}
+
+const WORN = [
+  { table: issueLabels, owner: 'issue_id' },
+  { table: mergeRequestLabels, owner: 'merge_request_id' },
+] as const
+
+async function bringLabels(tx: Transaction, projectId: number, namespaceId: number, now: Date) {
+  const above = sql`(select a.ancestor_id from ${namespaceAncestry} a where a.descendant_id = ${namespaceId})`
+  const left = sql`(select l.* from ${labels} l where l.namespace_id is not null and l.namespace_id not in ${above} and l.id in (
+    ${sql.join(
+      WORN.map(({ table }) => sql`select w.label_id from ${table} w where w.project_id = ${projectId}`),
+      sql` union `,
+    )}))`
+  await tx.execute(sql`insert into ${labels} (project_id, title, color, description, description_html, created_at, updated_at)
+    select distinct on (o.title) ${projectId}::bigint, o.title, o.color, o.description, o.description_html, ${now.toISOString()}::timestamptz, ${now.toISOString()}::timestamptz
+    from ${left} o where not exists (
+      select 1 from ${labels} t where t.title = o.title and (t.project_id = ${projectId} or t.namespace_id in ${above})) order by o.title, o.id`)
+  const twins = await pairs(
+    tx,
+    sql`select o.id as old, (select t.id from ${labels} t where t.title = o.title and (t.project_id = ${projectId} or t.namespace_id in ${above})
+      order by t.project_id nulls last limit 1) as twin from ${left} o`,
+  )
+  if (twins.length === 0) return
+  for (const { table, owner } of WORN) {
+    const name = sql.identifier(owner)
+    await tx.execute(sql`insert into ${table} (project_id, ${name}, label_id)
+      select w.project_id, w.${name}, p.twin from ${table} w join ${listOf(twins)} on p.old = w.label_id where w.project_id = ${projectId} on conflict do nothing`)
+    await tx.execute(sql`delete from ${table} w using ${listOf(twins)} where w.label_id = p.old and w.project_id = ${projectId}`)
+  }
+}
+
+async function bringMilestones(tx: Transaction, projectId: number, namespaceId: number, now: Date) {
+  const HAVING = [issues, mergeRequests] as const
+  const left = sql`(select m.* from ${milestones} m where m.namespace_id is not null and m.namespace_id <> ${namespaceId} and m.id in (
+    ${sql.join(
+      HAVING.map((table) => sql`select h.milestone_id from ${table} h where h.project_id = ${projectId}`),
+      sql` union `,
+    )} union select h.milestone_id from ${releaseMilestones} h join ${releases} r on r.id = h.release_id where r.project_id = ${projectId}))`
+  // a group milestone is for the projects directly in the group (MI-8)
+  const here = sql`(t.project_id = ${projectId} or t.namespace_id = ${namespaceId})`
+  const { rows: missing } = await tx.execute<{ id: string }>(
+    sql`select o.id from ${left} o where not exists (select 1 from ${milestones} t where t.title = o.title and ${here}) order by o.id`,
+  )
+  for (const { id } of missing) {
+    const iid = await nextIid(tx, projectId, 'milestone')
+    await tx.execute(sql`insert into ${milestones} (project_id, iid, title, description, state, start_date, due_date, created_at, updated_at)
+      select ${projectId}::bigint, ${iid}, title, description, state, start_date, due_date, created_at, ${now.toISOString()}::timestamptz from ${milestones} where id = ${id}`)
+  }
+  const twins = await pairs(
+    tx,
+    sql`select o.id as old, (select t.id from ${milestones} t where t.title = o.title and ${here} order by t.project_id nulls last limit 1) as twin from ${left} o`,
+  )
+  if (twins.length === 0) return
+  await tx.execute(sql`insert into ${releaseMilestones} (release_id, milestone_id) select h.release_id, p.twin from ${releaseMilestones} h
+    join ${listOf(twins)} on p.old = h.milestone_id join ${releases} r on r.id = h.release_id where r.project_id = ${projectId} on conflict do nothing`)
+  await tx.execute(sql`delete from ${releaseMilestones} h using ${listOf(twins)}, ${releases} r
+    where h.milestone_id = p.old and r.id = h.release_id and r.project_id = ${projectId}`)
+  for (const table of HAVING)
+    await tx.execute(
+      sql`update ${table} h set milestone_id = p.twin from ${listOf(twins)} where h.milestone_id = p.old and h.project_id = ${projectId}`,
+    )
+}
+
+const pairs = async (tx: Transaction, query: SQL): Promise<Twin[]> => (await tx.execute<{ old: string; twin: string }>(query)).rows
+
+const listOf = (twins: Twin[]) =>
+  sql`unnest(${sql.param(twins.map(({ old }) => old))}::bigint[], ${sql.param(twins.map(({ twin }) => twin))}::bigint[]) as p(old, twin)`

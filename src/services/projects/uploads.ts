@@ -1,0 +1,123 @@
+import { randomBytes } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { mkdir, open, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { eq, sql } from 'drizzle-orm'
+import type { SignedIn } from '../../access/actor.js'
+import { fullPathOf, type ProjectSubject } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import { projectUploads, routes } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
+import { tooLarge } from '../../failures.js'
+import { syncDirectory, writeNewFile } from '../../lib/durable.js'
+import { readSettings } from '../core/settings.js'
+import { checkUploadQuota } from '../repository/quotas.js'
+
+/** What is shown in the page and not downloaded, by extension: images and films, never SVG or HTML (UP-7). */
+const SHOWN: Record<string, string> = {
+  png: 'image/png',
+  jpg: 'image/jpeg',
+  jpeg: 'image/jpeg',
+  gif: 'image/gif',
+  bmp: 'image/bmp',
+  tiff: 'image/tiff',
+  webp: 'image/webp',
+  ico: 'image/x-icon',
+  mp4: 'video/mp4',
+  m4v: 'video/mp4',
+  mov: 'video/quicktime',
+  webm: 'video/webm',
+  ogv: 'video/ogg',
+}
+
+/** What a file is shown as; null: it is downloaded. */
+export function shownType(filename: string): string | null {
+  const extension = /\.([a-z0-9]+)$/i.exec(filename)?.[1]?.toLowerCase() ?? ''
+  return Object.hasOwn(SHOWN, extension) ? (SHOWN[extension] as string) : null
+}
+
+const MEBIBYTE = 1024 * 1024
+const LONGEST = 255
+
+/** UP-7; what is left of a name is one of a file in its folder. */
+export function safeName(given: string): string {
+  const name = given
+    .slice(Math.max(given.lastIndexOf('/'), given.lastIndexOf('\\')) + 1)
+    .replace(/[^A-Za-z0-9._-]+/g, '_')
+    .slice(-LONGEST)
+  return /^\.*$/.test(name) ? 'file' : name
+}
+
+const folderOf = (ctx: Context, projectId: number) => join(ctx.config.dataDir, 'uploads', 'files', String(projectId))
+
+export interface UploadRecord {
+  id: number
+  secret: string
+  filename: string
+  fullPath: string
+}
+
+/** Keeps a file that somebody attaches to a text of the project, under an address nobody can guess (UP-1). */
+export async function keepUpload(
+  ctx: Context,
+  caller: SignedIn,
+  { project }: ProjectSubject,
+  file: { filename: string; data: Buffer },
+): Promise<UploadRecord> {
+  const { max_attachment_size } = await readSettings(ctx)
+  if (file.data.length > max_attachment_size * MEBIBYTE) throw tooLarge()
+  const filename = safeName(file.filename)
+  const secret = randomBytes(16).toString('hex')
+  const folder = folderOf(ctx, project.id)
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const path = join(folder, secret)
+  await writeNewFile(path, file.data, 0o600)
+  await Promise.all([folder, dirname(folder)].map(syncDirectory))
+  try {
+    const [row] = await ctx.db.transaction(async (tx) => {
+      await checkUploadQuota(ctx, tx, { uploaderId: caller.user.id, projectId: project.id, bytes: file.data.length })
+      return tx
+        .insert(projectUploads)
+        .values({ project_id: project.id, uploader_id: caller.user.id, secret, filename, size: file.data.length, created_at: ctx.now() })
+        .returning({ id: projectUploads.id })
+    })
+    return { id: row?.id as number, secret, filename, fullPath: fullPathOf(project) }
+  } catch (error) {
+    await rm(path, { force: true })
+    throw error
+  }
+}
+
+const found = statement('upload by address', (db) =>
+  db
+    .select({ project_id: projectUploads.project_id, size: projectUploads.size })
+    .from(projectUploads)
+    .innerJoin(routes, eq(routes.project_id, projectUploads.project_id))
+    .where(
+      sql`${routes.key} = ${sql.placeholder('path')} and ${projectUploads.secret} = ${sql.placeholder('secret')} and ${projectUploads.filename} = ${sql.placeholder('filename')}`,
+    ),
+)
+
+/** The upload at an address; null when there is none. */
+export async function findUpload(
+  ctx: Context,
+  { path, secret, filename }: { path: string; secret: string; filename: string },
+): Promise<{ project_id: number; size: number } | null> {
+  const [row] = await found(ctx.db, null).execute({ path: path.toLowerCase(), secret, filename })
+  return row ?? null
+}
+
+/** Its bytes; null when they are gone. */
+export async function readUpload(ctx: Context, projectId: number, secret: string): Promise<Readable | null> {
+  const file = await open(join(folderOf(ctx, projectId), secret), 'r').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null
+    throw error
+  })
+  return file && createReadStream('', { fd: file })
+}
+
+/** Removes all of a project's files. */
+export async function dropUploads(ctx: Context, projectId: number): Promise<void> {
+  await rm(folderOf(ctx, projectId), { recursive: true, force: true })
+}

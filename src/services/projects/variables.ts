@@ -1,0 +1,149 @@
+import { and, asc, eq, sql } from 'drizzle-orm'
+import type { Context } from '../../context.js'
+import type { Transaction } from '../../db/client.js'
+import { variables } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
+import { unlessTaken } from '../../db/taken.js'
+import { invalidRecord, notFound } from '../../failures.js'
+import { lengthOf, tooLong } from '../../lib/path.js'
+import { type AuditAction, audit } from '../core/audit.js'
+import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
+
+/** What the variables are of. */
+export interface VariableSource {
+  kind: 'project' | 'group'
+  id: number
+  fullPath: string
+}
+
+export interface Variable {
+  key: string
+  value: string
+  protected: boolean
+}
+
+type Row = typeof variables.$inferSelect
+
+const MAX_KEY = 255
+const FORMAT = "can contain only letters, digits and '_'."
+const TAKEN = { key: ['has already been taken'] }
+
+const of = ({ kind, id }: VariableSource) => eq(kind === 'project' ? variables.project_id : variables.group_id, id)
+const called = (source: VariableSource, key: string) => and(of(source), eq(variables.key, key))
+const missing = ({ kind }: VariableSource) => notFound(kind === 'project' ? 'Variable' : 'GroupVariable')
+
+/** Values open only where they were sealed: a row moved elsewhere by hand does not. */
+const purpose = ({ kind, id }: VariableSource, key: string) => `${kind} ${id} variable ${key}`
+
+const opened = (
+  ctx: Context,
+  source: VariableSource,
+  { key, sealed, protected: isProtected }: Pick<Row, 'key' | 'sealed' | 'protected'>,
+): Variable => ({
+  key,
+  value: ctx.vault.open(sealed, purpose(source, key)),
+  protected: isProtected,
+})
+
+/** The audit row: the key, never the value (SEC-135). */
+const tell = (ctx: Context, tx: Transaction, { kind, id, fullPath }: VariableSource, action: AuditAction, key: string) =>
+  audit(ctx, tx, { action, target: { type: kind, id, name: fullPath }, changes: { key } })
+
+const listed = statement('variables', (db, kind: VariableSource['kind']) =>
+  db
+    .select({
+      key: variables.key,
+      sealed: variables.sealed,
+      protected: variables.protected,
+      total: sql<number>`count(*) over ()`.mapWith(Number),
+    })
+    .from(variables)
+    .where(eq(kind === 'project' ? variables.project_id : variables.group_id, sql.placeholder('source')))
+    .orderBy(asc(variables.id))
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset')),
+)
+
+/** V-2: by id. */
+export async function listVariables(ctx: Context, source: VariableSource, paging: Paging): Promise<Page<Variable>> {
+  const run = (at: Paging) => listed(ctx.db, source.kind).execute({ source: source.id, ...limits(at) })
+  const { items, total } = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
+  return { items: items.map((row) => opened(ctx, source, row)), total }
+}
+
+/** V-3: keys are case-sensitive. */
+export async function getVariable(ctx: Context, source: VariableSource, key: string): Promise<Variable> {
+  const [row] = await ctx.db.read.select().from(variables).where(called(source, key))
+  if (!row) throw missing(source)
+  return opened(ctx, source, row)
+}
+
+/** V-5. */
+function keyFaults(key: string): string[] {
+  const faults = key === '' ? ["can't be blank"] : []
+  if (lengthOf(key) > MAX_KEY) faults.push(tooLong(MAX_KEY))
+  if (!/^[A-Za-z0-9_]+$/.test(key)) faults.push(FORMAT)
+  return faults
+}
+
+/** V-4 to V-7. */
+export async function createVariable(
+  ctx: Context,
+  source: VariableSource,
+  given: { key: string; value: string; protected?: boolean | undefined },
+): Promise<Variable> {
+  const key = given.key.trim()
+  const faults = keyFaults(key)
+  if (faults.length > 0) throw invalidRecord({ key: faults })
+  return unlessTaken(
+    () =>
+      ctx.db.transaction(async (tx) => {
+        const [row] = await tx
+          .insert(variables)
+          .values({
+            [`${source.kind}_id`]: source.id,
+            key,
+            sealed: ctx.vault.seal(given.value, purpose(source, key)),
+            protected: given.protected ?? false,
+            created_at: ctx.now(),
+            updated_at: ctx.now(),
+          })
+          .returning()
+        await tell(ctx, tx, source, 'variable_added', key)
+        return opened(ctx, source, row as Row)
+      }),
+    () => invalidRecord(TAKEN),
+  )
+}
+
+/** V-8: the key stays. */
+export async function updateVariable(
+  ctx: Context,
+  source: VariableSource,
+  key: string,
+  given: { value: string; protected?: boolean | undefined },
+): Promise<Variable> {
+  return ctx.db.transaction(async (tx) => {
+    const [row] = await tx
+      .update(variables)
+      .set({
+        sealed: ctx.vault.seal(given.value, purpose(source, key)),
+        ...(given.protected !== undefined && { protected: given.protected }),
+        updated_at: ctx.now(),
+      })
+      .where(called(source, key))
+      .returning()
+    if (!row) throw missing(source)
+    await tell(ctx, tx, source, 'variable_updated', key)
+    return opened(ctx, source, row)
+  })
+}
+
+/** V-9. */
+export async function deleteVariable(ctx: Context, source: VariableSource, key: string): Promise<void> {
+  await ctx.db.transaction(async (tx) => {
+    const gone = await tx.delete(variables).where(called(source, key)).returning({ id: variables.id })
+    if (gone.length === 0) throw missing(source)
+    await tell(ctx, tx, source, 'variable_removed', key)
+  })
+}

@@ -1,0 +1,209 @@
+import { and, eq, or, sql } from 'drizzle-orm'
+import type { SignedIn } from '../../access/actor.js'
+import type { ProjectSubject } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import { isOpen } from '../../db/conditions.js'
+import { mergeRequests } from '../../db/schema/index.js'
+import { conflict, Failure, forbidden, notFound, refused } from '../../failures.js'
+import { RefChanged } from '../../git/errors.js'
+import { type Commit, type GitRepository, type Oid, type Ref, ZERO } from '../../git/types.js'
+import { branchNameFault } from '../../lib/branch-name.js'
+import { checkRefName } from '../../lib/ref-name.js'
+import { type Page, type Paging, slice } from '../core/page.js'
+import { createCommit } from './commits/create.js'
+import { NOT_ALLOWED } from './commits/write.js'
+import { mayPushTo, type Protections, protectionsOf } from './protection.js'
+import { moveRefs } from './pushes.js'
+import { repositoryOf } from './repositories.js'
+
+const HEADS = 'refs/heads/'
+
+/** A branch with all that its view shows, seen by one caller. */
+export interface BranchRecord {
+  name: string
+  commit: Commit
+  merged: boolean
+  protected: boolean
+  developers_can_push: boolean
+  developers_can_merge: boolean
+  can_push: boolean
+  default: boolean
+}
+
+/** Names that fit a search (BR-1): substring without case, `^` at the start, `$` at the end; an exact hit comes first. */
+export function searchNames<T>(items: T[], search: string | undefined, nameOf: (item: T) => string): T[] {
+  if (!search) return items
+  const start = search.startsWith('^')
+  const end = search.endsWith('$')
+  const text = search.slice(start ? 1 : 0, end ? -1 : undefined).toLowerCase()
+  const found = items.filter((item) => {
+    const name = nameOf(item).toLowerCase()
+    if (start && end) return name === text
+    return start ? name.startsWith(text) : end ? name.endsWith(text) : name.includes(text)
+  })
+  const exact = found.findIndex((item) => nameOf(item) === search)
+  if (exact > 0) found.unshift(...found.splice(exact, 1))
+  return found
+}
+
+export type BranchSort = 'name_asc' | 'updated_asc' | 'updated_desc'
+
+/** BR-1. Only the page's branches are looked at closely. */
+export async function listBranches(
+  ctx: Context,
+  subject: ProjectSubject,
+  { search, sort, ...paging }: { search?: string | undefined; sort: BranchSort } & Paging,
+): Promise<Page<BranchRecord>> {
+  const repository = repositoryOf(ctx, subject.project)
+  let refs = await repository.refs(HEADS)
+  if (sort !== 'name_asc') {
+    const commits = await repository.commits(refs.map(({ oid }) => oid))
+    const times = new Map(refs.map(({ name }, i) => [name, commits[i]?.committer.seconds ?? 0]))
+    const direction = sort === 'updated_asc' ? 1 : -1
+    refs = [...refs].sort((a, b) => direction * ((times.get(a.name) ?? 0) - (times.get(b.name) ?? 0)) || (a.name < b.name ? -1 : 1))
+  }
+  const { items, total } = slice(
+    searchNames(refs, search, ({ name }) => name.slice(HEADS.length)),
+    paging,
+  )
+  return { items: await records(ctx, subject, items), total }
+}
+
+async function records(ctx: Context, subject: ProjectSubject, refs: Ref[]): Promise<BranchRecord[]> {
+  if (refs.length === 0) return []
+  const repository = repositoryOf(ctx, subject.project)
+  const { default_branch } = subject.project
+  const [protections, commits, root] = await Promise.all([
+    protectionsOf(ctx, subject.project.id),
+    repository.commits(refs.map(({ oid }) => oid)),
+    repository.ref(HEADS + default_branch),
+  ])
+  const merged = root ? await mergedBranches(repository, refs, root) : refs.map(() => false)
+  return refs.flatMap((ref, i) => {
+    const commit = commits[i]
+    return commit ? [record(subject, protections, ref.name.slice(HEADS.length), commit, merged[i] ?? false)] : []
+  })
+}
+
+/** Which branches the default branch has gone past: one at its very head may just have been made and counts as not merged (BR-21). */
+async function mergedBranches(repository: GitRepository, refs: Ref[], root: Oid): Promise<boolean[]> {
+  const contained = await repository.merged(
+    refs.map(({ oid }) => oid),
+    root,
+  )
+  return refs.map(({ oid }, i) => oid !== root && contained[i] === true)
+}
+
+function record(subject: ProjectSubject, protections: Protections, name: string, commit: Commit, merged: boolean): BranchRecord {
+  const isDefault = name === subject.project.default_branch
+  const isProtected = protections.isProtected(name)
+  return {
+    name,
+    commit,
+    merged,
+    protected: isProtected,
+    developers_can_push: isProtected && protections.pushLevel(name) === 30,
+    developers_can_merge: isProtected && protections.mergeLevel(name) === 30,
+    can_push: mayPushTo(subject, protections, name),
+    default: isDefault,
+  }
+}
+
+/** BR-2: 400 for what cannot be a ref name, 404 for what is none. */
+export async function getBranch(ctx: Context, subject: ProjectSubject, name: string): Promise<BranchRecord> {
+  if (!checkRefName(HEADS + name)) throw refused('The branch refname is invalid')
+  const oid = await repositoryOf(ctx, subject.project).ref(HEADS + name)
+  const [branch] = oid ? await records(ctx, subject, [{ name: HEADS + name, oid, peeled: oid }]) : []
+  if (!branch) throw notFound('Branch')
+  return branch
+}
+
+export async function branchExists(ctx: Context, { project }: ProjectSubject, name: string): Promise<boolean> {
+  return checkRefName(HEADS + name) && (await repositoryOf(ctx, project).ref(HEADS + name)) !== null
+}
+
+/** BR-4; in an empty repository the default branch comes first, and may be the one that is asked for (BR-20). */
+export async function createBranch(
+  ctx: Context,
+  given: ProjectSubject,
+  caller: SignedIn,
+  { branch, ref }: { branch: string; ref: string },
+): Promise<BranchRecord> {
+  const repository = repositoryOf(ctx, given.project)
+  if (branchNameFault(branch)) throw refused('Branch name is invalid')
+  if (await repository.ref(HEADS + branch)) throw refused('Branch already exists')
+  const { default_branch } = given.project
+  const begins = (ref === default_branch || ref === 'HEAD') && (await repository.refs(HEADS)).length === 0
+  if (begins) {
+    // checked before anything is made: the two cannot stand beside each other (SEC-83), or the branch is not the caller's to make
+    if (branch.startsWith(`${default_branch}/`) || default_branch.startsWith(`${branch}/`)) throw refused('Branch name is invalid')
+    if (!mayPushTo(given, await protectionsOf(ctx, given.project.id), branch)) throw refused(NOT_ALLOWED)
+  }
+  const subject = begins ? await withFirstCommit(ctx, given, caller) : given
+  if (begins && branch === default_branch) return getBranch(ctx, subject, branch)
+  const start = await repository.resolve(ref)
+  if (!start) throw refused('Invalid reference name')
+  try {
+    await moveRefs(ctx, subject, caller.user.id, [{ ref: HEADS + branch, old: ZERO, new: start.commit }])
+  } catch (error) {
+    if (error instanceof RefChanged) throw refused('Branch already exists')
+    throw error
+  }
+  return getBranch(ctx, subject, branch)
+}
+
+/** BR-20: the default branch with a README.md in which nothing stands; made once, also when two begin at once. */
+async function withFirstCommit(ctx: Context, subject: ProjectSubject, caller: SignedIn): Promise<ProjectSubject> {
+  const { project } = subject
+  const readme = { action: 'create', file_path: 'README.md', content: '' }
+  try {
+    await createCommit(ctx, subject, caller, { branch: project.default_branch, commit_message: 'Add README.md', actions: [readme] })
+  } catch (error) {
+    if (!(error instanceof Failure) || !(await repositoryOf(ctx, project).ref(HEADS + project.default_branch))) throw error
+  }
+  return { ...subject, project: { ...project, empty_repo: false } }
+}
+
+/** BR-5: 404 for none, 400 with the reason for the default branch and protected ones. */
+export async function deleteBranch(ctx: Context, subject: ProjectSubject, caller: SignedIn, name: string): Promise<void> {
+  const oid = checkRefName(HEADS + name) ? await repositoryOf(ctx, subject.project).ref(HEADS + name) : null
+  if (!oid) throw notFound('Branch')
+  try {
+    await moveRefs(ctx, subject, caller.user.id, [{ ref: HEADS + name, old: oid, new: ZERO }])
+  } catch (error) {
+    if (error instanceof RefChanged) throw conflict('The branch was changed by somebody else')
+    throw error
+  }
+}
+
+/** BR-6: all merged branches that are neither protected nor joined by an open merge request; one that moves meanwhile stays. */
+export async function deleteMergedBranches(ctx: Context, subject: ProjectSubject, caller: SignedIn): Promise<void> {
+  if (!subject.can('push_code')) throw forbidden()
+  const repository = repositoryOf(ctx, subject.project)
+  const refs = await repository.refs(HEADS)
+  const root = refs.find(({ name }) => name === HEADS + subject.project.default_branch)
+  if (!root) return
+  const [protections, joined] = await Promise.all([protectionsOf(ctx, subject.project.id), branchesOfOpenRequests(ctx, subject.project.id)])
+  const merged = await mergedBranches(repository, refs, root.oid)
+  for (const [i, ref] of refs.entries()) {
+    const name = ref.name.slice(HEADS.length)
+    if (!merged[i] || protections.isProtected(name) || joined.has(name)) continue
+    try {
+      await moveRefs(ctx, subject, caller.user.id, [{ ref: ref.name, old: ref.oid, new: ZERO }])
+    } catch (error) {
+      if (!(error instanceof RefChanged)) throw error
+    }
+  }
+}
+
+/** Sources and targets in this project. */
+async function branchesOfOpenRequests(ctx: Context, projectId: number): Promise<Set<string>> {
+  const rows = await ctx.db.write
+    .select({
+      source: sql<string | null>`case when ${mergeRequests.source_project_id} = ${projectId} then ${mergeRequests.source_branch} end`,
+      target: sql<string | null>`case when ${mergeRequests.project_id} = ${projectId} then ${mergeRequests.target_branch} end`,
+    })
+    .from(mergeRequests)
+    .where(and(isOpen, or(eq(mergeRequests.project_id, projectId), eq(mergeRequests.source_project_id, projectId))))
+  return new Set(rows.flatMap(({ source, target }) => [source, target]).filter((name) => name !== null))
+}

@@ -1,0 +1,229 @@
+import { setImmediate } from 'node:timers/promises'
+import type { SignedIn } from '../../../access/actor.js'
+import type { ProjectSubject } from '../../../access/rules.js'
+import type { Context } from '../../../context.js'
+import { invalidInput, refused, tooLarge } from '../../../failures.js'
+import { type Change, type Commit, type GitRepository, type Oid, type Signature, type Stats, ZERO } from '../../../git/types.js'
+import { decodeBase64 } from '../../../lib/base64.js'
+import { branchNameFault } from '../../../lib/branch-name.js'
+import { emailFault } from '../../../lib/email.js'
+import { checkPath, normalisePath } from '../../../lib/git-path.js'
+import { lengthOf } from '../../../lib/path.js'
+import { mayPushTo } from '../protection.js'
+import { refusalOf } from '../pushes.js'
+import { checkQuota } from '../quotas.js'
+import { repositoryOf, signatureOf } from '../repositories.js'
+import { commitToBranch, invalidBranch, NOT_ALLOWED, type Rules } from './write.js'
+
+/** One element of `actions[]`, as it was sent. */
+export type ActionInput = Record<string, unknown>
+
+export interface NewCommit {
+  branch: string
+  commit_message: string
+  start_branch?: string | undefined
+  /** A whole hash, in place of `start_branch`. */
+  start_sha?: string | undefined
+  force?: boolean | undefined
+  actions: ActionInput[]
+  author_email?: string | undefined
+  author_name?: string | undefined
+}
+
+export interface CreatedCommit {
+  commit: Commit
+  stats: Stats
+}
+
+/** SEC-97. */
+const MAX_ACTIONS = 10_000
+const MAX_MESSAGE = 1_000_000
+/** Bytes of contents that are decoded in one go. */
+const PIECE = 2 * 1024 * 1024
+
+const EXISTS = 'A file with this name already exists'
+const MISSING = "A file with this name doesn't exist"
+
+/** Applies all actions to one tree, makes one commit and moves the branch, or changes nothing and says why (C-17 to C-46). The caller's right to write has been checked. */
+export async function createCommit(
+  ctx: Context,
+  subject: ProjectSubject,
+  caller: SignedIn,
+  given: NewCommit,
+  { bypassProtection = false }: { bypassProtection?: boolean } = {},
+): Promise<CreatedCommit> {
+  const { project } = subject
+  const { branch } = given
+  if (given.start_branch && given.start_sha) throw invalidInput('start_branch, start_sha are mutually exclusive')
+  if (given.actions.length > MAX_ACTIONS) throw tooLarge()
+  const identity = authorOf(ctx, caller, given)
+  if (lengthOf(given.commit_message) > MAX_MESSAGE) throw refused('The commit message is too long')
+  const repository = repositoryOf(ctx, project)
+  const draft = async (rules: Rules) => {
+    const empty = project.empty_repo && (await repository.refs('refs/heads/')).length === 0
+    if (!bypassProtection) {
+      const blocked = empty && rules.settings.default_branch_protection === 2 && !subject.can('manage_protection')
+      if (blocked || !mayPushTo(subject, rules.protections, branch)) throw refused(NOT_ALLOWED)
+    }
+    const base = await baseOf(repository, given, empty)
+    if (base.parent && !(await mayStartFrom(subject, repository, rules, branch, base.old, base.parent))) throw refused(NOT_ALLOWED)
+    return { commit: await draftOf(ctx, caller, repository, given, identity, base.parent), old: base.old }
+  }
+  const describe = (commit: Oid) => Promise.all([repository.commit(commit), repository.stats([commit])])
+  const [commit, [stats]] = await commitToBranch(ctx, subject, caller, branch, draft, describe)
+  return { commit: commit as Commit, stats: stats ?? { additions: 0, deletions: 0 } }
+}
+
+/** The commit of all actions upon a parent, its objects on the disk. */
+async function draftOf(
+  ctx: Context,
+  caller: SignedIn,
+  repository: GitRepository,
+  given: NewCommit,
+  author: Signature,
+  parent: Oid | null,
+): Promise<Oid> {
+  for (const action of given.actions) await checkLastCommit(repository, parent, action)
+  const read = await changesOf(given.actions)
+  const adding = read.changes.reduce((sum, change) => sum + ('content' in change && change.content ? change.content.length : 0), 0)
+  if (!read.fault) await checkQuota(ctx, repository, adding)
+  const drafted = await repository.draftCommit({
+    parents: parent ? [parent] : [],
+    changes: read.changes,
+    author,
+    committer: signatureOf(ctx, caller),
+    message: given.commit_message,
+    ...(read.fault && { check: true }),
+  })
+  if ('fault' in drafted) throw refused(faultText(drafted))
+  if (read.fault) throw refused(read.fault)
+  return drafted.commit
+}
+
+/** With `force` a branch may leave its history behind: on a protected branch only where that is allowed (SEC-104, BR-19); the text is that of every write to one (PU-9). */
+async function mayStartFrom(
+  subject: ProjectSubject,
+  repository: GitRepository,
+  { protections, settings }: Rules,
+  branch: string,
+  old: Oid,
+  parent: Oid,
+): Promise<boolean> {
+  if (old === ZERO || old === parent) return true
+  const move = { ref: `refs/heads/${branch}`, old, new: parent }
+  return (await refusalOf({ subject, protections, settings, door: 'api', repository }, move)) === null
+}
+
+/** C-43, SEC-100: name and address of the author may be given, each by itself. */
+function authorOf(ctx: Context, caller: SignedIn, { author_name, author_email }: NewCommit) {
+  const own = signatureOf(ctx, caller)
+  for (const [field, value] of Object.entries({ author_name, author_email })) {
+    if (value === undefined) continue
+    if (value.trim() === '' || /[<>\r\n]/.test(value) || lengthOf(value) > 255) throw refused(`${field} is invalid`)
+  }
+  if (author_email !== undefined && emailFault(author_email.trim())) throw refused('author_email is invalid')
+  return { ...own, name: author_name?.trim() ?? own.name, email: author_email?.trim() ?? own.email }
+}
+
+/** Where the commit goes: its parent and the value the branch must still have (C-29 to C-31, C-36, C-37). `start_sha` names a start that need not be a branch, `force` lets an existing branch begin anew at the start (X-10). */
+async function baseOf(repository: GitRepository, given: NewCommit, empty: boolean): Promise<{ parent: Oid | null; old: Oid }> {
+  const { branch, start_branch, start_sha, force } = given
+  if (empty) {
+    if (branchNameFault(branch)) throw refused(invalidBranch(branch))
+    return { parent: null, old: ZERO }
+  }
+  const [target, source] = await Promise.all([
+    headOf(repository, branch),
+    start_sha ? startCommit(repository, start_sha) : headOf(repository, start_branch || branch),
+  ])
+  if (!source)
+    throw refused(start_sha ? `There is no commit ${start_sha} to start from` : 'You can only create or edit files when you are on a branch')
+  const elsewhere = start_sha ? source !== target : (start_branch || branch) !== branch
+  if (target && elsewhere && !force) throw refused(`A branch called '${branch}' already exists. Switch to that branch in order to make changes`)
+  if (target) return { parent: source, old: target }
+  if (branchNameFault(branch)) throw refused(invalidBranch(branch))
+  return { parent: source, old: ZERO }
+}
+
+/** Whole hashes only: what a shorter one means may change between two tries. */
+async function startCommit(repository: GitRepository, sha: string): Promise<Oid | null> {
+  return /^[0-9a-f]{40}$/.test(sha) ? ((await repository.commit(sha))?.oid ?? null) : null
+}
+
+async function headOf(repository: GitRepository, branch: string): Promise<Oid | null> {
+  return branch === '' || branch.includes('\0') ? null : repository.ref(`refs/heads/${branch}`)
+}
+
+const textOf = (value: unknown) => (value === undefined || value === null ? undefined : typeof value === 'object' ? undefined : String(value))
+
+/** C-42: only for changes of files that exist, against the newest commit that touched the file. */
+async function checkLastCommit(repository: GitRepository, parent: Oid | null, action: ActionInput) {
+  const known = textOf(action['last_commit_id'])
+  const kind = textOf(action['action'])
+  if (!known || !parent || !kind || !['update', 'move', 'delete'].includes(kind)) return
+  const path = normalisePath(textOf(kind === 'move' ? (action['previous_path'] ?? action['file_path']) : action['file_path']) ?? '')
+  if (checkPath(path)) return
+  const [newest] = await repository.lastCommits(parent, [path])
+  if (newest && newest !== known) throw refused(`The file has changed since you started editing it: ${path}`)
+}
+
+/** The actions as changes, up to the first that cannot be one, and what is wrong with that one (C-24 to C-27, C-34, C-38, C-39). */
+async function changesOf(actions: ActionInput[]): Promise<{ changes: Change[]; fault: string | null }> {
+  const changes: Change[] = []
+  let bytes = 0
+  for (const action of actions) {
+    const change = await changeOf(action)
+    if (typeof change === 'string') return { changes, fault: change }
+    changes.push(change)
+    // contents of 100 MiB take a third of a second (SEC-145)
+    bytes += 'content' in change ? (change.content?.length ?? 0) : 0
+    if (bytes < PIECE) continue
+    bytes = 0
+    await setImmediate()
+  }
+  return { changes, fault: null }
+}
+
+/** What is said of a path that cannot be (C-26, C-27, C-34). */
+export const PATH_FAULTS = {
+  blank: () => 'You must provide a file path',
+  traversal: () => 'Path cannot include directory traversal',
+  invalid: (path: string) => `invalid path: '${path}'`,
+}
+
+async function changeOf(action: ActionInput): Promise<Change | string> {
+  const kind = textOf(action['action']) ?? ''
+  if (kind !== 'create' && kind !== 'update' && kind !== 'delete' && kind !== 'move') return `Unknown action '${kind}'`
+  const given = [textOf(action['file_path']), ...(kind === 'move' ? [textOf(action['previous_path'])] : [])]
+  const paths: string[] = []
+  for (const text of given) {
+    if (text === undefined || text.trim() === '') return PATH_FAULTS.blank()
+    const path = normalisePath(text)
+    const fault = checkPath(path)
+    if (fault) return PATH_FAULTS[fault](path)
+    paths.push(path)
+  }
+  const [path, from] = paths as [string, string]
+  const text = textOf(action['content'])
+  const encoding = action['encoding'] ?? ''
+  if (encoding !== '' && encoding !== 'text' && encoding !== 'base64') return `Unknown encoding '${textOf(encoding) ?? ''}'`
+  const content = text === undefined ? undefined : await contentOf(text, encoding)
+  if (content === null) return `The content of ${path} is not valid base64`
+  const executable = typeof action['execute_filemode'] === 'boolean' ? { executable: action['execute_filemode'] } : {}
+  if (kind === 'delete') return { action: kind, path }
+  if (kind === 'move') return { action: kind, path, from, ...(content && { content }) }
+  if (!content) return 'You must provide content'
+  return { action: kind, path, content, ...executable }
+}
+
+/** C-39: line ends of text become LF; bytes stay bytes. Null for what is no base64. */
+async function contentOf(text: string, encoding: '' | 'text' | 'base64'): Promise<Buffer | null> {
+  const content = encoding === 'base64' ? await decodeBase64(text) : Buffer.from(text, 'utf8')
+  if (!content?.includes('\r\n') || content.subarray(0, 8_000).includes(0)) return content
+  return Buffer.from(content.toString('latin1').replaceAll('\r\n', '\n'), 'latin1')
+}
+
+function faultText({ fault, path }: { fault: 'exists' | 'missing' | 'invalid_path'; path: string }): string {
+  if (fault === 'exists') return EXISTS
+  return fault === 'missing' ? MISSING : PATH_FAULTS.invalid(path)
+}

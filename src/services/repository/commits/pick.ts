@@ -1,0 +1,73 @@
+import type { SignedIn } from '../../../access/actor.js'
+import type { ProjectSubject } from '../../../access/rules.js'
+import type { Context } from '../../../context.js'
+import { notFound, refused } from '../../../failures.js'
+import type { Commit, PickDraft } from '../../../git/types.js'
+import { mayPushTo } from '../protection.js'
+import { checkQuota } from '../quotas.js'
+import { repositoryOf, signatureOf } from '../repositories.js'
+import { findCommit } from './read.js'
+import { commitToBranch, NOT_ALLOWED } from './write.js'
+
+export interface Pick {
+  /** Whatever names a commit. */
+  sha: string
+  branch: string
+}
+
+/** Does again on a branch what a commit changed against its first parent (C-48 to C-51). The author stays, the caller commits. */
+export async function cherryPick(ctx: Context, subject: ProjectSubject, caller: SignedIn, { sha, branch }: Pick): Promise<Commit> {
+  const picked = await findCommit(ctx, subject, sha)
+  return pick(ctx, subject, caller, branch, 'cherry-pick', {
+    commit: picked.oid,
+    author: picked.author,
+    message: `${picked.message}\n\n(cherry picked from commit ${picked.oid})`,
+  })
+}
+
+/** Takes back on a branch what a commit changed against its first parent (RE-10), with the author and the words of Git's own revert. */
+export async function revert(ctx: Context, subject: ProjectSubject, caller: SignedIn, { sha, branch }: Pick): Promise<Commit> {
+  const reverted = await findCommit(ctx, subject, sha)
+  const [first, ...others] = reverted.parents
+  const merge = others.length > 0 ? `, reversing\nchanges made to ${first}` : ''
+  const subjectLine = reverted.message.replace(/^\s*\n/, '').split('\n', 1)[0] ?? ''
+  return pick(ctx, subject, caller, branch, 'revert', {
+    commit: reverted.oid,
+    reverse: true,
+    author: signatureOf(ctx, caller),
+    message: `Revert "${subjectLine.trimEnd()}"\n\nThis reverts commit ${reverted.oid}${merge}.\n`,
+  })
+}
+
+const DONE = { 'cherry-pick': 'cherry-picked', revert: 'reverted' }
+
+async function pick(
+  ctx: Context,
+  subject: ProjectSubject,
+  caller: SignedIn,
+  branch: string,
+  verb: keyof typeof DONE,
+  draft: Omit<PickDraft, 'onto' | 'committer'>,
+): Promise<Commit> {
+  const repository = repositoryOf(ctx, subject.project)
+  const commit = await commitToBranch(
+    ctx,
+    subject,
+    caller,
+    branch,
+    async ({ protections }) => {
+      const head = branch === '' || branch.includes('\0') ? null : await repository.ref(`refs/heads/${branch}`)
+      if (!head) throw notFound('Branch')
+      if (!mayPushTo(subject, protections, branch)) throw refused(NOT_ALLOWED)
+      await checkQuota(ctx, repository)
+      const drafted = await repository.draftPick({ ...draft, onto: head, committer: signatureOf(ctx, caller) })
+      if ('refusal' in drafted)
+        throw refused(
+          `Sorry, we cannot ${verb} this commit automatically. This commit may already have been ${DONE[verb]}, or a more recent commit may have updated some of its content.`,
+        )
+      return { commit: drafted.commit, old: head }
+    },
+    (oid) => repository.commit(oid),
+  )
+  return commit as Commit
+}

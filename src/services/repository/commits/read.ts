@@ -1,0 +1,144 @@
+import type { ProjectSubject } from '../../../access/rules.js'
+import type { Context } from '../../../context.js'
+import { notFound, refused } from '../../../failures.js'
+import type { Commit, Diff, DiffLimits, FileDiff, GitRepository, Oid, Stats } from '../../../git/types.js'
+import { limits, type Page, type Paging, slice } from '../../core/page.js'
+import { repositoryOf } from '../repositories.js'
+
+export interface CommitFilter extends Paging {
+  ref_name?: string | undefined
+  since?: Date | undefined
+  until?: Date | undefined
+  path?: string | undefined
+  all?: boolean | undefined
+  with_stats?: boolean | undefined
+  first_parent?: boolean | undefined
+}
+
+export interface CommitRecord {
+  commit: Commit
+  stats?: Stats | undefined
+}
+
+/** The commits of a ref, newest first (C-9 to C-14). An unknown ref, or an empty repository, has none. */
+export async function listCommits(ctx: Context, { project }: ProjectSubject, filter: CommitFilter): Promise<Page<CommitRecord>> {
+  const repository = repositoryOf(ctx, project)
+  const from = filter.all ? await everyTip(repository) : await startOf(repository, filter.ref_name || project.default_branch)
+  if (from.length === 0) return { items: [], total: 0 }
+  const { offset: skip, limit } = limits(filter)
+  const { commits, total } = await repository.log({
+    from,
+    skip,
+    limit,
+    // to the second (C-12), which is all that a commit's date has: half a second more is no other moment
+    ...(filter.since && { since: Math.floor(filter.since.getTime() / 1000) }),
+    ...(filter.until && { until: Math.floor(filter.until.getTime() / 1000) }),
+    ...(filter.path && { path: filter.path }),
+    ...(filter.first_parent && { firstParent: true }),
+  })
+  const stats = filter.with_stats ? await repository.stats(commits.map(({ oid }) => oid)) : []
+  return { items: commits.map((commit, i) => ({ commit, stats: stats[i] })), total }
+}
+
+async function everyTip(repository: GitRepository): Promise<Oid[]> {
+  const refs = await Promise.all([repository.refs('refs/heads/'), repository.refs('refs/tags/')])
+  const tips = [...new Set(refs.flat().map(({ peeled }) => peeled))]
+  const commits = await repository.commits(tips)
+  return tips.filter((_, i) => commits[i] !== null)
+}
+
+async function startOf(repository: GitRepository, revision: string): Promise<Oid[]> {
+  const found = await repository.resolve(revision)
+  return found ? [found.commit] : []
+}
+
+/** The commit a branch, tag, hash or abbreviation names; 404 when it names none (C-8). */
+export async function findCommit(ctx: Context, { project }: ProjectSubject, revision: string): Promise<Commit> {
+  const repository = repositoryOf(ctx, project)
+  const found = await repository.resolve(revision)
+  const commit = found && (await repository.commit(found.commit))
+  if (!commit) throw notFound('Commit')
+  return commit
+}
+
+/** The best commit that all of these revisions have (RE-5). */
+export async function findMergeBase(ctx: Context, { project }: ProjectSubject, refs: string[]): Promise<Commit> {
+  if (refs.length < 2) throw refused('At least two refs are needed')
+  const repository = repositoryOf(ctx, project)
+  const found = await Promise.all(refs.map((ref) => repository.resolve(ref)))
+  const unknown = refs.filter((_, i) => found[i] === null)
+  if (unknown.length > 0) throw refused(`Could not find ref: ${unknown.join(', ')}`)
+  const base = await repository.mergeBase(...found.map((one) => one?.commit as Oid))
+  const commit = base && (await repository.commit(base))
+  if (!commit) throw notFound('Merge Base')
+  return commit
+}
+
+export interface CommitRef {
+  type: 'branch' | 'tag'
+  name: string
+}
+
+const PREFIXES = { branch: ['refs/heads/'], tag: ['refs/tags/'], all: ['refs/heads/', 'refs/tags/'] } as const
+
+/** Branches, then tags, that contain a commit, each by name (RE-8). */
+export async function refsOf(
+  ctx: Context,
+  subject: ProjectSubject,
+  { sha, type, ...paging }: { sha: string; type: keyof typeof PREFIXES } & Paging,
+): Promise<Page<CommitRef>> {
+  const { oid } = await findCommit(ctx, subject, sha)
+  const repository = repositoryOf(ctx, subject.project)
+  const found = await Promise.all(PREFIXES[type].map((prefix) => repository.refsContaining(oid, prefix)))
+  const refs = found.flat().map((ref): CommitRef => {
+    const tag = ref.startsWith('refs/tags/')
+    return { type: tag ? 'tag' : 'branch', name: ref.slice(tag ? 'refs/tags/'.length : 'refs/heads/'.length) }
+  })
+  return slice(refs, paging)
+}
+
+/** Against the first parent (C-6). */
+export async function statsOf(ctx: Context, { project }: ProjectSubject, oid: Oid): Promise<Stats> {
+  const [stats] = await repositoryOf(ctx, project).stats([oid])
+  return stats ?? { additions: 0, deletions: 0 }
+}
+
+/** C-52, C-57. */
+export const DIFF_LIMITS: DiffLimits = { files: 100, lines: 5_000, bytes: 512_000, fileBytes: 102_400 }
+
+/** What a commit changed against its first parent, one element a file. */
+export const diffOf = (ctx: Context, { project }: ProjectSubject, commit: Commit): Promise<Diff> =>
+  repositoryOf(ctx, project).diff(commit.parents[0] ?? null, commit.oid, DIFF_LIMITS)
+
+export interface Comparison {
+  /** Oldest first. */
+  commits: Commit[]
+  diffs: FileDiff[]
+  /** Changed files are left out. */
+  overflow: boolean
+  sameRef: boolean
+  timedOut: boolean
+}
+
+const MAX_COMPARED = 1_000
+
+/** What `to` has and `from` has not (RE-4): from their merge base, or straight from `from`. */
+export async function compare(
+  ctx: Context,
+  { project }: ProjectSubject,
+  { from, to, straight }: { from: string; to: string; straight: boolean },
+): Promise<Comparison> {
+  const repository = repositoryOf(ctx, project)
+  const [left, right] = await Promise.all([repository.resolve(from), repository.resolve(to)])
+  if (!left || !right) throw notFound('Ref')
+  const base = straight ? left.commit : await repository.mergeBase(left.commit, right.commit)
+  const log = await repository.log({ from: [right.commit], exclude: [left.commit], skip: 0, limit: MAX_COMPARED })
+  const diff = await repository.diff(base, right.commit, DIFF_LIMITS)
+  return {
+    commits: log.commits.reverse(),
+    diffs: diff.files,
+    overflow: diff.truncated,
+    sameRef: left.commit === right.commit,
+    timedOut: diff.truncated || log.total > MAX_COMPARED,
+  }
+}

@@ -1,0 +1,111 @@
+import { eq, sql } from 'drizzle-orm'
+import { effectiveLevel, LEVELS } from '../../access/can.js'
+import type { ProjectSubject } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import { protectedBranches, protectedTags } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
+
+export type ProtectedBranch = typeof protectedBranches.$inferSelect
+export type ProtectedTag = typeof protectedTags.$inferSelect
+
+const branchesOf = statement('protected branches', (db) =>
+  db
+    .select()
+    .from(protectedBranches)
+    .where(eq(protectedBranches.project_id, sql.placeholder('project')))
+    .orderBy(protectedBranches.id),
+)
+const tagsOf = statement('protected tags', (db) =>
+  db
+    .select()
+    .from(protectedTags)
+    .where(eq(protectedTags.project_id, sql.placeholder('project')))
+    .orderBy(protectedTags.id),
+)
+
+/** All protection entries of a project, in two reads. */
+export async function protectionsOf(ctx: Context, projectId: number): Promise<Protections> {
+  const [branches, tags] = await Promise.all([
+    branchesOf(ctx.db, null).execute({ project: projectId }),
+    tagsOf(ctx.db, null).execute({ project: projectId }),
+  ])
+  return new Protections(branches, tags)
+}
+
+/** Those of branches alone, for whoever asks of no tag. */
+export const branchProtectionsOf = async (ctx: Context, projectId: number): Promise<Protections> =>
+  new Protections(await branchesOf(ctx.db, null).execute({ project: projectId }), [])
+
+/** `*` stands for any run of characters, `/` included (BR-16). Linear: a glob of literal pieces, found one after the other. */
+export function matchesPattern(pattern: string, name: string): boolean {
+  const pieces = pattern.split('*')
+  if (pieces.length === 1) return pattern === name
+  const first = pieces[0] as string
+  const last = pieces[pieces.length - 1] as string
+  if (name.length < first.length + last.length || !name.startsWith(first) || !name.endsWith(last)) return false
+  let at = first.length
+  const end = name.length - last.length
+  for (const piece of pieces.slice(1, -1)) {
+    const found = name.indexOf(piece, at)
+    if (found < 0 || found + piece.length > end) return false
+    at = found + piece.length
+  }
+  return true
+}
+
+/** Of several levels the one that lets most people in; 0 lets nobody in (BR-16). */
+const mostPermissive = (levels: number[]) => {
+  const real = levels.filter((level) => level > 0)
+  return real.length > 0 ? Math.min(...real) : 0
+}
+
+/** What a project's entries say about one branch or tag. */
+export class Protections {
+  constructor(
+    readonly branches: ProtectedBranch[],
+    readonly tags: ProtectedTag[],
+  ) {}
+
+  matching(branch: string): ProtectedBranch[] {
+    return this.branches.filter((entry) => matchesPattern(entry.name, branch))
+  }
+
+  isProtected(branch: string): boolean {
+    return this.branches.some((entry) => matchesPattern(entry.name, branch))
+  }
+
+  isTagProtected(tag: string): boolean {
+    return this.tags.some((entry) => matchesPattern(entry.name, tag))
+  }
+
+  /** Level needed to push; developer where nothing protects (G-71); 0 nobody. */
+  pushLevel(branch: string): number {
+    const entries = this.matching(branch)
+    return entries.length === 0 ? LEVELS.developer : mostPermissive(entries.map((entry) => entry.push_level))
+  }
+
+  mergeLevel(branch: string): number {
+    const entries = this.matching(branch)
+    return entries.length === 0 ? LEVELS.developer : mostPermissive(entries.map((entry) => entry.merge_level))
+  }
+
+  createTagLevel(tag: string): number {
+    const entries = this.tags.filter((entry) => matchesPattern(entry.name, tag))
+    return entries.length === 0 ? LEVELS.developer : mostPermissive(entries.map((entry) => entry.create_level))
+  }
+
+  allowsForcePush(branch: string): boolean {
+    return this.matching(branch).some((entry) => entry.allow_force_push)
+  }
+}
+
+/** Whether the caller reaches a configured level; 0 is nobody, administrators included. */
+export const reaches = (subject: ProjectSubject, level: number) => level > 0 && effectiveLevel(subject) >= level
+
+/** Code-write rights and the branch's push level: `can_push` of a branch, C-28 of the commits API. */
+export const mayPushTo = (subject: ProjectSubject, protections: Protections, branch: string) =>
+  subject.can('push_code') && reaches(subject, protections.pushLevel(branch))
+
+/** G-72: who may push to a branch may merge into it, and whoever reaches its merge level. */
+export const mayMergeInto = (subject: ProjectSubject, protections: Protections, branch: string) =>
+  subject.can('accept_merge_request') && (reaches(subject, protections.pushLevel(branch)) || reaches(subject, protections.mergeLevel(branch)))

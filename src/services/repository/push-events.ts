@@ -1,0 +1,55 @@
+import type { PushData } from '../../db/schema/index.js'
+import { type GitRepository, type RefUpdate, ZERO } from '../../git/types.js'
+
+type Repository = Pick<GitRepository, 'commit' | 'countNew' | 'headBranch' | 'ref' | 'resolve'>
+
+/** So many commits are looked at to count those of one push; a larger push is said to have had so many. The caller waits for it. */
+const MOST_COUNTED = 10_000
+const TITLE = 70
+
+const BRANCH = 'refs/heads/'
+const TAG = 'refs/tags/'
+
+/** What the moves of one push are told as, one event a ref (EV-5, PU-7). */
+export async function pushDataOf(repository: Repository, moves: RefUpdate[]): Promise<PushData[]> {
+  const told: PushData[] = []
+  let left = MOST_COUNTED
+  for (const move of moves) {
+    const branch = move.ref.startsWith(BRANCH)
+    if (!branch && !move.ref.startsWith(TAG)) continue
+    const described = move.new === ZERO ? { commit_count: 0, commit_title: null } : await describe(repository, move, branch, left)
+    left = Math.max(0, left - described.commit_count)
+    told.push({
+      ...described,
+      action: move.old === ZERO ? 'created' : move.new === ZERO ? 'removed' : 'pushed',
+      ref_type: branch ? 'branch' : 'tag',
+      commit_from: move.old === ZERO ? null : move.old,
+      commit_to: move.new === ZERO ? null : move.new,
+      ref: move.ref.slice((branch ? BRANCH : TAG).length),
+    })
+  }
+  return told
+}
+
+/** The commits a branch has that it, or when it is new the default branch, had not; a tag brings the one it names. */
+async function describe(repository: Repository, move: RefUpdate, branch: boolean, most: number) {
+  const tip = branch ? move.new : (await repository.resolve(move.new))?.commit
+  const commit = tip === undefined ? null : await repository.commit(tip)
+  const commit_title = commit && firstLine(commit.message)
+  if (!commit || !branch) return { commit_count: commit ? 1 : 0, commit_title }
+  if (commit.parents.length === 1 && commit.parents[0] === move.old) return { commit_count: 1, commit_title }
+  const before = move.old === ZERO ? await defaultHead(repository, move.ref) : move.old
+  if (before === move.new) return { commit_count: 0, commit_title }
+  return { commit_count: await repository.countNew(before ? [before] : [], move.new, most), commit_title }
+}
+
+async function defaultHead(repository: Repository, ref: string): Promise<string | null> {
+  const name = await repository.headBranch()
+  return name === null || BRANCH + name === ref ? null : repository.ref(BRANCH + name)
+}
+
+/** In characters that a database holds. */
+function firstLine(message: string): string {
+  const line = (message.trimStart().split('\n', 1)[0] ?? '').trimEnd().replaceAll('\0', '\ufffd')
+  return [...line.slice(0, 2 * TITLE)].slice(0, TITLE).join('')
+}

@@ -1,0 +1,26 @@
+import { eq } from 'drizzle-orm'
+import type { SignedIn } from '../../access/actor.js'
+import type { Context } from '../../context.js'
+import type { Database } from '../../db/client.js'
+import { projects } from '../../db/schema/index.js'
+import type { GitRepository, RepositoryKey, Signature } from '../../git/types.js'
+
+/** Where a project's repository lives; never its name (SEC-66). */
+export const repositoryOf = (ctx: Context, project: { id: number; storage: string }): GitRepository =>
+  ctx.git.open({ storage: project.storage, id: project.id, kind: 'project' })
+
+/** Whether projects have their repositories in a storage. */
+export const holdsRepositories = async (db: Database, storage: string): Promise<boolean> =>
+  (await db.write.select({ id: projects.id }).from(projects).where(eq(projects.storage, storage)).limit(1)).length > 0
+
+/** Where its wiki lives, once it has one. */
+export const wikiKeyOf = ({ id, storage }: { id: number; storage: string }): RepositoryKey => ({ storage, id, kind: 'wiki' })
+
+/** What Git cannot hold in an identity, and what it would cut off its ends. */
+const clean = (text: string) => text.replace(/[<>\p{Cc}]/gu, '').trim()
+
+/** The caller as committer or tagger, now, in UTC. */
+export function signatureOf(ctx: Context, caller: SignedIn): Signature {
+  const { name, username, email } = caller.user
+  return { name: clean(name) || username, email: clean(email), seconds: Math.floor(ctx.now().getTime() / 1000), offset: '+0000' }
+}

@@ -1,0 +1,30 @@
+import type { ProjectSubject } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import { notFound } from '../../failures.js'
+import type { TreeEntry } from '../../git/types.js'
+import { limits, type Page, type Paging, slice } from '../core/page.js'
+import { repositoryOf } from './repositories.js'
+
+const RANK = { tree: 0, blob: 1, commit: 2 } as const
+
+/** RE-1: one level (trees, blobs, submodules, each by name) or all below (by path); 404 `Tree` for an empty repository, an unknown ref or path. */
+export async function listTree(
+  ctx: Context,
+  { project }: ProjectSubject,
+  { ref, path, recursive, ...paging }: { ref?: string | undefined; path?: string | undefined; recursive: boolean } & Paging,
+): Promise<Page<TreeEntry>> {
+  const repository = repositoryOf(ctx, project)
+  const found = await repository.resolve(ref || project.default_branch)
+  const below = (path ?? '').replace(/^\/+|\/+$/g, '')
+  if (found && recursive) {
+    const { limit, offset } = limits(paging)
+    const part = await repository.treePage(found.commit, below, { skip: offset, limit })
+    if (!part) throw notFound('Tree')
+    return { items: part.entries, total: part.total }
+  }
+  const entries = found && (await repository.tree(found.commit, below, { recursive: false }))
+  if (!entries) throw notFound('Tree')
+  // Git's own order takes a folder's name with a slash behind it
+  const sorted = [...entries].sort((a, b) => RANK[a.type] - RANK[b.type] || (a.path < b.path ? -1 : a.path > b.path ? 1 : 0))
+  return slice(sorted, paging)
+}
