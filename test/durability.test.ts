@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { type Answer, call, killRounds, type Service, startService, withToken } from '../bench/kill.mjs'
 import { killMerges } from '../bench/kill-merges.mjs'
 import { build } from '../scripts/build.mjs'
-import { repositoryDirectory } from '../src/git/create.js'
+import { repositoryDirectory } from '../src/git/storage/create.js'
 import { commitIn, gitOut, gitRun } from './support/git-client.js'
 import { createTestDatabase } from './support/template-database.js'
 

@@ -2,7 +2,7 @@ import { access, constants, mkdir, readFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { Config } from '../config.js'
-import { ProcessPool } from '../git/processes.js'
+import { ProcessPool } from '../git/process/pool.js'
 import { StartFault } from '../lib/start-fault.js'
 
 const OLDEST_GIT = [2, 38] as const

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { EventRecord } from '../services/activity/events.js'
-import { Note, presentNote } from './note.js'
-import { presentUserRef, UserRef } from './user.js'
+import { presentUserRef, UserRef } from './identity/user.js'
+import { Note, presentNote } from './notes/note.js'
 import type { View } from './view.js'
 
 const Push = z.strictObject({

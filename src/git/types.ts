@@ -1,8 +1,4 @@
 import type { Readable, Writable } from 'node:stream'
-import type { RefsThen } from './copies.js'
-import type { Examination, ExamineOptions } from './examine.js'
-import type { FetchSource } from './fetch.js'
-import type { MaintenanceOptions } from './maintenance.js'
 
 /** Forty lower-case hex digits. */
 export type Oid = string
@@ -272,6 +268,55 @@ export interface TransportRequest {
   signal: AbortSignal
   /** Who takes the turn, such as the client's address. */
   holder?: string | undefined
+}
+
+/** How much is done: what every push needs; small packs joined; all packs joined; and, beyond that, objects dropped that no ref has reached for two weeks. */
+export type Depth = 'usual' | 'incremental' | 'full' | 'gc'
+
+export interface MaintenanceOptions {
+  depth?: Depth
+  /** Whether packs may be joined at all; the commit-graph is written in any case. */
+  packing?: boolean
+  /** Whether packs get bitmaps, by which clones are counted out quicker. */
+  bitmaps?: boolean
+  /** Bytes that finding out which paths the commits changed may take. */
+  memory?: number
+}
+
+/** What is wrong in one repository. */
+export interface Examination {
+  /** The commit-graph says something else than the commits, or cannot be read. */
+  brokenGraph: boolean
+  /** Refs whose object is not there; ZERO where the file of a ref holds no object id at all. */
+  brokenRefs: Pick<Ref, 'name' | 'oid'>[]
+  /** Packs that are cut short, or not the ones their indexes were made for. While there are any, what else seems missing may be in them. */
+  brokenPacks: string[]
+  /** What Git says of other objects that are missing or damaged; empty: all that refs reach is whole. */
+  damage: string
+}
+
+export interface ExamineOptions {
+  /** Reads every object to its end, and not only which objects refer to which. */
+  full?: boolean
+  signal?: AbortSignal
+}
+
+/** Where another repository is, and how to get there and nowhere else. */
+export interface FetchSource {
+  /** Without user and password: arguments can be seen by others. */
+  url: string
+  /** What the host of an http URL resolves to: connections go there, whatever its name says meanwhile. */
+  addresses: string[]
+  /** The value of an Authorization header. */
+  authorization?: string | undefined
+  /** What a git URL, whose host is an address, is called by its server. */
+  virtualHost?: string | undefined
+}
+
+/** Where the refs of a repository stood at some moment, HEAD among them as the branch it names. */
+export interface RefsThen {
+  head: string
+  refs: Pick<Ref, 'name' | 'oid'>[]
 }
 
 export type Service = 'git-upload-pack' | 'git-receive-pack'

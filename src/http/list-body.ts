@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { Slices } from '../lib/slices.js'
+import { Slices } from '../lib/async/slices.js'
 import { Rendered } from './fragments.js'
 
 /** Bytes a list answers at most (SEC-178). */

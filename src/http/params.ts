@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Failure, type FailureKind } from '../failures.js'
-import { readDate } from '../lib/dates.js'
+import { readDate } from '../lib/text/dates.js'
 import { type Bag, isBag } from './form.js'
 import type { Upload } from './uploads.js'
 

@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { tokens, users } from '../../src/db/schema/index.js'
-import { digestOf, newSecret } from '../../src/lib/secret.js'
+import { digestOf, newSecret } from '../../src/lib/crypto/secret.js'
 import { families } from '../../src/routes/index.js'
 import { testApp } from '../support/app.js'
 import { anAdmin, aProject, aToken, aUser, type TestUser } from '../support/factories.js'

@@ -1,10 +1,10 @@
 /** A second Roost process: commits to refs/heads/main of a repository, `count` times or until it is killed. Arguments: directory, count or `endless`. */
 import { randomBytes } from 'node:crypto'
 import { RefChanged } from '../../src/git/errors.js'
-import { ProcessPool } from '../../src/git/processes.js'
-import { RefUpdates } from '../../src/git/ref-updates.js'
+import { draftCommit } from '../../src/git/objects/writer.js'
+import { ProcessPool } from '../../src/git/process/pool.js'
+import { RefUpdates } from '../../src/git/refs/ref-updates.js'
 import { ZERO } from '../../src/git/types.js'
-import { draftCommit } from '../../src/git/writer.js'
 import { nativeReader, PERSON } from './reader.js'
 
 const [directory = '', count = 'endless'] = process.argv.slice(2)

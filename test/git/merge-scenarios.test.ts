@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { canMerge, draftMerge } from '../../src/git/merge.js'
+import { canMerge, draftMerge } from '../../src/git/merge/merge.js'
 import { aBareRepository, type TestCommit, type TestFile, type TestRepository } from '../support/git.js'
 import { git, nativeReader, PERSON } from './reader.js'
 import { workshop } from './support.js'

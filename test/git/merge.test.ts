@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { draftPick } from '../../src/git/merge.js'
+import { draftPick } from '../../src/git/merge/merge.js'
 import type { PickResult } from '../../src/git/types.js'
 import { aBareRepository, type TestCommit, type TestFile, type TestRepository } from '../support/git.js'
 import { random } from '../support/reader.js'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { entryType, parseCommit, parseTag, parseTree } from '../../src/git/object-codec.js'
+import { entryType, parseCommit, parseTag, parseTree } from '../../src/git/objects/object-codec.js'
 
 const OID = 'a'.repeat(40)
 const commit = (...lines: (string | Buffer)[]) => parseCommit(OID, Buffer.concat(lines.map((line) => Buffer.from(line))))

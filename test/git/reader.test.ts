@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { claimStorage } from '../../src/git/create.js'
+import { openGround } from '../../src/git/open.js'
 import { quarantineReader } from '../../src/git/reader.js'
-import { openGround } from '../../src/git/repository.js'
+import { claimStorage } from '../../src/git/storage/create.js'
 import { aBareRepository } from '../support/git.js'
 import { testRepositories } from '../support/reader.js'
 

@@ -4,7 +4,7 @@ import { utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { GitFault, RefChanged, RefNameConflict } from '../../src/git/errors.js'
-import { RefUpdates, withRefLock, writeHead } from '../../src/git/ref-updates.js'
+import { RefUpdates, withRefLock, writeHead } from '../../src/git/refs/ref-updates.js'
 import { type Oid, ZERO } from '../../src/git/types.js'
 import { committed, git, gitAsync, workshop } from './support.js'
 

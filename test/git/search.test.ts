@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
-import { ProcessPool } from '../../src/git/processes.js'
+import { ProcessPool } from '../../src/git/process/pool.js'
 import { random, testRepositories } from '../support/reader.js'
 
 const t = testRepositories()

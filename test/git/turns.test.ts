@@ -1,8 +1,8 @@
 import { getPriority } from 'node:os'
 import { afterAll, describe, expect, it } from 'vitest'
-import { POOL_LIMITS, ProcessPool } from '../../src/git/processes.js'
-import { FairQueue } from '../../src/lib/fair-queue.js'
-import { inNameOf } from '../../src/lib/holder.js'
+import { POOL_LIMITS, ProcessPool } from '../../src/git/process/pool.js'
+import { FairQueue } from '../../src/lib/async/fair-queue.js'
+import { inNameOf } from '../../src/lib/async/holder.js'
 import { Unavailable } from '../../src/lib/unavailable.js'
 
 describe('turns for git', () => {

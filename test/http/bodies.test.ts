@@ -2,7 +2,7 @@ import { type AddressInfo, connect } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { buildApp } from '../../src/app.js'
-import { Slices } from '../../src/lib/slices.js'
+import { Slices } from '../../src/lib/async/slices.js'
 import { testApp } from '../support/app.js'
 import { anAdmin, aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
 

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { afterAll, describe, expect, it } from 'vitest'
-import { Argon2 } from '../../src/lib/argon2.js'
+import { Argon2 } from '../../src/lib/crypto/argon2.js'
 import { Unavailable } from '../../src/lib/unavailable.js'
 
 const argon2 = new Argon2()

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { decodeBase64 } from '../../src/lib/base64.js'
+import { decodeBase64 } from '../../src/lib/crypto/base64.js'
 
 describe('base64 (C-39)', () => {
   it('reads what encoders write, in lines or in one, of any length', async () => {

@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createServer as createSocketServer } from 'node:net'
 import { afterAll, describe, expect, it } from 'vitest'
-import { askHead, checkTarget, isPublicAddress } from '../../src/lib/outgoing.js'
+import { askHead, checkTarget, isPublicAddress } from '../../src/lib/ssrf-guard.js'
 
 const PROTOCOLS = ['http:', 'https:', 'git:']
 const resolveTo =

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { closingReferences, codeSpans, type Reference, referencesIn, tasksIn, withoutTicks } from '../../src/lib/references.js'
+import { closingReferences, codeSpans, type Reference, referencesIn, tasksIn, withoutTicks } from '../../src/lib/text/references.js'
 
 const BASE = 'https://code.example.com'
 const OID = 'a'.repeat(20) + '0'.repeat(20)

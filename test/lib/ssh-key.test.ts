@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseSshKey } from '../../src/lib/ssh-key.js'
+import { parseSshKey } from '../../src/lib/crypto/ssh-key.js'
 
 /** Made by ssh-keygen, with what `ssh-keygen -l` says of them. */
 const KEYS = JSON.parse(readFileSync(new URL('../support/keys/ssh-keys.json', import.meta.url), 'utf8')) as {

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ownSecret, vaultOf } from '../../src/lib/vault.js'
+import { ownSecret, vaultOf } from '../../src/lib/crypto/encryption.js'
 
 let folder: string
 beforeAll(async () => {

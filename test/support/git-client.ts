@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFile
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll } from 'vitest'
-import { repositoryDirectory } from '../../src/git/create.js'
+import { repositoryDirectory } from '../../src/git/storage/create.js'
 import type { TestApp } from './app.js'
 
 const ENV = {

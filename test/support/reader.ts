@@ -1,5 +1,5 @@
 import { afterAll, beforeAll } from 'vitest'
-import { ProcessPool } from '../../src/git/processes.js'
+import { ProcessPool } from '../../src/git/process/pool.js'
 import { type Reader, type ReadFloor, readerFor, readFloor } from '../../src/git/reader.js'
 import { aBareRepository, type TestRepository } from './git.js'
 

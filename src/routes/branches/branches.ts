@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { fullPathOf, onProject, onProjectSignedIn } from '../../access/rules.js'
-import { Branch, presentBranch } from '../../entities/branch.js'
+import { Branch, presentBranch } from '../../entities/repository/branch.js'
 import { notFound } from '../../failures.js'
 import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, oneOf, opt, orDefault, paging, searchText, str } from '../../http/params.js'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { onProjectSignedIn } from '../../access/rules.js'
-import { ProtectedBranch, ProtectedTag, presentProtectedBranch, presentProtectedTag } from '../../entities/branch.js'
+import { ProtectedBranch, ProtectedTag, presentProtectedBranch, presentProtectedTag } from '../../entities/repository/branch.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, int, list, opt, orDefault, paging, searchText, str, where } from '../../http/params.js'
 import {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { fullPathOf, onProject, onProjectSignedIn } from '../../access/rules.js'
-import { Commit, presentCommit } from '../../entities/commit.js'
+import { Commit, presentCommit } from '../../entities/repository/commit.js'
 import { forbidden } from '../../failures.js'
 import { endpoint } from '../../http/endpoint.js'
 import { str } from '../../http/params.js'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { onProject, onProjectSignedIn } from '../../access/rules.js'
-import { CommitComment, ListedCommitComment, presentCommitComment, presentListedCommitComment } from '../../entities/commit-comment.js'
+import { CommitComment, ListedCommitComment, presentCommitComment, presentListedCommitComment } from '../../entities/notes/commit-comment.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { intOrNull, oneOf, opt, paging, str } from '../../http/params.js'
 import { createCommitComment, listCommitComments } from '../../services/notes/commit-comments.js'

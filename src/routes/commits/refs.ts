@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { onProject, onProjectSignedIn } from '../../access/rules.js'
-import { MergeRequest, presentMergeRequest } from '../../entities/merge-request.js'
+import { MergeRequest, presentMergeRequest } from '../../entities/issuables/merge-request.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { oneOf, orDefault, paging } from '../../http/params.js'
-import { dayOf } from '../../lib/day.js'
+import { dayOf } from '../../lib/text/day.js'
 import { listRequestsOfCommit } from '../../services/issuables/merge-requests/reading/of-commit.js'
 import { refsOf } from '../../services/repository/commits/read.js'
 

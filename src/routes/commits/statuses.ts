@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { onProjectAfterInput } from '../../access/rules.js'
-import { CommitStatus, PostedCommitStatus, presentCommitStatus, presentPostedCommitStatus } from '../../entities/commit-status.js'
+import { CommitStatus, PostedCommitStatus, presentCommitStatus, presentPostedCommitStatus } from '../../entities/ci/commit-status.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, float, oneOf, opt, paging, rowId, str } from '../../http/params.js'
 import { listStatuses, POSTED_STATES, postStatus } from '../../services/ci/statuses.js'

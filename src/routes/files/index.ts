@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { onProject, onProjectSignedIn } from '../../access/rules.js'
-import { File, FileChange, fileHeaders, presentFile } from '../../entities/file.js'
+import { File, FileChange, fileHeaders, presentFile } from '../../entities/repository/file.js'
 import { Answer, endpoint } from '../../http/endpoint.js'
 import { bool, oneOf, opt, orDefault, str } from '../../http/params.js'
 import { streamBlob } from '../../services/repository/blobs.js'

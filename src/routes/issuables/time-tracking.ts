@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Access } from '../../access/access.js'
-import { presentTimeStats, TimeStats } from '../../entities/time-stats.js'
+import { presentTimeStats, TimeStats } from '../../entities/issuables/time-stats.js'
 import { type Endpoint, endpoint } from '../../http/endpoint.js'
 import { str } from '../../http/params.js'
 import {

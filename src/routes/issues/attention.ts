@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { onIssueSignedIn } from '../../access/issues.js'
-import { Issue, presentIssue } from '../../entities/issue.js'
-import { presentTodo, Todo } from '../../entities/todo.js'
+import { Issue, presentIssue } from '../../entities/issuables/issue.js'
+import { presentTodo, Todo } from '../../entities/issuables/todo.js'
 import { Answer, endpoint } from '../../http/endpoint.js'
-import { dayOf } from '../../lib/day.js'
+import { dayOf } from '../../lib/text/day.js'
 import { addIssueTodo, subscribeToIssue } from '../../services/issuables/issues/attention.js'
 import { timeTrackingOf } from '../issuables/time-tracking.js'
 

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { onIssue, onIssueSignedIn } from '../../access/issues.js'
 import { onProjectSignedIn } from '../../access/rules.js'
-import { Issue, presentIssue } from '../../entities/issue.js'
-import { MergeRequest, presentMergeRequest } from '../../entities/merge-request.js'
-import { presentUserRef, UserRef } from '../../entities/user.js'
+import { presentUserRef, UserRef } from '../../entities/identity/user.js'
+import { Issue, presentIssue } from '../../entities/issuables/issue.js'
+import { MergeRequest, presentMergeRequest } from '../../entities/issuables/merge-request.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import {
   bool,
@@ -21,7 +21,7 @@ import {
   rowId,
   str,
 } from '../../http/params.js'
-import { dayOf } from '../../lib/day.js'
+import { dayOf } from '../../lib/text/day.js'
 import { listParticipants } from '../../services/issuables/issues/attention.js'
 import { createIssue } from '../../services/issuables/issues/create.js'
 import { loadIssue } from '../../services/issuables/issues/list.js'

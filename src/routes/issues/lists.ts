@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { anyone, onGroup, onProject } from '../../access/rules.js'
-import { Issue, presentIssue } from '../../entities/issue.js'
+import { Issue, presentIssue } from '../../entities/issuables/issue.js'
 import { unauthenticated } from '../../failures.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { dayOf } from '../../lib/day.js'
+import { dayOf } from '../../lib/text/day.js'
 import { listIssues } from '../../services/issuables/issues/list.js'
 import { filterOf, filters } from './filters.js'
 

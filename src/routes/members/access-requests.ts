@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Access } from '../../access/access.js'
-import { AccessRequester, Member, presentAccessRequester, presentMember } from '../../entities/member.js'
+import { AccessRequester, Member, presentAccessRequester, presentMember } from '../../entities/groups/member.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { int, orDefault, paging, rowId } from '../../http/params.js'
 import { approveRequest, listRequests, refuseRequest, requestAccess } from '../../services/groups/access-requests.js'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Access } from '../../access/access.js'
-import { Member, presentMember } from '../../entities/member.js'
+import { Member, presentMember } from '../../entities/groups/member.js'
 import { notFound } from '../../failures.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { clearableDate, idList, int, needsOneOf, oneOrMore, opt, paging, rowId, searchText, str } from '../../http/params.js'

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { onMergeRequest } from '../../access/merge-requests.js'
-import { Issue, presentIssue } from '../../entities/issue.js'
-import { DetailedMergeRequest, presentDetailedMergeRequest } from '../../entities/merge-request.js'
-import { presentTodo, Todo } from '../../entities/todo.js'
-import { presentUserRef, UserRef } from '../../entities/user.js'
+import { presentUserRef, UserRef } from '../../entities/identity/user.js'
+import { Issue, presentIssue } from '../../entities/issuables/issue.js'
+import { DetailedMergeRequest, presentDetailedMergeRequest } from '../../entities/issuables/merge-request.js'
+import { presentTodo, Todo } from '../../entities/issuables/todo.js'
 import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
 import { paging } from '../../http/params.js'
-import { dayOf } from '../../lib/day.js'
+import { dayOf } from '../../lib/text/day.js'
 import {
   addMergeRequestTodo,
   listParticipants,

@@ -1,17 +1,22 @@
 import { z } from 'zod'
 import { onMergeRequest } from '../../access/merge-requests.js'
 import { fullPathOf } from '../../access/rules.js'
-import { Approvals, presentApprovals } from '../../entities/approvals.js'
-import { Commit, presentCommit } from '../../entities/commit.js'
-import { Diff } from '../../entities/diff.js'
-import { DetailedMergeRequest, presentDetailedMergeRequest } from '../../entities/merge-request.js'
-import { MergeRequestVersion, MergeRequestVersionDetail, presentVersion, presentVersionDetail } from '../../entities/merge-request-version.js'
-import { PipelineBasic, presentPipelineBasic } from '../../entities/pipeline.js'
+import { PipelineBasic, presentPipelineBasic } from '../../entities/ci/pipeline.js'
+import { Approvals, presentApprovals } from '../../entities/issuables/approvals.js'
+import { DetailedMergeRequest, presentDetailedMergeRequest } from '../../entities/issuables/merge-request.js'
+import {
+  MergeRequestVersion,
+  MergeRequestVersionDetail,
+  presentVersion,
+  presentVersionDetail,
+} from '../../entities/issuables/merge-request-version.js'
+import { Commit, presentCommit } from '../../entities/repository/commit.js'
+import { Diff } from '../../entities/repository/diff.js'
 import { Answer, endpoint, overflowHeaders, pageOf } from '../../http/endpoint.js'
 import { Rendered } from '../../http/fragments.js'
 import { renderElements, renderWith } from '../../http/list-body.js'
 import { paging, rowId } from '../../http/params.js'
-import { dayOf } from '../../lib/day.js'
+import { dayOf } from '../../lib/text/day.js'
 import {
   changesOfRequest,
   getVersion,

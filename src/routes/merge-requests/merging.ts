@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { onMergeRequest } from '../../access/merge-requests.js'
-import { DetailedMergeRequest, presentDetailedMergeRequest } from '../../entities/merge-request.js'
+import { DetailedMergeRequest, presentDetailedMergeRequest } from '../../entities/issuables/merge-request.js'
 import { type Endpoint, endpoint } from '../../http/endpoint.js'
 import { bool, opt, str } from '../../http/params.js'
-import { dayOf } from '../../lib/day.js'
+import { dayOf } from '../../lib/text/day.js'
 import { acceptMergeRequest, cancelAutomaticMerge } from '../../services/issuables/merge-requests/merging/accept.js'
 import { startRebase } from '../../services/issuables/merge-requests/merging/rebase.js'
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { signedIn } from '../../access/rules.js'
-import { Namespace, presentNamespace } from '../../entities/namespace.js'
+import { Namespace, presentNamespace } from '../../entities/identity/namespace.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { opt, paging, rowId, searchText } from '../../http/params.js'
 import { getNamespace, listNamespaces, namespaceExists } from '../../services/identity/namespaces.js'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { SignedIn } from '../../access/actor.js'
 import type { Context } from '../../context.js'
-import { AwardEmoji, presentAward } from '../../entities/award-emoji.js'
+import { AwardEmoji, presentAward } from '../../entities/notes/award-emoji.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { paging, rowId, str } from '../../http/params.js'
 import { type Awardable, getAward, giveAward, listAwards, takeAward } from '../../services/notes/award-emoji.js'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Discussion, Note, presentDiscussion, presentNote } from '../../entities/note.js'
+import { Discussion, Note, presentDiscussion, presentNote } from '../../entities/notes/note.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, datetime, int, needsOnlyOneOf, oneOf, opt, paging, rowId, str } from '../../http/params.js'
 import { slice } from '../../services/core/page.js'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Note, presentNote } from '../../entities/note.js'
+import { Note, presentNote } from '../../entities/notes/note.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { datetime, oneOf, opt, orDefault, paging, rowId, str } from '../../http/params.js'
 import { ACTIVITY_FILTERS, getNote, listNotes, NOTE_ORDERS } from '../../services/notes/list.js'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { fullPathOf, onProjectSignedIn } from '../../access/rules.js'
-import { Pipeline, PipelineBasic, presentPipeline, presentPipelineBasic } from '../../entities/pipeline.js'
+import { Pipeline, PipelineBasic, presentPipeline, presentPipelineBasic } from '../../entities/ci/pipeline.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { datetime, oneOf, opt, orDefault, paging, rowId, str } from '../../http/params.js'
 import { PIPELINE_STATES } from '../../lib/pipeline-states.js'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { fullPathOf, onProjectSignedIn } from '../../access/rules.js'
-import { Job, presentJob } from '../../entities/job.js'
+import { Job, presentJob } from '../../entities/ci/job.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { list, oneOf, opt, paging, rowId } from '../../http/params.js'
 import { PIPELINE_STATES } from '../../lib/pipeline-states.js'

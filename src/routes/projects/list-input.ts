@@ -1,4 +1,4 @@
-import { VISIBILITIES } from '../../entities/levels.js'
+import { VISIBILITIES } from '../../entities/groups/levels.js'
 import { bool, commaList, datetime, int, oneOf, opt, orDefault, paging, rowId, searchText, textMap } from '../../http/params.js'
 import { ORDERS } from '../../services/projects/list.js'
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { onProjectSignedIn } from '../../access/rules.js'
-import { presentShareLink, ShareLink } from '../../entities/share-link.js'
+import { presentShareLink, ShareLink } from '../../entities/projects/share-link.js'
 import { endpoint } from '../../http/endpoint.js'
 import { date, int, opt, rowId, where } from '../../http/params.js'
 import { shareProject, unshareProject } from '../../services/projects/shares.js'

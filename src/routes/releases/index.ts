@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '../../access/rules.js'
-import { presentRelease, presentReleaseLink, Release, ReleaseLink } from '../../entities/release.js'
+import { presentRelease, presentReleaseLink, Release, ReleaseLink } from '../../entities/content/release.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { clearable, datetime, list, oneOf, opt, orDefault, paging, rowId, str } from '../../http/params.js'
 import {

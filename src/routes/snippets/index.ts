@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { anyone, onProjectSignedIn, signedIn } from '../../access/rules.js'
-import { VISIBILITIES } from '../../entities/levels.js'
-import { presentSnippet, Snippet } from '../../entities/snippet.js'
+import { presentSnippet, Snippet } from '../../entities/content/snippet.js'
+import { VISIBILITIES } from '../../entities/groups/levels.js'
 import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
 import { clearable, list, needsOneOf, oneOf, opt, paging, rowId, str } from '../../http/params.js'
 import {

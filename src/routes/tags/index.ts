@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { fullPathOf, onProject, onProjectSignedIn } from '../../access/rules.js'
-import { presentTag, ReleaseNote, Tag } from '../../entities/tag.js'
+import { presentTag, ReleaseNote, Tag } from '../../entities/repository/tag.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { oneOf, opt, orDefault, paging, searchText, str } from '../../http/params.js'
 import { changeReleaseNote, createDescribedTag, createReleaseNote } from '../../services/content/releases.js'

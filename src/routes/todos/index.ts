@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { signedIn } from '../../access/rules.js'
-import { presentTodo, Todo } from '../../entities/todo.js'
+import { presentTodo, Todo } from '../../entities/issuables/todo.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { oneOf, opt, orDefault, paging, rowId } from '../../http/params.js'
-import { dayOf } from '../../lib/day.js'
+import { dayOf } from '../../lib/text/day.js'
 import { finishAllTodos, finishTodo, listTodos } from '../../services/issuables/todo-list.js'
 
 const filters = {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { admin, signedIn } from '../../access/rules.js'
-import { presentToken, Token, TokenWithValue } from '../../entities/token.js'
+import { presentToken, Token, TokenWithValue } from '../../entities/identity/token.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, date, datetime, list, oneOf, opt, orDefault, paging, rowId, searchText, str } from '../../http/params.js'
 import {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { adminFirst, findProjectFor } from '../../access/rules.js'
-import { presentUserAgent, UserAgentDetail } from '../../entities/user-agent.js'
+import { presentUserAgent, UserAgentDetail } from '../../entities/identity/user-agent.js'
 import { endpoint } from '../../http/endpoint.js'
 import { rowId } from '../../http/params.js'
 import { findProjectSnippet, findSnippet } from '../../services/content/snippets.js'

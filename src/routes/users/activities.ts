@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { admin } from '../../access/rules.js'
-import { Activity, presentActivity } from '../../entities/activity.js'
+import { Activity, presentActivity } from '../../entities/identity/activity.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { date, opt, paging } from '../../http/params.js'
 import { listActivities } from '../../services/identity/activities.js'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { anyone } from '../../access/rules.js'
-import { presentAvatar } from '../../entities/user.js'
+import { presentAvatar } from '../../entities/identity/user.js'
 import { endpoint } from '../../http/endpoint.js'
 import { int, opt, str } from '../../http/params.js'
 import { findByEmail } from '../../services/identity/users.js'

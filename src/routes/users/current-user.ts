@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { anyone, signedIn } from '../../access/rules.js'
-import { CurrentUser, presentCurrentUser } from '../../entities/user-views.js'
+import { CurrentUser, presentCurrentUser } from '../../entities/identity/user-views.js'
 import { endpoint } from '../../http/endpoint.js'
 import { opt, str } from '../../http/params.js'
 import { changeOwnPassword } from '../../services/identity/own-password.js'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Access } from '../../access/access.js'
 import { type AccountSubject, onSelf, onUser } from '../../access/rules.js'
-import { Email, presentEmail } from '../../entities/email.js'
+import { Email, presentEmail } from '../../entities/identity/email.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { paging, rowId, str } from '../../http/params.js'
 import { addEmail, findEmail, listEmails, removeEmail } from '../../services/identity/emails.js'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Access } from '../../access/access.js'
 import { type AccountSubject, onSelf, onUser } from '../../access/rules.js'
-import { GpgKey, presentGpgKey } from '../../entities/gpg-key.js'
+import { GpgKey, presentGpgKey } from '../../entities/identity/gpg-key.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { paging, rowId, str } from '../../http/params.js'
 import { addGpgKey, findGpgKey, listGpgKeys, removeGpgKey } from '../../services/identity/gpg-keys.js'

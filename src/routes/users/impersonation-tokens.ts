@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { accountById, adminFirst } from '../../access/rules.js'
-import { ImpersonationToken, presentImpersonationToken } from '../../entities/impersonation-token.js'
+import { ImpersonationToken, presentImpersonationToken } from '../../entities/identity/impersonation-token.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { date, list, oneOf, opt, orDefault, paging, rowId, str } from '../../http/params.js'
 import {

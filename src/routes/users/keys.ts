@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Access } from '../../access/access.js'
 import { type AccountSubject, onSelf, onUser } from '../../access/rules.js'
-import { presentSshKey, SshKey } from '../../entities/key.js'
+import { presentSshKey, SshKey } from '../../entities/identity/key.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { paging, rowId, str } from '../../http/params.js'
 import { addKey, findKey, listKeys, removeKey } from '../../services/identity/keys.js'

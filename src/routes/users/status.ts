@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { anyone, signedIn } from '../../access/rules.js'
-import { presentUserStatus, UserStatus } from '../../entities/user-status.js'
+import { presentUserStatus, UserStatus } from '../../entities/identity/user-status.js'
 import { endpoint } from '../../http/endpoint.js'
 import { clearable, oneOf, opt, str } from '../../http/params.js'
 import { getUserStatus, setUserStatus } from '../../services/identity/user-statuses.js'

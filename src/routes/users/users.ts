@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { admin, adminFirst, anyone } from '../../access/rules.js'
 import { withAttributes } from '../../entities/custom-attribute.js'
-import { UserRef } from '../../entities/user.js'
-import { AdminUser, presentAdminUser, presentListedUser, presentShownUser, User } from '../../entities/user-views.js'
+import { UserRef } from '../../entities/identity/user.js'
+import { AdminUser, presentAdminUser, presentListedUser, presentShownUser, User } from '../../entities/identity/user-views.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import {
   allOrNone,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Access } from '../../access/access.js'
 import { fullPathOf, type GroupSubject, onGroupSignedIn, onProjectSignedIn, type ProjectSubject } from '../../access/rules.js'
-import { presentVariable, presentWrittenVariable, Variable, WrittenVariable } from '../../entities/variable.js'
+import { presentVariable, presentWrittenVariable, Variable, WrittenVariable } from '../../entities/projects/variable.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, opt, paging, str } from '../../http/params.js'
 import { createVariable, deleteVariable, getVariable, listVariables, updateVariable, type VariableSource } from '../../services/projects/variables.js'

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { onProject, onProjectSignedIn } from '../../access/rules.js'
-import { presentWikiPage, presentWikiPageBasic, WikiPage, WikiPageBasic } from '../../entities/wiki-page.js'
+import { presentWikiPage, presentWikiPageBasic, WikiPage, WikiPageBasic } from '../../entities/content/wiki-page.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, needsOneOf, oneOf, opt, orDefault, paging, str } from '../../http/params.js'
-import { FORMATS } from '../../lib/wiki-page.js'
+import { FORMATS } from '../../lib/text/wiki-page.js'
 import { createWikiPage, deleteWikiPage, getWikiPage, listWikiPages, updateWikiPage } from '../../services/content/wikis.js'
 
 const path = '/projects/:id/wikis'

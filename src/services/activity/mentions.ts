@@ -4,7 +4,7 @@ import { membershipCounts } from '../../access/roles.js'
 import { eyesOf, visibleGroups } from '../../access/visible.js'
 import type { Transaction } from '../../db/client.js'
 import { members, mentions, namespaceAncestry, namespaces } from '../../db/schema/index.js'
-import { referencesIn } from '../../lib/references.js'
+import { referencesIn } from '../../lib/text/references.js'
 import type { Target } from './subscriptions.js'
 import { createTodos } from './todos.js'
 

@@ -3,7 +3,7 @@ import { findIssueFor, type IssueSubject } from '../../access/issues.js'
 import { findProjectFor, fullPathOf, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { Failure } from '../../failures.js'
-import type { IssueReference } from '../../lib/references.js'
+import type { IssueReference } from '../../lib/text/references.js'
 
 /** References of one text beyond which none is followed. */
 const MOST = 1_000

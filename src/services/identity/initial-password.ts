@@ -1,8 +1,8 @@
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Context } from '../../context.js'
+import { newSecret } from '../../lib/crypto/secret.js'
 import { syncDirectory, writeNewFile } from '../../lib/durable.js'
-import { newSecret } from '../../lib/secret.js'
 
 const fileOf = (ctx: Context) => join(ctx.config.dataDir, 'initial-admin-password')
 

@@ -1,8 +1,8 @@
 import { eq } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import { sshKeys } from '../../db/schema/index.js'
+import { parseSshKey, type SshKey as ReadKey, type SshKeyType } from '../../lib/crypto/ssh-key.js'
 import { lengthOf, tooLong } from '../../lib/path.js'
-import { parseSshKey, type SshKey as ReadKey, type SshKeyType } from '../../lib/ssh-key.js'
 import { readSettings, type Settings } from '../core/settings.js'
 import { belongings, type Owner } from './account-items.js'
 

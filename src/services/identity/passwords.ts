@@ -1,6 +1,6 @@
 import type { Context } from '../../context.js'
+import type { users } from '../../db/schema/index.js'
 import { tooMany } from '../../failures.js'
-import type { User } from './users.js'
 
 export const hashPassword = (ctx: Context, password: string) => ctx.argon2.hash(password)
 
@@ -21,7 +21,7 @@ export const mustChange = (base: string) =>
 /** Whether a password signs in the user of a login name, who may be nobody. 429 where the address has guessed too often, before anything is hashed (SEC-26, CR-15). */
 export async function checkSignIn(
   ctx: Context,
-  guess: { login: string; user: User | null | undefined; address: string },
+  guess: { login: string; user: typeof users.$inferSelect | null | undefined; address: string },
   password: string,
 ): Promise<boolean> {
   const account = guess.user ? `user ${guess.user.id}` : `name ${guess.login.slice(0, 255).toLowerCase()}`

@@ -1,6 +1,6 @@
 import { eq, type SQL, sql } from 'drizzle-orm'
 import { awardEmoji, type issueLabels, type issues, labels, milestones, projects, users } from '../../db/schema/index.js'
-import { mainEmojiName } from '../../lib/emoji.js'
+import { mainEmojiName } from '../../lib/text/emoji.js'
 import type { Paging } from '../core/page.js'
 
 /** Ids of people of whom one it is, or `any`, or `none`. */

@@ -2,7 +2,7 @@ import { eq, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import { issues, mergeRequests } from '../../db/schema/index.js'
 import { invalidRecord, notFound } from '../../failures.js'
-import { humanDuration, parseDuration } from '../../lib/duration.js'
+import { humanDuration, parseDuration } from '../../lib/text/duration.js'
 import type { Target } from '../activity/subscriptions.js'
 import { writeSystemNotes } from '../activity/system-notes.js'
 

@@ -1,7 +1,7 @@
 import { and, eq, lt, or, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import { projects, repositoryChecks } from '../../db/schema/index.js'
-import type { Examination } from '../../git/examine.js'
+import type { Examination } from '../../git/types.js'
 import { readSettings } from '../core/settings.js'
 import { repositoryOf, wikiKeyOf } from '../repository/repositories.js'
 

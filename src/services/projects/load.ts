@@ -8,8 +8,8 @@ import type { Context } from '../../context.js'
 import type { ReadDatabase } from '../../db/client.js'
 import { namespaces, projects, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
-import type { NamespaceRecord } from '../../entities/namespace.js'
-import type { UserRefRecord } from '../../entities/user.js'
+import type { NamespaceRecord } from '../../entities/identity/namespace.js'
+import type { UserRefRecord } from '../../entities/identity/user.js'
 import { notFound } from '../../failures.js'
 
 type Row = typeof projects.$inferSelect

@@ -5,7 +5,7 @@ import type { Context } from '../../context.js'
 import { substring } from '../../db/fuzzy.js'
 import { namespaceAncestry, namespaces, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
-import type { UserRefRecord } from '../../entities/user.js'
+import type { UserRefRecord } from '../../entities/identity/user.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
 import { reaching } from '../groups/members.js'
 

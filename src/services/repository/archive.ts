@@ -2,8 +2,8 @@ import type { Readable } from 'node:stream'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { notAcceptable, notFound } from '../../failures.js'
-import { canArchive } from '../../git/archive.js'
 import type { ArchiveKind, Oid } from '../../git/types.js'
+import { canArchive } from '../../git/wire/archive.js'
 import { repositoryOf } from './repositories.js'
 
 /** What callers say for each kind of archive (RE-6). */

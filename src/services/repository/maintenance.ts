@@ -1,7 +1,7 @@
 import { eq, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import { mergeRequests, mergeRequestVersions, notes, pipelines, projects, todos } from '../../db/schema/index.js'
-import type { Depth } from '../../git/maintenance.js'
+import type { Depth } from '../../git/types.js'
 import { type GitRepository, type Oid, ZERO } from '../../git/types.js'
 import { readSettings, type Settings } from '../core/settings.js'
 

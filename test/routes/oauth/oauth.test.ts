@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { tokens, users } from '../../../src/db/schema/index.js'
-import { digestOf } from '../../../src/lib/secret.js'
+import { digestOf } from '../../../src/lib/crypto/secret.js'
 import { createUser } from '../../../src/services/identity/users.js'
 import { testApp } from '../../support/app.js'
 import { anAdmin, aToken, aUser, setSettings, type TestUser } from '../../support/factories.js'

@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { projects } from '../../../src/db/schema/index.js'
-import { ProcessPool } from '../../../src/git/processes.js'
+import { ProcessPool } from '../../../src/git/process/pool.js'
 import { testApp } from '../../support/app.js'
 import { anAdmin, aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'
 import type { TestCommit } from '../../support/git.js'

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { repositoryDirectory } from '../../../src/git/create.js'
+import { repositoryDirectory } from '../../../src/git/storage/create.js'
 import { testApp } from '../../support/app.js'
 import { anAdmin, aProject, type TestProject } from '../../support/factories.js'
 

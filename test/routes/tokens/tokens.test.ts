@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { tokens } from '../../../src/db/schema/index.js'
-import { digestOf, newSecret } from '../../../src/lib/secret.js'
+import { digestOf, newSecret } from '../../../src/lib/crypto/secret.js'
 import { testApp } from '../../support/app.js'
 import { anAdmin, aToken, aUser, type TestUser } from '../../support/factories.js'
 

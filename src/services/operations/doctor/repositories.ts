@@ -1,7 +1,7 @@
 import { and, desc, eq, gt, sql } from 'drizzle-orm'
 import type { Context } from '../../../context.js'
 import { events, notes, pipelines, projects, todos } from '../../../db/schema/index.js'
-import type { Examination } from '../../../git/examine.js'
+import type { Examination } from '../../../git/types.js'
 import { type GitRepository, type Oid, type RepositoryKey, ZERO } from '../../../git/types.js'
 import { touchLists } from '../../core/list-cache.js'
 import { readSettings } from '../../core/settings.js'

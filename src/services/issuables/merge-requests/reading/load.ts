@@ -18,8 +18,8 @@ import {
   users,
 } from '../../../../db/schema/index.js'
 import { statement } from '../../../../db/statement.js'
-import type { PipelineRecord } from '../../../../entities/pipeline.js'
-import type { UserRefRecord } from '../../../../entities/user.js'
+import type { PipelineRecord } from '../../../../entities/ci/pipeline.js'
+import type { UserRefRecord } from '../../../../entities/identity/user.js'
 import { Failure, notFound } from '../../../../failures.js'
 import type { PipelineState } from '../../../../lib/pipeline-states.js'
 import { isSubscribed } from '../../../activity/subscriptions.js'

@@ -6,7 +6,7 @@ import { type Eyes, eyesOf, visibleMergeRequests } from '../../../../access/visi
 import type { Context } from '../../../../context.js'
 import { mergeRequestIssues, mergeRequests, projects } from '../../../../db/schema/index.js'
 import { statement } from '../../../../db/statement.js'
-import { type IssueReference, referencesIn } from '../../../../lib/references.js'
+import { type IssueReference, referencesIn } from '../../../../lib/text/references.js'
 import { projectsMeant } from '../../../activity/referenced-issues.js'
 import { limits, type Page, type Paging, pageFrom } from '../../../core/page.js'
 import { loadListed, type MergeRequestRecord } from './load.js'

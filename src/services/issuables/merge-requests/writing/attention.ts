@@ -1,7 +1,7 @@
 import type { SignedIn } from '../../../../access/actor.js'
 import type { MergeRequestSubject } from '../../../../access/merge-requests.js'
 import type { Context } from '../../../../context.js'
-import type { UserRefRecord } from '../../../../entities/user.js'
+import type { UserRefRecord } from '../../../../entities/identity/user.js'
 import type { Target } from '../../../activity/subscriptions.js'
 import type { Page, Paging } from '../../../core/page.js'
 import { addTodo, participantsOf, subscribeTo } from '../../attention.js'

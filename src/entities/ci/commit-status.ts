@@ -1,0 +1,64 @@
+import { z } from 'zod'
+import type { PipelineState } from '../../lib/pipeline-states.js'
+import { presentUserRef, UserRef, type UserRefRecord } from '../identity/user.js'
+import type { View } from '../view.js'
+
+export const CommitStatus = z
+  .strictObject({
+    id: z.int(),
+    sha: z.string(),
+    ref: z.string(),
+    status: z.string(),
+    name: z.string(),
+    target_url: z.string().nullable(),
+    description: z.string().nullable(),
+    created_at: z.iso.datetime(),
+    started_at: z.iso.datetime().nullable(),
+    finished_at: z.iso.datetime().nullable(),
+    allow_failure: z.boolean(),
+    author: UserRef,
+    pipeline_id: z.int(),
+  })
+  .meta({ id: 'CommitStatus' })
+
+/** The answer to posting one; only here is there a coverage (ST-8). */
+export const PostedCommitStatus = z.strictObject({ ...CommitStatus.shape, coverage: z.number().nullable() }).meta({ id: 'PostedCommitStatus' })
+
+export interface CommitStatusRecord {
+  id: number
+  sha: string
+  ref: string
+  status: PipelineState
+  name: string
+  target_url: string | null
+  description: string | null
+  coverage: number | null
+  created_at: Date
+  started_at: Date | null
+  finished_at: Date | null
+  pipeline_id: number
+  author: UserRefRecord
+}
+
+/** `allow_failure` is false: no input of a status can say otherwise (ST-8). */
+export function presentCommitStatus(status: CommitStatusRecord, view: View): z.infer<typeof CommitStatus> {
+  return {
+    id: status.id,
+    sha: status.sha,
+    ref: status.ref,
+    status: status.status,
+    name: status.name,
+    target_url: status.target_url,
+    description: status.description,
+    created_at: status.created_at.toISOString(),
+    started_at: status.started_at?.toISOString() ?? null,
+    finished_at: status.finished_at?.toISOString() ?? null,
+    allow_failure: false,
+    author: presentUserRef(status.author, view),
+    pipeline_id: status.pipeline_id,
+  }
+}
+
+export function presentPostedCommitStatus(status: CommitStatusRecord, view: View): z.infer<typeof PostedCommitStatus> {
+  return { ...presentCommitStatus(status, view), coverage: status.coverage }
+}

@@ -1,0 +1,105 @@
+import { z } from 'zod'
+import type { PipelineState } from '../../lib/pipeline-states.js'
+import { presentUserRef, UserRef, type UserRefRecord } from '../identity/user.js'
+import type { View } from '../view.js'
+
+/** What commits and merge requests show of a pipeline. */
+export const PipelineRef = z.strictObject({ id: z.int(), sha: z.string(), ref: z.string(), status: z.string() }).meta({ id: 'PipelineRef' })
+
+export const PipelineBasic = z
+  .strictObject({
+    ...PipelineRef.shape,
+    project_id: z.int(),
+    iid: z.int(),
+    source: z.string(),
+    created_at: z.iso.datetime(),
+    updated_at: z.iso.datetime(),
+    web_url: z.url(),
+  })
+  .meta({ id: 'PipelineBasic' })
+
+export const Pipeline = z
+  .strictObject({
+    ...PipelineBasic.shape,
+    before_sha: z.string(),
+    tag: z.boolean(),
+    yaml_errors: z.null(),
+    user: UserRef.nullable(),
+    started_at: z.iso.datetime().nullable(),
+    finished_at: z.iso.datetime().nullable(),
+    committed_at: z.null(),
+    duration: z.int().nullable(),
+    coverage: z.string().nullable(),
+    detailed_status: z.strictObject({ icon: z.string(), text: z.string(), label: z.string(), group: z.string(), has_details: z.boolean() }),
+  })
+  .meta({ id: 'Pipeline' })
+
+export interface PipelineRefRecord {
+  id: number
+  sha: string
+  ref: string
+  status: PipelineState
+}
+
+export interface PipelineBasicRecord extends PipelineRefRecord {
+  project_id: number
+  iid: number
+  source: string
+  created_at: Date
+  updated_at: Date
+}
+
+export interface PipelineRecord extends PipelineBasicRecord {
+  tag: boolean
+  user: UserRefRecord | null
+  started_at: Date | null
+  /** Null while it is not at an end. */
+  finished_at: Date | null
+  /** The mean of those that tell one. */
+  coverage: number | null
+}
+
+export const presentPipelineRef = ({ id, sha, ref, status }: PipelineRefRecord): z.infer<typeof PipelineRef> => ({ id, sha, ref, status })
+
+export function presentPipelineBasic(
+  { id, sha, ref, status, project_id, iid, source, created_at, updated_at }: PipelineBasicRecord,
+  project: { fullPath: string },
+  view: View,
+): z.infer<typeof PipelineBasic> {
+  return {
+    id,
+    sha,
+    ref,
+    status,
+    project_id,
+    iid,
+    source,
+    created_at: created_at.toISOString(),
+    updated_at: updated_at.toISOString(),
+    web_url: `${view.links.project(project.fullPath)}/pipelines/${id}`,
+  }
+}
+
+/** No push makes a pipeline, so there is no commit the ref was at before. */
+const BEFORE = '0'.repeat(40)
+
+export function presentPipeline(pipeline: PipelineRecord, project: { fullPath: string }, view: View): z.infer<typeof Pipeline> {
+  const { status, tag, user, started_at, finished_at, coverage } = pipeline
+  return {
+    ...presentPipelineBasic(pipeline, project, view),
+    before_sha: BEFORE,
+    tag,
+    yaml_errors: null,
+    user: user && presentUserRef(user, view),
+    started_at: started_at?.toISOString() ?? null,
+    finished_at: finished_at?.toISOString() ?? null,
+    committed_at: null,
+    duration: started_at && finished_at ? Math.max(0, Math.round((finished_at.getTime() - started_at.getTime()) / 1000)) : null,
+    coverage: coverage === null ? null : coverage.toFixed(2),
+    detailed_status: { icon: `status_${status}`, text: TEXTS[status] ?? status, label: LABELS[status] ?? status, group: status, has_details: true },
+  }
+}
+
+/** Where people read another word than the state's own. */
+const TEXTS: Partial<Record<PipelineState, string>> = { success: 'passed' }
+const LABELS: Partial<Record<PipelineState, string>> = { success: 'passed', manual: 'manual action' }

@@ -1,0 +1,91 @@
+import { z } from 'zod'
+import { dayOf } from '../../lib/text/day.js'
+import type { ReleaseLinkRecord, ReleaseRecord } from '../../services/content/releases.js'
+import { presentUserRef, UserRef } from '../identity/user.js'
+import { Milestone, presentMilestone } from '../issuables/milestone.js'
+import { Commit, presentCommit } from '../repository/commit.js'
+import type { View } from '../view.js'
+
+export const ReleaseLink = z
+  .strictObject({
+    id: z.int(),
+    name: z.string(),
+    url: z.string(),
+    direct_asset_url: z.string(),
+    link_type: z.enum(['other', 'runbook', 'image', 'package']),
+  })
+  .meta({ id: 'ReleaseLink' })
+
+const FORMATS = ['zip', 'tar.gz', 'tar.bz2', 'tar'] as const
+
+export const Release = z
+  .strictObject({
+    tag_name: z.string(),
+    name: z.string(),
+    description: z.string(),
+    description_html: z.string(),
+    created_at: z.iso.datetime(),
+    released_at: z.iso.datetime(),
+    upcoming_release: z.boolean(),
+    author: UserRef,
+    // null, against the type of section 12, where the tag names no commit: there is none to show
+    commit: Commit.nullable(),
+    milestones: z.array(Milestone),
+    commit_path: z.string().nullable(),
+    tag_path: z.string(),
+    assets: z.strictObject({
+      count: z.int(),
+      sources: z.array(z.strictObject({ format: z.enum(FORMATS), url: z.url() })),
+      links: z.array(ReleaseLink),
+    }),
+    _links: z.strictObject({ self: z.url(), edit_url: z.url() }),
+  })
+  .meta({ id: 'Release' })
+
+/** The project that a release belongs to, as its addresses spell it. */
+interface Project {
+  fullPath: string
+  path: string
+}
+
+const escaped = (tag: string) => tag.split('/').map(encodeURIComponent).join('/')
+
+export function presentReleaseLink(link: ReleaseLinkRecord, tag: string, project: Project, view: View): z.infer<typeof ReleaseLink> {
+  const { id, name, url, filepath, link_type } = link
+  const direct = filepath ? `${view.links.project(project.fullPath)}/-/releases/${encodeURIComponent(tag)}/downloads${filepath}` : url
+  return { id, name, url, direct_asset_url: direct, link_type }
+}
+
+export function presentRelease(
+  { release, author, links, commit, milestones }: ReleaseRecord,
+  project: Project,
+  now: Date,
+  view: View,
+): z.infer<typeof Release> {
+  const { tag } = release
+  const base = view.links.project(project.fullPath)
+  const page = `${base}/-/releases/${encodeURIComponent(tag)}`
+  const path = new URL(base).pathname
+  const archive = `${base}/-/archive/${escaped(tag)}/${project.path}-${encodeURIComponent(tag.replaceAll('/', '-'))}`
+  const sources = FORMATS.map((format) => ({ format, url: `${archive}.${format}` }))
+  return {
+    tag_name: tag,
+    name: release.name ?? tag,
+    description: release.description,
+    description_html: release.description_html,
+    created_at: release.created_at.toISOString(),
+    released_at: release.released_at.toISOString(),
+    upcoming_release: release.released_at > now,
+    author: presentUserRef(author, view),
+    commit: commit && presentCommit(commit, project, view),
+    milestones: milestones.map((each) => presentMilestone(each, dayOf(now), view)),
+    commit_path: commit && `${path}/commit/${commit.oid}`,
+    tag_path: `${path}/-/tags/${escaped(tag)}`,
+    assets: {
+      count: sources.length + links.length,
+      sources,
+      links: links.map((link) => presentReleaseLink(link, tag, project, view)),
+    },
+    _links: { self: page, edit_url: `${page}/edit` },
+  }
+}

@@ -1,0 +1,99 @@
+import { z } from 'zod'
+import { visibilityWord } from '../../lib/visibility.js'
+import type { GroupRecord, GroupStatistics } from '../../services/groups/list.js'
+import { noted } from '../custom-attribute.js'
+import { Project } from '../projects/project.js'
+import type { View } from '../view.js'
+import { VISIBILITIES } from './levels.js'
+
+const common = {
+  id: z.int(),
+  name: z.string(),
+  path: z.string(),
+  description: z.string(),
+  visibility: z.enum(VISIBILITIES),
+  lfs_enabled: z.boolean(),
+  avatar_url: z.string().nullable(),
+  web_url: z.url(),
+  request_access_enabled: z.boolean(),
+  full_name: z.string(),
+  full_path: z.string(),
+  parent_id: z.int().nullable(),
+  ...noted,
+}
+
+/** GR-1. */
+export const Group = z
+  .strictObject({
+    ...common,
+    statistics: z
+      .strictObject({ storage_size: z.int(), repository_size: z.int(), lfs_objects_size: z.int(), job_artifacts_size: z.int() })
+      .optional(),
+  })
+  .meta({ id: 'Group' })
+
+/** A group as its own page shows it (GR-2). */
+export const GroupDetails = z
+  .strictObject({
+    ...common,
+    projects: z.array(Project).optional(),
+    shared_projects: z.array(Project).optional(),
+  })
+  .meta({ id: 'GroupDetails' })
+
+function presentCommon(group: GroupRecord, view: View) {
+  const { id, name, path, description, request_access_enabled, full_name, full_path, parent_id } = group
+  return {
+    id,
+    name,
+    path,
+    description,
+    visibility: visibilityWord(group.visibility),
+    // large files are not served here
+    lfs_enabled: false,
+    avatar_url: avatarUrl(id, group.avatar, view),
+    web_url: view.links.group(full_path),
+    request_access_enabled,
+    full_name,
+    full_path,
+    parent_id,
+  }
+}
+
+/** `statistics` for who may see them and asked (GR-12). */
+export function presentGroup(group: GroupRecord, view: View, statistics?: GroupStatistics): z.infer<typeof Group> {
+  return { ...presentCommon(group, view), ...(statistics && { statistics: presentStatistics(statistics) }) }
+}
+
+/** There are neither large files nor artifacts, so the repositories are all that is stored. */
+const presentStatistics = ({ repository_size }: GroupStatistics) => ({
+  storage_size: repository_size,
+  repository_size,
+  lfs_objects_size: 0,
+  job_artifacts_size: 0,
+})
+
+/** All but the projects, which are rendered for themselves. */
+export const presentGroupDetails: (group: GroupRecord, view: View) => z.infer<typeof GroupDetails> = presentCommon
+
+/** A group as far as it is part of where a project stands (PR-6). */
+export const GroupRef = z
+  .strictObject({
+    id: z.int(),
+    web_url: z.url(),
+    name: z.string(),
+    avatar_url: z.string().nullable(),
+    full_name: z.string(),
+    full_path: z.string(),
+  })
+  .meta({ id: 'GroupRef' })
+
+export function presentGroupRef(
+  { id, name, full_name, full_path, avatar }: Pick<GroupRecord, 'id' | 'name' | 'full_name' | 'full_path' | 'avatar'>,
+  view: View,
+): z.infer<typeof GroupRef> {
+  return { id, web_url: view.links.group(full_path), name, avatar_url: avatarUrl(id, avatar, view), full_name, full_path }
+}
+
+const avatarUrl = (id: number, avatar: string | null, view: View) =>
+  avatar ? `${view.links.base}/uploads/-/system/group/avatar/${id}/${avatar}` : null

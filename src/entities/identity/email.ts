@@ -1,0 +1,8 @@
+import { z } from 'zod'
+import type { Email as EmailRecord } from '../../services/identity/emails.js'
+
+export const Email = z.strictObject({ id: z.int(), email: z.string() }).meta({ id: 'Email' })
+
+export function presentEmail({ id, email }: EmailRecord): z.infer<typeof Email> {
+  return { id, email }
+}

@@ -1,0 +1,30 @@
+import { z } from 'zod'
+import type { ImpersonationToken as TokenRecord } from '../../services/identity/impersonation-tokens.js'
+
+export const ImpersonationToken = z
+  .strictObject({
+    id: z.int(),
+    name: z.string(),
+    token: z.string(),
+    active: z.boolean(),
+    revoked: z.boolean(),
+    impersonation: z.literal(true),
+    scopes: z.array(z.string()),
+    created_at: z.iso.datetime(),
+    expires_at: z.string().nullable(),
+  })
+  .meta({ id: 'ImpersonationToken' })
+
+export function presentImpersonationToken({ token, value, active }: TokenRecord): z.infer<typeof ImpersonationToken> {
+  return {
+    id: token.id,
+    name: token.name,
+    token: value,
+    active,
+    revoked: token.revoked,
+    impersonation: true,
+    scopes: token.scopes,
+    created_at: token.created_at.toISOString(),
+    expires_at: token.expires_at,
+  }
+}

@@ -1,0 +1,35 @@
+import { z } from 'zod'
+import type { Token as TokenRecord } from '../../services/identity/tokens.js'
+
+export const Token = z
+  .strictObject({
+    id: z.int(),
+    name: z.string(),
+    revoked: z.boolean(),
+    created_at: z.iso.datetime(),
+    description: z.string().nullable(),
+    scopes: z.array(z.string()),
+    user_id: z.int(),
+    last_used_at: z.iso.datetime().nullable(),
+    active: z.boolean(),
+    expires_at: z.string().nullable(),
+  })
+  .meta({ id: 'PersonalAccessToken' })
+
+/** The only answers that hold the value (CR-7). */
+export const TokenWithValue = z.strictObject({ ...Token.shape, token: z.string() }).meta({ id: 'PersonalAccessTokenWithValue' })
+
+export function presentToken(token: TokenRecord, active: boolean): z.infer<typeof Token> {
+  return {
+    id: token.id,
+    name: token.name,
+    revoked: token.revoked,
+    created_at: token.created_at.toISOString(),
+    description: token.description,
+    scopes: token.scopes,
+    user_id: token.user_id,
+    last_used_at: token.last_used_at?.toISOString() ?? null,
+    active,
+    expires_at: token.expires_at,
+  }
+}

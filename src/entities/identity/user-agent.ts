@@ -1,0 +1,13 @@
+import { z } from 'zod'
+import type { UserAgentDetail as Row } from '../../services/identity/user-agents.js'
+
+export const UserAgentDetail = z
+  .strictObject({ user_agent: z.string(), ip_address: z.string(), spamfilter_submitted: z.literal(false) })
+  .meta({ id: 'UserAgentDetail' })
+
+/** Nothing is sent to a spam filter. */
+export const presentUserAgent = ({ user_agent, ip_address }: Row): z.infer<typeof UserAgentDetail> => ({
+  user_agent,
+  ip_address,
+  spamfilter_submitted: false,
+})

@@ -1,0 +1,24 @@
+import { z } from 'zod'
+import { escapeHtml } from '../../lib/text/html.js'
+import type { UserStatus as UserStatusRecord } from '../../services/identity/user-statuses.js'
+
+export const UserStatus = z
+  .strictObject({
+    emoji: z.string().nullable(),
+    message: z.string().nullable(),
+    availability: z.string().nullable(),
+    message_html: z.string().nullable(),
+    clear_status_at: z.null(),
+  })
+  .meta({ id: 'UserStatus' })
+
+/** OT-3: all null while nothing was said. */
+export function presentUserStatus(status: UserStatusRecord | null): z.infer<typeof UserStatus> {
+  return {
+    emoji: status?.emoji ?? null,
+    message: status?.message ?? null,
+    availability: status?.availability ?? null,
+    message_html: status?.message ? escapeHtml(status.message) : null,
+    clear_status_at: null,
+  }
+}

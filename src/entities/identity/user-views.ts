@@ -1,0 +1,105 @@
+import { z } from 'zod'
+import type { UserRecord } from '../../services/identity/users.js'
+import { noted } from '../custom-attribute.js'
+import type { View } from '../view.js'
+import { presentUserRef, UserRef } from './user.js'
+
+const moment = z.iso.datetime()
+
+/** U-2. */
+export const User = z
+  .strictObject({
+    ...UserRef.shape,
+    created_at: moment,
+    bio: z.string().nullable(),
+    location: z.string().nullable(),
+    messenger: z.string(),
+    jobsnet: z.string(),
+    microblog: z.string(),
+    website_url: z.string(),
+    organization: z.string(),
+  })
+  .meta({ id: 'User' })
+
+/** U-3: what people see of themselves. */
+export const OwnUser = z
+  .strictObject({
+    ...User.shape,
+    last_sign_in_at: moment.nullable(),
+    confirmed_at: moment.nullable(),
+    last_activity_on: z.string().nullable(),
+    email: z.string(),
+    theme_id: z.int(),
+    color_scheme_id: z.int(),
+    projects_limit: z.int(),
+    current_sign_in_at: moment.nullable(),
+    identities: z.array(z.strictObject({ provider: z.string(), extern_uid: z.string() })),
+    can_create_group: z.boolean(),
+    can_create_project: z.boolean(),
+    two_factor_enabled: z.boolean(),
+    external: z.boolean(),
+  })
+  .meta({ id: 'OwnUser' })
+
+/** U-4. */
+export const AdminUser = z.strictObject({ ...OwnUser.shape, is_admin: z.boolean(), ...noted }).meta({ id: 'AdminUser' })
+
+const currentOnly = { commit_email: z.string(), public_email: z.string().nullable(), private_profile: z.boolean(), namespace_id: z.int().nullable() }
+
+/** `GET /user` (X-16). */
+export const CurrentUser = z
+  .union([z.strictObject({ ...OwnUser.shape, ...currentOnly }), z.strictObject({ ...AdminUser.shape, ...currentOnly })])
+  .meta({ id: 'CurrentUser' })
+
+function presentUser(user: UserRecord, view: View): z.infer<typeof User> {
+  const { bio, location, messenger, jobsnet, microblog, website_url, organization } = user
+  return {
+    ...presentUserRef(user, view),
+    created_at: user.created_at.toISOString(),
+    bio,
+    location,
+    messenger,
+    jobsnet,
+    microblog,
+    website_url,
+    organization,
+  }
+}
+
+function presentOwnUser(user: UserRecord, view: View): z.infer<typeof OwnUser> {
+  return {
+    ...presentUser(user, view),
+    last_sign_in_at: user.last_sign_in_at?.toISOString() ?? null,
+    confirmed_at: user.confirmed_at?.toISOString() ?? null,
+    last_activity_on: user.last_activity_on,
+    email: user.email,
+    theme_id: user.theme_id,
+    color_scheme_id: user.color_scheme_id,
+    projects_limit: user.projects_limit,
+    current_sign_in_at: user.current_sign_in_at?.toISOString() ?? null,
+    identities: user.identities,
+    can_create_group: user.can_create_group,
+    can_create_project: user.projects_limit - user.personal_projects > 0,
+    two_factor_enabled: user.two_factor_enabled,
+    external: user.external,
+  }
+}
+
+export function presentAdminUser(user: UserRecord, view: View): z.infer<typeof AdminUser> {
+  return { ...presentOwnUser(user, view), is_admin: user.admin }
+}
+
+/** U-9. */
+export function presentListedUser(user: UserRecord, view: View): z.infer<typeof AdminUser> | z.infer<typeof UserRef> {
+  return view.viewer?.admin ? presentAdminUser(user, view) : presentUserRef(user, view)
+}
+
+/** U-17. */
+export function presentShownUser(user: UserRecord, view: View): z.infer<typeof AdminUser> | z.infer<typeof User> {
+  return view.viewer?.admin ? presentAdminUser(user, view) : presentUser(user, view)
+}
+
+export function presentCurrentUser(user: UserRecord, view: View): z.infer<typeof CurrentUser> {
+  const own = user.admin ? presentAdminUser(user, view) : presentOwnUser(user, view)
+  return { ...own, commit_email: user.email, public_email: null, private_profile: false, namespace_id: user.namespace_id }
+}

@@ -1,0 +1,198 @@
+import { z } from 'zod'
+import { isWorkInProgress } from '../../lib/text/work-in-progress.js'
+import type { MergeRequestRecord, SingleMergeRequest } from '../../services/issuables/merge-requests/reading/load.js'
+import { Pipeline, PipelineBasic, presentPipeline, presentPipelineBasic } from '../ci/pipeline.js'
+import { presentUserRef, UserRef } from '../identity/user.js'
+import type { View } from '../view.js'
+import { Milestone, presentMilestone } from './milestone.js'
+import { presentReferences, References, type Standpoint } from './references.js'
+import { presentTimeStats, TimeStats } from './time-stats.js'
+
+/** MR-12. */
+export const SimpleMergeRequest = z
+  .strictObject({ iid: z.int(), title: z.string(), description: z.string(), state: z.enum(['opened', 'closed', 'merged']), web_url: z.url() })
+  .meta({ id: 'SimpleMergeRequest' })
+
+/** With X-5. */
+export const MergeRequest = z
+  .strictObject({
+    ...SimpleMergeRequest.shape,
+    id: z.int(),
+    project_id: z.int(),
+    created_at: z.iso.datetime(),
+    updated_at: z.iso.datetime(),
+    merged_by: UserRef.nullable(),
+    merged_at: z.iso.datetime().nullable(),
+    closed_by: UserRef.nullable(),
+    closed_at: z.iso.datetime().nullable(),
+    target_branch: z.string(),
+    source_branch: z.string(),
+    upvotes: z.int(),
+    downvotes: z.int(),
+    author: UserRef,
+    assignee: UserRef.nullable(),
+    assignees: z.array(UserRef).max(1),
+    reviewers: z.array(z.never()),
+    source_project_id: z.int(),
+    target_project_id: z.int(),
+    labels: z.array(z.string()),
+    work_in_progress: z.boolean(),
+    draft: z.boolean(),
+    milestone: Milestone.nullable(),
+    merge_when_pipeline_succeeds: z.boolean(),
+    merge_status: z.enum(['can_be_merged', 'cannot_be_merged', 'unchecked']),
+    has_conflicts: z.boolean(),
+    blocking_discussions_resolved: z.boolean(),
+    sha: z.string().nullable(),
+    merge_commit_sha: z.string().nullable(),
+    user_notes_count: z.int(),
+    changes_count: z.string(),
+    should_remove_source_branch: z.boolean().nullable(),
+    force_remove_source_branch: z.boolean(),
+    squash: z.boolean(),
+    allow_collaboration: z.boolean().optional(),
+    discussion_locked: z.boolean().nullable(),
+    references: References,
+    time_stats: TimeStats,
+    task_completion_status: z.strictObject({ count: z.int(), completed_count: z.int() }),
+  })
+  .meta({ id: 'MergeRequest' })
+
+/** What follows is told of single ones (X-6). */
+const single = {
+  subscribed: z.boolean(),
+  pipeline: PipelineBasic.nullable(),
+  head_pipeline: Pipeline.nullable(),
+  diff_refs: z.strictObject({ base_sha: z.string().nullable(), head_sha: z.string(), start_sha: z.string() }).nullable(),
+  merge_error: z.string().nullable(),
+  user: z.strictObject({ can_merge: z.boolean() }),
+  detailed_merge_status: z.enum([
+    'unchecked',
+    'checking',
+    'conflict',
+    'not_open',
+    'draft_status',
+    'discussions_not_resolved',
+    'ci_must_pass',
+    'ci_still_running',
+    'mergeable',
+  ]),
+}
+
+/** What a search finds (S-27). */
+export const FoundMergeRequest = MergeRequest.omit({ changes_count: true }).meta({ id: 'FoundMergeRequest' })
+
+/** What a todo is about. */
+export const FollowedMergeRequest = z.strictObject({ ...MergeRequest.shape, subscribed: z.boolean() }).meta({ id: 'FollowedMergeRequest' })
+
+/** The last two only where they are asked for. */
+export const DetailedMergeRequest = z
+  .strictObject({ ...MergeRequest.shape, ...single, rebase_in_progress: z.boolean().optional(), diverged_commits_count: z.int().optional() })
+  .meta({ id: 'DetailedMergeRequest' })
+
+const urlOf = ({ request, path }: MergeRequestRecord, view: View) => `${view.links.project(path)}/merge_requests/${request.iid}`
+
+export function presentSimpleMergeRequest(record: MergeRequestRecord, view: View): z.infer<typeof SimpleMergeRequest> {
+  const { iid, title, description, state } = record.request
+  return { iid, title, description, state, web_url: urlOf(record, view) }
+}
+
+/** Nothing conflicts where there is nothing to merge. */
+const hasConflicts = ({ merge_status, changes_count }: MergeRequestRecord['request']) => merge_status === 'cannot_be_merged' && changes_count !== '0'
+
+export function presentMergeRequest(
+  record: MergeRequestRecord,
+  today: string,
+  view: View,
+  from: Standpoint = { project: true },
+): z.infer<typeof MergeRequest> {
+  const { request, path, milestone } = record
+  const assignee = record.assignee ? presentUserRef(record.assignee, view) : null
+  const unfinished = isWorkInProgress(request.title)
+  // No spread, and absent fields as undefined: engines build only plain literals in one step.
+  return {
+    id: request.id,
+    iid: request.iid,
+    project_id: request.project_id,
+    title: request.title,
+    description: request.description,
+    state: request.state,
+    created_at: request.created_at.toISOString(),
+    updated_at: request.updated_at.toISOString(),
+    merged_by: record.merged_by ? presentUserRef(record.merged_by, view) : null,
+    merged_at: request.merged_at ? request.merged_at.toISOString() : null,
+    closed_by: record.closed_by ? presentUserRef(record.closed_by, view) : null,
+    closed_at: request.closed_at ? request.closed_at.toISOString() : null,
+    target_branch: request.target_branch,
+    source_branch: request.source_branch,
+    upvotes: request.upvotes,
+    downvotes: request.downvotes,
+    author: presentUserRef(record.author, view),
+    assignee,
+    assignees: assignee ? [assignee] : [],
+    reviewers: [],
+    source_project_id: request.original_source_project_id,
+    target_project_id: request.project_id,
+    labels: record.labels,
+    work_in_progress: unfinished,
+    draft: unfinished,
+    milestone: milestone && presentMilestone({ milestone, path: record.milestone_path ?? path }, today, view),
+    merge_when_pipeline_succeeds: request.merge_when_pipeline_succeeds,
+    merge_status: request.merge_status,
+    has_conflicts: hasConflicts(request),
+    blocking_discussions_resolved: !record.rules.discussions_block || request.unresolved_discussions_count === 0,
+    sha: request.sha,
+    merge_commit_sha: request.merge_commit_sha,
+    user_notes_count: request.user_notes_count,
+    changes_count: request.changes_count,
+    should_remove_source_branch: request.should_remove_source_branch,
+    force_remove_source_branch: request.force_remove_source_branch,
+    squash: request.squash,
+    allow_collaboration: request.original_source_project_id === request.project_id ? undefined : request.allow_collaboration,
+    discussion_locked: request.discussion_locked,
+    web_url: urlOf(record, view),
+    references: presentReferences(path, `!${request.iid}`, from),
+    time_stats: presentTimeStats(request),
+    task_completion_status: { count: request.task_count, completed_count: request.task_completed_count },
+  }
+}
+
+export const presentFoundMergeRequest = (
+  record: MergeRequestRecord,
+  today: string,
+  view: View,
+  from: Standpoint,
+): z.infer<typeof FoundMergeRequest> => Object.assign(presentMergeRequest(record, today, view, from), { changes_count: undefined })
+
+export const presentFollowedMergeRequest = (
+  record: MergeRequestRecord & { subscribed: boolean },
+  today: string,
+  view: View,
+): z.infer<typeof FollowedMergeRequest> => ({ ...presentMergeRequest(record, today, view), subscribed: record.subscribed })
+
+/** Why it cannot be merged, the first reason there is (MR-60 to MR-62). */
+function detailedStatus({ request, rules, pipeline_status }: SingleMergeRequest): z.infer<typeof DetailedMergeRequest>['detailed_merge_status'] {
+  if (request.state !== 'opened') return 'not_open'
+  if (request.merge_status === 'unchecked') return 'unchecked'
+  if (isWorkInProgress(request.title)) return 'draft_status'
+  if (request.merge_status === 'cannot_be_merged') return 'conflict'
+  if (rules.discussions_block && request.unresolved_discussions_count > 0) return 'discussions_not_resolved'
+  if (rules.pipeline_needed && pipeline_status !== 'success' && pipeline_status !== 'skipped')
+    return pipeline_status === 'pending' || pipeline_status === 'running' ? 'ci_still_running' : 'ci_must_pass'
+  return 'mergeable'
+}
+
+export function presentDetailedMergeRequest(record: SingleMergeRequest, today: string, view: View): z.infer<typeof DetailedMergeRequest> {
+  const { head_pipeline, version } = record
+  const source = { fullPath: record.source_path ?? '' }
+  return {
+    ...presentMergeRequest(record, today, view),
+    subscribed: record.subscribed,
+    pipeline: head_pipeline && presentPipelineBasic(head_pipeline, source, view),
+    head_pipeline: head_pipeline && presentPipeline(head_pipeline, source, view),
+    diff_refs: version && { base_sha: version.base_commit_sha, head_sha: version.head_commit_sha, start_sha: version.start_commit_sha },
+    merge_error: record.request.merge_error,
+    user: { can_merge: record.can_merge },
+    detailed_merge_status: detailedStatus(record),
+  }
+}

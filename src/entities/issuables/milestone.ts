@@ -1,0 +1,43 @@
+import { z } from 'zod'
+import type { MilestoneRecord } from '../../services/issuables/milestones.js'
+import type { View } from '../view.js'
+
+/** Of a project or of a group: it has the id of one of them. */
+export const Milestone = z
+  .strictObject({
+    id: z.int(),
+    iid: z.int(),
+    project_id: z.int().optional(),
+    group_id: z.int().optional(),
+    title: z.string(),
+    description: z.string(),
+    state: z.enum(['active', 'closed']),
+    created_at: z.iso.datetime(),
+    updated_at: z.iso.datetime(),
+    due_date: z.iso.date().nullable(),
+    start_date: z.iso.date().nullable(),
+    expired: z.boolean(),
+    web_url: z.url(),
+  })
+  .meta({ id: 'Milestone' })
+
+/** `path` is the full path of its project or group; `today` decides whether it is over (MI-8). */
+export function presentMilestone({ milestone, path }: MilestoneRecord, today: string, view: View): z.infer<typeof Milestone> {
+  const { project_id, namespace_id } = milestone
+  const home = namespace_id === null ? view.links.project(path) : view.links.group(path)
+  return {
+    id: milestone.id,
+    iid: milestone.iid,
+    project_id: project_id ?? undefined,
+    group_id: namespace_id ?? undefined,
+    title: milestone.title,
+    description: milestone.description,
+    state: milestone.state,
+    created_at: milestone.created_at.toISOString(),
+    updated_at: milestone.updated_at.toISOString(),
+    due_date: milestone.due_date,
+    start_date: milestone.start_date,
+    expired: milestone.due_date !== null && milestone.due_date < today,
+    web_url: `${home}/milestones/${milestone.iid}`,
+  }
+}

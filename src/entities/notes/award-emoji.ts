@@ -1,0 +1,31 @@
+import { z } from 'zod'
+import type { AwardRecord } from '../../services/notes/award-emoji.js'
+import { presentUserRef, UserRef } from '../identity/user.js'
+import type { View } from '../view.js'
+
+/** Section 20. No emoji of ours has an image at an address. */
+export const AwardEmoji = z
+  .strictObject({
+    id: z.int(),
+    name: z.string(),
+    user: UserRef,
+    created_at: z.iso.datetime(),
+    updated_at: z.iso.datetime(),
+    awardable_id: z.int(),
+    awardable_type: z.enum(['Issue', 'MergeRequest', 'Snippet', 'Note']),
+    url: z.null(),
+  })
+  .meta({ id: 'AwardEmoji' })
+
+export function presentAward({ award, user }: AwardRecord, view: View): z.infer<typeof AwardEmoji> {
+  return {
+    id: award.id,
+    name: award.name,
+    user: presentUserRef(user, view),
+    created_at: award.created_at.toISOString(),
+    updated_at: award.updated_at.toISOString(),
+    awardable_id: award.awardable_id,
+    awardable_type: award.awardable_type,
+    url: null,
+  }
+}

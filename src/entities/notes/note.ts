@@ -1,0 +1,77 @@
+import { z } from 'zod'
+import type { DiscussionRecord, NoteRecord } from '../../services/notes/list.js'
+import { presentUserRef, UserRef } from '../identity/user.js'
+import type { View } from '../view.js'
+
+const Position = z.strictObject({
+  base_sha: z.string(),
+  start_sha: z.string(),
+  head_sha: z.string(),
+  position_type: z.literal('text'),
+  old_path: z.string(),
+  new_path: z.string(),
+  old_line: z.int().nullable(),
+  new_line: z.int().nullable(),
+})
+
+/** Section 18. One on a commit has neither the id nor the number of a thing (S-20). */
+export const Note = z
+  .strictObject({
+    id: z.int(),
+    type: z.enum(['DiscussionNote', 'DiffNote']).nullable(),
+    body: z.string(),
+    attachment: z.null(),
+    author: UserRef,
+    created_at: z.iso.datetime(),
+    updated_at: z.iso.datetime(),
+    system: z.boolean(),
+    noteable_id: z.int().nullable(),
+    noteable_type: z.enum(['Commit', 'Issue', 'MergeRequest', 'Snippet']),
+    noteable_iid: z.int().nullable(),
+    project_id: z.int(),
+    resolvable: z.boolean(),
+    resolved: z.boolean().optional(),
+    resolved_by: UserRef.nullable().optional(),
+    resolved_at: z.iso.datetime().nullable().optional(),
+    position: Position.optional(),
+    confidential: z.literal(false),
+    internal: z.literal(false),
+    commands_changes: z.strictObject({}),
+  })
+  .meta({ id: 'Note' })
+
+export function presentNote({ note, author, resolved_by, iid }: NoteRecord, view: View): z.infer<typeof Note> {
+  // DI-9
+  const resolvable = note.noteable_type === 'MergeRequest' && note.type !== null
+  return {
+    id: note.id,
+    type: note.type,
+    body: note.note,
+    attachment: null,
+    author: presentUserRef(author, view),
+    created_at: note.created_at.toISOString(),
+    updated_at: note.updated_at.toISOString(),
+    system: note.system,
+    noteable_id: note.noteable_id,
+    noteable_type: note.noteable_type,
+    noteable_iid: iid,
+    project_id: note.project_id,
+    resolvable,
+    resolved: resolvable ? note.resolved_at !== null : undefined,
+    resolved_by: resolvable ? resolved_by && presentUserRef(resolved_by, view) : undefined,
+    resolved_at: resolvable ? (note.resolved_at?.toISOString() ?? null) : undefined,
+    position: note.position ?? undefined,
+    confidential: false,
+    internal: false,
+    commands_changes: {},
+  }
+}
+
+/** Section 19. */
+export const Discussion = z
+  .strictObject({ id: z.string().length(40), individual_note: z.boolean(), notes: z.array(Note).min(1) })
+  .meta({ id: 'Discussion' })
+
+export function presentDiscussion({ id, notes }: DiscussionRecord, view: View): z.infer<typeof Discussion> {
+  return { id, individual_note: notes[0]?.note.type === null, notes: notes.map((note) => presentNote(note, view)) }
+}

@@ -1,0 +1,266 @@
+import { z } from 'zod'
+import { featureOpen } from '../../access/can.js'
+import { visibilityWord } from '../../lib/visibility.js'
+import type { BasicProjectRecord, ProjectRecord } from '../../services/projects/load.js'
+import { noted } from '../custom-attribute.js'
+import { FEATURE_LEVELS, featureName, VISIBILITIES } from '../groups/levels.js'
+import { Namespace, presentNamespace } from '../identity/namespace.js'
+import { presentUserRef, UserRef } from '../identity/user.js'
+import type { View } from '../view.js'
+
+const identity = {
+  id: z.int(),
+  description: z.string().nullable(),
+  name: z.string(),
+  name_with_namespace: z.string(),
+  path: z.string(),
+  path_with_namespace: z.string(),
+  created_at: z.iso.datetime(),
+}
+
+const basic = {
+  ...identity,
+  default_branch: z.string().nullable(),
+  tag_list: z.array(z.string()),
+  topics: z.array(z.string()),
+  ssh_url_to_repo: z.string(),
+  http_url_to_repo: z.string(),
+  web_url: z.url(),
+  readme_url: z.string().nullable(),
+  avatar_url: z.string().nullable(),
+  star_count: z.int(),
+  forks_count: z.int(),
+  last_activity_at: z.iso.datetime(),
+  namespace: Namespace,
+  ...noted,
+}
+
+/** What anonymous callers and `simple=true` get: the search view and where it lives. */
+export const BasicProject = z.strictObject(basic).meta({ id: 'BasicProject' })
+
+const Access = z.strictObject({ access_level: z.int(), notification_level: z.int() }).nullable()
+const Feature = z.enum(FEATURE_LEVELS)
+
+export const Project = z
+  .strictObject({
+    ...basic,
+    _links: z.strictObject({
+      self: z.url(),
+      issues: z.url().optional(),
+      merge_requests: z.url().optional(),
+      repo_branches: z.url(),
+      labels: z.url(),
+      events: z.url(),
+      members: z.url(),
+    }),
+    owner: UserRef.optional(),
+    archived: z.boolean(),
+    empty_repo: z.boolean(),
+    visibility: z.enum(VISIBILITIES),
+    updated_at: z.iso.datetime(),
+    creator_id: z.int().nullable(),
+    issues_enabled: z.boolean(),
+    merge_requests_enabled: z.boolean(),
+    wiki_enabled: z.boolean(),
+    jobs_enabled: z.boolean(),
+    snippets_enabled: z.boolean(),
+    issues_access_level: Feature,
+    merge_requests_access_level: Feature,
+    wiki_access_level: Feature,
+    snippets_access_level: Feature,
+    builds_access_level: Feature,
+    repository_access_level: Feature,
+    container_registry_enabled: z.boolean(),
+    lfs_enabled: z.boolean(),
+    shared_runners_enabled: z.boolean(),
+    public_jobs: z.boolean(),
+    request_access_enabled: z.boolean(),
+    open_issues_count: z.int(),
+    import_status: z.enum(['none', 'scheduled', 'started', 'finished', 'failed']),
+    import_error: z.string().nullable().optional(),
+    forked_from_project: BasicProject.optional(),
+    merge_method: z.enum(['merge', 'rebase_merge', 'ff']),
+    squash_option: z.literal('default_off'),
+    mirror: z.literal(false),
+    only_allow_merge_if_pipeline_succeeds: z.boolean(),
+    only_allow_merge_if_all_discussions_are_resolved: z.boolean(),
+    printing_merge_request_link_enabled: z.boolean(),
+    resolve_outdated_diff_discussions: z.boolean(),
+    ci_config_path: z.string().nullable(),
+    shared_with_groups: z.array(
+      z.strictObject({
+        group_id: z.int(),
+        group_name: z.string(),
+        group_full_path: z.string(),
+        group_access_level: z.int(),
+        expires_at: z.string().nullable(),
+      }),
+    ),
+    permissions: z.strictObject({ project_access: Access, group_access: Access }).optional(),
+    statistics: z
+      .strictObject({
+        commit_count: z.int(),
+        storage_size: z.int(),
+        repository_size: z.int(),
+        lfs_objects_size: z.int(),
+        job_artifacts_size: z.int(),
+      })
+      .optional(),
+  })
+  .meta({ id: 'Project' })
+
+/** OT-7. */
+export const ProjectImport = z
+  .strictObject({ ...identity, import_status: Project.shape.import_status, import_error: z.string().nullable() })
+  .meta({ id: 'ProjectImport' })
+
+/** Why an import failed is told to who may do something about it, as in the project's own view (companions 6). */
+export function presentProjectImport(record: ProjectRecord, view: View): z.infer<typeof ProjectImport> {
+  const { id, description, name, name_with_namespace, path, path_with_namespace, created_at } = presentBasicProject(record, view)
+  const { import_status, import_error } = record.project
+  const told = view.viewer?.admin || (view.viewer !== null && record.level >= 40)
+  return {
+    id,
+    description,
+    name,
+    name_with_namespace,
+    path,
+    path_with_namespace,
+    created_at,
+    import_status,
+    import_error: told ? import_error : null,
+  }
+}
+
+export function presentBasicProject({ project, namespace }: BasicProjectRecord, view: View): z.infer<typeof BasicProject> {
+  const fullPath = `${namespace.full_path}/${project.path}`
+  const branch = project.empty_repo ? null : project.default_branch
+  return {
+    id: project.id,
+    description: project.description,
+    name: project.name,
+    name_with_namespace: `${namespace.full_name} / ${project.name}`,
+    path: project.path,
+    path_with_namespace: fullPath,
+    created_at: project.created_at.toISOString(),
+    default_branch: branch,
+    tag_list: project.tag_list,
+    topics: project.tag_list,
+    ssh_url_to_repo: view.links.ssh(fullPath),
+    http_url_to_repo: view.links.http(fullPath),
+    web_url: view.links.project(fullPath),
+    readme_url: branch === null ? null : `${view.links.project(fullPath)}/blob/${branch}/README.md`,
+    avatar_url: project.avatar ? `${view.links.base}/uploads/-/system/project/avatar/${project.id}/${project.avatar}` : null,
+    star_count: project.star_count,
+    forks_count: project.forks_count,
+    last_activity_at: project.last_activity_at.toISOString(),
+    namespace: presentNamespace(namespace, view),
+  }
+}
+
+/** GR-19: exactly these. */
+export const ProjectAddress = z.strictObject({ id: z.int(), name: z.string(), path: z.string(), web_url: z.url() }).meta({ id: 'ProjectAddress' })
+
+export const presentProjectAddress = ({ project, namespace }: BasicProjectRecord, view: View): z.infer<typeof ProjectAddress> => ({
+  id: project.id,
+  name: project.name,
+  path: project.path,
+  web_url: view.links.project(`${namespace.full_path}/${project.path}`),
+})
+
+const access = (level: number) => (level ? { access_level: level, notification_level: 3 } : null)
+
+/** The view for the caller the record was loaded for; anonymous callers get the basic one (companions 6). */
+export const presentProject = (record: ProjectRecord, view: View, show: { statistics?: boolean | undefined } = {}) =>
+  view.viewer ? presentWholeProject(record, view, show) : presentBasicProject(record, view)
+
+/** The full view, which answers about groups show to everybody (GR-4, companions 6). */
+export function presentWholeProject(record: ProjectRecord, view: View, show: { statistics?: boolean | undefined } = {}): z.infer<typeof Project> {
+  const basic = presentBasicProject(record, view)
+  const { project, owner, shares, direct, group, forked_from } = record
+  const standing = { user: view.viewer, level: record.level }
+  const level = view.viewer?.admin ? 50 : record.level
+  const open = (feature: number) => featureOpen(feature, standing)
+  const self = view.links.api(`/projects/${project.id}`)
+  const issues = open(project.issues_access_level)
+  const repository = open(project.repository_access_level)
+  const mergeRequests = repository && open(project.merge_requests_access_level)
+  // No spread, and absent fields as undefined: a list of these is most of the work of its call, and engines build only plain literals in one step.
+  return {
+    id: basic.id,
+    description: basic.description,
+    name: basic.name,
+    name_with_namespace: basic.name_with_namespace,
+    path: basic.path,
+    path_with_namespace: basic.path_with_namespace,
+    created_at: basic.created_at,
+    default_branch: basic.default_branch,
+    tag_list: basic.tag_list,
+    topics: basic.topics,
+    ssh_url_to_repo: basic.ssh_url_to_repo,
+    http_url_to_repo: basic.http_url_to_repo,
+    web_url: basic.web_url,
+    readme_url: basic.readme_url,
+    avatar_url: basic.avatar_url,
+    star_count: basic.star_count,
+    forks_count: basic.forks_count,
+    last_activity_at: basic.last_activity_at,
+    namespace: basic.namespace,
+    _links: {
+      self,
+      issues: issues ? `${self}/issues` : undefined,
+      merge_requests: mergeRequests ? `${self}/merge_requests` : undefined,
+      repo_branches: `${self}/repository/branches`,
+      labels: `${self}/labels`,
+      events: `${self}/events`,
+      members: `${self}/members`,
+    },
+    owner: owner ? presentUserRef(owner, view) : undefined,
+    archived: project.archived,
+    empty_repo: project.empty_repo,
+    visibility: visibilityWord(project.visibility),
+    updated_at: project.updated_at.toISOString(),
+    creator_id: project.creator_id,
+    issues_enabled: issues,
+    merge_requests_enabled: mergeRequests,
+    wiki_enabled: open(project.wiki_access_level),
+    jobs_enabled: repository && open(project.builds_access_level),
+    snippets_enabled: open(project.snippets_access_level),
+    issues_access_level: featureName(project.issues_access_level),
+    merge_requests_access_level: featureName(project.merge_requests_access_level),
+    wiki_access_level: featureName(project.wiki_access_level),
+    snippets_access_level: featureName(project.snippets_access_level),
+    builds_access_level: featureName(project.builds_access_level),
+    repository_access_level: featureName(project.repository_access_level),
+    container_registry_enabled: project.container_registry_enabled,
+    // large files are not served here
+    lfs_enabled: false,
+    shared_runners_enabled: project.shared_runners_enabled,
+    public_jobs: project.public_jobs,
+    request_access_enabled: project.request_access_enabled,
+    open_issues_count: issues ? project.open_issues_count + (level >= 20 ? project.open_confidential_issues_count : record.own_confidential) : 0,
+    import_status: project.import_status,
+    import_error: level >= 40 ? project.import_error : undefined,
+    forked_from_project: forked_from ? presentBasicProject(forked_from, view) : undefined,
+    merge_method: project.merge_method,
+    squash_option: 'default_off',
+    mirror: false,
+    only_allow_merge_if_pipeline_succeeds: project.only_allow_merge_if_pipeline_succeeds,
+    only_allow_merge_if_all_discussions_are_resolved: project.only_allow_merge_if_all_discussions_are_resolved,
+    printing_merge_request_link_enabled: project.printing_merge_request_link_enabled,
+    resolve_outdated_diff_discussions: project.resolve_outdated_diff_discussions,
+    ci_config_path: project.ci_config_path,
+    shared_with_groups: shares ?? [],
+    permissions: view.viewer ? { project_access: access(direct), group_access: access(group) } : undefined,
+    statistics:
+      show.statistics && level >= 20
+        ? {
+            commit_count: project.commit_count,
+            storage_size: project.repository_size,
+            repository_size: project.repository_size,
+            lfs_objects_size: 0,
+            job_artifacts_size: 0,
+          }
+        : undefined,
+  }
+}

@@ -1,0 +1,53 @@
+import { z } from 'zod'
+import type { BranchRecord } from '../../services/repository/branches.js'
+import type { ProtectedBranch as ProtectedBranchRow, ProtectedTag as ProtectedTagRow } from '../../services/repository/protection.js'
+import type { View } from '../view.js'
+import { Commit, presentCommit } from './commit.js'
+
+export const Branch = z
+  .strictObject({
+    name: z.string(),
+    commit: Commit,
+    merged: z.boolean(),
+    protected: z.boolean(),
+    developers_can_push: z.boolean(),
+    developers_can_merge: z.boolean(),
+    can_push: z.boolean(),
+    default: z.boolean(),
+    web_url: z.url(),
+  })
+  .meta({ id: 'Branch' })
+
+export function presentBranch({ commit, ...branch }: BranchRecord, project: { fullPath: string }, view: View): z.infer<typeof Branch> {
+  return {
+    ...branch,
+    commit: presentCommit(commit, project, view),
+    web_url: `${view.links.project(project.fullPath)}/tree/${branch.name.split('/').map(encodeURIComponent).join('/')}`,
+  }
+}
+
+const AccessLevel = z.strictObject({ id: z.int(), access_level: z.int(), access_level_description: z.string() })
+
+export const ProtectedBranch = z
+  .strictObject({
+    id: z.int(),
+    name: z.string(),
+    push_access_levels: z.array(AccessLevel),
+    merge_access_levels: z.array(AccessLevel),
+    allow_force_push: z.boolean(),
+  })
+  .meta({ id: 'ProtectedBranch' })
+
+export const ProtectedTag = z.strictObject({ name: z.string(), create_access_levels: z.array(AccessLevel) }).meta({ id: 'ProtectedTag' })
+
+const DESCRIPTIONS: Record<number, string> = { 0: 'No one', 30: 'Developers + Maintainers', 40: 'Maintainers' }
+
+const levels = (id: number, level: number) => [{ id, access_level: level, access_level_description: DESCRIPTIONS[level] ?? '' }]
+
+export function presentProtectedBranch({ id, name, push_level, merge_level, allow_force_push }: ProtectedBranchRow): z.infer<typeof ProtectedBranch> {
+  return { id, name, push_access_levels: levels(id, push_level), merge_access_levels: levels(id, merge_level), allow_force_push }
+}
+
+export function presentProtectedTag({ id, name, create_level }: ProtectedTagRow): z.infer<typeof ProtectedTag> {
+  return { name, create_access_levels: levels(id, create_level) }
+}

@@ -1,0 +1,46 @@
+import { z } from 'zod'
+import type { FileFacts, FileRecord } from '../../services/repository/files.js'
+
+const head = {
+  file_name: z.string(),
+  file_path: z.string(),
+  size: z.int(),
+  encoding: z.literal('base64'),
+  content_sha256: z.string(),
+  ref: z.string(),
+  blob_id: z.string(),
+  commit_id: z.string(),
+  last_commit_id: z.string(),
+  execute_filemode: z.boolean(),
+}
+
+export const File = z.strictObject({ ...head, content: z.string() }).meta({ id: 'File' })
+
+/** After a write (RF-5). */
+export const FileChange = z.strictObject({ file_path: z.string(), branch: z.string() }).meta({ id: 'FileChange' })
+
+const facts = (file: FileFacts) => ({
+  file_name: file.path.slice(file.path.lastIndexOf('/') + 1),
+  file_path: file.path,
+  size: file.size,
+  encoding: 'base64' as const,
+  content_sha256: file.sha256,
+  ref: file.ref,
+  blob_id: file.blob,
+  commit_id: file.commit,
+  last_commit_id: file.lastCommit,
+  execute_filemode: file.executable,
+})
+
+export function presentFile(file: FileRecord): z.infer<typeof File> {
+  return { ...facts(file), content: file.content.toString('base64') }
+}
+
+/** RF-2: the same facts as headers; what a header cannot hold is percent-encoded (SEC-70). */
+export function fileHeaders(file: FileFacts): Record<string, string> {
+  const entries = Object.entries(facts(file)).map(([name, value]) => [
+    `x-gitlab-${name.replaceAll('_', '-')}`,
+    String(value).replace(/[^\x20-\x7e]/gu, encodeURIComponent),
+  ])
+  return Object.fromEntries(entries) as Record<string, string>
+}

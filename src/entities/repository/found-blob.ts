@@ -1,0 +1,34 @@
+import { z } from 'zod'
+import type { FoundLines } from '../../services/search/code.js'
+
+/** Section 2, S-25 and S-26: lines of a file that was found by its content, or the beginning of one that was found by its path. */
+export const FoundBlob = z
+  .strictObject({
+    basename: z.string(),
+    data: z.string(),
+    filename: z.string(),
+    id: z.string().nullable(),
+    ref: z.string(),
+    startline: z.int(),
+    project_id: z.int(),
+  })
+  .meta({ id: 'FoundBlob' })
+
+export const presentFoundBlob = ({ path, oid, line, text }: FoundLines, at: { ref: string; project_id: number }): z.infer<typeof FoundBlob> => ({
+  basename: oid === null ? withoutExtension(path) : nameOf(path),
+  data: text,
+  filename: path,
+  id: oid,
+  ref: at.ref,
+  startline: line,
+  project_id: at.project_id,
+})
+
+const nameOf = (path: string) => path.slice(path.lastIndexOf('/') + 1)
+
+/** A dot at the beginning of a name begins no extension. */
+function withoutExtension(path: string): string {
+  const name = nameOf(path)
+  const dot = name.lastIndexOf('.')
+  return dot > 0 && /[^.]/.test(name.slice(0, dot)) ? path.slice(0, path.length - name.length + dot) : path
+}

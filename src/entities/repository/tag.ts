@@ -1,0 +1,33 @@
+import { z } from 'zod'
+import type { TagRecord } from '../../services/repository/tags.js'
+import type { View } from '../view.js'
+import { Commit, presentCommit } from './commit.js'
+
+/** TG-5. */
+export const ReleaseNote = z.strictObject({ tag_name: z.string(), description: z.string() })
+
+export const Tag = z
+  .strictObject({
+    name: z.string(),
+    message: z.string().nullable(),
+    target: z.string(),
+    commit: Commit,
+    release: ReleaseNote.nullable(),
+    protected: z.boolean(),
+  })
+  .meta({ id: 'Tag' })
+
+export function presentTag(
+  { name, tag, target, commit, protected: isProtected, release }: TagRecord,
+  project: { fullPath: string },
+  view: View,
+): z.infer<typeof Tag> {
+  return {
+    name,
+    message: tag ? tag.message.replace(/\n$/, '') : null,
+    target,
+    commit: presentCommit(commit, project, view),
+    release,
+    protected: isProtected,
+  }
+}

@@ -1,0 +1,207 @@
+import { randomBytes } from 'node:crypto'
+import { OutOfTime } from '../errors.js'
+import { ENOUGH, type Exchange, Resident } from '../process/batch-process.js'
+import type { ProcessPool } from '../process/pool.js'
+import type { Diff, DiffLimits, Oid, Stats } from '../types.js'
+import { DiffParser } from './diff-parser.js'
+
+/** The tree without entries, which git knows without being told. */
+export const EMPTY_TREE = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
+
+/** Milliseconds for a difference. Files of millions of lines that have little in common take git much longer; then they are left out and the rest is looked at once more (C-52). */
+const PATIENCE = 5_000
+
+/** Bytes above which a file is left out of such a second look. */
+const SMALL = ['-c', 'core.bigFileThreshold=256k']
+
+/** Nothing of the repository or its owner runs or changes a diff (SEC-85); blobs above 10 MiB count as binary without being read (SEC-146). */
+export const CONFIG = ['-c', 'core.bigFileThreshold=10m', '-c', 'diff.renameLimit=1000', '-c', 'core.bare=true']
+/** Of every difference of trees. */
+export const OPTIONS = [
+  '-r',
+  '-M50%',
+  '--no-ext-diff',
+  '--no-textconv',
+  '--no-color',
+  '--full-index',
+  '--src-prefix=a/',
+  '--dst-prefix=b/',
+  '--diff-algorithm=myers',
+  '-z',
+]
+
+const PATCH = ['--raw', '-p', '-U3'] // the number of lines asks for a patch by itself, so it is none of the options above
+
+/** Differences of single commits through one resident `git diff-tree`. Asks for pairs of trees only: a parent named beside a commit would stick to it for the life of the process. */
+export class DiffTree {
+  readonly resident: Resident
+
+  constructor(
+    readonly pool: ProcessPool,
+    directory: string,
+    kind: 'patch' | 'numstat',
+    env?: NodeJS.ProcessEnv,
+  ) {
+    const output = kind === 'patch' ? PATCH : ['--numstat']
+    this.resident = new Resident(
+      () => pool.start(directory, [...CONFIG, 'diff-tree', '--stdin', ...OPTIONS, ...output], { env, deadline: 0 }),
+      PATIENCE,
+    )
+  }
+
+  /** For a process of the kind `patch`. */
+  async patch(from: Oid, to: Oid, limits: DiffLimits): Promise<Diff> {
+    const answer = new PatchAnswer(from, to, limits)
+    await this.resident.ask(answer)
+    return answer.parser.finish()
+  }
+
+  /** For a process of the kind `numstat`. */
+  async stats(from: Oid, to: Oid): Promise<Stats> {
+    const answer = new NumstatAnswer(from, to)
+    await this.resident.ask(answer)
+    return answer.stats
+  }
+
+  retire() {
+    this.resident.retire()
+  }
+}
+
+/** Two trees, and where they are. */
+export interface TreePair {
+  pool: ProcessPool
+  directory: string
+  env?: NodeJS.ProcessEnv | undefined
+  from: Oid
+  to: Oid
+}
+
+/** The difference of any two trees through a process of its own, read until the limits are met. */
+export async function diffRange(pair: TreePair, limits: DiffLimits): Promise<Diff> {
+  const { parser, end } = await patchOf(pair, CONFIG, limits)
+  if (end === 'late') throw new OutOfTime('git diff-tree ran out of time')
+  return parser.finish()
+}
+
+/** The same without the text of large files, as if it were too long to be shown (C-57); where even that takes too long, what there is by then. */
+export async function diffOfSmall(pair: TreePair, limits: DiffLimits): Promise<Diff> {
+  const { parser, end } = await patchOf(pair, [...CONFIG, ...SMALL], limits)
+  const { files, truncated } = parser.finish()
+  return {
+    files: files.map((file) => (file.diff.startsWith('Binary files ') ? { ...file, diff: '' } : file)),
+    truncated: truncated || end === 'late',
+  }
+}
+
+async function patchOf({ pool, directory, env, from, to }: TreePair, config: string[], limits: DiffLimits) {
+  const parser = new DiffParser(limits, null, false)
+  const take = (chunk: Buffer) => {
+    parser.take(chunk)
+    return !parser.full
+  }
+  const args = [...config, 'diff-tree', ...OPTIONS, ...PATCH, from, to]
+  return { parser, end: await pool.scan(directory, args, take, { deadline: PATIENCE, ...(env && { env }) }) }
+}
+
+/** Added and removed lines of all but large files, which count as binary ones do; none where even that takes too long. */
+export async function statsOfSmall({ pool, directory, env, from, to }: TreePair): Promise<Stats> {
+  const stats: Stats = { additions: 0, deletions: 0 }
+  const chunks: Buffer[] = []
+  const take = (chunk: Buffer) => chunks.push(chunk) > 0
+  const args = [...CONFIG, ...SMALL, 'diff-tree', ...OPTIONS, '--numstat', from, to]
+  if ((await pool.scan(directory, args, take, { deadline: PATIENCE, ...(env && { env }) })) === 'late') return stats
+  const fields = Buffer.concat(chunks).toString('latin1').split('\0')
+  for (let at = 0; at < fields.length; at++) {
+    const [added = '', deleted = '', path] = (fields[at] as string).split('\t')
+    stats.additions += Number(added) || 0
+    stats.deletions += Number(deleted) || 0
+    if (path === '') at += 2
+  }
+  return stats
+}
+
+/** A line git echoes, because it is no object id, after all it said before. */
+const endLine = () => Buffer.from(`end ${randomBytes(12).toString('hex')}\n`)
+
+class PatchAnswer implements Exchange {
+  readonly question: string
+  readonly weight = 65_536
+  readonly #end = endLine()
+  parser: DiffParser
+
+  constructor(
+    from: Oid,
+    to: Oid,
+    readonly limits: DiffLimits,
+  ) {
+    this.question = `${from} ${to}\n${this.#end}`
+    this.parser = new DiffParser(limits, this.#end, true)
+  }
+
+  take(chunk: Buffer) {
+    const rest = this.parser.take(chunk)
+    return rest === null && this.parser.full ? ENOUGH : rest
+  }
+
+  reset() {
+    this.parser = new DiffParser(this.limits, this.#end, true)
+  }
+}
+
+/** `additions TAB deletions TAB path NUL`, with `-` for binary files; of a rename the path is empty and two paths follow. */
+class NumstatAnswer implements Exchange {
+  readonly question: string
+  readonly weight = 4_096
+  readonly #end = endLine()
+  stats: Stats = { additions: 0, deletions: 0 }
+  #rest: Buffer = Buffer.alloc(0)
+  #skip = 0
+  #started = false
+
+  constructor(from: Oid, to: Oid) {
+    this.question = `${from} ${to}\n${this.#end}`
+  }
+
+  take(chunk: Buffer): Buffer | null {
+    const data = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk
+    let at = 0
+    if (!this.#started) {
+      at = data.indexOf(0x0a) + 1
+      if (at === 0) return this.#wait(data)
+      this.#started = true
+    }
+    for (;;) {
+      const first = data[at]
+      if (first === undefined) return this.#wait(data.subarray(at))
+      // only the closing line starts with a letter, unless a path stands here
+      if (this.#skip === 0 && first === 0x65) {
+        if (data.length - at < this.#end.length) return this.#wait(data.subarray(at))
+        return data.subarray(at + this.#end.length)
+      }
+      if (this.#skip === 0 && first !== 0x2d && (first < 0x30 || first > 0x39)) throw new Error('git diff-tree said something unknown')
+      const stop = data.indexOf(0, at)
+      if (stop < 0) return this.#wait(data.subarray(at))
+      if (this.#skip > 0) this.#skip--
+      else {
+        const [added = '', deleted = '', path] = data.toString('latin1', at, stop).split('\t')
+        this.stats.additions += Number(added) || 0
+        this.stats.deletions += Number(deleted) || 0
+        if (path === '') this.#skip = 2
+      }
+      at = stop + 1
+    }
+  }
+
+  reset() {
+    this.stats = { additions: 0, deletions: 0 }
+    this.#rest = Buffer.alloc(0)
+    this.#skip = 0
+    this.#started = false
+  }
+
+  #wait(rest: Buffer): null {
+    this.#rest = rest
+    return null
+  }
+}

@@ -1,0 +1,118 @@
+import { isOid } from '../objects/cat-file.js'
+import type { Oid } from '../types.js'
+import { History, reached, soleBase } from './history.js'
+import { type LogSource, literal } from './log.js'
+
+const SMALL = () => 100
+
+/** Which of `heads` are `into` or its ancestors; one walk answers for all that were not asked before. */
+export async function mergedInto(source: LogSource, heads: Oid[], into: Oid): Promise<boolean[]> {
+  const answers = new Map<Oid, boolean>()
+  const unknown: Oid[] = []
+  for (const head of new Set(heads)) {
+    const known = await source.memory.answer<{ merged: boolean }>(source.directory, `merged ${head} ${into}`, SMALL, async () => null)
+    if (known) answers.set(head, known.merged)
+    else unknown.push(head)
+  }
+  if (unknown.length > 0) {
+    const history = new History(await source.memory.graph(source.directory), source)
+    const top = await history.node(into)
+    const nodes = new Map<Oid, number>()
+    for (const head of unknown) {
+      const node = await history.node(head)
+      if (node >= 0) nodes.set(head, node)
+    }
+    const found = top < 0 ? new Set<number>() : await foundIn(history, [...nodes.values()], top)
+    for (const head of unknown) {
+      const node = nodes.get(head)
+      const merged = node !== undefined && found.has(node)
+      answers.set(head, merged)
+      // what does not exist today may tomorrow
+      if (node !== undefined && top >= 0) await source.memory.answer(source.directory, `merged ${head} ${into}`, SMALL, async () => ({ merged }))
+    }
+  }
+  return heads.map((head) => answers.get(head) ?? false)
+}
+
+/** Without a graph nothing tells how deep a commit lies, but its date tells where two histories may meet. */
+async function foundIn(history: History, nodes: number[], into: number): Promise<Set<number>> {
+  const [only, ...others] = nodes
+  if (history.graph || only === undefined || others.length > 0) return reached(history, nodes, into)
+  return new Set((await soleBase(history, only, into)) === only ? [only] : [])
+}
+
+/** The best common ancestor of two commits; null: there is none, or more than one. No process is needed to find it. */
+export async function onlyBase(source: LogSource, ours: Oid, theirs: Oid): Promise<Oid | null> {
+  const found = await foundBase(source, ours, theirs)
+  return found === null || found === 'several' ? null : found
+}
+
+/** Null also where one of them is not here. */
+async function foundBase(source: LogSource, ours: Oid, theirs: Oid): Promise<Oid | 'several' | null> {
+  const found = await source.memory.answer<{ base: Oid | 'several' | null }>(source.directory, `only base ${ours} ${theirs}`, SMALL, async () => {
+    const history = new History(await source.memory.graph(source.directory), source)
+    const [left, right] = [await history.node(ours), await history.node(theirs)]
+    if (left < 0 || right < 0) return null
+    const base = await soleBase(history, left, right)
+    return { base: typeof base === 'number' ? history.oid(base) : base }
+  })
+  return found?.base ?? null
+}
+
+/** The best common ancestor of all, the first of them if there are several. */
+export async function mergeBase(source: LogSource, commits: Oid[]): Promise<Oid | null> {
+  if (!commits.every(isOid)) return null
+  if (commits.length === 2) {
+    const base = await foundBase(source, ...(commits as [Oid, Oid]))
+    if (base !== 'several') return base
+  }
+  const found = await source.memory.answer<{ base: Oid | null }>(source.directory, `base ${commits.join(' ')}`, SMALL, async () => {
+    const { stdout, exitCode } = await run(source, ['merge-base', ...(commits.length > 2 ? ['--octopus'] : []), ...commits], [1, 128])
+    if (exitCode === 128) return null // one of them is not here
+    return { base: stdout.toString('latin1').split('\n', 1)[0] || null }
+  })
+  return found?.base ?? null
+}
+
+/** How many commits each side has that the other has not. */
+export async function aheadBehind(source: LogSource, a: Oid, b: Oid): Promise<{ ahead: number; behind: number }> {
+  const none = { ahead: 0, behind: 0 }
+  if (!isOid(a) || !isOid(b)) return none
+  const found = await source.memory.answer(source.directory, `ahead ${a} ${b}`, SMALL, async () => {
+    const { stdout, exitCode } = await run(source, ['rev-list', '--left-right', '--count', `${a}...${b}`], [128])
+    if (exitCode === 128) return null
+    const [ahead = 0, behind = 0] = stdout.toString('latin1').split('\t').map(Number)
+    return { ahead, behind }
+  })
+  return found ?? none
+}
+
+/** Full names of the branches or tags that contain a commit. */
+export async function refsContaining(source: LogSource, commit: Oid, prefix: 'refs/heads/' | 'refs/tags/'): Promise<string[]> {
+  if (!isOid(commit) || (await source.objects.info(commit))?.type !== 'commit') return []
+  const { stdout } = await run(source, ['for-each-ref', `--contains=${commit}`, '--format=%(refname)', prefix], [])
+  return stdout.toString('utf8').split('\n').filter(Boolean)
+}
+
+/** The newest commit that touched each path, as `git log -1` has it. A few paths at a time: others need the pool too. */
+export async function lastCommits(source: LogSource, from: Oid, paths: string[]): Promise<(Oid | null)[]> {
+  const found: (Oid | null)[] = new Array(paths.length).fill(null)
+  let next = 0
+  const work = async () => {
+    for (let at = next++; at < paths.length; at = next++) found[at] = await lastCommit(source, from, paths[at] ?? '')
+  }
+  await Promise.all([work(), work()])
+  return found
+}
+
+async function lastCommit(source: LogSource, from: Oid, path: string): Promise<Oid | null> {
+  const plain = literal(path)
+  if (plain === null || !isOid(from)) return null
+  const last = await source.memory.answer<{ oid: Oid | null }>(source.directory, `last ${from} ${plain}`, SMALL, async () => {
+    const { stdout, exitCode } = await run(source, ['rev-list', '-1', from, '--', ...(plain === '' ? [] : [plain])], [128])
+    return exitCode === 128 ? null : { oid: stdout.toString('latin1').trim() || null }
+  })
+  return last?.oid ?? null
+}
+
+const run = ({ pool, directory, env }: LogSource, args: string[], accept: number[]) => pool.run(directory, args, { accept, ...(env && { env }) })

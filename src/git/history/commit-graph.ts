@@ -1,0 +1,165 @@
+import { promises as fs, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { breath } from '../../lib/async/yield.js'
+import type { Oid } from '../types.js'
+
+const NONE = 0x70000000
+const MORE = 0x80000000
+
+interface Layer {
+  /** Position of its first commit. */
+  base: number
+  count: number
+  fanout: Buffer
+}
+
+/** Git's commit-graph decoded: every commit has a position, and parents, date and level by position. Closed: parents of its commits are in it. */
+export class CommitGraph {
+  constructor(
+    readonly count: number,
+    readonly oids: Buffer,
+    readonly dates: Float64Array,
+    /** Longer than any parent's; 0 where an old git wrote none. */
+    readonly levels: Uint32Array,
+    readonly firstParents: Int32Array,
+    readonly otherParents: Map<number, number[]>,
+    readonly layers: Layer[],
+  ) {}
+
+  get bytes() {
+    return 1_000 + this.count * 36 + this.otherParents.size * 120 + this.layers.length * 1_024
+  }
+
+  /** The position of a commit, -1 when it is newer than the graph. */
+  find(oid: Oid): number {
+    const wanted = Buffer.from(oid, 'hex')
+    const head = wanted[0] ?? 0
+    for (const { base, fanout } of this.layers) {
+      let low = base + (head === 0 ? 0 : fanout.readUInt32BE((head - 1) * 4))
+      let high = base + fanout.readUInt32BE(head * 4)
+      while (low < high) {
+        const middle = (low + high) >>> 1
+        const order = this.oids.compare(wanted, 0, 20, middle * 20, middle * 20 + 20)
+        if (order === 0) return middle
+        if (order < 0) low = middle + 1
+        else high = middle
+      }
+    }
+    return -1
+  }
+
+  oid(position: number): Oid {
+    return this.oids.toString('hex', position * 20, position * 20 + 20)
+  }
+
+  parents(position: number): number[] {
+    const first = this.firstParents[position] ?? -1
+    return first < 0 ? [] : [first, ...(this.otherParents.get(position) ?? [])]
+  }
+}
+
+/** What tells one state of a repository's graph files from another. */
+export function graphStamp(directory: string): string {
+  const stamps = [single(directory), join(chain(directory), 'commit-graph-chain')].map((file) => {
+    const stat = statSync(file, { bigint: true, throwIfNoEntry: false })
+    return stat ? `${stat.mtimeNs} ${stat.size} ${stat.ino}` : '-'
+  })
+  return stamps.join(' ')
+}
+
+/** Reads the single file, or the chain of split files; null when there is none, or none that can be read (it may be rewritten right now). */
+export async function readGraph(directory: string): Promise<CommitGraph | null> {
+  try {
+    return await decode([await readChunks(single(directory))])
+  } catch {
+    // no single file: look for a chain
+  }
+  try {
+    const names = (await fs.readFile(join(chain(directory), 'commit-graph-chain'), 'latin1'))
+      .split('\n')
+      .filter((name) => /^[0-9a-f]{40}$/.test(name))
+    if (names.length === 0) return null
+    return await decode(await Promise.all(names.map((name) => readChunks(join(chain(directory), `graph-${name}.graph`)))))
+  } catch {
+    return null
+  }
+}
+
+const single = (directory: string) => join(directory, 'objects/info/commit-graph')
+const chain = (directory: string) => join(directory, 'objects/info/commit-graphs')
+
+type Chunks = Map<string, Buffer>
+
+/** The chunks the walk needs; others, such as the changed paths, may be many times as large. */
+async function readChunks(path: string): Promise<Chunks> {
+  const file = await fs.open(path)
+  try {
+    const read = async (at: number, length: number) => {
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, at)
+      if (bytesRead < length) throw new Error('the commit-graph is cut short')
+      return buffer
+    }
+    const header = await read(0, 8)
+    const amount = header[6] ?? 0
+    if (header.toString('latin1', 0, 4) !== 'CGPH' || header[4] !== 1 || header[5] !== 1) throw new Error('no commit-graph of a known kind')
+    const table = await read(8, (amount + 1) * 12)
+    const chunks: Chunks = new Map()
+    for (let i = 0; i < amount; i++) {
+      const name = table.toString('latin1', i * 12, i * 12 + 4)
+      const at = Number(table.readBigUInt64BE(i * 12 + 4))
+      const end = Number(table.readBigUInt64BE(i * 12 + 16))
+      if (['OIDF', 'OIDL', 'CDAT', 'EDGE'].includes(name)) chunks.set(name, await read(at, end - at))
+    }
+    return chunks
+  } finally {
+    await file.close()
+  }
+}
+
+async function decode(files: Chunks[]): Promise<CommitGraph> {
+  const count = files.reduce((sum, chunks) => sum + size(chunks), 0)
+  const oids = Buffer.concat(files.map((chunks) => wanted(chunks, 'OIDL')))
+  const dates = new Float64Array(count)
+  const levels = new Uint32Array(count)
+  const firstParents = new Int32Array(count)
+  const otherParents = new Map<number, number[]>()
+  const layers: Layer[] = []
+  let base = 0
+  for (const chunks of files) {
+    const data = wanted(chunks, 'CDAT')
+    const edges = chunks.get('EDGE')
+    const length = size(chunks)
+    for (let i = 0; i < length; i++) {
+      if (i % 20_000 === 19_999) await breath()
+      const at = i * 36 + 20
+      const first = data.readUInt32BE(at)
+      const second = data.readUInt32BE(at + 4)
+      const high = data.readUInt32BE(at + 8)
+      firstParents[base + i] = first === NONE ? -1 : first
+      if (second >= MORE && edges) otherParents.set(base + i, octopus(edges, second - MORE))
+      else if (second !== NONE) otherParents.set(base + i, [second])
+      levels[base + i] = high >>> 2
+      dates[base + i] = (high & 3) * 0x100000000 + data.readUInt32BE(at + 12)
+    }
+    layers.unshift({ base, count: length, fanout: wanted(chunks, 'OIDF') })
+    base += length
+  }
+  return new CommitGraph(count, oids, dates, levels, firstParents, otherParents, layers)
+}
+
+function octopus(edges: Buffer, at: number): number[] {
+  const parents: number[] = []
+  for (let i = at; ; i++) {
+    const parent = edges.readUInt32BE(i * 4)
+    parents.push(parent >= MORE ? parent - MORE : parent)
+    if (parent >= MORE) return parents
+  }
+}
+
+const size = (chunks: Chunks) => wanted(chunks, 'OIDL').length / 20
+
+function wanted(chunks: Chunks, name: string): Buffer {
+  const chunk = chunks.get(name)
+  if (!chunk) throw new Error(`the commit-graph has no ${name}`)
+  return chunk
+}

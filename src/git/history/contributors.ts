@@ -1,0 +1,43 @@
+import { Unavailable } from '../../lib/unavailable.js'
+import { isOid } from '../objects/cat-file.js'
+import type { Contributor, Oid } from '../types.js'
+import type { LogSource } from './log.js'
+
+/** So many people are told apart; a history of more is somebody's joke (SEC-147). */
+const MOST = 50_000
+/** Characters of a name or an address that are kept. */
+const LONGEST = 1_000
+
+/** Everybody who wrote a commit in a history, merges left out, by e-mail address; the name is that of the newest commit. Read as git prints it, once for each head. */
+export async function contributors(source: LogSource, head: Oid): Promise<Contributor[]> {
+  if (!isOid(head)) return []
+  const found = await source.memory.answer<Contributor[]>(
+    source.directory,
+    `contributors ${head}`,
+    (people) => people.reduce((bytes, { name, email }) => bytes + 120 + 2 * (name.length + email.length), 0),
+    () => count(source, head),
+  )
+  return found ?? []
+}
+
+async function count({ pool, directory, env, objects }: LogSource, head: Oid): Promise<Contributor[] | null> {
+  if ((await objects.info(head))?.type !== 'commit') return null
+  const people = new Map<string, Contributor>()
+  let rest = ''
+  const decoder = new TextDecoder()
+  const take = (chunk: Buffer) => {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
+    rest = lines.pop() ?? ''
+    for (const line of lines) {
+      const end = line.indexOf('\0')
+      const email = line.slice(0, Math.min(end, LONGEST))
+      const known = people.get(email)
+      if (known) known.commits++
+      else if (people.size < MOST) people.set(email, { name: line.slice(end + 1, end + 1 + LONGEST), email, commits: 1 })
+    }
+    return true
+  }
+  const args = ['log', '--no-merges', '--no-show-signature', '--format=%ae%x00%an', head, '--']
+  if ((await pool.scan(directory, args, take, { ...(env && { env }) })) === 'late') throw new Unavailable('git log ran out of time')
+  return [...people.values()]
+}

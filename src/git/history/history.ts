@@ -1,0 +1,397 @@
+import type { LRUCache } from 'lru-cache'
+import { breath, Slice } from '../../lib/async/yield.js'
+import { Unavailable } from '../../lib/unavailable.js'
+import { type CatFile, isOid } from '../objects/cat-file.js'
+import { parseCommit } from '../objects/object-codec.js'
+import type { ProcessPool } from '../process/pool.js'
+import type { Oid } from '../types.js'
+import type { CommitGraph } from './commit-graph.js'
+
+/** What a walk needs of a commit outside the graph. Never changes, so it is kept. */
+export interface Link {
+  date: number
+  parents: Oid[]
+}
+export type LinkCache = LRUCache<Oid, Link>
+
+/** Commits in the order of a log: 20 bytes and a date each. */
+export interface Order {
+  oids: Buffer
+  /** Committer dates, seconds since 1970. */
+  dates: Float64Array
+}
+
+export interface HistorySource {
+  pool: ProcessPool
+  directory: string
+  env?: NodeJS.ProcessEnv | undefined
+  objects: CatFile
+  links: LinkCache
+}
+
+/** So many links are read one by one before git is asked for thousands at once, each time for twice as many. */
+const SINGLE = 64
+const BUNDLE = 5_000
+const LARGEST_BUNDLE = 20_000
+/** Processes of one walk, whatever the history looks like; what they do not bring is read one by one. */
+const MOST_BUNDLES = 64
+/** Parents of one commit that are read at a time. */
+const AT_ONCE = 100
+/** Milliseconds a walk may spend on commits outside the graph: it is kept from nobody for longer, and after the next maintenance they are in the graph. */
+const DEADLINE = 30_000
+/** As in git: so many uninteresting commits in a row before a walk believes that nothing else will come. */
+const SLOP = 5
+
+const SEEN = 1
+const EXCLUDED = 2
+const QUEUED = 4
+
+/** The commits of one repository as numbered nodes: those of the commit-graph by position, then the ones newer than it as they are met. */
+export class History {
+  readonly #extra: { oid: Oid; date: number; parents: Oid[]; nodes: number[] | null }[] = []
+  readonly #nodes = new Map<Oid, number>()
+  #singles = 0
+  #bundles = 0
+  readonly #started = performance.now()
+
+  constructor(
+    readonly graph: CommitGraph | null,
+    readonly source: HistorySource,
+  ) {}
+
+  get #count() {
+    return this.graph?.count ?? 0
+  }
+
+  /** The node of a commit; -1 when there is no such commit. */
+  async node(oid: Oid): Promise<number> {
+    const position = this.graph?.find(oid) ?? -1
+    if (position >= 0) return position
+    const known = this.#nodes.get(oid)
+    if (known !== undefined) return known
+    const link = isOid(oid) ? (this.source.links.get(oid) ?? (await this.#link(oid))) : null
+    return link ? this.#add(oid, link) : -1
+  }
+
+  oid(node: number): Oid {
+    return node < this.#count ? (this.graph as CommitGraph).oid(node) : (this.#extra[node - this.#count]?.oid ?? '')
+  }
+
+  date(node: number): number {
+    return (node < this.#count ? this.graph?.dates[node] : this.#extra[node - this.#count]?.date) ?? 0
+  }
+
+  /** Longer than any parent's; beyond all others for a commit newer than the graph, 0 when unknown. */
+  level(node: number): number {
+    return node < this.#count ? (this.graph?.levels[node] ?? 0) : Number.POSITIVE_INFINITY
+  }
+
+  isNew(node: number) {
+    return node >= this.#count
+  }
+
+  /** Parents, when they can be told without waiting. */
+  parentsNow(node: number): number[] | null {
+    if (node < this.#count) return (this.graph as CommitGraph).parents(node)
+    return this.#extra[node - this.#count]?.nodes ?? null
+  }
+
+  async parents(node: number): Promise<number[]> {
+    const now = this.parentsNow(node)
+    if (now) return now
+    const extra = this.#extra[node - this.#count]
+    if (!extra) return []
+    if (extra.parents.length > 2) await this.#readTogether(extra.parents)
+    const nodes: number[] = []
+    for (const parent of extra.parents) {
+      const node = await this.node(parent)
+      if (node >= 0) nodes.push(node)
+    }
+    extra.nodes = nodes
+    return nodes
+  }
+
+  /** Many commits that nothing is known of, without a process for any of them. */
+  async #readTogether(oids: Oid[]) {
+    const unknown = [...new Set(oids)].filter((oid) => isOid(oid) && !this.#nodes.has(oid) && (this.graph?.find(oid) ?? -1) < 0)
+    for (let at = 0; at < unknown.length; at += AT_ONCE) {
+      this.#checkTime()
+      const some = unknown.slice(at, at + AT_ONCE)
+      const links = await Promise.all(some.map((oid) => this.source.links.get(oid) ?? this.#read(oid)))
+      for (const [i, link] of links.entries()) if (link) this.#add(some[i] as Oid, link)
+    }
+  }
+
+  #checkTime() {
+    if (performance.now() - this.#started > DEADLINE) throw new Unavailable('the history could not be walked in time')
+  }
+
+  #add(oid: Oid, link: Link): number {
+    const node = this.#count + this.#extra.length
+    this.#extra.push({ oid, ...link, nodes: null })
+    this.#nodes.set(oid, node)
+    return node
+  }
+
+  async #link(oid: Oid): Promise<Link | null> {
+    const { links, pool, directory, env } = this.source
+    this.#checkTime()
+    if (++this.#singles > SINGLE && this.#bundles < MOST_BUNDLES) {
+      const many = Math.min(BUNDLE * 2 ** this.#bundles++, LARGEST_BUNDLE)
+      const args = ['rev-list', '--timestamp', '--parents', `--max-count=${many}`, oid]
+      const { stdout } = await pool.run(directory, args, { ...(env && { env }) })
+      let lines = 0
+      for (const line of stdout.toString('latin1').split('\n')) {
+        if (++lines % 2_000 === 0) await breath()
+        const [date, commit, ...parents] = line.split(' ')
+        if (commit) links.set(commit, { date: Number(date), parents })
+      }
+      const link = links.get(oid)
+      if (link) return link
+    }
+    return this.#read(oid)
+  }
+
+  async #read(oid: Oid): Promise<Link | null> {
+    const { links, objects } = this.source
+    const object = await objects.read(oid, MESSAGE)
+    if (object?.type !== 'commit') return null
+    const { committer, parents } = parseCommit(oid, object.content)
+    // git keeps dates unsigned: one before 1970 sorts as far in the future
+    const link = { date: committer.seconds < 0 ? committer.seconds + UNSIGNED : committer.seconds, parents }
+    links.set(oid, link)
+    return link
+  }
+}
+
+/** Bytes of the largest commit that is read. */
+export const MESSAGE = 33_554_432
+const UNSIGNED = 2 ** 64
+
+/** A date as it was written, from one that git keeps unsigned. */
+export const signed = (date: number) => (date >= UNSIGNED / 2 ? date - UNSIGNED : date)
+
+/** The commits `from` reaches and `exclude` does not, in exactly the order of `git log` (C-9): newest committer date first, first come first served among equals. After `most` commits of both it ends with what it found. */
+export async function walk(history: History, from: Oid[], exclude: Oid[], firstParent: boolean, most = Number.POSITIVE_INFINITY): Promise<Order> {
+  const flags = new Flags(history.graph?.count ?? 0)
+  const queue = new DateQueue()
+  let interesting = 0
+  const add = (node: number, bits: number) => {
+    if (flags.get(node) & SEEN) return
+    flags.set(node, SEEN | QUEUED | bits)
+    if (!(flags.get(node) & EXCLUDED)) interesting++
+    queue.push(node, history.date(node))
+  }
+  /** Excludes what was seen before it turned out to be reachable from an excluded commit. */
+  const excludeSeen = (node: number) => {
+    const stack = [node]
+    for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
+      const state = flags.get(next)
+      if (state & EXCLUDED) continue
+      flags.set(next, EXCLUDED)
+      if (!(state & SEEN)) continue
+      if (state & QUEUED) interesting--
+      for (const parent of history.parentsNow(next) ?? []) stack.push(parent)
+    }
+  }
+
+  for (const [oids, bits] of [
+    [exclude, EXCLUDED],
+    [from, 0],
+  ] as const) {
+    // biome-ignore format: a pair each
+    for (const oid of oids) {
+      const node = await history.node(oid)
+      if (node >= 0) add(node, bits)
+    }
+  }
+  const found: number[] = []
+  const slice = new Slice()
+  let slop = SLOP
+  let date = Number.POSITIVE_INFINITY
+  for (let node = queue.pop(), left = most; node >= 0 && left > 0; node = queue.pop(), left--) {
+    if (slice.over) await slice.breathe()
+    flags.clear(node, QUEUED)
+    const excluded = (flags.get(node) & EXCLUDED) !== 0
+    if (!excluded) interesting--
+    const parents = history.parentsNow(node) ?? (await history.parents(node))
+    for (const parent of firstParent && !excluded ? parents.slice(0, 1) : parents) {
+      if (excluded) excludeSeen(parent)
+      add(parent, 0)
+    }
+    if (!excluded) {
+      date = history.date(node)
+      found.push(node)
+      continue
+    }
+    if (queue.size === 0) break
+    slop = date <= queue.head || interesting > 0 ? SLOP : slop - 1
+    if (slop === 0) break
+  }
+
+  const kept = exclude.length === 0 ? found : found.filter((node) => !(flags.get(node) & EXCLUDED))
+  const order = { oids: Buffer.alloc(kept.length * 20), dates: new Float64Array(kept.length) }
+  for (const [i, node] of kept.entries()) {
+    if (slice.over) await slice.breathe()
+    if (history.graph && !history.isNew(node)) history.graph.oids.copy(order.oids, i * 20, node * 20, node * 20 + 20)
+    else order.oids.write(history.oid(node), i * 20, 'hex')
+    order.dates[i] = signed(history.date(node))
+  }
+  return order
+}
+
+/** Which of the targets are `into` or its ancestors. */
+export async function reached(history: History, targets: number[], into: number): Promise<Set<number>> {
+  const open = new Set(targets)
+  const found = new Set<number>()
+  // nothing below the lowest target can lead to one; a commit of the graph never leads to one newer than the graph
+  const floor = targets.reduce((lowest, target) => Math.min(lowest, history.level(target)), Number.POSITIVE_INFINITY)
+  const flags = new Flags(history.graph?.count ?? 0)
+  const stack = [into]
+  flags.set(into, SEEN)
+  const slice = new Slice()
+  for (let node = stack.pop(); node !== undefined && open.size > 0; node = stack.pop()) {
+    if (slice.over) await slice.breathe()
+    if (open.delete(node)) found.add(node)
+    const level = history.level(node)
+    if (!history.isNew(node) && level > 0 && level <= floor) continue
+    for (const parent of history.parentsNow(node) ?? (await history.parents(node))) {
+      if (flags.get(parent) & SEEN) continue
+      flags.set(parent, SEEN)
+      stack.push(parent)
+    }
+  }
+  return found
+}
+
+const OURS = 1
+const THEIRS = 2
+const BELOW = 8
+const BASE = 16
+
+/** The one best common ancestor of two commits; null: there is none, 'several': there are more than one. Both are painted down their histories, as git does, until all that is left lies below what has both colours. */
+export async function soleBase(history: History, ours: number, theirs: number): Promise<number | 'several' | null> {
+  if (ours === theirs) return ours
+  const flags = new Flags(history.graph?.count ?? 0)
+  const queue = new DateQueue()
+  /** Nodes in the queue that are not below a common ancestor. */
+  let open = 0
+  const paint = (node: number, colours: number) => {
+    const before = flags.get(node)
+    const after = before | colours
+    if (after === before) return
+    flags.set(node, after | QUEUED)
+    if (!(before & QUEUED)) {
+      queue.push(node, history.date(node))
+      if (!(after & BELOW)) open++
+    } else if (after & ~before & BELOW) open--
+  }
+  paint(ours, OURS)
+  paint(theirs, THEIRS)
+  const found: number[] = []
+  const slice = new Slice()
+  while (open > 0) {
+    if (slice.over) await slice.breathe()
+    const node = queue.pop()
+    flags.clear(node, QUEUED)
+    const state = flags.get(node)
+    let colours = state & (OURS | THEIRS | BELOW)
+    if (!(state & BELOW)) open--
+    if (colours === (OURS | THEIRS)) {
+      colours |= BELOW
+      if (!(state & BASE)) {
+        flags.set(node, state | BASE)
+        found.push(node)
+      }
+    }
+    for (const parent of history.parentsNow(node) ?? (await history.parents(node))) paint(parent, colours)
+  }
+  const best = found.filter((node) => !(flags.get(node) & BELOW))
+  return best.length > 1 ? 'several' : (best[0] ?? null)
+}
+
+/** A few bits for every node. */
+class Flags {
+  readonly #known: Uint8Array
+  readonly #extra: number[] = []
+
+  constructor(readonly count: number) {
+    this.#known = new Uint8Array(count)
+  }
+
+  get(node: number): number {
+    return (node < this.count ? this.#known[node] : this.#extra[node - this.count]) ?? 0
+  }
+
+  set(node: number, bits: number) {
+    if (node < this.count) this.#known[node] = this.get(node) | bits
+    else this.#extra[node - this.count] = this.get(node) | bits
+  }
+
+  clear(node: number, bits: number) {
+    if (node < this.count) this.#known[node] = this.get(node) & ~bits
+    else this.#extra[node - this.count] = this.get(node) & ~bits
+  }
+}
+
+/** Gives the newest node first, and of equals the one that came first. */
+class DateQueue {
+  readonly #nodes: number[] = []
+  readonly #dates: number[] = []
+  readonly #turns: number[] = []
+  #turn = 0
+
+  get size() {
+    return this.#nodes.length
+  }
+
+  /** The date of the node that is next. */
+  get head() {
+    return this.#dates[0] ?? Number.NEGATIVE_INFINITY
+  }
+
+  push(node: number, date: number) {
+    let at = this.#nodes.length
+    const turn = this.#turn++
+    for (let above = (at - 1) >> 1; at > 0 && this.#before(date, turn, above); above = (at - 1) >> 1) {
+      this.#move(above, at)
+      at = above
+    }
+    this.#put(at, node, date, turn)
+  }
+
+  /** -1 when there is none. */
+  pop(): number {
+    const first = this.#nodes[0]
+    if (first === undefined) return -1
+    const node = this.#nodes.pop() as number
+    const date = this.#dates.pop() as number
+    const turn = this.#turns.pop() as number
+    const size = this.#nodes.length
+    if (size === 0) return first
+    let at = 0
+    for (let below = 1; below < size; below = at * 2 + 1) {
+      if (below + 1 < size && this.#before(this.#dates[below + 1] as number, this.#turns[below + 1] as number, below)) below++
+      if (this.#before(date, turn, below)) break
+      this.#move(below, at)
+      at = below
+    }
+    this.#put(at, node, date, turn)
+    return first
+  }
+
+  #before(date: number, turn: number, at: number) {
+    const other = this.#dates[at] as number
+    return date > other || (date === other && turn < (this.#turns[at] as number))
+  }
+
+  #move(from: number, to: number) {
+    this.#put(to, this.#nodes[from] as number, this.#dates[from] as number, this.#turns[from] as number)
+  }
+
+  #put(at: number, node: number, date: number, turn: number) {
+    this.#nodes[at] = node
+    this.#dates[at] = date
+    this.#turns[at] = turn
+  }
+}

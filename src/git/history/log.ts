@@ -1,0 +1,107 @@
+import { breath } from '../../lib/async/yield.js'
+import type { Memory } from '../object-cache.js'
+import { isOid } from '../objects/cat-file.js'
+import { listed } from '../objects/messages.js'
+import type { Commit, LogOptions, LogPage, Oid } from '../types.js'
+import { History, type HistorySource, type Order, signed, walk } from './history.js'
+
+export interface LogSource extends HistorySource {
+  memory: Memory
+  /** The parsed commit, remembered. */
+  commit(oid: Oid): Promise<Commit | null>
+  /** Whether a commit has a file, not a folder, at a path. */
+  isFile(commit: Oid, path: string): Promise<boolean>
+}
+
+/** One page of a log and the number of all commits that match (C-13). The order of a whole history is found once for each set of starting points, then every page, date range and total is cut from it. */
+export async function readLog(source: LogSource, options: LogOptions): Promise<LogPage> {
+  const order = await orderOf(source, options)
+  if (!order) return { commits: [], total: 0 }
+  const { positions, total } = await cut(order, options)
+  const oids = positions.map((at) => oidAt(order, at))
+  const commits = await listed(oids, (oid) => source.commit(oid))
+  return { commits: commits.filter((commit) => commit !== null), total }
+}
+
+/** The ids of the newest commits that `to` has and `from` has not, in the order of a log, and how many there are in all. */
+export async function range(source: LogSource, from: Oid[], to: Oid, most: number): Promise<{ oids: Oid[]; total: number }> {
+  const order = await orderOf(source, { from: [to], exclude: from })
+  if (!order) return { oids: [], total: 0 }
+  const total = order.dates.length
+  return { oids: Array.from({ length: Math.min(total, most) }, (_, at) => oidAt(order, at)), total }
+}
+
+const oidAt = ({ oids }: Order, at: number): Oid => oids.toString('hex', at * 20, at * 20 + 20)
+
+/** The ids of all that match, dates apart, in the order of a log; null: there is nothing to start from. */
+async function orderOf(source: LogSource, options: Pick<LogOptions, 'from' | 'exclude' | 'path' | 'firstParent'>): Promise<Order | null> {
+  const from = options.from.filter(isOid)
+  const exclude = (options.exclude ?? []).filter(isOid)
+  if (from.length === 0) return null
+  const path = options.path === undefined ? '' : literal(options.path)
+  if (path === null) return null
+  const about = `${path} ${options.firstParent ? 'first' : 'all'} ${from} ^${exclude}`
+  return source.memory.answer<Order>(
+    source.directory,
+    `log ${about}`,
+    ({ oids }) => oids.length * 1.4,
+    async () => {
+      if (path !== '') return orderOfPath(source, from, exclude, path, options.firstParent ?? false)
+      return walk(new History(await source.memory.graph(source.directory), source), from, exclude, options.firstParent ?? false)
+    },
+  )
+}
+
+/** How many commits `to` has that `from` has not, looking at no more than `most` commits. */
+export async function countNew(source: LogSource, from: Oid[], to: Oid, most: number): Promise<number> {
+  if (!isOid(to)) return 0
+  return (await walk(new History(await source.memory.graph(source.directory), source), [to], from.filter(isOid), false, most)).dates.length
+}
+
+/** Positions of the page asked for, and how many commits match the dates; every one is looked at, as dates need not fall along a history (C-12). */
+async function cut({ dates }: Order, { since, until, skip, limit }: LogOptions): Promise<{ positions: number[]; total: number }> {
+  const positions: number[] = []
+  const start = Math.max(0, skip)
+  if (since === undefined && until === undefined) {
+    for (let at = start; at < Math.min(dates.length, start + limit); at++) positions.push(at)
+    return { positions, total: dates.length }
+  }
+  let total = 0
+  for (let at = 0; at < dates.length; at++) {
+    if (at % 500_000 === 499_999) await breath()
+    const date = dates[at] as number
+    if ((since !== undefined && date < since) || (until !== undefined && date > until)) continue
+    if (total >= start && positions.length < limit) positions.push(at)
+    total++
+  }
+  return { positions, total }
+}
+
+/** Git's own path log, which knows which commits changed which paths; along renames when the path is a file (C-11). */
+async function orderOfPath(source: LogSource, from: Oid[], exclude: Oid[], path: string, firstParent: boolean): Promise<Order> {
+  const follow = from.length === 1 && (await source.isFile(from[0] as Oid, path))
+  const args = ['log', '--format=%H %ct', '--no-show-signature', '--no-ext-diff', '--no-textconv', '--stdin']
+  if (firstParent) args.push('--first-parent')
+  if (follow) args.push('--follow', '-M50%')
+  const input = [...from, ...exclude.map((oid) => `^${oid}`), ''].join('\n')
+  const { stdout } = await source.pool.run(source.directory, [...args, '--', path], { input, ...(source.env && { env: source.env }) })
+  const oids: Buffer[] = []
+  const dates: number[] = []
+  for (let at = 0; at < stdout.length; ) {
+    const end = stdout.indexOf(0x0a, at)
+    if (end < 0) break
+    oids.push(Buffer.from(stdout.toString('latin1', at, at + 40), 'hex'))
+    dates.push(signed(Number(stdout.toString('latin1', at + 41, end))))
+    if (oids.length % 10_000 === 0) await breath()
+    at = end + 1
+  }
+  return { oids: Buffer.concat(oids), dates: Float64Array.from(dates) }
+}
+
+/** The path as git takes it; null for what no tree can hold, such as `/x`, `a//b` or `../x`. */
+export function literal(path: string): string | null {
+  const plain = path.replace(/\/+$/, '')
+  if (plain === '') return path.startsWith('/') ? null : ''
+  if (plain.includes('\0') || Buffer.byteLength(plain) > 100_000) return null
+  return plain.split('/').some((part) => part === '' || part === '.' || part === '..') ? null : plain
+}

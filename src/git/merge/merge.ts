@@ -1,0 +1,144 @@
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { deflate, inflate } from 'node:zlib'
+import { EMPTY_TREE } from '../diff/diff.js'
+import { gitFailure } from '../errors.js'
+import type { ReadObject } from '../objects/changes.js'
+import { type ObjectType, Stage, type StagedObject } from '../objects/object-buffer.js'
+import { parseCommit } from '../objects/object-codec.js'
+import { writePack } from '../objects/pack-writer.js'
+import { withObjectsAside } from '../objects/quarantine.js'
+import { treeOf, type WriteContext } from '../objects/writer.js'
+import type { MergeDraft, MergeResult, Oid, PickDraft, PickResult, Signature } from '../types.js'
+import { mergeApart } from './merge-trees.js'
+
+/** Git's own merge, which ends in a tree or in conflicts; merge-ort, with renames and all that git does by default. */
+interface Merged {
+  tree: Oid
+  /** What the tree needs and the repository does not have yet. */
+  objects: StagedObject[]
+}
+
+/** Bytes git may ask for in one piece: a file larger than this cannot be merged line by line (SEC-147). */
+const LARGEST = 256 * 1024 * 1024
+
+/** Does again upon `onto`, or takes back from it, what a commit changed against its first parent; exactly what `git cherry-pick` and `git revert` come to (C-50, SEC-103). All objects of the new commit are on the disk when it returns; no ref moves. */
+export async function draftPick(context: WriteContext, draft: PickDraft, largest = LARGEST): Promise<PickResult> {
+  const { directory, readObject } = context
+  const picked = await readObject(draft.commit)
+  if (picked?.type !== 'commit') throw new Error(`commit ${draft.commit} cannot be read`)
+  const { tree, parents } = parseCommit(draft.commit, picked.content)
+  const before = parents[0] ? await treeOf(parents[0], readObject) : EMPTY_TREE
+  const ours = await treeOf(draft.onto, readObject)
+  const merged = await (draft.reverse ? mergeTrees(context, tree, ours, before, largest) : mergeTrees(context, before, ours, tree, largest))
+  if (!merged) return { refusal: 'conflict' }
+  if (merged.tree === ours) return { refusal: 'unchanged' }
+
+  const stage = new Stage()
+  if (merged.tree === EMPTY_TREE) await stage.tree(Buffer.of()) // git knows it by heart, but only a stored one passes every check
+  const commit = await stage.commit({ ...draft, tree: merged.tree, parents: [draft.onto] })
+  await writePack(directory, [...merged.objects, ...stage.objects])
+  return { commit, tree: merged.tree }
+}
+
+/** What merging two commits comes to, with all that git does by default (MR-64, SEC-103): the tree, which is that of `from` where there is nothing to merge. `base` is their only best common ancestor, if there is one. Null: they conflict, or have nothing in common. */
+async function mergeCommits(
+  context: WriteContext,
+  into: Oid,
+  from: Oid,
+  { base, keep }: { base: Oid | null; keep: boolean },
+  largest: number,
+): Promise<Merged | null> {
+  const { readObject } = context
+  if (base === into) return { tree: await treeOf(from, readObject), objects: [] }
+  const apart =
+    base && (await mergedApart(readObject, ...(await Promise.all([treeOf(base, readObject), treeOf(into, readObject), treeOf(from, readObject)]))))
+  if (apart) return apart
+  return withObjectsAside(context.directory, async ({ path, env }) => {
+    const tree = await mergeTree(context, into, from, { ...env, GIT_ALLOC_LIMIT: `${largest}` })
+    return tree === null ? null : { tree, objects: keep ? await readLoose(path, new Set()) : [] }
+  })
+}
+
+/** Whether git merges two commits by itself, of which `base` is the only best common ancestor, if there is one. Nothing is kept. */
+export async function canMerge(context: WriteContext, into: Oid, from: Oid, base: Oid | null, largest = LARGEST): Promise<boolean> {
+  return base === into || (await mergeCommits(context, into, from, { base, keep: false }, largest)) !== null
+}
+
+/** A merge commit, always with both parents. All its objects are on the disk when it returns; no ref moves. `beside` is told the commit's id, and done while they are written. */
+export async function draftMerge(
+  context: WriteContext,
+  draft: MergeDraft,
+  base: Oid | null,
+  beside: (commit: Oid) => Promise<void> = async () => {},
+  largest = LARGEST,
+): Promise<MergeResult> {
+  const merged = await mergeCommits(context, draft.into, draft.from, { base, keep: true }, largest)
+  if (!merged) return { refusal: 'conflict' }
+  const stage = new Stage()
+  if (merged.tree === EMPTY_TREE) await stage.tree(Buffer.of())
+  const commit = await stage.commit({ ...draft, tree: merged.tree, parents: [draft.into, draft.from] })
+  await Promise.all([writePack(context.directory, [...merged.objects, ...stage.objects]), beside(commit)])
+  return { commit, tree: merged.tree }
+}
+
+/** Three trees merged; null: conflicts. `git merge-tree` of this age takes commits only and finds the base itself, so it gets three commits that nobody keeps: the base, and two upon it. */
+async function mergeTrees(context: WriteContext, base: Oid, ours: Oid, theirs: Oid, largest: number): Promise<Merged | null> {
+  if (ours === theirs) return { tree: ours, objects: [] }
+  const apart = await mergedApart(context.readObject, base, ours, theirs)
+  if (apart) return apart
+  const stage = new Stage()
+  const commit = (tree: Oid, parents: Oid[]) => stage.commit({ tree, parents, author: NOBODY, committer: NOBODY, message: '' })
+  const root = await commit(base, [])
+  const sides = [await commit(ours, [root]), await commit(theirs, [root])] as const
+  return withObjectsAside(context.directory, async ({ path, env }) => {
+    await Promise.all(stage.objects.map((object) => writeLoose(path, object)))
+    const known = new Set(stage.objects.map(({ oid }) => oid))
+    const tree = await mergeTree(context, ...sides, { ...env, GIT_ALLOC_LIMIT: `${largest}` })
+    return tree === null ? null : { tree, objects: await readLoose(path, known) }
+  })
+}
+
+/** Null: it takes git to tell. */
+async function mergedApart(readObject: ReadObject, base: Oid, ours: Oid, theirs: Oid): Promise<Merged | null> {
+  const stage = new Stage()
+  const tree = await mergeApart(readObject, stage, base, ours, theirs)
+  return tree === null ? null : { tree, objects: stage.objects }
+}
+
+const NOBODY: Signature = { name: 'nobody', email: '', seconds: 0, offset: '+0000' }
+
+/** The tree two commits merge to, written where `env` says; null: conflicts, or histories that have nothing in common. Nothing is synced: what is kept is written once more. */
+async function mergeTree({ directory, pool }: WriteContext, ours: Oid, theirs: Oid, env: NodeJS.ProcessEnv): Promise<Oid | null> {
+  const args = ['-c', 'core.fsync=none', 'merge-tree', '--write-tree', '--no-messages', ours, theirs]
+  const { stdout, stderr, exitCode } = await pool.run(directory, args, { env, accept: [1, 128] })
+  if (exitCode === 1 || stderr.includes('attempting to allocate') || stderr.includes('refusing to merge unrelated histories')) return null
+  if (exitCode !== 0) throw gitFailure('merge-tree', exitCode, stderr)
+  return stdout.toString('latin1').trim()
+}
+
+const compress = promisify(deflate)
+const decompress = promisify(inflate)
+
+/** An object as a file of its own, unsynced. */
+async function writeLoose(objects: string, { oid, type, content }: StagedObject) {
+  const folder = join(objects, oid.slice(0, 2))
+  await mkdir(folder, { recursive: true })
+  await writeFile(join(folder, oid.slice(2)), await compress(Buffer.concat([Buffer.from(`${type} ${content.length}\0`), content])))
+}
+
+/** All objects that lie as files in a directory but those known before. */
+async function readLoose(objects: string, known: Set<Oid>): Promise<StagedObject[]> {
+  const folders = (await readdir(objects)).filter((name) => /^[0-9a-f]{2}$/.test(name))
+  const names = await Promise.all(folders.map(async (folder) => (await readdir(join(objects, folder))).map((name) => folder + name)))
+  const oids = names.flat().filter((oid) => /^[0-9a-f]{40}$/.test(oid) && !known.has(oid))
+  return Promise.all(
+    oids.map(async (oid) => {
+      const bytes = (await decompress(await readFile(join(objects, oid.slice(0, 2), oid.slice(2))))) as Buffer
+      const header = bytes.indexOf(0)
+      const [type] = bytes.toString('latin1', 0, header).split(' ')
+      return { oid, type: type as ObjectType, content: bytes.subarray(header + 1) }
+    }),
+  )
+}

@@ -1,0 +1,156 @@
+import { namesGitFile } from '../../lib/git-path.js'
+import type { Change, ChangeFault, Oid } from '../types.js'
+import type { ObjectType, Stage } from './object-buffer.js'
+import { decodeTree, encodeTree, isTree, type RawEntry } from './tree-codec.js'
+
+export type ReadObject = (oid: Oid) => Promise<{ type: ObjectType; content: Buffer } | null>
+
+/** A file or other entry; a directory once read has its `directory`, a file once changed its `content`, and neither has its oid yet. */
+interface Entry extends RawEntry {
+  directory?: Directory
+  content?: Buffer
+}
+
+interface Directory {
+  entries: Map<string, Entry>
+  /** The object it was read from. */
+  stored?: { oid: Oid; content: Buffer }
+}
+
+export type ChangedTree = { tree: Oid /** A name that Git itself reads was written, so its content has to be checked. */; special: boolean }
+
+export type Refusal = { fault: ChangeFault; index: number; path: string }
+
+/** Applies changes in order to one tree, in memory, and stages the blobs and trees of the result. Reads and writes only the directories on the way; every other entry keeps its bytes (C-19). */
+export async function changeTree(root: Oid | null, changes: Change[], readObject: ReadObject, stage: Stage): Promise<ChangedTree | Refusal> {
+  const tree = new WorkingTree(readObject)
+  await tree.open(root)
+  let special = false
+  for (const [index, change] of changes.entries()) {
+    try {
+      await tree.apply(change)
+    } catch (error) {
+      if (error instanceof Fault) return { fault: error.fault, index, path: error.path }
+      throw error
+    }
+    if (change.action !== 'delete') special ||= change.path.split('/').some(namesGitFile)
+  }
+  return { tree: await tree.write(stage), special }
+}
+
+class Fault extends Error {
+  constructor(
+    readonly fault: ChangeFault,
+    readonly path: string,
+  ) {
+    super(`${fault}: ${path}`)
+  }
+}
+
+class WorkingTree {
+  #root: Directory = { entries: new Map() }
+
+  constructor(private readonly readObject: ReadObject) {}
+
+  async open(root: Oid | null) {
+    if (root) this.#root = await this.#read(root)
+  }
+
+  async apply(change: Change) {
+    switch (change.action) {
+      case 'create':
+        return this.#add(change.path, { mode: change.executable ? '100755' : '100644', content: change.content })
+      case 'update': {
+        const { entry } = await this.#file(change.path)
+        entry.content = change.content
+        if (change.executable !== undefined && entry.mode !== '120000') entry.mode = change.executable ? '100755' : '100644'
+        return
+      }
+      case 'delete':
+        return this.#remove(change.path)
+      case 'move': {
+        const { entry } = await this.#file(change.from)
+        const content = change.content ?? entry.content
+        await this.#add(change.path, { mode: entry.mode, oid: entry.oid, ...(content && { content }) })
+        return this.#remove(change.from)
+      }
+    }
+  }
+
+  write(stage: Stage): Promise<Oid> {
+    return this.#write(this.#root, stage)
+  }
+
+  async #write({ entries, stored }: Directory, stage: Stage): Promise<Oid> {
+    for (const entry of entries.values()) {
+      if (entry.directory) entry.oid = await this.#write(entry.directory, stage)
+      else if (entry.content) entry.oid = await stage.blob(entry.content)
+    }
+    const content = encodeTree([...entries.values()])
+    return stored?.content.equals(content) ? stored.oid : stage.tree(content)
+  }
+
+  async #read(oid: Oid): Promise<Directory> {
+    const object = await this.readObject(oid)
+    if (object?.type !== 'tree') throw new Error(`tree ${oid} cannot be read`)
+    const entries = new Map<string, Entry>()
+    // A damaged tree may name two entries alike; both are kept, the second under a key that no path can have.
+    decodeTree(object.content).forEach((entry, i) => {
+      entries.set(entries.has(entry.name) ? `${entry.name}\0${i}` : entry.name, entry)
+    })
+    return { entries, stored: { oid, content: object.content } }
+  }
+
+  async #add(path: string, file: { mode: string; oid?: Oid; content?: Buffer }) {
+    const { name, parents } = split(path)
+    let directory = this.#root
+    for (const part of parents) {
+      let entry = directory.entries.get(part)
+      if (!entry) {
+        entry = { mode: '40000', name: part, oid: '', directory: { entries: new Map() } }
+        directory.entries.set(part, entry)
+      }
+      directory = await this.#enter(entry, path)
+    }
+    if (directory.entries.has(name)) throw new Fault('exists', path)
+    if (file.mode === '120000' && namesGitFile(name)) throw new Fault('invalid_path', path)
+    directory.entries.set(name, { oid: '', ...file, name })
+  }
+
+  /** Removes a file and every directory that is empty without it. */
+  async #remove(path: string) {
+    const { trail, name } = await this.#file(path)
+    trail.at(-1)?.directory.entries.delete(name)
+    for (let i = trail.length - 1; i > 0 && trail[i]?.directory.entries.size === 0; i--) {
+      trail[i - 1]?.directory.entries.delete(trail[i]?.name as string)
+    }
+  }
+
+  /** The entry of an existing file or link, and the directories from the root down to it. */
+  async #file(path: string) {
+    const { name, parents } = split(path)
+    const trail = [{ name: '', directory: this.#root }]
+    let directory = this.#root
+    for (const part of parents) {
+      const entry = directory.entries.get(part)
+      if (!entry) throw new Fault('missing', path)
+      directory = await this.#enter(entry, path)
+      trail.push({ name: part, directory })
+    }
+    const entry = directory.entries.get(name)
+    if (!entry || isTree(entry.mode) || entry.mode === '160000') throw new Fault('missing', path)
+    return { entry, trail, name }
+  }
+
+  async #enter(entry: Entry, path: string): Promise<Directory> {
+    if (!isTree(entry.mode)) throw new Fault('invalid_path', path)
+    entry.directory ??= await this.#read(entry.oid)
+    return entry.directory
+  }
+}
+
+function split(path: string) {
+  const parents = path.split('/').map((part) => Buffer.from(part, 'utf8').toString('latin1'))
+  const name = parents.pop() as string
+  return { parents, name }
+}

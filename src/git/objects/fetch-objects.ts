@@ -1,0 +1,40 @@
+import { join } from 'node:path'
+import { syncDirectory } from '../../lib/durable.js'
+import { GitFault } from '../errors.js'
+import type { ProcessPool } from '../process/pool.js'
+import type { GitRepository, Oid } from '../types.js'
+
+/** Milliseconds: the history of a fork may be long. */
+const DEADLINE = 300_000
+const TRIES = 3
+
+/**
+ * Copies commits of another repository, and all they reach that no branch here reaches yet, into one pack. The other one's objects are in sight of this one process only, so each side may pack and prune as it likes.
+ * What a branch reaches, or `have`, which refs must hold too, is left out because it is here whole; a commit that merely lies about may be about to go, so that is not asked.
+ */
+export async function take(
+  pool: ProcessPool,
+  target: { directory: string; refs: GitRepository['refs'] },
+  source: string,
+  commits: Oid[],
+  have: Oid[],
+): Promise<void> {
+  const known = new Set([...(await target.refs('refs/heads/')).map(({ oid }) => oid), ...have])
+  const wanted = commits.filter((oid) => !known.has(oid))
+  if (wanted.length === 0) return
+  const packs = join(target.directory, 'objects', 'pack')
+  const args = ['pack-objects', '-q', '--revs', '--non-empty', '--delta-base-offset', join(packs, 'pack')]
+  const env = { GIT_ALTERNATE_OBJECT_DIRECTORIES: join(source, 'objects') }
+  for (let tried = 1; ; tried++) {
+    // the last time everything comes along: a branch here may be broken
+    const input = [...wanted, ...(tried < TRIES ? [...known].map((oid) => `^${oid}`) : []), ''].join('\n')
+    try {
+      await pool.run(target.directory, args, { input, env, deadline: DEADLINE })
+      break
+    } catch (error) {
+      // the source was packed anew meanwhile, and a pack went while it was read
+      if (!(error instanceof GitFault) || tried === TRIES) throw error
+    }
+  }
+  await syncDirectory(packs)
+}

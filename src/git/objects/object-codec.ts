@@ -1,0 +1,117 @@
+import type { Commit, Oid, Signature, Tag, TreeEntry } from '../types.js'
+
+/** A tree's entry in bytes: names are kept as they are stored, so that nothing is lost on the way back. */
+export interface RawEntry {
+  /** Six digits, as stored but for the leading zero of a tree. */
+  mode: string
+  name: Buffer
+  oid: Oid
+}
+
+/** Reads a commit however odd it is: what cannot be parsed is empty, what cannot be decoded is U+FFFD (SEC-151, SEC-152). */
+export function parseCommit(oid: Oid, content: Buffer): Commit {
+  const { headers, body } = split(content)
+  const decode = decoder(headers)
+  return {
+    oid,
+    tree: first(headers, 'tree')?.toString('latin1') ?? '',
+    parents: headers.filter(({ name }) => name === 'parent').map(({ value }) => value.toString('latin1')),
+    author: parseSignature(first(headers, 'author'), decode),
+    committer: parseSignature(first(headers, 'committer'), decode),
+    message: decode(body),
+  }
+}
+
+/** Reads an annotated tag; one made without a tagger has none. */
+export function parseTag(oid: Oid, content: Buffer): Tag {
+  const { headers, body } = split(content)
+  const decode = decoder(headers)
+  const tagger = first(headers, 'tagger')
+  return {
+    oid,
+    target: first(headers, 'object')?.toString('latin1') ?? '',
+    targetType: (first(headers, 'type')?.toString('latin1') ?? 'commit') as Tag['targetType'],
+    tagger: tagger ? parseSignature(tagger, decode) : null,
+    message: decode(body),
+  }
+}
+
+/** Reads a tree's entries in stored order, from a byte on and so many at most, so that a huge tree can be read in slices; a torn tail is left out. */
+export function parseTree(content: Buffer, from = 0, most = Number.POSITIVE_INFINITY): { entries: RawEntry[]; next: number } {
+  const entries: RawEntry[] = []
+  let next = from
+  while (next < content.length && entries.length < most) {
+    const space = content.indexOf(0x20, next)
+    const end = content.indexOf(0, space)
+    if (space < 0 || end < 0 || end + 21 > content.length) return { entries, next: content.length }
+    entries.push({
+      mode: content.toString('latin1', next, space).padStart(6, '0'),
+      name: content.subarray(space + 1, end),
+      oid: content.toString('hex', end + 1, end + 21),
+    })
+    next = end + 21
+  }
+  return { entries, next }
+}
+
+/** What an entry's mode says it is. */
+export function entryType(mode: string): TreeEntry['type'] {
+  if (mode.startsWith('04')) return 'tree'
+  return mode === '160000' ? 'commit' : 'blob'
+}
+
+interface Header {
+  name: string
+  value: Buffer
+}
+
+/** Bytes of headers that are looked at: room for thousands of parents, none for hours of parsing. */
+const HEADERS = 262_144
+
+/** Headers up to the first empty line; the further lines of a signature or a merged tag, which start with a space, are nobody's here. */
+function split(content: Buffer): { headers: Header[]; body: Buffer } {
+  const blank = content[0] === 0x0a ? -1 : content.indexOf('\n\n')
+  const end = blank < 0 && content[0] !== 0x0a ? content.length : blank + 1
+  const headers: Header[] = []
+  for (let at = 0; at < Math.min(end, HEADERS); ) {
+    const found = content.indexOf(0x0a, at)
+    const line = content.subarray(at, found < 0 ? end : found)
+    const space = line.indexOf(0x20)
+    if (space > 0) headers.push({ name: line.toString('latin1', 0, space), value: line.subarray(space + 1) })
+    at += line.length + 1
+  }
+  return { headers, body: content.subarray(end + 1) }
+}
+
+const first = (headers: Header[], name: string) => headers.find((header) => header.name === name)?.value
+
+function decoder(headers: Header[]): (bytes: Buffer) => string {
+  const label = first(headers, 'encoding')?.toString('latin1')
+  if (label) {
+    try {
+      const named = new TextDecoder(label, { ignoreBOM: true })
+      return (bytes) => named.decode(bytes)
+    } catch {
+      // an encoding nobody knows: read as UTF-8
+    }
+  }
+  return (bytes) => bytes.toString('utf8')
+}
+
+/** `Name <mail> seconds offset`, each part of which may be missing; Git itself looks for the last `>` before the date. */
+function parseSignature(value: Buffer | undefined, decode: (bytes: Buffer) => string): Signature {
+  const nobody = { name: '', email: '', seconds: 0, offset: '+0000' }
+  if (!value) return nobody
+  const open = value.indexOf(0x3c)
+  const close = value.lastIndexOf(0x3e)
+  if (open < 0 || close < open) return { ...nobody, name: decode(value).trim() }
+  const [, seconds = '0', offset = '+0000'] = /^\s*([+-]?\d+)(?:\s+([+-]\d+))?/.exec(value.toString('latin1', close + 1)) ?? []
+  return {
+    name: decode(value.subarray(0, open)).trim(),
+    email: decode(value.subarray(open + 1, close)).trim(),
+    seconds: clamp(Number(seconds)),
+    offset,
+  }
+}
+
+const clamp = (seconds: number) => Math.max(Number.MIN_SAFE_INTEGER, Math.min(Number.MAX_SAFE_INTEGER, seconds))

@@ -1,0 +1,43 @@
+import type { Oid } from '../types.js'
+
+/** One entry as a tree object stores it. `name` holds a byte a character (latin1), `mode` the digits as written, so that what is read is written back byte for byte. */
+export interface RawEntry {
+  mode: string
+  name: string
+  oid: Oid
+}
+
+/** Reads a tree object; throws when it is cut short or malformed. */
+export function decodeTree(content: Buffer): RawEntry[] {
+  const entries: RawEntry[] = []
+  for (let at = 0; at < content.length; ) {
+    const space = content.indexOf(0x20, at)
+    const nul = content.indexOf(0, space)
+    if (space < 0 || nul < 0 || nul + 21 > content.length) throw new Error('malformed tree object')
+    entries.push({
+      mode: content.toString('latin1', at, space),
+      name: content.toString('latin1', space + 1, nul),
+      oid: content.toString('hex', nul + 1, nul + 21),
+    })
+    at = nul + 21
+  }
+  return entries
+}
+
+/** Writes a tree object in Git's order, in which a directory sorts as if its name ended in a slash. */
+export function encodeTree(entries: RawEntry[]): Buffer {
+  const sorted = entries.map((entry) => ({ entry, key: isTree(entry.mode) ? `${entry.name}/` : entry.name }))
+  sorted.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
+  const content = Buffer.allocUnsafe(entries.reduce((size, { mode, name }) => size + mode.length + name.length + 22, 0))
+  let at = 0
+  for (const { entry } of sorted) {
+    at += content.write(`${entry.mode} ${entry.name}\0`, at, 'latin1')
+    at += content.write(entry.oid, at, 20, 'hex')
+  }
+  return content
+}
+
+/** Also for the zero-padded modes some old tools wrote. */
+export function isTree(mode: string) {
+  return /^0*40000$/.test(mode)
+}

@@ -1,0 +1,183 @@
+import { breath, Slice } from '../../lib/async/yield.js'
+import type { Oid, TreeEntry } from '../types.js'
+import type { CatFile } from './cat-file.js'
+import { entryType, parseTree, type RawEntry } from './object-codec.js'
+
+/** What trees are read with: objects, and what was read before (trees never change). */
+export interface TreeSource {
+  objects: CatFile
+  remember: <V extends NonNullable<unknown>>(key: string, size: (value: V) => number, make: () => Promise<V | null>) => Promise<V | null>
+}
+
+/** The largest tree object that is read: some half a million entries. */
+const LIMIT = 16_777_216
+/** The most entries of a recursive listing: trees that hold one tree many times over would fill any memory. */
+const ENTRIES = 100_000
+const AT_ONCE = 64
+
+/** The entries of one tree object; null when it is none. */
+export function readTree(source: TreeSource, oid: Oid): Promise<RawEntry[] | null> {
+  return source.remember(
+    `tree ${oid}`,
+    (entries) => 100 + entries.length * 200,
+    async () => {
+      const object = await source.objects.read(oid, LIMIT)
+      if (object?.type !== 'tree') return null
+      let { entries, next } = parseTree(object.content, 0, 5_000)
+      while (next < object.content.length) {
+        await breath()
+        const more = parseTree(object.content, next, 5_000)
+        entries = entries.concat(more.entries)
+        next = more.next
+      }
+      return entries
+    },
+  )
+}
+
+/** The entry at a path in a root tree; `''` is the root itself. */
+export async function entryAt(source: TreeSource, root: Oid, path: string): Promise<TreeEntry | null> {
+  let entry: TreeEntry = { mode: '040000', type: 'tree', oid: root, name: '', path: '' }
+  if (path === '') return entry
+  for (const part of path.split('/')) {
+    if (entry.type !== 'tree') return null
+    const name = Buffer.from(part)
+    // a name that is no UTF-8 is found by the way it shows
+    const entries: RawEntry[] = (await readTree(source, entry.oid)) ?? []
+    const raw = entries.find((raw) => raw.name.equals(name)) ?? entries.find((raw) => raw.name.toString('utf8') === part)
+    if (!raw) return null
+    entry = shown(raw, entry.path)
+  }
+  return entry
+}
+
+/** What is below a path, one level or all of it, in Git's order: a folder stands before what is in it. */
+export async function entriesAt(source: TreeSource, root: Oid, path: string, recursive: boolean): Promise<TreeEntry[] | null> {
+  const top = await entryAt(source, root, path.replace(/\/+$/, ''))
+  if (top?.type !== 'tree') return null
+  const trees = new Map<Oid, RawEntry[]>()
+  const first = await readTree(source, top.oid)
+  if (!first) return null
+  trees.set(top.oid, first)
+  if (recursive) await readBelow(source, first, trees)
+
+  const slice = new Slice()
+  const found: TreeEntry[] = []
+  const stack = [{ entries: first, at: 0, path: top.path }]
+  for (let level = stack.at(-1); level && found.length < ENTRIES; level = stack.at(-1)) {
+    const raw = level.entries[level.at++]
+    if (slice.over) await slice.breathe()
+    if (!raw) {
+      stack.pop()
+      continue
+    }
+    const entry = shown(raw, level.path)
+    found.push(entry)
+    const below = recursive && entry.type === 'tree' ? trees.get(entry.oid) : undefined
+    if (below) stack.push({ entries: below, at: 0, path: entry.path })
+  }
+  return found
+}
+
+/** A part of all that is below a path, by path, and how much there is; null when there is no tree. What lies before the part is counted, not walked through: a few trees can hold each other so often that nobody could list it. */
+export async function pageBelow(
+  source: TreeSource,
+  root: Oid,
+  path: string,
+  { skip, limit }: { skip: number; limit: number },
+): Promise<{ entries: TreeEntry[]; total: number } | null> {
+  const top = await entryAt(source, root, path.replace(/\/+$/, ''))
+  if (top?.type !== 'tree') return null
+  const counts = await countsBelow(source, top.oid)
+  if (!counts) return null
+  const found: TreeEntry[] = []
+  const levelOf = async (oid: Oid, path: string) => ({ turns: inTurn((await readTree(source, oid)) ?? []), at: 0, path })
+  const stack = [await levelOf(top.oid, top.path)]
+  let left = skip
+  for (let level = stack.at(-1); level && found.length < limit; level = stack.at(-1)) {
+    const turn = level.turns[level.at++]
+    if (!turn) {
+      stack.pop()
+      continue
+    }
+    const { raw, below } = turn
+    const passed = below ? (counts.get(raw.oid) ?? 0) : 1
+    if (passed <= left) left -= passed
+    else if (below) stack.push(await levelOf(raw.oid, `${level.path === '' ? '' : `${level.path}/`}${raw.name.toString('utf8')}`))
+    else found.push(shown(raw, level.path))
+  }
+  return { entries: found, total: counts.get(top.oid) ?? 0 }
+}
+
+/** The entries of one tree in the order of whole paths: what is in a folder does not follow it at once where another name comes between, as `a.b` does between `a` and `a/b`. */
+function inTurn(entries: RawEntry[]): { raw: RawEntry; below: boolean }[] {
+  const turns = entries.flatMap((raw) => {
+    const name = raw.name.toString('utf8')
+    const itself = { key: name, raw, below: false }
+    return entryType(raw.mode) === 'tree' ? [itself, { key: `${name}/`, raw, below: true }] : [itself]
+  })
+  return turns.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
+}
+
+/** How many entries are below each tree that a tree holds, itself among them; every tree is read once, however often it is held. */
+function countsBelow(source: TreeSource, top: Oid): Promise<Map<Oid, number> | null> {
+  return source.remember(
+    `counts below ${top}`,
+    (counts) => counts.size * 150,
+    async () => {
+      const first = await readTree(source, top)
+      if (!first) return null
+      const trees = new Map([[top, first]])
+      await readBelow(source, first, trees)
+      const counts = new Map<Oid, number>()
+      const slice = new Slice()
+      const stack = [{ oid: top, entries: first, at: 0, count: 0 }]
+      for (let level = stack.at(-1); level; level = stack.at(-1)) {
+        if (slice.over) await slice.breathe()
+        const raw = level.entries[level.at]
+        if (!raw) {
+          counts.set(level.oid, level.count)
+          stack.pop()
+          continue
+        }
+        const below = entryType(raw.mode) === 'tree' ? trees.get(raw.oid) : undefined
+        if (below && !counts.has(raw.oid)) {
+          stack.push({ oid: raw.oid, entries: below, at: 0, count: 0 })
+          continue
+        }
+        level.count = Math.min(level.count + 1 + (below ? (counts.get(raw.oid) ?? 0) : 0), Number.MAX_SAFE_INTEGER)
+        level.at++
+      }
+      return counts
+    },
+  )
+}
+
+/** Reads all trees below, each once, many questions on their way at a time. */
+async function readBelow(source: TreeSource, first: RawEntry[], trees: Map<Oid, RawEntry[]>) {
+  const slice = new Slice(1)
+  const seen = new Set<Oid>()
+  const waiting: Oid[] = []
+  const collect = (entries: RawEntry[]) => {
+    for (const { mode, oid } of entries) {
+      if (entryType(mode) !== 'tree' || seen.has(oid)) continue
+      seen.add(oid)
+      waiting.push(oid)
+    }
+  }
+  collect(first)
+  while (waiting.length > 0) {
+    const oids = waiting.splice(-AT_ONCE)
+    const read = await Promise.all(oids.map(async (oid) => ({ oid, entries: (await readTree(source, oid)) ?? [] })))
+    for (const { oid, entries } of read) {
+      trees.set(oid, entries)
+      collect(entries)
+    }
+    if (slice.over) await slice.breathe()
+  }
+}
+
+function shown({ mode, name, oid }: RawEntry, parent: string): TreeEntry {
+  const text = name.toString('utf8')
+  return { mode, type: entryType(mode), oid, name: text, path: parent === '' ? text : `${parent}/${text}` }
+}

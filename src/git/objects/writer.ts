@@ -1,0 +1,72 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { ProcessPool } from '../process/pool.js'
+import { type CommitDraft, type DraftResult, type Oid, type Signature, type Tag, ZERO } from '../types.js'
+import { changeTree, type ReadObject } from './changes.js'
+import { Stage } from './object-buffer.js'
+import { packOf, writePack } from './pack-writer.js'
+import { withObjectsAside } from './quarantine.js'
+
+export interface WriteContext {
+  directory: string
+  pool: ProcessPool
+  readObject: ReadObject
+}
+
+/** Makes a commit of changes upon the first parent. All its objects are on the disk when it returns; no ref moves. */
+export async function draftCommit({ directory, pool, readObject }: WriteContext, draft: CommitDraft): Promise<DraftResult> {
+  const stage = new Stage()
+  const parent = draft.parents[0]
+  const changed = await changeTree(parent ? await treeOf(parent, readObject) : null, draft.changes, readObject, stage)
+  if ('fault' in changed) return changed
+  if (draft.check) return { commit: ZERO, tree: changed.tree }
+  const commit = await stage.commit({ ...draft, tree: changed.tree })
+  if (changed.special && !(await passesFsck(pool, directory, stage))) {
+    const index = draft.changes.findIndex((change) => change.action !== 'delete' && /gi/i.test(change.path))
+    return { fault: 'invalid_path', index, path: draft.changes[index]?.path ?? '' }
+  }
+  await writePack(directory, stage.objects)
+  return { commit, tree: changed.tree }
+}
+
+/** A commit of a tree that exists, such as a merge. */
+export async function writeCommit(
+  directory: string,
+  commit: { tree: Oid; parents: Oid[]; author: Signature; committer: Signature; message: string },
+): Promise<Oid> {
+  const stage = new Stage()
+  const oid = await stage.commit(commit)
+  await writePack(directory, stage.objects)
+  return oid
+}
+
+export async function writeTag(
+  directory: string,
+  tag: { name: string; target: Oid; targetType: Tag['targetType']; tagger: Signature; message: string },
+): Promise<Oid> {
+  const stage = new Stage()
+  const oid = await stage.tag(tag)
+  await writePack(directory, stage.objects)
+  return oid
+}
+
+/** The tree of a commit that is known to exist. */
+export async function treeOf(commit: Oid, readObject: ReadObject): Promise<Oid> {
+  const object = await readObject(commit)
+  const tree = object?.type === 'commit' ? /^tree ([0-9a-f]{40})\n/.exec(object.content.toString('latin1', 0, 46))?.[1] : undefined
+  if (!tree) throw new Error(`commit ${commit} cannot be read`)
+  return tree
+}
+
+/** Git's own check of files such as `.gitmodules`, whose content can be an attack on whoever clones (SEC-101). Costs a process, so it is asked only when one was written. */
+function passesFsck(pool: ProcessPool, directory: string, stage: Stage): Promise<boolean> {
+  return withObjectsAside(directory, async ({ path, env }) => {
+    await mkdir(join(path, 'pack'))
+    const { exitCode } = await pool.run(directory, ['index-pack', '--strict', '--stdin'], {
+      input: await packOf(stage.objects),
+      env,
+      accept: [1, 128],
+    })
+    return exitCode === 0
+  })
+}

@@ -1,0 +1,234 @@
+import { randomBytes } from 'node:crypto'
+import { constants } from 'node:fs'
+import { access, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { RepositoryMissing } from './errors.js'
+import { canMerge, draftMerge, draftPick } from './merge/merge.js'
+import { take } from './objects/fetch-objects.js'
+import { fileSizes } from './objects/file-sizes.js'
+import { draftCommit, writeCommit, writeTag } from './objects/writer.js'
+import { GIT_NICENESS, type PoolLimits, ProcessPool } from './process/pool.js'
+import { quarantineReader, type Reader, type ReadFloor, readerFor, readFloor } from './reader.js'
+import { RefUpdates, writeHead } from './refs/ref-updates.js'
+import { bringBack, saveRepository } from './storage/copies.js'
+import { claimStorage, createRepository, isStorage, presence, removeRepository, repositoryDirectory } from './storage/create.js'
+import { dropCommitGraph, dropSetAside, dropUnreadableRef, examine, existing, repositoriesIn, setAside } from './storage/examine.js'
+import { fork } from './storage/fork.js'
+import { removeStale, removeStaleLocks, STALE, staleIn } from './storage/leftovers.js'
+import { maintain, repositorySize, unreached } from './storage/maintenance.js'
+import type { Git, GitRepository, Oid, RepositoryKey } from './types.js'
+import { archive } from './wire/archive.js'
+import { fetchAll, remoteHead } from './wire/fetch.js'
+import { Transport, type TransportLimits } from './wire/transport.js'
+
+export interface GitOptions {
+  /** Directories by the names that keys use. */
+  storages: Record<string, string>
+  /** Told of repositories that are missing on disk. */
+  onFault?: (fault: Error, key: RepositoryKey) => void
+  pool?: PoolLimits
+  /** Of fetches and pushes. */
+  wirePool?: PoolLimits
+  /** Services on other machines may use the storages as well. */
+  shared?: boolean
+}
+
+/** What reading and writing a repository stand on: where it is, the pool, the resident processes and what is remembered. */
+export interface Ground {
+  floor: ReadFloor
+  directory(key: RepositoryKey): string
+  reader(key: RepositoryKey): Reader & { readonly key: RepositoryKey }
+  /** Throws RepositoryMissing when that cannot be told, because its storage is not mounted or it cannot be read. */
+  exists(key: RepositoryKey): Promise<boolean>
+  /** Ends a repository's processes and forgets what was read of it; call it when it has been taken out of sight. */
+  forget(key: RepositoryKey): void
+  close(): Promise<void>
+}
+
+/** Opens the storages for reading. */
+export function openGround({ storages, onFault, pool }: GitOptions): Ground {
+  const floor = readFloor(new ProcessPool(pool))
+  const directory = (key: RepositoryKey) => directoryOf(storages, key)
+  return {
+    floor,
+    directory,
+    reader: (key) => ({
+      key,
+      ...readerFor(floor, directory(key), { onFault: (fault) => onFault?.(fault, key), optional: key.kind === 'wiki' }),
+    }),
+    async exists(key) {
+      const found = await presence(directory(key))
+      if (found === 'readable') return true
+      if (found === 'absent' && (await isStorage(storages[key.storage] as string))) return false
+      const missing = new RepositoryMissing()
+      onFault?.(missing, key)
+      throw missing
+    },
+    forget(key) {
+      floor.residents.forget(directory(key))
+      floor.memory.forget(directory(key))
+    },
+    async close() {
+      floor.residents.close()
+      await Promise.all([floor.pool.close(), floor.searches.close()])
+    },
+  }
+}
+
+function directoryOf(storages: Record<string, string>, key: RepositoryKey): string {
+  const { storage, id } = key
+  const root = Object.hasOwn(storages, storage) ? storages[storage] : undefined
+  if (root === undefined) throw new Error(`there is no storage called ${storage}`)
+  if (!Number.isSafeInteger(id) || id < 0) throw new Error(`${id} is no repository id`)
+  return repositoryDirectory(root, key)
+}
+
+/** All repositories of this installation, for reading, writing and the wire. */
+export function openGit(options: GitOptions & { hooks: string; transport?: TransportLimits }): Git {
+  const ground = openGround(options)
+  const { pool } = ground.floor
+  // clones and pushes keep their turns for as long as they take, so reads do not queue behind them
+  const checks = new ProcessPool(CHECK_POOL)
+  const shared = options.shared ?? false
+  const stale = { ...STALE, shared }
+  const updates = new RefUpdates(pool, { shared })
+  const unlock = async (directory: string, paths?: string[], asking?: number) => {
+    const holdsNone = (group: number) => group === asking || group === updates.unused(directory)
+    await removeStaleLocks(directory, { shared, paths, holdsNone })
+  }
+  const wire = new Transport(new ProcessPool(options.wirePool ?? WIRE_POOL), options.hooks, options.transport, unlock)
+  const fetchLimits = { bytes: wire.limits.packBytes, deadline: IMPORT_DEADLINE }
+
+  const open = (key: RepositoryKey): GitRepository => {
+    const directory = ground.directory(key)
+    const reader = ground.reader(key)
+    const readObject = (oid: Oid) => ground.floor.residents.catFile(directory).readKnown(oid)
+    const openWith = (env: NodeJS.ProcessEnv) => quarantineReader(pool, directory, env)
+    return {
+      ...reader,
+      fileSizes: (commit, take) => fileSizes(pool, directory, commit, take),
+      setHeadBranch: (branch) => writeHead(directory, branch),
+      whileAt: (ref, oid, work) => updates.holding(directory, ref, oid, work),
+      updateRefs: (moves) => updates.update(directory, moves),
+      draftCommit: (draft) => draftCommit({ directory, pool, readObject }, draft),
+      draftPick: (draft) => draftPick({ directory, pool, readObject }, draft),
+      canMerge: async (into, from) => {
+        const answer = await ground.floor.memory.answer(directory, `merges ${into} ${from}`, () => 50, async () => {
+          const merges = await canMerge({ directory, pool, readObject }, into, from, await reader.onlyBase(into, from))
+          return { merges }
+        }) // biome-ignore format: one question
+        return answer?.merges ?? false
+      },
+      draftMerge: async (draft, beside) => draftMerge({ directory, pool, readObject }, draft, await reader.onlyBase(draft.into, draft.from), beside),
+      writeCommit: (commit) => writeCommit(directory, commit),
+      writeTag: (tag) => writeTag(directory, tag),
+      archive: (options) => archive(wire.pool, directory, options),
+      advertise: (service, request) => wire.advertise(directory, service, request),
+      uploadPack: (request) => wire.uploadPack(directory, request),
+      receivePack: (request, policy) => wire.receivePack(directory, request, policy, openWith),
+      remoteHead: (source, signal) => remoteHead(wire.pool, directory, source, signal),
+      fetch: (source, signal, bytes = Number.POSITIVE_INFINITY) => {
+        const limits = { ...fetchLimits, bytes: Math.min(bytes, fetchLimits.bytes), objectBytes: wire.limits.objectBytes }
+        return fetchAll(wire.pool, directory, source, limits, signal)
+      },
+      take: (from, commits, have) => take(pool, { directory, refs: reader.refs }, ground.directory(from), commits, have),
+      size: () => repositorySize(directory),
+      maintain: (options) => maintain(pool, directory, options),
+      examine: (options) => examine(checks, directory, options),
+      async dropUnreadableRef(name) {
+        await dropUnreadableRef(directory, name)
+        ground.forget(key)
+      },
+      existing: (oids) => existing(pool, directory, oids),
+      async dropCommitGraph() {
+        await dropCommitGraph(directory)
+        ground.forget(key)
+      },
+      removeStaleLocks: () => unlock(directory),
+      unreached: (oids, from) => unreached(pool, directory, oids, from),
+    }
+  }
+
+  return {
+    open,
+    async create(key, branch) {
+      if (!(await ground.exists(key))) await createRepository(ground.directory(key), branch)
+    },
+    exists: ground.exists,
+    async advertiseEmpty(service, request) {
+      const root = Object.values(options.storages)[0] as string
+      const directory = join(root, '00', `.tmp-${randomBytes(6).toString('hex')}`)
+      await createRepository(directory, 'main')
+      try {
+        await wire.advertise(directory, service, request)
+      } finally {
+        await rm(directory, { recursive: true, force: true })
+      }
+    },
+    fork: (from, to, branch) => fork(pool, { directory: ground.directory(from), refs: ground.reader(from).refs }, ground.directory(to), branch),
+    async remove(key) {
+      await removeRepository(ground.directory(key))
+      updates.forget(ground.directory(key))
+      ground.forget(key)
+    },
+    async *all(unchanged) {
+      for (const [storage, root] of Object.entries(options.storages)) yield* repositoriesIn(storage, root, unchanged)
+    },
+    async refsNow(key) {
+      if (!(await ground.exists(key))) return null
+      const reader = ground.reader(key)
+      return { head: `refs/heads/${(await reader.headBranch()) ?? 'main'}`, refs: await reader.refs('refs/') }
+    },
+    save: (key, refs, target) => saveRepository(ground.directory(key), refs, target),
+    bringBack: (saved, key) => bringBack(saved, ground.directory(key)),
+    async setAside(key) {
+      const place = await setAside(options.storages[key.storage] as string, ground.directory(key))
+      updates.forget(ground.directory(key))
+      ground.forget(key)
+      return place
+    },
+    dropSetAside: async (older) => (await Promise.all(Object.values(options.storages).map((root) => dropSetAside(root, older)))).flat(),
+    async claimStorages(inUse) {
+      const claimed = Object.entries(options.storages).map(async ([name, path]) => ((await claimStorage(path, () => inUse(name))) ? [] : [name]))
+      return (await Promise.all(claimed)).flat()
+    },
+    async ping() {
+      for (const path of Object.values(options.storages)) {
+        await access(path, constants.R_OK | constants.W_OK)
+        if (!(await isStorage(path))) throw new RepositoryMissing()
+      }
+      await pool.run('/', ['--version'])
+    },
+    clean: async () => (await Promise.all(Object.values(options.storages).map((path) => removeStale(path, stale)))).flat(),
+    leftovers: async () => (await Promise.all(Object.values(options.storages).map((path) => staleIn(path, stale)))).flat(),
+    async close() {
+      updates.close()
+      await Promise.all([wire.pool.close(), checks.close(), ground.close()])
+    },
+  }
+}
+
+/** Milliseconds to bring over a repository from elsewhere. */
+const IMPORT_DEADLINE = 1_800_000
+
+/** Of looks through whole repositories, which nobody waits for: behind everything else. */
+const CHECK_POOL: PoolLimits = {
+  running: 2,
+  runningPerRepository: 2,
+  waiting: 8,
+  waitingPerRepository: 8,
+  wait: 1_800_000,
+  deadline: 1_800_000,
+  niceness: 15,
+}
+
+const WIRE_POOL: PoolLimits = {
+  running: 16,
+  runningPerRepository: 12,
+  runningPerHolder: 4,
+  waiting: 256,
+  waitingPerRepository: 128,
+  wait: 30_000,
+  deadline: 3_600_000,
+  niceness: GIT_NICENESS,
+}

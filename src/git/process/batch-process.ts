@@ -1,0 +1,176 @@
+import type { ChildProcess } from 'node:child_process'
+import { GitFault, gitFailure, OutOfTime } from '../errors.js'
+import { kill } from './pool.js'
+
+/** What an exchange says when it wants no more of its answer: the process is ended, which costs less than reading on. */
+export const ENOUGH = Symbol('enough')
+
+/** One question to a resident process, and the reading of its answer. */
+export interface Exchange {
+  readonly question: string
+  /** Bytes of answer to expect; questions wait while too many bytes are on their way. */
+  readonly weight: number
+  /** Eats output. What lies behind the answer comes back, or null while it goes on. */
+  take(chunk: Buffer): Buffer | typeof ENOUGH | null
+  /** Forgets half an answer: the process died and another one will be asked. */
+  reset(): void
+}
+
+interface Pending {
+  exchange: Exchange
+  tries: number
+  resolve: () => void
+  reject: (reason: unknown) => void
+}
+
+const WINDOW = { questions: 256, bytes: 33_554_432 }
+
+/** A long-lived git process that answers questions in order, many on their way at once; started when asked, started again when it dies. */
+export class Resident {
+  #child: ChildProcess | null = null
+  /** Sent and not answered, then not sent. */
+  #sent: Pending[] = []
+  #unsent: Pending[] = []
+  #bytes = 0
+  #scheduled = false
+  #deadline: NodeJS.Timeout | undefined
+  #retired = false
+
+  /** `closing` is said after each bundle of questions, such as a command to flush. */
+  constructor(
+    readonly start: () => ChildProcess,
+    readonly deadline: number,
+    readonly closing = '',
+  ) {}
+
+  get idle() {
+    return this.#sent.length === 0 && this.#unsent.length === 0
+  }
+
+  /** Of the process that answers now, if there is one. */
+  get pid() {
+    return this.#child?.pid
+  }
+
+  /** Resolves when the exchange has eaten its answer. */
+  ask(exchange: Exchange): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#unsent.push({ exchange, tries: 0, resolve, reject })
+      this.#schedule()
+    })
+  }
+
+  /** Ends the process once all that was asked is answered; whoever still holds this and asks gets a fresh process, ended likewise. */
+  retire() {
+    this.#retired = true
+    if (this.idle) this.#child?.stdin?.end()
+  }
+
+  /** Questions of one turn of the event loop go out in one write. */
+  #schedule() {
+    if (this.#scheduled) return
+    this.#scheduled = true
+    queueMicrotask(() => {
+      this.#scheduled = false
+      this.#send()
+    })
+  }
+
+  #send() {
+    let text = ''
+    for (let next = this.#unsent[0]; next; next = this.#unsent[0]) {
+      const full = this.#sent.length >= WINDOW.questions || this.#bytes + next.exchange.weight > WINDOW.bytes
+      if (full && this.#sent.length > 0) break
+      this.#unsent.shift()
+      this.#sent.push(next)
+      this.#bytes += next.exchange.weight
+      text += next.exchange.question
+    }
+    if (!text) return
+    this.#child ??= this.#begin()
+    this.#child.stdin?.write(text + this.closing)
+    if (!this.#deadline) this.#watch()
+  }
+
+  #begin(): ChildProcess {
+    const child = this.start()
+    let stderr = ''
+    child.stdout?.on('data', (chunk: Buffer) => child === this.#child && this.#take(chunk))
+    child.stderr?.on('data', (chunk: Buffer) => {
+      stderr = (stderr + chunk.toString('utf8')).slice(-2_000)
+    })
+    child.stdin?.on('error', () => {}) // it died; 'close' tells the story
+    child.on('error', (fault) => this.#died(child, fault))
+    child.on('close', (code) => this.#died(child, gitFailure('resident', code, stderr)))
+    return child
+  }
+
+  #take(chunk: Buffer) {
+    let rest = chunk
+    while (rest.length > 0) {
+      const pending = this.#sent[0]
+      if (!pending) return
+      let left: ReturnType<Exchange['take']>
+      try {
+        left = pending.exchange.take(rest)
+      } catch (fault) {
+        this.#sent.shift()
+        pending.reject(fault)
+        this.#drop()
+        return
+      }
+      if (left === null) return
+      this.#sent.shift()
+      this.#bytes -= pending.exchange.weight
+      pending.resolve()
+      if (left === ENOUGH) {
+        this.#drop()
+        return
+      }
+      rest = left
+      this.#watch()
+    }
+    this.#send()
+    if (this.#retired && this.idle) this.#child?.stdin?.end()
+  }
+
+  /** A deadline for the oldest question, renewed with each answer (SEC-143). */
+  #watch() {
+    clearTimeout(this.#deadline)
+    this.#deadline = undefined
+    if (this.#sent.length === 0) return
+    this.#deadline = setTimeout(() => {
+      this.#sent.shift()?.reject(new OutOfTime('git ran out of time'))
+      this.#drop()
+    }, this.deadline)
+  }
+
+  /** Ends the process and asks another one what is still open. */
+  #drop() {
+    const child = this.#child
+    this.#child = null
+    if (child) kill(child)
+    this.#again()
+  }
+
+  /** Who was being answered may ask once more; a process that cannot even start serves nobody. */
+  #died(child: ChildProcess, fault: Error) {
+    if (child !== this.#child) return
+    this.#child = null
+    const head = this.#sent[0]
+    if (head && head.tries++ > 0) {
+      const hopeless = !(fault instanceof GitFault) || fault.stderr.includes('not a git repository')
+      for (const pending of hopeless ? [...this.#sent.splice(0), ...this.#unsent.splice(0)] : this.#sent.splice(0, 1)) pending.reject(fault)
+    }
+    this.#again()
+  }
+
+  #again() {
+    for (const { exchange } of this.#sent) exchange.reset()
+    this.#unsent = [...this.#sent, ...this.#unsent]
+    this.#sent = []
+    this.#bytes = 0
+    this.#watch()
+    if (this.#unsent.length > 0) this.#schedule()
+  }
+}

@@ -1,0 +1,63 @@
+import { CatFile } from '../objects/cat-file.js'
+import type { ProcessPool } from './pool.js'
+
+interface Retirable {
+  retire(): void
+  resident: { idle: boolean }
+}
+
+interface Hot {
+  used: number
+  processes: Map<string, Retirable>
+}
+
+/** Keeps the resident processes of the repositories used last; the others go after a minute, or when too many are hot. */
+export class Residents {
+  readonly #hot = new Map<string, Hot>()
+  readonly #sweep: NodeJS.Timeout
+
+  constructor(
+    readonly pool: ProcessPool,
+    readonly limits = { repositories: 32, idle: 60_000 },
+  ) {
+    this.#sweep = setInterval(() => this.#retireIdle(), Math.max(limits.idle / 6, 10))
+    this.#sweep.unref()
+  }
+
+  catFile(directory: string): CatFile {
+    return this.process(directory, 'cat-file', () => new CatFile(this.pool, directory))
+  }
+
+  /** The repository's process of that name, made when there is none. */
+  process<T extends Retirable>(directory: string, name: string, make: () => T): T {
+    const hot = this.#hot.get(directory) ?? { used: 0, processes: new Map() }
+    hot.used = performance.now()
+    this.#hot.delete(directory)
+    this.#hot.set(directory, hot) // the map's order is the order of use
+    const process = (hot.processes.get(name) as T | undefined) ?? make()
+    hot.processes.set(name, process)
+    for (const [other] of this.#hot) {
+      if (this.#hot.size <= this.limits.repositories) break
+      this.forget(other)
+    }
+    return process
+  }
+
+  /** Ends a repository's processes once they have answered what they were asked: it is about to be removed, or is no longer hot. */
+  forget(directory: string) {
+    for (const process of this.#hot.get(directory)?.processes.values() ?? []) process.retire()
+    this.#hot.delete(directory)
+  }
+
+  close() {
+    clearInterval(this.#sweep)
+    for (const directory of [...this.#hot.keys()]) this.forget(directory)
+  }
+
+  #retireIdle() {
+    for (const [directory, { used, processes }] of this.#hot) {
+      const busy = [...processes.values()].some(({ resident }) => !resident.idle)
+      if (!busy && performance.now() - used > this.limits.idle) this.forget(directory)
+    }
+  }
+}

@@ -1,0 +1,318 @@
+import type { ChildProcess } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { readFile, rename, rm } from 'node:fs/promises'
+import { dirname, join, relative } from 'node:path'
+import { withTurn } from '../../lib/async/keyed-mutex.js'
+import { syncDirectory, writeNewFile } from '../../lib/durable.js'
+import { Unavailable } from '../../lib/unavailable.js'
+import { GitFault, gitFailure, RefChanged, RefLocked, RefNameConflict } from '../errors.js'
+import { kill, type ProcessPool } from '../process/pool.js'
+import { removeStaleLocks } from '../storage/leftovers.js'
+import { type Oid, type RefUpdate, ZERO } from '../types.js'
+
+/** Locks held by others (a push, a repack) are waited for; what is written is synced; refs of ours keep no log. */
+const OPTIONS = [
+  '-c', 'core.fsync=committed,loose-object,reference',
+  '-c', 'core.filesRefLockTimeout=1000',
+  '-c', 'core.packedRefsTimeout=1000',
+  '-c', 'core.logAllRefUpdates=false',
+] // biome-ignore format: pairs belong on one line
+
+export interface RefUpdatesLimits {
+  /** Processes at once. */
+  processes: number
+  /** Milliseconds an unused process stays. */
+  idle: number
+  /** Milliseconds one transaction may take. */
+  deadline: number
+  /** Transactions of one repository that may wait. */
+  waiting: number
+  /** Milliseconds that locks of others are waited for. */
+  patience: number
+}
+
+export const REF_UPDATES_LIMITS: RefUpdatesLimits = { processes: 32, idle: 60_000, deadline: 30_000, waiting: 512, patience: 8_000 }
+
+/** Moves refs, through one `git update-ref` per busy repository that stays alive between transactions. */
+export class RefUpdates {
+  /** Unused processes, the least recently used first. */
+  readonly #idle = new Map<string, Updater>()
+  #running = 0
+  readonly #turns: (() => void)[] = []
+  readonly #queued = new Map<string, number>()
+
+  readonly limits: RefUpdatesLimits
+  readonly #shared: boolean
+
+  /** `shared`: processes of other machines may hold locks in the repositories as well. */
+  constructor(
+    readonly pool: ProcessPool,
+    { limits = REF_UPDATES_LIMITS, shared = false }: { limits?: RefUpdatesLimits; shared?: boolean } = {},
+  ) {
+    this.limits = limits
+    this.#shared = shared
+  }
+
+  /** All or nothing, each by compare-and-swap, durable when it returns. Throws RefChanged, RefNameConflict, Unavailable or GitFault. */
+  async update(directory: string, updates: RefUpdate[]): Promise<void> {
+    if (updates.length === 0) return
+    const queued = this.#queued.get(directory) ?? 0
+    if (queued >= this.limits.waiting) throw new Unavailable('too many ref updates are waiting')
+    this.#queued.set(directory, queued + 1)
+    try {
+      await withRefLock(directory, '', () => this.#pastLocks(directory, () => this.#transact(directory, updates)))
+    } finally {
+      const left = (this.#queued.get(directory) ?? 1) - 1
+      if (left > 0) this.#queued.set(directory, left)
+      else this.#queued.delete(directory)
+    }
+    await syncRefs(
+      directory,
+      updates.map((update) => update.ref),
+    )
+  }
+
+  /** Runs work while git holds a ref at a value: nobody moves it meanwhile. In a process of its own, so that moving refs of other repositories within waits for nobody here. Throws RefChanged when it is elsewhere. */
+  async holding<T>(directory: string, ref: string, oid: Oid, work: () => Promise<T>): Promise<T> {
+    return this.#pastLocks(directory, async () => {
+      const updater = new Updater(this.pool, directory)
+      try {
+        return await updater.holding(directory, { ref, old: oid, new: oid }, this.limits.deadline, work)
+      } finally {
+        updater.end()
+      }
+    })
+  }
+
+  /** Tries again where a lock is in the way, and removes one whose owner is dead: a ref that a killed process had locked would stay so for ever (SEC-159). */
+  async #pastLocks<T>(directory: string, attempt: () => Promise<T>): Promise<T> {
+    for (const until = Date.now() + this.limits.patience; ; ) {
+      try {
+        return await attempt()
+      } catch (error) {
+        if (!(error instanceof RefLocked)) throw error
+        await removeStaleLocks(directory, { shared: this.#shared, paths: [relative(directory, error.path)] })
+        if (Date.now() >= until) throw new Unavailable('a ref is locked', 1, { cause: error })
+      }
+    }
+  }
+
+  /** The repository's unused process, which holds no lock. */
+  unused = (directory: string): number | undefined => this.#idle.get(directory)?.pid
+
+  /** Ends the repository's process, before the repository is removed. */
+  forget(directory: string) {
+    this.#idle.get(directory)?.end()
+    this.#idle.delete(directory)
+  }
+
+  close() {
+    for (const directory of [...this.#idle.keys()]) this.forget(directory)
+  }
+
+  async #transact(directory: string, updates: RefUpdate[]) {
+    if (this.#running >= this.limits.processes) await new Promise<void>((resolve) => this.#turns.push(resolve))
+    else this.#running++
+    try {
+      const updater = this.#take(directory)
+      await updater.transact(directory, updates, this.limits.deadline)
+      updater.rest(this.limits.idle, () => this.#idle.delete(directory))
+      this.#idle.set(directory, updater)
+    } finally {
+      const next = this.#turns.shift()
+      if (next) next()
+      else this.#running--
+    }
+  }
+
+  #take(directory: string): Updater {
+    const known = this.#idle.get(directory)
+    this.#idle.delete(directory)
+    if (known?.alive) return known
+    const [oldest] = this.#idle.keys()
+    if (oldest !== undefined && this.#idle.size + this.#running > this.limits.processes) this.forget(oldest)
+    return new Updater(this.pool, directory)
+  }
+}
+
+/** One `git update-ref --stdin`. It ends at the first transaction that fails, and says why on its way out. */
+class Updater {
+  readonly #child: ChildProcess
+  #out = ''
+  #errors = ''
+  #timer: NodeJS.Timeout | undefined
+  #said: (() => void) | undefined
+  readonly #ended: Promise<number | null>
+  alive = true
+
+  get pid() {
+    return this.#child.pid
+  }
+
+  constructor(pool: ProcessPool, directory: string) {
+    this.#child = pool.start(directory, [...OPTIONS, 'update-ref', '--stdin', '-z'], { deadline: 0 })
+    this.#child.stdin?.on('error', () => {}) // it ended early; its exit code tells the story
+    this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      this.#out += text
+      this.#said?.()
+    })
+    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      if (this.#errors.length < 65_536) this.#errors += text
+    })
+    this.#ended = new Promise((resolve) => {
+      const end = (code: number | null) => {
+        this.alive = false
+        resolve(code)
+      }
+      this.#child.once('error', () => end(null))
+      this.#child.once('close', end)
+    })
+  }
+
+  async transact(directory: string, updates: RefUpdate[], deadline: number): Promise<void> {
+    await this.#prepared(directory, updates, deadline, async (expect) => {
+      this.#child.stdin?.write('commit\0')
+      await expect('commit: ok\n')
+    })
+  }
+
+  /** The locks of a transaction that comes to nothing. */
+  holding<T>(directory: string, held: RefUpdate, deadline: number, work: () => Promise<T>): Promise<T> {
+    return this.#prepared(directory, [held], deadline, async (expect) => {
+      const result = await work()
+      this.#child.stdin?.write('abort\0')
+      await expect('abort: ok\n')
+      return result
+    })
+  }
+
+  /** Does something with all refs locked and at their old values. */
+  async #prepared<T>(
+    directory: string,
+    updates: RefUpdate[],
+    deadline: number,
+    work: (expect: (answer: string) => Promise<void>) => Promise<T>,
+  ): Promise<T> {
+    clearTimeout(this.#timer)
+    this.#out = ''
+    this.#errors = ''
+    let late = false
+    const timer = setTimeout(() => {
+      late = true
+      kill(this.#child)
+    }, deadline)
+    const expect = async (answer: string) => {
+      const outcome = await Promise.race([this.#hears(answer), this.#ended])
+      if (outcome !== 'heard') throw late ? new Unavailable('git update-ref ran out of time') : failure(outcome, this.#errors, updates)
+    }
+    try {
+      this.#child.stdin?.write(prepared(updates))
+      await expect('prepare: ok\n')
+      const stale = await firstStale(directory, updates)
+      if (stale === null) return await work(expect)
+      this.#child.stdin?.write('abort\0')
+      await expect('abort: ok\n')
+      this.end() // what it remembers of packed-refs is no longer true
+      throw new RefChanged(stale)
+    } finally {
+      clearTimeout(timer)
+      this.#said = undefined
+    }
+  }
+
+  #hears(answer: string): Promise<'heard'> {
+    return new Promise((resolve) => {
+      this.#said = () => {
+        if (this.#out.endsWith(answer)) resolve('heard')
+      }
+      this.#said()
+    })
+  }
+
+  rest(time: number, gone: () => void) {
+    this.#timer = setTimeout(() => {
+      gone()
+      this.end()
+    }, time)
+    this.#timer.unref()
+  }
+
+  end() {
+    clearTimeout(this.#timer)
+    this.alive = false
+    this.#child.stdin?.end()
+  }
+}
+
+function prepared(updates: RefUpdate[]) {
+  const lines = updates.map((update) => {
+    if (!/^refs\/[^\0\n]+$/.test(update.ref)) throw new GitFault('update-ref', null, `not a full ref name: ${update.ref}`)
+    if (update.new !== ZERO) return `update ${update.ref}\0${update.new}\0${update.old}\0`
+    if (update.old !== ZERO) return `delete ${update.ref}\0${update.old}\0`
+    return `verify ${update.ref}\0${ZERO}\0`
+  })
+  return `start\0${lines.join('')}prepare\0`
+}
+
+/** The first ref whose old value does not hold, read from the files while git holds their locks. Git has compared already, but with the packed-refs it remembers: it takes a file of the same size, inode and second for the same file, and a resident process meets such a one when packed-refs is rewritten twice in a second. */
+async function firstStale(directory: string, updates: RefUpdate[]): Promise<string | null> {
+  let packed: Buffer | undefined
+  for (const { ref, old } of updates) {
+    const loose = await readFile(join(directory, ref), 'latin1').catch(ignoreAbsent)
+    if (loose !== undefined && loose !== '') {
+      if (!loose.startsWith('ref:') && loose.slice(0, 40) !== old) return ref
+      continue
+    }
+    const text: Buffer = packed ?? (await readFile(join(directory, 'packed-refs')).catch(ignoreAbsent)) ?? Buffer.alloc(0)
+    packed = text
+    const at = text.indexOf(` ${ref}\n`)
+    const now = at < 40 ? ZERO : text.toString('latin1', at - 40, at)
+    if (now !== old) return ref
+  }
+  return null
+}
+
+function ignoreAbsent(error: NodeJS.ErrnoException): undefined {
+  if (!['ENOENT', 'ENOTDIR', 'EISDIR'].includes(error.code ?? '')) throw error
+}
+
+/** git's own words (locale C) say which of the expected failures it was. */
+function failure(exitCode: number | null, errors: string, updates: RefUpdate[]) {
+  const ref = /cannot lock ref '([^']+)'/.exec(errors)?.[1] ?? (updates[0] as RefUpdate).ref
+  if (/exists; cannot create|cannot process '.*' and '.*' at the same time|non-empty directory|directory in the way|Not a directory/.test(errors)) {
+    return new RefNameConflict(ref)
+  }
+  if (/is at [0-9a-f]+ but expected|reference already exists|reference is missing but expected|unable to resolve reference/.test(errors)) {
+    return new RefChanged(ref)
+  }
+  const lock = /Unable to create '([^'\n]+\.lock)': File exists/.exec(errors)?.[1]
+  if (lock) return new RefLocked(lock)
+  return gitFailure('update-ref', exitCode, errors)
+}
+
+/** Git syncs the content of a loose ref but not its name. */
+export async function syncRefs(directory: string, refs: string[]) {
+  const folders = new Set([directory, ...refs.map((ref) => dirname(join(directory, ref)))])
+  await Promise.all([...folders].map((folder) => syncDirectory(folder).catch(ignoreNotDirectory)))
+}
+
+function ignoreNotDirectory(error: NodeJS.ErrnoException) {
+  if (error.code !== 'ENOTDIR') throw error
+}
+
+/** Points HEAD at a branch, whether it exists or not. */
+export async function writeHead(directory: string, branch: string) {
+  if (/[\0-\x20\x7f]/.test(branch) || branch === '') throw new GitFault('symbolic-ref', null, `not a branch name: ${branch}`)
+  const temporary = join(directory, `tmp_HEAD_${randomBytes(6).toString('hex')}`)
+  try {
+    await writeNewFile(temporary, `ref: refs/heads/${branch}\n`)
+    await rename(temporary, join(directory, 'HEAD'))
+  } catch (error) {
+    await rm(temporary, { force: true })
+    throw error
+  }
+  await syncDirectory(directory)
+}
+
+/** Runs work on one ref after the work asked for before it, in this process. Saves writers lost races; what makes them safe is compare-and-swap. */
+export const withRefLock = <T>(directory: string, ref: string, work: () => Promise<T>): Promise<T> => withTurn(`${directory}\0${ref}`, work)

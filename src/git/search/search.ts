@@ -1,0 +1,294 @@
+import type { Shared } from '../../lib/async/single-flight.js'
+import { GitFault } from '../errors.js'
+import { literal } from '../history/log.js'
+import type { Memory } from '../object-cache.js'
+import { type CatFile, isOid } from '../objects/cat-file.js'
+import type { ProcessPool, RunOptions, ScanEnd } from '../process/pool.js'
+import type { GrepChunk, GrepOptions, Oid, Patience } from '../types.js'
+
+/** Both cases of a letter are one in every alphabet, not only in that of ASCII: the same neutral locale, with its letters in UTF-8. */
+const LETTERS = { LC_ALL: 'C.UTF-8' }
+/** Files above this are not searched (SEC-146). */
+const LARGEST = 10 * 1024 * 1024
+/** What git may take at once to hold such a file; at a larger one it gives up. */
+const HELD = LARGEST + 65_536
+/** Bytes of arguments that name files too large; beyond, git gives up at the first file it cannot hold. */
+const EXCLUDED = 65_536
+/** Characters of a line that are shown. */
+const LINE = 10_000
+/** Bytes of git's output that are read. */
+const OUTPUT = 8 * 1024 * 1024
+
+/** What a search reads, and runs in. */
+export interface SearchSource {
+  pool: ProcessPool
+  searching: Shared
+  directory: string
+  env: NodeJS.ProcessEnv | undefined
+  memory: Memory
+  objects: CatFile
+  root(commit: Oid): Promise<{ tree: Oid } | null>
+}
+
+/** The answer from before, or one for all who ask for it now. What the time did not suffice for is found anew by who asks next. */
+async function searched<V extends { late: boolean }>(
+  { memory, searching, directory }: SearchSource,
+  about: string,
+  { signal, deadline }: Patience,
+  size: (found: V) => number,
+  search: (signal: AbortSignal) => Promise<V>,
+): Promise<V> {
+  const known = memory.known<V>(directory, about)
+  if (known) return known
+  return searching.join(`${directory} ${deadline} ${about}`, signal, async (signal) => {
+    const found = await search(signal)
+    if (!found.late) memory.keep(directory, about, size(found), found)
+    return found
+  })
+}
+
+/** The arguments of `git grep` that say what is looked for, how and where; null: nothing can be found. */
+function question(text: string, paths: string[] | undefined): { how: string[]; where: string[] } | null {
+  const known = (paths ?? ['']).map(literal).filter((path) => path !== null)
+  if (text === '' || /[\n\0]/.test(text) || known.length === 0) return null
+  return {
+    how: ['-z', '-F', '-i', '-I', '--no-color', '--full-name', '--no-textconv', '--no-recurse-submodules', '-e', text],
+    where: known.map((path) => (path === '' ? ':(top)' : `:(top,literal)${path}`)),
+  }
+}
+
+interface Hits {
+  chunks: GrepChunk[]
+  truncated: boolean
+}
+
+/** Where a text stands in the files of a commit: whatever the case of its letters, literally, in files that are text, by path. Hits whose context meets make one chunk (S-24). */
+export async function grep(source: SearchSource, commit: Oid, text: string, options: GrepOptions): Promise<Hits> {
+  const asked = question(text, options.paths)
+  const root = asked && isOid(commit) ? await source.root(commit) : null
+  if (!asked || !root) return { chunks: [], truncated: false }
+  const { tree } = root
+  const { context, limit } = options
+  const { chunks, truncated } = await searched<Hits & { late: boolean }>(
+    source,
+    `grep ${tree} ${context} ${limit} ${JSON.stringify(asked)}`,
+    options,
+    ({ chunks }) => chunks.reduce((bytes, chunk) => bytes + 200 + 2 * (chunk.path.length + chunk.text.length), 100),
+    async (signal) => {
+      let reader = new GrepReader(tree, limit)
+      const { end, whole } = await run(source, tree, ['-n', `-C${context}`, ...asked.how], asked.where, { ...options, signal }, () => {
+        reader = new GrepReader(tree, limit)
+        return (chunk) => reader.take(chunk)
+      })
+      return { chunks: reader.finish(end === 'whole'), truncated: end !== 'whole' || !whole, late: end === 'late' }
+    },
+  )
+  return { chunks, truncated }
+}
+
+/** Of the files at some paths those in which the text stands; by path. */
+export async function filesWith(source: SearchSource, commit: Oid, text: string, options: { paths: string[] } & Patience): Promise<string[]> {
+  const asked = question(text, options.paths)
+  const root = asked && isOid(commit) ? await source.root(commit) : null
+  if (!asked || !root) return []
+  const { tree } = root
+  const { files } = await searched<{ files: string[]; late: boolean }>(
+    source,
+    `files with ${tree} ${JSON.stringify(asked)}`,
+    options,
+    ({ files }) => files.reduce((bytes, path) => bytes + 50 + 2 * path.length, 100),
+    async (signal) => {
+      let out: Buffer[] = []
+      const { end } = await run(source, tree, ['-l', ...asked.how], asked.where, { ...options, signal }, () => {
+        out = []
+        let read = 0
+        return (chunk) => {
+          out.push(chunk)
+          read += chunk.length
+          return read < OUTPUT
+        }
+      })
+      const names = Buffer.concat(out).toString('utf8').split('\0').slice(0, -1)
+      return { files: names.map((name) => name.slice(tree.length + 1)), late: end === 'late' }
+    },
+  )
+  return files
+}
+
+/** Runs `git grep` on a tree without its files that are too large. Hardly a tree has one, so it is first tried without knowing: git gives up where it may not hold a file, and only then they are looked for. `begin` makes a reader for each try. */
+async function run(
+  source: SearchSource,
+  tree: Oid,
+  how: string[],
+  where: string[],
+  { deadline, signal }: Patience,
+  begin: () => (chunk: Buffer) => boolean,
+): Promise<{ end: ScanEnd; whole: boolean }> {
+  const { pool, directory, env, memory } = source
+  const scan = (limit: number, excluded: string[], accept: number[]) => {
+    const args = ['grep', ...how, tree, '--', ...where, ...excluded.map((path) => `:(top,literal,exclude)${path}`)]
+    const options = { env: { ...env, ...LETTERS, GIT_LITERAL_PATHSPECS: '0', GIT_ALLOC_LIMIT: `${limit}` }, signal, accept }
+    return pool.scan(directory, args, begin(), timed(options, deadline))
+  }
+  if (!memory.known(directory, tooLargeIn(tree))) {
+    try {
+      return { end: await scan(HELD, [], [1]), whole: true }
+    } catch (fault) {
+      if (!(fault instanceof GitFault) || fault.exitCode !== 128) throw fault
+    }
+  }
+  const { excluded, whole } = await tooLarge(source, tree)
+  return { end: await scan(whole ? 4 * LARGEST : HELD, excluded, whole ? [1] : [1, 128]), whole }
+}
+
+const timed = (options: RunOptions, deadline: number | undefined): RunOptions => (deadline === undefined ? options : { ...options, deadline })
+
+const tooLargeIn = (tree: Oid) => `too large to search ${tree}`
+
+/** The files of a tree that are too large to be searched, which Git can only be told by name. */
+async function tooLarge(source: SearchSource, tree: Oid): Promise<{ excluded: string[]; whole: boolean }> {
+  const found = await source.memory.answer<{ excluded: string[]; whole: boolean }>(
+    source.directory,
+    tooLargeIn(tree),
+    ({ excluded }) => excluded.reduce((bytes, path) => bytes + path.length * 2 + 50, 50),
+    async () => {
+      const { pool, directory, env } = source
+      const excluded: string[] = []
+      let bytes = 0
+      let nameable = true
+      let rest: Buffer = Buffer.alloc(0)
+      const take = (chunk: Buffer) => {
+        const data = rest.length > 0 ? Buffer.concat([rest, chunk]) : chunk
+        let at = 0
+        for (let end = data.indexOf(0, at); end >= 0; end = data.indexOf(0, at)) {
+          // mode, type, id and size, which is `-` for a submodule, then TAB and the path
+          const tab = data.indexOf(0x09, at)
+          if (Number(data.toString('latin1', at + 52, tab)) > LARGEST) {
+            const path = data.toString('utf8', tab + 1, end)
+            if (data.subarray(tab + 1, end).equals(Buffer.from(path))) excluded.push(path)
+            else nameable = false
+            bytes += end - tab
+          }
+          at = end + 1
+        }
+        rest = data.subarray(at)
+        return bytes < EXCLUDED
+      }
+      const end = await pool.scan(directory, ['ls-tree', '-r', '-l', '-z', tree], take, { ...(env && { env }) })
+      return end === 'late' ? null : { excluded, whole: nameable && end === 'whole' }
+    },
+  )
+  return found ?? { excluded: [], whole: false }
+}
+
+/** `<tree>:<path> NUL <line number> NUL <line> LF`, with `--` between chunks. */
+class GrepReader {
+  readonly #chunks: { path: string; start: number; lines: string[] }[] = []
+  #open: { path: string; start: number; lines: string[] } | null = null
+  #rest: Buffer = Buffer.alloc(0)
+  #read = 0
+
+  constructor(
+    readonly tree: Oid,
+    readonly limit: number,
+  ) {}
+
+  /** False once there is enough. */
+  take(chunk: Buffer): boolean {
+    this.#read += chunk.length
+    const data = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk
+    let at = 0
+    for (;;) {
+      if (data[at] === 0x2d && data[at + 1] === 0x2d && data[at + 2] === 0x0a) {
+        this.#close()
+        at += 3
+        continue
+      }
+      const path = data.indexOf(0, at)
+      const line = path < 0 ? -1 : data.indexOf(0, path + 1)
+      const end = line < 0 ? -1 : data.indexOf(0x0a, line + 1)
+      if (end < 0) break
+      this.#line(
+        data.toString('utf8', at + this.tree.length + 1, path),
+        Number(data.toString('latin1', path + 1, line)),
+        data.subarray(line + 1, end),
+      )
+      if (this.#chunks.length > this.limit) return false
+      at = end + 1
+    }
+    this.#rest = data.subarray(at)
+    return this.#read < OUTPUT
+  }
+
+  /** The chunks found; the last one only if it is known to be whole. */
+  finish(whole: boolean): GrepChunk[] {
+    if (whole) this.#close()
+    return this.#chunks.slice(0, this.limit).map(({ path, start, lines }) => ({ path, startLine: start, text: lines.join('\n') }))
+  }
+
+  #line(path: string, number: number, content: Buffer) {
+    // without context git draws no line between chunks
+    if (this.#open && (this.#open.path !== path || this.#open.start + this.#open.lines.length !== number)) this.#close()
+    this.#open ??= { path, start: number, lines: [] }
+    this.#open.lines.push(content.toString('utf8', 0, LINE * 4).slice(0, LINE))
+  }
+
+  #close() {
+    if (this.#open) this.#chunks.push(this.#open)
+    this.#open = null
+  }
+}
+
+/** Commits of a history whose message holds a text, whatever the case of its letters, literally; newest first (S-22). */
+export async function searchLog(
+  source: SearchSource,
+  from: Oid,
+  text: string,
+  options: { limit: number } & Patience,
+): Promise<{ oids: Oid[]; truncated: boolean }> {
+  if (!isOid(from) || text === '' || text.includes('\0')) return { oids: [], truncated: false }
+  if ((await source.objects.info(from))?.type !== 'commit') return { oids: [], truncated: false }
+  const { limit } = options
+  const { oids, truncated } = await searched<{ oids: Oid[]; truncated: boolean; late: boolean }>(
+    source,
+    `log of ${from} with ${limit} ${text}`,
+    options,
+    ({ oids }) => oids.length * 60,
+    async (signal) => {
+      const { args, oidOf } = logQuestion(text)
+      const { pool, directory, env } = source
+      const found: Oid[] = []
+      let rest: Buffer = Buffer.alloc(0)
+      const take = (chunk: Buffer) => {
+        const data = rest.length > 0 ? Buffer.concat([rest, chunk]) : chunk
+        let at = 0
+        for (let end = data.indexOf(0, at); end >= 0 && found.length <= limit; end = data.indexOf(0, at)) {
+          const oid = oidOf(data.subarray(at, end))
+          if (oid) found.push(oid)
+          at = end + 1
+        }
+        rest = data.subarray(at)
+        return found.length <= limit
+      }
+      const end = await pool.scan(
+        directory,
+        ['log', '-z', '--no-show-signature', '--no-notes', '-F', '-i', ...args, from, '--'],
+        take,
+        timed({ env: { ...env, ...LETTERS }, signal }, options.deadline),
+      )
+      return { oids: found.slice(0, limit), truncated: end !== 'whole' || found.length > limit, late: end === 'late' }
+    },
+  )
+  return { oids, truncated }
+}
+
+/** How git is asked for messages with a text, and how its records are read. Git looks at lines: of a text of several the longest is asked for, and the rest looked for here. */
+function logQuestion(text: string): { args: string[]; oidOf: (record: Buffer) => Oid | null } {
+  const line = text.split('\n').reduce((longest, part) => (part.length > longest.length ? part : longest), '')
+  if (line === text) return { args: ['--format=tformat:%H', `--grep=${line}`], oidOf: (record) => record.toString('latin1') }
+  const wanted = text.toLowerCase()
+  return {
+    args: ['--format=tformat:%H%B', ...(line === '' ? [] : [`--grep=${line}`])],
+    oidOf: (record) => (record.toString('utf8', 40).toLowerCase().includes(wanted) ? record.toString('latin1', 0, 40) : null),
+  }
+}

@@ -1,0 +1,86 @@
+import { randomBytes } from 'node:crypto'
+import { constants } from 'node:fs'
+import { access, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { syncDirectory, writeNewFile } from '../../lib/durable.js'
+import type { RepositoryKey } from '../types.js'
+
+const CONFIG = '[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n'
+
+/** Where a repository lives below its storage's folder: `<two hex digits of the id>/<id>.git`, so that no folder grows too large. */
+export function repositoryDirectory(storagePath: string, { id, kind }: RepositoryKey) {
+  const shard = (id % 256).toString(16).padStart(2, '0')
+  return join(storagePath, shard, `${id}${kind === 'wiki' ? '.wiki' : ''}.git`)
+}
+
+/** Makes a bare repository without starting git: empty, or with what `fill` puts into it and syncs. It appears complete or not at all; one that is there stays as it is. */
+export async function createRepository(directory: string, branch: string, fill?: (temporary: string) => Promise<void>) {
+  if (await repositoryExists(directory)) return
+  const shard = dirname(directory)
+  await mkdir(shard, { recursive: true })
+  const temporary = join(shard, `.tmp-${randomBytes(6).toString('hex')}`)
+  try {
+    const folders = ['objects/info', 'objects/pack', 'refs/heads', 'refs/tags', 'info']
+    for (const folder of folders) await mkdir(join(temporary, folder), { recursive: true })
+    await Promise.all([writeNewFile(join(temporary, 'HEAD'), `ref: refs/heads/${branch}\n`), writeNewFile(join(temporary, 'config'), CONFIG)])
+    await fill?.(temporary)
+    await Promise.all(['', 'objects', 'refs'].map((folder) => syncDirectory(join(temporary, folder))))
+    await rename(temporary, directory)
+  } catch (error) {
+    await rm(temporary, { recursive: true, force: true })
+    if (!(await repositoryExists(directory))) throw error // somebody else made it at the same moment
+  }
+  await Promise.all([syncDirectory(shard), syncDirectory(dirname(shard))])
+}
+
+/** Whether there is a repository in this directory. */
+export async function repositoryExists(directory: string) {
+  return (await presence(directory)) !== 'absent'
+}
+
+/** Whether there is a repository in this directory, and whether it can be read. */
+export async function presence(directory: string): Promise<'readable' | 'unreadable' | 'absent'> {
+  const readable = (name: string, mode: number) =>
+    access(join(directory, name), mode).then(
+      () => null,
+      (error: NodeJS.ErrnoException) => error.code,
+    )
+  const head = await readable('HEAD', constants.R_OK)
+  if (head === 'ENOENT' || head === 'ENOTDIR') return 'absent'
+  const folders = await Promise.all(['objects', 'refs'].map((name) => readable(name, constants.R_OK | constants.X_OK)))
+  return [head, ...folders].every((fault) => fault === null) ? 'readable' : 'unreadable'
+}
+
+/** A file that is in every storage in use. Where it is missing the disk is not mounted, and nothing may be made in its place. */
+const MARKER = '.roost-storage'
+
+/** Whether this is the folder that repositories were put into before. */
+export const isStorage = (path: string): Promise<boolean> =>
+  access(join(path, MARKER), constants.F_OK).then(
+    () => true,
+    () => false,
+  )
+
+/** Marks a storage as in use. One that should hold repositories already, and holds none, is left unmarked: its disk is not there. */
+export async function claimStorage(path: string, inUse: () => Promise<boolean>): Promise<boolean> {
+  if (await isStorage(path)) return true
+  const names = await readdir(path).catch(() => [] as string[])
+  if (!names.some((name) => /^[0-9a-f]{2}$/.test(name)) && (await inUse())) return false
+  await mkdir(path, { recursive: true, mode: 0o700 })
+  await writeFile(join(path, MARKER), 'Repositories are kept here. Without this file the storage counts as not mounted.\n')
+  return true
+}
+
+/** Out of sight at once and for good; the bytes go afterwards, or at the next start. */
+export async function removeRepository(directory: string) {
+  const shard = dirname(directory)
+  const gone = join(shard, `.gone-${randomBytes(6).toString('hex')}`)
+  try {
+    await rename(directory, gone)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
+    throw error
+  }
+  await syncDirectory(shard)
+  await rm(gone, { recursive: true, force: true, maxRetries: 3 })
+}

@@ -1,0 +1,167 @@
+import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { syncDirectory } from '../../lib/durable.js'
+import type { ProcessPool } from '../process/pool.js'
+import { type Examination, type ExamineOptions, type Oid, type RepositoryKey, ZERO } from '../types.js'
+import { tolerated } from '../wire/tolerated.js'
+
+const DEADLINE = 1_800_000
+
+/** Bytes of what git says of one repository. */
+const MOST_SAID = 4 << 20
+
+/** Looks through a whole repository, without the commit-graph, which may be what is broken. */
+export async function examine(pool: ProcessPool, directory: string, { full = false, signal }: ExamineOptions = {}): Promise<Examination> {
+  const brokenPacks = await findBrokenPacks(directory)
+  if (brokenPacks.length > 0) return { brokenGraph: false, brokenRefs: [], brokenPacks, damage: `damaged or cut short: ${brokenPacks.join(', ')}` }
+  const common = { deadline: DEADLINE, signal }
+  const run = (args: string[], input?: string) =>
+    pool.run(directory, ['-c', 'core.commitGraph=false', ...args], {
+      ...common,
+      maxBytes: MOST_SAID,
+      accept: Array.from({ length: 256 }, (_, code) => code),
+      ...(input && { input }),
+    })
+  const graph = await pool.run(directory, ['commit-graph', 'verify', '--no-progress'], { ...common, accept: [1, 128] })
+  const listed = await run(['for-each-ref', '--format=%(objectname) %(refname)'])
+  const refs = listed.stdout
+    .toString('utf8')
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => ({ oid: line.slice(0, 40), name: line.slice(41) }))
+  const unreadable = [...listed.stderr.matchAll(/^warning: ignoring broken ref (\S+)$/gm)].map((found) => ({ name: found[1] as string, oid: ZERO }))
+  const there = await existing(
+    pool,
+    directory,
+    refs.map(({ oid }) => oid),
+  )
+  const brokenRefs = [...unreadable, ...refs.filter(({ oid }) => !there.has(oid))]
+  const walk = async () => {
+    // beside refs that lead nowhere fsck tells nothing else
+    const sound = refs.filter(({ oid }) => there.has(oid)).map(({ oid }) => oid)
+    const { exitCode, stderr } = await run(['rev-list', '--objects', '--quiet', '--stdin'], `${sound.join('\n')}\n`)
+    return exitCode === 0 ? '' : stderr.trim()
+  }
+  const check = async () => {
+    const { exitCode, stdout, stderr } = await run([
+      ...tolerated('fsck'),
+      ...['fsck', full ? '--full' : '--connectivity-only', '--no-dangling', '--no-progress'],
+    ])
+    const ofObjects = brokenRefs.length > 0 ? exitCode & (BAD_OBJECT | BAD_PACK) : exitCode
+    return ofObjects === 0 ? '' : saidOf(stdout.toString('utf8'), stderr)
+  }
+  const look = async () => (brokenRefs.length > 0 ? (await walk()) || (full ? await check() : '') : check())
+  // maintenance may have replaced a pack, and a push moved a ref, while git was looking: what is really damaged is so twice
+  const damage = (await look()) && (await look())
+  return { brokenGraph: graph.exitCode !== 0 || graph.stderr !== '', brokenRefs, brokenPacks, damage }
+}
+
+/** Bits of the exit code of `git fsck`. */
+const BAD_OBJECT = 1
+const BAD_PACK = 4
+
+/** The lines of `git fsck` that name what is wrong, those first that name an object. */
+function saidOf(stdout: string, stderr: string): string {
+  const lines = `${stdout}\n${stderr}`
+    .split('\n')
+    .filter((line) => line.trim() !== '' && !/^(notice|warning|checking|verifying)\b|invalid sha1 pointer/i.test(line))
+  const naming = lines.filter((line) => /^(missing|error in) /.test(line))
+  return [...naming, ...lines.filter((line) => !naming.includes(line))].join('\n') || 'git fsck fails'
+}
+
+/** Packs whose end is not what their index says: cheap, for it reads no object. */
+async function findBrokenPacks(directory: string): Promise<string[]> {
+  const folder = join(directory, 'objects', 'pack')
+  const names = await readdir(folder).catch(() => [] as string[])
+  const broken: string[] = []
+  for (const name of names.filter((one) => /^pack-[0-9a-f]{40}\.idx$/.test(one))) {
+    const pack = `${name.slice(0, -'.idx'.length)}.pack`
+    const [index, end] = await Promise.all([lastBytes(join(folder, name), 40), lastBytes(join(folder, pack), 20)])
+    if (index && end?.equals(index.subarray(0, 20))) continue
+    // a repack removes the index first
+    if (await stat(join(folder, name)).catch(() => null)) broken.push(pack)
+  }
+  return broken
+}
+
+async function lastBytes(path: string, length: number): Promise<Buffer | null> {
+  const file = await open(path, 'r').catch(() => null)
+  if (!file) return null
+  try {
+    const { size } = await file.stat()
+    if (size < length) return null
+    return (await file.read(Buffer.alloc(length), 0, length, size - length)).buffer
+  } catch {
+    return null
+  } finally {
+    await file.close()
+  }
+}
+
+/** Removes the file of a ref that holds no object id, as a loss of power may leave it; a value in packed-refs comes to light. */
+export async function dropUnreadableRef(directory: string, name: string): Promise<void> {
+  const path = join(directory, name)
+  const text = await readFile(path, 'latin1').catch(() => null)
+  if (text === null || /^(ref: |(?!0{40})[0-9a-f]{40}\s*$)/.test(text)) return
+  await rm(path, { force: true })
+  await syncDirectory(dirname(path))
+}
+
+/** Of some objects those that are there. */
+export async function existing(pool: ProcessPool, directory: string, oids: Oid[]): Promise<Set<Oid>> {
+  if (oids.length === 0) return new Set()
+  const { stdout } = await pool.run(directory, ['cat-file', '--batch-check=%(objectname)'], { input: `${oids.join('\n')}\n`, deadline: DEADLINE })
+  return new Set(
+    stdout
+      .toString('latin1')
+      .split('\n')
+      .filter((line) => line.length === 40),
+  )
+}
+
+/** Takes the commit-graph away; the next maintenance writes another. */
+export async function dropCommitGraph(directory: string): Promise<void> {
+  const info = join(directory, 'objects', 'info')
+  for (const name of ['commit-graph', 'commit-graphs']) await rm(join(info, name), { recursive: true, force: true })
+}
+
+const YOUNG = 600_000
+const age = (path: string) =>
+  stat(path).then(
+    ({ mtimeMs }) => Date.now() - mtimeMs,
+    () => 0,
+  )
+
+/** Every repository in a storage that has not changed for some milliseconds, whoever it belongs to. */
+export async function* repositoriesIn(storage: string, root: string, unchanged = YOUNG): AsyncGenerator<RepositoryKey> {
+  for (const shard of await readdir(root).catch(() => [])) {
+    if (!/^[0-9a-f]{2}$/.test(shard)) continue
+    for (const name of await readdir(join(root, shard)).catch(() => [])) {
+      const found = /^(\d{1,15})(\.wiki)?\.git$/.exec(name)
+      if (found && (await age(join(root, shard, name))) > unchanged) yield { storage, id: Number(found[1]), kind: found[2] ? 'wiki' : 'project' }
+    }
+  }
+}
+
+/** Moves a repository that nobody knows out of the way, where a person can look at it; returns where it is. */
+export async function setAside(root: string, directory: string): Promise<string> {
+  const place = join(root, 'lost+found')
+  await mkdir(place, { recursive: true })
+  const target = join(place, `${basename(directory, '.git')}-${Date.now()}.git`)
+  await rename(directory, target)
+  await syncDirectory(place)
+  return target
+}
+
+/** Removes what was set aside so many milliseconds ago; tells where it was. */
+export async function dropSetAside(root: string, older: number): Promise<string[]> {
+  const place = join(root, 'lost+found')
+  const removed: string[] = []
+  for (const name of await readdir(place).catch(() => [] as string[])) {
+    const since = Number(/-(\d{13,})\.git$/.exec(name)?.[1])
+    if (!(Date.now() - since > older)) continue
+    await rm(join(place, name), { recursive: true, force: true })
+    removed.push(join(place, name))
+  }
+  return removed
+}

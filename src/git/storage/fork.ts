@@ -1,0 +1,169 @@
+import { constants } from 'node:fs'
+import { copyFile, link, mkdir, open, readdir, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { syncDirectory, writeNewFile } from '../../lib/durable.js'
+import { Unavailable } from '../../lib/unavailable.js'
+import { GitFault } from '../errors.js'
+import type { ProcessPool } from '../process/pool.js'
+import type { GitRepository, Ref } from '../types.js'
+import { createRepository } from './create.js'
+import { dropUnreached } from './unreached.js'
+
+export interface ForkSource {
+  directory: string
+  refs: GitRepository['refs']
+}
+
+/** Rounds in which the source's packs may change under our hands before we give up. */
+const ROUNDS = 20
+const AT_ONCE = 32
+
+/**
+ * A repository of its own with the branches and tags of another one. Objects are hard links, so they cost no space until one side packs anew, and each side may pack and prune as it likes: there are no alternates.
+ * The refs are read first: whatever they name was there at that moment, and of objects git only ever removes what it has written elsewhere before. Other refs, of merge requests and the like, stay behind.
+ */
+export async function fork(pool: ProcessPool, source: ForkSource, directory: string, branch: string): Promise<void> {
+  const all = await source.refs('refs/')
+  const refs = all.filter(({ name }) => name.startsWith('refs/heads/') || name.startsWith('refs/tags/'))
+  await createRepository(directory, branch, async (temporary) => {
+    if (refs.length === 0) return
+    await linkObjects(join(source.directory, 'objects'), join(temporary, 'objects'))
+    await writeNewFile(join(temporary, 'packed-refs'), packedRefs(refs))
+    await checkTips(pool, temporary, refs)
+    // what nothing in the source reaches any more, pushed by mistake and taken back, stays behind (SEC-43)
+    await dropUnreached(
+      pool,
+      temporary,
+      all.map(({ oid }) => oid),
+    )
+  })
+}
+
+function packedRefs(refs: Ref[]) {
+  const sorted = refs.map((ref) => ({ ...ref, bytes: Buffer.from(ref.name) })).sort((a, b) => Buffer.compare(a.bytes, b.bytes))
+  const lines = sorted.map(({ name, oid, peeled }) => `${oid} ${name}\n${peeled === oid ? '' : `^${peeled}\n`}`)
+  return `# pack-refs with: peeled fully-peeled sorted \n${lines.join('')}`
+}
+
+/** Throws when an object that a ref names did not come along. */
+async function checkTips(pool: ProcessPool, directory: string, refs: Ref[]) {
+  const input = `${[...new Set(refs.map(({ oid }) => oid))].join('\n')}\n`
+  const { stdout } = await pool.run(directory, ['cat-file', '--buffer', '--batch-check=%(objecttype)'], { input })
+  if (/ missing$/m.test(stdout.toString('latin1'))) throw new GitFault('cat-file', 0, `an object of ${directory} is missing`)
+}
+
+/** Loose objects first, then packs, the order in which git moves them. */
+async function linkObjects(from: string, to: string) {
+  const shards = (await readdir(from)).filter((name) => /^[0-9a-f]{2}$/.test(name))
+  for (const shard of shards) {
+    const names = (await readdir(join(from, shard)).catch(ignoreMissing([]))).filter((name) => /^[0-9a-f]{38}$/.test(name))
+    if (names.length === 0) continue
+    await mkdir(join(to, shard))
+    await inTurns(names, (name) => place(join(from, shard, name), join(to, shard, name)))
+    await syncDirectory(join(to, shard))
+  }
+  await linkPacks(join(from, 'pack'), join(to, 'pack'))
+  await linkCommitGraph(join(from, 'info'), join(to, 'info'))
+}
+
+const PACK = /^(pack-[0-9a-f]+)\.(pack|idx|rev|bitmap)$/
+const INDEX_OF_PACKS = 'multi-pack-index'
+
+/** Until a look at the source shows nothing that has not been linked: a repack writes the new packs before it removes the old ones, so nothing is missed. */
+async function linkPacks(from: string, to: string) {
+  const linked = new Set<string>()
+  for (let round = 0; ; round++) {
+    if (round === ROUNDS) throw new Unavailable('the source repository is being packed')
+    const index = await identityOf(join(from, INDEX_OF_PACKS))
+    const fresh = (await readdir(from)).filter((name) => PACK.test(name) && !linked.has(name))
+    await inTurns(fresh, async (name) => {
+      const placed = await place(join(from, name), join(to, name))
+      if (placed) linked.add(name)
+      return placed
+    })
+    if ((await readdir(from)).some((name) => PACK.test(name) && !linked.has(name))) continue
+    // it is written anew before a pack that it names goes: if it has not been, all packs it names have come along; else upkeep makes another
+    if (index !== null) {
+      const companions = (await readdir(from)).filter((name) => /^multi-pack-index-[0-9a-f]+\.(bitmap|rev)$/.test(name))
+      await inTurns(companions, (name) => place(join(from, name), join(to, name)))
+      await place(join(from, INDEX_OF_PACKS), join(to, INDEX_OF_PACKS))
+      if (index !== (await identityOf(join(from, INDEX_OF_PACKS))))
+        for (const name of [...companions, INDEX_OF_PACKS]) await rm(join(to, name), { force: true })
+    }
+    break
+  }
+  // of a pack that went while we linked it there may be parts
+  const names = [...linked].map((name) => PACK.exec(name) as RegExpExecArray)
+  const whole = (stem: string | undefined) => linked.has(`${stem}.pack`) && linked.has(`${stem}.idx`)
+  for (const [name, stem] of names) if (!whole(stem)) await rm(join(to, name), { force: true })
+  await syncDirectory(to)
+}
+
+/** The layers of the chain, or none of them: it only makes reading quicker, and upkeep writes it anew. */
+async function linkCommitGraph(from: string, to: string) {
+  const single = 'commit-graph'
+  const folder = 'commit-graphs'
+  await place(join(from, single), join(to, single))
+  const chain = join(folder, 'commit-graph-chain')
+  await mkdir(join(to, folder))
+  const layers = (await readdir(join(from, folder)).catch(ignoreMissing([]))).filter((name) => /^graph-[0-9a-f]+\.graph$/.test(name))
+  const before = await identityOf(join(from, chain))
+  const complete = await inTurns(layers, (name) => place(join(from, folder, name), join(to, folder, name)))
+  if (before === null || !complete || !(await place(join(from, chain), join(to, chain))) || before !== (await identityOf(join(from, chain))))
+    await rm(join(to, folder), { recursive: true })
+  else await syncDirectory(join(to, folder))
+  await syncDirectory(to)
+}
+
+/** What tells two files of one name apart. Null: there is none. */
+async function identityOf(path: string) {
+  const info = await stat(path, { bigint: true }).catch(ignoreMissing(null))
+  return info && `${info.ino} ${info.mtimeNs} ${info.size}`
+}
+
+/** The same file under another name, a copy of it where the file system has no such thing; false when it is gone. */
+async function place(from: string, to: string): Promise<boolean> {
+  try {
+    await link(from, to)
+    return true
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') return false
+    if (!['EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP'].includes(code ?? '')) throw error
+  }
+  return copy(from, to)
+}
+
+async function copy(from: string, to: string): Promise<boolean> {
+  try {
+    const { atime, mtime } = await stat(from)
+    await copyFile(from, to, constants.COPYFILE_FICLONE)
+    const file = await open(to, 'r')
+    try {
+      await file.utimes(atime, mtime)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    return true
+  } catch (error) {
+    return ignoreMissing(false)(error as NodeJS.ErrnoException)
+  }
+}
+
+/** Whether `work` said true of every item. */
+async function inTurns(items: string[], work: (item: string) => Promise<boolean>): Promise<boolean> {
+  let all = true
+  for (let i = 0; i < items.length; i += AT_ONCE) {
+    const said = await Promise.all(items.slice(i, i + AT_ONCE).map(work))
+    if (said.includes(false)) all = false
+  }
+  return all
+}
+
+function ignoreMissing<T>(value: T) {
+  return (error: NodeJS.ErrnoException): T => {
+    if (error.code === 'ENOENT') return value
+    throw error
+  }
+}

@@ -1,0 +1,138 @@
+import { open, readdir, rm, stat, utimes } from 'node:fs/promises'
+import { join } from 'node:path'
+import { syncDirectory } from '../../lib/durable.js'
+import { Unavailable } from '../../lib/unavailable.js'
+import { GitFault } from '../errors.js'
+import { packsOf } from '../objects/pack-index.js'
+import type { ProcessPool } from '../process/pool.js'
+import type { Depth, MaintenanceOptions, Oid } from '../types.js'
+import { isAbandoned, MAINTENANCE_LOCK, removeHalfPacks } from './leftovers.js'
+
+const DEADLINE = 900_000
+const MANY_PACKS = 20
+const GRAPH_MEMORY = 1_500_000_000
+const MANY_LOOSE_REFS = 200
+const MANY_OBJECTS = 50_000
+/** How long an object that nothing refers to stays: a push or a merge that is under way may be about to refer to it (SEC-164). */
+const GRACE = '2.weeks.ago'
+
+/** Keeps a repository quick, beside every request. False, and nothing done, while another is at it. */
+export async function maintain(
+  pool: ProcessPool,
+  directory: string,
+  { depth = 'usual', packing = true, bitmaps = true, memory = GRAPH_MEMORY }: MaintenanceOptions = {},
+): Promise<boolean> {
+  return withMaintenanceLock(directory, async () => {
+    const run = (...args: string[]) => pool.run(directory, args, { deadline: DEADLINE })
+    if (!(await removeHalfPacks(directory))) throw new Unavailable('a pack is being put in place')
+    const due = async () => (await countPacks(directory)) > MANY_PACKS || (bitmaps && (await lacksBitmap(directory)))
+    if (packing && (depth !== 'usual' || (await due()))) {
+      await run('repack', '-d', '-q', ...REPACKS[depth], bitmaps ? '--write-bitmap-index' : '--no-write-bitmap-index')
+      await syncDirectory(join(directory, 'objects', 'pack'))
+    }
+    // the older numbers: for the newer ones git counts beyond the largest date, and with such a date in the history never ends (SEC-152)
+    const split = depth === 'full' || depth === 'gc' ? '--split=replace' : '--split'
+    const graph = (...paths: string[]) => [
+      '-c',
+      'commitGraph.generationVersion=1',
+      'commit-graph',
+      'write',
+      '--reachable',
+      ...paths,
+      split,
+      '--no-progress',
+    ]
+    try {
+      await pool.run(directory, graph('--changed-paths'), { deadline: DEADLINE, memory })
+    } catch (error) {
+      // a commit of paths that no push may bring today: which paths changed is not worth gigabytes
+      if (!(error instanceof GitFault && error.exitCode === null)) throw error
+      await run(...graph('--no-changed-paths'))
+    }
+    if ((await countFiles(join(directory, 'refs'))) > MANY_LOOSE_REFS) {
+      await run('-c', 'core.fsync=committed,loose-object,reference', '-c', 'core.packedRefsTimeout=10000', 'pack-refs', '--all')
+      await syncDirectory(directory)
+    }
+  })
+}
+
+/** Runs work while no maintenance does, and no other work of this kind. False, and nothing done, while somebody is at it or the repository is gone. */
+export async function withMaintenanceLock(directory: string, work: () => Promise<void>): Promise<boolean> {
+  const lock = join(directory, MAINTENANCE_LOCK)
+  if (!(await takeLock(directory, lock))) return false
+  const alive = setInterval(() => utimes(lock, new Date(), new Date()).catch(() => {}), 30_000)
+  try {
+    await work()
+    return true
+  } finally {
+    clearInterval(alive)
+    await rm(lock, { force: true })
+  }
+}
+
+/** What no ref reaches is kept in a pack of its own that remembers how old each object is: joined with the others it would be young again. */
+const REPACKS: Record<Depth, string[]> = {
+  usual: ['--geometric=2', '--write-midx'],
+  incremental: ['--geometric=2', '--write-midx'],
+  full: ['--cruft', '--write-midx'],
+  gc: ['--cruft', `--cruft-expiration=${GRACE}`, '--write-midx'],
+}
+
+/** Of some commits those that are there and that no ref reaches, or not this commit. */
+export async function unreached(pool: ProcessPool, directory: string, oids: Oid[], from = '--all'): Promise<Oid[]> {
+  if (oids.length === 0) return []
+  const args = ['rev-list', '--ignore-missing', '--stdin', '--not', from]
+  const { stdout } = await pool.run(directory, args, { input: `${oids.join('\n')}\n`, deadline: DEADLINE })
+  const found = new Set(stdout.toString('latin1').split('\n'))
+  return oids.filter((oid) => found.has(oid))
+}
+
+async function takeLock(directory: string, path: string): Promise<boolean> {
+  try {
+    const file = await open(path, 'wx')
+    await file.close()
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false // no such repository
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    if (!(await isAbandoned(directory))) return false
+    await rm(path, { force: true })
+    return takeLock(directory, path)
+  }
+}
+
+/** Bytes on disk; 0 for a repository that is not there. */
+export async function repositorySize(directory: string): Promise<number> {
+  let size = 0
+  for (const entry of await readdir(directory, { withFileTypes: true }).catch(() => [])) {
+    const path = join(directory, entry.name)
+    if (entry.isDirectory()) size += await repositorySize(path)
+    else
+      size += await stat(path).then(
+        (info) => info.size,
+        () => 0, // a repack has just removed it
+      )
+  }
+  return size
+}
+
+async function countPacks(directory: string) {
+  const names = await readdir(join(directory, 'objects', 'pack')).catch(() => [])
+  return names.filter((name) => name.endsWith('.pack')).length
+}
+
+/** Whether a repository so large that clones and forks would count it out for seconds has no bitmap at all, as after its first push. */
+async function lacksBitmap(directory: string): Promise<boolean> {
+  const names = await readdir(join(directory, 'objects', 'pack')).catch(() => [])
+  if (names.some((name) => name.endsWith('.bitmap'))) return false
+  const packs = await packsOf(directory).catch(() => [])
+  return packs.reduce((sum, { count }) => sum + count, 0) > MANY_OBJECTS
+}
+
+async function countFiles(directory: string): Promise<number> {
+  let count = 0
+  for (const entry of await readdir(directory, { withFileTypes: true }).catch(() => [])) {
+    count += entry.isDirectory() ? await countFiles(join(directory, entry.name)) : 1
+  }
+  return count
+}

@@ -1,0 +1,75 @@
+import { finished, Readable } from 'node:stream'
+import { GitFault, gitFailure } from '../errors.js'
+import { kill, type ProcessPool, programOnPath } from '../process/pool.js'
+import type { ArchiveKind, ArchiveOptions } from '../types.js'
+
+/** Git packs by itself, but for bzip2, which it starts without a shell (SEC-79). Large files go through in pieces (SEC-147). */
+const CONFIG = ['-c', 'tar.tar.gz.command=git archive gzip', '-c', 'core.bigFileThreshold=32m']
+
+/** Git finds no program but its own: a repository's attributes could else have it start a verifier of signatures (SEC-85). */
+const ALONE = { PATH: '/nonexistent' }
+
+/** Milliseconds without a byte going through after which an archive is given up. */
+const STALLED = 30_000
+
+/** The files of a commit as one stream, the same bytes for the same question; read as fast as it is taken. Fails before the first byte where git does. The pool should not be the one short reads wait for: a download keeps its turn for as long as it takes. */
+export async function archive(
+  pool: ProcessPool,
+  directory: string,
+  { kind, commit, prefix, path, signal, holder }: ArchiveOptions,
+): Promise<Readable> {
+  const release = await pool.acquire(directory, signal, holder)
+  try {
+    const bzip2 = kind === 'tar.bz2' ? ['-c', `tar.tar.bz2.command=${bzip2Path()}`] : []
+    const args = [...CONFIG, ...bzip2, 'archive', `--format=${kind}`, `--prefix=${prefix}/`, commit, ...(path === '' ? [] : ['--', path])]
+    const child = pool.start(directory, args, { env: ALONE, signal, stdio: ['ignore', 'pipe', 'pipe'] })
+    let stderr = ''
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      if (stderr.length < 65_536) stderr += text
+    })
+    const ended = new Promise<number | null>((resolve) => {
+      const end = (code: number | null) => {
+        release()
+        resolve(code)
+      }
+      child.once('error', () => end(null))
+      child.once('close', end)
+    })
+    const stdout = child.stdout as Readable
+    await Promise.race([new Promise<void>((resolve) => stdout.once('readable', resolve)), ended])
+    if (signal.aborted || stdout.readableLength === 0) {
+      stdout.resume()
+      throw signal.aborted ? signal.reason : gitFailure('archive', await ended, stderr)
+    }
+
+    const relay = async function* () {
+      for await (const chunk of stdout) {
+        timer.refresh()
+        yield chunk as Buffer
+      }
+      // a torn archive must not look like a whole one
+      const code = await ended
+      if (code !== 0) throw gitFailure('archive', code, stderr)
+    }
+    const out = Readable.from(relay(), { objectMode: false })
+    const timer = setTimeout(() => out.destroy(new GitFault('archive', null, 'stalled')), STALLED)
+    finished(out, () => {
+      clearTimeout(timer)
+      stdout.destroy()
+      kill(child)
+    })
+    return out
+  } catch (fault) {
+    release()
+    throw fault
+  }
+}
+
+/** Whether this machine has what packing in this way takes. */
+export const canArchive = (kind: ArchiveKind): boolean => kind !== 'tar.bz2' || bzip2Path() !== null
+
+/** A path with other signs would make git ask a shell. */
+function bzip2Path(): string | null {
+  const path = programOnPath('bzip2')
+  return path && /^[\w./+-]+$/.test(path) ? path : null
+}

@@ -1,0 +1,170 @@
+import type { ChildProcess } from 'node:child_process'
+import { createHash, randomBytes } from 'node:crypto'
+import { constants } from 'node:fs'
+import { access, mkdir, rename, rm } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
+import { writeNewFile } from '../../lib/durable.js'
+import type { PushCommand } from '../types.js'
+
+/** Hands the commands to the server (descriptor 3) and obeys its answer (descriptor 4): lines to show, each after a dash, up to `ok` or a dot, which is a no, as no answer is. */
+const PRE_RECEIVE = `#!/bin/sh
+trap '' PIPE
+{ printf 'pre %s\\n' "$GIT_QUARANTINE_PATH" && cat && echo; } >&3 || exit 1
+IFS= read -r line <&4 || exit 1
+while [ "$line" != ok ] && [ "$line" != . ]; do
+  printf '%s\\n' "\${line#-}" >&2
+  IFS= read -r line <&4 || exit 1
+done
+[ "$line" = ok ]
+`
+
+/** Tells the server what moved, and shows what it says to that. */
+const POST_RECEIVE = `#!/bin/sh
+trap '' PIPE
+{ echo post && cat && echo; } >&3 || exit 0
+while IFS= read -r line <&4 && [ "$line" != . ]; do printf '%s\\n' "\${line#-}" >&2; done
+exit 0
+`
+
+/** The folder of the two hooks, made if need be. Looked at before every push, because a git that finds no hook it may run asks nobody. */
+export async function installHooks(parent: string): Promise<string> {
+  const name = createHash('sha256')
+    .update(PRE_RECEIVE + POST_RECEIVE)
+    .digest('hex')
+  const folder = join(parent, `hooks-${name.slice(0, 16)}`)
+  if (await ready(folder)) return folder
+  const temporary = join(parent, `tmp_hooks_${randomBytes(6).toString('hex')}`)
+  try {
+    await mkdir(temporary, { recursive: true, mode: 0o700 })
+    await writeNewFile(join(temporary, 'pre-receive'), PRE_RECEIVE, 0o500)
+    await writeNewFile(join(temporary, 'post-receive'), POST_RECEIVE, 0o500)
+    if (!(await ready(folder))) await rm(folder, { recursive: true, force: true })
+    await rename(temporary, folder)
+  } catch (error) {
+    await rm(temporary, { recursive: true, force: true })
+    if (!(await ready(folder))) throw error // somebody else made it at the same moment
+  }
+  if (!(await ready(folder))) throw new Error(`programs in ${parent} may not be run`)
+  return folder
+}
+
+function ready(folder: string) {
+  return Promise.all(['pre-receive', 'post-receive'].map((hook) => access(join(folder, hook), constants.X_OK))).then(
+    () => true,
+    () => false,
+  )
+}
+
+export interface HookAnswers {
+  /** The commands that may be carried out, with lines to show; a text declines all of them. A push without objects, such as a deletion, has no quarantine. */
+  asked(commands: PushCommand[], quarantine: string | undefined): Promise<string | { accepted: PushCommand[]; lines: string[] }>
+  moved(commands: PushCommand[]): Promise<void>
+}
+
+/** The server's end of the two hooks of one push. */
+export class HookChannel {
+  /** What was allowed, from the moment it was. */
+  accepted: PushCommand[] | undefined
+  quarantine: string | undefined
+  /** Whether post-receive came to tell what moved. */
+  told = false
+  /** The client left before there was a verdict. */
+  abandoned = false
+  /** What went wrong on our side. */
+  fault: unknown
+  readonly #answers: Writable
+  readonly #work: Promise<void>
+
+  constructor(
+    child: ChildProcess,
+    readonly directory: string,
+    readonly limit: number,
+    readonly answers: HookAnswers,
+  ) {
+    this.#answers = child.stdio[4] as Writable
+    this.#answers.on('error', () => {}) // the hook was killed; the push's outcome is known by other means
+    this.#work = this.#listen(child.stdio[3] as Readable)
+  }
+
+  /** Resolves when the hooks have said and heard everything. */
+  async ended() {
+    await this.#work
+    this.#answers.end()
+  }
+
+  /** Lines for the progress channel. */
+  say(lines: string[]) {
+    for (const line of lines) this.#answers.write(`-${printable(line)}\n`)
+  }
+
+  async #listen(questions: Readable) {
+    let rest = ''
+    let heading: string | undefined
+    let commands: PushCommand[] = []
+    let count = 0
+    try {
+      for await (const chunk of questions.setEncoding('latin1')) {
+        const lines = (rest + chunk).split('\n')
+        rest = lines.pop() ?? ''
+        for (const line of lines) {
+          if (heading === undefined) heading = line
+          else if (line !== '') {
+            count++
+            if (count <= this.limit) commands.push(command(line))
+          } else {
+            await this.#answer(heading, commands, count)
+            heading = undefined
+            commands = []
+            count = 0
+          }
+        }
+      }
+    } catch (error) {
+      this.fault ??= error
+    }
+  }
+
+  async #answer(heading: string, commands: PushCommand[], count: number) {
+    if (heading.startsWith('pre ')) {
+      const verdict = await this.#verdict(commands, count, heading.slice(4))
+      if (this.abandoned) return
+      if (typeof verdict === 'string') {
+        this.say(verdict.split(/\r\n|\r|\n/))
+        this.#answers.write('.\n')
+      } else {
+        this.accepted = verdict.accepted
+        this.say(verdict.lines)
+        this.#answers.write('ok\n')
+      }
+      return
+    }
+    this.told = true
+    try {
+      await this.answers.moved(commands)
+    } catch (error) {
+      this.fault ??= error
+    }
+    this.#answers.write('.\n')
+  }
+
+  async #verdict(commands: PushCommand[], count: number, path: string) {
+    if (count > this.limit) return `A push may update at most ${this.limit} refs.`
+    try {
+      // git says it from where it runs; an empty path would be the repository itself
+      if (path !== '') this.quarantine = resolve(this.directory, Buffer.from(path, 'latin1').toString())
+      return await this.answers.asked(commands, this.quarantine)
+    } catch (error) {
+      this.fault ??= error
+      return 'The push could not be checked. Please try again.'
+    }
+  }
+}
+
+function command(line: string): PushCommand {
+  return { old: line.slice(0, 40), new: line.slice(41, 81), ref: Buffer.from(line.slice(82), 'latin1').toString() }
+}
+
+function printable(line: string) {
+  return line.replace(/\p{Cc}/gu, ' ')
+}

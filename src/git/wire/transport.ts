@@ -1,0 +1,381 @@
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { link, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
+import { finished } from 'node:stream/promises'
+import { syncDirectory } from '../../lib/durable.js'
+import { Unavailable } from '../../lib/unavailable.js'
+import { GitFault, gitFailure } from '../errors.js'
+import { kill, type ProcessPool } from '../process/pool.js'
+import { syncRefs } from '../refs/ref-updates.js'
+import type { GitRepository, PushCommand, PushPolicy, Quarantine, Service, TransportRequest } from '../types.js'
+import { faultOfObjects } from './check-push.js'
+import { HookChannel, installHooks } from './hooks.js'
+import { tolerated } from './tolerated.js'
+
+export interface TransportLimits {
+  /** Milliseconds one fetch or push may take. */
+  deadline: number
+  /** Bytes of a received pack (GH-24, SEC-88). */
+  packBytes: number
+  /** Bytes of a single received object. */
+  objectBytes: number
+  /** Refs one push may update. */
+  commands: number
+  /** Milliseconds after which a fetch of which no byte went through is ended. */
+  stall: number
+}
+
+export const TRANSPORT_LIMITS: TransportLimits = {
+  deadline: 3_600_000,
+  packBytes: 5 * 1024 ** 3,
+  objectBytes: 1024 ** 3,
+  commands: 10_000,
+  stall: 60_000,
+}
+
+/** Reads a repository with more environment, such as a quarantine's; `close` ends what the reading started. */
+export type OpenWith = (env: NodeJS.ProcessEnv) => Quarantine & Pick<GitRepository, 'ref'> & { close(): void }
+
+/** What git advertises and obeys; the service's own refs are never written, and the hidden ones never seen (SEC-86). */
+const UPLOAD = [
+  '-c', 'transfer.hideRefs=refs/keep-around',
+  '-c', 'transfer.hideRefs=refs/roost',
+  '-c', 'uploadpack.allowFilter=true',
+  // those that cost git no more than a clone does: others look at paths, or count through trees
+  '-c', 'uploadpackfilter.allow=false',
+  '-c', 'uploadpackfilter.blob:none.allow=true',
+  '-c', 'uploadpackfilter.blob:limit.allow=true',
+  '-c', 'uploadpackfilter.tree.allow=true',
+  '-c', 'uploadpackfilter.tree.maxDepth=0',
+] // biome-ignore format: pairs belong on one line
+
+/** What can be pushed (GH-19). */
+const WRITABLE = ['refs/heads', 'refs/tags', 'refs/notes']
+/** What the service itself keeps in a repository. */
+const OWN = ['refs/merge-requests', 'refs/keep-around', 'refs/roost']
+
+const isBelow = (prefixes: string[], ref: string) => prefixes.some((prefix) => ref.startsWith(`${prefix}/`))
+
+const RECEIVE = [
+  '-c', 'core.fsync=committed,loose-object,reference',
+  '-c', 'core.filesRefLockTimeout=5000',
+  '-c', 'core.packedRefsTimeout=10000',
+  '-c', 'core.bigFileThreshold=50m',
+  // what is hidden from pushes git refuses by itself, each command alone, so that the rest of a push goes in (GH-18)
+  '-c', 'receive.hideRefs=refs',
+  ...WRITABLE.flatMap((prefix) => ['-c', `receive.hideRefs=!${prefix}`]),
+  '-c', 'receive.autogc=false',
+  '-c', 'receive.updateServerInfo=false',
+  '-c', 'receive.unpackLimit=1',
+  '-c', 'receive.advertiseAtomic=true',
+  '-c', 'receive.denyCurrentBranch=ignore',
+  '-c', 'receive.denyDeleteCurrent=ignore',
+  '-c', 'receive.denyDeletes=false',
+  '-c', 'receive.denyNonFastForwards=false',
+  '-c', 'receive.fsckObjects=true',
+] // biome-ignore format: pairs belong on one line
+
+/** Fetches and pushes, as streams of the stateless wire protocol. Give it a pool of its own: a clone keeps its turn for as long as it takes. */
+export class Transport {
+  #capabilities: Promise<Buffer> | undefined
+
+  constructor(
+    readonly pool: ProcessPool,
+    /** A folder only we can write to; the hooks go there. */
+    readonly hooksParent: string,
+    readonly limits: TransportLimits = TRANSPORT_LIMITS,
+    /** Removes lock files that no living process holds, by their paths in the repository; the process that asks holds none. */
+    readonly unlock: (directory: string, paths: string[], asking: number | undefined) => Promise<void> = async () => {},
+  ) {}
+
+  /** Writes the answer to `info/refs`. For protocol 2 it says nothing of the repository, so it is made once. */
+  async advertise(directory: string, service: Service, { out, protocol, signal, holder }: Omit<TransportRequest, 'body'>) {
+    const version = protocolVersion(protocol)
+    if (service === 'git-upload-pack' && version === 2) {
+      this.#capabilities ??= this.#readCapabilities(directory)
+      this.#capabilities.catch(() => {
+        this.#capabilities = undefined
+      })
+      out.end(await this.#capabilities)
+      return
+    }
+    const release = await this.pool.acquire(directory, signal, holder)
+    try {
+      const config = service === 'git-upload-pack' ? UPLOAD : RECEIVE
+      const env = version === 1 ? { GIT_PROTOCOL: 'version=1' } : {}
+      const args = [...config, service.slice(4), '--stateless-rpc', '--http-backend-info-refs', '.']
+      const child = this.pool.start(directory, args, { env, signal, deadline: this.limits.deadline, stdio: ['ignore', 'pipe', 'pipe'] })
+      const line = `# service=${service}\n`
+      await relay(child, out, service, { prefix: `${(line.length + 4).toString(16).padStart(4, '0')}${line}0000`, stall: this.limits.stall })
+    } finally {
+      release()
+    }
+  }
+
+  async uploadPack(directory: string, { body, out, protocol, signal, holder }: TransportRequest) {
+    const release = await this.pool.acquire(directory, signal, holder)
+    try {
+      const version = protocolVersion(protocol)
+      const child = this.pool.start(directory, [...UPLOAD, 'upload-pack', '--strict', '--stateless-rpc', '.'], {
+        env: version > 0 ? { GIT_PROTOCOL: `version=${version}` } : {},
+        signal,
+        deadline: this.limits.deadline,
+      })
+      feed(body, child, () => stop(child))
+      await relay(child, out, 'upload-pack', { stall: this.limits.stall, asking: body })
+    } finally {
+      release()
+    }
+  }
+
+  /** Once the verdict is yes, a client that goes away changes nothing: refs move and `moved` is told. */
+  async receivePack(directory: string, { body, out, protocol, signal, holder }: TransportRequest, policy: PushPolicy, openWith: OpenWith) {
+    const hooks = await installHooks(this.hooksParent)
+    const release = await this.pool.acquire(directory, signal, holder)
+    try {
+      const { packBytes, objectBytes, commands, deadline } = this.limits
+      const args = [
+        ...RECEIVE,
+        ...tolerated('receive'),
+        ...['-c', `receive.maxInputSize=${packBytes}`, '-c', `core.hooksPath=${hooks}`],
+        ...['receive-pack', '--stateless-rpc', '.'],
+      ]
+      const child = this.pool.start(directory, args, {
+        env: { GIT_ALLOC_LIMIT: `${objectBytes}`, ...(protocolVersion(protocol) === 1 && { GIT_PROTOCOL: 'version=1' }) },
+        deadline,
+        stdio: ['pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
+      })
+      const quarantine = (path: string) => ({
+        GIT_OBJECT_DIRECTORY: path,
+        GIT_ALTERNATE_OBJECT_DIRECTORIES: join(directory, 'objects'),
+        GIT_QUARANTINE_PATH: path,
+      })
+      const moved = async (updates: PushCommand[]) => {
+        await syncRefs(
+          directory,
+          updates.map((update) => update.ref),
+        )
+        await policy.moved(updates).then((lines) => channel.say(lines))
+      }
+      const channel = new HookChannel(child, directory, commands, {
+        asked: async (updates, path) => {
+          if (path !== undefined && !isInside(directory, path)) throw new GitFault('receive-pack', null, 'the quarantine is not in the repository')
+          const accepted = updates.filter(({ ref }) => isBelow(WRITABLE, ref))
+          const lines = linesAbout(updates.filter(({ ref }) => !isBelow(WRITABLE, ref)))
+          // git itself would carry out the rest
+          if (lines.length > 0 && atomic()) return lines.join('\n')
+          if (accepted.length === 0) return { accepted, lines }
+          const fault = path === undefined ? null : await faultOfObjects({ pool: this.pool, directory, env: quarantine(path), objectBytes, deadline })
+          if (fault !== null) return fault
+          const inside = openWith(path === undefined ? {} : quarantine(path))
+          const refusal = await policy.verdict(accepted, inside).finally(() => inside.close())
+          if (refusal !== null) return refusal
+          if (path !== undefined) await keepPacks(path, directory)
+          // a lock that a killed process left would fail this push and all that follow
+          await this.unlock(directory, ['packed-refs.lock', ...accepted.map(({ ref }) => `${ref}.lock`)], child.pid)
+          return { accepted, lines }
+        },
+        moved,
+      })
+      const leave = () => {
+        if (channel.accepted) return
+        channel.abandoned = true
+        stop(child)
+      }
+      if (signal.aborted) leave()
+      signal.addEventListener('abort', leave, { once: true })
+      const atomic = watchAtomic(body)
+      feed(body, child, leave)
+      try {
+        await relay(child, out, 'receive-pack', { leave })
+      } finally {
+        signal.removeEventListener('abort', leave)
+        await channel.ended()
+        if (channel.quarantine !== undefined && isInside(directory, channel.quarantine))
+          await rm(channel.quarantine, { recursive: true, force: true })
+        if (channel.accepted && !channel.told) {
+          const now = openWith({})
+          const values = await Promise.all(channel.accepted.map(({ ref }) => now.ref(ref))).finally(() => now.close())
+          const done = channel.accepted.filter((command, i) => (values[i] ?? '0'.repeat(40)) === command.new && command.new !== command.old)
+          if (done.length > 0) await moved(done)
+        }
+      }
+      if (channel.fault) throw channel.fault
+    } finally {
+      release()
+    }
+  }
+
+  async #readCapabilities(directory: string) {
+    const args = [...UPLOAD, 'upload-pack', '--stateless-rpc', '--http-backend-info-refs', '.']
+    return (await this.pool.run(directory, args, { env: { GIT_PROTOCOL: 'version=2' } })).stdout
+  }
+}
+
+/**
+ * Puts the packs of a quarantine among the repository's own, and their names on the disk, before a ref moves: git does the former after this and
+ * never the latter, so a loss of power could leave a ref without its objects (SEC-157). Git takes a file that is there already for its own.
+ *
+ * The `.keep` file that git puts beside each pack until its refs have moved stays out: a repack that meets it after it has chosen which packs to
+ * join leaves their objects out and removes them all the same (fixed in no git so far; gitgitgadget/git#2219). Ours drop nothing that is not yet
+ * reached, so there is nothing to keep a pack from.
+ */
+async function keepPacks(quarantine: string, directory: string): Promise<void> {
+  const [from, to] = [join(quarantine, 'pack'), join(directory, 'objects', 'pack')]
+  const order = ['.pack', '.rev', '.idx'] // no reader sees a pack before its index
+  const files = (await readdir(from).catch(() => [] as string[])).filter((name) => /^pack-[0-9a-f]{40}\.(pack|rev|idx|keep)$/.test(name))
+  for (const name of files.filter((each) => each.endsWith('.keep'))) await rm(join(from, name), { force: true })
+  const names = files.filter((each) => !each.endsWith('.keep'))
+  for (const ending of order)
+    for (const name of names.filter((each) => each.endsWith(ending)))
+      await link(join(from, name), join(to, name)).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'EEXIST') throw error
+      })
+  if (names.length > 0) await syncDirectory(to)
+}
+
+/** Refs of one push that are named when they are refused. */
+const MOST_NAMED = 20
+
+/** Why each of these commands is refused, for the person who pushed. */
+function linesAbout(refused: PushCommand[]): string[] {
+  const lines = refused
+    .slice(0, MOST_NAMED)
+    .map(({ ref }) => `${ref}: ${isBelow(OWN, ref) ? 'such refs are kept by the service itself' : 'only branches, tags and notes can be pushed'}.`)
+  return refused.length > MOST_NAMED ? [...lines, `The same holds for ${refused.length - MOST_NAMED} more refs.`] : lines
+}
+
+/** Bytes at the beginning of a push in which its first command has to come. */
+const HEAD = 1_048_576
+
+/** Reads along what a push says before its first command ends: tells whether it is atomic, which git does not tell its hooks. One that cannot be read counts as atomic. */
+function watchAtomic(body: Readable): () => boolean {
+  let head: Buffer | null = Buffer.alloc(0)
+  let atomic = true
+  const look = (chunk: Buffer) => {
+    if (head === null) return
+    head = Buffer.concat([head, chunk])
+    const said = firstCommand(head)
+    if (said === null && head.length < HEAD) return
+    // the capabilities stand behind a NUL
+    if (said) atomic = said.includes(0) && / atomic( |\n|$)/.test(` ${said.toString('latin1', said.indexOf(0) + 1)}`)
+    head = null
+    body.off('data', look)
+  }
+  body.on('data', look)
+  return () => atomic
+}
+
+/** The first line that is no `shallow`; null: it has not come, or what came is no push. */
+function firstCommand(head: Buffer): Buffer | null {
+  for (let at = 0; at + 4 <= head.length; ) {
+    const length = Number.parseInt(head.toString('latin1', at, at + 4), 16)
+    if (!(length > 4) || at + length > head.length) return null
+    const line = head.subarray(at + 4, at + length)
+    if (line.toString('latin1', 0, 8) !== 'shallow ') return line
+    at += length
+  }
+  return null
+}
+
+/** What is removed after a push must never be more than the push brought. */
+const isInside = (directory: string, path: string) => path.startsWith(join(directory, 'objects', '/'))
+
+function protocolVersion(protocol: string | undefined): 0 | 1 | 2 {
+  const versions = (protocol ?? '').split(':').map((part) => (part === 'version=2' ? 2 : part === 'version=1' ? 1 : 0))
+  return Math.max(...versions) as 0 | 1 | 2
+}
+
+/** The body into git. A git that has heard enough does not end the connection, for its answer still has to get out; a client that stops in the middle ends git. */
+function feed(body: Readable, child: ChildProcess, leave: () => void) {
+  const stdin = child.stdin as Writable
+  stdin.on('error', () => {
+    body.unpipe(stdin)
+    body.resume()
+  })
+  body.on('error', leave)
+  body.on('close', () => {
+    if (!body.readableEnded) leave()
+  })
+  if (body.destroyed) leave()
+  else body.pipe(stdin)
+}
+
+interface Relaying {
+  /** What stands before the answer. */
+  prefix?: string
+  leave?: () => void
+  /** Milliseconds after which an answer of which no byte goes through is ended; 0: never. */
+  stall?: number
+  /** A body that git may still be reading: while it comes, there need not be an answer. */
+  asking?: Readable
+}
+
+/** Git's output to the client, as fast as the client takes it. Throws when git failed before it said anything, so that a status can still be chosen; what it said by then tells the client the rest. */
+async function relay(
+  child: ChildProcess,
+  out: Writable,
+  command: string,
+  { prefix = '', leave = () => stop(child), stall = 0, asking }: Relaying = {},
+) {
+  const ended = new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', resolve)
+  })
+  ended.catch(() => {})
+  let stderr = ''
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    if (stderr.length < 65_536) stderr += text
+  })
+  let said = false
+  let gone = false
+  let stalled = false
+  const closed = finished(out, { readable: false }).catch(() => {
+    gone = true
+    leave()
+  })
+  const timer =
+    stall > 0
+      ? setTimeout(() => {
+          stalled = true
+          stop(child)
+          out.destroy(said ? new Unavailable(`git ${command} stalled`) : undefined)
+        }, stall)
+      : undefined
+  const moved = () => void timer?.refresh()
+  asking?.on('data', moved)
+  try {
+    for await (const chunk of child.stdout as Readable) {
+      if (gone) continue // read on: a git that has begun to move refs must not break on a full pipe
+      if (!said && prefix) out.write(prefix)
+      said = true
+      if (!out.write(chunk)) await Promise.race([once(out, 'drain').catch(() => {}), closed])
+      moved()
+    }
+    const exitCode = await ended
+    if (gone || stalled) {
+      if (stalled && !said) throw new Unavailable(`git ${command} stalled`)
+      return
+    }
+    if (!said && exitCode !== 0) throw exitCode === null ? new Unavailable(`git ${command} was ended`) : gitFailure(command, exitCode, stderr)
+    out.end()
+    moved()
+    await closed
+  } finally {
+    clearTimeout(timer)
+    asking?.off('data', moved)
+  }
+}
+
+/** Lets git clean up after itself, for a moment. */
+function stop(child: ChildProcess) {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
+  try {
+    process.kill(-child.pid, 'SIGTERM')
+  } catch {
+    return
+  }
+  setTimeout(() => kill(child), 500)
+}

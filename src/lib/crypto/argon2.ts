@@ -1,0 +1,123 @@
+import { createRequire } from 'node:module'
+import { Worker } from 'node:worker_threads'
+import { Unavailable } from '../unavailable.js'
+
+/** Passwords that are hashed at the same time. */
+const THREADS = 2
+/** Passwords that wait to be verified, and milliseconds they wait at most. */
+const WAITING = 32
+const PATIENCE = 5_000
+const RETRY_AFTER = 5
+
+type Task = { password: string; stored?: string }
+type Reply = { value: string | boolean } | { error: string }
+
+interface Waiting {
+  task: Task
+  /** Asked when its turn has come; throws what the caller is told instead. */
+  begin: (() => void) | undefined
+  resolve(value: string | boolean): void
+  reject(error: unknown): void
+  timer: NodeJS.Timeout | undefined
+}
+
+/** What a thread does. On Linux a priority is that of the calling thread: requests and Postgres go before. */
+const PROGRAM = `
+const { parentPort, workerData } = require('node:worker_threads')
+if (process.platform === 'linux') require('node:os').setPriority(10)
+const { hashSync, verifySync } = require(workerData)
+parentPort.on('message', ({ password, stored }) => {
+  try {
+    parentPort.postMessage({ value: stored === undefined ? hashSync(password) : verifySync(stored, password) })
+  } catch (error) {
+    parentPort.postMessage({ error: String(error) })
+  }
+})`
+
+/** argon2id with the library's own costs (19 MiB, two passes), in threads of its own: those of libuv also read all files, and a flood of passwords would keep them from it. */
+export class Argon2 {
+  readonly #idle: Worker[] = []
+  readonly #all = new Set<Worker>()
+  readonly #waiting: Waiting[] = []
+  #closed = false
+
+  /** For those who may set a password: waits as long as it takes. */
+  async hash(password: string): Promise<string> {
+    return (await this.#ask({ password })) as string
+  }
+
+  /** For those who may be anybody: Unavailable where too many wait, or for too long. `begin` is called right before the work begins, which can be long after the call; when it throws there is none. */
+  async verify(stored: string, password: string, begin?: () => void): Promise<boolean> {
+    return (await this.#ask({ password, stored }, begin)) as boolean
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    for (const { reject, timer } of this.#waiting.splice(0)) {
+      clearTimeout(timer)
+      reject(new Unavailable('the service is stopping'))
+    }
+    await Promise.all([...this.#all].map((thread) => thread.terminate()))
+  }
+
+  #ask(task: Task, begin?: () => void): Promise<string | boolean> {
+    return new Promise((resolve, reject) => {
+      const refuse = () => reject(new Unavailable('too many passwords are being checked', RETRY_AFTER))
+      const verifies = task.stored !== undefined
+      if (this.#closed || (verifies && this.#waiting.length >= WAITING)) return refuse()
+      const waiting: Waiting = { task, begin, resolve, reject, timer: undefined }
+      const giveUp = () => {
+        this.#waiting.splice(this.#waiting.indexOf(waiting), 1)
+        refuse()
+      }
+      if (verifies) waiting.timer = setTimeout(giveUp, PATIENCE)
+      this.#waiting.push(waiting)
+      this.#next()
+    })
+  }
+
+  #next(): void {
+    while (this.#waiting.length > 0) {
+      const thread = this.#idle.pop() ?? (this.#all.size < THREADS ? this.#start() : undefined)
+      if (!thread) return
+      const { task, begin, resolve, reject, timer } = this.#waiting.shift() as Waiting
+      clearTimeout(timer)
+      try {
+        begin?.()
+      } catch (error) {
+        reject(error)
+        this.#idle.push(thread)
+        continue
+      }
+      const ended = () => {
+        reject(new Unavailable('a thread that checks passwords has ended'))
+        this.#next()
+      }
+      thread.once('exit', ended)
+      thread.once('message', (reply: Reply) => {
+        thread.off('exit', ended)
+        if ('value' in reply) resolve(reply.value)
+        else reject(new Error(reply.error))
+        this.#idle.push(thread)
+        this.#next()
+      })
+      thread.postMessage(task)
+    }
+  }
+
+  #start(): Worker {
+    const library = createRequire(import.meta.url).resolve('@node-rs/argon2')
+    const resourceLimits = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 4 }
+    // it takes nothing over from the process: neither what loads its sources nor what its environment holds
+    const thread = new Worker(PROGRAM, { eval: true, workerData: library, execArgv: [], env: {}, resourceLimits })
+    thread.unref()
+    this.#all.add(thread)
+    thread.on('error', () => undefined) // its work learns of it by its end
+    thread.on('exit', () => {
+      this.#all.delete(thread)
+      const at = this.#idle.indexOf(thread)
+      if (at >= 0) this.#idle.splice(at, 1)
+    })
+    return thread
+  }
+}

@@ -1,0 +1,58 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { StartFault } from '../start-fault.js'
+
+/** Keeps what must be shown again but may not lie open in the database (SEC-21): the key is elsewhere. */
+export interface Vault {
+  /** AES-256-GCM under a fresh nonce; `purpose` ties the text to its place, so that it opens in no other. */
+  seal(text: string, purpose: string): string
+  /** The text again; throws when it was sealed under another key or for another purpose. */
+  open(sealed: string, purpose: string): string
+}
+
+const CIPHER = 'aes-256-gcm'
+const NONCE = 12
+const TAG = 16
+
+/** A vault whose key comes of this secret, 32 characters or more. */
+export function vaultOf(secret: string): Vault {
+  const key = Buffer.from(hkdfSync('sha256', secret, '', 'roost vault', 32))
+  return {
+    seal(text, purpose) {
+      const nonce = randomBytes(NONCE)
+      const cipher = createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(purpose))
+      const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
+      return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64')
+    },
+    open(sealed, purpose) {
+      const bytes = Buffer.from(sealed, 'base64')
+      const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, NONCE), { authTagLength: TAG })
+      decipher.setAAD(Buffer.from(purpose)).setAuthTag(bytes.subarray(NONCE, NONCE + TAG))
+      return Buffer.concat([decipher.update(bytes.subarray(NONCE + TAG)), decipher.final()]).toString('utf8')
+    },
+  }
+}
+
+/** The secret in the folder's `secret.key`, made at the first start; of several processes that start at once all get the same. */
+export async function ownSecret(directory: string): Promise<string> {
+  const file = join(directory, 'secret.key')
+  const read = () => readFile(file, 'utf8').then((text) => text.trim())
+  const known = await read().catch(absent)
+  if (known === undefined) {
+    await mkdir(directory, { recursive: true })
+    const aside = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`
+    await writeFile(aside, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600, flush: true })
+    await link(aside, file).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error
+    })
+    await rm(aside)
+  }
+  const secret = known ?? (await read())
+  if (secret.length < 32) throw new StartFault(`${file} holds no key: restore it, what was encrypted under it cannot be read without`)
+  return secret
+}
+
+function absent(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error
+}

@@ -1,0 +1,406 @@
+import { type Steps, stepwise } from '../async/slices.js'
+
+/** A part of a text: from where to where. */
+interface Span {
+  start: number
+  end: number
+}
+
+/** What a text names, as it is written: whether there is such a thing, and who may see it, is asked later. `project` is null where the text names none. */
+export type Reference = Span &
+  (
+    | { kind: 'issue' | 'merge_request' | 'snippet'; project: string | null; number: number }
+    /** A user or a group. */
+    | { kind: 'user'; name: string }
+    | { kind: 'label' | 'milestone'; project: string | null; name: string }
+    | { kind: 'commit'; project: string | null; oid: string }
+  )
+
+export type IssueReference = Extract<Reference, { number: number }>
+
+/** The stretches of a text that are code: fenced blocks, to the end where none closes them, and what stands between as many backticks. */
+export const codeSpans = (text: string): Promise<Span[]> => stepwise(() => spansOf(text))
+
+function* spansOf(text: string): Steps<Span[]> {
+  const spans: Span[] = []
+  let fence: { start: number; mark: string; length: number } | null = null
+  let paragraph = 0
+  function* endParagraph(at: number): Steps<void> {
+    if (at > paragraph) yield* inlineCode(text, paragraph, at, spans)
+  }
+  for (let start = 0, next = STEP; start < text.length; ) {
+    if (start >= next) {
+      next = start + STEP
+      yield
+    }
+    const newline = text.indexOf('\n', start)
+    const end = newline < 0 ? text.length : newline + 1
+    const line = fenceOf(text, start, end)
+    if (fence) {
+      if (line && line.mark === fence.mark && line.length >= fence.length && line.bare) {
+        spans.push({ start: fence.start, end })
+        fence = null
+        paragraph = end
+      }
+    } else if (line && (line.mark === '~' || !line.info.includes('`'))) {
+      yield* endParagraph(start)
+      fence = { start, mark: line.mark, length: line.length }
+    } else if (isBlank(text, start, end)) {
+      yield* endParagraph(start)
+      paragraph = end
+    }
+    start = end
+  }
+  if (fence) spans.push({ start: fence.start, end: text.length })
+  else yield* endParagraph(text.length)
+  return spans
+}
+
+/** The fence that a line may open or close. */
+function fenceOf(text: string, start: number, end: number) {
+  let at = start
+  while (at < end && at - start < 4 && text[at] === ' ') at++
+  const mark = text[at]
+  if (at - start > 3 || (mark !== '`' && mark !== '~')) return null
+  const begin = at
+  while (at < end && text[at] === mark) at++
+  if (at - begin < 3) return null
+  const info = text.slice(at, end)
+  return { mark, length: at - begin, info, bare: info.trim() === '' }
+}
+
+function isBlank(text: string, start: number, end: number) {
+  for (let at = start; at < end; at++) if (!/\s/.test(text[at] as string)) return false
+  return true
+}
+
+const BACKTICK = 96
+
+/** Runs of backticks pair with the next run of the same length; each length has its own queue, so that no run is looked at twice. */
+function* inlineCode(text: string, from: number, to: number, spans: Span[]): Steps<void> {
+  const runs: Span[] = []
+  for (let at = from; at < to; at++) {
+    if ((at - from) % STEP === STEP - 1) yield
+    if (text.charCodeAt(at) !== BACKTICK) continue
+    const start = at
+    while (at < to && text.charCodeAt(at) === BACKTICK) at++
+    runs.push({ start, end: at })
+  }
+  const places = new Map<number, { list: number[]; next: number }>()
+  for (const [i, { start, end }] of runs.entries()) {
+    if (i % STEP === STEP - 1) yield
+    const known = places.get(end - start)
+    if (known) known.list.push(i)
+    else places.set(end - start, { list: [i], next: 0 })
+  }
+  for (let i = 0, steps = 0; i < runs.length; i++) {
+    if (++steps % STEP === 0) yield
+    const run = runs[i] as Span
+    const place = places.get(run.end - run.start) as { list: number[]; next: number }
+    while ((place.list[place.next] ?? Number.POSITIVE_INFINITY) <= i) place.next++
+    const close = place.list[place.next]
+    if (close === undefined) continue
+    spans.push({ start: run.start, end: (runs[close] as Span).end })
+    i = close
+  }
+}
+
+const MAX_PATH = 1_024
+const MAX_NAME = 255
+const MAX_NUMBER = 2_147_483_647
+
+const isWord = (char: string | undefined) => char !== undefined && /[\p{L}\p{N}_]/u.test(char)
+/** What a path of a project is made of; also what a name of a user is. */
+const isPathCode = (code: number) =>
+  (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || (code >= 45 && code <= 57) /* - . / 0-9 */ || code === 95
+const isDigit = (code: number) => code >= 48 && code <= 57
+const isHex = (code: number) => isDigit(code) || (code >= 97 && code <= 102)
+const isNameChar = (char: string) => /[\p{L}\p{N}_:.?&-]/u.test(char)
+const isProjectPath = (path: string) => path.length <= MAX_PATH && /^[A-Za-z0-9_.][A-Za-z0-9_.-]*(?:\/[A-Za-z0-9_.][A-Za-z0-9_.-]*)*$/.test(path)
+
+const NUMBERED: Record<string, IssueReference['kind']> = { '#': 'issue', '!': 'merge_request', $: 'snippet' }
+const SIGNS = new Set('#!$@~%')
+const PLACES: Record<string, IssueReference['kind']> = { issues: 'issue', merge_requests: 'merge_request', snippets: 'snippet' }
+
+/** Characters that are looked at before the event loop gets a chance (SEC-145). */
+const STEP = 8_192
+/** Matches of an expression, likewise. */
+const MATCHES = 2_000
+
+/** Everything a text names outside of its code (IS-23), in order. Never throws, takes time in proportion to the text, and of that little at once. `base` is the address of the service, whose own pages are references too. */
+export function referencesIn(text: string, base?: string): Promise<Reference[]> {
+  return stepwise(function* () {
+    return yield* referencesBetween(text, yield* spansOf(text), base)
+  })
+}
+
+function* referencesBetween(text: string, code: Span[], base: string | undefined): Steps<Reference[]> {
+  const found: Reference[] = []
+  let next = 0
+  /** Where the run of path characters before `at` begins. */
+  let word = 0
+  /** What stands directly before that run. */
+  let before: string | undefined
+  let at = 0
+  const jump = (to: number) => {
+    at = to
+    word = to
+    before = text[to - 1]
+  }
+  let pause = STEP
+  while (at < text.length) {
+    if (at >= pause) {
+      pause = at + STEP
+      yield
+    }
+    const span = code[next]
+    if (span && at >= span.start) {
+      next++
+      if (at < span.end) jump(span.end)
+      continue
+    }
+    const code_ = text.charCodeAt(at)
+    if (isPathCode(code_)) {
+      at++
+      const hash =
+        at - word === 40 &&
+        !(at < text.length && (isPathCode(text.charCodeAt(at)) || isWord(text[at]) || SIGNS.has(text[at] as string))) &&
+        !isWord(before)
+      if (hash && isOid(text, word)) found.push({ kind: 'commit', project: null, oid: text.slice(word, at), start: word, end: at })
+      continue
+    }
+    const char = text[at] as string
+    if (char === ':' && text.startsWith('://', at) && isHttp(text, word, at) && !isWord(before)) {
+      const end = endOfAddress(text, at, span?.start ?? text.length)
+      const reference = base === undefined ? null : ofAddress(text, word, end, base)
+      if (reference) found.push(reference)
+      jump(end)
+      continue
+    }
+    if (char === '\\') {
+      jump(Math.min(at + 2, text.length))
+      continue
+    }
+    const reference = isWord(before) || before === '&' || before === '\\' ? null : sigil(text, word, at, span?.start ?? text.length)
+    if (reference) found.push(reference)
+    jump(reference?.end ?? at + 1)
+  }
+  return found
+}
+
+const isHttp = (text: string, start: number, end: number) =>
+  (end - start === 4 && text.startsWith('http', start)) || (end - start === 5 && text.startsWith('https', start))
+
+function isOid(text: string, start: number) {
+  for (let i = start; i < start + 40; i++) if (!isHex(text.charCodeAt(i))) return false
+  return true
+}
+
+/** The reference whose sign stands at `at`, behind the path that began at `word`; code begins at `limit`. */
+function sigil(text: string, word: number, at: number, limit: number): Reference | null {
+  const char = text[at] as string
+  const kind = NUMBERED[char]
+  if (!kind && char !== '@' && char !== '~' && char !== '%') return null
+  if (at - word > MAX_PATH) return null
+  const path = text.slice(word, at)
+  if (path !== '' && !isProjectPath(path)) return null
+  const project = path === '' ? null : path
+  if (kind) {
+    const end = endOfNumber(text, at + 1)
+    const number = Number(text.slice(at + 1, end))
+    if (end === at + 1 || end - at > 11 || number < 1 || number > MAX_NUMBER || isWord(text[end])) return null
+    return { kind, project, number, start: word, end }
+  }
+  if (char === '@') return project === null ? mention(text, at) : commitOf(text, word, at, project)
+  return named(text, word, at, limit, project, char === '~' ? 'label' : 'milestone')
+}
+
+function endOfNumber(text: string, from: number) {
+  let end = from
+  while (end < text.length && isDigit(text.charCodeAt(end))) end++
+  return end
+}
+
+function commitOf(text: string, start: number, at: number, project: string): Reference | null {
+  const end = at + 41
+  if (end > text.length || !isOid(text, at + 1) || isWord(text[end])) return null
+  return { kind: 'commit', project, oid: text.slice(at + 1, end), start, end }
+}
+
+function mention(text: string, at: number): Reference | null {
+  let end = at + 1
+  while (end < text.length && isPathCode(text.charCodeAt(end))) end++
+  const after = end
+  while (end > at + 1 && /[./]/.test(text[end - 1] as string)) end--
+  const name = text.slice(at + 1, end)
+  if (!isProjectPath(name) || (end === after && isWord(text[end]))) return null
+  return { kind: 'user', name, start: at, end }
+}
+
+function named(text: string, start: number, at: number, limit: number, project: string | null, kind: 'label' | 'milestone'): Reference | null {
+  if (text[at + 1] === '"') {
+    for (let end = at + 2; end < limit && end - at <= MAX_NAME + 2; end++) {
+      if (text[end] === '\n') return null
+      if (text[end] === '"') return end === at + 2 ? null : { kind, project, name: text.slice(at + 2, end), start, end: end + 1 }
+    }
+    return null
+  }
+  let end = at + 1
+  while (end < text.length) {
+    const char = String.fromCodePoint(text.codePointAt(end) as number)
+    if (!isNameChar(char)) break
+    end += char.length
+  }
+  while (end > at + 1 && /[:.?&]/.test(text[end - 1] as string)) end--
+  if (end === at + 1 || end - at > MAX_NAME + 1 || !isWord(text[at + 1]) === !/[\ud800-\udbff]/.test(text[at + 1] as string)) return null
+  return { kind, project, name: text.slice(at + 1, end), start, end }
+}
+
+function endOfAddress(text: string, from: number, limit: number) {
+  let end = from
+  while (end < limit && !/[\s<>"'`]/.test(text[end] as string)) end++
+  while (end > from + 3 && /[.,;:!?)\]]/.test(text[end - 1] as string)) end--
+  return end
+}
+
+/** A page of the service itself: `base/group/project/issues/1`. */
+function ofAddress(text: string, start: number, end: number, base: string): Reference | null {
+  if (end - start > base.length + 2 * MAX_PATH || !text.startsWith(`${base}/`, start)) return null
+  const [bare = ''] = text.slice(start + base.length + 1, end).split(/[?#]/, 1)
+  const parts = bare.split('/')
+  const number = parts.pop() ?? ''
+  const kind = PLACES[parts.pop() ?? '']
+  if (parts.at(-1) === '-') parts.pop()
+  const project = parts.join('/')
+  if (!kind || !/^[1-9]\d{0,9}$/.test(number) || Number(number) > MAX_NUMBER || parts.length < 2 || !isProjectPath(project)) return null
+  return { kind, project, number: Number(number), start, end }
+}
+
+const CLOSING = new Set(
+  ['close closes closed closing', 'fix fixes fixed fixing', 'resolve resolves resolved resolving', 'implement implements implemented implementing']
+    .join(' ')
+    .split(' ')
+    .flatMap((word) => [word, (word[0] as string).toUpperCase() + word.slice(1)]),
+)
+
+/** The issues that a text says it closes (MR-83, IS-22), in order. Code says nothing. */
+export function closingReferences(text: string, base?: string): Promise<IssueReference[]> {
+  return stepwise(function* () {
+    const code = yield* spansOf(text)
+    const issues = new Map<number, IssueReference>()
+    for (const reference of yield* referencesBetween(text, code, base)) if (reference.kind === 'issue') issues.set(reference.start, reference)
+    return yield* closed(text, code, issues)
+  })
+}
+
+const KEY = /(?<![\p{L}\p{N}_/#-])[A-Z][A-Z0-9_]{1,50}-\d{1,18}(?![\p{L}\p{N}_-])/gu
+
+/** Keys of another tracker's issues that a text says it closes (MR-84), in order. */
+export function externalClosings(text: string): Promise<string[]> {
+  return stepwise(function* () {
+    const keys = new Map<number, Span & { key: string }>()
+    let steps = 0
+    for (const { 0: key, index: start } of text.matchAll(KEY)) {
+      if (++steps % MATCHES === 0) yield
+      keys.set(start, { key, start, end: start + key.length })
+    }
+    return (yield* closed(text, yield* spansOf(text), keys)).map(({ key }) => key)
+  })
+}
+
+/** Of the things that a text names, each at its start, those that closing words stand before. */
+function* closed<T extends Span>(text: string, code: Span[], named: Map<number, T>): Steps<T[]> {
+  if (named.size === 0) return []
+  const closed: T[] = []
+  let next = 0
+  let span = 0
+  let steps = 0
+  for (const match of text.matchAll(/[\p{L}\p{N}_]+/gu)) {
+    if (++steps % MATCHES === 0) yield
+    const start = match.index
+    if (start < next || !CLOSING.has(match[0])) continue
+    while (span < code.length && (code[span] as Span).end <= start) span++
+    if (span < code.length && start >= (code[span] as Span).start) continue
+    const end = start + match[0].length
+    const after = text[end] === ':' ? end + 1 : end
+    let at = skipSpace(text, after)
+    if (at === after) continue
+    for (;;) {
+      if (++steps % MATCHES === 0) yield
+      const reference = named.get(skipNoun(text, at))
+      if (!reference) break
+      closed.push(reference)
+      next = reference.end
+      const following = skipSeparator(text, reference.end)
+      if (following === null) break
+      at = following
+    }
+  }
+  return closed
+}
+
+function skipSpace(text: string, from: number) {
+  let at = from
+  while (at < text.length && /\s/.test(text[at] as string)) at++
+  return at
+}
+
+/** Behind `issue ` or `issues `, if one stands here. */
+function skipNoun(text: string, at: number) {
+  if (!text.startsWith('issue', at)) return at
+  const end = text[at + 5] === 's' ? at + 6 : at + 5
+  const after = skipSpace(text, end)
+  return after === end ? at : after
+}
+
+/** Behind a comma, an `and`, or both; null where the list ends. */
+function skipSeparator(text: string, from: number): number | null {
+  const comma = skipSpace(text, from)
+  const at = text[comma] === ',' ? skipSpace(text, comma + 1) : comma
+  if (text.startsWith('and', at) && at > from) {
+    const after = skipSpace(text, at + 3)
+    if (after > at + 3) return after
+  }
+  return text[comma] === ',' ? at : null
+}
+
+/** The boxes of a task list outside of code, and how many are ticked. */
+export function tasksIn(text: string): Promise<{ count: number; completed: number }> {
+  return stepwise(() => tasksOf(text))
+}
+
+function* tasksOf(text: string): Steps<{ count: number; completed: number }> {
+  const code = yield* spansOf(text)
+  let steps = 0
+  const tasks = { count: 0, completed: 0 }
+  let next = 0
+  for (const match of text.matchAll(TASK)) {
+    if (++steps % MATCHES === 0) yield
+    while (next < code.length && (code[next] as Span).end <= match.index) next++
+    if (next < code.length && match.index >= (code[next] as Span).start) continue
+    tasks.count++
+    if (match[1] !== ' ') tasks.completed++
+  }
+  return tasks
+}
+
+const TASK = /^[ \t]{0,200}(?:>[ \t]{0,8}){0,8}(?:[-*+]|\d{1,9}[.)])[ \t]{1,8}\[([ xX])\](?=\s|$)/gm
+
+/** Whether two texts are the same but for the ticks of their task lists. */
+export const sameButForTicks = async (a: string, b: string): Promise<boolean> =>
+  a === b || (a.length === b.length && (await withoutTicks(a)) === (await withoutTicks(b)))
+
+/** The text with all boxes of task lists empty: what it is but for ticks. */
+export const withoutTicks = (text: string): Promise<string> =>
+  stepwise(function* () {
+    const parts: string[] = []
+    let from = 0
+    let steps = 0
+    for (const { 0: task, index } of text.matchAll(TASK)) {
+      if (++steps % MATCHES === 0) yield
+      const box = index + task.length - 3
+      parts.push(text.slice(from, box), '[ ]')
+      from = box + 3
+    }
+    return [...parts, text.slice(from)].join('')
+  })
