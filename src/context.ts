@@ -9,7 +9,7 @@ import type { Git, GitRepository, Oid, RefUpdate } from './git/types.js'
 import type { Fragments } from './http/fragments.js'
 import type { Jobs } from './jobs/queue.js'
 import type { Argon2 } from './lib/crypto/argon2.js'
-import type { Vault } from './lib/crypto/encryption.js'
+import type { Encryption } from './lib/crypto/encryption.js'
 import type { PipelineState } from './lib/pipeline-states.js'
 import type { Links } from './links.js'
 import type { Totals } from './services/core/list-cache.js'
@@ -92,7 +92,7 @@ export interface Context {
   /** Ref intents of this process: refs are being moved, or that was cut short and the intent is to be settled. */
   intents: Map<number, 'moving' | 'left'>
   /** For what is kept encrypted. */
-  vault: Vault
+  encryption: Encryption
   log: Logger
   /** Set while a call is answered (see `during`); absent in work of the service's own. */
   origin?: Origin

@@ -1,7 +1,7 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import type { Context } from '../context.js'
-import { completeTexts, LANE, LONG } from '../db/long-text.js'
+import { completeTexts, LONG, READ_COLUMNS } from '../db/long-text.js'
 import { issues } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import { forbidden, invalidInput, notFound } from '../failures.js'
@@ -22,7 +22,7 @@ export interface IssueSubject extends ProjectSubject {
 
 const findIssue = statement('issue by number', (db) =>
   db
-    .select(LANE.issues)
+    .select(READ_COLUMNS.issues)
     .from(issues)
     .where(and(eq(issues.project_id, sql.placeholder('project')), eq(issues.iid, sql.placeholder('iid')))),
 )

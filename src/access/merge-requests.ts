@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { z } from 'zod'
 import type { Context } from '../context.js'
-import { completeTexts, LANE, LONG } from '../db/long-text.js'
+import { completeTexts, LONG, READ_COLUMNS } from '../db/long-text.js'
 import { mergeRequests } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import { forbidden, invalidInput, notFound, unauthenticated } from '../failures.js'
@@ -22,7 +22,7 @@ export interface MergeRequestSubject extends ProjectSubject {
 
 const findMergeRequest = statement('merge request by number', (db) =>
   db
-    .select(LANE.mergeRequests)
+    .select(READ_COLUMNS.mergeRequests)
     .from(mergeRequests)
     .where(
       sql`${mergeRequests.project_id} = ${sql.placeholder('project')} and ${mergeRequests.iid} = ${sql.placeholder('iid')} and ${mergeRequests.deleted_at} is null`,

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 
 /** Callers that are remembered; the longest quiet are forgotten first (SEC-150). */
-const MOST = 50_000
+const MAX = 50_000
 
 /** Where a caller stands in the window that runs. */
 export interface Standing {
@@ -17,7 +17,7 @@ export interface Standing {
 
 /** Counts requests of each caller in windows of fixed length (SEC-148, W-34). Each process counts for itself. */
 export class RequestLimit {
-  readonly #counts = new LRUCache<string, { observed: number; until: number }>({ max: MOST })
+  readonly #counts = new LRUCache<string, { observed: number; until: number }>({ max: MAX })
 
   /** `user` and `anonymous`: requests a window of a person, and of an address that names nobody; 0: any number. `window` in seconds. */
   constructor(

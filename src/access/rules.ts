@@ -11,7 +11,7 @@ import type { Access } from './access.js'
 import type { Caller, SignedIn } from './actor.js'
 import { canGroup, canProject, type GroupStanding, type ProjectStanding, seesGroup, seesProject } from './can.js'
 import { groupLevel, projectLevel } from './roles.js'
-import { type Eyes, eyesOf, holdsVisibleProject } from './visible.js'
+import { holdsVisibleProject, type SqlViewer, sqlViewer } from './visible.js'
 
 const nothing = z.object({})
 
@@ -155,7 +155,7 @@ export interface GroupSubject extends GroupStanding {
   can(ability: GroupAbility): boolean
 }
 
-const findGroup = statement('group for caller', (db, { by, eyes }: { by: 'id' | 'path'; eyes: Eyes }) => {
+const findGroup = statement('group for caller', (db, { by, eyes }: { by: 'id' | 'path'; eyes: SqlViewer }) => {
   const user = sql`${sql.placeholder('user')}::bigint`
   const level = eyes === 'anonymous' ? sql<number>`0` : groupLevel(namespaces.id, user)
   // asked only where it decides: it costs more than all the rest
@@ -172,7 +172,7 @@ const findGroup = statement('group for caller', (db, { by, eyes }: { by: 'id' | 
 export async function findGroupFor(ctx: Context, caller: Pick<Caller, 'user'>, named: string, kind = 'Group'): Promise<GroupSubject> {
   const id = numericId(named)
   const { user } = caller
-  const [row] = await findGroup(ctx.db, { by: id === null ? 'path' : 'id', eyes: eyesOf(user) }).execute({
+  const [row] = await findGroup(ctx.db, { by: id === null ? 'path' : 'id', eyes: sqlViewer(user) }).execute({
     value: id ?? named.toLowerCase(),
     user: user?.id ?? 0,
   })

@@ -1,6 +1,6 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { z } from 'zod'
-import { completeTexts, LANE, LONG } from '../db/long-text.js'
+import { completeTexts, LONG, READ_COLUMNS } from '../db/long-text.js'
 import { snippets } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import { forbidden, invalidInput, notFound } from '../failures.js'
@@ -36,7 +36,7 @@ export interface SnippetSubject extends ProjectSubject {
 
 const findSnippet = statement('snippet of a project', (db) =>
   db
-    .select(LANE.snippets)
+    .select(READ_COLUMNS.snippets)
     .from(snippets)
     .where(and(eq(snippets.project_id, sql.placeholder('project')), eq(snippets.id, sql.placeholder('id')))),
 )

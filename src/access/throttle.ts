@@ -2,7 +2,7 @@ import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
 
 /** Addresses and accounts that are remembered; the longest quiet are forgotten first (SEC-26). */
-const MOST = 50_000
+const MAX = 50_000
 /** How many times as many failures an address may have in all, and an account from all addresses, as an address with one account. */
 const ALL = 3
 
@@ -13,7 +13,7 @@ interface Failures {
 
 /** Counts bad credentials in windows of fixed length, and keeps out for the rest of its window who had too many (SEC-26, CR-15). Each process counts for itself. */
 export class Throttle {
-  readonly #failures = new LRUCache<string, Failures>({ max: MOST })
+  readonly #failures = new LRUCache<string, Failures>({ max: MAX })
 
   /** `attempts`: bad passwords that an address may present for one account; 0: nobody is ever kept out. `window` in seconds. */
   constructor(

@@ -5,19 +5,19 @@ import type { IssueReach, NoteReach } from './can.js'
 import { ANY_LEVEL, groupLevel, membershipCounts, projectLevel, qualified, shareCounts, withLevel } from './roles.js'
 
 /** Who looks, as far as the shape of a query depends on it; the user's id itself is a parameter. */
-export type Eyes = 'anonymous' | 'admin' | 'user' | 'external'
+export type SqlViewer = 'anonymous' | 'admin' | 'user' | 'external'
 
-export const eyesOf = (user: Pick<ActorUser, 'admin' | 'external'> | null): Eyes =>
+export const sqlViewer = (user: Pick<ActorUser, 'admin' | 'external'> | null): SqlViewer =>
   user === null ? 'anonymous' : user.admin ? 'admin' : user.external ? 'external' : 'user'
 
 /** The visibility from which on a thing is open without membership; a constant of the query's text, so that partial indexes can serve it. */
-const openTo = (eyes: Eyes) => (eyes === 'user' ? sql`10` : sql`20`)
+const openTo = (eyes: SqlViewer) => (eyes === 'user' ? sql`10` : sql`20`)
 
 /** `projects`, or a table that stands for it. */
 type Project = Record<'id' | 'namespace_id' | 'visibility', SQLWrapper>
 
 /** `seesProject` for every row of `projects` (SEC-33). */
-export function visibleProjects(eyes: Eyes, userId: SQLWrapper, project: Project = projects): SQL {
+export function visibleProjects(eyes: SqlViewer, userId: SQLWrapper, project: Project = projects): SQL {
   switch (eyes) {
     case 'admin':
       return sql`true`
@@ -29,7 +29,7 @@ export function visibleProjects(eyes: Eyes, userId: SQLWrapper, project: Project
 }
 
 /** The same for a few rows whose ids are known: asks about each of them, instead of for all that the user has a level on. */
-export function visibleProject(eyes: Eyes, userId: SQLWrapper, project: Project = projects): SQL {
+export function visibleProject(eyes: SqlViewer, userId: SQLWrapper, project: Project = projects): SQL {
   if (eyes === 'admin' || eyes === 'anonymous') return visibleProjects(eyes, userId, project)
   return sql`(${project.visibility} >= ${openTo(eyes)} or ${projectLevel(project, userId)} > 0)`
 }
@@ -37,7 +37,7 @@ export function visibleProject(eyes: Eyes, userId: SQLWrapper, project: Project 
 const REPORTER = sql`20`
 
 /** The ability `download_code` for every row of `projects` that is visible (AC-10, note 2 of section 5.1). */
-export function readableCode(eyes: Eyes, userId: SQLWrapper): SQL {
+export function readableCode(eyes: SqlViewer, userId: SQLWrapper): SQL {
   if (eyes === 'admin') return sql`${projects.repository_access_level} >= 10`
   if (eyes === 'anonymous') return sql`(${projects.repository_access_level} >= 20 and ${projects.visibility} >= 20)`
   return sql`((${projects.repository_access_level} >= 20 or ${projects.repository_access_level} >= 10 and ${withLevel(projects, userId, ANY_LEVEL)})
@@ -52,7 +52,7 @@ export function issuesInReach(reach: IssueReach, userId: SQLWrapper): SQL {
 }
 
 /** `seesIssue` for every row of `issues` joined with `projects` (SEC-33, SEC-35). */
-export function visibleIssues(eyes: Eyes, userId: SQLWrapper): SQL {
+export function visibleIssues(eyes: SqlViewer, userId: SQLWrapper): SQL {
   if (eyes === 'admin') return sql`${projects.issues_access_level} >= 10`
   if (eyes === 'anonymous')
     return sql`(${visibleProjects(eyes, userId)} and ${projects.issues_access_level} >= 20 and ${issuesInReach('open', userId)})`
@@ -62,7 +62,7 @@ export function visibleIssues(eyes: Eyes, userId: SQLWrapper): SQL {
 }
 
 /** Snippets of projects as `onSnippetSignedIn` finds them, for every row of `snippets` joined with `projects` (SN-12); nobody reads them unknown. */
-export function visibleSnippets(eyes: Eyes, userId: SQLWrapper): SQL {
+export function visibleSnippets(eyes: SqlViewer, userId: SQLWrapper): SQL {
   if (eyes === 'anonymous') return sql`false`
   if (eyes === 'admin') return sql`${projects.snippets_access_level} >= 10`
   const member = withLevel(projects, userId, ANY_LEVEL)
@@ -72,7 +72,7 @@ export function visibleSnippets(eyes: Eyes, userId: SQLWrapper): SQL {
 }
 
 /** The same for every row of `snippets` left-joined with `projects`, personal ones among them (SN-11, S-21). */
-export function visibleSnippetsAnywhere(eyes: Eyes, userId: SQLWrapper): SQL {
+export function visibleSnippetsAnywhere(eyes: SqlViewer, userId: SQLWrapper): SQL {
   if (eyes === 'anonymous') return sql`false`
   if (eyes === 'admin') return sql`(${snippets.project_id} is null or ${visibleSnippets(eyes, userId)})`
   return sql`case when ${snippets.project_id} is null then ${snippets.visibility} >= ${openTo(eyes)} or ${snippets.author_id} = ${userId}
@@ -80,7 +80,7 @@ export function visibleSnippetsAnywhere(eyes: Eyes, userId: SQLWrapper): SQL {
 }
 
 /** For rows of `notes` of a project left-joined with `issues`, `merge_requests` and `snippets` by what they are about: those in the reach of `noteReach`. */
-export function notesInReach(reach: NoteReach, eyes: Eyes, userId: SQLWrapper): SQL {
+export function notesInReach(reach: NoteReach, eyes: SqlViewer, userId: SQLWrapper): SQL {
   const about = (type: (typeof notes.$inferSelect)['noteable_type'], where: SQL) => sql`(${notes.noteable_type} = ${type} and ${where})`
   const open = sql`(${snippets.visibility} >= ${openTo(eyes)} or ${snippets.author_id} = ${userId})`
   const kinds = [
@@ -99,7 +99,7 @@ export function mergeRequestsInReach(reach: 'all' | 'own', userId: SQLWrapper): 
 }
 
 /** `seesMergeRequest` for every row of `merge_requests` joined with `projects` (MR-13, SEC-33); those that were deleted nobody sees (MR-58). */
-export function visibleMergeRequests(eyes: Eyes, userId: SQLWrapper): SQL {
+export function visibleMergeRequests(eyes: SqlViewer, userId: SQLWrapper): SQL {
   const kept = mergeRequestsInReach('all', userId)
   // the feature is off with the repository (AC-10)
   const feature = sql`least(${projects.merge_requests_access_level}, ${projects.repository_access_level})`
@@ -112,7 +112,7 @@ export function visibleMergeRequests(eyes: Eyes, userId: SQLWrapper): SQL {
 }
 
 /** Whether a group on which the caller has no level holds a project that he sees, directly or by a share that counts today (AC-16). Each branch starts from what is few: what is open in the group, what is shared with it, what the user has. */
-export function holdsVisibleProject(eyes: Eyes, groupId: SQLWrapper, userId: SQLWrapper): SQL<boolean> {
+export function holdsVisibleProject(eyes: SqlViewer, groupId: SQLWrapper, userId: SQLWrapper): SQL<boolean> {
   if (eyes === 'admin') return sql<boolean>`true`
   const open = openTo(eyes)
   const openIn = sql`exists (select 1 from projects hp where hp.namespace_id = ${groupId} and hp.visibility >= ${open})`
@@ -128,7 +128,7 @@ export function holdsVisibleProject(eyes: Eyes, groupId: SQLWrapper, userId: SQL
 }
 
 /** `seesGroup` for rows of `namespaces` that are groups (G-67, AC-16). */
-export function visibleGroups(eyes: Eyes, group: { id: SQLWrapper; visibility: SQLWrapper }, userId: SQLWrapper): SQL {
+export function visibleGroups(eyes: SqlViewer, group: { id: SQLWrapper; visibility: SQLWrapper }, userId: SQLWrapper): SQL {
   if (eyes === 'admin') return sql`true`
   const open = openTo(eyes)
   const holdsVisible = holdsVisibleProject(eyes, group.id, userId)
@@ -137,7 +137,7 @@ export function visibleGroups(eyes: Eyes, group: { id: SQLWrapper; visibility: S
 }
 
 /** What lists of groups hold (GR-5 to GR-8): the caller's groups with all below them, and all above these and above the groups that hold a project of his; with `all` also what is open to him. Not `visibleGroups`: a group that is listed for what is below it may still hide its page (GR-6). */
-export function listedGroups(eyes: Eyes, all: boolean, userId: SQLWrapper): SQL {
+export function listedGroups(eyes: SqlViewer, all: boolean, userId: SQLWrapper): SQL {
   if (eyes === 'admin') return sql`true`
   if (eyes === 'anonymous') return sql`${namespaces.visibility} >= 20`
   const member = sql`select m.namespace_id from members m where m.user_id = ${userId} and m.namespace_id is not null and ${membershipCounts}`

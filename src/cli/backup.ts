@@ -43,7 +43,7 @@ async function verify(folder: string): Promise<void> {
 export async function restore(given: Config, args: string[]): Promise<void> {
   const { positionals } = parseArgs({ args, allowPositionals: true })
   const folder = folderOf(positionals, RESTORE_USAGE)
-  const { bringBack, bringBackSecret, openBackup } = await import('../services/operations/backup.js')
+  const { restoreRepository, bringBackSecret, openBackup } = await import('../services/operations/backup.js')
   // before anything is written, an instance in an empty data folder included
   const whole = await openBackup(folder)
   await mkdir(given.dataDir, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 })
@@ -51,7 +51,7 @@ export async function restore(given: Config, args: string[]): Promise<void> {
   await withContext(
     given,
     async (ctx, databaseUrl) => {
-      await bringBack(ctx, databaseUrl, whole)
+      await restoreRepository(ctx, databaseUrl, whole)
       process.stdout.write(`${whole.repositories.length} repositories and all rows are as they were at ${whole.at}\n`)
       await tellFaults(ctx, { repair: false, full: false })
     },

@@ -11,7 +11,7 @@ import { TRANSPORT_LIMITS } from '../git/wire/transport.js'
 import { Fragments } from '../http/fragments.js'
 import { createJobs } from '../jobs/queue.js'
 import { Argon2 } from '../lib/crypto/argon2.js'
-import { ownSecret, vaultOf } from '../lib/crypto/encryption.js'
+import { encryptionWith, ownSecret } from '../lib/crypto/encryption.js'
 import { linksFor } from '../links.js'
 import { Totals } from '../services/core/list-cache.js'
 import { readSettings } from '../services/core/settings.js'
@@ -49,7 +49,7 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     argon2,
     requestLimit: new RequestLimit(config.requests, now),
     intents: new Map(),
-    vault: vaultOf(config.secretKey ?? (await ownSecret(config.dataDir))),
+    encryption: encryptionWith(config.secretKey ?? (await ownSecret(config.dataDir))),
     log,
     revision: config.revision,
     now,

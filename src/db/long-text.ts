@@ -11,9 +11,9 @@ const PAGE_BYTES = 4 * 1024 * 1024
 const LARGE_BYTES = 256 * 1024
 
 /** A text for the read lane: of a long one its beginning, which `completeTexts` replaces. */
-export const beginning = (text: SQLWrapper): SQL<string> => sql<string>`left(${text}, ${sql.raw(String(BEGINNING + 1))})`
+export const prefixOf = (text: SQLWrapper): SQL<string> => sql<string>`left(${text}, ${sql.raw(String(BEGINNING + 1))})`
 /** The same where there may be none. */
-export const anyBeginning = (text: SQLWrapper): SQL<string | null> => beginning(text) as SQL<string | null>
+export const nullablePrefixOf = (text: SQLWrapper): SQL<string | null> => prefixOf(text) as SQL<string | null>
 
 /** The long text that rows of a table have, and its name. */
 interface LongText {
@@ -37,16 +37,16 @@ export const LONG = {
 } as const satisfies Record<string, LongText>
 
 /** The columns of tables with long texts, for the read lane. */
-export const LANE = {
-  issues: { ...getTableColumns(issues), description: beginning(issues.description) },
-  mergeRequests: { ...getTableColumns(mergeRequests), description: beginning(mergeRequests.description) },
-  notes: { ...getTableColumns(notes), note: beginning(notes.note) },
-  milestones: { ...getTableColumns(milestones), description: beginning(milestones.description) },
-  labels: { ...getTableColumns(labels), description: anyBeginning(labels.description), description_html: beginning(labels.description_html) },
+export const READ_COLUMNS = {
+  issues: { ...getTableColumns(issues), description: prefixOf(issues.description) },
+  mergeRequests: { ...getTableColumns(mergeRequests), description: prefixOf(mergeRequests.description) },
+  notes: { ...getTableColumns(notes), note: prefixOf(notes.note) },
+  milestones: { ...getTableColumns(milestones), description: prefixOf(milestones.description) },
+  labels: { ...getTableColumns(labels), description: nullablePrefixOf(labels.description), description_html: prefixOf(labels.description_html) },
   snippets: {
     ...getTableColumns(snippets),
-    description: anyBeginning(snippets.description),
-    content: beginning(snippets.content),
+    description: nullablePrefixOf(snippets.description),
+    content: prefixOf(snippets.content),
   },
 }
 

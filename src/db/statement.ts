@@ -5,7 +5,7 @@ import { rowMapper, type SelectedField } from './row-mapper.js'
 
 /** Named statements a database connection keeps; shapes beyond that many are prepared without a name, so callers cannot fill Postgres' memory with them (SEC-150). */
 const NAMED = 400
-const KEPT = 1_000
+const CACHE_SIZE = 1_000
 
 interface Preparable {
   prepare(name: string): unknown
@@ -29,7 +29,7 @@ export function statement<Shape, Q extends Preparable>(
     if (!prepared) {
       const label = statements.size < NAMED ? createHash('sha1').update(key).digest('hex') : ''
       prepared = quick(build(db.read, shape).prepare(label))
-      if (statements.size < KEPT) statements.set(key, prepared)
+      if (statements.size < CACHE_SIZE) statements.set(key, prepared)
     }
     return prepared as ReturnType<Q['prepare']>
   }

@@ -1,7 +1,7 @@
 import { databaseError, isUniqueViolation } from './client.js'
 
 /** Runs work. Where a unique index refuses its row because somebody else was quicker, what `refusal` makes of the index's name is thrown. */
-export async function unlessTaken<T>(work: () => Promise<T>, refusal: (index: string) => Error): Promise<T> {
+export async function unlessUniqueViolation<T>(work: () => Promise<T>, refusal: (index: string) => Error): Promise<T> {
   try {
     return await work()
   } catch (thrown) {
@@ -12,7 +12,7 @@ export async function unlessTaken<T>(work: () => Promise<T>, refusal: (index: st
 }
 
 /** Runs work, and once more where a unique index refuses its row: now the checks in it see who was quicker and say so. */
-export const againIfTaken = <T>(work: () => Promise<T>): Promise<T> =>
+export const retryOnUniqueViolation = <T>(work: () => Promise<T>): Promise<T> =>
   work().catch((thrown: unknown) => {
     if (isUniqueViolation(thrown)) return work()
     throw thrown

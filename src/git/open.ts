@@ -10,9 +10,17 @@ import { draftCommit, writeCommit, writeTag } from './objects/writer.js'
 import { GIT_NICENESS, type PoolLimits, ProcessPool } from './process/pool.js'
 import { quarantineReader, type Reader, type ReadFloor, readerFor, readFloor } from './reader.js'
 import { RefUpdates, writeHead } from './refs/ref-updates.js'
-import { bringBack, saveRepository } from './storage/copies.js'
+import { restoreRepository, saveRepository } from './storage/copies.js'
 import { claimStorage, createRepository, isStorage, presence, removeRepository, repositoryDirectory } from './storage/create.js'
-import { dropCommitGraph, dropSetAside, dropUnreadableRef, examine, existing, repositoriesIn, setAside } from './storage/examine.js'
+import {
+  dropCommitGraph,
+  dropUnreadableRef,
+  examine,
+  existing,
+  quarantineRepository,
+  removeQuarantinedRepositories,
+  repositoriesIn,
+} from './storage/examine.js'
 import { fork } from './storage/fork.js'
 import { removeStale, removeStaleLocks, STALE, staleIn } from './storage/leftovers.js'
 import { maintain, repositorySize, unreached } from './storage/maintenance.js'
@@ -34,7 +42,7 @@ export interface GitOptions {
 }
 
 /** What reading and writing a repository stand on: where it is, the pool, the resident processes and what is remembered. */
-export interface Ground {
+export interface GitInstallation {
   floor: ReadFloor
   directory(key: RepositoryKey): string
   reader(key: RepositoryKey): Reader & { readonly key: RepositoryKey }
@@ -46,7 +54,7 @@ export interface Ground {
 }
 
 /** Opens the storages for reading. */
-export function openGround({ storages, onFault, pool }: GitOptions): Ground {
+export function openInstallation({ storages, onFault, pool }: GitOptions): GitInstallation {
   const floor = readFloor(new ProcessPool(pool))
   const directory = (key: RepositoryKey) => directoryOf(storages, key)
   return {
@@ -65,11 +73,11 @@ export function openGround({ storages, onFault, pool }: GitOptions): Ground {
       throw missing
     },
     forget(key) {
-      floor.residents.forget(directory(key))
+      floor.batchProcesses.forget(directory(key))
       floor.memory.forget(directory(key))
     },
     async close() {
-      floor.residents.close()
+      floor.batchProcesses.close()
       await Promise.all([floor.pool.close(), floor.searches.close()])
     },
   }
@@ -85,7 +93,7 @@ function directoryOf(storages: Record<string, string>, key: RepositoryKey): stri
 
 /** All repositories of this installation, for reading, writing and the wire. */
 export function openGit(options: GitOptions & { hooks: string; transport?: TransportLimits }): Git {
-  const ground = openGround(options)
+  const ground = openInstallation(options)
   const { pool } = ground.floor
   // clones and pushes keep their turns for as long as they take, so reads do not queue behind them
   const checks = new ProcessPool(CHECK_POOL)
@@ -102,7 +110,7 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
   const open = (key: RepositoryKey): GitRepository => {
     const directory = ground.directory(key)
     const reader = ground.reader(key)
-    const readObject = (oid: Oid) => ground.floor.residents.catFile(directory).readKnown(oid)
+    const readObject = (oid: Oid) => ground.floor.batchProcesses.catFile(directory).readKnown(oid)
     const openWith = (env: NodeJS.ProcessEnv) => quarantineReader(pool, directory, env)
     return {
       ...reader,
@@ -180,14 +188,15 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
       return { head: `refs/heads/${(await reader.headBranch()) ?? 'main'}`, refs: await reader.refs('refs/') }
     },
     save: (key, refs, target) => saveRepository(ground.directory(key), refs, target),
-    bringBack: (saved, key) => bringBack(saved, ground.directory(key)),
-    async setAside(key) {
-      const place = await setAside(options.storages[key.storage] as string, ground.directory(key))
+    restoreRepository: (saved, key) => restoreRepository(saved, ground.directory(key)),
+    async quarantineRepository(key) {
+      const place = await quarantineRepository(options.storages[key.storage] as string, ground.directory(key))
       updates.forget(ground.directory(key))
       ground.forget(key)
       return place
     },
-    dropSetAside: async (older) => (await Promise.all(Object.values(options.storages).map((root) => dropSetAside(root, older)))).flat(),
+    removeQuarantinedRepositories: async (older) =>
+      (await Promise.all(Object.values(options.storages).map((root) => removeQuarantinedRepositories(root, older)))).flat(),
     async claimStorages(inUse) {
       const claimed = Object.entries(options.storages).map(async ([name, path]) => ((await claimStorage(path, () => inUse(name))) ? [] : [name]))
       return (await Promise.all(claimed)).flat()

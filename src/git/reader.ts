@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { Shared } from '../lib/async/single-flight.js'
+import { SingleFlight } from '../lib/async/single-flight.js'
 import { DiffTree, diffOfSmall, diffRange, EMPTY_TREE, statsOfSmall } from './diff/diff.js'
 import { findDiffLine } from './diff/diff-line.js'
 import { OutOfTime, RepositoryMissing } from './errors.js'
@@ -12,7 +12,7 @@ import { CatFile, isOid } from './objects/cat-file.js'
 import { listed } from './objects/messages.js'
 import { parseCommit, parseTag } from './objects/object-codec.js'
 import { entriesAt, entryAt, pageBelow, type TreeSource } from './objects/tree.js'
-import { Residents } from './process/batch-processes.js'
+import { BatchProcesses } from './process/batch-processes.js'
 import { ProcessPool, SEARCH_LIMITS } from './process/pool.js'
 import { RefStore } from './refs/ref-store.js'
 import { resolveRevision } from './refs/revision.js'
@@ -62,16 +62,16 @@ export interface ReadFloor {
   pool: ProcessPool
   /** What searches run in. */
   searches: ProcessPool
-  searching: Shared
-  residents: Residents
+  searching: SingleFlight
+  batchProcesses: BatchProcesses
   memory: Memory
 }
 
 const floorOf = (pool: ProcessPool, memory: Memory): ReadFloor => ({
   pool,
   searches: new ProcessPool(SEARCH_LIMITS),
-  searching: new Shared(),
-  residents: new Residents(pool),
+  searching: new SingleFlight(),
+  batchProcesses: new BatchProcesses(pool),
   memory,
 })
 
@@ -88,10 +88,10 @@ export interface ReaderOptions {
 
 /** Reads one bare repository. Cheap to make: touches no disk and starts nothing before the first call. */
 export function readerFor(floor: ReadFloor, directory: string, { env, onFault, optional = false }: ReaderOptions = {}): Reader {
-  const { pool, searches, searching, residents, memory } = floor
+  const { pool, searches, searching, batchProcesses, memory } = floor
   const refs = new RefStore(directory, memory.packed)
-  const objects = () => residents.process(directory, 'cat-file', () => new CatFile(pool, directory, env))
-  const diffTree = (kind: 'patch' | 'numstat') => residents.process(directory, kind, () => new DiffTree(pool, directory, kind, env))
+  const objects = () => batchProcesses.process(directory, 'cat-file', () => new CatFile(pool, directory, env))
+  const diffTree = (kind: 'patch' | 'numstat') => batchProcesses.process(directory, kind, () => new DiffTree(pool, directory, kind, env))
   const treeSource = (): TreeSource => ({ objects: objects(), remember: (about, size, make) => memory.answer(directory, about, size, make) })
   const history = (): LogSource => ({ pool, directory, env, objects: objects(), links: memory.links, memory, isFile, commit })
 
@@ -295,5 +295,5 @@ async function startOf(stream: Readable, bytes: number): Promise<Buffer> {
 /** A reader that also sees objects which have not been accepted yet. Nothing it learns outlives it; close it. */
 export function quarantineReader(pool: ProcessPool, directory: string, env: NodeJS.ProcessEnv): Reader & { close(): void } {
   const floor = floorOf(pool, new Memory(16 * 1_048_576))
-  return { ...readerFor(floor, directory, { env }), close: () => floor.residents.close() }
+  return { ...readerFor(floor, directory, { env }), close: () => floor.batchProcesses.close() }
 }

@@ -469,11 +469,11 @@ export interface Git {
   /** Writes a repository into a new folder, with its refs as they were; false: it is gone. */
   save(key: RepositoryKey, refs: RefsThen, target: string): Promise<boolean>
   /** Puts what was saved in its place, where nothing may be. */
-  bringBack(saved: string, key: RepositoryKey): Promise<void>
+  restoreRepository(saved: string, key: RepositoryKey): Promise<void>
   /** Moves a repository out of the way, where a person can look at it; returns where it is. */
-  setAside(key: RepositoryKey): Promise<string>
+  quarantineRepository(key: RepositoryKey): Promise<string>
   /** Removes what was moved out of the way so many milliseconds ago or earlier; tells where it was. */
-  dropSetAside(older: number): Promise<string[]>
+  removeQuarantinedRepositories(older: number): Promise<string[]>
   /** Marks storages as in use, so that one whose disk is not mounted is told from a new one; `inUse` tells whether one should hold repositories. Returns the names of those not mounted. */
   claimStorages(inUse: (storage: string) => Promise<boolean>): Promise<string[]>
   /** Settles when every storage is there and can be read and written, and git can be run. */

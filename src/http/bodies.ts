@@ -6,7 +6,7 @@ import { Failure, STATUS, tooLarge, unknownType } from '../failures.js'
 import { type Pace, watchPace } from '../lib/async/pace.js'
 import { Slices } from '../lib/async/slices.js'
 import { Unavailable } from '../lib/unavailable.js'
-import { type Bag, emptyBag, FormReader } from './form.js'
+import { emptyParameterBag, FormReader, type ParameterBag } from './form.js'
 import { JsonReader } from './json.js'
 import { MultipartReader } from './uploads.js'
 
@@ -34,7 +34,7 @@ interface BodyReader {
   /** Values so far. */
   readonly elements?: number
   push(bytes: Buffer): void | Promise<void>
-  end(): Bag | Promise<Bag>
+  end(): ParameterBag | Promise<ParameterBag>
 }
 
 /** Bytes of all larger bodies that are held at once; one sender gets half of them, or one body. */
@@ -92,7 +92,7 @@ export function parseBodies(app: FastifyInstance, { limits }: Config, pace: Pace
     push() {
       throw unknownType(headers['content-type'])
     },
-    end: emptyBag,
+    end: emptyParameterBag,
   }))
 }
 
@@ -118,7 +118,7 @@ class Body {
     private readonly memory: BodyMemory,
   ) {}
 
-  async read(payload: IncomingMessage, reader: BodyReader, slices: Slices): Promise<Bag> {
+  async read(payload: IncomingMessage, reader: BodyReader, slices: Slices): Promise<ParameterBag> {
     await this.#expect(Number(this.request.headers['content-length'] ?? 0))
     // the connection has to carry the answer when reading ends early
     for await (const chunk of payload.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {

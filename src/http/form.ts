@@ -1,7 +1,7 @@
 import { Failure, invalidInput } from '../failures.js'
 
 /** Parameters as they come in: text, lists, maps, and in JSON also numbers and booleans. Maps have no prototype, so any name is only a name (SEC-72, SEC-73). */
-export type Bag = { [name: string]: unknown }
+export type ParameterBag = { [name: string]: unknown }
 
 /** How deep the values of a body may be nested (SEC-71). */
 export const MAX_DEPTH = 32
@@ -20,11 +20,11 @@ class BareObject {
 Object.setPrototypeOf(BareObject.prototype, null)
 delete (BareObject.prototype as { constructor?: unknown }).constructor
 
-export const emptyBag = (): Bag => new BareObject()
+export const emptyParameterBag = (): ParameterBag => new BareObject()
 
 /** Query string → parameters, by the rules of Rack: `a=1&a=2` last wins, `b[]=` a list, `c[k]=` a map, a repeated key in `d[][k]=` starts a new element. Throws a Failure on broken encoding or broken limits. */
-export function parseForm(text: string): Bag {
-  const bag = emptyBag()
+export function parseForm(text: string): ParameterBag {
+  const bag = emptyParameterBag()
   if (text === '') return bag
   for (const pair of text.split('&')) {
     if (pair === '') continue
@@ -56,7 +56,7 @@ const SPACE = 0x20
 export class FormReader {
   /** Values so far. */
   elements = 0
-  readonly #bag = emptyBag()
+  readonly #bag = emptyParameterBag()
   #decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
   #name: string | undefined
   #text = ''
@@ -95,7 +95,7 @@ export class FormReader {
     flush(false)
   }
 
-  end(): Bag {
+  end(): ParameterBag {
     if (this.#escape !== '') throw badText()
     this.#add(undefined, true)
     this.#endPair()
@@ -124,7 +124,7 @@ export class FormReader {
 }
 
 /** Puts one field with bracket notation into the bag (W-3). `value` is text, or null when the field had no `=`. */
-export function put(bag: Bag, name: string, value: unknown): void {
+export function put(bag: ParameterBag, name: string, value: unknown): void {
   const bracket = name.indexOf('[')
   if (bracket <= 0) {
     set(bag, name, value)
@@ -145,7 +145,7 @@ export function put(bag: Bag, name: string, value: unknown): void {
   insert(bag, keys, value)
 }
 
-function insert(top: Bag, keys: string[], value: unknown) {
+function insert(top: ParameterBag, keys: string[], value: unknown) {
   let map = top
   for (let i = 0; ; i++) {
     const key = keys[i] as string
@@ -153,7 +153,7 @@ function insert(top: Bag, keys: string[], value: unknown) {
     if (i === keys.length - 1) return set(map, key, value)
     if (keys[i + 1] !== '') {
       const inner = map[key]
-      const below = isBag(inner) ? inner : emptyBag()
+      const below = isBag(inner) ? inner : emptyParameterBag()
       map[key] = below
       map = below
       continue
@@ -168,14 +168,14 @@ function insert(top: Bag, keys: string[], value: unknown) {
     const last = list[list.length - 1]
     if (isBag(last) && !holds(last, keys, i + 2)) map = last
     else {
-      map = emptyBag()
+      map = emptyParameterBag()
       list.push(map)
     }
     i++
   }
 }
 
-function holds(element: Bag, keys: string[], from: number): boolean {
+function holds(element: ParameterBag, keys: string[], from: number): boolean {
   let value: unknown = element
   for (let i = from; i < keys.length; i++) {
     if (keys[i] === '') return false
@@ -186,12 +186,13 @@ function holds(element: Bag, keys: string[], from: number): boolean {
 }
 
 /** Puts a value under a name; names that JavaScript gives a meaning are left out (SEC-72). */
-export function set(bag: Bag, key: string, value: unknown) {
+export function set(bag: ParameterBag, key: string, value: unknown) {
   if (key.length > MAX_KEY) throw invalidInput('a parameter name is too long')
   if (!FORBIDDEN_KEYS.has(key)) bag[key] = value
 }
 
-export const isBag = (value: unknown): value is Bag => typeof value === 'object' && value !== null && !Array.isArray(value) && !Buffer.isBuffer(value)
+export const isBag = (value: unknown): value is ParameterBag =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !Buffer.isBuffer(value)
 
 /** Refuses NUL and lone surrogates, which neither Postgres nor Git can hold (SEC-49, SEC-50). */
 export function checkText(text: string): string {

@@ -17,13 +17,13 @@ interface RenderedPage {
 }
 
 /** Bytes that are kept of rendered elements, and of pages (SEC-150). */
-const KEPT = 32 * 1024 * 1024
+const CACHE_SIZE = 32 * 1024 * 1024
 
 /** Elements of lists as they were rendered before. To load, map, present and serialise twenty rows costs several times what it costs to ask Postgres whether they changed; the key holds all that an element depends on, the viewer's level included, so nothing is ever shown to somebody for whom it was not rendered (SEC-47). */
 export class Fragments {
-  readonly #kept = new LRUCache<string, Rendered>({ maxSize: KEPT, sizeCalculation: ({ text }, key) => 2 * (text.length + key.length) + 200 })
+  readonly #kept = new LRUCache<string, Rendered>({ maxSize: CACHE_SIZE, sizeCalculation: ({ text }, key) => 2 * (text.length + key.length) + 200 })
   readonly #pages = new LRUCache<string, RenderedPage>({
-    maxSize: KEPT,
+    maxSize: CACHE_SIZE,
     sizeCalculation: ({ items }, key) => items.reduce((bytes, { text }) => bytes + 2 * text.length + 200, 2 * key.length + 200),
   })
 

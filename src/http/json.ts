@@ -1,5 +1,5 @@
 import { invalidInput } from '../failures.js'
-import { type Bag, checkText, emptyBag, MAX_DEPTH, MAX_ELEMENTS, MAX_KEY, set } from './form.js'
+import { checkText, emptyParameterBag, MAX_DEPTH, MAX_ELEMENTS, MAX_KEY, type ParameterBag, set } from './form.js'
 
 /** What may come next. */
 type Next = 'object' | 'first name' | 'name' | 'colon' | 'value' | 'first item' | 'comma' | 'end'
@@ -21,8 +21,8 @@ export class JsonReader {
   /** Values so far. */
   elements = 0
   readonly #decoder = new TextDecoder('utf-8', { fatal: true })
-  readonly #open: (Bag | unknown[])[] = []
-  #top: Bag | undefined
+  readonly #open: (ParameterBag | unknown[])[] = []
+  #top: ParameterBag | undefined
   #next: Next = 'object'
   /** Of the value that comes. */
   #name = ''
@@ -36,10 +36,10 @@ export class JsonReader {
     this.#read(this.#decode(bytes))
   }
 
-  end(): Bag {
+  end(): ParameterBag {
     this.#read(this.#decode())
     if (this.#literal !== '') this.#endLiteral()
-    if (this.#next === 'object') return emptyBag()
+    if (this.#next === 'object') return emptyParameterBag()
     if (this.#next !== 'end' || !this.#top) throw badJson()
     return this.#top
   }
@@ -78,7 +78,7 @@ export class JsonReader {
   }
 
   #readSign(sign: string): void {
-    if (sign === '{') this.#begin(emptyBag(), 'first name')
+    if (sign === '{') this.#begin(emptyParameterBag(), 'first name')
     else if (sign === '[') this.#begin([], 'first item')
     else if (sign === ':' && this.#next === 'colon') this.#next = 'value'
     else if (sign === ',' && this.#next === 'comma') this.#next = Array.isArray(this.#open.at(-1)) ? 'value' : 'name'
@@ -87,7 +87,7 @@ export class JsonReader {
     else throw badJson()
   }
 
-  #begin(value: Bag | unknown[], next: Next): void {
+  #begin(value: ParameterBag | unknown[], next: Next): void {
     if (this.#next === 'object' && !Array.isArray(value)) this.#top = value
     else this.#put(value)
     if (this.#open.push(value) > MAX_DEPTH) throw invalidInput('parameters are nested too deeply')
@@ -104,7 +104,7 @@ export class JsonReader {
     if (++this.elements > MAX_ELEMENTS) throw invalidInput('too many parameters')
     const into = this.#open.at(-1)
     if (Array.isArray(into)) into.push(value)
-    else set(into as Bag, this.#name, value)
+    else set(into as ParameterBag, this.#name, value)
     this.#next = 'comma'
   }
 

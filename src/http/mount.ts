@@ -9,7 +9,7 @@ import { holderOfCall, inNameOf } from '../lib/async/holder.js'
 import { originOf } from '../lib/origin.js'
 import { Answer, type Endpoint, isStream, PageAnswer } from './endpoint.js'
 import { sendJson, sendJsonText } from './failure-handler.js'
-import { type Bag, emptyBag } from './form.js'
+import { emptyParameterBag, type ParameterBag } from './form.js'
 import { Rendered } from './fragments.js'
 import { listBody, renderElements } from './list-body.js'
 import { pageHeaders } from './page.js'
@@ -63,7 +63,7 @@ export function refuseOtherMethods(app: FastifyInstance, url: string, methods: s
 /** Before a larger body is read: a credential in header or query, and an access rule that lets its holder in (SEC-71). Both are asked again when all parameters are known. */
 async function admit(ctx: Context, declared: Endpoint, request: FastifyRequest, reply: FastifyReply) {
   const { access } = declared
-  const bag: Bag = Object.assign(emptyBag(), request.query, request.params)
+  const bag: ParameterBag = Object.assign(emptyParameterBag(), request.query, request.params)
   const caller = await identify(ctx, declared, bag, request, reply)
   if (access.signedIn && !caller.user) throw unauthenticated()
   await access.find(ctx, caller as never, parseInput(access.path, bag))
@@ -71,7 +71,7 @@ async function admit(ctx: Context, declared: Endpoint, request: FastifyRequest, 
 }
 
 /** Who calls; counted once, however often it is asked. */
-async function identify(ctx: Context, { path, scope }: Endpoint, bag: Bag, request: FastifyRequest, reply: FastifyReply): Promise<Caller> {
+async function identify(ctx: Context, { path, scope }: Endpoint, bag: ParameterBag, request: FastifyRequest, reply: FastifyReply): Promise<Caller> {
   const route = { method: request.method, path, scope, id: bag['id'] }
   const count = (userId: number | null) => {
     if (!request.counted) countRequest(ctx, userId, request, reply)
@@ -101,8 +101,8 @@ const LONGEST_ANSWER = 10_000
 
 async function answer(ctx: Context, declared: Endpoint, request: FastifyRequest, reply: FastifyReply, turns: Turns) {
   const { access } = declared
-  const query = request.query as Bag
-  const bag: Bag = Object.assign(emptyBag(), query, request.body, request.params)
+  const query = request.query as ParameterBag
+  const bag: ParameterBag = Object.assign(emptyParameterBag(), query, request.body, request.params)
   const caller = await identify(ctx, declared, bag, request, reply)
   if (access.signedIn && !caller.user) throw unauthenticated()
   const holder = holderOfCall(caller.user?.id, request.ip)
@@ -129,9 +129,9 @@ function holdLarge(queue: FairQueue, holder: string, reply: FastifyReply): () =>
   }
 }
 
-async function serve(ctx: Context, declared: Endpoint, request: FastifyRequest, reply: FastifyReply, caller: Caller, bag: Bag) {
+async function serve(ctx: Context, declared: Endpoint, request: FastifyRequest, reply: FastifyReply, caller: Caller, bag: ParameterBag) {
   const { access, input: schema, handler } = declared
-  const query = request.query as Bag
+  const query = request.query as ParameterBag
   const find = async () => access.find(ctx, caller as never, parseInput(access.path, bag))
   const early = access.early ? await find() : undefined
   const input = parseInput(schema, bag)
@@ -183,7 +183,7 @@ function checkUnchanged(header: string | undefined, changed: Date) {
   if (Math.floor(changed.getTime() / 1000) > Math.floor(since / 1000)) throw preconditionFailed()
 }
 
-function send(result: unknown, declared: Endpoint, request: FastifyRequest, reply: FastifyReply, ctx: Context, query: Bag) {
+function send(result: unknown, declared: Endpoint, request: FastifyRequest, reply: FastifyReply, ctx: Context, query: ParameterBag) {
   if (result instanceof Answer) {
     reply.code(result.status).headers(result.headers)
     if (result.body === undefined) return reply.send()

@@ -1,11 +1,16 @@
 import type { FastifyRequest } from 'fastify'
 import type { PageAnswer } from './endpoint.js'
-import { type Bag, isBag } from './form.js'
+import { isBag, type ParameterBag } from './form.js'
 
 const CREDENTIALS = new Set(['private_token', 'access_token'])
 
 /** Headers of a list (G-57 to G-59). `origin` is scheme, host and port as the client used them. */
-export function pageHeaders({ total, page, perPage }: PageAnswer, origin: string, request: FastifyRequest, parameters: Bag): Record<string, string> {
+export function pageHeaders(
+  { total, page, perPage }: PageAnswer,
+  origin: string,
+  request: FastifyRequest,
+  parameters: ParameterBag,
+): Record<string, string> {
   const pages = Math.max(1, Math.ceil(total / perPage))
   const beyond = page > pages
   const prev = !beyond && page > 1 ? page - 1 : undefined
@@ -37,7 +42,7 @@ const pathOf = ({ raw }: FastifyRequest) =>
     .replace(/[<>"]/g, encodeURIComponent)
 
 /** All parameters of the request but credentials, names sorted, `page` and `per_page` side by side (G-58). */
-function urlMaker(base: string, parameters: Bag, perPage: number) {
+function urlMaker(base: string, parameters: ParameterBag, perPage: number) {
   const before: string[] = []
   const after: string[] = []
   for (const name of Object.keys(parameters).sort()) {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Failure, type FailureKind } from '../failures.js'
 import { readDate } from '../lib/text/dates.js'
-import { type Bag, isBag } from './form.js'
+import { isBag, type ParameterBag } from './form.js'
 import type { Upload } from './uploads.js'
 
 /**
@@ -148,15 +148,15 @@ export const list = <T extends z.ZodType>(item: T, max = MAX_LIST) =>
     z.array(item, INVALID).max(max, INVALID),
   )
 
-const MOST_PAIRS = 20
+const MAX_PAIRS = 20
 
 /** A map of texts, as its pairs: whatever a key is called, it is one (G-53, SEC-73). */
 export const textMap = () =>
   z.preprocess(
-    (value) => (value === '' || value === null ? undefined : isBag(value) ? cut(Object.entries(value), MOST_PAIRS) : value),
+    (value) => (value === '' || value === null ? undefined : isBag(value) ? cut(Object.entries(value), MAX_PAIRS) : value),
     z
       .array(z.tuple([z.string(), z.union([z.string(), z.number().transform(String), z.boolean().transform(String)])]), INVALID)
-      .max(MOST_PAIRS, INVALID),
+      .max(MAX_PAIRS, INVALID),
   )
 
 const upload = (): z.ZodType<Upload> =>
@@ -300,7 +300,7 @@ export function refusedAs<T extends z.ZodObject>(kind: FailureKind, schema: T): 
 }
 
 /** Reads the declared parameters out of a bag; all violations of all parameters make one answer, in the order of the declaration (G-44, G-45). */
-export function parseInput<T extends z.ZodObject>(schema: T, bag: Bag): z.infer<T> {
+export function parseInput<T extends z.ZodObject>(schema: T, bag: ParameterBag): z.infer<T> {
   const result = schema.safeParse(bag)
   if (result.success) return result.data
   const texts: string[] = []

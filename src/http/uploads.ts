@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Busboy, type BusboyHeaders } from '@fastify/busboy'
 import { Failure, invalidInput, tooLarge } from '../failures.js'
-import { type Bag, checkText, emptyBag, MAX_FIELDS, put } from './form.js'
+import { checkText, emptyParameterBag, MAX_FIELDS, type ParameterBag, put } from './form.js'
 
 /** A file that came with a multipart body. */
 export interface Upload {
@@ -16,7 +16,7 @@ const MAX_FILES = 10
 
 /** A multipart body → parameters, from its bytes as they come; files stand among them as Uploads (SEC-75). */
 export class MultipartReader {
-  readonly #bag = emptyBag()
+  readonly #bag = emptyParameterBag()
   readonly #seen = new Set<string>()
   readonly #parser: InstanceType<typeof Busboy>
   readonly #broken: Promise<void>
@@ -65,7 +65,7 @@ export class MultipartReader {
     await this.#settled((done) => void this.#parser.write(bytes, done))
   }
 
-  async end(): Promise<Bag> {
+  async end(): Promise<ParameterBag> {
     if (this.#begun) await this.#settled((done) => void this.#parser.once('finish', done).end())
     return this.#bag
   }

@@ -1,9 +1,9 @@
 import { Readable, Transform } from 'node:stream'
 
 /** Bytes of the body of a fetch, as sent and inflated: what a client has, a line of fifty bytes for each commit it names. */
-const MOST_ASKED = 16 * 1024 ** 2
+const MAX_ASKED = 16 * 1024 ** 2
 /** Bytes of the bodies of all fetches that git has not read yet. */
-const MOST_WAITING = 64 * 1024 ** 2
+const MAX_WAITING = 64 * 1024 ** 2
 
 /** Why a body is not read on. */
 export class BodyRefused extends Error {
@@ -52,8 +52,8 @@ export class ReadAhead extends Readable {
     if (this.destroyed) return
     this.#taken += chunk.length
     this.#hold(chunk.length)
-    if (this.#taken > MOST_ASKED) this.destroy(tooLarge())
-    else if (this.waiting.bytes > MOST_WAITING) this.destroy(new BodyRefused(503, 'The server is busy, try again', { 'retry-after': '1' }))
+    if (this.#taken > MAX_ASKED) this.destroy(tooLarge())
+    else if (this.waiting.bytes > MAX_WAITING) this.destroy(new BodyRefused(503, 'The server is busy, try again', { 'retry-after': '1' }))
     else {
       this.#chunks.push(chunk)
       this.#give()
@@ -95,7 +95,7 @@ export function limited(body: Readable): Readable {
   const limit = new Transform({
     transform(chunk: Buffer, _, done) {
       size += chunk.length
-      if (size > MOST_ASKED) done(tooLarge())
+      if (size > MAX_ASKED) done(tooLarge())
       else done(null, chunk)
     },
   })

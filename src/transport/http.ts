@@ -16,7 +16,7 @@ import { asUnavailable } from '../lib/unavailable.js'
 import { keepUpWikiSoon } from '../services/content/wikis.js'
 import { readSettings } from '../services/core/settings.js'
 import { recordActivity } from '../services/identity/users.js'
-import { noticesOfRequests } from '../services/issuables/merge-requests/writing/push-messages.js'
+import { mergeRequestMessages } from '../services/issuables/merge-requests/writing/push-messages.js'
 import { createProject, type PushPlace, placeForPush } from '../services/projects/create.js'
 import { acceptPush, type PushIntent } from '../services/repository/pushes.js'
 import { quotaRefusal } from '../services/repository/quotas.js'
@@ -29,7 +29,7 @@ const config = { policy: 'Git: the credentials and rights of section 31' }
 /** As git's own server says it: proxies of every age leave such answers alone. */
 const UNCACHED = { 'cache-control': 'no-cache, max-age=0, must-revalidate', pragma: 'no-cache', expires: 'Fri, 01 Jan 1980 00:00:00 GMT' }
 /** Refs of one push that the log names. */
-const MOST_LOGGED = 20
+const MAX_LOGGED = 20
 
 /** What answering needs beside the call. */
 interface Serving {
@@ -338,7 +338,7 @@ async function push(
 ) {
   if (!user || !subject || !key) throw new Error('a push without a user or a project was let in')
   const tell = (commands: PushCommand[]) => {
-    const refs = commands.slice(0, MOST_LOGGED).map(({ ref, old, new: to }) => `${ref} ${old.slice(0, 12)}..${to.slice(0, 12)}`)
+    const refs = commands.slice(0, MAX_LOGGED).map(({ ref, old, new: to }) => `${ref} ${old.slice(0, 12)}..${to.slice(0, 12)}`)
     log.info(
       { user: user.username, project: fullPathOf(subject.project), kind: key.kind, refs, refs_total: commands.length, bytes: bytes(), ip },
       'push',
@@ -369,7 +369,7 @@ async function push(
     async moved(commands) {
       tell(commands)
       await intent?.finish(commands)
-      return [...notices, ...(await noticesOfRequests(ctx, subject, commands))]
+      return [...notices, ...(await mergeRequestMessages(ctx, subject, commands))]
     },
   }
   try {

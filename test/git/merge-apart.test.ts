@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
-import { mergeApart } from '../../src/git/merge/merge-trees.js'
-import { Stage } from '../../src/git/objects/object-buffer.js'
+import { mergeInProcess } from '../../src/git/merge/merge-trees.js'
+import { ObjectBuffer } from '../../src/git/objects/object-buffer.js'
 import { gitEnvironment } from '../../src/git/process/pool.js'
 import { aBareRepository, type TestCommit, type TestFile } from '../support/git.js'
 import { random } from '../support/reader.js'
@@ -50,7 +50,7 @@ function commitOf(before: Files, after: Files, rest: Partial<TestCommit> = {}): 
   return { ...rest, files: [...gone, ...there] }
 }
 
-describe('mergeApart', () => {
+describe('mergeInProcess', () => {
   it.each([1, 2, 3])('MR-64, SEC-103: where it has an answer, it is the one of git merge-tree, over 150 pairs of sides (%i)', async (seed) => {
     const bare = aBareRepository()
     try {
@@ -73,8 +73,8 @@ describe('mergeApart', () => {
       const trees = git(bare.directory, ['rev-parse', ...oids.map((oid) => `${oid}^{tree}`)]).trim().split('\n') // biome-ignore format: one call
       for (let n = 0; n < 150; n++) {
         const [base, ours, theirs] = trees.slice(3 * n) as [string, string, string]
-        const stage = new Stage()
-        const merged = await mergeApart(readObject, stage, base, ours, theirs)
+        const stage = new ObjectBuffer()
+        const merged = await mergeInProcess(readObject, stage, base, ours, theirs)
         seen[merged === null ? 'left' : 'apart']++
         if (merged === null) continue
         const { status, stdout } = spawnSync('git', ['merge-tree', '--write-tree', '--no-messages', ...oids.slice(3 * n + 1, 3 * n + 3)], {
@@ -107,7 +107,7 @@ describe('mergeApart', () => {
         const sides = [[odd, plain], [odd, ['100755', 'z', blob]], [odd, ['100644', 'b', blob], plain]].map((entries) =>
           treeOf(entries as [string, string, string][]),
         ) as [string, string, string]
-        expect(await mergeApart(nativeReader(bare.directory), new Stage(), ...sides)).toBeNull()
+        expect(await mergeInProcess(nativeReader(bare.directory), new ObjectBuffer(), ...sides)).toBeNull()
       }
     } finally {
       bare.remove()

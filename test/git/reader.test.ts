@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { openGround } from '../../src/git/open.js'
+import { openInstallation } from '../../src/git/open.js'
 import { quarantineReader } from '../../src/git/reader.js'
 import { claimStorage } from '../../src/git/storage/create.js'
 import { aBareRepository } from '../support/git.js'
@@ -234,12 +234,12 @@ describe('objects', () => {
       )
       repository.git('repack', '-adfq')
       await reads
-      t.floor.residents.forget(repository.directory)
+      t.floor.batchProcesses.forget(repository.directory)
     }
-    const cat = t.floor.residents.catFile(repository.directory)
+    const cat = t.floor.batchProcesses.catFile(repository.directory)
     await cat.info(oids[0] as string)
     const answers = Promise.all(oids.map((oid) => cat.info(oid)))
-    process.kill(cat.resident.pid as number, 'SIGKILL')
+    process.kill(cat.batchProcess.pid as number, 'SIGKILL')
     expect((await answers).map((info) => info?.oid)).toEqual(oids)
     expect(await repository.reader.commit(MISSING)).toBeNull()
     const [fresh = ''] = repository.commits({ message: 'fresh' })
@@ -280,11 +280,11 @@ describe('objects', () => {
   })
 })
 
-describe('openGround', () => {
+describe('openInstallation', () => {
   it('finds repositories by storage, id and kind, and forgets what was read when they go', async () => {
     const home = t.make()
     const faults: string[] = []
-    const ground = openGround({ storages: { default: home.root }, onFault: (_, key) => faults.push(`${key.kind} ${key.id}`) })
+    const ground = openInstallation({ storages: { default: home.root }, onFault: (_, key) => faults.push(`${key.kind} ${key.id}`) })
     const key = { storage: 'default', id: 258, kind: 'project' as const }
     expect(ground.directory(key)).toBe(join(home.root, '02/258.git'))
     expect(ground.directory({ ...key, kind: 'wiki' })).toBe(join(home.root, '02/258.wiki.git'))

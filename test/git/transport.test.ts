@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Stage } from '../../src/git/objects/object-buffer.js'
+import { ObjectBuffer } from '../../src/git/objects/object-buffer.js'
 import { writePack } from '../../src/git/objects/pack-writer.js'
 import { encodeTree } from '../../src/git/objects/tree-codec.js'
 import { maintain } from '../../src/git/storage/maintenance.js'
@@ -192,7 +192,7 @@ describe('fetching', () => {
 
   it('SEC-143: an answer that nobody takes ends, with its processes', async () => {
     const { directory } = await served('stalled')
-    const stage = new Stage()
+    const stage = new ObjectBuffer()
     const blob = await stage.blob(randomBytes(8_000_000))
     const tree = await stage.tree(encodeTree([{ mode: '100644', name: 'big', oid: blob }]))
     const commit = await stage.commit({ tree, parents: [], author: PERSON, committer: PERSON, message: 'big' })
@@ -211,7 +211,7 @@ describe('fetching', () => {
 
   it('SEC-143: a client that leaves takes its processes with it within a second', async () => {
     const { url, directory } = await served('leaving')
-    const stage = new Stage()
+    const stage = new ObjectBuffer()
     const blob = await stage.blob(randomBytes(40_000_000))
     const tree = await stage.tree(encodeTree([{ mode: '100644', name: 'big', oid: blob }]))
     const commit = await stage.commit({ tree, parents: [], author: PERSON, committer: PERSON, message: 'big' })
@@ -475,7 +475,7 @@ describe('pushing', () => {
     ['.gitmodules as a link', [name('.gitmodules', '120000')]],
   ])('SEC-87: refuses a tree with %s', async (label, entries) => {
     const { url, directory } = await served(`bad${label.replace(/[^a-z0-9]/gi, '')}`)
-    const stage = new Stage()
+    const stage = new ObjectBuffer()
     const blob = await stage.blob(Buffer.from('x'))
     const empty = await stage.tree(encodeTree([]))
     const tree = await stage.tree(encodeTree(entries.map((entry) => ({ ...entry, oid: entry.mode === '40000' ? empty : blob }))))
@@ -485,7 +485,7 @@ describe('pushing', () => {
   it('SEC-87: refuses unsorted trees, NUL in a commit, an evil .gitmodules and missing objects', async () => {
     for (const kind of ['unsorted', 'nul', 'modules', 'missing']) {
       const { url, directory } = await served(`evil${kind}`)
-      const stage = new Stage()
+      const stage = new ObjectBuffer()
       const blob = await stage.blob(Buffer.from(kind === 'modules' ? '[submodule "../../x"]\n\tpath = x\n\turl = -u./x\n' : 'x'))
       const entry = (text: string) => encodeTree([{ mode: '100644', name: text, oid: kind === 'missing' ? '1'.repeat(40) : blob }])
       const content = kind === 'unsorted' ? Buffer.concat([entry('b'), entry('a')]) : entry(kind === 'modules' ? '.gitmodules' : 'a')
@@ -504,7 +504,7 @@ describe('pushing', () => {
   it('SEC-151, SEC-152: takes old commits with odd headers', async () => {
     const { url, directory } = await served('odd')
     const work = await repository()
-    const stage = new Stage()
+    const stage = new ObjectBuffer()
     const tree = await stage.tree(encodeTree([]))
     for (const [i, header] of ['J\xf6rg <> 1 +9999', ' <a@b> -5 +0000', 'A <a@b> 8589934592 +0000', 'A <a@b> 99999999999999999999 +0000'].entries()) {
       const raw = Buffer.from(`tree ${tree}\nauthor ${header}\ncommitter ${header}\n\nodd\n`, 'latin1')
@@ -522,7 +522,7 @@ function packetLine(line: string) {
 }
 
 /** Pushes objects as a client would that checks nothing itself. */
-async function refusesPush(url: string, directory: string, stage: Pick<Stage, 'objects'>, commit: string) {
+async function refusesPush(url: string, directory: string, stage: Pick<ObjectBuffer, 'objects'>, commit: string) {
   const work = await repository()
   await writePack(work, stage.objects)
   writeFileSync(join(work, 'refs', 'heads', 'main'), `${commit}\n`)

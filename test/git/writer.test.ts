@@ -4,7 +4,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { encoder, Stage } from '../../src/git/objects/object-buffer.js'
+import { encoder, ObjectBuffer } from '../../src/git/objects/object-buffer.js'
 import { writePack } from '../../src/git/objects/pack-writer.js'
 import { decodeTree, encodeTree } from '../../src/git/objects/tree-codec.js'
 import { writeCommit, writeTag } from '../../src/git/objects/writer.js'
@@ -41,7 +41,7 @@ describe('encodeTree', () => {
 describe('writePack', () => {
   it('writes a pack and an index that git verifies, whatever the sizes', async () => {
     const directory = await repository()
-    const stage = new Stage()
+    const stage = new ObjectBuffer()
     for (const size of [0, 1, 15, 16, 17, 2047, 2048, 70_000, 3_000_000]) await stage.blob(Buffer.alloc(size, `${size}`))
     await writePack(directory, stage.objects)
     const names = await readdir(join(directory, 'objects', 'pack'))

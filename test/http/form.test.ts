@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Failure } from '../../src/failures.js'
-import { type Bag, FormReader, parseForm } from '../../src/http/form.js'
+import { FormReader, type ParameterBag, parseForm } from '../../src/http/form.js'
 import { JsonReader } from '../../src/http/json.js'
 
 /** As JSON shows it, so that objects without a prototype compare. */
-const plain = (bag: Bag) => JSON.parse(JSON.stringify(bag)) as unknown
+const plain = (bag: ParameterBag) => JSON.parse(JSON.stringify(bag)) as unknown
 
 /** What a reader makes of a body that comes in pieces of so many bytes. */
-function readIn(size: number, reader: JsonReader | FormReader, body: string | Buffer): Bag {
+function readIn(size: number, reader: JsonReader | FormReader, body: string | Buffer): ParameterBag {
   const bytes = Buffer.from(body)
   for (let at = 0; at < bytes.length; at += size) reader.push(bytes.subarray(at, at + size))
   return reader.end()

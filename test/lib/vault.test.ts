@@ -2,26 +2,26 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ownSecret, vaultOf } from '../../src/lib/crypto/encryption.js'
+import { encryptionWith, ownSecret } from '../../src/lib/crypto/encryption.js'
 
 let folder: string
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'roost-vault-'))
+  folder = await mkdtemp(join(tmpdir(), 'roost-encryption-'))
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-describe('the vault (SEC-21)', () => {
-  const vault = vaultOf('a secret of more than thirty-two characters')
+describe('the encryption (SEC-21)', () => {
+  const encryption = encryptionWith('a secret of more than thirty-two characters')
 
   it('opens what it sealed, for the same purpose and under the same key only', () => {
-    const sealed = vault.seal('pässword', 'token')
-    expect(vault.open(sealed, 'token')).toBe('pässword')
-    expect(vault.seal('pässword', 'token')).not.toBe(sealed)
-    expect(() => vault.open(sealed, 'variable')).toThrow()
-    expect(() => vaultOf('another secret of more than 32 characters').open(sealed, 'token')).toThrow()
+    const sealed = encryption.seal('pässword', 'token')
+    expect(encryption.open(sealed, 'token')).toBe('pässword')
+    expect(encryption.seal('pässword', 'token')).not.toBe(sealed)
+    expect(() => encryption.open(sealed, 'variable')).toThrow()
+    expect(() => encryptionWith('another secret of more than 32 characters').open(sealed, 'token')).toThrow()
     const bytes = Buffer.from(sealed, 'base64')
     bytes[bytes.length - 1] = (bytes.at(-1) as number) ^ 1
-    expect(() => vault.open(bytes.toString('base64'), 'token')).toThrow()
+    expect(() => encryption.open(bytes.toString('base64'), 'token')).toThrow()
   })
 
   it('makes its key once, readable by its owner alone, also when several start at once', async () => {

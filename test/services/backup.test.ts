@@ -9,7 +9,7 @@ import { createContext } from '../../src/cli/create-context.js'
 import { readConfig } from '../../src/config.js'
 import type { Context } from '../../src/context.js'
 import { type Database, openDatabase } from '../../src/db/client.js'
-import { backUp, backupFaults, bringBack, bringBackSecret, openBackup } from '../../src/services/operations/backup.js'
+import { backUp, backupFaults, bringBackSecret, openBackup, restoreRepository } from '../../src/services/operations/backup.js'
 import { faults } from '../../src/services/operations/doctor/index.js'
 import { recover } from '../../src/services/operations/recovery.js'
 import { testApp } from '../support/app.js'
@@ -52,7 +52,7 @@ async function restored(from: string, name: string) {
   await mkdir(folder(name), { recursive: true })
   await bringBackSecret(backup, folder(name))
   const place = await anEmptyOne(name)
-  await bringBack(place.ctx, place.url, backup)
+  await restoreRepository(place.ctx, place.url, backup)
   return place
 }
 
@@ -219,7 +219,7 @@ describe('a backup (SEC-163)', () => {
     // and the whole one still goes in
     await rm(join(ctx.config.dataDir, 'secret.key'))
     await bringBackSecret(await openBackup(folder('whole')), ctx.config.dataDir)
-    await bringBack(ctx, url, await openBackup(folder('whole')))
+    await restoreRepository(ctx, url, await openBackup(folder('whole')))
     const counted = sql`select count(*)::int as n from protected_branches`
     expect((await db.write.execute(counted)).rows).toEqual((await t.ctx.db.write.execute(counted)).rows)
     expect(await told(ctx)).toEqual([])
@@ -243,7 +243,7 @@ describe('a backup (SEC-163)', () => {
     const place = await anEmptyOne('flight-back')
     // beside an external database, too, which another service might have been at work on
     const ctx = { ...place.ctx, config: { ...place.ctx.config, databaseUrl: place.url } }
-    await bringBack(ctx, place.url, backup)
+    await restoreRepository(ctx, place.url, backup)
     expect(await told(ctx)).toEqual([])
     const left = sql`select (select count(*)::int from ref_intents) as intents, (select array_agg(push->>'ref') from events where project_id = ${project.id} and push->>'ref' like '%moved') as told`
     expect((await place.db.write.execute(left)).rows).toEqual([{ intents: 0, told: ['moved'] }])
@@ -274,14 +274,14 @@ describe('a backup (SEC-163)', () => {
     await expect(backUp(t.ctx, t.databaseUrl, whole.root)).rejects.toThrow('is there already')
     const { ctx, url } = await anEmptyOne('full')
     await writeFile(join(ctx.config.storages['default'] as string, 'something'), '')
-    await expect(bringBack(ctx, url, whole)).rejects.toThrow('is not empty')
+    await expect(restoreRepository(ctx, url, whole)).rejects.toThrow('is not empty')
     await rm(join(ctx.config.storages['default'] as string, 'something'))
-    await expect(bringBack({ ...ctx, git: t.ctx.git }, t.databaseUrl, whole)).rejects.toThrow('the database is not empty')
+    await expect(restoreRepository({ ...ctx, git: t.ctx.git }, t.databaseUrl, whole)).rejects.toThrow('the database is not empty')
     await expect(bringBackSecret(whole, folder('full'))).rejects.toThrow('another key')
     await expect(openBackup(folder('nowhere'))).rejects.toThrow('is no whole backup')
     const other = { ...whole, database: { ...whole.database, schema: 1 } }
-    await expect(bringBack(ctx, url, other)).rejects.toThrow('another version')
-    await expect(bringBack(ctx, url, { ...whole, secret: 'environment' })).rejects.toThrow('ROOST_SECRET_KEY')
+    await expect(restoreRepository(ctx, url, other)).rejects.toThrow('another version')
+    await expect(restoreRepository(ctx, url, { ...whole, secret: 'environment' })).rejects.toThrow('ROOST_SECRET_KEY')
     expect(existsSync(join(ctx.config.storages['default'] as string, '01'))).toBe(false)
   })
 })

@@ -4,7 +4,7 @@ import { eq } from 'drizzle-orm'
 import { describe, expect, it } from 'vitest'
 import { projects } from '../../src/db/schema/index.js'
 import type { Settings } from '../../src/services/core/settings.js'
-import { keepUpSoon } from '../../src/services/repository/pushes.js'
+import { maintainSoon } from '../../src/services/repository/pushes.js'
 import { testApp } from '../support/app.js'
 import { aCommit, aProject, setSettings, type TestProject, unique } from '../support/factories.js'
 import { directoryOf, gitClient, gitOut, gitRun } from '../support/git-client.js'
@@ -136,7 +136,7 @@ describe('housekeeping (AS-41)', () => {
     await push(project)
     expect([await files(project, '.pack'), await counted(project)]).toEqual([2, [2, 0]])
     await rm(lock)
-    keepUpSoon(t.ctx, project.id)
+    maintainSoon(t.ctx, project.id)
     await t.ctx.jobs.drain()
     expect([await files(project, '.pack'), await counted(project)]).toEqual([1, [2, 2]])
   })

@@ -11,7 +11,7 @@ export function testRepositories() {
     floor = readFloor(new ProcessPool())
   })
   afterAll(async () => {
-    floor.residents.close()
+    floor.batchProcesses.close()
     await floor.pool.close()
     await floor.searches.close()
     for (const repository of made) repository.remove()

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { OutOfTime } from '../errors.js'
-import { ENOUGH, type Exchange, Resident } from '../process/batch-process.js'
+import { BatchProcess, ENOUGH, type Exchange } from '../process/batch-process.js'
 import type { ProcessPool } from '../process/pool.js'
 import type { Diff, DiffLimits, Oid, Stats } from '../types.js'
 import { DiffParser } from './diff-parser.js'
@@ -34,7 +34,7 @@ const PATCH = ['--raw', '-p', '-U3'] // the number of lines asks for a patch by 
 
 /** Differences of single commits through one resident `git diff-tree`. Asks for pairs of trees only: a parent named beside a commit would stick to it for the life of the process. */
 export class DiffTree {
-  readonly resident: Resident
+  readonly batchProcess: BatchProcess
 
   constructor(
     readonly pool: ProcessPool,
@@ -43,7 +43,7 @@ export class DiffTree {
     env?: NodeJS.ProcessEnv,
   ) {
     const output = kind === 'patch' ? PATCH : ['--numstat']
-    this.resident = new Resident(
+    this.batchProcess = new BatchProcess(
       () => pool.start(directory, [...CONFIG, 'diff-tree', '--stdin', ...OPTIONS, ...output], { env, deadline: 0 }),
       PATIENCE,
     )
@@ -52,19 +52,19 @@ export class DiffTree {
   /** For a process of the kind `patch`. */
   async patch(from: Oid, to: Oid, limits: DiffLimits): Promise<Diff> {
     const answer = new PatchAnswer(from, to, limits)
-    await this.resident.ask(answer)
+    await this.batchProcess.ask(answer)
     return answer.parser.finish()
   }
 
   /** For a process of the kind `numstat`. */
   async stats(from: Oid, to: Oid): Promise<Stats> {
     const answer = new NumstatAnswer(from, to)
-    await this.resident.ask(answer)
+    await this.batchProcess.ask(answer)
     return answer.stats
   }
 
   retire() {
-    this.resident.retire()
+    this.batchProcess.retire()
   }
 }
 

@@ -1,6 +1,6 @@
 import { promises as fs, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { breath } from '../../lib/async/yield.js'
+import { yieldToEventLoop } from '../../lib/async/yield.js'
 import type { Oid } from '../types.js'
 
 const NONE = 0x70000000
@@ -130,7 +130,7 @@ async function decode(files: Chunks[]): Promise<CommitGraph> {
     const edges = chunks.get('EDGE')
     const length = size(chunks)
     for (let i = 0; i < length; i++) {
-      if (i % 20_000 === 19_999) await breath()
+      if (i % 20_000 === 19_999) await yieldToEventLoop()
       const at = i * 36 + 20
       const first = data.readUInt32BE(at)
       const second = data.readUInt32BE(at + 4)

@@ -4,7 +4,7 @@ import type { Contributor, Oid } from '../types.js'
 import type { LogSource } from './log.js'
 
 /** So many people are told apart; a history of more is somebody's joke (SEC-147). */
-const MOST = 50_000
+const MAX = 50_000
 /** Characters of a name or an address that are kept. */
 const LONGEST = 1_000
 
@@ -33,7 +33,7 @@ async function count({ pool, directory, env, objects }: LogSource, head: Oid): P
       const email = line.slice(0, Math.min(end, LONGEST))
       const known = people.get(email)
       if (known) known.commits++
-      else if (people.size < MOST) people.set(email, { name: line.slice(end + 1, end + 1 + LONGEST), email, commits: 1 })
+      else if (people.size < MAX) people.set(email, { name: line.slice(end + 1, end + 1 + LONGEST), email, commits: 1 })
     }
     return true
   }

@@ -1,5 +1,5 @@
 import type { LRUCache } from 'lru-cache'
-import { breath, Slice } from '../../lib/async/yield.js'
+import { Slice, yieldToEventLoop } from '../../lib/async/yield.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import { type CatFile, isOid } from '../objects/cat-file.js'
 import { parseCommit } from '../objects/object-codec.js'
@@ -34,7 +34,7 @@ const SINGLE = 64
 const BUNDLE = 5_000
 const LARGEST_BUNDLE = 20_000
 /** Processes of one walk, whatever the history looks like; what they do not bring is read one by one. */
-const MOST_BUNDLES = 64
+const MAX_BUNDLES = 64
 /** Parents of one commit that are read at a time. */
 const AT_ONCE = 100
 /** Milliseconds a walk may spend on commits outside the graph: it is kept from nobody for longer, and after the next maintenance they are in the graph. */
@@ -136,13 +136,13 @@ export class History {
   async #link(oid: Oid): Promise<Link | null> {
     const { links, pool, directory, env } = this.source
     this.#checkTime()
-    if (++this.#singles > SINGLE && this.#bundles < MOST_BUNDLES) {
+    if (++this.#singles > SINGLE && this.#bundles < MAX_BUNDLES) {
       const many = Math.min(BUNDLE * 2 ** this.#bundles++, LARGEST_BUNDLE)
       const args = ['rev-list', '--timestamp', '--parents', `--max-count=${many}`, oid]
       const { stdout } = await pool.run(directory, args, { ...(env && { env }) })
       let lines = 0
       for (const line of stdout.toString('latin1').split('\n')) {
-        if (++lines % 2_000 === 0) await breath()
+        if (++lines % 2_000 === 0) await yieldToEventLoop()
         const [date, commit, ...parents] = line.split(' ')
         if (commit) links.set(commit, { date: Number(date), parents })
       }

@@ -1,4 +1,4 @@
-import { breath } from '../../lib/async/yield.js'
+import { yieldToEventLoop } from '../../lib/async/yield.js'
 import type { Memory } from '../object-cache.js'
 import { isOid } from '../objects/cat-file.js'
 import { listed } from '../objects/messages.js'
@@ -68,7 +68,7 @@ async function cut({ dates }: Order, { since, until, skip, limit }: LogOptions):
   }
   let total = 0
   for (let at = 0; at < dates.length; at++) {
-    if (at % 500_000 === 499_999) await breath()
+    if (at % 500_000 === 499_999) await yieldToEventLoop()
     const date = dates[at] as number
     if ((since !== undefined && date < since) || (until !== undefined && date > until)) continue
     if (total >= start && positions.length < limit) positions.push(at)
@@ -92,7 +92,7 @@ async function orderOfPath(source: LogSource, from: Oid[], exclude: Oid[], path:
     if (end < 0) break
     oids.push(Buffer.from(stdout.toString('latin1', at, at + 40), 'hex'))
     dates.push(signed(Number(stdout.toString('latin1', at + 41, end))))
-    if (oids.length % 10_000 === 0) await breath()
+    if (oids.length % 10_000 === 0) await yieldToEventLoop()
     at = end + 1
   }
   return { oids: Buffer.concat(oids), dates: Float64Array.from(dates) }

@@ -1,6 +1,6 @@
 import { EMPTY_TREE } from '../diff/diff.js'
 import type { ReadObject } from '../objects/changes.js'
-import type { Stage } from '../objects/object-buffer.js'
+import type { ObjectBuffer } from '../objects/object-buffer.js'
 import { decodeTree, encodeTree, isTree, type RawEntry } from '../objects/tree-codec.js'
 import type { Oid } from '../types.js'
 
@@ -14,7 +14,7 @@ const MODES = new Set(['100644', '100755', '120000', '160000', '40000'])
  *
  * It comes to what merge-ort comes to, for whatever a rename could change here is left to git. A rename on one side changes what the other side's work comes to only where that side touched the old path, the new path, or, when a folder went away as a whole, something inside it; each of these is an entry that both sides changed, and only folders that all three still have are gone into.
  */
-export async function mergeApart(readObject: ReadObject, stage: Stage, base: Oid, ours: Oid, theirs: Oid): Promise<Oid | null> {
+export async function mergeInProcess(readObject: ReadObject, stage: ObjectBuffer, base: Oid, ours: Oid, theirs: Oid): Promise<Oid | null> {
   if (base === theirs) return ours
   if (base === ours) return theirs
   const [was, left, right] = await Promise.all([base, ours, theirs].map((tree) => entriesOf(readObject, tree)))
@@ -42,7 +42,7 @@ function unchangedBy(before: RawEntry | undefined, ours: RawEntry | undefined, t
 /** An entry that both sides changed: a file to the same content, or a folder that is one still. */
 async function joined(
   readObject: ReadObject,
-  stage: Stage,
+  stage: ObjectBuffer,
   before: RawEntry | undefined,
   ours: RawEntry | undefined,
   theirs: RawEntry | undefined,
@@ -52,7 +52,7 @@ async function joined(
   if (folders === 0) return same(ours, theirs) ? ours : null
   // alike on both sides it may hold halves of two renames
   if (folders < 3 || same(ours, theirs)) return null
-  const oid = await mergeApart(readObject, stage, before.oid, ours.oid, theirs.oid)
+  const oid = await mergeInProcess(readObject, stage, before.oid, ours.oid, theirs.oid)
   return oid === null ? null : { ...ours, oid }
 }
 

@@ -5,13 +5,13 @@ import { deflate, inflate } from 'node:zlib'
 import { EMPTY_TREE } from '../diff/diff.js'
 import { gitFailure } from '../errors.js'
 import type { ReadObject } from '../objects/changes.js'
-import { type ObjectType, Stage, type StagedObject } from '../objects/object-buffer.js'
+import { ObjectBuffer, type ObjectType, type StagedObject } from '../objects/object-buffer.js'
 import { parseCommit } from '../objects/object-codec.js'
 import { writePack } from '../objects/pack-writer.js'
-import { withObjectsAside } from '../objects/quarantine.js'
+import { withQuarantine } from '../objects/quarantine.js'
 import { treeOf, type WriteContext } from '../objects/writer.js'
 import type { MergeDraft, MergeResult, Oid, PickDraft, PickResult, Signature } from '../types.js'
-import { mergeApart } from './merge-trees.js'
+import { mergeInProcess } from './merge-trees.js'
 
 /** Git's own merge, which ends in a tree or in conflicts; merge-ort, with renames and all that git does by default. */
 interface Merged {
@@ -35,7 +35,7 @@ export async function draftPick(context: WriteContext, draft: PickDraft, largest
   if (!merged) return { refusal: 'conflict' }
   if (merged.tree === ours) return { refusal: 'unchanged' }
 
-  const stage = new Stage()
+  const stage = new ObjectBuffer()
   if (merged.tree === EMPTY_TREE) await stage.tree(Buffer.of()) // git knows it by heart, but only a stored one passes every check
   const commit = await stage.commit({ ...draft, tree: merged.tree, parents: [draft.onto] })
   await writePack(directory, [...merged.objects, ...stage.objects])
@@ -55,7 +55,7 @@ async function mergeCommits(
   const apart =
     base && (await mergedApart(readObject, ...(await Promise.all([treeOf(base, readObject), treeOf(into, readObject), treeOf(from, readObject)]))))
   if (apart) return apart
-  return withObjectsAside(context.directory, async ({ path, env }) => {
+  return withQuarantine(context.directory, async ({ path, env }) => {
     const tree = await mergeTree(context, into, from, { ...env, GIT_ALLOC_LIMIT: `${largest}` })
     return tree === null ? null : { tree, objects: keep ? await readLoose(path, new Set()) : [] }
   })
@@ -76,7 +76,7 @@ export async function draftMerge(
 ): Promise<MergeResult> {
   const merged = await mergeCommits(context, draft.into, draft.from, { base, keep: true }, largest)
   if (!merged) return { refusal: 'conflict' }
-  const stage = new Stage()
+  const stage = new ObjectBuffer()
   if (merged.tree === EMPTY_TREE) await stage.tree(Buffer.of())
   const commit = await stage.commit({ ...draft, tree: merged.tree, parents: [draft.into, draft.from] })
   await Promise.all([writePack(context.directory, [...merged.objects, ...stage.objects]), beside(commit)])
@@ -88,11 +88,11 @@ async function mergeTrees(context: WriteContext, base: Oid, ours: Oid, theirs: O
   if (ours === theirs) return { tree: ours, objects: [] }
   const apart = await mergedApart(context.readObject, base, ours, theirs)
   if (apart) return apart
-  const stage = new Stage()
+  const stage = new ObjectBuffer()
   const commit = (tree: Oid, parents: Oid[]) => stage.commit({ tree, parents, author: NOBODY, committer: NOBODY, message: '' })
   const root = await commit(base, [])
   const sides = [await commit(ours, [root]), await commit(theirs, [root])] as const
-  return withObjectsAside(context.directory, async ({ path, env }) => {
+  return withQuarantine(context.directory, async ({ path, env }) => {
     await Promise.all(stage.objects.map((object) => writeLoose(path, object)))
     const known = new Set(stage.objects.map(({ oid }) => oid))
     const tree = await mergeTree(context, ...sides, { ...env, GIT_ALLOC_LIMIT: `${largest}` })
@@ -102,8 +102,8 @@ async function mergeTrees(context: WriteContext, base: Oid, ours: Oid, theirs: O
 
 /** Null: it takes git to tell. */
 async function mergedApart(readObject: ReadObject, base: Oid, ours: Oid, theirs: Oid): Promise<Merged | null> {
-  const stage = new Stage()
-  const tree = await mergeApart(readObject, stage, base, ours, theirs)
+  const stage = new ObjectBuffer()
+  const tree = await mergeInProcess(readObject, stage, base, ours, theirs)
   return tree === null ? null : { tree, objects: stage.objects }
 }
 

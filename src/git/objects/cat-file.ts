@@ -1,6 +1,6 @@
 import { finished, Readable } from 'node:stream'
 import { GitFault } from '../errors.js'
-import { type Exchange, Resident } from '../process/batch-process.js'
+import { BatchProcess, type Exchange } from '../process/batch-process.js'
 import { kill, type ProcessPool } from '../process/pool.js'
 import type { Oid } from '../types.js'
 
@@ -23,7 +23,7 @@ export const isOid = (text: string): text is Oid => OID.test(text)
 
 /** Reads the objects of one repository through `git cat-file --batch-command`; sees what was pushed or repacked since it started, because git looks again for what it misses. */
 export class CatFile {
-  readonly resident: Resident
+  readonly batchProcess: BatchProcess
 
   constructor(
     readonly pool: ProcessPool,
@@ -32,7 +32,7 @@ export class CatFile {
   ) {
     // of the objects an abbreviation may mean, only commits count
     const args = ['-c', 'core.disambiguate=commit', '-c', 'core.warnAmbiguousRefs=false', 'cat-file', '--batch-command', '--buffer']
-    this.resident = new Resident(() => pool.start(directory, args, { env, deadline: 0 }), pool.limits.deadline, 'flush\n')
+    this.batchProcess = new BatchProcess(() => pool.start(directory, args, { env, deadline: 0 }), pool.limits.deadline, 'flush\n')
   }
 
   /** Type and size of an object; null when there is none. */
@@ -105,18 +105,18 @@ export class CatFile {
 
   /** Ends the process after what was asked so far. */
   retire() {
-    this.resident.retire()
+    this.batchProcess.retire()
   }
 
   async #info(name: string): Promise<ObjectInfo | null> {
     const answer = new Answer(`info ${name}\n`, 128, false)
-    await this.resident.ask(answer)
+    await this.batchProcess.ask(answer)
     return answer.info
   }
 
   async #contents(oid: Oid, size: number): Promise<GitObject | null> {
     const answer = new Answer(`contents ${oid}\n`, size, true)
-    await this.resident.ask(answer)
+    await this.batchProcess.ask(answer)
     return answer.info && { ...answer.info, content: answer.content }
   }
 

@@ -1,6 +1,6 @@
 import { namesGitFile } from '../../lib/git-path.js'
 import type { Change, ChangeFault, Oid } from '../types.js'
-import type { ObjectType, Stage } from './object-buffer.js'
+import type { ObjectBuffer, ObjectType } from './object-buffer.js'
 import { decodeTree, encodeTree, isTree, type RawEntry } from './tree-codec.js'
 
 export type ReadObject = (oid: Oid) => Promise<{ type: ObjectType; content: Buffer } | null>
@@ -22,7 +22,7 @@ export type ChangedTree = { tree: Oid /** A name that Git itself reads was writt
 export type Refusal = { fault: ChangeFault; index: number; path: string }
 
 /** Applies changes in order to one tree, in memory, and stages the blobs and trees of the result. Reads and writes only the directories on the way; every other entry keeps its bytes (C-19). */
-export async function changeTree(root: Oid | null, changes: Change[], readObject: ReadObject, stage: Stage): Promise<ChangedTree | Refusal> {
+export async function changeTree(root: Oid | null, changes: Change[], readObject: ReadObject, stage: ObjectBuffer): Promise<ChangedTree | Refusal> {
   const tree = new WorkingTree(readObject)
   await tree.open(root)
   let special = false
@@ -77,11 +77,11 @@ class WorkingTree {
     }
   }
 
-  write(stage: Stage): Promise<Oid> {
+  write(stage: ObjectBuffer): Promise<Oid> {
     return this.#write(this.#root, stage)
   }
 
-  async #write({ entries, stored }: Directory, stage: Stage): Promise<Oid> {
+  async #write({ entries, stored }: Directory, stage: ObjectBuffer): Promise<Oid> {
     for (const entry of entries.values()) {
       if (entry.directory) entry.oid = await this.#write(entry.directory, stage)
       else if (entry.content) entry.oid = await stage.blob(entry.content)

@@ -1,7 +1,7 @@
 import type { Commit, Oid } from '../types.js'
 
 /** Characters of one message in a list of commits, and of all of them (SEC-178). */
-const MOST = 1_048_576
+const MAX = 1_048_576
 const TOGETHER = 8 * 1_048_576
 /** Commits read at once: each may be of many megabytes. */
 const AT_ONCE = 16
@@ -10,14 +10,14 @@ const MARK = '…'
 /** Commits in the order asked, null where there is none. Long messages are cut, to one length at which all of them fit. */
 export async function listed(oids: Oid[], read: (oid: Oid) => Promise<Commit | null>): Promise<(Commit | null)[]> {
   const found: (Commit | null)[] = []
-  let most = MOST
+  let most = MAX
   let held = 0
   for (let at = 0; at < oids.length; at += AT_ONCE) {
     for (const commit of await Promise.all(oids.slice(at, at + AT_ONCE).map(read))) {
       found.push(commit && cut(commit, most))
       held += Math.min(commit?.message.length ?? 0, most)
     }
-    if (held <= TOGETHER || most < MOST) continue
+    if (held <= TOGETHER || most < MAX) continue
     most = Math.floor(TOGETHER / oids.length)
     for (const [i, commit] of found.entries()) if (commit) found[i] = cut(commit, most)
   }

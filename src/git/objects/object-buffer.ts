@@ -11,7 +11,7 @@ export interface StagedObject {
 }
 
 /** Objects made but not yet in the repository: isomorphic-git frames and hashes them over a file system that exists in memory only. */
-export class Stage {
+export class ObjectBuffer {
   readonly #objects = new Map<Oid, StagedObject>()
   readonly #overlay = overlay()
 

@@ -1,4 +1,4 @@
-import { breath, Slice } from '../../lib/async/yield.js'
+import { Slice, yieldToEventLoop } from '../../lib/async/yield.js'
 import type { Oid, TreeEntry } from '../types.js'
 import type { CatFile } from './cat-file.js'
 import { entryType, parseTree, type RawEntry } from './object-codec.js'
@@ -25,7 +25,7 @@ export function readTree(source: TreeSource, oid: Oid): Promise<RawEntry[] | nul
       if (object?.type !== 'tree') return null
       let { entries, next } = parseTree(object.content, 0, 5_000)
       while (next < object.content.length) {
-        await breath()
+        await yieldToEventLoop()
         const more = parseTree(object.content, next, 5_000)
         entries = entries.concat(more.entries)
         next = more.next

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import type { ProcessPool } from '../process/pool.js'
 import { type CommitDraft, type DraftResult, type Oid, type Signature, type Tag, ZERO } from '../types.js'
 import { changeTree, type ReadObject } from './changes.js'
-import { Stage } from './object-buffer.js'
+import { ObjectBuffer } from './object-buffer.js'
 import { packOf, writePack } from './pack-writer.js'
-import { withObjectsAside } from './quarantine.js'
+import { withQuarantine } from './quarantine.js'
 
 export interface WriteContext {
   directory: string
@@ -15,7 +15,7 @@ export interface WriteContext {
 
 /** Makes a commit of changes upon the first parent. All its objects are on the disk when it returns; no ref moves. */
 export async function draftCommit({ directory, pool, readObject }: WriteContext, draft: CommitDraft): Promise<DraftResult> {
-  const stage = new Stage()
+  const stage = new ObjectBuffer()
   const parent = draft.parents[0]
   const changed = await changeTree(parent ? await treeOf(parent, readObject) : null, draft.changes, readObject, stage)
   if ('fault' in changed) return changed
@@ -34,7 +34,7 @@ export async function writeCommit(
   directory: string,
   commit: { tree: Oid; parents: Oid[]; author: Signature; committer: Signature; message: string },
 ): Promise<Oid> {
-  const stage = new Stage()
+  const stage = new ObjectBuffer()
   const oid = await stage.commit(commit)
   await writePack(directory, stage.objects)
   return oid
@@ -44,7 +44,7 @@ export async function writeTag(
   directory: string,
   tag: { name: string; target: Oid; targetType: Tag['targetType']; tagger: Signature; message: string },
 ): Promise<Oid> {
-  const stage = new Stage()
+  const stage = new ObjectBuffer()
   const oid = await stage.tag(tag)
   await writePack(directory, stage.objects)
   return oid
@@ -59,8 +59,8 @@ export async function treeOf(commit: Oid, readObject: ReadObject): Promise<Oid> 
 }
 
 /** Git's own check of files such as `.gitmodules`, whose content can be an attack on whoever clones (SEC-101). Costs a process, so it is asked only when one was written. */
-function passesFsck(pool: ProcessPool, directory: string, stage: Stage): Promise<boolean> {
-  return withObjectsAside(directory, async ({ path, env }) => {
+function passesFsck(pool: ProcessPool, directory: string, stage: ObjectBuffer): Promise<boolean> {
+  return withQuarantine(directory, async ({ path, env }) => {
     await mkdir(join(path, 'pack'))
     const { exitCode } = await pool.run(directory, ['index-pack', '--strict', '--stdin'], {
       input: await packOf(stage.objects),

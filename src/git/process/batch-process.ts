@@ -26,7 +26,7 @@ interface Pending {
 const WINDOW = { questions: 256, bytes: 33_554_432 }
 
 /** A long-lived git process that answers questions in order, many on their way at once; started when asked, started again when it dies. */
-export class Resident {
+export class BatchProcess {
   #child: ChildProcess | null = null
   /** Sent and not answered, then not sent. */
   #sent: Pending[] = []
@@ -101,7 +101,7 @@ export class Resident {
     })
     child.stdin?.on('error', () => {}) // it died; 'close' tells the story
     child.on('error', (fault) => this.#died(child, fault))
-    child.on('close', (code) => this.#died(child, gitFailure('resident', code, stderr)))
+    child.on('close', (code) => this.#died(child, gitFailure('batch process', code, stderr)))
     return child
   }
 

@@ -3,7 +3,7 @@ import type { ProcessPool } from './pool.js'
 
 interface Retirable {
   retire(): void
-  resident: { idle: boolean }
+  batchProcess: { idle: boolean }
 }
 
 interface Hot {
@@ -12,7 +12,7 @@ interface Hot {
 }
 
 /** Keeps the resident processes of the repositories used last; the others go after a minute, or when too many are hot. */
-export class Residents {
+export class BatchProcesses {
   readonly #hot = new Map<string, Hot>()
   readonly #sweep: NodeJS.Timeout
 
@@ -56,7 +56,7 @@ export class Residents {
 
   #retireIdle() {
     for (const [directory, { used, processes }] of this.#hot) {
-      const busy = [...processes.values()].some(({ resident }) => !resident.idle)
+      const busy = [...processes.values()].some(({ batchProcess }) => !batchProcess.idle)
       if (!busy && performance.now() - used > this.limits.idle) this.forget(directory)
     }
   }

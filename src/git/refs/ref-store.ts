@@ -1,7 +1,7 @@
 import { type BigIntStats, type Dirent, promises as fs, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { LRUCache } from 'lru-cache'
-import { breath } from '../../lib/async/yield.js'
+import { yieldToEventLoop } from '../../lib/async/yield.js'
 import { checkRefName } from '../../lib/ref-name.js'
 import { isOid } from '../objects/cat-file.js'
 import type { Oid } from '../types.js'
@@ -48,7 +48,7 @@ export class RefStore {
     const loose = await this.#below(prefix)
     for (const [name, ref] of await this.#packed()) if (name.startsWith(prefix)) found.set(name, ref)
     for (const ref of loose) found.set(ref.name, ref)
-    await breath()
+    await yieldToEventLoop()
     const names = [...found.keys()].sort() // differs from byte order only beyond the basic plane
     return names.map((name) => found.get(name) as StoredRef)
   }
@@ -132,7 +132,7 @@ async function parse(text: string): Promise<Map<string, StoredRef>> {
   let last: StoredRef | null = null
   let lines = 0
   for (let at = 0; at < text.length; ) {
-    if (++lines % 5_000 === 0) await breath()
+    if (++lines % 5_000 === 0) await yieldToEventLoop()
     const found = text.indexOf('\n', at)
     const end = found < 0 ? text.length : found
     const oid = text.slice(at, at + 40)

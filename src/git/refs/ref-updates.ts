@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
-import { withTurn } from '../../lib/async/keyed-mutex.js'
+import { withMutex } from '../../lib/async/keyed-mutex.js'
 import { syncDirectory, writeNewFile } from '../../lib/durable.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import { GitFault, gitFailure, RefChanged, RefLocked, RefNameConflict } from '../errors.js'
@@ -315,4 +315,4 @@ export async function writeHead(directory: string, branch: string) {
 }
 
 /** Runs work on one ref after the work asked for before it, in this process. Saves writers lost races; what makes them safe is compare-and-swap. */
-export const withRefLock = <T>(directory: string, ref: string, work: () => Promise<T>): Promise<T> => withTurn(`${directory}\0${ref}`, work)
+export const withRefLock = <T>(directory: string, ref: string, work: () => Promise<T>): Promise<T> => withMutex(`${directory}\0${ref}`, work)

@@ -1,4 +1,4 @@
-import type { Shared } from '../../lib/async/single-flight.js'
+import type { SingleFlight } from '../../lib/async/single-flight.js'
 import { GitFault } from '../errors.js'
 import { literal } from '../history/log.js'
 import type { Memory } from '../object-cache.js'
@@ -22,7 +22,7 @@ const OUTPUT = 8 * 1024 * 1024
 /** What a search reads, and runs in. */
 export interface SearchSource {
   pool: ProcessPool
-  searching: Shared
+  searching: SingleFlight
   directory: string
   env: NodeJS.ProcessEnv | undefined
   memory: Memory

@@ -36,7 +36,7 @@ const packedRefs = (refs: RefsThen['refs']) =>
     .join('')}`
 
 /** Puts such a copy in its place, where nothing may be. It appears complete or not at all. */
-export async function bringBack(saved: string, directory: string): Promise<void> {
+export async function restoreRepository(saved: string, directory: string): Promise<void> {
   const shard = dirname(directory)
   await mkdir(shard, { recursive: true })
   const aside = join(shard, `.tmp-${process.pid}-${Date.now()}`)

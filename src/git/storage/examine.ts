@@ -8,7 +8,7 @@ import { tolerated } from '../wire/tolerated.js'
 const DEADLINE = 1_800_000
 
 /** Bytes of what git says of one repository. */
-const MOST_SAID = 4 << 20
+const MAX_SAID = 4 << 20
 
 /** Looks through a whole repository, without the commit-graph, which may be what is broken. */
 export async function examine(pool: ProcessPool, directory: string, { full = false, signal }: ExamineOptions = {}): Promise<Examination> {
@@ -18,7 +18,7 @@ export async function examine(pool: ProcessPool, directory: string, { full = fal
   const run = (args: string[], input?: string) =>
     pool.run(directory, ['-c', 'core.commitGraph=false', ...args], {
       ...common,
-      maxBytes: MOST_SAID,
+      maxBytes: MAX_SAID,
       accept: Array.from({ length: 256 }, (_, code) => code),
       ...(input && { input }),
     })
@@ -144,7 +144,7 @@ export async function* repositoriesIn(storage: string, root: string, unchanged =
 }
 
 /** Moves a repository that nobody knows out of the way, where a person can look at it; returns where it is. */
-export async function setAside(root: string, directory: string): Promise<string> {
+export async function quarantineRepository(root: string, directory: string): Promise<string> {
   const place = join(root, 'lost+found')
   await mkdir(place, { recursive: true })
   const target = join(place, `${basename(directory, '.git')}-${Date.now()}.git`)
@@ -154,7 +154,7 @@ export async function setAside(root: string, directory: string): Promise<string>
 }
 
 /** Removes what was set aside so many milliseconds ago; tells where it was. */
-export async function dropSetAside(root: string, older: number): Promise<string[]> {
+export async function removeQuarantinedRepositories(root: string, older: number): Promise<string[]> {
   const place = join(root, 'lost+found')
   const removed: string[] = []
   for (const name of await readdir(place).catch(() => [] as string[])) {

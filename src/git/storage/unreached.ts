@@ -10,7 +10,7 @@ import type { Oid } from '../types.js'
 /** Milliseconds: a history without bitmaps may be long. */
 const DEADLINE = 300_000
 /** Objects whose ids are held in memory; of more git itself packs anew what is reached. */
-const MOST = 2_000_000
+const MAX = 2_000_000
 
 /**
  * Takes what these tips do not reach out of a repository that nobody else sees yet, so that what was taken back in one repository does not live on in its copy. Packs that hold nothing of that kind stay as they are.
@@ -25,7 +25,7 @@ export async function dropUnreached(pool: ProcessPool, directory: string, tips: 
   const loose = await looseOf(directory)
   const stored = packs.reduce((sum, { count }) => sum + count, loose.length)
   if (stored === reached || (await distinct(pool, directory)) === reached) return
-  if (reached > MOST) await packAnew(pool, directory)
+  if (reached > MAX) await packAnew(pool, directory)
   else await take(pool, directory, packs, loose, await idsOf(pool, directory, [...walk, '--no-object-names'], input, reached))
   // it may name commits that have just gone; upkeep writes another
   for (const name of ['commit-graph', 'commit-graphs']) await rm(join(directory, 'objects', 'info', name), { recursive: true, force: true })

@@ -14,8 +14,8 @@ const PATH_BYTES = 4_096
 /** By so many bytes a tree is larger than what a name in it adds to a path, the slash included. */
 const AROUND_NAME = 26
 /** Folders of one push that are put together to paths, and how often they name each other. */
-const MOST_TREES = 250_000
-const MOST_EDGES = 5_000_000
+const MAX_TREES = 250_000
+const MAX_EDGES = 5_000_000
 
 export interface PushedObjects {
   pool: ProcessPool
@@ -69,7 +69,7 @@ async function listed({ pool, directory, env, objectBytes, deadline }: PushedObj
         if (type === 'commit' && size > PARENTS * PARENT_LINE) found.wide.push(oid)
       } else if (type === 'tree' && size > AROUND_NAME) {
         names += size - AROUND_NAME
-        if (found.trees.length <= MOST_TREES) found.trees.push(oid)
+        if (found.trees.length <= MAX_TREES) found.trees.push(oid)
       }
     }
     if (found.fault) {
@@ -79,7 +79,7 @@ async function listed({ pool, directory, env, objectBytes, deadline }: PushedObj
   }
   const code = await ended
   if (code !== 0) throw new GitFault('cat-file', code, 'the pushed objects cannot be listed')
-  if (names <= PATH_BYTES || found.trees.length > MOST_TREES) found.trees = []
+  if (names <= PATH_BYTES || found.trees.length > MAX_TREES) found.trees = []
   return found
 }
 
@@ -107,14 +107,14 @@ async function longestPath({ pool, directory, env, deadline }: PushedObjects, tr
   const slice = new Slice(1)
   for await (const chunk of child.stdout as Readable) {
     reader.take(chunk as Buffer)
-    if (reader.longestName > PATH_BYTES || reader.edges > MOST_EDGES) {
+    if (reader.longestName > PATH_BYTES || reader.edges > MAX_EDGES) {
       kill(child)
       break
     }
     if (slice.over) await slice.breathe()
   }
   if (reader.longestName > PATH_BYTES) return reader.longestName
-  if (reader.edges > MOST_EDGES) return 0
+  if (reader.edges > MAX_EDGES) return 0
   const code = await ended
   if (code !== 0) throw new GitFault('cat-file', code, 'the pushed folders cannot be read')
   return reader.longestPath()

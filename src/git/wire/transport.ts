@@ -237,14 +237,14 @@ async function keepPacks(quarantine: string, directory: string): Promise<void> {
 }
 
 /** Refs of one push that are named when they are refused. */
-const MOST_NAMED = 20
+const MAX_NAMED = 20
 
 /** Why each of these commands is refused, for the person who pushed. */
 function linesAbout(refused: PushCommand[]): string[] {
   const lines = refused
-    .slice(0, MOST_NAMED)
+    .slice(0, MAX_NAMED)
     .map(({ ref }) => `${ref}: ${isBelow(OWN, ref) ? 'such refs are kept by the service itself' : 'only branches, tags and notes can be pushed'}.`)
-  return refused.length > MOST_NAMED ? [...lines, `The same holds for ${refused.length - MOST_NAMED} more refs.`] : lines
+  return refused.length > MAX_NAMED ? [...lines, `The same holds for ${refused.length - MAX_NAMED} more refs.`] : lines
 }
 
 /** Bytes at the beginning of a push in which its first command has to come. */

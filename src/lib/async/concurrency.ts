@@ -1,5 +1,5 @@
 /** Does the work for every item, so many at once and in order; the results stand as the items did. */
-export async function atOnce<T, R>(most: number, items: T[], work: (item: T) => Promise<R>): Promise<R[]> {
+export async function mapConcurrently<T, R>(most: number, items: T[], work: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = new Array(items.length)
   let next = 0
   const worker = async () => {

@@ -1,7 +1,7 @@
 const turns = new Map<string, Promise<unknown>>()
 
 /** Runs work of one key after the work asked for before it, in this process. */
-export async function withTurn<T>(key: string, work: () => Promise<T>): Promise<T> {
+export async function withMutex<T>(key: string, work: () => Promise<T>): Promise<T> {
   const mine = (turns.get(key) ?? Promise.resolve()).then(work, work)
   const settled = mine.catch(() => {})
   turns.set(key, settled)

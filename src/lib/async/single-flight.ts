@@ -5,7 +5,7 @@ interface Running<T> {
 }
 
 /** Work that several callers ask for at once and that is done once for all of them; it is stopped when the last of them has left. */
-export class Shared {
+export class SingleFlight {
   readonly #running = new Map<string, Running<unknown>>()
 
   async join<T>(key: string, signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> {

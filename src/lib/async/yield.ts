@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 
 /** Lets the event loop serve others; for long computations, between slices of a few milliseconds (SEC-145). */
-export const breath = (): Promise<void> => setImmediate()
+export const yieldToEventLoop = (): Promise<void> => setImmediate()
 
 /** Tells when a slice is over: cheap enough to ask in an inner loop. */
 export class Slice {
@@ -20,7 +20,7 @@ export class Slice {
   }
 
   async breathe() {
-    await breath()
+    await yieldToEventLoop()
     this.#started = performance.now()
   }
 }

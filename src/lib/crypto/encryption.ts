@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { StartFault } from '../start-fault.js'
 
 /** Keeps what must be shown again but may not lie open in the database (SEC-21): the key is elsewhere. */
-export interface Vault {
+export interface Encryption {
   /** AES-256-GCM under a fresh nonce; `purpose` ties the text to its place, so that it opens in no other. */
   seal(text: string, purpose: string): string
   /** The text again; throws when it was sealed under another key or for another purpose. */
@@ -16,7 +16,7 @@ const NONCE = 12
 const TAG = 16
 
 /** A vault whose key comes of this secret, 32 characters or more. */
-export function vaultOf(secret: string): Vault {
+export function encryptionWith(secret: string): Encryption {
   const key = Buffer.from(hkdfSync('sha256', secret, '', 'roost vault', 32))
   return {
     seal(text, purpose) {

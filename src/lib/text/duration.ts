@@ -15,7 +15,7 @@ name(1, 's sec secs second seconds')
 const FILLERS = new Set(['and', 'with', 'plus'])
 
 const LONGEST_TEXT = 255
-const MOST_SECONDS = 2n ** 31n - 1n
+const MAX_SECONDS = 2n ** 31n - 1n
 /** Fractions are kept to the billionth. */
 const SCALE = 1_000_000_000n
 
@@ -38,7 +38,7 @@ function sumOf(text: string): bigint | null {
   let started = false
   const add = (amount: bigint) => {
     total += amount
-    return amount <= MOST_SECONDS * SCALE && total <= MOST_SECONDS * SCALE
+    return amount <= MAX_SECONDS * SCALE && total <= MAX_SECONDS * SCALE
   }
   const flush = () => {
     const hours = pending

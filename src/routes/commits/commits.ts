@@ -13,7 +13,7 @@ import { diffOf, findCommit, listCommits, statsOf } from '../../services/reposit
 
 const read = onProject('download_code')
 
-const MOST_ACTIONS = 100_000
+const MAX_ACTIONS = 100_000
 
 export const commits = [
   endpoint({
@@ -49,7 +49,7 @@ export const commits = [
       start_branch: opt(str()),
       start_sha: opt(str()),
       force: opt(bool()),
-      actions: list(z.record(z.string(), z.unknown(), 'is invalid'), MOST_ACTIONS),
+      actions: list(z.record(z.string(), z.unknown(), 'is invalid'), MAX_ACTIONS),
       author_email: opt(str()),
       author_name: opt(str()),
     }),

@@ -5,8 +5,8 @@ import { type Assignees, type MilestoneWanted, ORDERS, type Traits } from '../..
 /** `created_by_me` and the like, also spelled with dashes (X-2). */
 export const scopes = () => oneOf(['created_by_me', 'created-by-me', 'assigned_to_me', 'assigned-to-me', 'all'])
 
-const MOST_LABELS = 100
-const labels = () => where(commaList(), (titles) => titles.length <= MOST_LABELS, 'is invalid')
+const MAX_LABELS = 100
+const labels = () => where(commaList(), (titles) => titles.length <= MAX_LABELS, 'is invalid')
 
 const id = () => rowId().def.out as z.ZodType<number>
 const assignees = () =>

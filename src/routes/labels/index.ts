@@ -6,8 +6,8 @@ import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, clearable, int, needsOneOf, opt, orDefault, paging, searchText, str } from '../../http/params.js'
 import { createLabel, deleteLabel, getLabel, type LabelSource, listLabels, subscribeToLabel, updateLabel } from '../../services/issuables/labels.js'
 
-const MOST = 2_147_483_647
-const priority = () => int({ min: 0, max: MOST })
+const MAX = 2_147_483_647
+const priority = () => int({ min: 0, max: MAX })
 /** Empty clears. */
 const clearablePriority = () =>
   z.preprocess((value) => (value === '' ? null : value), z.union([z.null(), priority().def.out as z.ZodType<number>], 'is invalid').optional())

@@ -4,7 +4,7 @@ import { tokenFrom } from '../../access/authenticate.js'
 import type { Context } from '../../context.js'
 import { Failure, unauthenticated } from '../../failures.js'
 import { sendJson } from '../../http/failure-handler.js'
-import { type Bag, emptyBag } from '../../http/form.js'
+import { emptyParameterBag, type ParameterBag } from '../../http/form.js'
 import { forCall, refuseOtherMethods } from '../../http/mount.js'
 import { grantByPassword, grantByRefresh, revokeGrant, tokenInfo } from '../../services/identity/oauth.js'
 
@@ -39,7 +39,7 @@ export function oauthRoutes(app: FastifyInstance, ctx: Context) {
   })
 
   app.get('/oauth/token/info', { config: { policy: 'bearer credential' } }, async (request, reply) => {
-    const bearer = /^Bearer\s+(.+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? (request.query as Bag)['access_token']
+    const bearer = /^Bearer\s+(.+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? (request.query as ParameterBag)['access_token']
     if (typeof bearer !== 'string') throw unauthenticated()
     const { token } = await tokenFrom(ctx, bearer.trim(), request.ip)
     return sendJson(reply, await tokenInfo(ctx, token.id))
@@ -51,7 +51,7 @@ export function oauthRoutes(app: FastifyInstance, ctx: Context) {
 }
 
 function textsOf({ query, body }: FastifyRequest): (name: string) => string | undefined {
-  const bag: Bag = Object.assign(emptyBag(), query, body)
+  const bag: ParameterBag = Object.assign(emptyParameterBag(), query, body)
   return (name) => {
     const value = bag[name]
     return typeof value === 'string' ? value : typeof value === 'number' ? String(value) : undefined

@@ -57,12 +57,12 @@ function readValue(attribute: Attribute, value: unknown): Read {
   }
 }
 
-const MOST = 10_000
+const MAX = 10_000
 
 function readList({ default: unset, split, words }: Attribute & { kind: 'list' }, value: unknown): Read {
   if (value === null || value === '') return { value: unset === null ? null : [] }
   const pieces = typeof value === 'string' && split ? value.split(/[,;\s]+/) : Array.isArray(value) ? value : [value]
-  if (pieces.length > MOST || pieces.some((piece) => typeof piece === 'object' && piece !== null)) return { texts: [INVALID] }
+  if (pieces.length > MAX || pieces.some((piece) => typeof piece === 'object' && piece !== null)) return { texts: [INVALID] }
   const items = pieces.map((piece) => String(piece ?? '').trim()).filter((piece) => piece !== '')
   return words && items.some((item) => !words.includes(item)) ? { texts: [NO_SUCH_WORD] } : { value: items }
 }
@@ -114,14 +114,14 @@ function changes() {
 }
 
 const CREDENTIALS = ['private_token', 'access_token', 'sudo']
-const MOST_NAMED = 20
+const MAX_NAMED = 20
 
 /** AS-4: at least one setting; where only others were sent, the answer says which. */
 function known(bag: Record<string, unknown>): SettingsInput {
   const given = SETTING_NAMES.filter((name) => bag[name] !== undefined)
   if (given.length > 0) return Object.fromEntries(given.map((name) => [name, bag[name]])) as SettingsInput
   const unknown = Object.keys(bag).filter((name) => !Object.hasOwn(SETTINGS, name) && !CREDENTIALS.includes(name))
-  const named = unknown.slice(0, MOST_NAMED).map((name) => name.slice(0, 100))
+  const named = unknown.slice(0, MAX_NAMED).map((name) => name.slice(0, 100))
   const missing = `${SETTING_NAMES.join(', ')} are missing, at least one parameter must be provided`
   throw invalidInput(named.length > 0 ? `no such setting: ${named.join(', ')}; ${missing}` : missing)
 }

@@ -4,7 +4,7 @@ import { findGroupFor, findProjectFor } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { DRAWN } from '../../entities/identity/user.js'
 import { noSuchRoute, notFound } from '../../failures.js'
-import { type Bag, emptyBag } from '../../http/form.js'
+import { emptyParameterBag, type ParameterBag } from '../../http/form.js'
 import { refuseOtherMethods } from '../../http/mount.js'
 import { identicon } from '../../lib/identicon.js'
 import { numericId } from '../../lib/numeric-id.js'
@@ -28,7 +28,7 @@ export function avatarRoutes(app: FastifyInstance, ctx: Context) {
       const number = numericId(id)
       if (number === null) throw noSuchRoute()
       if (kind === 'user' && file === DRAWN) return sendImage(reply.header('cache-control', DRAWN_ONCE), 'image/svg+xml', identicon(`user ${number}`))
-      await checkSight(ctx, kind, id, request.headers, request.query as Bag, request.ip)
+      await checkSight(ctx, kind, id, request.headers, request.query as ParameterBag, request.ip)
       const image = await readAvatar(ctx, kind, number, file)
       if (!image) throw notFound()
       return sendImage(reply, image.type, image.data)
@@ -38,9 +38,16 @@ export function avatarRoutes(app: FastifyInstance, ctx: Context) {
 }
 
 /** 404 for who does not see what the image belongs to. */
-async function checkSight(ctx: Context, kind: AvatarKind, id: string, headers: Parameters<typeof authenticate>[1], query: Bag, address: string) {
+async function checkSight(
+  ctx: Context,
+  kind: AvatarKind,
+  id: string,
+  headers: Parameters<typeof authenticate>[1],
+  query: ParameterBag,
+  address: string,
+) {
   if (kind === 'user') return
-  const bag: Bag = Object.assign(emptyBag(), query)
+  const bag: ParameterBag = Object.assign(emptyParameterBag(), query)
   const caller = await authenticate(ctx, headers, bag, { method: 'GET', path: `/${kind}s/:id` }, address)
   await (kind === 'project' ? findProjectFor : findGroupFor)(ctx, caller, id)
 }

@@ -7,7 +7,7 @@ import { presentUpload, UploadedFile } from '../../entities/projects/upload.js'
 import { noSuchRoute, notFound } from '../../failures.js'
 import { attachment } from '../../http/disposition.js'
 import { endpoint } from '../../http/endpoint.js'
-import { type Bag, emptyBag } from '../../http/form.js'
+import { emptyParameterBag, type ParameterBag } from '../../http/form.js'
 import { file } from '../../http/params.js'
 import { findUpload, keepUpload, readUpload, shownType } from '../../services/projects/uploads.js'
 
@@ -38,7 +38,7 @@ export async function serveUpload(ctx: Context, request: FastifyRequest, reply: 
   if (!upload) throw notFound()
   const type = shownType(filename)
   if (type === null) {
-    const bag: Bag = Object.assign(emptyBag(), request.query as Bag)
+    const bag: ParameterBag = Object.assign(emptyParameterBag(), request.query as ParameterBag)
     const caller = await authenticate(ctx, request.headers, bag, { method: 'GET', path: '/projects/:id' }, request.ip)
     await findProjectFor(ctx, caller, String(upload.project_id)).catch(() => {
       throw notFound()

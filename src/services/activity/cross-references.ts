@@ -1,7 +1,7 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import type { Caller } from '../../access/actor.js'
 import type { ProjectSubject } from '../../access/rules.js'
-import { type Eyes, eyesOf, readableCode, visibleIssues, visibleMergeRequests, visibleProjects } from '../../access/visible.js'
+import { readableCode, type SqlViewer, sqlViewer, visibleIssues, visibleMergeRequests, visibleProjects } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import type { Sender, Transaction } from '../../db/client.js'
 import { issues, type MENTIONERS, mergeRequests, namespaces, notes, projects } from '../../db/schema/index.js'
@@ -20,7 +20,7 @@ export interface Mentioner {
 }
 
 /** Things of one text beyond which nothing is said anywhere. */
-const MOST = 100
+const MAX = 100
 
 /** What the references of texts ask for, by the projects they name. */
 const numbersOf = (references: IssueReference[], kind: IssueReference['kind'], project: string | null) => [
@@ -31,7 +31,7 @@ const numbersOf = (references: IssueReference[], kind: IssueReference['kind'], p
 export const mentionsIn = async (ctx: Context, text: string): Promise<IssueReference[]> =>
   (await referencesIn(text, ctx.links.base))
     .filter((each): each is IssueReference => each.kind === 'issue' || each.kind === 'merge_request')
-    .slice(0, MOST)
+    .slice(0, MAX)
 
 /** The issues and merge requests that references mean to the writer, as far as he sees them and their projects still change (IS-23, AC-12). */
 export async function thingsMentioned(
@@ -50,7 +50,7 @@ export async function thingsMentioned(
       for (const iid of numbersOf(references, kind, name)) wanted.push({ project: where.project.id, kind, iid })
   }
   if (wanted.length === 0) return []
-  const eyes = eyesOf(caller.user)
+  const eyes = sqlViewer(caller.user)
   const user = sql`${caller.user?.id ?? 0}::bigint`
   const asked = sql`jsonb_to_recordset(${JSON.stringify(wanted)}::jsonb) as w (project bigint, kind text, iid integer)`
   const { rows } = await ctx.db.write.execute<{ type: Target['type']; id: string; project_id: string }>(sql`
@@ -90,7 +90,7 @@ const told = (rows: SQL, author: SQL, now: SQL): SQL => sql`insert into ${notes}
   on conflict do nothing`
 
 /** Says at each of the things where it was mentioned (IS-23, NT-6). */
-export async function tellOfMentions(
+export async function recordCrossReferences(
   tx: Pick<Transaction, 'execute'>,
   mentioner: Mentioner,
   targets: Target[],
@@ -116,7 +116,7 @@ export const tellOfMentionsOn = (on: Sender, mentioner: Mentioner, targets: Targ
   targets.length === 0 ? [] : [tellStep(on, null).execute({ rows: rowsOf(mentioner, targets), author: authorId, now: now.toISOString() })]
 
 /** For rows of `notes`: whether a user sees the place that a note tells of; others tell of none (SEC-35, SEC-36, SEC-122). */
-export const mentionerIsSeen = (eyes: Eyes, userId: SQLWrapper): SQL => sql`case ${notes.mentioned_in_type}
+export const mentionerIsSeen = (eyes: SqlViewer, userId: SQLWrapper): SQL => sql`case ${notes.mentioned_in_type}
     when 'Issue' then exists (select 1 from ${issues} join ${projects} on ${projects.id} = ${issues.project_id}
       where ${issues.id} = ${notes.mentioned_in_id} and ${visibleIssues(eyes, userId)})
     when 'MergeRequest' then exists (select 1 from ${mergeRequests} join ${projects} on ${projects.id} = ${mergeRequests.project_id}

@@ -3,10 +3,18 @@ import { alias, type PgTable } from 'drizzle-orm/pg-core'
 import type { Caller, SignedIn } from '../../access/actor.js'
 import { ANY_LEVEL, projectsWithLevel } from '../../access/roles.js'
 import type { ProjectSubject } from '../../access/rules.js'
-import { type Eyes, eyesOf, readableCode, visibleIssues, visibleMergeRequests, visibleProjects, visibleSnippets } from '../../access/visible.js'
+import {
+  readableCode,
+  type SqlViewer,
+  sqlViewer,
+  visibleIssues,
+  visibleMergeRequests,
+  visibleProjects,
+  visibleSnippets,
+} from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { completeTexts, LANE, LONG } from '../../db/long-text.js'
+import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
 import { EVENT_ACTIONS, events, issues, mergeRequests, milestones, notes, projects, snippets, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { notFound } from '../../failures.js'
@@ -65,7 +73,7 @@ type Of = 'author' | 'project' | 'memberships'
 
 interface Shape {
   of: Of
-  eyes: Eyes
+  eyes: SqlViewer
   filters: string[]
   descending: boolean
 }
@@ -91,13 +99,13 @@ const aboutCode = sql`(${events.action} = 'pushed' or ${events.action} = 'commen
 
 /** Things, and what is said of them, are told to who sees them (EV-4, SEC-35, SEC-36). */
 const SEEN = {
-  Issue: (eyes: Eyes, id: SQL) => sql`exists (select 1 from ${issues} where ${issues.id} = ${id} and ${visibleIssues(eyes, user)})`,
-  MergeRequest: (eyes: Eyes, id: SQL) =>
+  Issue: (eyes: SqlViewer, id: SQL) => sql`exists (select 1 from ${issues} where ${issues.id} = ${id} and ${visibleIssues(eyes, user)})`,
+  MergeRequest: (eyes: SqlViewer, id: SQL) =>
     sql`exists (select 1 from ${mergeRequests} where ${mergeRequests.id} = ${id} and ${visibleMergeRequests(eyes, user)})`,
-  Snippet: (eyes: Eyes, id: SQL) => sql`exists (select 1 from ${snippets} where ${snippets.id} = ${id} and ${visibleSnippets(eyes, user)})`,
+  Snippet: (eyes: SqlViewer, id: SQL) => sql`exists (select 1 from ${snippets} where ${snippets.id} = ${id} and ${visibleSnippets(eyes, user)})`,
 }
 const showsNoneHidden = (
-  eyes: Eyes,
+  eyes: SqlViewer,
   type: keyof typeof SEEN,
 ) => sql`(${events.target_type} is distinct from ${type} or ${SEEN[type](eyes, sql`${events.target_id}`)})
   and (${events.action} <> 'commented' or not exists (select 1 from ${notes} n where n.id = ${events.target_id} and n.noteable_type = ${type}
@@ -153,7 +161,7 @@ const listed = statement('events', (db, { descending, ...shape }: Shape) => {
       issue: { iid: issues.iid, title: issues.title },
       request: { iid: mergeRequests.iid, title: mergeRequests.title },
       milestone: { iid: milestones.iid, title: milestones.title },
-      note: LANE.notes,
+      note: READ_COLUMNS.notes,
       resolver: { id: resolvers.id, name: resolvers.name, username: resolvers.username, state: resolvers.state, avatar: resolvers.avatar },
       noted_iid: noted<number>(sql`iid`, [issues, mergeRequests]).mapWith((iid) => (iid === null ? null : Number(iid))),
       noted_title: noted<string>(sql`title`, [issues, mergeRequests, snippets]),
@@ -180,7 +188,7 @@ async function list(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, of: Of
   const filters = Object.entries(given)
     .filter(([, value]) => value !== undefined)
     .map(([name]) => name)
-  const shape = { of, eyes: eyesOf(viewer), filters }
+  const shape = { of, eyes: sqlViewer(viewer), filters }
   const values = { ...given, of: id, user: viewer?.id ?? 0 }
   const [items, [count]] = await Promise.all([
     listed(ctx.db, { ...shape, descending: filter.sort === 'desc' }).execute({ ...values, ...limits(filter) }),
@@ -209,11 +217,11 @@ export const listEventsOfProject = (ctx: Context, caller: Pick<Caller, 'user'>, 
   list(ctx, caller, 'project', project.id, filter)
 
 /** How long an event is kept (EV-5). */
-const KEPT = '2 years'
+const CACHE_SIZE = '2 years'
 
 /** Takes a project's old events away, so that a busy one does not grow for ever. */
 export async function dropOldEvents(ctx: Context, projectId: number): Promise<void> {
   await ctx.db.write
     .delete(events)
-    .where(sql`${events.project_id} = ${projectId} and ${events.created_at} < ${ctx.now().toISOString()}::timestamptz - ${KEPT}::interval`)
+    .where(sql`${events.project_id} = ${projectId} and ${events.created_at} < ${ctx.now().toISOString()}::timestamptz - ${CACHE_SIZE}::interval`)
 }

@@ -1,7 +1,7 @@
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import { membershipCounts } from '../../access/roles.js'
-import { eyesOf, visibleGroups } from '../../access/visible.js'
+import { sqlViewer, visibleGroups } from '../../access/visible.js'
 import type { Transaction } from '../../db/client.js'
 import { members, mentions, namespaceAncestry, namespaces } from '../../db/schema/index.js'
 import { referencesIn } from '../../lib/text/references.js'
@@ -9,7 +9,7 @@ import type { Target } from './subscriptions.js'
 import { createTodos } from './todos.js'
 
 /** Names of one text beyond which nobody is told any more. */
-const MOST_NAMES = 100
+const MAX_NAMES = 100
 
 /** Who is named in a text: names in lower case, and of these the ones it starts with. */
 export async function namesIn(text: string): Promise<{ all: string[]; direct: string[] }> {
@@ -17,7 +17,7 @@ export async function namesIn(text: string): Promise<{ all: string[]; direct: st
   const direct = new Set<string>()
   let spoken = 0
   for (const { kind, start, end, ...reference } of await referencesIn(text)) {
-    if (kind !== 'user' || all.size >= MOST_NAMES) continue
+    if (kind !== 'user' || all.size >= MAX_NAMES) continue
     const name = (reference as unknown as { name: string }).name.toLowerCase()
     if (spoken >= 0 && /^[\s,]*$/.test(text.slice(spoken, Math.min(start, spoken + 100))) && start - spoken <= 100) {
       direct.add(name)
@@ -37,7 +37,7 @@ const called = (names: string[], { user }: SignedIn): SQL => {
   return sql`(lower(u.username) = any(${list}) or u.id in (
     select m.user_id from ${namespaces} join ${namespaceAncestry} a on a.descendant_id = ${namespaces.id} join ${members} m on m.namespace_id = a.ancestor_id
     where ${namespaces.kind} = 'group' and lower(${namespaces.full_path}) = any(${list}) and ${membershipCounts}
-    and ${visibleGroups(eyesOf(user), namespaces, sql`${user.id}::bigint`)}))`
+    and ${visibleGroups(sqlViewer(user), namespaces, sql`${user.id}::bigint`)}))`
 }
 
 export interface MentioningText {

@@ -16,7 +16,11 @@ export async function removeNotes(tx: Transaction, ids: number[]): Promise<void>
 }
 
 /** Takes away all that was said and given to things of one kind, before they go themselves. */
-export async function removeTalk(tx: Transaction, type: TargetType | 'Snippet', things: { id: number; project_id: number }[]): Promise<void> {
+export async function removeNotesAndEmoji(
+  tx: Transaction,
+  type: TargetType | 'Snippet',
+  things: { id: number; project_id: number }[],
+): Promise<void> {
   if (things.length === 0) return
   const ids = sql`any(${sql.param(things.map(({ id }) => id))}::bigint[])`
   const projects = sql`any(${sql.param([...new Set(things.map(({ project_id }) => project_id))])}::bigint[])`

@@ -6,7 +6,7 @@ import { Failure } from '../../failures.js'
 import type { IssueReference } from '../../lib/text/references.js'
 
 /** References of one text beyond which none is followed. */
-const MOST = 1_000
+const MAX = 1_000
 
 /** Finds the projects that references name, as a reader sees them, each looked up once: a name alone is of the same group, and no name is the project itself. Null: out of sight. */
 export function projectsMeant(
@@ -36,7 +36,7 @@ export async function issuesMeant(
   const { project } = subject
   const projectOf = projectsMeant(ctx, caller, subject)
   const meant = new Map<number, IssueSubject>()
-  for (const { project: named, number } of references.slice(0, MOST)) {
+  for (const { project: named, number } of references.slice(0, MAX)) {
     const where = await projectOf(named)
     if (!where || where.project.id === project.forked_from_id || !where.can('read_issue')) continue
     const found = await findIssueFor(ctx, caller, where, number)

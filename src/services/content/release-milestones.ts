@@ -2,20 +2,20 @@ import { and, eq, inArray, or, sql } from 'drizzle-orm'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { completeTexts, LANE, LONG } from '../../db/long-text.js'
+import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
 import { milestones, namespaces, projects, releaseMilestones } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { refused } from '../../failures.js'
 import type { MilestoneRecord } from '../issuables/milestones.js'
 
 /** Titles that one release may name. */
-const MOST = 100
+const MAX = 100
 
 /** The milestones of these titles, of the project or of the group it is in (MI-8); 400 where one is of neither (RL-3). */
 export async function milestonesOfTitles(db: Pick<Transaction, 'select'>, { project }: ProjectSubject, given: string[]): Promise<number[]> {
   const titles = [...new Set(given.filter((title) => title.trim() !== ''))]
   if (titles.length === 0) return []
-  if (titles.length > MOST) throw refused(`A release has at most ${MOST} milestones`)
+  if (titles.length > MAX) throw refused(`A release has at most ${MAX} milestones`)
   const found = await db
     .select({ id: milestones.id, title: milestones.title })
     .from(milestones)
@@ -38,7 +38,7 @@ const named = statement('milestones of releases', (db) =>
   db
     .select({
       release: releaseMilestones.release_id,
-      milestone: LANE.milestones,
+      milestone: READ_COLUMNS.milestones,
       path: sql<string>`case when ${milestones.project_id} is null then (select n.full_path from ${namespaces} n where n.id = ${milestones.namespace_id})
         else (select n.full_path || '/' || p.path from ${projects} p join ${namespaces} n on n.id = p.namespace_id where p.id = ${milestones.project_id}) end`,
     })

@@ -3,10 +3,10 @@ import type { SignedIn } from '../../access/actor.js'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { beginning, completeTexts, LONG } from '../../db/long-text.js'
+import { completeTexts, LONG, prefixOf } from '../../db/long-text.js'
 import { releaseLinks, releases, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
-import { unlessTaken } from '../../db/taken.js'
+import { unlessUniqueViolation } from '../../db/taken.js'
 import { conflict, Failure, invalidRecord, notFound, refused } from '../../failures.js'
 import type { Commit } from '../../git/types.js'
 import { lengthOf, tooLong } from '../../lib/path.js'
@@ -41,7 +41,7 @@ const selected = statement('releases', (db, { one, order, descending }: Shape) =
   const direction = descending ? desc : asc
   return db
     .select({
-      release: { ...getTableColumns(releases), description: beginning(releases.description), description_html: beginning(releases.description_html) },
+      release: { ...getTableColumns(releases), description: prefixOf(releases.description), description_html: prefixOf(releases.description_html) },
       author: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar },
       links,
       total: sql<number>`count(*) over ()`.mapWith(Number),
@@ -186,7 +186,7 @@ async function insertRelease(
     created_at: now,
     updated_at: now,
   }
-  await unlessTaken(
+  await unlessUniqueViolation(
     () =>
       ctx.db.transaction(async (tx) => {
         const [row] = await tx.insert(releases).values(values).returning({ id: releases.id })
@@ -285,7 +285,7 @@ export async function getLink(ctx: Context, subject: ProjectSubject, tag: string
 export async function addLink(ctx: Context, subject: ProjectSubject, tag: string, given: NewLink): Promise<ReleaseLinkRecord> {
   const { id } = await releaseFor(ctx, subject, tag)
   checkLinks([given])
-  return unlessTaken(
+  return unlessUniqueViolation(
     () =>
       ctx.db.transaction(async (tx) => {
         await lockRelease(tx, id)
@@ -309,7 +309,7 @@ export async function changeLink(ctx: Context, subject: ProjectSubject, tag: str
   const next = { ...link, ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) }
   checkLinks([{ ...next, filepath: next.filepath ?? undefined }])
   const { name, url, filepath, link_type } = next
-  const [changed] = await unlessTaken(
+  const [changed] = await unlessUniqueViolation(
     () =>
       ctx.db.write
         .update(releaseLinks)

@@ -2,16 +2,16 @@ import { and, asc, desc, eq, inArray, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Caller, SignedIn } from '../../access/actor.js'
 import type { ProjectSubject } from '../../access/rules.js'
 import { seesInProject, seesPersonal } from '../../access/snippets.js'
-import { type Eyes, eyesOf } from '../../access/visible.js'
+import { type SqlViewer, sqlViewer } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { completeTexts, LANE, LONG } from '../../db/long-text.js'
+import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
 import { namespaces, projects, snippets, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { forbidden, invalidInput, invalidRecord, notFound } from '../../failures.js'
 import { lengthOf, tooLong } from '../../lib/path.js'
 import { VISIBILITY_LEVEL, type Visibility, visibilityWord } from '../../lib/visibility.js'
-import { removeTalk } from '../activity/note-removal.js'
+import { removeNotesAndEmoji } from '../activity/note-removal.js'
 import { limits, type Page, type Paging } from '../core/page.js'
 import { isRestricted, readSettings } from '../core/settings.js'
 import { recordUserAgent } from '../identity/user-agents.js'
@@ -29,7 +29,7 @@ export interface SnippetRecord {
 export type ListedSnippet = Omit<SnippetRecord, 'snippet'> & { snippet: Omit<Row, 'content'> }
 
 /** `seesInProject` as SQL, for somebody who is no member. */
-const openTo = (eyes: Eyes): SQL => {
+const openTo = (eyes: SqlViewer): SQL => {
   if (eyes === 'admin') return sql`true`
   const own = sql`${snippets.author_id} = ${sql.placeholder('user')}::bigint`
   return sql`(${snippets.visibility} >= ${eyes === 'user' ? sql`10` : sql`20`} or ${own})`
@@ -38,7 +38,7 @@ const openTo = (eyes: Eyes): SQL => {
 interface Shape {
   of: 'author' | 'public' | 'project'
   /** What a project's list hides; members see all. */
-  eyes: Eyes | 'member'
+  eyes: SqlViewer | 'member'
   single: boolean
 }
 
@@ -54,7 +54,7 @@ const conditions = ({ of, eyes, single }: Shape) =>
 const listed = statement('snippets', (db, shape: Shape) =>
   db
     .select({
-      snippet: LANE.snippets,
+      snippet: READ_COLUMNS.snippets,
       author: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar },
       fullPath: sql<string | null>`${namespaces.full_path} || '/' || ${projects.path}`,
     })
@@ -96,7 +96,7 @@ export const listPublicSnippets = (ctx: Context, { user }: SignedIn, paging: Pag
 
 /** SN-8, SN-12. */
 export const listProjectSnippets = (ctx: Context, { project, user, level }: ProjectSubject, caller: SignedIn, paging: Paging) =>
-  page(ctx, { of: 'project', eyes: level > 0 ? 'member' : eyesOf(user), single: false }, { user: caller.user.id, project: project.id }, paging)
+  page(ctx, { of: 'project', eyes: level > 0 ? 'member' : sqlViewer(user), single: false }, { user: caller.user.id, project: project.id }, paging)
 
 const one = async (ctx: Context, of: 'public' | 'project', values: { id: number; project?: number }) => {
   const [found] = await listed(ctx.db, { of, eyes: 'member', single: true }).execute({ ...values, user: 0, limit: 1, offset: 0 })
@@ -257,7 +257,7 @@ export async function deleteSnippet(ctx: Context, { snippet }: SnippetRecord): P
 
 async function removeRows(tx: Transaction, rows: Row[]): Promise<void> {
   const ofProjects = rows.flatMap(({ id, project_id }) => (project_id === null ? [] : [{ id, project_id }]))
-  await removeTalk(tx, 'Snippet', ofProjects)
+  await removeNotesAndEmoji(tx, 'Snippet', ofProjects)
   await tx.delete(snippets).where(
     inArray(
       snippets.id,

@@ -11,7 +11,7 @@ export type ListKind = (typeof listVersions.$inferSelect)['kind']
 export type Version = string | number | null
 
 /** Characters of keys, and bytes of ids, that are kept (SEC-150). */
-const KEPT = 4 * 1024 * 1024
+const CACHE_SIZE = 4 * 1024 * 1024
 const KEPT_IDS = 16 * 1024 * 1024
 
 /** Ids of one list that are kept; longer lists are read page by page. */
@@ -28,7 +28,7 @@ export interface ListQuery<T> {
 
 /** Exact totals of lists, each counted once while nothing changes: to count ten thousand rows costs more than to read a page of twenty. The version of the list is read in the same statement as the page, so every process sees every change. */
 export class Totals {
-  readonly #known = new LRUCache<string, number>({ maxSize: KEPT, sizeCalculation: (_, key) => key.length + 50 })
+  readonly #known = new LRUCache<string, number>({ maxSize: CACHE_SIZE, sizeCalculation: (_, key) => key.length + 50 })
   readonly #lists = new LRUCache<string, { version: Version; ids: Float64Array }>({
     maxSize: KEPT_IDS,
     sizeCalculation: ({ ids }, key) => ids.byteLength + 2 * key.length + 200,

@@ -73,7 +73,7 @@ export async function showSettings(ctx: Context): Promise<SettingsRecord> {
 
 function opened(ctx: Context, stored: Stored): Settings {
   const values = { ...DEFAULTS, ...stored } as Record<SettingName, unknown>
-  for (const name of SECRETS) if (typeof values[name] === 'string') values[name] = ctx.vault.open(values[name], purpose(name))
+  for (const name of SECRETS) if (typeof values[name] === 'string') values[name] = ctx.encryption.open(values[name], purpose(name))
   return values as Settings
 }
 
@@ -97,7 +97,7 @@ export async function updateSettings(ctx: Context, caller: SignedIn, given: Sett
     const stored: Stored = { ...(row.values as Stored) }
     for (const name of changed) {
       const value = next[name]
-      stored[name] = SECRETS.has(name) && typeof value === 'string' ? ctx.vault.seal(value, purpose(name)) : value
+      stored[name] = SECRETS.has(name) && typeof value === 'string' ? ctx.encryption.seal(value, purpose(name)) : value
     }
     const updated_at = ctx.now()
     await tx.update(applicationSettings).set({ values: stored, updated_at }).where(eq(applicationSettings.id, 1))

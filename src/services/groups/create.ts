@@ -5,7 +5,7 @@ import { findGroupFor, type Namespace } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { members, namespaceAncestry, namespaces } from '../../db/schema/index.js'
-import { unlessTaken } from '../../db/taken.js'
+import { unlessUniqueViolation } from '../../db/taken.js'
 import { failedTo, forbidden, notFound } from '../../failures.js'
 import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
 import { audit } from '../core/audit.js'
@@ -65,7 +65,7 @@ export async function createGroup(ctx: Context, caller: SignedIn, given: NewGrou
       await touchLists(tx)
       return id
     })
-  const id = await unlessTaken(create, () => failedToSave({ path: ['has already been taken'] }))
+  const id = await unlessUniqueViolation(create, () => failedToSave({ path: ['has already been taken'] }))
   if (given.avatar) {
     const avatar = await keepAvatar(ctx, 'group', id, given.avatar.data)
     await ctx.db.write.update(namespaces).set({ avatar }).where(eq(namespaces.id, id))

@@ -2,7 +2,7 @@ import { and, asc, desc, eq, type SQL, sql } from 'drizzle-orm'
 import type { Caller } from '../../access/actor.js'
 import { membershipCounts } from '../../access/roles.js'
 import type { Namespace } from '../../access/rules.js'
-import { type Eyes, eyesOf, listedGroups } from '../../access/visible.js'
+import { listedGroups, type SqlViewer, sqlViewer } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
 import { namespaces, projects } from '../../db/schema/index.js'
@@ -28,7 +28,7 @@ export interface GroupFilter extends Paging {
 export type GroupRecord = Namespace
 
 interface Filters {
-  eyes: Eyes
+  eyes: SqlViewer
   all: boolean
   owned: boolean
   level: boolean
@@ -47,7 +47,7 @@ interface Shape extends Filters {
 const user = sql`${sql.placeholder('user')}::bigint`
 
 /** GR-9: by a membership of their own as owner, which no inheritance makes. */
-const owned = (eyes: Eyes): SQL =>
+const owned = (eyes: SqlViewer): SQL =>
   eyes === 'anonymous'
     ? sql`false`
     : sql`${namespaces.id} in (select m.namespace_id from members m where m.user_id = ${user} and m.access_level = 50 and m.namespace_id is not null and ${membershipCounts})`
@@ -102,7 +102,7 @@ export async function listGroups(ctx: Context, { user: viewer }: Pick<Caller, 'u
   const search = fuzzy(filter.search)
   const custom_attributes = attributePairs(filter.custom_attributes)
   const filters: Filters = {
-    eyes: eyesOf(viewer),
+    eyes: sqlViewer(viewer),
     attributes: custom_attributes !== undefined,
     all: filter.all_available ?? false,
     owned: filter.owned ?? false,

@@ -3,7 +3,7 @@ import type { SignedIn } from '../../access/actor.js'
 import type { GroupSubject, Namespace } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { namespaces } from '../../db/schema/index.js'
-import { againIfTaken } from '../../db/taken.js'
+import { retryOnUniqueViolation } from '../../db/taken.js'
 import { invalidRecord, notFound } from '../../failures.js'
 import { VISIBILITY_LEVEL, visibilityWord } from '../../lib/visibility.js'
 import { audit, changesOf } from '../core/audit.js'
@@ -52,7 +52,7 @@ export async function updateGroup(ctx: Context, caller: SignedIn, { group }: Gro
       await touchLists(tx)
       return self
     })
-  const before = await againIfTaken(update)
+  const before = await retryOnUniqueViolation(update)
   if (given.avatar) {
     const avatar = await keepAvatar(ctx, 'group', group.id, given.avatar.data)
     await ctx.db.write.update(namespaces).set({ avatar, updated_at: ctx.now() }).where(eq(namespaces.id, group.id))

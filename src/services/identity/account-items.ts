@@ -2,7 +2,7 @@ import { and, asc, eq, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import type { emails, gpgKeys, sshKeys } from '../../db/schema/index.js'
-import { againIfTaken } from '../../db/taken.js'
+import { retryOnUniqueViolation } from '../../db/taken.js'
 import { invalidRecord, notFound } from '../../failures.js'
 import { type Audited, audit } from '../core/audit.js'
 import { limits, type Page, type Paging } from '../core/page.js'
@@ -13,13 +13,13 @@ export interface Owner {
   username: string
 }
 
-type Belonging = typeof sshKeys | typeof gpgKeys | typeof emails
+type AccountItem = typeof sshKeys | typeof gpgKeys | typeof emails
 
 /** How many of each kind one account may have (SEC-130). */
-const MOST = 100
+const MAX = 100
 
 /** What listing, finding, adding and removing of keys and addresses have in common. `noun` is what a 404 names, `type` what the audit does. */
-export function belongings<T extends Belonging>(given: T, noun: string, type: 'key' | 'gpg_key' | 'email') {
+export function accountItems<T extends AccountItem>(given: T, noun: string, type: 'key' | 'gpg_key' | 'email') {
   type Row = T['$inferSelect']
   // the tables differ in what is not used here
   const table = given as typeof emails
@@ -67,13 +67,13 @@ export function belongings<T extends Belonging>(given: T, noun: string, type: 'k
           const faults = await check(tx)
           if (Object.keys(faults).length > 0) throw invalidRecord(faults)
           const held = await tx.$count(table, eq(table.user_id, owner.id))
-          if (held >= MOST) throw invalidRecord({ base: [`there are already ${MOST}`] })
+          if (held >= MAX) throw invalidRecord({ base: [`there are already ${MAX}`] })
           const row = { ...values, user_id: owner.id, created_at: ctx.now(), updated_at: ctx.now() } as typeof emails.$inferInsert
           const [stored] = await tx.insert(table).values(row).returning()
           await tell(ctx, tx, owner, stored as Row, 'added')
           return stored as Row
         })
-      return againIfTaken(store)
+      return retryOnUniqueViolation(store)
     },
 
     async remove(ctx: Context, owner: Owner, row: Row): Promise<void> {

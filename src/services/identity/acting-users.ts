@@ -6,10 +6,10 @@ import { Failure } from '../../failures.js'
 import { actorOf } from './users.js'
 
 /** Somebody in whose name the service does what he asked for earlier: no token stands behind it. */
-export const personOf = (user: typeof users.$inferSelect): SignedIn => withoutToken(actorOf(user))
+export const actingUser = (user: typeof users.$inferSelect): SignedIn => withoutToken(actorOf(user))
 
 /** The project as somebody stands to it; null when it is gone or out of his sight. */
-export async function seenProject(ctx: Context, caller: SignedIn, id: number): Promise<ProjectSubject | null> {
+export async function findVisibleProject(ctx: Context, caller: SignedIn, id: number): Promise<ProjectSubject | null> {
   try {
     return await findProjectFor(ctx, caller, String(id))
   } catch (error) {

@@ -3,11 +3,11 @@ import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { emails, users } from '../../db/schema/index.js'
 import { emailFault, normaliseEmail } from '../../lib/email.js'
-import { belongings, type Owner } from './account-items.js'
+import { accountItems, type Owner } from './account-items.js'
 
 export type Email = typeof emails.$inferSelect
 
-const own = belongings(emails, 'Email', 'email')
+const own = accountItems(emails, 'Email', 'email')
 export const { list: listEmails, find: findEmail, remove: removeEmail } = own
 
 /** Whether anybody has this address, as the primary or a secondary one; `but` names an account whose own do not count. */

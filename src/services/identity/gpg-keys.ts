@@ -4,11 +4,11 @@ import type { Transaction } from '../../db/client.js'
 import { gpgKeys } from '../../db/schema/index.js'
 import { parseGpgKey, type GpgKey as ReadKey } from '../../lib/crypto/gpg-key.js'
 import { lengthOf, tooLong } from '../../lib/path.js'
-import { belongings, type Owner } from './account-items.js'
+import { accountItems, type Owner } from './account-items.js'
 
 export type GpgKey = typeof gpgKeys.$inferSelect
 
-const own = belongings(gpgKeys, 'GPG Key', 'gpg_key')
+const own = accountItems(gpgKeys, 'GPG Key', 'gpg_key')
 export const { list: listGpgKeys, find: findGpgKey, remove: removeGpgKey } = own
 
 /** SEC-63. */

@@ -24,7 +24,7 @@ const shown = (ctx: Context, token: Token): ImpersonationToken => ({ token, valu
 /** Empty when the key it was sealed under is lost: the token can still be seen, and revoked. */
 function unsealed(ctx: Context, { id, sealed }: Token): string {
   try {
-    return ctx.vault.open(sealed ?? '', PURPOSE)
+    return ctx.encryption.open(sealed ?? '', PURPOSE)
   } catch (error) {
     ctx.log.error({ err: error, token: id }, 'an impersonation token cannot be opened; was the secret key replaced?')
     return ''
@@ -84,7 +84,7 @@ export async function createImpersonationToken(
         kind: 'impersonation',
         name,
         digest: digestOf(value),
-        sealed: ctx.vault.seal(value, PURPOSE),
+        sealed: ctx.encryption.seal(value, PURPOSE),
         scopes,
         expires_at: expires_at ?? null,
         created_at: ctx.now(),

@@ -4,11 +4,11 @@ import { sshKeys } from '../../db/schema/index.js'
 import { parseSshKey, type SshKey as ReadKey, type SshKeyType } from '../../lib/crypto/ssh-key.js'
 import { lengthOf, tooLong } from '../../lib/path.js'
 import { readSettings, type Settings } from '../core/settings.js'
-import { belongings, type Owner } from './account-items.js'
+import { accountItems, type Owner } from './account-items.js'
 
 export type SshKey = typeof sshKeys.$inferSelect
 
-const own = belongings(sshKeys, 'Key', 'key')
+const own = accountItems(sshKeys, 'Key', 'key')
 export const { list: listKeys, find: findKey, remove: removeKey } = own
 
 const MAX_KEY = 5_000

@@ -2,7 +2,7 @@ import { and, eq, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { emails, identities, namespaces, users } from '../../db/schema/index.js'
-import { againIfTaken } from '../../db/taken.js'
+import { retryOnUniqueViolation } from '../../db/taken.js'
 import { Failure, forbidden, notFound } from '../../failures.js'
 import { normaliseEmail } from '../../lib/email.js'
 import { audit, changesOf } from '../core/audit.js'
@@ -96,7 +96,7 @@ export async function updateUser(ctx: Context, id: number, given: UserChange): P
         await audit(ctx, tx, { action: 'user_updated', target: { type: 'user', id, name: user.username }, changes })
       return user
     })
-  const user = await againIfTaken(update)
+  const user = await retryOnUniqueViolation(update)
   if (given.avatar) await replaceAvatar(ctx, user, given.avatar.data)
 }
 

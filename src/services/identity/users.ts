@@ -6,7 +6,7 @@ import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { identities, namespaces, projects, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
-import { againIfTaken } from '../../db/taken.js'
+import { retryOnUniqueViolation } from '../../db/taken.js'
 import { conflict, forbidden, invalidRecord, notFound } from '../../failures.js'
 import { emailFault, normaliseEmail } from '../../lib/email.js'
 import { numericId } from '../../lib/numeric-id.js'
@@ -104,7 +104,7 @@ export async function createUser(ctx: Context, given: NewUser): Promise<User> {
       })
       return user
     })
-  const user = await againIfTaken(create)
+  const user = await retryOnUniqueViolation(create)
   if (!given.avatar) return user
   const avatar_file = await keepAvatar(ctx, 'user', user.id, given.avatar.data)
   const [shown] = await ctx.db.write.update(users).set({ avatar_file }).where(eq(users.id, user.id)).returning()

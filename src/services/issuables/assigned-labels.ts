@@ -25,7 +25,7 @@ const listOf = (ids: number[]): SQL =>
   )
 
 /** Puts labels on a new thing. */
-export async function wear(tx: Pick<Transaction, 'execute'>, { type, id, project_id }: Target, labelIds: number[]): Promise<void> {
+export async function assignLabels(tx: Pick<Transaction, 'execute'>, { type, id, project_id }: Target, labelIds: number[]): Promise<void> {
   if (labelIds.length === 0) return
   const { table, thing } = WORN[type]
   const rows = labelIds.map((label) => sql`(${project_id}::bigint, ${id}::bigint, ${label}::bigint)`)
@@ -50,7 +50,7 @@ export async function changeLabels(tx: Transaction, subject: ProjectSubject, tar
   const known = new Set(worn.map(({ id }) => id))
   const come = [...wanted].filter((id) => !known.has(id))
   if (gone.length > 0) await tx.execute(sql`delete from ${table} where ${thing} = ${target.id} and label_id in (${listOf(gone.map(({ id }) => id))})`)
-  await wear(tx, target, come)
+  await assignLabels(tx, target, come)
   const titles = come.length > 0 ? await tx.select({ title: labels.title }).from(labels).where(inArray(labels.id, come)).orderBy(sql`title`) : []
   const quoted = (list: { title: string }[]) => list.map(({ title }) => `~"${title}"`).join(' ')
   return [...(come.length > 0 ? [`added ${quoted(titles)}`] : []), ...(gone.length > 0 ? [`removed ${quoted(gone)}`] : [])]

@@ -5,7 +5,7 @@ import type { Context, PushEvent } from '../../context.js'
 import { refIntents, users } from '../../db/schema/index.js'
 import { type Commit, type GitRepository, type Oid, type RefUpdate, ZERO } from '../../git/types.js'
 import { closingReferences, type IssueReference } from '../../lib/text/references.js'
-import { mentionsIn, tellOfMentions, thingsMentioned } from '../activity/cross-references.js'
+import { mentionsIn, recordCrossReferences, thingsMentioned } from '../activity/cross-references.js'
 import { issuesMeant } from '../activity/referenced-issues.js'
 import { actorOf } from '../identity/users.js'
 import { closeIssue } from './issues/update.js'
@@ -14,11 +14,11 @@ type Repository = Pick<GitRepository, 'commit' | 'headBranch' | 'log' | 'ref'>
 
 const HEADS = 'refs/heads/'
 /** Commits of one push that are read for what they say (PU-5). */
-const MOST_COMMITS = 100
+const MAX_COMMITS = 100
 /** References of one push beyond which none is followed. */
-const MOST = 1_000
+const MAX = 1_000
 /** New branches of one push that are looked at. */
-const MOST_BRANCHES = 20
+const MAX_BRANCHES = 20
 
 interface Said {
   oid: Oid
@@ -34,7 +34,7 @@ export async function followCommitMessages(ctx: Context, { projectId, moves, int
   const main = `${HEADS}${await repository.headBranch()}`
   const closing: Said[] = []
   const naming: Said[] = []
-  for (const move of pushed.slice(0, MOST_BRANCHES)) {
+  for (const move of pushed.slice(0, MAX_BRANCHES)) {
     for (const commit of await newCommits(repository, move, main)) {
       const { oid, message, parents } = commit
       const said = await mentionsIn(ctx, message)
@@ -61,11 +61,11 @@ async function newCommits(repository: Repository, { ref, old, new: to }: RefUpda
   const tip = await repository.commit(to)
   if (tip && tip.parents.length === 1 && tip.parents[0] === before) return [tip]
   const known = await repository.commit(before)
-  return (await repository.log({ from: [to], ...(known && { exclude: [before] }), skip: 0, limit: MOST_COMMITS })).commits
+  return (await repository.log({ from: [to], ...(known && { exclude: [before] }), skip: 0, limit: MAX_COMMITS })).commits
 }
 
 async function closeNamed(ctx: Context, caller: SignedIn, subject: ProjectSubject, closing: Said[]): Promise<void> {
-  for (const { oid, reference } of closing.slice(0, MOST)) {
+  for (const { oid, reference } of closing.slice(0, MAX)) {
     for (const issue of await issuesMeant(ctx, caller, subject, [reference])) {
       if (issue.issue.state === 'opened' && issue.may('update_issue')) await closeIssue(ctx, caller, issue, ` by commit ${oid}`)
     }
@@ -75,12 +75,12 @@ async function closeNamed(ctx: Context, caller: SignedIn, subject: ProjectSubjec
 async function tellNamed(ctx: Context, caller: SignedIn, subject: ProjectSubject, naming: Said[]): Promise<void> {
   const { id: project_id, forked_from_id } = subject.project
   const byCommit = new Map<Oid, IssueReference[]>()
-  for (const { oid, reference } of naming.slice(0, MOST)) byCommit.set(oid, [...(byCommit.get(oid) ?? []), reference])
+  for (const { oid, reference } of naming.slice(0, MAX)) byCommit.set(oid, [...(byCommit.get(oid) ?? []), reference])
   for (const [sha, references] of byCommit) {
     // the project a fork came from has these commits itself, or will be told when it gets them
     const targets = (await thingsMentioned(ctx, caller, subject, references)).filter((target) => target.project_id !== forked_from_id)
     if (targets.length > 0)
-      await ctx.db.transaction((tx) => tellOfMentions(tx, { type: 'Commit', project_id, id: null, sha }, targets, caller.user.id, ctx.now()))
+      await ctx.db.transaction((tx) => recordCrossReferences(tx, { type: 'Commit', project_id, id: null, sha }, targets, caller.user.id, ctx.now()))
   }
 }
 

@@ -56,7 +56,7 @@ const idsOf = (name: string) => sql`(select u.id from ${users} u where lower(u.u
 const titled = (name: string) => sql`(select m.id from ${milestones} m where m.title = ${value(name)})`
 
 /** Ids of the things that wear labels of which `where` holds; `l` is the label. */
-export const wearing = ({ worn }: Tables, where: SQL) =>
+export const hasLabels = ({ worn }: Tables, where: SQL) =>
   sql`select ${worn.issue_id} from ${worn.issue_id.table} join ${labels} l on l.id = ${worn.label_id} where ${where}`
 
 /** Each filter's condition; its values are placeholders of the same name. */
@@ -98,7 +98,7 @@ export function conditionsOf(tables: Tables): Conditions {
     created_before: () => sql`${thing.created_at} <= ${value('created_before')}::timestamptz`,
     updated_after: () => sql`${thing.updated_at} >= ${value('updated_after')}::timestamptz`,
     updated_before: () => sql`${thing.updated_at} <= ${value('updated_before')}::timestamptz`,
-    not_labels: () => sql`${thing.id} not in (${wearing(tables, sql`l.title = any(${value('not_labels')}::text[])`)})`,
+    not_labels: () => sql`${thing.id} not in (${hasLabels(tables, sql`l.title = any(${value('not_labels')}::text[])`)})`,
     not_milestone: () => sql`coalesce(${thing.milestone_id} not in ${titled('not_milestone')}, true)`,
     not_author_id: () => sql`${thing.author_id} <> ${value('not_author_id')}`,
     not_author_ids: () => sql`${thing.author_id} <> all(${value('not_author_ids')}::bigint[])`,

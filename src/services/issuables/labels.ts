@@ -3,14 +3,14 @@ import type { Caller, SignedIn } from '../../access/actor.js'
 import type { IssueReach } from '../../access/can.js'
 import { issueReach } from '../../access/can.js'
 import type { GroupSubject, ProjectSubject } from '../../access/rules.js'
-import { type Eyes, eyesOf, issuesInReach, mergeRequestsInReach, visibleIssues, visibleMergeRequests } from '../../access/visible.js'
+import { issuesInReach, mergeRequestsInReach, type SqlViewer, sqlViewer, visibleIssues, visibleMergeRequests } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { substring } from '../../db/fuzzy.js'
-import { completeTexts, LANE, LONG } from '../../db/long-text.js'
+import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
 import { issueLabels, issues, labels, mergeRequestLabels, mergeRequests, namespaceAncestry, projects, subscriptions } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
-import { unlessTaken } from '../../db/taken.js'
+import { unlessUniqueViolation } from '../../db/taken.js'
 import { conflict, invalidRecord, notFound } from '../../failures.js'
 import { numericId } from '../../lib/numeric-id.js'
 import { lengthOf, tooLong } from '../../lib/path.js'
@@ -41,9 +41,9 @@ interface Shape {
   from: 'project' | 'group'
   reach: Reach
   /** How the caller sees issues: by his standing on the one project, or on each. */
-  issues: IssueReach | Eyes | 'none'
+  issues: IssueReach | SqlViewer | 'none'
   /** The same for merge requests. */
-  requests: 'all' | 'own' | Eyes | 'none'
+  requests: 'all' | 'own' | SqlViewer | 'none'
   by: 'all' | 'search' | 'id' | 'title' | 'ids'
 }
 
@@ -67,7 +67,7 @@ function counts({ from, issues: reach }: Shape): SQL<{ open: number; closed: num
   if (from === 'project')
     return sql`(${numbers} where ${issueLabels.label_id} = ${labels.id} and ${issueLabels.project_id} = ${project} and ${issuesInReach(reach as IssueReach, user)})`
   return sql`(${numbers} join ${projects} on ${projects.id} = ${issues.project_id}
-    where ${issueLabels.label_id} = ${labels.id} and ${visibleIssues(reach as Eyes, user)} and ${below})`
+    where ${issueLabels.label_id} = ${labels.id} and ${visibleIssues(reach as SqlViewer, user)} and ${below})`
 }
 
 /** How many open merge requests wear it, of those the caller may read. */
@@ -78,7 +78,7 @@ function requestCount({ from, requests }: Shape): SQL<number> {
   if (from === 'project')
     return sql`(${number} where ${open} and ${mergeRequestLabels.project_id} = ${project} and ${mergeRequestsInReach(requests as 'all' | 'own', user)})`
   return sql`(${number} join ${projects} on ${projects.id} = ${mergeRequests.project_id}
-    where ${open} and ${visibleMergeRequests(requests as Eyes, user)} and ${below})`
+    where ${open} and ${visibleMergeRequests(requests as SqlViewer, user)} and ${below})`
 }
 
 const found = (shape: Shape) => {
@@ -104,7 +104,7 @@ const listed = statement('labels', (db, shape: Shape) => {
   return (
     db
       .select({
-        label: LANE.labels,
+        label: READ_COLUMNS.labels,
         counts: counts(shape),
         open_merge_requests_count: requestCount(shape).mapWith(Number),
         subscribed: sql<boolean>`coalesce((select s.subscribed from ${subscriptions} s where s.target_type = 'Label' and s.target_id = ${labels.id} and s.user_id = ${user}), false)`,
@@ -120,7 +120,7 @@ const listed = statement('labels', (db, shape: Shape) => {
 const groupOf = (source: LabelSource) => ('project' in source ? source.project.project.namespace_id : source.group.group.id)
 
 function shapeOf(source: LabelSource, viewer: Caller['user'], by: Shape['by'], reach: Reach): Shape {
-  if ('group' in source) return { from: 'group', reach, issues: eyesOf(viewer), requests: eyesOf(viewer), by }
+  if ('group' in source) return { from: 'group', reach, issues: sqlViewer(viewer), requests: sqlViewer(viewer), by }
   const { project } = source
   const requests = project.can('read_merge_request') ? 'all' : project.can('read_own_merge_request') ? 'own' : 'none'
   return { from: 'project', reach, issues: project.can('read_issue') ? issueReach(project) : 'none', requests, by }
@@ -225,7 +225,7 @@ export async function createLabel(
   const values = { ...checked({ title: name, color, description: description ?? '' }), priority: priority ?? null }
   const now = ctx.now()
   const owner = 'project' in source ? { project_id: source.project.project.id } : { namespace_id: source.group.group.id }
-  const id = await unlessTaken(
+  const id = await unlessUniqueViolation(
     () =>
       ctx.db.transaction(async (tx) => {
         if (await isTaken(tx, source, values.title as string)) throw alreadyThere()
@@ -263,7 +263,7 @@ export async function updateLabel(
   const { label } = await getLabel(ctx, caller, source, named, 'own')
   const values = { ...checked({ ...given, title: new_name }), ...(priority !== undefined && { priority }) }
   const taken = () => invalidRecord({ title: ['has already been taken'] })
-  await unlessTaken(
+  await unlessUniqueViolation(
     () =>
       ctx.db.transaction(async (tx) => {
         if (values.title !== undefined && (await isTaken(tx, source, values.title, label.id))) throw taken()
@@ -308,7 +308,7 @@ export async function subscribeToLabel(
 
 /** The colour of labels that nobody gave one (MR-27). */
 const DEFAULT_COLOR = '#428BCA'
-const MOST_LABELS = 100
+const MAX_LABELS = 100
 
 /** Ids of the labels with these titles in a project or above it; unknown ones are made if `create`, else dropped (IS-18, MR-27). */
 export async function labelIdsOf(tx: Transaction, { project }: ProjectSubject, titles: string[], create: boolean, now: Date): Promise<number[]> {
@@ -348,6 +348,6 @@ export const namesOf = (titles: string[]) =>
 /** What is wrong with a list of titles that is to be set on a thing (SEC-63). */
 export function labelListFaults(titles: string[]): string[] {
   const names = namesOf(titles)
-  if (names.length > MOST_LABELS) return [`are too many (maximum is ${MOST_LABELS})`]
+  if (names.length > MAX_LABELS) return [`are too many (maximum is ${MAX_LABELS})`]
   return names.some((title) => lengthOf(title) > MAX_LABEL) ? [tooLong(MAX_LABEL)] : []
 }

@@ -1,7 +1,7 @@
 import { and, asc, count, desc, eq, type SQL, sql } from 'drizzle-orm'
 import type { Caller } from '../../access/actor.js'
 import type { GroupSubject, ProjectSubject } from '../../access/rules.js'
-import { type Eyes, eyesOf } from '../../access/visible.js'
+import { type SqlViewer, sqlViewer } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
 import { labels, namespaceAncestry, projects } from '../../db/schema/index.js'
@@ -9,7 +9,7 @@ import { statement } from '../../db/statement.js'
 import { dayOf } from '../../lib/text/day.js'
 import { limits } from '../core/page.js'
 import { projectVersionOf } from '../core/project-list-versions.js'
-import { type Conditions, conditionsOf, type IssuableFilter, type ORDERS, type Tables, UNKEPT, valuesOf, wearing } from './filters.js'
+import { type Conditions, conditionsOf, hasLabels, type IssuableFilter, type ORDERS, type Tables, UNKEPT, valuesOf } from './filters.js'
 
 /** The things of one project, of the projects of a group and its descendants, or of all. */
 export type Place = { project: ProjectSubject } | { group: GroupSubject } | 'everywhere'
@@ -23,7 +23,7 @@ interface Kind<Reach extends string> extends Tables {
   reach(subject: ProjectSubject): Reach
   within(reach: Reach, user: SQL): SQL | undefined
   /** The same for the things of all projects. */
-  visible(eyes: Eyes, user: SQL): SQL
+  visible(eyes: SqlViewer, user: SQL): SQL
 }
 
 /** What the text of the list query depends on. */
@@ -47,7 +47,7 @@ export function listerOf<Reach extends string>(kind: Kind<Reach>) {
 
   const conditions = ({ in: place, sight, filters, labels: wanted, search, fields }: Shape) =>
     and(
-      place === 'project' ? eq(thing.project_id, value('place')) : kind.visible(sight as Eyes, user),
+      place === 'project' ? eq(thing.project_id, value('place')) : kind.visible(sight as SqlViewer, user),
       place === 'project' ? kind.within(sight as Reach, user) : undefined,
       place === 'group'
         ? sql`${projects.namespace_id} in (select a.descendant_id from ${namespaceAncestry} a where a.ancestor_id = ${value('place')})`
@@ -56,7 +56,7 @@ export function listerOf<Reach extends string>(kind: Kind<Reach>) {
       ...Array.from({ length: wanted }, (_, i) =>
         place === 'project'
           ? sql`${thing.id} in (select ${worn.issue_id} from ${worn.issue_id.table} where ${worn.label_id} = any(${value(`label${i}`)}::bigint[]))`
-          : sql`${thing.id} in (${wearing(kind, sql`l.title = ${value(`label${i}`)}`)})`,
+          : sql`${thing.id} in (${hasLabels(kind, sql`l.title = ${value(`label${i}`)}`)})`,
       ),
       fuzzyMatch(
         fields.map((field) => thing[field]),
@@ -111,8 +111,8 @@ export function listerOf<Reach extends string>(kind: Kind<Reach>) {
   }
 
   const placeOf = (at: Place, viewer: Caller['user']): Pick<Shape, 'in' | 'sight'> & { id: number } => {
-    if (at === 'everywhere') return { in: 'everywhere', sight: eyesOf(viewer), id: 0 }
-    if ('group' in at) return { in: 'group', sight: eyesOf(viewer), id: at.group.group.id }
+    if (at === 'everywhere') return { in: 'everywhere', sight: sqlViewer(viewer), id: 0 }
+    if ('group' in at) return { in: 'group', sight: sqlViewer(viewer), id: at.group.group.id }
     return { in: 'project', sight: kind.reach(at.project), id: at.project.project.id }
   }
 

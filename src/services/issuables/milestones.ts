@@ -4,10 +4,10 @@ import { fullPathOf, type GroupSubject, type ProjectSubject } from '../../access
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
-import { completeTexts, LANE, LONG } from '../../db/long-text.js'
+import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
 import { milestones, namespaceAncestry, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
-import { unlessTaken } from '../../db/taken.js'
+import { unlessUniqueViolation } from '../../db/taken.js'
 import { invalidRecord, notFound } from '../../failures.js'
 import { lengthOf, tooLong } from '../../lib/path.js'
 import { recordEvent } from '../activity/events.js'
@@ -41,7 +41,7 @@ const FILTERS = {
 
 const listed = statement('milestones', (db, { of, filters, search }: Shape) =>
   db
-    .select({ milestone: LANE.milestones, total: sql<number>`count(*) over ()`.mapWith(Number) })
+    .select({ milestone: READ_COLUMNS.milestones, total: sql<number>`count(*) over ()`.mapWith(Number) })
     .from(milestones)
     .where(
       and(
@@ -172,7 +172,7 @@ export async function createMilestone(
   const values = checked(given)
   const { id, path } = ofSource(source)
   const now = ctx.now()
-  return unlessTaken(
+  return unlessUniqueViolation(
     () =>
       ctx.db.transaction(async (tx) => {
         const title = values.title as string
@@ -206,7 +206,7 @@ export async function updateMilestone(
   { state_event, ...given }: MilestoneAttributes & { state_event?: keyof typeof EVENTS | undefined },
 ): Promise<MilestoneRecord> {
   const { path } = await getMilestone(ctx, source, milestoneId)
-  return unlessTaken(
+  return unlessUniqueViolation(
     () =>
       ctx.db.transaction(async (tx) => {
         const [before] = await tx.select().from(milestones).where(eq(milestones.id, milestoneId)).for('update')

@@ -1,18 +1,18 @@
 import { and, eq, inArray } from 'drizzle-orm'
 import type { Transaction } from '../../db/client.js'
 import { events, mentions, notes, subscriptions, todos } from '../../db/schema/index.js'
-import { removeNotes, removeTalk } from '../activity/note-removal.js'
+import { removeNotes, removeNotesAndEmoji } from '../activity/note-removal.js'
 import type { TargetType } from '../activity/subscriptions.js'
 
 /** What hangs on issues or merge requests and does not go with their rows. */
-export async function removeWhatHangsOn(tx: Transaction, type: TargetType, rows: { id: number; project_id: number }[]): Promise<void> {
+export async function removeDependents(tx: Transaction, type: TargetType, rows: { id: number; project_id: number }[]): Promise<void> {
   const ids = rows.map(({ id }) => id)
   const projects = rows.map(({ project_id }) => project_id)
   for (const table of [todos, mentions])
     await tx.delete(table).where(and(inArray(table.project_id, projects), eq(table.target_type, type), inArray(table.target_id, ids)))
   await tx.delete(subscriptions).where(and(eq(subscriptions.target_type, type), inArray(subscriptions.target_id, ids)))
   await tx.delete(events).where(and(eq(events.target_type, type), inArray(events.target_id, ids)))
-  await removeTalk(tx, type, rows)
+  await removeNotesAndEmoji(tx, type, rows)
   // what they named need not know of them any more
   const told = await tx
     .select({ id: notes.id })

@@ -17,7 +17,7 @@ const TABLES = { Issue: issues, MergeRequest: mergeRequests as unknown as typeof
 
 export type TimedTarget = Target & { type: keyof typeof TABLES }
 
-const MOST = 2_147_483_647
+const MAX = 2_147_483_647
 
 async function change(
   ctx: Context,
@@ -67,7 +67,7 @@ export async function addSpentTime(ctx: Context, target: TimedTarget, authorId: 
   const next = ({ total_time_spent }: TimeRecord) => {
     const total = total_time_spent + seconds
     if (total < 0) throw invalidRecord({ time_spent: ['Time to subtract exceeds the total time spent'] })
-    if (total > MOST) throw badFormat('time_spent')
+    if (total > MAX) throw badFormat('time_spent')
     return { total_time_spent: total }
   }
   return change(ctx, target, authorId, next, told)

@@ -1,8 +1,8 @@
 import { and, count, desc, eq, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
-import { type Eyes, eyesOf, visibleIssues, visibleMergeRequests } from '../../access/visible.js'
+import { type SqlViewer, sqlViewer, visibleIssues, visibleMergeRequests } from '../../access/visible.js'
 import type { Context } from '../../context.js'
-import { anyBeginning, completeTexts, LONG } from '../../db/long-text.js'
+import { completeTexts, LONG, nullablePrefixOf } from '../../db/long-text.js'
 import { issues, mergeRequests, namespaceAncestry, namespaces, notes, projects, type TODO_ACTIONS, todos, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { UserRefRecord } from '../../entities/identity/user.js'
@@ -35,7 +35,7 @@ export interface TodoFilter {
 }
 
 interface Shape {
-  eyes: Eyes
+  eyes: SqlViewer
   filters: string[]
 }
 
@@ -53,7 +53,7 @@ const FILTERS: Record<string, () => SQL> = {
 }
 
 /** For rows of `todos` joined with `projects`: whether a user sees what it is about (SEC-119). */
-export const targetIsSeen = (eyes: Eyes, userId: SQLWrapper) =>
+export const targetIsSeen = (eyes: SqlViewer, userId: SQLWrapper) =>
   sql`case ${todos.target_type}
     when 'Issue' then exists (select 1 from ${issues} where ${issues.id} = ${todos.target_id} and ${visibleIssues(eyes, userId)})
     when 'MergeRequest' then exists (select 1 from ${mergeRequests} where ${mergeRequests.id} = ${todos.target_id} and ${visibleMergeRequests(eyes, userId)})
@@ -75,7 +75,7 @@ const listed = statement('todos', (db, shape: Shape) =>
         path: projects.path,
         path_with_namespace: sql<string>`${namespaces.full_path} || '/' || ${projects.path}`,
       },
-      note: anyBeginning(notes.note),
+      note: nullablePrefixOf(notes.note),
     })
     .from(todos)
     .innerJoin(users, eq(users.id, todos.author_id))
@@ -93,7 +93,7 @@ const counted = statement('number of todos', (db, shape: Shape) =>
 )
 
 const shapeFor = ({ user: viewer }: SignedIn, filter: Partial<TodoFilter>): Shape => ({
-  eyes: eyesOf(viewer),
+  eyes: sqlViewer(viewer),
   filters: Object.keys(filter).filter((name) => filter[name as keyof TodoFilter] !== undefined),
 })
 

@@ -2,7 +2,7 @@ import { and, asc, eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
-import { beginning, completeTexts, LONG } from '../../db/long-text.js'
+import { completeTexts, LONG, prefixOf } from '../../db/long-text.js'
 import { notes, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { UserRefRecord } from '../../entities/identity/user.js'
@@ -16,7 +16,7 @@ const comments = statement('comments on a commit', (db) =>
   db
     .select({
       id: notes.id,
-      note: beginning(notes.note),
+      note: prefixOf(notes.note),
       path: notes.path,
       line: notes.line,
       line_type: notes.line_type,

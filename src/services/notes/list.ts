@@ -2,10 +2,10 @@ import { and, asc, count, desc, eq, getTableColumns, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import type { Caller } from '../../access/actor.js'
 import { qualified } from '../../access/roles.js'
-import { type Eyes, eyesOf } from '../../access/visible.js'
+import { type SqlViewer, sqlViewer } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import type { ReadDatabase } from '../../db/client.js'
-import { beginning, completeTexts, LONG } from '../../db/long-text.js'
+import { completeTexts, LONG, prefixOf } from '../../db/long-text.js'
 import { issues, mergeRequests, notes, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { UserRefRecord } from '../../entities/identity/user.js'
@@ -39,7 +39,7 @@ const resolver = { id: resolvers.id, name: resolvers.name, username: resolvers.u
 /** All that is shown of notes. */
 const shown = (db: ReadDatabase) =>
   db
-    .select({ note: { ...getTableColumns(notes), note: beginning(textOfNote()) }, author, resolved_by: resolver })
+    .select({ note: { ...getTableColumns(notes), note: prefixOf(textOfNote()) }, author, resolved_by: resolver })
     .from(notes)
     .innerJoin(users, eq(users.id, notes.author_id))
     .leftJoin(resolvers, eq(resolvers.id, notes.resolved_by_id))
@@ -52,10 +52,10 @@ type Reader = Pick<Caller, 'user'>
 /** Whose notes, and read by whom. */
 interface Place {
   type: Noteable['type']
-  eyes: Eyes
+  eyes: SqlViewer
 }
 
-const placeOf = ({ user }: Reader, { type }: Noteable): Place => ({ type, eyes: eyesOf(user) })
+const placeOf = ({ user }: Reader, { type }: Noteable): Place => ({ type, eyes: sqlViewer(user) })
 const about = ({ type, eyes }: Place) => {
   const said = isAbout(type, value('project'), value('key'))
   return counts(type) ? qualified(sql`${said} and ${mentionerIsSeen(eyes, sql`${value('user')}::bigint`)}`) : said
@@ -172,7 +172,7 @@ export async function getDiscussion(ctx: Context, reader: Reader, noteable: Note
 }
 
 /** Threads of one request that are taken over at once at most. */
-const MOST_THREADS = 100
+const MAX_THREADS = 100
 
 /** The threads of a merge request that wait to be resolved, oldest first. */
 export async function unresolvedThreads(ctx: Context, reader: Reader, noteable: Noteable): Promise<DiscussionRecord[]> {
@@ -185,7 +185,7 @@ export async function unresolvedThreads(ctx: Context, reader: Reader, noteable: 
     )
     .groupBy(notes.discussion_id)
     .orderBy(sql`min(${notes.created_at})`, sql`min(${notes.id})`)
-    .limit(MOST_THREADS)
+    .limit(MAX_THREADS)
   return load(
     ctx,
     reader,

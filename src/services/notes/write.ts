@@ -8,7 +8,7 @@ import { step } from '../../db/statement.js'
 import { failedTo, forbidden, notFound } from '../../failures.js'
 import { lengthOf, tooLong } from '../../lib/path.js'
 import { titleOf } from '../../lib/text/commit-title.js'
-import { type Mentioner, mentionsIn, tellOfMentions, tellOfMentionsOn, thingsMentioned } from '../activity/cross-references.js'
+import { type Mentioner, mentionsIn, recordCrossReferences, tellOfMentionsOn, thingsMentioned } from '../activity/cross-references.js'
 import { followMentions, namesIn, peopleNamed } from '../activity/mentions.js'
 import { removeNotes } from '../activity/note-removal.js'
 import { getNote, type NoteRecord } from './list.js'
@@ -215,7 +215,7 @@ export async function updateNote(
     const before = await changeable(tx, caller, subject, id, discussion)
     checkBody(body)
     await tx.update(notes).set({ note: body, updated_at: now }).where(eq(notes.id, id))
-    if (mentioner) await tellOfMentions(tx, mentioner, mentioned, caller.user.id, now)
+    if (mentioner) await recordCrossReferences(tx, mentioner, mentioned, caller.user.id, now)
     const target = targetOf(noteable)
     if (target)
       await followMentions(tx, caller, { target, note_id: id, text: body, before: before.note }, (who) => subject.readersAmong(tx, who), now)

@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import type { Context } from '../../context.js'
 import { type CopiedDatabase, copyIn, copyOut, fileOf } from '../../db/copy.js'
 import type { RefsThen, RepositoryKey } from '../../git/types.js'
-import { atOnce } from '../../lib/async/concurrency.js'
+import { mapConcurrently } from '../../lib/async/concurrency.js'
 import { syncDirectory, writeNewFile } from '../../lib/durable.js'
 import { StartFault } from '../../lib/start-fault.js'
-import { finishAcceptedLater } from '../issuables/merge-requests/merging/post-merge.js'
+import { finishAcceptedInBackground } from '../issuables/merge-requests/merging/post-merge.js'
 import { removeDoomed } from '../projects/update.js'
 import { settleLeftIntents } from '../repository/pushes.js'
 import { listParts, measure, partFaults } from './backup-parts.js'
@@ -18,7 +18,7 @@ const PARTS = 'parts.jsonl'
 /** Digests of these two, in the form `sha256sum --check` reads. */
 const DIGESTS = 'backup.sha256'
 /** Faults of a backup that a refusal to restore it names. */
-const MOST_NAMED = 50
+const MAX_NAMED = 50
 /** Repositories whose refs are read at a time; nobody can push meanwhile. */
 const AT_ONCE = 32
 
@@ -52,7 +52,7 @@ export async function backUp(ctx: Context, databaseUrl: string, root: string): P
   const database = await copyOut(databaseUrl, join(root, 'database'), async (ask) => {
     const projects = await ask<{ id: string; storage: string }>('select id, storage from projects')
     const keys = projects.flatMap(({ id, storage }) => (['project', 'wiki'] as const).map((kind) => ({ storage, id: Number(id), kind })))
-    await atOnce(AT_ONCE, keys, async (key) => {
+    await mapConcurrently(AT_ONCE, keys, async (key) => {
       const refs = ctx.config.storages[key.storage] === undefined ? null : await ctx.git.refsNow(key)
       if (refs) then.set(key, refs)
     })
@@ -115,7 +115,7 @@ export async function* backupFaults(root: string): AsyncGenerator<string> {
 export async function openBackup(root: string): Promise<Backup> {
   const named: string[] = []
   let found = 0
-  for await (const fault of backupFaults(root)) if (found++ < MOST_NAMED) named.push(fault)
+  for await (const fault of backupFaults(root)) if (found++ < MAX_NAMED) named.push(fault)
   const more = found > named.length ? [`and ${found - named.length} more`] : []
   if (found > 0) throw new StartFault([`${root} is damaged, nothing is restored:`, ...named, ...more].join('\n  '))
   const manifest = JSON.parse(await readFile(join(root, MANIFEST), 'utf8')) as Manifest
@@ -133,7 +133,7 @@ export async function bringBackSecret({ root, secret }: Backup, dataDir: string)
 }
 
 /** Puts a backup into an empty database and empty storages. What was deleted while the backup was made stays deleted, and what was being pushed is finished or dropped, as after a kill. */
-export async function bringBack(ctx: Context, databaseUrl: string, { root, database, repositories, gone, secret }: Backup): Promise<void> {
+export async function restoreRepository(ctx: Context, databaseUrl: string, { root, database, repositories, gone, secret }: Backup): Promise<void> {
   if (secret === 'environment' && ctx.config.secretKey === undefined)
     throw new StartFault('the backup was made with ROOST_SECRET_KEY, which it does not hold: set it')
   const unknown = repositories.find(({ storage }) => ctx.config.storages[storage] === undefined)
@@ -141,10 +141,10 @@ export async function bringBack(ctx: Context, databaseUrl: string, { root, datab
   for (const path of Object.values(ctx.config.storages))
     if ((await readdir(path)).some((name) => !name.startsWith('.roost-'))) throw new StartFault(`${path} is not empty`)
   await copyIn(databaseUrl, join(root, 'database'), database, gone)
-  for (const key of repositories) await ctx.git.bringBack(folderOf(root, key), key)
+  for (const key of repositories) await ctx.git.restoreRepository(folderOf(root, key), key)
   if (await isThere(join(root, 'uploads'))) await cp(join(root, 'uploads'), uploadsOf(ctx), { recursive: true })
   // the empty database had nobody else at work on it
-  await finishAcceptedLater(ctx, await settleLeftIntents(ctx, { start: true, alone: true }))
+  await finishAcceptedInBackground(ctx, await settleLeftIntents(ctx, { start: true, alone: true }))
   await removeDoomed(ctx)
   await ctx.jobs.drain()
 }

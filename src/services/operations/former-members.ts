@@ -1,5 +1,5 @@
 import { eq, type SQL, sql } from 'drizzle-orm'
-import { eyesOf, visibleIssues, visibleMergeRequests } from '../../access/visible.js'
+import { sqlViewer, visibleIssues, visibleMergeRequests } from '../../access/visible.js'
 import type { Context, MemberRemovedEvent } from '../../context.js'
 import { issues, mergeRequests, namespaceAncestry, projects, todos, users } from '../../db/schema/index.js'
 import { touchProjectList } from '../core/project-list-versions.js'
@@ -10,7 +10,7 @@ export async function unassignFormerMember(ctx: Context, { tx, userId, ...left }
   const now = ctx.now()
   const [user] = await tx.select().from(users).where(eq(users.id, userId))
   if (!user) return
-  const eyes = eyesOf(user)
+  const eyes = sqlViewer(user)
   const own = sql`${userId}::bigint`
   const among = (project: SQL) =>
     left.project_id !== null

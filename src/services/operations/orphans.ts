@@ -53,7 +53,7 @@ export async function clearOrphans(ctx: Context): Promise<void> {
     return
   }
   for (const key of orphans)
-    ctx.log.warn({ repository: key, place: await ctx.git.setAside(key) }, 'moved a repository that no project has out of the way')
-  const removed = await ctx.git.dropSetAside(REMOVE)
+    ctx.log.warn({ repository: key, place: await ctx.git.quarantineRepository(key) }, 'moved a repository that no project has out of the way')
+  const removed = await ctx.git.removeQuarantinedRepositories(REMOVE)
   if (removed.length > 0) ctx.log.warn({ removed }, 'removed repositories that no project has had for a month')
 }

@@ -1,8 +1,8 @@
 import type { Context } from '../../context.js'
 import { endExpiredMemberships } from '../groups/members.js'
-import { finishAcceptedLater } from '../issuables/merge-requests/merging/post-merge.js'
-import { takeUpMergeRequests } from '../issuables/merge-requests/merging/resume.js'
-import { followLinksSoon } from '../issuables/merge-requests/writing/issue-links.js'
+import { finishAcceptedInBackground } from '../issuables/merge-requests/merging/post-merge.js'
+import { resumeMergeRequests } from '../issuables/merge-requests/merging/resume.js'
+import { updateIssueLinksSoon } from '../issuables/merge-requests/writing/issue-links.js'
 import { takeUpImports } from '../projects/import.js'
 import { removeDoomed } from '../projects/update.js'
 import { catchUp, settleLeftIntents } from '../repository/pushes.js'
@@ -33,8 +33,8 @@ export async function recover(ctx: Context): Promise<void> {
   ctx.jobs.add('remove repositories', () => removeDoomed(ctx))
   setTimeout(() => ctx.jobs.add('remove leftovers', clean), AGAIN).unref()
   takeUpImports(ctx)
-  followLinksSoon(ctx)
-  takeUpMergeRequests(ctx, merged)
+  updateIssueLinksSoon(ctx)
+  resumeMergeRequests(ctx, merged)
   settleWhileRunning(ctx)
   every(ctx, HOUR, () => ctx.jobs.add('remove leftovers', clean))
   const orphans = () => ctx.jobs.add('orphan repositories', () => clearOrphans(ctx))
@@ -49,11 +49,11 @@ export async function recover(ctx: Context): Promise<void> {
 /** What a lost connection to the database cut short is finished while the service runs (SEC-158), as a start would. */
 function settleWhileRunning(ctx: Context): void {
   const settle = () =>
-    ctx.jobs.coalesce('left intents', 1_000, 'unfinished pushes', async () => finishAcceptedLater(ctx, await settleLeftIntents(ctx)))
+    ctx.jobs.coalesce('left intents', 1_000, 'unfinished pushes', async () => finishAcceptedInBackground(ctx, await settleLeftIntents(ctx)))
   const resume = () => {
     settle()
-    takeUpMergeRequests(ctx, [])
-    followLinksSoon(ctx)
+    resumeMergeRequests(ctx, [])
+    updateIssueLinksSoon(ctx)
   }
   ctx.db.onBack(resume)
   every(ctx, INTENTS, settle)

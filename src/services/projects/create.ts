@@ -6,7 +6,7 @@ import { findGroupFor, findProjectFor, type Namespace } from '../../access/rules
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { members, namespaces, projects } from '../../db/schema/index.js'
-import { unlessTaken } from '../../db/taken.js'
+import { unlessUniqueViolation } from '../../db/taken.js'
 import { Failure, invalidRecord } from '../../failures.js'
 import { branchNameFault } from '../../lib/branch-name.js'
 import { pathFromName, projectNameFaults, projectPathFaults } from '../../lib/path.js'
@@ -40,7 +40,7 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
   const storage = pickStorage(ctx, settings)
   const importUrl = given.import_url === undefined ? null : await readImportUrl(ctx, settings, given.import_url, given.initialize_with_readme)
 
-  const id = await unlessTaken(
+  const id = await unlessUniqueViolation(
     () =>
       ctx.db.transaction(async (tx) => {
         const now = ctx.now()

@@ -4,7 +4,7 @@ import { findProjectFor, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { doomedRepositories, members, namespaces, projectLanguages, projects, routes } from '../../db/schema/index.js'
-import { againIfTaken } from '../../db/taken.js'
+import { retryOnUniqueViolation } from '../../db/taken.js'
 import { conflict, type Failure, forbidden, invalidRecord, notFound } from '../../failures.js'
 import { numericId } from '../../lib/numeric-id.js'
 import { projectNameFaults, projectPathFaults } from '../../lib/path.js'
@@ -15,7 +15,7 @@ import { touchLists } from '../core/list-cache.js'
 import { isRestricted, readSettings, type Settings } from '../core/settings.js'
 import { claimRoute, lockNamespace } from '../identity/namespaces.js'
 import { copyRepository, mayReadCode } from '../repository/object-copies.js'
-import { keepUpSoon, protectDefaultBranch } from '../repository/pushes.js'
+import { maintainSoon, protectDefaultBranch } from '../repository/pushes.js'
 import { checkQuota } from '../repository/quotas.js'
 import { repositoryOf } from '../repository/repositories.js'
 import { attributeFaults, visibilityFaults } from './attributes.js'
@@ -60,12 +60,12 @@ export async function forkProject(ctx: Context, caller: SignedIn, subject: Proje
         if (!copied) throw await unreadable(ctx, caller, source.id)
         await insertFork(ctx, tx, caller, subject, place, settings, given, { id, storage })
       })
-    await againIfTaken(make)
+    await retryOnUniqueViolation(make)
   } catch (error) {
     ctx.jobs.add('remove repositories', () => removeDoomed(ctx))
     throw error
   }
-  if (!source.empty_repo) keepUpSoon(ctx, id)
+  if (!source.empty_repo) maintainSoon(ctx, id)
   return id
 }
 

@@ -8,7 +8,7 @@ import { type GitRepository, ZERO } from '../../git/types.js'
 import { askHead, BadTarget, checkTarget, type Target } from '../../lib/ssrf-guard.js'
 import { isUnavailable } from '../../lib/unavailable.js'
 import { readSettings, type Settings } from '../core/settings.js'
-import { followBranches, keepUpSoon } from '../repository/pushes.js'
+import { followBranches, maintainSoon } from '../repository/pushes.js'
 import { repositoryLimit } from '../repository/quotas.js'
 import { repositoryOf } from '../repository/repositories.js'
 
@@ -44,7 +44,7 @@ const purposeOf = (projectId: number) => `import of project ${projectId}`
 export async function recordImport(ctx: Context, tx: Transaction, projectId: number, url: string, defaultBranch: string | null): Promise<void> {
   await tx
     .insert(projectImports)
-    .values({ project_id: projectId, url: ctx.vault.seal(url, purposeOf(projectId)), default_branch: defaultBranch, held_until: ctx.now() })
+    .values({ project_id: projectId, url: ctx.encryption.seal(url, purposeOf(projectId)), default_branch: defaultBranch, held_until: ctx.now() })
 }
 
 /** Works off what is to be imported, in the background. */
@@ -124,7 +124,7 @@ function reasonOf(error: unknown): string {
 }
 
 async function bring(ctx: Context, repository: GitRepository, { id, sealed, default_branch }: Import): Promise<void> {
-  const source = await sourceOf(ctx, ctx.vault.open(sealed, purposeOf(id)))
+  const source = await sourceOf(ctx, ctx.encryption.open(sealed, purposeOf(id)))
   const head = await repository.remoteHead(source, ctx.stopping)
   const limit = (await repositoryLimit(ctx)) ?? undefined
   await repository.fetch(source, ctx.stopping, limit)
@@ -143,7 +143,7 @@ async function bring(ctx: Context, repository: GitRepository, { id, sealed, defa
   }
   const moves = branches.map(({ name, oid }) => ({ ref: name, old: ZERO, new: oid }))
   await followBranches(ctx, id, moves, await readSettings(ctx))
-  keepUpSoon(ctx, id)
+  maintainSoon(ctx, id)
 }
 
 /** What git is to connect to: checked again now, for names come to mean other addresses, and at the end of all redirects, for git itself follows none. */

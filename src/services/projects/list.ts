@@ -1,7 +1,7 @@
 import { and, asc, desc, eq, type SQL, sql } from 'drizzle-orm'
 import type { Caller } from '../../access/actor.js'
 import { ANY_LEVEL, membershipCounts, shareCounts, withLevel } from '../../access/roles.js'
-import { type Eyes, eyesOf, visibleProject, visibleProjects } from '../../access/visible.js'
+import { type SqlViewer, sqlViewer, visibleProject, visibleProjects } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { type Fuzzy, fuzzy, fuzzyMatch, substring } from '../../db/fuzzy.js'
 import { namespaces, projects } from '../../db/schema/index.js'
@@ -44,7 +44,7 @@ export interface ProjectFilter extends Paging {
 
 /** What the text of the list query depends on. */
 interface Shape {
-  eyes: Eyes
+  eyes: SqlViewer
   order: (typeof ORDERS)[number]
   descending: boolean
   filters: string[]
@@ -52,11 +52,11 @@ interface Shape {
 }
 
 const user = sql`${sql.placeholder('user')}::bigint`
-const open = (feature: SQL, eyes: Eyes) =>
+const open = (feature: SQL, eyes: SqlViewer) =>
   eyes === 'admin' ? sql`${feature} >= 10` : sql`(${feature} >= 20 or (${feature} >= 10 and ${withLevel(projects, user, ANY_LEVEL)}))`
 
 /** Each filter's condition; its values are placeholders of the same name. */
-const FILTERS: Record<string, (eyes: Eyes) => SQL> = {
+const FILTERS: Record<string, (eyes: SqlViewer) => SQL> = {
   archived: () => eq(projects.archived, sql.placeholder('archived')),
   visibility: () => eq(projects.visibility, sql.placeholder('visibility')),
   search: () =>
@@ -117,7 +117,7 @@ const counted = statement('number of projects', (db, shape: Omit<Shape, 'order' 
 )
 
 /** The permission is asked once more, of these rows only: what was kept of a list is a hint where to look. */
-const rows = statement('listed projects', (db, eyes: Eyes) =>
+const rows = statement('listed projects', (db, eyes: SqlViewer) =>
   keyedProjects(db, eyes, { version: versionOf('projects') }, sql`${projects.id} = any(${sql.placeholder('ids')}) and ${visibleProject(eyes, user)}`),
 )
 
@@ -161,7 +161,7 @@ export async function listProjects(ctx: Context, { user: viewer }: Pick<Caller, 
   const filters = [...Object.entries(switches).filter(([, on]) => on), ...Object.entries(given).filter(([, value]) => value !== undefined)].map(
     ([name]) => name,
   )
-  const eyes = eyesOf(viewer)
+  const eyes = sqlViewer(viewer)
   const shape: Omit<Shape, 'order' | 'descending'> = { eyes, filters, words: words.shape }
   const descending = filter.sort === 'desc'
   const values = { ...given, ...words.values, group: filter.group?.id, user: viewer?.id ?? 0 }

@@ -3,7 +3,7 @@ import { alias, type SelectedFields } from 'drizzle-orm/pg-core'
 import type { ActorUser } from '../../access/actor.js'
 import { LEVELS } from '../../access/can.js'
 import { directLevel, groupLevel, shareCounts, sharedLevel } from '../../access/roles.js'
-import { type Eyes, eyesOf, visibleProject } from '../../access/visible.js'
+import { type SqlViewer, sqlViewer, visibleProject } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import type { ReadDatabase } from '../../db/client.js'
 import { namespaces, projects, users } from '../../db/schema/index.js'
@@ -73,7 +73,7 @@ const recordKey = sql<string>`concat_ws(E'\\x1f', ${projects}::text, ${namespace
   ${direct}, ${group}, ${shared}, ${shares}, ${ownConfidential}, source::text, source_namespace::text)`
 
 /** Projects with what a record of them is made of, and a key that differs whenever it does. */
-export const keyedProjects = <Columns extends SelectedFields>(db: Pick<ReadDatabase, 'select'>, eyes: Eyes, columns: Columns, where: SQL) =>
+export const keyedProjects = <Columns extends SelectedFields>(db: Pick<ReadDatabase, 'select'>, eyes: SqlViewer, columns: Columns, where: SQL) =>
   db
     .select({ id: projects.id, key: recordKey, ...columns })
     .from(projects)
@@ -83,7 +83,7 @@ export const keyedProjects = <Columns extends SelectedFields>(db: Pick<ReadDatab
     .leftJoin(sourcePlace, eq(sourcePlace.id, source.namespace_id))
     .where(where)
 
-const records = statement('project records', (db, eyes: Eyes) => {
+const records = statement('project records', (db, eyes: SqlViewer) => {
   const columns = {
     project: projects,
     namespace: namespaceColumns,
@@ -101,7 +101,7 @@ const records = statement('project records', (db, eyes: Eyes) => {
 
 /** Projects as this caller sees them, in no order. The caller must already be known to see them. */
 export async function loadProjects(ctx: Context, viewer: ActorUser | null, ids: number[]): Promise<(ProjectRecord & { id: number; key: string })[]> {
-  const rows = await records(ctx.db, eyesOf(viewer)).execute({ ids, user: viewer?.id ?? 0 })
+  const rows = await records(ctx.db, sqlViewer(viewer)).execute({ ids, user: viewer?.id ?? 0 })
   return rows.map(({ shared, source, sourcePlace, ...row }) => {
     const owns = row.owner !== null && row.owner.id === viewer?.id
     const level = owns ? LEVELS.owner : Math.max(row.direct, row.group, shared)

@@ -1,6 +1,6 @@
 import { and, asc, eq, sql } from 'drizzle-orm'
 import type { ActorUser } from '../../access/actor.js'
-import { type Eyes, eyesOf, visibleGroups } from '../../access/visible.js'
+import { type SqlViewer, sqlViewer, visibleGroups } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { substring } from '../../db/fuzzy.js'
 import { namespaceAncestry, namespaces, users } from '../../db/schema/index.js'
@@ -44,7 +44,7 @@ export async function listProjectUsers(
   return pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
 }
 
-const ancestors = statement('groups above a project', (db, { eyes }: { eyes: Eyes }) =>
+const ancestors = statement('groups above a project', (db, { eyes }: { eyes: SqlViewer }) =>
   db
     .select({
       id: namespaces.id,
@@ -69,7 +69,7 @@ const ancestors = statement('groups above a project', (db, { eyes }: { eyes: Eye
 
 /** PR-6: the groups a project is in, at any distance, as far as the caller sees them (SEC-38). */
 export async function listProjectGroups(ctx: Context, viewer: ActorUser | null, namespaceId: number, paging: Paging) {
-  const query = ancestors(ctx.db, { eyes: eyesOf(viewer) })
+  const query = ancestors(ctx.db, { eyes: sqlViewer(viewer) })
   const run = (at: Paging) => query.execute({ namespace: namespaceId, user: viewer?.id ?? 0, ...limits(at) })
   return pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
 }

@@ -21,7 +21,7 @@ interface Twin {
 }
 
 /** GR-43: labels and milestones of the old group that the project's issues, merge requests and releases have are replaced by those of the same title in the new place, which are made in the project where there is none. Nothing goes on pointing at a group the project has left (SEC-31). */
-export async function bringAlong(tx: Transaction, projectId: number, namespaceId: number, now: Date): Promise<void> {
+export async function transferLabels(tx: Transaction, projectId: number, namespaceId: number, now: Date): Promise<void> {
   await bringLabels(tx, projectId, namespaceId, now)
   await bringMilestones(tx, projectId, namespaceId, now)
   for (const kind of ['issues', 'merge_requests'] as const) await touchProjectList(tx, projectId, kind)

@@ -12,7 +12,7 @@ import { touchLists } from '../core/list-cache.js'
 import { isRouteTaken, lockNamespace, moveRoute } from '../identity/namespaces.js'
 import { addTakenFaults, checkLimit, placeIn } from './create.js'
 import { lowerForks } from './fork-network.js'
-import { bringAlong } from './transfer-labels.js'
+import { transferLabels } from './transfer-labels.js'
 
 /** Moves a project to another namespace as a whole or not at all (GR-41 to GR-43, PR-13, PR-18, SEC-133). Rights that came from the old one end, direct members stay; it becomes no more visible than the group. What is no more visible than it was has forks that are not either (AC-5). The old path leads Git to the new one (GH-4; not the API, W-8). The endpoints word their refusals differently: `same` is the text for a project that is there already, `refuse` makes the answer of a text. The caller's right to the target is for them to check. */
 export async function transferProject(
@@ -47,7 +47,7 @@ export async function transferProject(
     await tx.execute(
       sql`delete from project_shares s using namespace_ancestry a where s.project_id = ${id} and s.group_id = a.ancestor_id and a.descendant_id = ${target.id}`,
     )
-    await bringAlong(tx, id, target.id, ctx.now())
+    await transferLabels(tx, id, target.id, ctx.now())
     if (target.owner_id !== null) await makeOwnersMembership(tx, id, target.owner_id)
     await audit(ctx, tx, {
       action: 'project_transferred',

@@ -3,7 +3,7 @@ import type { SignedIn } from '../../access/actor.js'
 import { fullPathOf, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { doomedAvatars, doomedRepositories, namespaces, projectStars, projects } from '../../db/schema/index.js'
-import { unlessTaken } from '../../db/taken.js'
+import { unlessUniqueViolation } from '../../db/taken.js'
 import { forbidden, invalidRecord, notFound } from '../../failures.js'
 import { projectNameFaults, projectPathFaults } from '../../lib/path.js'
 import { VISIBILITY_LEVEL, visibilityWord } from '../../lib/visibility.js'
@@ -39,7 +39,7 @@ export async function updateProject(ctx: Context, caller: SignedIn, subject: Pro
   const name = given.name ?? project.name
   const path = given.path ?? project.path
   const moved = path !== project.path
-  await unlessTaken(
+  await unlessUniqueViolation(
     () =>
       ctx.db.transaction(async (tx) => {
         const faults = attributeFaults(given)

@@ -3,7 +3,7 @@ import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { variables } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
-import { unlessTaken } from '../../db/taken.js'
+import { unlessUniqueViolation } from '../../db/taken.js'
 import { invalidRecord, notFound } from '../../failures.js'
 import { lengthOf, tooLong } from '../../lib/path.js'
 import { type AuditAction, audit } from '../core/audit.js'
@@ -41,7 +41,7 @@ const opened = (
   { key, sealed, protected: isProtected }: Pick<Row, 'key' | 'sealed' | 'protected'>,
 ): Variable => ({
   key,
-  value: ctx.vault.open(sealed, purpose(source, key)),
+  value: ctx.encryption.open(sealed, purpose(source, key)),
   protected: isProtected,
 })
 
@@ -95,7 +95,7 @@ export async function createVariable(
   const key = given.key.trim()
   const faults = keyFaults(key)
   if (faults.length > 0) throw invalidRecord({ key: faults })
-  return unlessTaken(
+  return unlessUniqueViolation(
     () =>
       ctx.db.transaction(async (tx) => {
         const [row] = await tx
@@ -103,7 +103,7 @@ export async function createVariable(
           .values({
             [`${source.kind}_id`]: source.id,
             key,
-            sealed: ctx.vault.seal(given.value, purpose(source, key)),
+            sealed: ctx.encryption.seal(given.value, purpose(source, key)),
             protected: given.protected ?? false,
             created_at: ctx.now(),
             updated_at: ctx.now(),
@@ -127,7 +127,7 @@ export async function updateVariable(
     const [row] = await tx
       .update(variables)
       .set({
-        sealed: ctx.vault.seal(given.value, purpose(source, key)),
+        sealed: ctx.encryption.seal(given.value, purpose(source, key)),
         ...(given.protected !== undefined && { protected: given.protected }),
         updated_at: ctx.now(),
       })

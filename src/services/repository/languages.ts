@@ -120,7 +120,7 @@ async function load(): Promise<LanguageTable> {
 }
 
 /** Counts what the default branch is written in and keeps it with its project, unless that is known of this very commit (PU-7). Part of upkeep: no reader waits for it. */
-export async function keepLanguages(ctx: Context, projectId: number, repository: GitRepository, head: Oid | null): Promise<void> {
+export async function updateLanguages(ctx: Context, projectId: number, repository: GitRepository, head: Oid | null): Promise<void> {
   if (head === null) {
     await ctx.db.write.delete(projectLanguages).where(eq(projectLanguages.project_id, projectId))
     return

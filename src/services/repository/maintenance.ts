@@ -6,7 +6,7 @@ import { type GitRepository, type Oid, ZERO } from '../../git/types.js'
 import { readSettings, type Settings } from '../core/settings.js'
 
 /** Maintenance as the settings have it (AS-41): how deep, by the pushes there were since the last collection and how many of them were seen before. */
-export async function houseKeep(ctx: Context, projectId: number, repository: GitRepository): Promise<void> {
+export async function runMaintenance(ctx: Context, projectId: number, repository: GitRepository): Promise<void> {
   const [[project], settings] = await Promise.all([
     ctx.db.write.select({ pushes: projects.pushes_since_gc, seen: projects.pushes_housekept }).from(projects).where(eq(projects.id, projectId)),
     readSettings(ctx),

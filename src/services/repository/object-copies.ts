@@ -3,7 +3,7 @@ import type { Context } from '../../context.js'
 import { users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { GitRepository, Oid, RepositoryKey } from '../../git/types.js'
-import { personOf, seenProject } from '../identity/acting-users.js'
+import { actingUser, findVisibleProject } from '../identity/acting-users.js'
 
 const activeUser = statement('active user', (db) =>
   db
@@ -15,12 +15,12 @@ const activeUser = statement('active user', (db) =>
 /** Whether somebody may read a project's code now: as the rows say it at this moment, not as a call found it when it began. Blocked people read nothing. */
 export async function mayReadCode(ctx: Context, userId: number, projectId: number): Promise<boolean> {
   const [user] = await activeUser(ctx.db, null).execute({ id: userId })
-  const subject = user ? await seenProject(ctx, personOf(user), projectId) : null
+  const subject = user ? await findVisibleProject(ctx, actingUser(user), projectId) : null
   return subject?.can('download_code') ?? false
 }
 
 /** Brings commits of one project's repository into another, in the name of somebody who may read the source's code at this moment (SEC-43). False, and nothing copied, where they may not. */
-export async function takeCommits(
+export async function copyCommits(
   ctx: Context,
   readerId: number,
   from: RepositoryKey,

@@ -4,7 +4,7 @@ import { type GitRepository, type RefUpdate, ZERO } from '../../git/types.js'
 type Repository = Pick<GitRepository, 'commit' | 'countNew' | 'headBranch' | 'ref' | 'resolve'>
 
 /** So many commits are looked at to count those of one push; a larger push is said to have had so many. The caller waits for it. */
-const MOST_COUNTED = 10_000
+const MAX_COUNTED = 10_000
 const TITLE = 70
 
 const BRANCH = 'refs/heads/'
@@ -13,7 +13,7 @@ const TAG = 'refs/tags/'
 /** What the moves of one push are told as, one event a ref (EV-5, PU-7). */
 export async function pushDataOf(repository: Repository, moves: RefUpdate[]): Promise<PushData[]> {
   const told: PushData[] = []
-  let left = MOST_COUNTED
+  let left = MAX_COUNTED
   for (const move of moves) {
     const branch = move.ref.startsWith(BRANCH)
     if (!branch && !move.ref.startsWith(TAG)) continue

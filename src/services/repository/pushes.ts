@@ -10,8 +10,8 @@ import { branchNameFault } from '../../lib/branch-name.js'
 import { isUnavailable } from '../../lib/unavailable.js'
 import { dropOldEvents } from '../activity/events.js'
 import { readSettings, type Settings } from '../core/settings.js'
-import { keepLanguages } from './languages.js'
-import { houseKeep } from './maintenance.js'
+import { updateLanguages } from './languages.js'
+import { runMaintenance } from './maintenance.js'
 import { Protections, protectionsOf, reaches } from './protection.js'
 import { pushDataOf } from './push-events.js'
 import { quotaRefusal } from './quotas.js'
@@ -211,7 +211,7 @@ export async function finishMoves(
     if (intent !== null) ctx.intents.delete(intent)
   } catch (error) {
     // what took too long is quick once maintenance has written the new commits into the graph
-    keepUpSoon(ctx, projectId)
+    maintainSoon(ctx, projectId)
     if (intent !== null) leaveIntent(ctx, intent)
     throw error
   }
@@ -252,7 +252,7 @@ async function follow(
   await ctx.db.write.execute(sql`with finished as (delete from ${refIntents} where ${refIntents.id} = ${intent} returning actor_id), pushed as (${pushed})
     update ${projects} set last_activity_at = greatest(last_activity_at, ${now}::timestamptz), pushes_since_gc = pushes_since_gc + 1
     where id = ${projectId}`)
-  keepUpSoon(ctx, projectId)
+  maintainSoon(ctx, projectId)
 }
 
 /** Who caused the moves of an intent, unless he is gone meanwhile. */
@@ -323,19 +323,19 @@ async function repositoryById(ctx: Context, projectId: number) {
 const UPKEEP_GAP = 2_000
 
 /** Upkeep of a repository that has changed, in the background. */
-export const keepUpSoon = (ctx: Context, projectId: number) =>
-  ctx.jobs.coalesce(`upkeep ${projectId}`, UPKEEP_GAP, 'repository upkeep', () => keepUp(ctx, projectId))
+export const maintainSoon = (ctx: Context, projectId: number) =>
+  ctx.jobs.coalesce(`upkeep ${projectId}`, UPKEEP_GAP, 'repository upkeep', () => maintainRepository(ctx, projectId))
 
 /** Size, commit count, languages, commit-graph and packs: none of it waits for, or fails, the push. */
-async function keepUp(ctx: Context, projectId: number) {
+async function maintainRepository(ctx: Context, projectId: number) {
   const repository = await repositoryById(ctx, projectId)
   if (!repository) return
-  await houseKeep(ctx, projectId, repository.git)
+  await runMaintenance(ctx, projectId, repository.git)
   await dropOldEvents(ctx, projectId)
   const head = await repository.git.ref(`refs/heads/${repository.defaultBranch}`)
   const [size, log] = await Promise.all([repository.git.size(), head ? repository.git.log({ from: [head], skip: 0, limit: 1 }) : { total: 0 }])
   await ctx.db.write.update(projects).set({ repository_size: size, commit_count: log.total }).where(eq(projects.id, projectId))
-  await keepLanguages(ctx, projectId, repository.git, head)
+  await updateLanguages(ctx, projectId, repository.git, head)
 }
 
 /** Finishes or drops one intent by looking at its refs: what has its new value, or has gone on from there, did move (SEC-158). Tells whether anything did. */
@@ -423,5 +423,5 @@ export async function catchUp(ctx: Context): Promise<void> {
     .select({ id: projects.id })
     .from(projects)
     .where(sql`${projects.last_activity_at} > (select max(${projects.last_activity_at}) from ${projects}) - ${RECENT}::interval`)
-  for (const { id } of busy) keepUpSoon(ctx, id)
+  for (const { id } of busy) maintainSoon(ctx, id)
 }

@@ -2,7 +2,7 @@ import { and, eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
-import { beginning, completeTexts, LONG } from '../../db/long-text.js'
+import { completeTexts, LONG, prefixOf } from '../../db/long-text.js'
 import { releases } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { conflict, notFound, refused } from '../../failures.js'
@@ -54,7 +54,7 @@ export async function listTags(
 
 const notesOf = statement('releases of tags', (db) =>
   db
-    .select({ id: releases.id, tag_name: releases.tag, description: beginning(releases.description) })
+    .select({ id: releases.id, tag_name: releases.tag, description: prefixOf(releases.description) })
     .from(releases)
     .where(and(eq(releases.project_id, sql.placeholder('project')), sql`${releases.tag} = any(${sql.placeholder('tags')}::text[])`)),
 )

@@ -8,8 +8,8 @@ import { repositoryOf } from '../repository/repositories.js'
 /** Lines before and after a hit. */
 const CONTEXT = 2
 /** Chunks, and files found by their paths. */
-const MOST = 100
-const MOST_COMMITS = 1_000
+const MAX = 100
+const MAX_COMMITS = 1_000
 /** Bytes shown of a file that was found by its path. */
 const BEGINNING = 1_024
 
@@ -44,13 +44,13 @@ export async function searchBlobs(
   const repository = repositoryOf(ctx, project)
   const head = await repository.ref(`refs/heads/${ref}`)
   if (!head) return none
-  const { chunks, truncated } = await repository.grep(head, text, { context: CONTEXT, limit: MOST, ...patience })
+  const { chunks, truncated } = await repository.grep(head, text, { context: CONTEXT, limit: MAX, ...patience })
   const named = await filesNamed(repository, head, text)
   const path = named && pathIn(text)
   // beyond the chunks that are shown there may be more files whose content was hit
   const hit = new Set(path && truncated ? await repository.filesWith(head, text, { paths: [path], ...patience }) : [])
   for (const chunk of chunks) hit.add(chunk.path)
-  const byPath = (named ?? []).filter((entry) => !hit.has(entry.path)).slice(0, MOST)
+  const byPath = (named ?? []).filter((entry) => !hit.has(entry.path)).slice(0, MAX)
   const all = [
     ...chunks.map((chunk) => ({ path: chunk.path, line: chunk.startLine, text: chunk.text.trimEnd(), oid: null })),
     ...byPath.map((entry) => ({ path: entry.path, line: 1, text: '', oid: entry.oid })),
@@ -84,7 +84,7 @@ async function withBeginning(repository: GitRepository, found: FoundLines): Prom
 export async function searchWiki(ctx: Context, subject: ProjectSubject, text: string, paging: Paging, patience: Patience): Promise<FoundPage> {
   const now = isBlank(text) || !subject.can('read_wiki') ? null : await wikiNow(ctx, subject.project)
   if (!now) return { items: [], total: 0, ref: '' }
-  const { chunks } = await now.repository.grep(now.head, text, { context: CONTEXT, limit: MOST, ...patience })
+  const { chunks } = await now.repository.grep(now.head, text, { context: CONTEXT, limit: MAX, ...patience })
   const { items, total } = slice(chunks, paging)
   return { items: items.map(({ path, startLine, text }) => ({ path, line: startLine, text: text.trimEnd(), oid: null })), total, ref: now.name }
 }
@@ -100,7 +100,7 @@ export async function searchCommits(
   if (isBlank(text) || !can('download_code') || project.empty_repo) return { items: [], total: 0 }
   const repository = repositoryOf(ctx, project)
   const head = await repository.ref(`refs/heads/${project.default_branch}`)
-  const oids = head ? (await repository.searchLog(head, text, { limit: MOST_COMMITS, ...patience })).oids : []
+  const oids = head ? (await repository.searchLog(head, text, { limit: MAX_COMMITS, ...patience })).oids : []
   const hash = text.trim()
   const named = /^[0-9a-f]{7,40}$/i.test(hash) ? await repository.commitNamed(hash) : null
   const all = named && !oids.includes(named) ? [...oids, named] : oids

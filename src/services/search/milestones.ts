@@ -1,9 +1,9 @@
 import { and, count, desc, eq, sql } from 'drizzle-orm'
 import type { Caller } from '../../access/actor.js'
-import { type Eyes, eyesOf, visibleProjects } from '../../access/visible.js'
+import { type SqlViewer, sqlViewer, visibleProjects } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
-import { completeTexts, LANE, LONG } from '../../db/long-text.js'
+import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
 import { milestones, namespaceAncestry, namespaces, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { limits, type Page, type Paging } from '../core/page.js'
@@ -12,7 +12,7 @@ import type { MilestoneRecord } from '../issuables/milestones.js'
 
 interface Shape {
   in: 'project' | 'group' | 'everywhere'
-  eyes: Eyes
+  eyes: SqlViewer
   words: Fuzzy['shape']
 }
 
@@ -31,7 +31,7 @@ const conditions = ({ in: where, eyes, words }: Shape) =>
 
 const found = statement('milestones of a search', (db, shape: Shape) =>
   db
-    .select({ milestone: LANE.milestones, path: sql<string>`${namespaces.full_path} || '/' || ${projects.path}` })
+    .select({ milestone: READ_COLUMNS.milestones, path: sql<string>`${namespaces.full_path} || '/' || ${projects.path}` })
     .from(milestones)
     .innerJoin(projects, eq(projects.id, milestones.project_id))
     .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
@@ -54,7 +54,7 @@ export async function searchMilestones(ctx: Context, { user }: Caller, at: Place
       : 'group' in at
         ? { in: 'group' as const, id: at.group.group.id }
         : { in: 'project' as const, id: at.project.project.id }
-  const shape: Shape = { in: where.in, eyes: eyesOf(user), words: words.shape }
+  const shape: Shape = { in: where.in, eyes: sqlViewer(user), words: words.shape }
   const values = { ...words.values, place: where.id, user: user?.id ?? 0 }
   const [items, [all]] = await Promise.all([found(ctx.db, shape).execute({ ...values, ...limits(paging) }), counted(ctx.db, shape).execute(values)])
   const texts = items.map(({ milestone }) => milestone)

@@ -3,10 +3,10 @@ import { alias } from 'drizzle-orm/pg-core'
 import type { SignedIn } from '../../access/actor.js'
 import { type NoteReach, noteReach } from '../../access/can.js'
 import type { ProjectSubject } from '../../access/rules.js'
-import { type Eyes, eyesOf, notesInReach } from '../../access/visible.js'
+import { notesInReach, type SqlViewer, sqlViewer } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
-import { completeTexts, LANE, LONG } from '../../db/long-text.js'
+import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
 import { issues, mergeRequests, notes, snippets, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { limits, type Page, type Paging } from '../core/page.js'
@@ -14,7 +14,7 @@ import type { NoteRecord } from '../notes/list.js'
 
 interface Shape {
   reach: NoteReach
-  eyes: Eyes
+  eyes: SqlViewer
   words: Fuzzy['shape']
 }
 
@@ -44,7 +44,7 @@ const conditions = ({ reach, eyes, words }: Shape) =>
 const found = statement('notes of a search', (db, shape: Shape) =>
   db
     .select({
-      note: LANE.notes,
+      note: READ_COLUMNS.notes,
       author: person(users),
       resolved_by: person(resolvers),
       iid: sql<number | null>`coalesce(${issues.iid}, ${mergeRequests.iid})`,
@@ -80,7 +80,7 @@ export async function searchNotes(
   paging: Paging,
 ): Promise<Page<NoteRecord>> {
   const words = fuzzy(text)
-  const shape: Shape = { reach: noteReach(subject), eyes: eyesOf(user), words: words.shape }
+  const shape: Shape = { reach: noteReach(subject), eyes: sqlViewer(user), words: words.shape }
   const values = { ...words.values, project: subject.project.id, user: user.id }
   const [items, [all]] = await Promise.all([
     found(ctx.db, shape).execute({ ...values, ...limits(paging) }) as Promise<NoteRecord[]>,

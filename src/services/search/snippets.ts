@@ -1,9 +1,9 @@
 import { and, count, desc, eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
-import { type Eyes, eyesOf, visibleSnippetsAnywhere } from '../../access/visible.js'
+import { type SqlViewer, sqlViewer, visibleSnippetsAnywhere } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
-import { completeTexts, LANE, LONG } from '../../db/long-text.js'
+import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
 import { namespaces, projects, snippets, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { ListedSnippet } from '../content/snippets.js'
@@ -11,7 +11,7 @@ import { limits, type Page, type Paging } from '../core/page.js'
 
 interface Shape {
   by: 'title' | 'content'
-  eyes: Eyes
+  eyes: SqlViewer
   words: Fuzzy['shape']
 }
 
@@ -21,7 +21,7 @@ const conditions = ({ by, eyes, words }: Shape) =>
     fuzzyMatch(by === 'title' ? [snippets.title, snippets.file_name] : [snippets.content], words),
   )
 
-const { content: _, ...shown } = LANE.snippets
+const { content: _, ...shown } = READ_COLUMNS.snippets
 
 const found = statement('snippets of a search', (db, shape: Shape) =>
   db
@@ -47,7 +47,7 @@ const counted = statement('number of snippets of a search', (db, shape: Shape) =
 /** S-11 by title and file name, S-12 by content; those of S-21. */
 export async function searchSnippets(ctx: Context, { user }: SignedIn, by: Shape['by'], text: string, paging: Paging): Promise<Page<ListedSnippet>> {
   const words = fuzzy(text)
-  const shape: Shape = { by, eyes: eyesOf(user), words: words.shape }
+  const shape: Shape = { by, eyes: sqlViewer(user), words: words.shape }
   const values = { ...words.values, user: user.id }
   const [items, [all]] = await Promise.all([found(ctx.db, shape).execute({ ...values, ...limits(paging) }), counted(ctx.db, shape).execute(values)])
   const texts = items.map(({ snippet }) => snippet)

@@ -28,7 +28,7 @@ const eventsOf = async (project: TestProject, query = '', caller: TestUser | nul
 const names = (list: Event[]) => list.map(({ action_name }) => action_name)
 const moment = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 
-const personOf = ({ id, name, username }: TestUser) => ({
+const actingUser = ({ id, name, username }: TestUser) => ({
   id,
   name,
   username,
@@ -58,7 +58,7 @@ describe('what is recorded (EV-5)', () => {
         target_iid: null,
         target_type: 'Project',
         author_id: creator.id,
-        author: personOf(creator),
+        author: actingUser(creator),
         author_username: creator.username,
         target_title: name,
         created_at: moment,
@@ -147,7 +147,7 @@ describe('what is recorded (EV-5)', () => {
       target_type: 'Note',
       target_iid: null,
       target_title: 'Add files',
-      note: { body: 'Well done', author: personOf(creator), noteable_type: 'Commit', noteable_id: null, noteable_iid: null, system: false, attachment: null, project_id: project.id, type: null, created_at: moment, updated_at: moment }, // biome-ignore format: one note
+      note: { body: 'Well done', author: actingUser(creator), noteable_type: 'Commit', noteable_id: null, noteable_iid: null, system: false, attachment: null, project_id: project.id, type: null, created_at: moment, updated_at: moment }, // biome-ignore format: one note
     })
     expect((event as unknown as { note: { id: number }; target_id: number }).note.id).toBe((event as unknown as { target_id: number }).target_id)
   })

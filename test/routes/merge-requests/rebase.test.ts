@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm'
 import { describe, expect, it } from 'vitest'
 import { mergeRequests } from '../../../src/db/schema/index.js'
-import { takeUpMergeRequests } from '../../../src/services/issuables/merge-requests/merging/resume.js'
+import { resumeMergeRequests } from '../../../src/services/issuables/merge-requests/merging/resume.js'
 import { testApp } from '../../support/app.js'
 import { aCast } from '../../support/cast.js'
 import { aCommit, aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'
@@ -55,7 +55,7 @@ describe('PUT …/rebase (X-8)', () => {
     await rebase(request).expect(409, { message: 'A rebase is already in progress' })
     await aCommit(t.ctx, cast.project, { 'in-main': 'x' })
     // what a killed process began is done at the next start
-    takeUpMergeRequests(t.ctx, [])
+    resumeMergeRequests(t.ctx, [])
     await over(request)
     expect(bareOf(t, cast.project).git('merge-base', 'main', request.source).trim()).toBe(headOf(cast.project, 'main'))
   })

@@ -249,7 +249,7 @@ describe('import_url (OT-10, OT-7)', () => {
   it('SEC-158: one that a kill left is taken up at the next start, once nobody holds it', async () => {
     const [source, user] = [await aSource(), await aUser(t.ctx)]
     const project = await aProject(t.ctx, { creator: user })
-    const url = t.ctx.vault.seal(source.url, `import of project ${project.id}`)
+    const url = t.ctx.encryption.seal(source.url, `import of project ${project.id}`)
     const held_until = new Date(Date.now() + 60_000)
     await t.ctx.db.write.insert(projectImports).values({ project_id: project.id, url, held_until })
     await t.ctx.db.write.update(projects).set({ import_status: 'started' }).where(eq(projects.id, project.id))
@@ -298,7 +298,7 @@ describe('import_url where local addresses are closed', () => {
 
   it('SEC-138: one that was open when it was asked for is checked again before it is called', async () => {
     const project = await aProject(closed.ctx)
-    const url = closed.ctx.vault.seal(`${closed.url}/a/b.git`, `import of project ${project.id}`)
+    const url = closed.ctx.encryption.seal(`${closed.url}/a/b.git`, `import of project ${project.id}`)
     await closed.ctx.db.write.insert(projectImports).values({ project_id: project.id, url, held_until: new Date() })
     importSoon(closed.ctx)
     await closed.ctx.jobs.drain()

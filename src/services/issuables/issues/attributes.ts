@@ -19,7 +19,12 @@ interface Counted {
 }
 
 /** Keeps the numbers of open issues that projects show, by what an issue was and is; null: it was or is not there. */
-export async function recount(tx: Pick<Transaction, 'update'>, projectId: number, before: Counted | null, after: Counted | null): Promise<void> {
+export async function updateIssueCounts(
+  tx: Pick<Transaction, 'update'>,
+  projectId: number,
+  before: Counted | null,
+  after: Counted | null,
+): Promise<void> {
   const open = (issue: Counted | null, confidential: boolean) => (issue?.state === 'opened' && issue.confidential === confidential ? 1 : 0)
   const plain = open(after, false) - open(before, false)
   const hidden = open(after, true) - open(before, true)

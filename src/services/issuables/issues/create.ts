@@ -3,21 +3,21 @@ import type { ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
 import { issues } from '../../../db/schema/index.js'
-import { unlessTaken } from '../../../db/taken.js'
+import { unlessUniqueViolation } from '../../../db/taken.js'
 import { invalidRecord } from '../../../failures.js'
 import { tasksIn } from '../../../lib/text/references.js'
-import { mentionsIn, tellOfMentions, thingsMentioned } from '../../activity/cross-references.js'
+import { mentionsIn, recordCrossReferences, thingsMentioned } from '../../activity/cross-references.js'
 import { recordEvent } from '../../activity/events.js'
 import { followMentions } from '../../activity/mentions.js'
 import { createTodos } from '../../activity/todos.js'
 import { nextIid, takeIid } from '../../core/iids.js'
 import { touchProjectList } from '../../core/project-list-versions.js'
 import { recordUserAgent } from '../../identity/user-agents.js'
-import { wear } from '../assigned-labels.js'
+import { assignLabels } from '../assigned-labels.js'
 import { labelIdsOf } from '../labels.js'
 import { usableMilestone } from '../milestones.js'
 import { checkTexts } from '../texts.js'
-import { assignable, recount } from './attributes.js'
+import { assignable, updateIssueCounts } from './attributes.js'
 import { type IssueRecord, loadIssue } from './list.js'
 import { readersAmong } from './readers.js'
 
@@ -46,11 +46,11 @@ export async function createIssue(
   const mentioned = await thingsMentioned(ctx, caller, subject, await mentionsIn(ctx, `${description}\n\n${title}`))
   const insert = async (tx: Transaction) => {
     const made = await insertIssue(ctx, tx, caller, subject, { ...given, title, description })
-    await tellOfMentions(tx, { type: 'Issue', project_id: subject.project.id, id: made, sha: null }, mentioned, caller.user.id, ctx.now())
+    await recordCrossReferences(tx, { type: 'Issue', project_id: subject.project.id, id: made, sha: null }, mentioned, caller.user.id, ctx.now())
     await alongside?.(tx)
     return made
   }
-  const id = await unlessTaken(() => ctx.db.transaction(insert), taken)
+  const id = await unlessUniqueViolation(() => ctx.db.transaction(insert), taken)
   return loadIssue(ctx, caller, id)
 }
 
@@ -95,13 +95,13 @@ async function insertIssue(
   const id = row?.id as number
   const target = { type: 'Issue' as const, id, project_id: project.id }
   await recordUserAgent(ctx, tx, caller, { issue_id: id })
-  await wear(tx, target, labelIds)
+  await assignLabels(tx, target, labelIds)
   if (assignee_id !== null && assignee_id !== author_id) await createTodos(tx, { users: [assignee_id], author_id, target, action: 'assigned' }, now)
   const readers = (who: Parameters<typeof readersAmong>[3]) => readersAmong(tx, project, values, who)
   await followMentions(tx, caller, { target, note_id: null, text: `${given.description}\n\n${given.title}` }, readers, now)
   const { confidential } = values
   await recordEvent(tx, { project_id: project.id, author_id, action: 'created', target_type: 'Issue', target_id: id, created_at: now, confidential })
-  await recount(tx, project.id, null, { state: 'opened', confidential })
+  await updateIssueCounts(tx, project.id, null, { state: 'opened', confidential })
   await touchProjectList(tx, project.id, 'issues')
   return id
 }

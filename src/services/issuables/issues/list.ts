@@ -5,7 +5,7 @@ import { type IssueReach, issueReach } from '../../../access/can.js'
 import { issuesInReach, visibleIssues } from '../../../access/visible.js'
 import type { Context } from '../../../context.js'
 import type { ReadDatabase } from '../../../db/client.js'
-import { completeTexts, LANE, LONG } from '../../../db/long-text.js'
+import { completeTexts, LONG, READ_COLUMNS } from '../../../db/long-text.js'
 import { issueLabels, issues, labels, milestones, namespaces, projects, users } from '../../../db/schema/index.js'
 import { statement } from '../../../db/statement.js'
 import type { UserRefRecord } from '../../../entities/identity/user.js'
@@ -66,12 +66,12 @@ const user = sql`${sql.placeholder('user')}::bigint`
 function shown<More extends Record<string, SQL>>(db: ReadDatabase, details: boolean, more: More) {
   return db
     .select({
-      issue: LANE.issues,
+      issue: READ_COLUMNS.issues,
       path: sql<string>`${namespaces.full_path} || '/' || ${projects.path}`,
       author: person(users),
       assignee: person(assignees),
       closed_by: person(closers),
-      milestone: LANE.milestones,
+      milestone: READ_COLUMNS.milestones,
       milestone_path: sql<string | null>`(select n.full_path from ${namespaces} n where n.id = ${milestones.namespace_id})`,
       labels: (details ? labelDetails : labelNames) as SQL<IssueLabel[] | string[]>,
       ...more,

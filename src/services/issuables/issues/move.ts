@@ -14,7 +14,7 @@ import { nextIid } from '../../core/iids.js'
 import { touchProjectList } from '../../core/project-list-versions.js'
 import { labelIdsOf } from '../labels.js'
 import { MAX_DESCRIPTION } from '../texts.js'
-import { assignable, recount } from './attributes.js'
+import { assignable, updateIssueCounts } from './attributes.js'
 import { type IssueRecord, loadIssue } from './list.js'
 
 /** IS-8: a copy in the other project takes over; the issue itself is closed and says where it went. */
@@ -95,8 +95,8 @@ async function move(
   const event = { author_id: callerId, target_type: 'Issue', created_at: now, confidential: issue.confidential } as const
   if (issue.state === 'opened') await recordEvent(tx, { ...event, project_id: from.id, action: 'closed', target_id: issue.id })
   await recordEvent(tx, { ...event, project_id: to.id, action: 'created', target_id: copy.id })
-  await recount(tx, from.id, issue, { ...issue, state: 'closed' })
-  await recount(tx, to.id, null, copy)
+  await updateIssueCounts(tx, from.id, issue, { ...issue, state: 'closed' })
+  await updateIssueCounts(tx, to.id, null, copy)
   await touchProjectList(tx, from.id, 'issues')
   await touchProjectList(tx, to.id, 'issues')
   return copy.id

@@ -4,17 +4,17 @@ import type { Context } from '../../../context.js'
 import { issues, projectListVersions, projects } from '../../../db/schema/index.js'
 import { notFound } from '../../../failures.js'
 import { touchProjectList } from '../../core/project-list-versions.js'
-import { removeWhatHangsOn } from '../remove.js'
-import { recount } from './attributes.js'
+import { removeDependents } from '../remove.js'
+import { updateIssueCounts } from './attributes.js'
 
 /** IS-7: gone with all that was said and kept of it; its number is not given again. */
 export async function deleteIssue(ctx: Context, { issue }: IssueSubject): Promise<void> {
   await ctx.db.transaction(async (tx) => {
     const [row] = await tx.select().from(issues).where(eq(issues.id, issue.id)).for('update')
     if (!row) throw notFound('Issue')
-    await removeWhatHangsOn(tx, 'Issue', [row])
+    await removeDependents(tx, 'Issue', [row])
     await tx.delete(issues).where(eq(issues.id, row.id))
-    await recount(tx, row.project_id, row, null)
+    await updateIssueCounts(tx, row.project_id, row, null)
     await touchProjectList(tx, row.project_id, 'issues')
   })
 }
@@ -29,7 +29,7 @@ export async function removeIssuesOf(ctx: Context, authorId: number): Promise<vo
       const rows = await tx.select().from(issues).where(eq(issues.author_id, authorId)).orderBy(issues.id).limit(BATCH).for('update')
       if (rows.length === 0) return 0
       const ids = rows.map(({ id }) => id)
-      await removeWhatHangsOn(tx, 'Issue', rows)
+      await removeDependents(tx, 'Issue', rows)
       await tx.execute(sql`with gone as (delete from ${issues} where ${inArray(issues.id, ids)} returning project_id, state, confidential),
         counts as (select project_id, count(*) filter (where state = 'opened' and not confidential) as plain,
           count(*) filter (where state = 'opened' and confidential) as hidden from gone group by project_id),

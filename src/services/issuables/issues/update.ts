@@ -6,7 +6,7 @@ import type { Transaction } from '../../../db/client.js'
 import { issues } from '../../../db/schema/index.js'
 import { forbidden, notFound } from '../../../failures.js'
 import { sameButForTicks, tasksIn } from '../../../lib/text/references.js'
-import { mentionsIn, tellOfMentions, thingsMentioned } from '../../activity/cross-references.js'
+import { mentionsIn, recordCrossReferences, thingsMentioned } from '../../activity/cross-references.js'
 import { recordEvent } from '../../activity/events.js'
 import { followMentions } from '../../activity/mentions.js'
 import { writeSystemNotes } from '../../activity/system-notes.js'
@@ -15,7 +15,7 @@ import { touchProjectList } from '../../core/project-list-versions.js'
 import { changeLabels } from '../assigned-labels.js'
 import { usableMilestone } from '../milestones.js'
 import { checkTexts } from '../texts.js'
-import { assignable, recount } from './attributes.js'
+import { assignable, updateIssueCounts } from './attributes.js'
 import { type IssueRecord, loadIssue } from './list.js'
 import { readersAmong } from './readers.js'
 
@@ -50,7 +50,7 @@ export async function updateIssue(ctx: Context, caller: SignedIn, subject: Issue
   const mentioned = await thingsMentioned(ctx, caller, subject, await mentionsIn(ctx, `${given.description ?? ''}\n\n${given.title ?? ''}`))
   await ctx.db.transaction(async (tx) => {
     await change(ctx, tx, caller, subject, { ...given, ...texts })
-    await tellOfMentions(tx, { type: 'Issue', project_id: project.id, id: issue.id, sha: null }, mentioned, caller.user.id, ctx.now())
+    await recordCrossReferences(tx, { type: 'Issue', project_id: project.id, id: issue.id, sha: null }, mentioned, caller.user.id, ctx.now())
   })
   return loadIssue(ctx, caller, subject.issue.id)
 }
@@ -97,7 +97,7 @@ async function change(ctx: Context, tx: Transaction, caller: SignedIn, subject: 
     const event = { project_id: project.id, author_id: callerId, action, target_type: 'Issue', target_id: before.id, created_at: now } as const
     await recordEvent(tx, { ...event, confidential: after.confidential })
   }
-  await recount(tx, project.id, before, after)
+  await updateIssueCounts(tx, project.id, before, after)
   await touchProjectList(tx, project.id, 'issues')
 }
 

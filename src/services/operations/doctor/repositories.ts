@@ -151,7 +151,7 @@ async function* commitFaults(ctx: Context, { id }: Project, repository: GitRepos
 /** Repositories on the disk that no row knows. */
 export async function* orphans(ctx: Context): Check {
   for await (const key of orphanRepositories(ctx)) {
-    const repair = async () => `moved to ${await ctx.git.setAside(key)}`
+    const repair = async () => `moved to ${await ctx.git.quarantineRepository(key)}`
     yield { kind: 'orphan repository', of: `${key.kind} ${key.id} in ${key.storage}`, text: 'no project has it', repair }
   }
 }

@@ -6,12 +6,12 @@ import type { Context } from '../../../../context.js'
 import { isOpen } from '../../../../db/conditions.js'
 import { mergeRequests, pipelines, users } from '../../../../db/schema/index.js'
 import { Failure, forbidden, unauthenticated } from '../../../../failures.js'
-import { withTurn } from '../../../../lib/async/keyed-mutex.js'
+import { withMutex } from '../../../../lib/async/keyed-mutex.js'
 import { isUnavailable } from '../../../../lib/unavailable.js'
 import { writeSystemNotes } from '../../../activity/system-notes.js'
 import { createTodos } from '../../../activity/todos.js'
 import { touchProjectList } from '../../../core/project-list-versions.js'
-import { personOf, seenProject } from '../../../identity/acting-users.js'
+import { actingUser, findVisibleProject } from '../../../identity/acting-users.js'
 import { branchProtectionsOf, mayMergeInto } from '../../../repository/protection.js'
 import { loadMergeRequest, type SingleMergeRequest } from '../reading/load.js'
 import { type Acceptance, merge, methodNotAllowed } from './merge.js'
@@ -81,7 +81,7 @@ export async function waitingAmong(ctx: Context, id: number | null): Promise<num
 
 /** Merges what waited, in the name of who asked for it (MR-66, PL-7). The row says what waits: asked twice, or by two at once, it is done once. */
 export async function mergeWaiting(ctx: Context, ids: number[]): Promise<void> {
-  for (const id of ids) await withTurn(`deferred merge ${id}`, () => mergeOne(ctx, id))
+  for (const id of ids) await withMutex(`deferred merge ${id}`, () => mergeOne(ctx, id))
 }
 
 async function mergeOne(ctx: Context, id: number): Promise<void> {
@@ -92,9 +92,9 @@ async function mergeOne(ctx: Context, id: number): Promise<void> {
     .where(and(eq(mergeRequests.id, id), mergeRequests.merge_when_pipeline_succeeds, isOpen))
   if (!row) return
   const { request, user } = row
-  const caller = personOf(user)
+  const caller = actingUser(user)
   try {
-    const subject = user.state === 'active' ? await seenProject(ctx, caller, request.project_id) : null
+    const subject = user.state === 'active' ? await findVisibleProject(ctx, caller, request.project_id) : null
     if (!subject || !seesMergeRequest(subject as Parameters<typeof seesMergeRequest>[0], request) || subject.project.archived) throw unauthenticated()
     const given = {
       merge_commit_message: request.merge_commit_message ?? undefined,

@@ -2,9 +2,9 @@ import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { Context } from '../../../../context.js'
 import { isOpen } from '../../../../db/conditions.js'
 import { mergeRequests } from '../../../../db/schema/index.js'
-import { atOnce } from '../../../../lib/async/concurrency.js'
-import { drawVersions } from '../versions/make.js'
-import { headsOf, type Sketch, sketches } from '../versions/refs.js'
+import { mapConcurrently } from '../../../../lib/async/concurrency.js'
+import { makeVersions } from '../versions/make.js'
+import { headsOf, type MergeRequestRefs, selectMergeRequestRefs } from '../versions/refs.js'
 import { mergeStatus } from './merge-status.js'
 
 /** Requests looked at together; what is found out is written once for all of them. */
@@ -13,22 +13,22 @@ const BATCH = 40
 const AT_ONCE = 2
 
 /** Decides of these requests, until nothing about them is unknown or others are at it. */
-export async function decide(ctx: Context, ids: number[]): Promise<void> {
+export async function checkMergeability(ctx: Context, ids: number[]): Promise<void> {
   for (let round = 0; round < 5; round++) {
-    const unknown = await sketches(ctx.db.write, and(inArray(mergeRequests.id, ids), isUnchecked))
+    const unknown = await selectMergeRequestRefs(ctx.db.write, and(inArray(mergeRequests.id, ids), isUnchecked))
     if (unknown.length === 0) return
     await decideAll(ctx, unknown)
   }
-  for (const project of new Set((await sketches(ctx.db.write, inArray(mergeRequests.id, ids))).map((request) => request.project_id)))
-    decideSoon(ctx, project)
+  for (const project of new Set((await selectMergeRequestRefs(ctx.db.write, inArray(mergeRequests.id, ids))).map((request) => request.project_id)))
+    checkMergeabilitySoon(ctx, project)
 }
 
 const isUnchecked = and(eq(mergeRequests.merge_status, 'unchecked'), isOpen)
 
 /** Only the newest heads are looked at, whatever the branches were before. A request whose source has moved on unseen gets its version first. */
-async function decideAll(ctx: Context, requests: Sketch[]): Promise<void> {
+async function decideAll(ctx: Context, requests: MergeRequestRefs[]): Promise<void> {
   const late: number[] = []
-  const found = await atOnce(AT_ONCE, requests, async (request) => {
+  const found = await mapConcurrently(AT_ONCE, requests, async (request) => {
     const heads = await headsOf(ctx, request)
     if (heads.head && heads.start && (heads.head !== request.sha || request.version_due)) {
       late.push(request.id)
@@ -43,14 +43,14 @@ async function decideAll(ctx: Context, requests: Sketch[]): Promise<void> {
       from jsonb_to_recordset(${JSON.stringify(known)}::jsonb) as d (request bigint, checks int, status text)
       where r.id = d.request and r.merge_checks = d.checks and r.merge_status = 'unchecked'`)
   }
-  await drawVersions(ctx, late, { verdict: true })
+  await makeVersions(ctx, late, { verdict: true })
 }
 
 /** Decides of what is unknown in a project, in the background: rows that say so are the truth, however many moves made them. */
-export function decideSoon(ctx: Context, projectId: number): void {
+export function checkMergeabilitySoon(ctx: Context, projectId: number): void {
   ctx.jobs.coalesce(`merge status ${projectId}`, 0, 'merge status', async () => {
     for (let after = 0; ; ) {
-      const unknown = await sketches(
+      const unknown = await selectMergeRequestRefs(
         ctx.db.write,
         and(eq(mergeRequests.project_id, projectId), isUnchecked, sql`${mergeRequests.id} > ${after}`),
       ).limit(BATCH)
@@ -63,10 +63,10 @@ export function decideSoon(ctx: Context, projectId: number): void {
 }
 
 /** The same for a few requests that somebody waits for, ahead of all others. */
-export const decideTheseSoon = (ctx: Context, ids: number[]) => ctx.jobs.add('merge status', () => decide(ctx, ids))
+export const checkTheseSoon = (ctx: Context, ids: number[]) => ctx.jobs.add('merge status', () => checkMergeability(ctx, ids))
 
 /** At start: what was left unknown. */
-export async function decideLeftOver(ctx: Context): Promise<void> {
+export async function resumeMergeChecks(ctx: Context): Promise<void> {
   const left = await ctx.db.write.selectDistinct({ project: mergeRequests.project_id }).from(mergeRequests).where(isUnchecked)
-  for (const { project } of left) decideSoon(ctx, project)
+  for (const { project } of left) checkMergeabilitySoon(ctx, project)
 }

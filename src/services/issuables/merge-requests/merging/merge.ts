@@ -8,7 +8,7 @@ import { statement } from '../../../../db/statement.js'
 import { conflict, Failure, notFound, refused, unauthenticated } from '../../../../failures.js'
 import { RefChanged } from '../../../../git/errors.js'
 import type { GitRepository, Oid, RefUpdate } from '../../../../git/types.js'
-import { withTurn } from '../../../../lib/async/keyed-mutex.js'
+import { withMutex } from '../../../../lib/async/keyed-mutex.js'
 import { lengthOf } from '../../../../lib/path.js'
 import type { PipelineState } from '../../../../lib/pipeline-states.js'
 import { isWorkInProgress } from '../../../../lib/text/work-in-progress.js'
@@ -20,9 +20,9 @@ import { branchProtectionsOf, mayMergeInto } from '../../../repository/protectio
 import { abandonIntent, finishMoves, leaveIntent, recordIntent } from '../../../repository/pushes.js'
 import { checkQuota } from '../../../repository/quotas.js'
 import { signatureOf } from '../../../repository/repositories.js'
-import { drawVersions, follows } from '../versions/make.js'
-import { headsOf, type Sketch, sketchesWith, sourceKeyOf, targetOf } from '../versions/refs.js'
-import { issuesClosedBy, namesOfIssues } from '../writing/closing-issues.js'
+import { follows, makeVersions } from '../versions/make.js'
+import { headsOf, type MergeRequestRefs, selectMergeRequestRefsWith, sourceKeyOf, targetOf } from '../versions/refs.js'
+import { issueReferences, issuesClosedBy } from '../writing/closing-issues.js'
 
 export interface Acceptance {
   merge_commit_message?: string | undefined
@@ -53,7 +53,7 @@ export async function merge(
 ): Promise<boolean> {
   if (lengthOf(given.merge_commit_message ?? '') > MAX_MESSAGE) throw refused('The commit message is too long')
   for (let branch = seen; ; ) {
-    const outcome = await withTurn(`project ${subject.project.id}\0${branch}`, () => mergeInto(ctx, caller, subject, id, branch, given, deferred))
+    const outcome = await withMutex(`project ${subject.project.id}\0${branch}`, () => mergeInto(ctx, caller, subject, id, branch, given, deferred))
     if (typeof outcome === 'boolean') return outcome
     branch = outcome.elsewhere
   }
@@ -91,7 +91,7 @@ async function mergeInto(
       if (!(await follows(ctx, request))) throw cannotBeMerged()
       // somebody has just pushed, and what they pushed is not known here yet
       if (tried === TRIES) throw changing()
-      await drawVersions(ctx, [id], {})
+      await makeVersions(ctx, [id], {})
       continue
     }
     if (await repository.isAncestor(head, start)) throw cannotBeMerged()
@@ -137,7 +137,7 @@ async function mergeInto(
 
 /** The row as it is now, what its Git side is worked out from, and the state of its pipeline. */
 const toMerge = statement('merge request to merge', (db) =>
-  sketchesWith(
+  selectMergeRequestRefsWith(
     db,
     {
       row: getTableColumns(mergeRequests),
@@ -181,7 +181,7 @@ function isBlocked({ project }: ProjectSubject, { row, pipeline }: { row: Reques
 }
 
 /** The target moves only while the source is where it was looked at: git compares both under their locks (SEC-112, SEC-113). */
-async function moveTarget(ctx: Context, repository: GitRepository, request: Sketch, move: RefUpdate, head: Oid): Promise<void> {
+async function moveTarget(ctx: Context, repository: GitRepository, request: MergeRequestRefs, move: RefUpdate, head: Oid): Promise<void> {
   const source = sourceKeyOf(request)
   const held = { ref: `refs/heads/${request.source_branch}`, old: head, new: head }
   if (!source) throw new RefChanged(held.ref)
@@ -197,7 +197,7 @@ async function messageOf(ctx: Context, caller: SignedIn, subject: ProjectSubject
   return [
     `Merge branch '${request.source_branch}' into '${request.target_branch}'`,
     request.title,
-    ...(issues.length > 0 ? [`Closes ${namesOfIssues(subject, issues)}`] : []),
+    ...(issues.length > 0 ? [`Closes ${issueReferences(subject, issues)}`] : []),
     `See merge request ${fullPathOf(subject.project)}!${request.iid}`,
   ].join('\n\n')
 }

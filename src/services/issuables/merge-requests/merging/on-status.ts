@@ -14,7 +14,7 @@ const ofHead = statement('open merge requests of a head', (db) =>
 )
 
 /** The authors of open requests whose head has failed get a todo, once each (ST-22). */
-export async function tellOfFailure(ctx: Context, { caller, projectId, sha, status }: StatusEvent): Promise<void> {
+export async function addFailureTodos(ctx: Context, { caller, projectId, sha, status }: StatusEvent): Promise<void> {
   if (status !== 'failed') return
   const heads = await ofHead(ctx.db, null).execute({ source: projectId, sha })
   if (heads.length === 0) return

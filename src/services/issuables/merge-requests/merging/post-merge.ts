@@ -7,7 +7,7 @@ import { Failure } from '../../../../failures.js'
 import { RefChanged } from '../../../../git/errors.js'
 import { ZERO } from '../../../../git/types.js'
 import { isUnavailable } from '../../../../lib/unavailable.js'
-import { personOf, seenProject } from '../../../identity/acting-users.js'
+import { actingUser, findVisibleProject } from '../../../identity/acting-users.js'
 import { branchProtectionsOf } from '../../../repository/protection.js'
 import { moveRefs } from '../../../repository/pushes.js'
 import { repositoryOf } from '../../../repository/repositories.js'
@@ -24,15 +24,15 @@ export async function finishAccepted(ctx: Context, caller: SignedIn, target: Pro
 }
 
 /** The same for merges that a killed process had got no further with. */
-export async function finishAcceptedLater(ctx: Context, ids: number[]): Promise<void> {
+export async function finishAcceptedInBackground(ctx: Context, ids: number[]): Promise<void> {
   for (const id of ids) {
     const [row] = await ctx.db.write
       .select({ project: mergeRequests.project_id, user: users })
       .from(mergeRequests)
       .innerJoin(users, eq(users.id, mergeRequests.merged_by_id))
       .where(eq(mergeRequests.id, id))
-    const caller = row && personOf(row.user)
-    const subject = caller && (await seenProject(ctx, caller, row.project))
+    const caller = row && actingUser(row.user)
+    const subject = caller && (await findVisibleProject(ctx, caller, row.project))
     if (caller && subject) await finishAccepted(ctx, caller, subject, id)
   }
 }
@@ -42,8 +42,8 @@ async function removeSource(ctx: Context, caller: SignedIn, target: ProjectSubje
   const { should_remove_source_branch: asked, source_project_id: projectId, source_branch: branch } = request
   if (!(asked ?? request.force_remove_source_branch) || projectId === null) return
   const [author] = asked ? [] : await ctx.db.write.select().from(users).where(eq(users.id, request.author_id))
-  const remover = asked ? caller : author && author.state === 'active' ? personOf(author) : null
-  const subject = remover && (await seenProject(ctx, remover, projectId))
+  const remover = asked ? caller : author && author.state === 'active' ? actingUser(author) : null
+  const subject = remover && (await findVisibleProject(ctx, remover, projectId))
   if (!remover || !subject || !request.merge_commit_sha) return
   const { project } = subject
   if (branch === project.default_branch || (await branchProtectionsOf(ctx, project.id)).isProtected(branch)) return

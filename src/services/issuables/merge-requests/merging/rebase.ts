@@ -8,24 +8,24 @@ import { mergeRequests, users } from '../../../../db/schema/index.js'
 import { conflict, Failure, forbidden } from '../../../../failures.js'
 import { RefChanged } from '../../../../git/errors.js'
 import type { Oid } from '../../../../git/types.js'
-import { withTurn } from '../../../../lib/async/keyed-mutex.js'
+import { withMutex } from '../../../../lib/async/keyed-mutex.js'
 import { isUnavailable } from '../../../../lib/unavailable.js'
-import { personOf, seenProject } from '../../../identity/acting-users.js'
-import { takeCommits } from '../../../repository/object-copies.js'
+import { actingUser, findVisibleProject } from '../../../identity/acting-users.js'
+import { copyCommits } from '../../../repository/object-copies.js'
 import { branchProtectionsOf, mayPushTo } from '../../../repository/protection.js'
 import { moveRefs } from '../../../repository/pushes.js'
 import { quotaRefusal } from '../../../repository/quotas.js'
 import { repositoryOf, signatureOf } from '../../../repository/repositories.js'
-import { headsOf, type Sketch, sketches } from '../versions/refs.js'
+import { headsOf, type MergeRequestRefs, selectMergeRequestRefs } from '../versions/refs.js'
 import { methodNotAllowed } from './merge.js'
 
 /** Commits of a request that are made anew. */
-const MOST_COMMITS = 1_000
+const MAX_COMMITS = 1_000
 
 /** Begins to put the commits of a request upon the head of its target (X-8); how that ends, the request says: by a new head, or by `merge_error`. */
 export async function startRebase(ctx: Context, caller: SignedIn, { request, ...target }: MergeRequestSubject): Promise<void> {
   if (request.state !== 'opened') throw methodNotAllowed()
-  const source = request.source_project_id === null ? null : await seenProject(ctx, caller, request.source_project_id)
+  const source = request.source_project_id === null ? null : await findVisibleProject(ctx, caller, request.source_project_id)
   if (!source || !mayPushTo(source, await branchProtectionsOf(ctx, source.project.id), request.source_branch)) throw forbidden()
   // a rebase brings the target's commits into the source (SEC-43)
   if (source.project.id !== target.project.id && !target.can('download_code')) throw forbidden()
@@ -48,7 +48,7 @@ export async function rebaseLeftOver(ctx: Context): Promise<void> {
 }
 
 /** Begun anew by whoever finds the row, one at a time: what is rebased already stays. */
-const rebase = (ctx: Context, id: number): Promise<void> => withTurn(`rebase ${id}`, () => rebaseAsAsked(ctx, id))
+const rebase = (ctx: Context, id: number): Promise<void> => withMutex(`rebase ${id}`, () => rebaseAsAsked(ctx, id))
 
 async function rebaseAsAsked(ctx: Context, id: number): Promise<void> {
   const [[asked], [request], [by]] = await Promise.all([
@@ -56,7 +56,7 @@ async function rebaseAsAsked(ctx: Context, id: number): Promise<void> {
       .select({ id: mergeRequests.id })
       .from(mergeRequests)
       .where(and(eq(mergeRequests.id, id), isNotNull(mergeRequests.rebase_user_id))),
-    sketches(ctx.db.write, and(eq(mergeRequests.id, id), isOpen)),
+    selectMergeRequestRefs(ctx.db.write, and(eq(mergeRequests.id, id), isOpen)),
     ctx.db.write
       .select({ user: users })
       .from(mergeRequests)
@@ -64,10 +64,10 @@ async function rebaseAsAsked(ctx: Context, id: number): Promise<void> {
       .where(and(eq(mergeRequests.id, id), eq(users.state, 'active'))),
   ])
   if (!asked) return
-  const caller = by && personOf(by.user)
+  const caller = by && actingUser(by.user)
   let fault: string | null = 'The rebase was not possible'
   try {
-    const source = caller && request?.source_project_id ? await seenProject(ctx, caller, request.source_project_id) : null
+    const source = caller && request?.source_project_id ? await findVisibleProject(ctx, caller, request.source_project_id) : null
     if (caller && request && source) fault = await rebaseOnto(ctx, caller, source, request)
   } catch (error) {
     if (error instanceof Failure) fault = error.message
@@ -80,7 +80,7 @@ async function rebaseAsAsked(ctx: Context, id: number): Promise<void> {
 }
 
 /** As `git rebase` does it: merges are left out, and so is what has become empty. Null: done. */
-async function rebaseOnto(ctx: Context, caller: SignedIn, source: ProjectSubject, request: Sketch): Promise<string | null> {
+async function rebaseOnto(ctx: Context, caller: SignedIn, source: ProjectSubject, request: MergeRequestRefs): Promise<string | null> {
   const { head, start } = await headsOf(ctx, request)
   if (!head || !start) return 'A branch is missing'
   const repository = repositoryOf(ctx, source.project)
@@ -88,11 +88,11 @@ async function rebaseOnto(ctx: Context, caller: SignedIn, source: ProjectSubject
   if (full) return full
   if (source.project.id !== request.project_id) {
     const target = { storage: request.storage, id: request.project_id, kind: 'project' } as const
-    if (!(await takeCommits(ctx, caller.user.id, target, repository, [start]))) return 'The target branch may not be read'
+    if (!(await copyCommits(ctx, caller.user.id, target, repository, [start]))) return 'The target branch may not be read'
   }
   if (await repository.isAncestor(start, head)) return null
-  const { oids, total } = await repository.range([start], head, MOST_COMMITS)
-  if (total > MOST_COMMITS) return 'There are too many commits'
+  const { oids, total } = await repository.range([start], head, MAX_COMMITS)
+  if (total > MAX_COMMITS) return 'There are too many commits'
   const committer = signatureOf(ctx, caller)
   let onto: Oid = start
   for (const oid of oids.reverse()) {

@@ -1,13 +1,13 @@
 import type { Context } from '../../../../context.js'
 import { mergeWaiting, waitingAmong } from './accept.js'
-import { decideLeftOver } from './checks.js'
-import { finishAcceptedLater } from './post-merge.js'
+import { resumeMergeChecks } from './checks.js'
+import { finishAcceptedInBackground } from './post-merge.js'
 import { rebaseLeftOver } from './rebase.js'
 
 /** At start: what rows say is still to be done of merge requests (SEC-158). `merged` are those whose merges were found done just now. */
-export function takeUpMergeRequests(ctx: Context, merged: number[]): void {
-  ctx.jobs.add('after merges', () => finishAcceptedLater(ctx, merged))
-  ctx.jobs.add('merge status', () => decideLeftOver(ctx))
+export function resumeMergeRequests(ctx: Context, merged: number[]): void {
+  ctx.jobs.add('after merges', () => finishAcceptedInBackground(ctx, merged))
+  ctx.jobs.add('merge status', () => resumeMergeChecks(ctx))
   ctx.jobs.add('deferred merges', async () => mergeWaiting(ctx, await waitingAmong(ctx, null)))
   ctx.jobs.add('rebases', () => rebaseLeftOver(ctx))
 }

@@ -3,7 +3,7 @@ import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
 import type { Context } from '../../../../context.js'
 import type { Transaction } from '../../../../db/client.js'
 import { isOpen } from '../../../../db/conditions.js'
-import { relax } from '../../../../db/relaxed.js'
+import { commitAsynchronously } from '../../../../db/relaxed.js'
 import { events, mergeRequests, notes, projectListVersions, todos } from '../../../../db/schema/index.js'
 import type { Oid } from '../../../../git/types.js'
 import { audit } from '../../../core/audit.js'
@@ -70,7 +70,7 @@ export async function markMergedByPush(ctx: Context, ids: number[], actorId: num
   if (ids.length === 0) return []
   const now = ctx.now()
   return ctx.db.transaction(async (tx) => {
-    await relax(tx)
+    await commitAsynchronously(tx)
     return end(tx, { set: mergedBy(actorId, now), where: and(inArray(mergeRequests.id, ids), isOpen) }, { by: actorId, ...MERGED, now })
   })
 }
@@ -94,7 +94,7 @@ export async function markAccepted(
 ): Promise<void> {
   const now = ctx.now()
   await ctx.db.transaction(async (tx) => {
-    await relax(tx)
+    await commitAsynchronously(tx)
     // a push that came in between may have found it merged, without knowing by what
     const where = and(
       eq(mergeRequests.id, request),

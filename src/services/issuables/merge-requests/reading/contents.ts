@@ -14,7 +14,7 @@ type Request = typeof mergeRequests.$inferSelect
 export type Version = typeof mergeRequestVersions.$inferSelect
 
 /** Commits of a version whose messages are read for what they close, the newest ones. */
-export const MOST_MESSAGES = 1_000
+export const MAX_MESSAGES = 1_000
 
 const versionBy = statement('version of a merge request', (db) =>
   db
@@ -59,7 +59,7 @@ export async function commitMessagesOf(
   project: Pick<Project, 'id' | 'storage'>,
   request: Pick<Request, 'id' | 'project_id' | 'version_id'>,
 ): Promise<string[]> {
-  const { commits } = await commitsOf(repositoryOf(ctx, project), await newestVersion(ctx, request), { skip: 0, limit: MOST_MESSAGES })
+  const { commits } = await commitsOf(repositoryOf(ctx, project), await newestVersion(ctx, request), { skip: 0, limit: MAX_MESSAGES })
   return commits.map(({ message }) => message)
 }
 
@@ -100,13 +100,13 @@ export interface VersionDetails {
 }
 
 /** Commits of a version that its details show; a request of more has pages of them. */
-const MOST_COMMITS = 1_000
+const MAX_COMMITS = 1_000
 
 /** MR-92. */
 export async function getVersion(ctx: Context, project: Project, request: Request, id: number): Promise<VersionDetails> {
   const [version] = await versionBy(ctx.db, null).execute({ project: request.project_id, request: request.id, version: id })
   if (!version) throw notFound()
   const repository = repositoryOf(ctx, project)
-  const [{ commits }, diffs] = await Promise.all([commitsOf(repository, version, { skip: 0, limit: MOST_COMMITS }), diffsOf(repository, version)])
+  const [{ commits }, diffs] = await Promise.all([commitsOf(repository, version, { skip: 0, limit: MAX_COMMITS }), diffsOf(repository, version)])
   return { version, commits, diffs }
 }

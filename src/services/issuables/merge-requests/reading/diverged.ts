@@ -1,16 +1,16 @@
 import { eq } from 'drizzle-orm'
 import type { Context } from '../../../../context.js'
 import { mergeRequests } from '../../../../db/schema/index.js'
-import { headsOf, sketches, targetOf } from '../versions/refs.js'
+import { headsOf, selectMergeRequestRefs, targetOf } from '../versions/refs.js'
 
 /** Beyond so many nobody counts. */
-const MOST = 10_000
+const MAX = 10_000
 
 /** How many commits the target branch has that the source branch has not; none where a branch is missing. */
 export async function countDiverged(ctx: Context, id: number): Promise<number> {
-  const [request] = await sketches(ctx.db.read, eq(mergeRequests.id, id))
+  const [request] = await selectMergeRequestRefs(ctx.db.read, eq(mergeRequests.id, id))
   if (!request) return 0
   const { head, start } = await headsOf(ctx, request)
   // the head that the request shows: its source may have moved on without it (MR-70)
-  return head && start ? targetOf(ctx, request).countNew([request.sha ?? head], start, MOST) : 0
+  return head && start ? targetOf(ctx, request).countNew([request.sha ?? head], start, MAX) : 0
 }

@@ -5,7 +5,7 @@ import type { MergeRequestSubject } from '../../../../access/merge-requests.js'
 import { findProjectFor, fullPathOf, type ProjectSubject } from '../../../../access/rules.js'
 import type { Context } from '../../../../context.js'
 import type { ReadDatabase } from '../../../../db/client.js'
-import { completeTexts, LANE, LONG } from '../../../../db/long-text.js'
+import { completeTexts, LONG, READ_COLUMNS } from '../../../../db/long-text.js'
 import {
   labels,
   mergeRequestLabels,
@@ -81,13 +81,13 @@ const around = {
   assignee: person(assignees),
   merged_by: person(mergers),
   closed_by: person(closers),
-  milestone: LANE.milestones,
+  milestone: READ_COLUMNS.milestones,
   milestone_path: sql<string | null>`(select n.full_path from ${namespaces} n where n.id = ${milestones.namespace_id})`,
   labels: labelNames as SQL<string[]>,
 }
 
 const columns = {
-  request: LANE.mergeRequests,
+  request: READ_COLUMNS.mergeRequests,
   path: sql<string>`${namespaces.full_path} || '/' || ${projects.path}`,
   rules: {
     pipeline_needed: projects.only_allow_merge_if_pipeline_succeeds,
@@ -156,7 +156,7 @@ const { state, updated_at, version_id, head_pipeline_id } = mergeRequests
 
 const single = statement('merge request', (db, row: 'whole' | 'signs') =>
   withPeople(db, {
-    request: row === 'whole' ? LANE.mergeRequests : { state, updated_at, version_id, head_pipeline_id },
+    request: row === 'whole' ? READ_COLUMNS.mergeRequests : { state, updated_at, version_id, head_pipeline_id },
     subscribed,
     pipeline_status: sql<PipelineState | null>`(select ${pipelines.status} from ${pipelines} where ${pipelines.id} = ${mergeRequests.head_pipeline_id})`,
     version: sql<

@@ -1,7 +1,7 @@
 import { and, desc, inArray, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../../../access/actor.js'
 import type { ProjectSubject } from '../../../../access/rules.js'
-import { type Eyes, eyesOf, visibleMergeRequests } from '../../../../access/visible.js'
+import { type SqlViewer, sqlViewer, visibleMergeRequests } from '../../../../access/visible.js'
 import type { Context } from '../../../../context.js'
 import { mergeRequestCommits, mergeRequests, projects } from '../../../../db/schema/index.js'
 import { statement } from '../../../../db/statement.js'
@@ -9,7 +9,7 @@ import { limits, type Page, type Paging, pageFrom } from '../../../core/page.js'
 import { findCommit } from '../../../repository/commits/read.js'
 import { loadListed, type MergeRequestRecord } from './load.js'
 
-const found = statement('merge requests of a commit', (db, eyes: Eyes) =>
+const found = statement('merge requests of a commit', (db, eyes: SqlViewer) =>
   db
     .select({ id: mergeRequests.id, total: sql<number>`count(*) over ()`.mapWith(Number) })
     .from(mergeRequests)
@@ -38,7 +38,7 @@ export async function listRequestsOfCommit(
 ): Promise<Page<MergeRequestRecord>> {
   const { oid } = await findCommit(ctx, subject, sha)
   const values = { project: subject.project.id, sha: oid, user: caller.user.id }
-  const run = (at: Paging) => found(ctx.db, eyesOf(caller.user)).execute({ ...values, ...limits(at) })
+  const run = (at: Paging) => found(ctx.db, sqlViewer(caller.user)).execute({ ...values, ...limits(at) })
   const { items, total } = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
   return {
     items: await loadListed(

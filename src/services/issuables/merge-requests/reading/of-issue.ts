@@ -2,7 +2,7 @@ import { and, asc, eq, inArray, or, sql } from 'drizzle-orm'
 import type { Caller } from '../../../../access/actor.js'
 import type { IssueSubject } from '../../../../access/issues.js'
 import { findMergeRequestFor } from '../../../../access/merge-requests.js'
-import { type Eyes, eyesOf, visibleMergeRequests } from '../../../../access/visible.js'
+import { type SqlViewer, sqlViewer, visibleMergeRequests } from '../../../../access/visible.js'
 import type { Context } from '../../../../context.js'
 import { mergeRequestIssues, mergeRequests, projects } from '../../../../db/schema/index.js'
 import { statement } from '../../../../db/statement.js'
@@ -12,7 +12,7 @@ import { limits, type Page, type Paging, pageFrom } from '../../../core/page.js'
 import { loadListed, type MergeRequestRecord } from './load.js'
 
 interface Shape {
-  eyes: Eyes
+  eyes: SqlViewer
   which: 'closing' | 'related'
 }
 
@@ -44,7 +44,7 @@ async function list(
   { which, more, ...paging }: { which: Shape['which']; more: number[] } & Paging,
 ): Promise<Page<MergeRequestRecord>> {
   const run = (at: Paging) =>
-    found(ctx.db, { eyes: eyesOf(user), which }).execute({
+    found(ctx.db, { eyes: sqlViewer(user), which }).execute({
       issue: issue.id,
       user: user?.id ?? 0,
       ...(which === 'related' && { more }),
@@ -65,14 +65,14 @@ export const listClosing = (ctx: Context, caller: Pick<Caller, 'user'>, subject:
   list(ctx, caller, subject, { which: 'closing', more: [], ...paging })
 
 /** References of one text beyond which none is followed. */
-const MOST = 100
+const MAX = 100
 
 /** IS-15: those that name the issue, and those that it names. */
 export async function listRelated(ctx: Context, caller: Pick<Caller, 'user'>, subject: IssueSubject, paging: Paging) {
   const { issue } = subject
   const named = (await referencesIn(`${issue.description}\n\n${issue.title}`, ctx.links.base))
     .filter((each): each is IssueReference => each.kind === 'merge_request')
-    .slice(0, MOST)
+    .slice(0, MAX)
   const projectOf = projectsMeant(ctx, caller, subject)
   const more: number[] = []
   for (const { project, number } of named) {

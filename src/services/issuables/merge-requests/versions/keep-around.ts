@@ -1,7 +1,7 @@
 import type { Context } from '../../../../context.js'
 import { RefChanged } from '../../../../git/errors.js'
 import { type GitRepository, type Oid, type RefUpdate, ZERO } from '../../../../git/types.js'
-import { type Sketch, targetOf } from './refs.js'
+import { type MergeRequestRefs, targetOf } from './refs.js'
 
 /** The head of a request as Git clients fetch it (GH-8). */
 export const headRef = (iid: number) => `refs/merge-requests/${iid}/head`
@@ -11,7 +11,7 @@ export const keepRef = (oid: Oid) => `refs/keep-around/${oid}`
 const TRIES = 5
 
 /** Holds the commits of a version and shows its head; when it moves on, the last one is held apart. All requests are of one project. */
-export async function pinVersions(ctx: Context, versions: { request: Sketch; head: Oid; start: Oid }[]): Promise<void> {
+export async function keepVersions(ctx: Context, versions: { request: MergeRequestRefs; head: Oid; start: Oid }[]): Promise<void> {
   const [first] = versions
   if (!first) return
   const repository = targetOf(ctx, first.request)
@@ -44,7 +44,7 @@ export async function setRefs(repository: GitRepository, wanted: Map<string, Oid
 }
 
 /** The head of a request that was deleted is fetched by nobody any more (MR-58). */
-export async function hideHead(ctx: Context, request: Pick<Sketch, 'project_id' | 'storage' | 'iid'>): Promise<void> {
+export async function hideHead(ctx: Context, request: Pick<MergeRequestRefs, 'project_id' | 'storage' | 'iid'>): Promise<void> {
   const repository = targetOf(ctx, request)
   const ref = headRef(request.iid)
   const old = await repository.ref(ref)

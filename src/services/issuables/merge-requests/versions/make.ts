@@ -2,26 +2,26 @@ import { and, inArray, sql } from 'drizzle-orm'
 import type { Context } from '../../../../context.js'
 import type { Transaction } from '../../../../db/client.js'
 import { isOpen } from '../../../../db/conditions.js'
-import { relax } from '../../../../db/relaxed.js'
+import { commitAsynchronously } from '../../../../db/relaxed.js'
 import { mergeRequestCommits, mergeRequests, mergeRequestVersions, notes, pipelines } from '../../../../db/schema/index.js'
 import type { Diff, GitRepository, Oid } from '../../../../git/types.js'
-import { atOnce } from '../../../../lib/async/concurrency.js'
-import { withTurn } from '../../../../lib/async/keyed-mutex.js'
+import { mapConcurrently } from '../../../../lib/async/concurrency.js'
+import { withMutex } from '../../../../lib/async/keyed-mutex.js'
 import { touchProjectList } from '../../../core/project-list-versions.js'
-import { mayReadCode, takeCommits } from '../../../repository/object-copies.js'
+import { copyCommits, mayReadCode } from '../../../repository/object-copies.js'
 import { type MergeStatus, mergeStatus } from '../merging/merge-status.js'
-import { followLinksSoon } from '../writing/issue-links.js'
-import { pinVersions } from './keep-around.js'
+import { updateIssueLinksSoon } from '../writing/issue-links.js'
+import { keepVersions } from './keep-around.js'
 import { VERSION_LIMITS } from './limits.js'
-import { headsOf, type Sketch, sketches, sourceKeyOf, targetOf } from './refs.js'
+import { headsOf, type MergeRequestRefs, selectMergeRequestRefs, sourceKeyOf, targetOf } from './refs.js'
 
 /** Commits of a version that can be found by their hash. */
-const MOST_COMMITS = 10_000
+const MAX_COMMITS = 10_000
 const AT_ONCE = 3
 
 /** What the newest version of a request is to be. */
-export interface Draft {
-  request: Sketch
+export interface VersionDraft {
+  request: MergeRequestRefs
   heads: { head: Oid | null; start: Oid | null }
   /** Null: there is none, for a branch is missing, or the one there is stands. */
   version: { head: Oid; start: Oid; base: Oid | null; state: 'collected' | 'empty' | 'overflow'; size: string; commits: number; oids: Oid[] } | null
@@ -32,7 +32,7 @@ export interface Draft {
   unlinked?: boolean
 }
 
-export interface Drawing {
+export interface VersionOptions {
   /** Also where the newest version has the same head. */
   always?: boolean
   /** Decides whether it can be merged; else that stays unknown. */
@@ -42,38 +42,39 @@ export interface Drawing {
 }
 
 /** Makes the newest version of open requests from the heads their branches have now: objects, pins, rows (SEC-158). Returns those of which it is still unknown whether they can be merged. */
-export async function drawVersions(ctx: Context, ids: number[], how: Drawing): Promise<number[]> {
+export async function makeVersions(ctx: Context, ids: number[], how: VersionOptions): Promise<number[]> {
   if (ids.length === 0) return []
   const groups = new Map<string, number[]>()
-  for (const { id, source_project_id, source_branch } of await sketches(ctx.db.write, and(inArray(mergeRequests.id, ids), isOpen))) {
+  for (const { id, source_project_id, source_branch } of await selectMergeRequestRefs(ctx.db.write, and(inArray(mergeRequests.id, ids), isOpen))) {
     const key = `${source_project_id} ${source_branch}`
     groups.set(key, [...(groups.get(key) ?? []), id])
   }
   // a source is drawn by one at a time, so that of two pushes the later one stays
-  const left = await Promise.all([...groups].map(([key, group]) => withTurn(`versions ${key}`, () => drawGroup(ctx, group, how))))
+  const left = await Promise.all([...groups].map(([key, group]) => withMutex(`versions ${key}`, () => drawGroup(ctx, group, how))))
   return left.flat()
 }
 
-async function drawGroup(ctx: Context, ids: number[], how: Drawing): Promise<number[]> {
-  const requests = await sketches(ctx.db.write, and(inArray(mergeRequests.id, ids), isOpen))
-  const outlines = await atOnce(AT_ONCE, requests, (request) => outline(ctx, request, how))
-  const [drafts] = await Promise.all([atOnce(AT_ONCE, outlines, (one) => draft(ctx, one, how)), pin(ctx, outlines)])
+async function drawGroup(ctx: Context, ids: number[], how: VersionOptions): Promise<number[]> {
+  const requests = await selectMergeRequestRefs(ctx.db.write, and(inArray(mergeRequests.id, ids), isOpen))
+  const outlines = await mapConcurrently(AT_ONCE, requests, (request) => outline(ctx, request, how))
+  const [drafts] = await Promise.all([mapConcurrently(AT_ONCE, outlines, (one) => draft(ctx, one, how)), pin(ctx, outlines)])
   return write(ctx, drafts, how)
 }
 
 /** What the first version of a request that is about to be made will be, with all objects at hand. Goes with `pinNew` and `recordDrafts`, which need its row. */
-export const draftNew = async (ctx: Context, request: Sketch): Promise<Draft> => {
+export const draftFirstVersion = async (ctx: Context, request: MergeRequestRefs): Promise<VersionDraft> => {
   const how = { always: true, verdict: true }
   return draft(ctx, await outline(ctx, request, how), how)
 }
 
 /** Holds the commits of a draft. */
-export const pinNew = (ctx: Context, { request, version }: Draft): Promise<void> => pinVersions(ctx, version ? [{ request, ...version }] : [])
+export const keepFirstVersion = (ctx: Context, { request, version }: VersionDraft): Promise<void> =>
+  keepVersions(ctx, version ? [{ request, ...version }] : [])
 
 /** What a version is to be made of, with all objects at hand; null: there is nothing to make it of, or the one there is stands. */
 interface Outline {
-  request: Sketch
-  heads: Draft['heads']
+  request: MergeRequestRefs
+  heads: VersionDraft['heads']
   ends: { head: Oid; start: Oid } | null
   held: boolean
 }
@@ -82,17 +83,17 @@ interface Outline {
 const HELD = 'stopped following the source branch, which the author may no longer read'
 
 /** Brings the head of the source into the target's repository. Whoever pushes, reopens or merges: it is the author who shows these commits to the target, so the author's right counts, as it is now (SEC-43, MR-70). What a version has shown already is there. */
-async function takeHead(ctx: Context, request: Sketch, head: Oid): Promise<boolean> {
+async function takeHead(ctx: Context, request: MergeRequestRefs, head: Oid): Promise<boolean> {
   const source = sourceKeyOf(request)
   if (!source || source.id === request.project_id || head === request.sha) return true
-  return takeCommits(ctx, request.author_id, source, targetOf(ctx, request), [head], request.sha ? [request.sha] : [])
+  return copyCommits(ctx, request.author_id, source, targetOf(ctx, request), [head], request.sha ? [request.sha] : [])
 }
 
 /** Whether a request is to show what its source branch has now. */
-export const follows = async (ctx: Context, { author_id, project_id, source_project_id }: Sketch): Promise<boolean> =>
+export const follows = async (ctx: Context, { author_id, project_id, source_project_id }: MergeRequestRefs): Promise<boolean> =>
   source_project_id === project_id || (source_project_id !== null && (await mayReadCode(ctx, author_id, source_project_id)))
 
-async function outline(ctx: Context, request: Sketch, { always }: Drawing): Promise<Outline> {
+async function outline(ctx: Context, request: MergeRequestRefs, { always }: VersionOptions): Promise<Outline> {
   const heads = await headsOf(ctx, request)
   const { head, start } = heads
   const stands = !always && !request.version_due && request.version_id !== null && request.sha === head
@@ -104,13 +105,13 @@ async function outline(ctx: Context, request: Sketch, { always }: Drawing): Prom
 async function pin(ctx: Context, outlines: Outline[]): Promise<void> {
   const drawn = outlines.flatMap(({ request, ends }) => (ends ? [{ request, ...ends }] : []))
   for (const project of new Set(drawn.map(({ request }) => request.project_id)))
-    await pinVersions(
+    await keepVersions(
       ctx,
       drawn.filter(({ request }) => request.project_id === project),
     )
 }
 
-async function draft(ctx: Context, { request, heads, ends, held }: Outline, { verdict }: Drawing): Promise<Draft> {
+async function draft(ctx: Context, { request, heads, ends, held }: Outline, { verdict }: VersionOptions): Promise<VersionDraft> {
   if (held) return { request, heads, version: null, status: 'cannot_be_merged', held }
   const [status, version] = await Promise.all([
     verdict ? mergeStatus(ctx, request, heads) : ('unchecked' as const),
@@ -119,8 +120,8 @@ async function draft(ctx: Context, { request, heads, ends, held }: Outline, { ve
   return { request, heads, version, status, held }
 }
 
-async function versionOf(repository: GitRepository, { head, start }: { head: Oid; start: Oid }): Promise<NonNullable<Draft['version']>> {
-  const [base, range] = await Promise.all([repository.mergeBase(start, head), repository.range([start], head, MOST_COMMITS)])
+async function versionOf(repository: GitRepository, { head, start }: { head: Oid; start: Oid }): Promise<NonNullable<VersionDraft['version']>> {
+  const [base, range] = await Promise.all([repository.mergeBase(start, head), repository.range([start], head, MAX_COMMITS)])
   // MR-93: histories with nothing in common have nothing to show
   const own = base === null ? { oids: [], total: 0 } : range
   const diff = base === null || own.total === 0 ? { files: [], truncated: false } : await repository.diff(base, head, VERSION_LIMITS)
@@ -134,20 +135,20 @@ function sizeOf({ files, truncated }: Diff): { state: 'collected' | 'empty' | 'o
 }
 
 /** All rows of all drafts. */
-async function write(ctx: Context, drafts: Draft[], how: Drawing): Promise<number[]> {
+async function write(ctx: Context, drafts: VersionDraft[], how: VersionOptions): Promise<number[]> {
   if (drafts.length === 0) return []
   const unknown = await ctx.db.transaction(async (tx) => {
     // what is lost with the power is drawn again: the request says that it is unknown, or the intent of the push is still there
-    await relax(tx)
+    await commitAsynchronously(tx)
     await tellHeld(tx, drafts, ctx.now())
-    return recordDrafts(tx, drafts, how, ctx.now())
+    return recordVersions(tx, drafts, how, ctx.now())
   })
-  for (const project of new Set(drafts.filter(({ version }) => version).map(({ request }) => request.project_id))) followLinksSoon(ctx, project)
+  for (const project of new Set(drafts.filter(({ version }) => version).map(({ request }) => request.project_id))) updateIssueLinksSoon(ctx, project)
   return unknown
 }
 
 /** Says of requests that they were left behind, once for as long as that lasts. In the author's name: who pushes to a source that may be hidden is nobody's business here. */
-async function tellHeld(tx: Transaction, drafts: Draft[], at: Date): Promise<void> {
+async function tellHeld(tx: Transaction, drafts: VersionDraft[], at: Date): Promise<void> {
   const ids = drafts.filter(({ held }) => held).map(({ request }) => request.id)
   if (ids.length === 0) return
   const now = sql`${at.toISOString()}::timestamptz`
@@ -164,7 +165,7 @@ async function tellHeld(tx: Transaction, drafts: Draft[], at: Date): Promise<voi
 }
 
 /** Each kind of rows in one statement. What became unknown meanwhile stays so; the ids of those come back. */
-export async function recordDrafts(tx: Transaction, drafts: Draft[], { pushed }: Drawing, at: Date): Promise<number[]> {
+export async function recordVersions(tx: Transaction, drafts: VersionDraft[], { pushed }: VersionOptions, at: Date): Promise<number[]> {
   const now = at.toISOString()
   const rows = drafts.map(({ request, version, status, held, unlinked }) => ({
     request: request.id,

@@ -1,29 +1,29 @@
 import { and, eq, inArray, or, sql } from 'drizzle-orm'
 import type { Context, PushEvent } from '../../../../context.js'
 import { isOpen } from '../../../../db/conditions.js'
-import { relax } from '../../../../db/relaxed.js'
+import { commitAsynchronously } from '../../../../db/relaxed.js'
 import { mergeRequestCommits, mergeRequests, notes, users } from '../../../../db/schema/index.js'
 import { statement } from '../../../../db/statement.js'
 import { type GitRepository, type Oid, type RefUpdate, ZERO } from '../../../../git/types.js'
 import { titleOf } from '../../../../lib/text/commit-title.js'
 import { isWorkInProgress } from '../../../../lib/text/work-in-progress.js'
 import { touchProjectList } from '../../../core/project-list-versions.js'
-import { personOf, seenProject } from '../../../identity/acting-users.js'
-import { decideSoon } from '../merging/checks.js'
+import { actingUser, findVisibleProject } from '../../../identity/acting-users.js'
+import { checkMergeabilitySoon } from '../merging/checks.js'
 import { NOT_DEFERRED } from '../merging/states.js'
 import { finishTodosOf, markAccepted, markClosed, markMergedByPush } from '../merging/transitions.js'
 import { closeIssuesOf } from '../writing/closing-issues.js'
 import { follows } from './make.js'
-import { type Sketch, sketches } from './refs.js'
-import { drawPushed } from './update.js'
+import { type MergeRequestRefs, selectMergeRequestRefs } from './refs.js'
+import { updatePushedVersions } from './update.js'
 
 const HEADS = 'refs/heads/'
 /** Commits of one push that are looked at: their titles, and whether requests have them. */
-const MOST_TITLES = 100
-const MOST_COMMITS = 10_000
+const MAX_TITLES = 100
+const MAX_COMMITS = 10_000
 
 const touched = statement('open merge requests of branches', (db) =>
-  sketches(
+  selectMergeRequestRefs(
     db,
     and(
       isOpen,
@@ -62,7 +62,7 @@ async function followBranchMoves(ctx: Context, { projectId, moves, ...event }: P
     const group = ofTarget.filter(({ target_branch }) => target_branch === branch)
     for (const id of await mergedBy(ctx, repository, group, move, actorId)) merged.add(id)
   }
-  const left = (request: Sketch) => !merged.has(request.id)
+  const left = (request: MergeRequestRefs) => !merged.has(request.id)
   const ofSource = requests.filter((request) => left(request) && request.source_project_id === projectId && byBranch.has(request.source_branch))
   for (const [branch, move] of byBranch) {
     const group = ofSource.filter(({ source_branch }) => source_branch === branch)
@@ -75,7 +75,13 @@ async function followBranchMoves(ctx: Context, { projectId, moves, ...event }: P
 }
 
 /** MR-73, PU-3: those whose heads the target has now; of a version without commits nothing can come in. */
-async function mergedBy(ctx: Context, repository: GitRepository, group: Sketch[], move: RefUpdate, actorId: number | null): Promise<number[]> {
+async function mergedBy(
+  ctx: Context,
+  repository: GitRepository,
+  group: MergeRequestRefs[],
+  move: RefUpdate,
+  actorId: number | null,
+): Promise<number[]> {
   const candidates = group.filter(({ sha, commits }) => sha !== null && commits > 0)
   if (candidates.length === 0 || move.new === ZERO) return []
   const contained = await repository.merged(
@@ -100,12 +106,18 @@ async function closeTheirIssues(ctx: Context, ids: number[], actorId: number | n
     ctx.db.write.select().from(mergeRequests).where(inArray(mergeRequests.id, ids)).orderBy(mergeRequests.id),
     ctx.db.write.select().from(users).where(eq(users.id, actorId)),
   ])
-  const caller = user && personOf(user)
-  const subject = caller && requests[0] ? await seenProject(ctx, caller, requests[0].project_id) : null
+  const caller = user && actingUser(user)
+  const subject = caller && requests[0] ? await findVisibleProject(ctx, caller, requests[0].project_id) : null
   if (caller && subject) for (const request of requests) await closeIssuesOf(ctx, caller, subject, request)
 }
 
-async function followSource(ctx: Context, repository: GitRepository, group: Sketch[], move: RefUpdate, actorId: number | null): Promise<void> {
+async function followSource(
+  ctx: Context,
+  repository: GitRepository,
+  group: MergeRequestRefs[],
+  move: RefUpdate,
+  actorId: number | null,
+): Promise<void> {
   const ids = group.map(({ id }) => id)
   if (move.new === ZERO) {
     await ctx.db.transaction((tx) => markClosed(ctx, tx, ids, actorId, `the source branch \`${group[0]?.source_branch}\` was deleted`))
@@ -119,7 +131,7 @@ async function followSource(ctx: Context, repository: GitRepository, group: Sket
     ? group.filter(({ id, title }) => followed.has(id) && !isWorkInProgress(title)).map(({ id }) => id)
     : []
   await ctx.db.transaction(async (tx) => {
-    await relax(tx)
+    await commitAsynchronously(tx)
     const deferred = await tx
       .update(mergeRequests)
       .set({ ...NOT_DEFERRED, should_remove_source_branch: null })
@@ -144,7 +156,7 @@ async function followSource(ctx: Context, repository: GitRepository, group: Sket
     if (said.length > 0) await tx.insert(notes).values(said.map((each) => ({ ...each, ...shared })))
     for (const project of new Set(group.map(({ project_id }) => project_id))) await touchProjectList(tx, project, 'merge_requests')
   })
-  await drawPushed(ctx, ids)
+  await updatePushedVersions(ctx, ids)
 }
 
 /** The titles of the newest commits that a branch got, and how many commits it got; of a new branch only those at hand count. */
@@ -152,7 +164,7 @@ async function pushedCommits(repository: GitRepository, { ref, old, new: to }: R
   const main = await repository.headBranch()
   const before = old !== ZERO ? old : main === null || ref === HEADS + main ? null : await repository.ref(HEADS + main)
   const known = before && (await repository.commit(before)) ? [before] : []
-  const { oids, total } = await repository.range(known, to, MOST_TITLES)
+  const { oids, total } = await repository.range(known, to, MAX_TITLES)
   const commits = await repository.commits(oids)
   return { titles: commits.flatMap((commit) => (commit ? [titleOf(commit.message)] : [])), total }
 }
@@ -161,15 +173,15 @@ async function pushedCommits(repository: GitRepository, { ref, old, new: to }: R
 const saysUnfinished = (title: string) => title === 'WIP' || /^(?:\[WIP\] |WIP: |WIP )/.test(title) || /fixup! |squash! /.test(title)
 
 /** MR-72: all become unknown, in one statement however many there are; which get a new version is written down too, and the rest happens in the background. */
-async function followTarget(ctx: Context, repository: GitRepository, projectId: number, group: Sketch[], move: RefUpdate): Promise<void> {
+async function followTarget(ctx: Context, repository: GitRepository, projectId: number, group: MergeRequestRefs[], move: RefUpdate): Promise<void> {
   const ids = group.map(({ id }) => id)
   const known = move.old !== ZERO && move.new !== ZERO && (await repository.commit(move.old)) !== null
   const forced = known && !(await repository.isAncestor(move.old, move.new))
-  const pushed = known ? (await repository.range([move.old], move.new, MOST_COMMITS)).oids : []
+  const pushed = known ? (await repository.range([move.old], move.new, MAX_COMMITS)).oids : []
   const shares = sql`exists (select 1 from ${mergeRequestCommits} c where c.project_id = ${projectId}
     and c.merge_request_id = ${mergeRequests.id} and c.sha = any(${`{${pushed.join(',')}}`}::text[]))`
   await ctx.db.transaction(async (tx) => {
-    await relax(tx)
+    await commitAsynchronously(tx)
     await tx
       .update(mergeRequests)
       .set({
@@ -179,5 +191,5 @@ async function followTarget(ctx: Context, repository: GitRepository, projectId: 
       })
       .where(and(inArray(mergeRequests.id, ids), isOpen))
   })
-  decideSoon(ctx, projectId)
+  checkMergeabilitySoon(ctx, projectId)
 }

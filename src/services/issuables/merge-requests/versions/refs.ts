@@ -8,7 +8,7 @@ import type { GitRepository, RepositoryKey } from '../../../../git/types.js'
 const sources = alias(projects, 'source')
 
 /** What the Git side of a request is worked out from. */
-export const sketchColumns = {
+export const mergeRequestRefColumns = {
   id: mergeRequests.id,
   iid: mergeRequests.iid,
   project_id: mergeRequests.project_id,
@@ -28,12 +28,12 @@ export const sketchColumns = {
 }
 
 /** Requests with the repositories they join. */
-export const sketches = (db: Pick<ReadDatabase, 'select'>, where: SQL | undefined) => sketchesWith(db, {}, where)
+export const selectMergeRequestRefs = (db: Pick<ReadDatabase, 'select'>, where: SQL | undefined) => selectMergeRequestRefsWith(db, {}, where)
 
 /** The same with more of each. */
-export const sketchesWith = <More extends SelectedFields>(db: Pick<ReadDatabase, 'select'>, more: More, where: SQL | undefined) =>
+export const selectMergeRequestRefsWith = <More extends SelectedFields>(db: Pick<ReadDatabase, 'select'>, more: More, where: SQL | undefined) =>
   db
-    .select({ ...sketchColumns, ...more })
+    .select({ ...mergeRequestRefColumns, ...more })
     .from(mergeRequests)
     .innerJoin(projects, eq(projects.id, mergeRequests.project_id))
     .leftJoin(sources, eq(sources.id, mergeRequests.source_project_id))
@@ -41,10 +41,10 @@ export const sketchesWith = <More extends SelectedFields>(db: Pick<ReadDatabase,
     .where(where)
     .orderBy(mergeRequests.id)
 
-export type Sketch = Awaited<ReturnType<typeof sketches>>[number]
+export type MergeRequestRefs = Awaited<ReturnType<typeof selectMergeRequestRefs>>[number]
 
-type Target = Pick<Sketch, 'project_id' | 'storage'>
-type Source = Pick<Sketch, 'source_project_id' | 'source_storage'>
+type Target = Pick<MergeRequestRefs, 'project_id' | 'storage'>
+type Source = Pick<MergeRequestRefs, 'source_project_id' | 'source_storage'>
 
 export const targetOf = (ctx: Context, { project_id, storage }: Target): GitRepository => ctx.git.open({ storage, id: project_id, kind: 'project' })
 
@@ -53,7 +53,7 @@ export function sourceKeyOf({ source_project_id, source_storage }: Source): Repo
 }
 
 /** The heads that the branches of a request have now; null where there is no such branch. */
-export async function headsOf(ctx: Context, request: Sketch): Promise<{ head: string | null; start: string | null }> {
+export async function headsOf(ctx: Context, request: MergeRequestRefs): Promise<{ head: string | null; start: string | null }> {
   const key = sourceKeyOf(request)
   const headIn = (repository: GitRepository, branch: string) => (branch.includes('\0') ? null : repository.ref(`refs/heads/${branch}`))
   const [head, start] = await Promise.all([

@@ -1,18 +1,18 @@
 import type { Context } from '../../../../context.js'
-import { decide, decideTheseSoon } from '../merging/checks.js'
-import { drawVersions } from './make.js'
+import { checkMergeability, checkTheseSoon } from '../merging/checks.js'
+import { makeVersions } from './make.js'
 
 /**
  * Makes the newest version of a request whose row is there, as creation, reopening and a change of the target branch ask for (MR-38, MR-48, MR-52, MR-90): version row, pins of its commits, `sha`, `changes_count`, `version_id`, `head_pipeline_id` and `merge_status`, which is decided when this returns.
  * Where a branch is missing there is no version and the request cannot be merged (MR-36). Call it outside any transaction, then read the row anew; a request that is not open is left alone.
  */
-export async function drawVersion(ctx: Context, request: { id: number }): Promise<void> {
-  const unknown = await drawVersions(ctx, [request.id], { always: true, verdict: true })
-  if (unknown.length > 0) await decide(ctx, unknown)
+export async function updateVersion(ctx: Context, request: { id: number }): Promise<void> {
+  const unknown = await makeVersions(ctx, [request.id], { always: true, verdict: true })
+  if (unknown.length > 0) await checkMergeability(ctx, unknown)
 }
 
 /** The same for requests whose source branch somebody pushed to (MR-70): version and head stand when this returns, whether it can be merged is found out soon. */
-export async function drawPushed(ctx: Context, ids: number[]): Promise<void> {
-  const unknown = await drawVersions(ctx, ids, { pushed: true })
-  if (unknown.length > 0) decideTheseSoon(ctx, unknown)
+export async function updatePushedVersions(ctx: Context, ids: number[]): Promise<void> {
+  const unknown = await makeVersions(ctx, ids, { pushed: true })
+  if (unknown.length > 0) checkTheseSoon(ctx, unknown)
 }

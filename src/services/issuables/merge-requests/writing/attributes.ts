@@ -29,7 +29,7 @@ export function refuseSameBranch({ project_id, target_branch, source_project_id,
 }
 
 /** The open request for these branches, if there is one beside `except`. */
-export async function openTwin(
+export async function findDuplicate(
   tx: Pick<Transaction, 'select'>,
   { project_id, target_branch, source_project_id, source_branch }: Branches,
   except = 0,
@@ -53,7 +53,7 @@ export async function openTwin(
 }
 
 /** MR-32. Whoever may not read the one there is hears the title of his own (SEC-32). */
-export async function refuseTwin(
+export async function refuseDuplicate(
   tx: Pick<Transaction, 'select'>,
   caller: SignedIn,
   subject: ProjectSubject,
@@ -61,7 +61,7 @@ export async function refuseTwin(
   title: string,
   except = 0,
 ): Promise<void> {
-  const twin = await openTwin(tx, branches, except)
+  const twin = await findDuplicate(tx, branches, except)
   if (!twin) return
   const shown = seesMergeRequest({ ...subject, user: caller.user }, twin) ? twin.title : title
   throw conflict([`Cannot Create: This merge request already exists: ["${shown}"]`])

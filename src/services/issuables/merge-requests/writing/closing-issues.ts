@@ -36,7 +36,7 @@ export async function issuesClosedBy(
 }
 
 /** How a merge commit names them (MR-67). */
-export function namesOfIssues(subject: ProjectSubject, issues: IssueSubject[]): string {
+export function issueReferences(subject: ProjectSubject, issues: IssueSubject[]): string {
   const names = issues.map(({ project, issue }) => `${project.id === subject.project.id ? '' : fullPathOf(project)}#${issue.iid}`)
   if (names.length < 3) return names.join(' and ')
   return `${names.slice(0, -1).join(', ')}, and ${names.at(-1)}`

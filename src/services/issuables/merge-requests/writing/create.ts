@@ -3,10 +3,10 @@ import { findProjectFor, type ProjectSubject } from '../../../../access/rules.js
 import type { Context } from '../../../../context.js'
 import type { Transaction } from '../../../../db/client.js'
 import { mergeRequests } from '../../../../db/schema/index.js'
-import { againIfTaken } from '../../../../db/taken.js'
+import { retryOnUniqueViolation } from '../../../../db/taken.js'
 import { Failure, forbidden, notFound, unprocessable } from '../../../../failures.js'
 import { tasksIn } from '../../../../lib/text/references.js'
-import { mentionsIn, tellOfMentions, thingsMentioned } from '../../../activity/cross-references.js'
+import { mentionsIn, recordCrossReferences, thingsMentioned } from '../../../activity/cross-references.js'
 import { recordEvent } from '../../../activity/events.js'
 import { followMentions } from '../../../activity/mentions.js'
 import { createTodos } from '../../../activity/todos.js'
@@ -14,18 +14,18 @@ import { lastIid, nextIid } from '../../../core/iids.js'
 import { touchProjectList } from '../../../core/project-list-versions.js'
 import { inOneNetwork } from '../../../projects/fork-network.js'
 import { repositoryOf } from '../../../repository/repositories.js'
-import { wear } from '../../assigned-labels.js'
+import { assignLabels } from '../../assigned-labels.js'
 import { labelIdsOf } from '../../labels.js'
 import { usableMilestone } from '../../milestones.js'
 import { refuseFaults, textFaults } from '../../texts.js'
-import { MOST_MESSAGES } from '../reading/contents.js'
+import { MAX_MESSAGES } from '../reading/contents.js'
 import { loadMergeRequest, type SingleMergeRequest } from '../reading/load.js'
 import { readersAmong } from '../reading/readers.js'
-import { type Draft, draftNew, pinNew, recordDrafts } from '../versions/make.js'
+import { draftFirstVersion, keepFirstVersion, recordVersions, type VersionDraft } from '../versions/make.js'
 import { headsOf } from '../versions/refs.js'
-import { drawVersion } from '../versions/update.js'
-import { assignable, refuseSameBranch, refuseTwin } from './attributes.js'
-import { followLinks, namesIssues } from './issue-links.js'
+import { updateVersion } from '../versions/update.js'
+import { assignable, refuseDuplicate, refuseSameBranch } from './attributes.js'
+import { mentionsIssues, updateIssueLinks } from './issue-links.js'
 
 export interface NewMergeRequest {
   title: string
@@ -54,7 +54,7 @@ export async function createMergeRequest(
   if (target.project.archived) throw forbidden()
   const branches = branchesOf(source, target, given)
   const mentioned = await thingsMentioned(ctx, caller, target, await mentionsIn(ctx, textOf(given)))
-  const [id, draft] = await againIfTaken(async () => {
+  const [id, draft] = await retryOnUniqueViolation(async () => {
     // found out before the row is there, so that it is whole as soon as anybody sees it; a fork's commits are copied only once nothing is wrong
     const early = source.project.id === target.project.id ? draftFor(ctx, caller, source, target, given, branches) : null
     early?.catch(() => {})
@@ -63,16 +63,16 @@ export async function createMergeRequest(
     const made = await ctx.db.transaction(async (tx) => {
       const { id, iid } = await insert(ctx, tx, caller, target, given, branches)
       const drawn = { ...draft, request: { ...draft.request, id, iid } }
-      await Promise.all([pinNew(ctx, drawn), recordDrafts(tx, [drawn], {}, ctx.now()), tellOfNew(tx, drawn.request, caller, ctx.now())])
-      await tellOfMentions(tx, { type: 'MergeRequest', project_id: target.project.id, id, sha: null }, mentioned, caller.user.id, ctx.now())
+      await Promise.all([keepFirstVersion(ctx, drawn), recordVersions(tx, [drawn], {}, ctx.now()), tellOfNew(tx, drawn.request, caller, ctx.now())])
+      await recordCrossReferences(tx, { type: 'MergeRequest', project_id: target.project.id, id, sha: null }, mentioned, caller.user.id, ctx.now())
       return id
     })
     return [made, draft] as const
   })
   // who pushed meanwhile did not see the row
   const { head, start } = await headsOf(ctx, draft.request)
-  if (head !== draft.heads.head || start !== draft.heads.start) await drawVersion(ctx, { id })
-  if (!draft.unlinked) await followLinks(ctx, id)
+  if (head !== draft.heads.head || start !== draft.heads.start) await updateVersion(ctx, { id })
+  if (!draft.unlinked) await updateIssueLinks(ctx, id)
   return loadMergeRequest(ctx, caller, target, id)
 }
 
@@ -95,13 +95,13 @@ async function draftFor(
   target: ProjectSubject,
   given: NewMergeRequest,
   branches: Branches,
-): Promise<Draft> {
+): Promise<VersionDraft> {
   const request = { ...branches, author_id: caller.user.id, storage: target.project.storage, source_storage: source.project.storage }
-  const draft = await draftNew(ctx, { ...request, ...UNDRAWN, title: given.title })
+  const draft = await draftFirstVersion(ctx, { ...request, ...UNDRAWN, title: given.title })
   if (draft.held) throw forbidden()
-  const commits = await repositoryOf(ctx, target.project).commits(draft.version?.oids.slice(0, MOST_MESSAGES) ?? [])
+  const commits = await repositoryOf(ctx, target.project).commits(draft.version?.oids.slice(0, MAX_MESSAGES) ?? [])
   const texts = [textOf(given), ...commits.map((commit) => commit?.message ?? '')]
-  for (const text of texts) if (await namesIssues(text, ctx.links.base)) return { ...draft, unlinked: false }
+  for (const text of texts) if (await mentionsIssues(text, ctx.links.base)) return { ...draft, unlinked: false }
   return { ...draft, unlinked: true }
 }
 
@@ -137,7 +137,7 @@ async function refuse(
   refuseSameBranch(branches)
   if (!(await inOneNetwork(ctx.db.write, source.project.id, target.project.id)))
     throw unprocessable('Source project is not a fork of the target project')
-  await refuseTwin(ctx.db.write, caller, target, branches, given.title.trim())
+  await refuseDuplicate(ctx.db.write, caller, target, branches, given.title.trim())
   if (!target.can('propose_merge_request')) throw unprocessable('Target project has disabled merge requests')
   refuseFaults(faultsOf(given))
 }
@@ -185,7 +185,7 @@ async function insert(
   ])
   const id = row?.id as number
   const about = { type: 'MergeRequest' as const, id, project_id: project.id }
-  await wear(tx, about, labelIds)
+  await assignLabels(tx, about, labelIds)
   if (assignee_id !== null && assignee_id !== author_id)
     await createTodos(tx, { users: [assignee_id], author_id, target: about, action: 'assigned' }, now)
   const readers = (who: Parameters<typeof readersAmong>[3]) => readersAmong(tx, project, values, who)
@@ -194,7 +194,7 @@ async function insert(
 }
 
 /** Its event, and what nobody of the lists may miss. */
-async function tellOfNew(tx: Transaction, { id, project_id }: Draft['request'], { user }: SignedIn, now: Date): Promise<void> {
+async function tellOfNew(tx: Transaction, { id, project_id }: VersionDraft['request'], { user }: SignedIn, now: Date): Promise<void> {
   const event = { project_id, author_id: user.id, action: 'created', target_type: 'MergeRequest', target_id: id, created_at: now } as const
   await Promise.all([recordEvent(tx, event), touchProjectList(tx, project_id, 'merge_requests')])
 }

@@ -23,14 +23,14 @@ const EVERYBODYS: ActorUser = {
 type Row = typeof mergeRequests.$inferSelect
 
 /** Whether a text has what may be the name of an issue: without one there is nothing to link to. */
-export const namesIssues = async (text: string, base: string): Promise<boolean> =>
+export const mentionsIssues = async (text: string, base: string): Promise<boolean> =>
   (await referencesIn(text, base)).some(({ kind }) => kind === 'issue')
 
 /** References of the texts of one request beyond which none is followed. */
-const MOST = 1_000
+const MAX = 1_000
 
 /** Keeps which issues a request names and closes, after its texts, target or commits changed. The row says that it is due, so a kill before this is made good at the next start. */
-export async function followLinks(ctx: Context, id: number): Promise<void> {
+export async function updateIssueLinks(ctx: Context, id: number): Promise<void> {
   const viewer = { user: EVERYBODYS }
   for (let stale = true; stale; ) {
     const [request] = await ctx.db.write
@@ -43,7 +43,7 @@ export async function followLinks(ctx: Context, id: number): Promise<void> {
     const texts = await textsOf(ctx, subject.project, request)
     const mentioned: IssueReference[] = []
     for (const text of texts)
-      for (const each of await referencesIn(text, ctx.links.base)) if (each.kind === 'issue' && mentioned.length < MOST) mentioned.push(each)
+      for (const each of await referencesIn(text, ctx.links.base)) if (each.kind === 'issue' && mentioned.length < MAX) mentioned.push(each)
     const [closing, named] = await Promise.all([issuesClosedBy(ctx, viewer, subject, request), issuesMeant(ctx, viewer, subject, mentioned)])
     const closes = new Set(closing.map(({ issue }) => issue.id))
     const links = new Map([...named, ...closing].map(({ issue }) => [issue.id, closes.has(issue.id)]))
@@ -88,7 +88,7 @@ export async function countClosing(tx: Pick<Transaction, 'execute'>, issueIds: n
 }
 
 /** After pushes, and at the start: all links that are due, of one project or of all. */
-export function followLinksSoon(ctx: Context, projectId?: number): void {
+export function updateIssueLinksSoon(ctx: Context, projectId?: number): void {
   ctx.jobs.coalesce(`links ${projectId ?? ''}`, 0, 'links of merge requests', async () => {
     const due = await ctx.db.write
       .select({ id: mergeRequests.id })
@@ -98,6 +98,6 @@ export function followLinksSoon(ctx: Context, projectId?: number): void {
         and(mergeRequests.links_due, isNull(mergeRequests.deleted_at), projectId === undefined ? undefined : eq(mergeRequests.project_id, projectId)),
       )
       .orderBy(mergeRequests.id)
-    for (const { id } of due) await followLinks(ctx, id)
+    for (const { id } of due) await updateIssueLinks(ctx, id)
   })
 }

@@ -7,10 +7,10 @@ import { type RefUpdate, ZERO } from '../../../../git/types.js'
 
 const HEADS = 'refs/heads/'
 /** Of one push. */
-const MOST = 10
+const MAX = 10
 
 /** What a push over Git is told: where the open requests of its branches are, if the project wants that (GH-23). There is no page to make one on, so none is named. */
-export async function noticesOfRequests(ctx: Context, { project }: ProjectSubject, moves: RefUpdate[]): Promise<string[]> {
+export async function mergeRequestMessages(ctx: Context, { project }: ProjectSubject, moves: RefUpdate[]): Promise<string[]> {
   if (!project.printing_merge_request_link_enabled) return []
   const branches = moves
     .filter((move) => move.new !== ZERO && move.ref.startsWith(HEADS))
@@ -30,6 +30,6 @@ export async function noticesOfRequests(ctx: Context, { project }: ProjectSubjec
       ),
     )
     .orderBy(mergeRequests.id)
-    .limit(MOST)
+    .limit(MAX)
   return found.map(({ iid, branch }) => `View merge request for ${branch}: ${ctx.links.project(fullPathOf(project))}/merge_requests/${iid}`)
 }

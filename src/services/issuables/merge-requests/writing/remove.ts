@@ -4,7 +4,7 @@ import type { Context } from '../../../../context.js'
 import { mergeRequestIssues, mergeRequests, projects } from '../../../../db/schema/index.js'
 import { notFound } from '../../../../failures.js'
 import { touchProjectList } from '../../../core/project-list-versions.js'
-import { removeWhatHangsOn } from '../../remove.js'
+import { removeDependents } from '../../remove.js'
 import { NOT_DEFERRED } from '../merging/states.js'
 import { hideHead } from '../versions/keep-around.js'
 import { countClosing } from './issue-links.js'
@@ -46,7 +46,7 @@ export async function removeMergeRequestsOf(ctx: Context, authorId: number): Pro
     const ids = rows.map(({ id }) => id)
     if (ids.length === 0) return
     await ctx.db.transaction(async (tx) => {
-      await removeWhatHangsOn(tx, 'MergeRequest', rows)
+      await removeDependents(tx, 'MergeRequest', rows)
       const links = await tx.delete(mergeRequestIssues).where(inArray(mergeRequestIssues.merge_request_id, ids)).returning()
       await tx.delete(mergeRequests).where(inArray(mergeRequests.id, ids))
       await countClosing(

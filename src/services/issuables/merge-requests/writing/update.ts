@@ -4,10 +4,10 @@ import type { MergeRequest, MergeRequestSubject } from '../../../../access/merge
 import type { Context } from '../../../../context.js'
 import type { Transaction } from '../../../../db/client.js'
 import { mergeRequests } from '../../../../db/schema/index.js'
-import { againIfTaken } from '../../../../db/taken.js'
+import { retryOnUniqueViolation } from '../../../../db/taken.js'
 import { notFound } from '../../../../failures.js'
 import { sameButForTicks, tasksIn } from '../../../../lib/text/references.js'
-import { mentionsIn, tellOfMentions, thingsMentioned } from '../../../activity/cross-references.js'
+import { mentionsIn, recordCrossReferences, thingsMentioned } from '../../../activity/cross-references.js'
 import { recordEvent } from '../../../activity/events.js'
 import { followMentions } from '../../../activity/mentions.js'
 import { writeSystemNotes } from '../../../activity/system-notes.js'
@@ -19,9 +19,9 @@ import { checkTexts } from '../../texts.js'
 import { closed, MOVES, NOT_DEFERRED, reopened, type StateEvent } from '../merging/states.js'
 import { loadMergeRequest, type SingleMergeRequest } from '../reading/load.js'
 import { readersAmong } from '../reading/readers.js'
-import { drawVersion } from '../versions/update.js'
-import { assignable, openTwin, refuseSameBranch, refuseTwin } from './attributes.js'
-import { followLinks } from './issue-links.js'
+import { updateVersion } from '../versions/update.js'
+import { assignable, findDuplicate, refuseDuplicate, refuseSameBranch } from './attributes.js'
+import { updateIssueLinks } from './issue-links.js'
 
 export interface MergeRequestChanges {
   title?: string | undefined
@@ -53,15 +53,15 @@ export async function updateMergeRequest(
   const texts = checkTexts({ ...given, labels: [given.labels, given.add_labels] })
   const { id } = subject.request
   const mentioned = await thingsMentioned(ctx, caller, subject, await mentionsIn(ctx, `${given.description ?? ''}\n\n${given.title ?? ''}`))
-  const changed = await againIfTaken(() =>
+  const changed = await retryOnUniqueViolation(() =>
     ctx.db.transaction(async (tx) => {
       const due = await change(ctx, tx, caller, subject, { ...given, ...texts })
-      await tellOfMentions(tx, { type: 'MergeRequest', project_id: subject.project.id, id, sha: null }, mentioned, caller.user.id, ctx.now())
+      await recordCrossReferences(tx, { type: 'MergeRequest', project_id: subject.project.id, id, sha: null }, mentioned, caller.user.id, ctx.now())
       return due
     }),
   )
-  if (changed.version) await drawVersion(ctx, { id })
-  if (changed.links) await followLinks(ctx, id)
+  if (changed.version) await updateVersion(ctx, { id })
+  if (changed.links) await updateIssueLinks(ctx, id)
   return loadMergeRequest(ctx, caller, subject, id)
 }
 
@@ -139,7 +139,7 @@ async function moveTo(tx: Transaction, caller: SignedIn, before: MergeRequest, e
   const to = MOVES[before.state][event]
   if (to === before.state) return {}
   if (to === 'closed') return closed(caller.user.id, now)
-  if (before.source_project_id === null || (await openTwin(tx, before, before.id))) return {}
+  if (before.source_project_id === null || (await findDuplicate(tx, before, before.id))) return {}
   return reopened
 }
 
@@ -154,7 +154,7 @@ async function retargeted(
   if (target_branch === undefined || target_branch === before.target_branch || before.state === 'merged') return {}
   const branches = { ...before, target_branch }
   refuseSameBranch(branches)
-  if (before.state === 'opened') await refuseTwin(tx, caller, subject, branches, before.title, before.id)
+  if (before.state === 'opened') await refuseDuplicate(tx, caller, subject, branches, before.title, before.id)
   return {
     target_branch,
     should_remove_source_branch: null,
