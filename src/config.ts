@@ -55,6 +55,7 @@ const Environment = z.object({
     .optional(),
   ROOST_FAILED_CREDENTIALS: int(0, 1_000_000).default(10),
   ROOST_FAILED_CREDENTIALS_WINDOW: int(1, 86_400).default(180),
+  ROOST_FAILED_CREDENTIALS_DELAY: int(0, 60_000).default(1_000),
   ROOST_REQUESTS_PER_USER: int(0, 1_000_000_000).default(0),
   ROOST_REQUESTS_PER_ADDRESS: int(0, 1_000_000_000).default(0),
   ROOST_REQUESTS_WINDOW: int(1, 86_400).default(60),
@@ -136,8 +137,11 @@ export type Config = Readonly<{
   }>
   /** Whether the service may call addresses of its own machine and of private networks on a user's behalf (SEC-138). */
   allowLocalRequests: boolean
-  /** How many bad passwords an address may present for one account in so many seconds before it has to wait; three times as many bad credentials in all; 0 attempts: any number (SEC-26). */
-  failedCredentials: Readonly<{ attempts: number; window: number }>
+  /**
+   * How many bad passwords an address may present for one account in so many seconds before it has to wait; three times as many bad credentials
+   * in all; 0 attempts: any number. Refusals are answered after a delay in milliseconds (SEC-26).
+   */
+  failedCredentials: Readonly<{ attempts: number; window: number; delay: number }>
   /** How many requests a person, and an address without a credential, may make in so many seconds; 0: any number (SEC-148). */
   requests: Readonly<{ user: number; anonymous: number; window: number }>
 }>
@@ -188,7 +192,11 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
       pushBytes: env.ROOST_MAX_PUSH_BYTES,
     }),
     allowLocalRequests: env.ROOST_ALLOW_LOCAL_REQUESTS,
-    failedCredentials: Object.freeze({ attempts: env.ROOST_FAILED_CREDENTIALS, window: env.ROOST_FAILED_CREDENTIALS_WINDOW }),
+    failedCredentials: Object.freeze({
+      attempts: env.ROOST_FAILED_CREDENTIALS,
+      window: env.ROOST_FAILED_CREDENTIALS_WINDOW,
+      delay: env.ROOST_FAILED_CREDENTIALS_DELAY,
+    }),
     requests: Object.freeze({ user: env.ROOST_REQUESTS_PER_USER, anonymous: env.ROOST_REQUESTS_PER_ADDRESS, window: env.ROOST_REQUESTS_WINDOW }),
   })
 }

@@ -79,14 +79,14 @@ export async function judgeToken(ctx: Context, value: string): Promise<TokenVerd
 export async function tokenFrom(ctx: Context, value: string, address: string): Promise<Extract<TokenVerdict, { ok: true }>> {
   const verdict = await judgeToken(ctx, value)
   if (verdict.ok) return verdict
-  countBadToken(ctx, address)
+  await countBadToken(ctx, address)
   throw verdict.failure
 }
 
 /** Counts a bad token against its address; 429 once there were too many. Good ones are never kept waiting: nobody can guess them, and many callers may share an address (SEC-26). */
-export function countBadToken(ctx: Context, address: string): void {
+export async function countBadToken(ctx: Context, address: string): Promise<void> {
   const wait = ctx.throttle.wait(address)
-  if (wait > 0) throw tooMany(wait)
+  if (wait > 0) await ctx.throttle.refuse(tooMany(wait))
   ctx.log.warn({ address, reason: 'the token is not valid' }, 'a sign-in failed')
   ctx.throttle.failed(address)
 }

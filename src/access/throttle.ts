@@ -1,8 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
 
 /** Addresses and accounts that are remembered; the longest quiet are forgotten first (SEC-26). */
 const MAX = 50_000
+/** Refusals that are delayed at once; further ones are answered at once. */
+const MAX_DELAYED = 1_000
 /** How many times as many failures an address may have in all, and an account from all addresses, as an address with one account. */
 const ALL = 3
 
@@ -15,12 +18,29 @@ interface Failures {
 export class Throttle {
   readonly #failures = new LRUCache<string, Failures>({ max: MAX })
 
-  /** `attempts`: bad passwords that an address may present for one account; 0: nobody is ever kept out. `window` in seconds. */
+  private readonly attempts: number
+  private readonly window: number
+  private readonly delay: number
+  #delayed = 0
+
+  /** `attempts`: bad passwords that an address may present for one account; 0: nobody is ever kept out. `window` in seconds, `delay` in milliseconds. */
   constructor(
-    private readonly attempts: number,
-    private readonly window: number,
+    { attempts, window, delay = 0 }: { attempts: number; window: number; delay?: number },
     private readonly now: () => Date,
-  ) {}
+  ) {
+    this.attempts = attempts
+    this.window = window
+    this.delay = delay
+  }
+
+  /** Passes a refusal on after the delay, so that a client that guesses at full speed costs no more than one that waits. */
+  async refuse(refusal: unknown): Promise<never> {
+    if (this.delay > 0 && this.#delayed < MAX_DELAYED) {
+      this.#delayed++
+      await sleep(this.delay, undefined, { ref: false }).finally(() => this.#delayed--)
+    }
+    throw refusal
+  }
 
   /** Seconds this address has to wait before a further bad credential, or a password for this account, is looked at; 0: none. An account's failures from elsewhere count only against addresses that have failed with it themselves, so that nobody is locked out by others. */
   wait(address: string, account?: string): number {

@@ -45,7 +45,7 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     links: linksFor(config.baseUrl),
     fragments: new Fragments(),
     totals: new Totals(),
-    throttle: new Throttle(config.failedCredentials.attempts, config.failedCredentials.window, now),
+    throttle: new Throttle(config.failedCredentials, now),
     argon2,
     requestLimit: new RequestLimit(config.requests, now),
     intents: new Map(),

@@ -72,7 +72,7 @@ export async function completeTexts<Name extends string>(
     .where(meant)
   if (origin?.holdLarge && ((await sizes)[0]?.bytes ?? 0) > LARGE_BYTES) await origin.holdLarge()
   const bounded = sql<string>`case when sum(octet_length(${text})) over () <= ${PAGE_BYTES}::integer then ${text}
-    else left(${text}, (${PAGE_BYTES}::integer / count(*) over ())::integer) || '…' end`
+    else left(${text}, (${PAGE_BYTES}::integer / count(*) over ())::integer) || '...' end`
   const texts = await db.write
     .select({ id, shown: size === 'whole' ? sql<string>`${text}` : bounded })
     .from(table)

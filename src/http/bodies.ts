@@ -162,9 +162,12 @@ class Body {
   }
 }
 
-/** Milliseconds for which the rest of a refused body is thrown away, and between two pieces of it: some MiB a second, which costs next to nothing. */
-const DISCARDING = 5_000
-const PAUSE = 10
+/** Milliseconds for which the rest of a refused body is thrown away, and for each body between two pieces of any: some MiB a second in all, which cost next to nothing. */
+const DISCARDING = 10_000
+const PAUSE = 5
+/** Bodies of which the rest is being thrown away, and how many may be: the connections of further ones end with the answer. */
+let discarded = 0
+const MAX_DISCARDED = 32
 
 /** An answer to a request whose body nobody will read ends the connection, which would else wait for the rest of it at any pace. Many clients look for an answer only when they have sent everything, and would find the connection reset: so a bounded rest is thrown away first. */
 export async function closeUnread({ raw }: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
@@ -179,6 +182,8 @@ export async function closeUnread({ raw }: FastifyRequest, reply: FastifyReply, 
 /** The whole answer at once, its end when the body is over. */
 async function* withRest(answer: string, body: IncomingMessage) {
   yield answer
+  if (discarded >= MAX_DISCARDED) return
+  discarded++
   await new Promise<void>((resolve) => {
     const timer = setTimeout(resolve, DISCARDING)
     const end = () => {
@@ -187,8 +192,8 @@ async function* withRest(answer: string, body: IncomingMessage) {
     }
     body.on('data', () => {
       body.pause()
-      setTimeout(() => body.resume(), PAUSE).unref()
+      setTimeout(() => body.resume(), PAUSE * discarded).unref()
     })
     body.on('end', end).on('close', end)
-  })
+  }).finally(() => discarded--)
 }

@@ -7,10 +7,12 @@ import { Rendered } from './fragments.js'
 export const LIST_BYTES = 8 * 1024 * 1024
 /** Bytes from which a list waits for its turn (SEC-180). */
 const LARGE_BYTES = 1024 * 1024
+/** Characters from which a text counts as long. */
+const LONG = 8_192
 /** JSON bytes up to which a text is never cut. */
 const SHORT = 1_024
 /** What stands where a text was cut. */
-const MARK = '…'
+const MARK = '...'
 const MARK_BYTES = 3
 /** Characters that are rendered before the event loop gets a chance, and bytes that are written at once. */
 const PIECE = 64 * 1024
@@ -19,6 +21,10 @@ const slices = new Slices()
 
 /** The elements of a list as JSON, one text each. When they are larger together than a list may be, long texts are cut to one length at which they fit (SEC-178); each is whole in the single view. `hold` waits until there may be one more large list. */
 export async function renderElements(items: unknown[], hold: () => Promise<void> = async () => {}): Promise<string[]> {
+  if (longTextBytes(items) > LARGE_BYTES) {
+    await hold()
+    return cutElements(items)
+  }
   const texts: string[] = []
   // the brackets
   let bytes = 2
@@ -33,6 +39,15 @@ export async function renderElements(items: unknown[], hold: () => Promise<void>
     texts.push(text)
   }
   return texts
+}
+
+/** Bytes of the long texts that elements have at their first level, at least. */
+function longTextBytes(items: unknown[]): number {
+  let bytes = 0
+  for (const item of items)
+    if (typeof item === 'object' && item !== null && !(item instanceof Rendered))
+      for (const value of Object.values(item)) if (typeof value === 'string' && value.length > LONG) bytes += value.length
+  return bytes
 }
 
 async function cutElements(items: unknown[]): Promise<string[]> {

@@ -61,13 +61,13 @@ async function judged(ctx: Context, headers: IncomingHttpHeaders, address: strin
   }
   if (verdict.known && verdict.blocked) return { status: 403, text: 'Your account is blocked' }
   if (verdict.known) {
-    countBadToken(ctx, address)
+    await countBadToken(ctx, address)
     return DENIED
   }
 
   const [user, settings] = await Promise.all([findUserByLogin(ctx, name), readSettings(ctx)])
   if (!settings.password_authentication_enabled_for_git) {
-    countBadToken(ctx, address)
+    await countBadToken(ctx, address)
     return TOKEN_NEEDED
   }
   const matches = await checkSignIn(ctx, { login: name, user, address }, password)

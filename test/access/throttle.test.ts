@@ -6,7 +6,7 @@ import { aUser, type TestUser } from '../support/factories.js'
 
 describe('a throttle of bad credentials (SEC-26)', () => {
   const clock = { now: 0 }
-  const throttle = () => new Throttle(3, 60, () => new Date(clock.now))
+  const throttle = () => new Throttle({ attempts: 3, window: 60 }, () => new Date(clock.now))
   const fail = (kept: Throttle, times: number, address: string, account?: string) => {
     for (let i = 0; i < times; i++) kept.failed(address, account)
   }
@@ -58,11 +58,21 @@ describe('a throttle of bad credentials (SEC-26)', () => {
     expect([kept.wait('10.0.0.1'), kept.wait('10.0.0.2')]).toEqual([60, 0])
   })
 
+  it('passes refusals on after its delay, a bounded number of them at once', async () => {
+    const slow = new Throttle({ attempts: 3, window: 60, delay: 30_000 }, () => new Date())
+    let answered = 0
+    const refusals = Array.from({ length: 1_003 }, () => slow.refuse(new Error('no')).catch(() => answered++))
+    await Promise.race(refusals)
+    await new Promise(setImmediate)
+    expect(answered).toBe(3)
+    await expect(new Throttle({ attempts: 3, window: 60, delay: 1 }, () => new Date()).refuse(new Error('no'))).rejects.toThrow('no')
+  })
+
   it('can be switched off', () => {
-    const off = new Throttle(0, 60, () => new Date())
+    const off = new Throttle({ attempts: 0, window: 60 }, () => new Date())
     fail(off, 100, 'a', 'one')
     expect(off.wait('a', 'one')).toBe(0)
-    expect(readConfig({}).failedCredentials).toEqual({ attempts: 10, window: 180 })
+    expect(readConfig({}).failedCredentials).toEqual({ attempts: 10, window: 180, delay: 1_000 })
   })
 
   it('remembers a bounded number of addresses', () => {

@@ -53,6 +53,7 @@ export function testApp(environment: Record<string, string> = {}): TestApp {
       LOG_LEVEL: 'info',
       BASE_URL: 'http://roost.test',
       ROOST_FAILED_CREDENTIALS: '0',
+      ROOST_FAILED_CREDENTIALS_DELAY: '0',
       ...environment,
     })
     const log = pino({ level: base.logLevel }, { write: (line: string) => void t.logged.push(line) })

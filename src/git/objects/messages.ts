@@ -5,7 +5,7 @@ const MAX = 1_048_576
 const TOGETHER = 8 * 1_048_576
 /** Commits read at once: each may be of many megabytes. */
 const AT_ONCE = 16
-const MARK = '…'
+const MARK = '...'
 
 /** Commits in the order asked, null where there is none. Long messages are cut, to one length at which all of them fit. */
 export async function listed(oids: Oid[], read: (oid: Oid) => Promise<Commit | null>): Promise<(Commit | null)[]> {

@@ -85,7 +85,7 @@ async function beginningOf(repository: GitRepository, { entry }: Place, most: nu
   if (!start) return ''
   if (start.length <= most) return start.toString('utf8')
   // a character that is cut in two is left out
-  return `${new TextDecoder('utf-8', { ignoreBOM: true }).decode(start.subarray(0, most), { stream: true })}…`
+  return `${new TextDecoder('utf-8', { ignoreBOM: true }).decode(start.subarray(0, most), { stream: true })}...`
 }
 
 /** WK-1: by slug; none while nobody wrote one. */

@@ -32,9 +32,12 @@ export async function checkSignIn(
     ctx.log.debug({ address: guess.address, account }, 'a sign-in is kept waiting')
     throw tooMany(wait)
   }
-  checkWait()
-  // others of the same flood may have failed meanwhile
-  const matches = await checkPassword(ctx, guess.user?.password_hash, password, checkWait)
+  const verify = async () => {
+    checkWait()
+    // others of the same flood may have failed meanwhile
+    return checkPassword(ctx, guess.user?.password_hash, password, checkWait)
+  }
+  const matches = await verify().catch((refusal: unknown) => ctx.throttle.refuse(refusal))
   if (matches) ctx.throttle.succeeded(guess.address, account)
   else {
     ctx.throttle.failed(guess.address, account)

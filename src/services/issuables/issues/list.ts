@@ -55,7 +55,7 @@ const labelsOf = (what: SQL) =>
   sql`(select coalesce(json_agg(${what} order by l.title), '[]') from ${issueLabels} il join ${labels} l on l.id = il.label_id where il.issue_id = ${issues.id})`
 const labelNames = labelsOf(sql`l.title`) as SQL<string[]>
 /** Issues wear any number of labels, whose own list shows these texts longer. */
-const labelText = (text: SQL) => sql`case when char_length(${text}) > 1024 then left(${text}, 1024) || '…' else ${text} end`
+const labelText = (text: SQL) => sql`case when char_length(${text}) > 1024 then left(${text}, 1024) || '...' else ${text} end`
 const labelDetails = labelsOf(
   sql`json_build_object('id', l.id, 'name', l.title, 'color', l.color, 'description', ${labelText(sql`l.description`)}, 'description_html', ${labelText(sql`l.description_html`)})`,
 ) as SQL<IssueLabel[]>
