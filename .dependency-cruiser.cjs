@@ -46,7 +46,6 @@ module.exports = {
     row('transport', '^src/transport/', ['transport/', 'access/', 'services/', 'git/', 'failures\\.ts$', 'context\\.ts$', 'lib/']),
     row('the-lowest-floors', '^src/(db|git|jobs|lib)/', ['$1/', 'lib/']),
     only('fastify', 'fastify|@fastify', ['http/', 'app\\.ts$']),
-    only('isomorphic-git', 'isomorphic-git', ['git/']),
     only('pg', 'pg', ['db/']),
     { name: 'no-cycles', severity: 'error', from: { path: '^src/' }, to: { circular: true } },
     { name: 'no-strays', severity: 'error', from: { path: '^src/' }, to: { path: '^(test|scripts|bench)/' } },

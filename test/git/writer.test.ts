@@ -4,7 +4,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { encoder, ObjectBuffer } from '../../src/git/objects/object-buffer.js'
+import { ObjectBuffer } from '../../src/git/objects/object-buffer.js'
 import { writePack } from '../../src/git/objects/pack-writer.js'
 import { decodeTree, encodeTree } from '../../src/git/objects/tree-codec.js'
 import { writeCommit, writeTag } from '../../src/git/objects/writer.js'
@@ -50,11 +50,6 @@ describe('writePack', () => {
     expect(git(directory, ['verify-pack', '-v', pack])).toContain(': ok')
     git(directory, ['index-pack', '--strict', '-o', 'native.idx', pack])
     execFileSync('cmp', [join(directory, 'native.idx'), join(directory, pack.replace(/pack$/, 'idx'))])
-  })
-
-  it('leaves the probe for CompressionStream as it was', async () => {
-    await encoder()
-    expect(typeof CompressionStream).toBe('function')
   })
 })
 
