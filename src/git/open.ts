@@ -7,7 +7,7 @@ import { canMerge, draftMerge, draftPick } from './merge/merge.js'
 import { take } from './objects/fetch-objects.js'
 import { fileSizes } from './objects/file-sizes.js'
 import { draftCommit, writeCommit, writeTag } from './objects/writer.js'
-import { GIT_NICENESS, type PoolLimits, ProcessPool } from './process/pool.js'
+import { GIT_NICENESS, PER_HOLDER, type PoolLimits, ProcessPool } from './process/pool.js'
 import { quarantineReader, type Reader, type ReadFloor, readerFor, readFloor } from './reader.js'
 import { RefUpdates, writeHead } from './refs/ref-updates.js'
 import { restoreRepository, saveRepository } from './storage/copies.js'
@@ -97,6 +97,7 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
   const { pool } = ground.floor
   // clones and pushes keep their turns for as long as they take, so reads do not queue behind them
   const checks = new ProcessPool(CHECK_POOL)
+  const archives = new ProcessPool(options.wirePool ?? ARCHIVE_POOL)
   const shared = options.shared ?? false
   const stale = { ...STALE, shared }
   const updates = new RefUpdates(pool, { shared })
@@ -130,7 +131,7 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
       draftMerge: async (draft, beside) => draftMerge({ directory, pool, readObject }, draft, await reader.onlyBase(draft.into, draft.from), beside),
       writeCommit: (commit) => writeCommit(directory, commit),
       writeTag: (tag) => writeTag(directory, tag),
-      archive: (options) => archive(wire.pool, directory, options),
+      archive: (options) => archive(archives, directory, options),
       advertise: (service, request) => wire.advertise(directory, service, request),
       uploadPack: (request) => wire.uploadPack(directory, request),
       receivePack: (request, policy) => wire.receivePack(directory, request, policy, openWith),
@@ -212,7 +213,7 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
     leftovers: async () => (await Promise.all(Object.values(options.storages).map((path) => staleIn(path, stale)))).flat(),
     async close() {
       updates.close()
-      await Promise.all([wire.pool.close(), checks.close(), ground.close()])
+      await Promise.all([wire.pool.close(), archives.close(), checks.close(), ground.close()])
     },
   }
 }
@@ -229,6 +230,18 @@ const CHECK_POOL: PoolLimits = {
   wait: 1_800_000,
   deadline: 1_800_000,
   niceness: 15,
+}
+
+/** Of archives, which git packs as fast as a core can. */
+const ARCHIVE_POOL: PoolLimits = {
+  running: 8,
+  runningPerRepository: 8,
+  runningPerHolder: PER_HOLDER,
+  waiting: 256,
+  waitingPerRepository: 128,
+  wait: 30_000,
+  deadline: 3_600_000,
+  niceness: GIT_NICENESS,
 }
 
 const WIRE_POOL: PoolLimits = {

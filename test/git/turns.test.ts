@@ -38,7 +38,7 @@ describe('turns for git', () => {
 
   it('SEC-180: git stands back behind the service', async () => {
     const child = pool.start('/', ['cat-file', '--batch'])
-    expect(getPriority(child.pid as number)).toBe(getPriority() + 5)
+    expect(getPriority(child.pid as number)).toBe(getPriority() + 10)
     child.kill()
   })
 })

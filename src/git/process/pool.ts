@@ -1,6 +1,6 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { accessSync, constants, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { setPriority } from 'node:os'
+import { availableParallelism, setPriority } from 'node:os'
 import { delimiter, isAbsolute, join } from 'node:path'
 import { FairQueue } from '../../lib/async/fair-queue.js'
 import { currentHolder } from '../../lib/async/holder.js'
@@ -78,12 +78,15 @@ export interface PoolLimits {
 }
 
 /** By how much git stands back behind the service and Postgres, whose short answers everybody waits for (SEC-180). */
-export const GIT_NICENESS = 5
+export const GIT_NICENESS = 10
+
+/** Processes that work for one holder at once: more than there are cores only delay each other, and everybody else (SEC-180). */
+export const PER_HOLDER = Math.max(2, availableParallelism())
 
 export const POOL_LIMITS: PoolLimits = {
   running: 8,
   runningPerRepository: 4,
-  runningPerHolder: 4,
+  runningPerHolder: PER_HOLDER,
   waiting: 512,
   waitingPerRepository: 128,
   wait: 5_000,
@@ -100,7 +103,7 @@ export const SEARCH_LIMITS: PoolLimits = {
   waitingPerRepository: 16,
   wait: 5_000,
   deadline: 10_000,
-  niceness: 10,
+  niceness: 13,
 }
 
 export interface RunOptions {
