@@ -200,16 +200,16 @@ describe('what changes who is shown what', () => {
     const writers = files.filter((name) => writes.test(readFileSync(join(root, name), 'utf8')))
     expect(writers.length).toBeGreaterThan(8)
     const silent = writers.filter((name) => !(name in EXCEPT) && !/touchLists?\(/.test(readFileSync(join(root, name), 'utf8')))
-    // rows go with `doomProjects`, whose callers touch once for all
+    // rows go with `deleteProjectRows`, whose callers touch once for all
     expect(silent).toEqual(['services/projects/remove.ts'])
     expect(unfollowed(files, root)).toEqual([])
   })
 
-  /** Callers of `doomProjects` that do not touch. */
+  /** Callers of `deleteProjectRows` that do not touch. */
   const unfollowed = (files: string[], root: string) =>
     files.filter((name) => {
       const text = readFileSync(join(root, name), 'utf8')
-      return name !== 'services/projects/remove.ts' && /doomProjects\(/.test(text) && !/touchLists\(/.test(text)
+      return name !== 'services/projects/remove.ts' && /deleteProjectRows\(/.test(text) && !/touchLists\(/.test(text)
     })
 
   it('a share that is made, changed or ended by hand is one of them', async () => {

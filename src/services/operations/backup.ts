@@ -7,7 +7,7 @@ import { mapConcurrently } from '../../lib/async/concurrency.js'
 import { syncDirectory, writeNewFile } from '../../lib/durable.js'
 import { StartFault } from '../../lib/start-fault.js'
 import { finishAcceptedInBackground } from '../issuables/merge-requests/merging/post-merge.js'
-import { removeDoomed } from '../projects/update.js'
+import { finishDeletions } from '../projects/remove.js'
 import { settleLeftIntents } from '../repository/pushes.js'
 import { listParts, measure, partFaults } from './backup-parts.js'
 
@@ -145,6 +145,6 @@ export async function restoreRepository(ctx: Context, databaseUrl: string, { roo
   if (await isThere(join(root, 'uploads'))) await cp(join(root, 'uploads'), uploadsOf(ctx), { recursive: true })
   // the empty database had nobody else at work on it
   await finishAcceptedInBackground(ctx, await settleLeftIntents(ctx, { start: true, alone: true }))
-  await removeDoomed(ctx)
+  await finishDeletions(ctx)
   await ctx.jobs.drain()
 }

@@ -1,6 +1,6 @@
 import { inArray } from 'drizzle-orm'
 import type { Context } from '../../context.js'
-import { doomedRepositories, projects } from '../../db/schema/index.js'
+import { pendingRepositoryDeletions, projects } from '../../db/schema/index.js'
 import type { RepositoryKey } from '../../git/types.js'
 
 /** Repositories that are looked up at a time. */
@@ -33,9 +33,9 @@ async function* lookedUp(ctx: Context, keys: RepositoryKey[]): AsyncGenerator<{ 
   const ids = [...new Set(keys.map(({ id }) => id))]
   const known = await ctx.db.write.select({ id: projects.id, storage: projects.storage }).from(projects).where(inArray(projects.id, ids))
   const doomed = await ctx.db.write
-    .select({ id: doomedRepositories.project_id, storage: doomedRepositories.storage })
-    .from(doomedRepositories)
-    .where(inArray(doomedRepositories.project_id, ids))
+    .select({ id: pendingRepositoryDeletions.project_id, storage: pendingRepositoryDeletions.storage })
+    .from(pendingRepositoryDeletions)
+    .where(inArray(pendingRepositoryDeletions.project_id, ids))
   const places = new Set([...known, ...doomed].map(({ id, storage }) => `${id} ${storage}`))
   for (const key of keys) yield { key, known: places.has(`${key.id} ${key.storage}`) }
 }

@@ -4,7 +4,7 @@ import { finishAcceptedInBackground } from '../issuables/merge-requests/merging/
 import { resumeMergeRequests } from '../issuables/merge-requests/merging/resume.js'
 import { updateIssueLinksSoon } from '../issuables/merge-requests/writing/issue-links.js'
 import { takeUpImports } from '../projects/import.js'
-import { removeDoomed } from '../projects/update.js'
+import { finishDeletions } from '../projects/remove.js'
 import { catchUp, settleLeftIntents } from '../repository/pushes.js'
 import { clearOrphans } from './orphans.js'
 import { checkRepositories } from './repository-checks.js'
@@ -30,7 +30,7 @@ export async function recover(ctx: Context): Promise<void> {
     if (removed.length > 0) ctx.log.warn({ removed: removed.length }, 'removed what a killed process left behind')
   }
   ctx.jobs.add('remove leftovers', clean)
-  ctx.jobs.add('remove repositories', () => removeDoomed(ctx))
+  ctx.jobs.add('remove repositories', () => finishDeletions(ctx, { alone: ctx.config.databaseUrl === undefined }))
   setTimeout(() => ctx.jobs.add('remove leftovers', clean), AGAIN).unref()
   takeUpImports(ctx)
   updateIssueLinksSoon(ctx)
@@ -54,6 +54,7 @@ function settleWhileRunning(ctx: Context): void {
     settle()
     resumeMergeRequests(ctx, [])
     updateIssueLinksSoon(ctx)
+    ctx.jobs.coalesce('pending deletions', 1_000, 'remove repositories', () => finishDeletions(ctx))
   }
   ctx.db.onBack(resume)
   every(ctx, INTENTS, settle)

@@ -30,8 +30,7 @@ import { NOT_DEFERRED } from '../issuables/merge-requests/merging/states.js'
 import { removeMergeRequestsOf } from '../issuables/merge-requests/writing/remove.js'
 import { leaveAwards } from '../notes/award-emoji.js'
 import { removeNotesOf } from '../notes/remove.js'
-import { doomProjects } from '../projects/remove.js'
-import { removeDoomed } from '../projects/update.js'
+import { deleteProjectRows, finishDeletions } from '../projects/remove.js'
 import { removeGroup } from './group-removal.js'
 
 /** What people leave behind: it goes to the ghost, with a flag where `also` names one, or with `hard_delete` away where U-34 calls it a contribution. */
@@ -106,7 +105,7 @@ async function finishRemoval(ctx: Context, id: number, hard: boolean): Promise<v
     for (let moved = BATCH; moved === BATCH; ) moved = (await ctx.db.write.execute(step)).rowCount ?? 0
   }
   await ctx.db.transaction(async (tx) => {
-    await doomProjects(tx, sql`p.namespace_id in (select n.id from ${namespaces} n where n.owner_id = ${id})`)
+    await deleteProjectRows(tx, sql`p.namespace_id in (select n.id from ${namespaces} n where n.owner_id = ${id})`)
     // nobody is left in whose name to merge
     await tx.update(mergeRequests).set(NOT_DEFERRED).where(eq(mergeRequests.merge_user_id, id))
     await tx.delete(users).where(eq(users.id, id))
@@ -115,7 +114,7 @@ async function finishRemoval(ctx: Context, id: number, hard: boolean): Promise<v
     await touchList(tx, 'users')
   })
   await dropAvatar(ctx, 'user', id)
-  ctx.jobs.add('remove repositories', () => removeDoomed(ctx))
+  ctx.jobs.add('remove repositories', () => finishDeletions(ctx))
 }
 
 /** At start: ends what a killed process began. */

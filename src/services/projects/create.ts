@@ -19,6 +19,7 @@ import { claimRoute, isRouteTaken, lockNamespace } from '../identity/namespaces.
 import { createCommit } from '../repository/commits/create.js'
 import { attributeFaults, columnsOf, type ProjectAttributes, visibilityFaults } from './attributes.js'
 import { importSoon, readImportUrl, recordImport } from './import.js'
+import { endReservation, giveUpReservation, holdReservation, reserveProject } from './reservations.js'
 
 export interface NewProject extends ProjectAttributes {
   name?: string | undefined
@@ -40,69 +41,72 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
   const storage = pickStorage(ctx, settings)
   const importUrl = given.import_url === undefined ? null : await readImportUrl(ctx, settings, given.import_url, given.initialize_with_readme)
 
-  const id = await unlessUniqueViolation(
-    () =>
-      ctx.db.transaction(async (tx) => {
-        const now = ctx.now()
-        // as it stands now: a group may be deleted, renamed or narrowed in the same moment (SEC-132)
-        const locked = await lockNamespace(tx, place.id)
-        if (!locked) throw invalidNamespace()
-        const { full_path } = locked
-        const ceiling = place.personal ? null : locked.visibility
-        const level = asked ?? Math.min(VISIBILITY_LEVEL[settings.default_project_visibility], ceiling ?? VISIBILITY_LEVEL.public)
-        if (place.personal) await checkLimit(tx, caller.user, place.id)
-        const faults = attributeFaults(given)
-        const add = (field: string, texts: string[]) => {
-          if (texts.length > 0) faults[field] = [...(faults[field] ?? []), ...texts]
-        }
-        add('name', projectNameFaults(name))
-        add('path', projectPathFaults(path))
-        add('visibility_level', visibilityFaults(caller.user, settings, level, ceiling))
-        if (given.avatar) add('avatar', imageFaults(given.avatar.data))
-        if (branchNameFault(branch)) add('default_branch', ['is invalid'])
-        await addTakenFaults(tx, { id: place.id, full_path }, { name, path }, null, add)
-        if (Object.keys(faults).length > 0) throw invalidRecord(faults)
+  const id = await reserveProject(ctx, storage)
+  const make = () =>
+    ctx.db.transaction(async (tx) => {
+      await holdReservation(tx, id)
+      const now = ctx.now()
+      // as it stands now: a group may be deleted, renamed or narrowed in the same moment (SEC-132)
+      const locked = await lockNamespace(tx, place.id)
+      if (!locked) throw invalidNamespace()
+      const { full_path } = locked
+      const ceiling = place.personal ? null : locked.visibility
+      const level = asked ?? Math.min(VISIBILITY_LEVEL[settings.default_project_visibility], ceiling ?? VISIBILITY_LEVEL.public)
+      if (place.personal) await checkLimit(tx, caller.user, place.id)
+      const faults = attributeFaults(given)
+      const add = (field: string, texts: string[]) => {
+        if (texts.length > 0) faults[field] = [...(faults[field] ?? []), ...texts]
+      }
+      add('name', projectNameFaults(name))
+      add('path', projectPathFaults(path))
+      add('visibility_level', visibilityFaults(caller.user, settings, level, ceiling))
+      if (given.avatar) add('avatar', imageFaults(given.avatar.data))
+      if (branchNameFault(branch)) add('default_branch', ['is invalid'])
+      await addTakenFaults(tx, { id: place.id, full_path }, { name, path }, null, add)
+      if (Object.keys(faults).length > 0) throw invalidRecord(faults)
 
-        const [row] = await tx
-          .insert(projects)
-          .values({
-            shared_runners_enabled: settings.shared_runners_enabled,
-            ...columnsOf(given),
-            namespace_id: place.id,
-            creator_id: caller.user.id,
-            name,
-            path,
-            visibility: level,
-            storage,
-            default_branch: branch,
-            import_status: importUrl === null ? 'none' : 'scheduled',
-            created_at: now,
-            updated_at: now,
-            last_activity_at: now,
-          })
-          .returning({ id: projects.id })
-        const project = row?.id as number
-        await claimRoute(tx, `${full_path}/${path}`, { project_id: project })
-        if (place.personal)
-          await tx
-            .insert(members)
-            .values({ user_id: place.owner_id ?? caller.user.id, project_id: project, access_level: 40, created_by_id: caller.user.id })
-        await recordEvent(tx, {
-          project_id: project,
-          author_id: caller.user.id,
-          action: 'created',
-          target_type: 'Project',
-          target_id: project,
+      await tx
+        .insert(projects)
+        .overridingSystemValue()
+        .values({
+          id,
+          shared_runners_enabled: settings.shared_runners_enabled,
+          ...columnsOf(given),
+          namespace_id: place.id,
+          creator_id: caller.user.id,
+          name,
+          path,
+          visibility: level,
+          storage,
+          default_branch: branch,
+          import_status: importUrl === null ? 'none' : 'scheduled',
           created_at: now,
+          updated_at: now,
+          last_activity_at: now,
         })
-        if (importUrl !== null) await recordImport(ctx, tx, project, importUrl, given.default_branch ?? null)
-        // inside the transaction: a project whose row is there has its repository
-        await ctx.git.create({ storage, id: project, kind: 'project' }, branch)
-        await touchLists(tx)
-        return project
-      }),
-    taken,
-  )
+      await claimRoute(tx, `${full_path}/${path}`, { project_id: id })
+      if (place.personal)
+        await tx
+          .insert(members)
+          .values({ user_id: place.owner_id ?? caller.user.id, project_id: id, access_level: 40, created_by_id: caller.user.id })
+      await recordEvent(tx, {
+        project_id: id,
+        author_id: caller.user.id,
+        action: 'created',
+        target_type: 'Project',
+        target_id: id,
+        created_at: now,
+      })
+      if (importUrl !== null) await recordImport(ctx, tx, id, importUrl, given.default_branch ?? null)
+      // inside the transaction: a project whose row is there has its repository
+      await ctx.git.create({ storage, id, kind: 'project' }, branch)
+      await endReservation(tx, id)
+      await touchLists(tx)
+    })
+  await unlessUniqueViolation(make, taken).catch(async (error: unknown) => {
+    await giveUpReservation(ctx, id)
+    throw error
+  })
 
   if (importUrl !== null) importSoon(ctx)
   if (given.avatar) {

@@ -3,12 +3,11 @@ import type { SignedIn } from '../../access/actor.js'
 import { findProjectFor, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { doomedRepositories, members, namespaces, projectLanguages, projects, routes } from '../../db/schema/index.js'
+import { members, namespaces, projectLanguages, projects, routes } from '../../db/schema/index.js'
 import { retryOnUniqueViolation } from '../../db/taken.js'
 import { conflict, type Failure, forbidden, invalidRecord, notFound } from '../../failures.js'
 import { numericId } from '../../lib/numeric-id.js'
 import { projectNameFaults, projectPathFaults } from '../../lib/path.js'
-import { Unavailable } from '../../lib/unavailable.js'
 import { VISIBILITY_LEVEL, type Visibility } from '../../lib/visibility.js'
 import { recordEvent } from '../activity/events.js'
 import { touchLists } from '../core/list-cache.js'
@@ -21,7 +20,7 @@ import { repositoryOf } from '../repository/repositories.js'
 import { attributeFaults, visibilityFaults } from './attributes.js'
 import { addTakenFaults, checkLimit, type Place, placeIn } from './create.js'
 import { countForks, descendsFrom, forkVisibilityFaults } from './fork-network.js'
-import { removeDoomed } from './update.js'
+import { endReservation, giveUpReservation, holdReservation, reserveProject } from './reservations.js'
 
 export interface NewFork {
   /** Id or path; by default the caller's own. */
@@ -50,19 +49,18 @@ export async function forkProject(ctx: Context, caller: SignedIn, subject: Proje
   // on the storage of the source, whatever new projects go to: elsewhere nothing could be shared
   const { storage } = source
   await ctx.db.transaction((tx) => checkFork(tx, caller, subject, place, settings, given))
-  const id = await reserve(ctx, storage)
+  const id = await reserveProject(ctx, storage)
   try {
     const make = () =>
       ctx.db.transaction(async (tx) => {
-        const [held] = await tx.select().from(doomedRepositories).where(eq(doomedRepositories.project_id, id)).for('update')
-        if (!held) throw new Unavailable('the fork was taken for a leftover')
+        await holdReservation(tx, id)
         const copied = await alive(tx, () => copyRepository(ctx, caller.user.id, from, { ...from, id }, source.default_branch))
         if (!copied) throw await unreadable(ctx, caller, source.id)
         await insertFork(ctx, tx, caller, subject, place, settings, given, { id, storage })
       })
     await retryOnUniqueViolation(make)
   } catch (error) {
-    ctx.jobs.add('remove repositories', () => removeDoomed(ctx))
+    await giveUpReservation(ctx, id)
     throw error
   }
   if (!source.empty_repo) maintainSoon(ctx, id)
@@ -73,13 +71,6 @@ export async function forkProject(ctx: Context, caller: SignedIn, subject: Proje
 async function unreadable(ctx: Context, caller: SignedIn, id: number): Promise<Failure> {
   await findProjectFor(ctx, caller, String(id))
   return forbidden()
-}
-
-/** The id of a project to come, written down among the repositories to be removed until the project is there. */
-async function reserve(ctx: Context, storage: string): Promise<number> {
-  const { rows } = await ctx.db.write.execute<{ id: string }>(sql`insert into ${doomedRepositories} (project_id, storage)
-    values (nextval(pg_get_serial_sequence('projects', 'id')), ${storage}) returning project_id as id`)
-  return Number(rows[0]?.id)
 }
 
 /** An open transaction that says nothing for long is ended by Postgres. */
@@ -210,7 +201,7 @@ async function insertFork(
     target_id: id,
     created_at: now,
   })
-  await tx.delete(doomedRepositories).where(eq(doomedRepositories.project_id, id))
+  await endReservation(tx, id)
   await touchLists(tx)
 }
 

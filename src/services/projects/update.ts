@@ -2,7 +2,7 @@ import { and, eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import { fullPathOf, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
-import { doomedAvatars, doomedRepositories, namespaces, projectStars, projects } from '../../db/schema/index.js'
+import { namespaces, projectStars, projects } from '../../db/schema/index.js'
 import { unlessUniqueViolation } from '../../db/taken.js'
 import { forbidden, invalidRecord, notFound } from '../../failures.js'
 import { projectNameFaults, projectPathFaults } from '../../lib/path.js'
@@ -16,8 +16,7 @@ import { repositoryOf } from '../repository/repositories.js'
 import { attributeFaults, columnsOf, type ProjectAttributes, visibilityFaults } from './attributes.js'
 import { addTakenFaults, taken } from './create.js'
 import { forkVisibilityFaults, lowerForks } from './fork-network.js'
-import { doomProjects } from './remove.js'
-import { dropUploads } from './uploads.js'
+import { deleteProjectRows, finishDeletions } from './remove.js'
 
 export interface ProjectChange extends ProjectAttributes {
   name?: string | undefined
@@ -123,33 +122,8 @@ export async function setStar(ctx: Context, caller: SignedIn, subject: ProjectSu
 /** Out of sight at once; the repositories go in the background, and a kill in between is made good at the next start (W-14, SEC-134). */
 export async function deleteProject(ctx: Context, subject: ProjectSubject): Promise<void> {
   await ctx.db.transaction(async (tx) => {
-    await doomProjects(tx, sql`p.id = ${subject.project.id}`)
+    await deleteProjectRows(tx, sql`p.id = ${subject.project.id}`)
     await touchLists(tx)
   })
-  ctx.jobs.add('remove repositories', () => removeDoomed(ctx))
-}
-
-/** Removes what deleted projects and groups stored, and the repositories of forks that came to nothing; at start, too. A row that somebody holds is about a fork in the making. */
-export async function removeDoomed(ctx: Context): Promise<void> {
-  for (const { kind, id } of await ctx.db.write.select().from(doomedAvatars)) {
-    await dropAvatar(ctx, kind, id)
-    await ctx.db.write.delete(doomedAvatars).where(and(eq(doomedAvatars.kind, kind), eq(doomedAvatars.id, id)))
-  }
-  const doomed = await ctx.db.write.select().from(doomedRepositories)
-  for (const { project_id } of doomed) {
-    await ctx.db.transaction(async (tx) => {
-      const [row] = await tx
-        .select()
-        .from(doomedRepositories)
-        .where(eq(doomedRepositories.project_id, project_id))
-        .for('update', { skipLocked: true })
-      if (!row) return
-      if (ctx.config.storages[row.storage] !== undefined) {
-        for (const kind of ['project', 'wiki'] as const) await ctx.git.remove({ storage: row.storage, id: project_id, kind })
-      }
-      await dropAvatar(ctx, 'project', project_id)
-      await dropUploads(ctx, project_id)
-      await tx.delete(doomedRepositories).where(eq(doomedRepositories.project_id, project_id))
-    })
-  }
+  ctx.jobs.add('remove repositories', () => finishDeletions(ctx))
 }
