@@ -1,6 +1,6 @@
 import { closeSync, cpSync, existsSync, mkdirSync, openSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { eq } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import { describe, expect, it } from 'vitest'
 import { pendingRepositoryDeletions, projects, protectedBranches, refIntents } from '../../src/db/schema/index.js'
 import { ZERO } from '../../src/git/types.js'
