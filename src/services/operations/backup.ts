@@ -8,7 +8,7 @@ import { syncDirectory, writeNewFile } from '../../lib/durable.js'
 import { StartFault } from '../../lib/start-fault.js'
 import { finishAcceptedInBackground } from '../issuables/merge-requests/merging/post-merge.js'
 import { finishDeletions } from '../projects/remove.js'
-import { settleLeftIntents } from '../repository/pushes.js'
+import { settleLeftIntents } from '../repository/push/settle.js'
 import { listParts, measure, partFaults } from './backup-parts.js'
 
 const FORMAT = 2

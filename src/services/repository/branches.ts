@@ -11,9 +11,9 @@ import { branchNameFault } from '../../lib/branch-name.js'
 import { checkRefName } from '../../lib/ref-name.js'
 import { type Page, type Paging, slice } from '../core/page.js'
 import { createCommit } from './commits/create.js'
-import { NOT_ALLOWED } from './commits/write.js'
 import { mayPushTo, type Protections, protectionsOf } from './protection.js'
-import { moveRefs } from './pushes.js'
+import { moveRefs } from './push/door.js'
+import { PROTECTED } from './push/rules.js'
 import { repositoryOf } from './repositories.js'
 
 const HEADS = 'refs/heads/'
@@ -137,7 +137,7 @@ export async function createBranch(
   if (begins) {
     // checked before anything is made: the two cannot stand beside each other (SEC-83), or the branch is not the caller's to make
     if (branch.startsWith(`${default_branch}/`) || default_branch.startsWith(`${branch}/`)) throw refused('Branch name is invalid')
-    if (!mayPushTo(given, await protectionsOf(ctx, given.project.id), branch)) throw refused(NOT_ALLOWED)
+    if (!mayPushTo(given, await protectionsOf(ctx, given.project.id), branch)) throw refused(PROTECTED)
   }
   const subject = begins ? await withFirstCommit(ctx, given, caller) : given
   if (begins && branch === default_branch) return getBranch(ctx, subject, branch)

@@ -24,3 +24,12 @@ export function signatureOf(ctx: Context, caller: SignedIn): Signature {
   const { name, username, email } = caller.user
   return { name: clean(name) || username, email: clean(email), seconds: Math.floor(ctx.now().getTime() / 1000), offset: '+0000' }
 }
+
+/** A project's repository and the branch it calls its default; null when the project is gone. */
+export async function repositoryById(ctx: Context, projectId: number) {
+  const [project] = await ctx.db.write
+    .select({ id: projects.id, storage: projects.storage, default_branch: projects.default_branch })
+    .from(projects)
+    .where(eq(projects.id, projectId))
+  return project && { git: repositoryOf(ctx, project), defaultBranch: project.default_branch }
+}

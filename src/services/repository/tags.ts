@@ -12,7 +12,7 @@ import { checkRefName } from '../../lib/ref-name.js'
 import { type Page, type Paging, slice } from '../core/page.js'
 import { searchNames } from './branches.js'
 import { protectionsOf } from './protection.js'
-import { moveRefs } from './pushes.js'
+import { moveRefs } from './push/door.js'
 import { repositoryOf, signatureOf } from './repositories.js'
 
 const TAGS = 'refs/tags/'

@@ -4,7 +4,7 @@ import { projects, refIntents } from '../../../db/schema/index.js'
 import type { Examination, GitRepository } from '../../../git/types.js'
 import { touchLists } from '../../core/list-cache.js'
 import { readSettings } from '../../core/settings.js'
-import { protectDefaultBranch } from '../../repository/pushes.js'
+import { protectDefaultBranch } from '../../repository/push/follow.js'
 import type { Check } from './fault.js'
 
 const HEADS = 'refs/heads/'

@@ -2,7 +2,7 @@ import { lt, sql } from 'drizzle-orm'
 import type { Context } from '../../../context.js'
 import { pendingRepositoryDeletions, refIntents } from '../../../db/schema/index.js'
 import { finishDeletions } from '../../projects/remove.js'
-import { settleIntent } from '../../repository/pushes.js'
+import { settleIntent } from '../../repository/push/settle.js'
 import type { Check } from './fault.js'
 
 /** Of what a running service is still busy with nothing is this old. */

@@ -5,7 +5,7 @@ import { type GitRepository, type Oid, ZERO } from '../../../git/types.js'
 import { touchProjectList } from '../../core/project-list-versions.js'
 import { readSettings } from '../../core/settings.js'
 import { headRef, keepRef, setRefs } from '../../issuables/merge-requests/versions/keep-around.js'
-import { followBranches } from '../../repository/pushes.js'
+import { followBranches } from '../../repository/push/follow.js'
 import type { Check } from './fault.js'
 
 /** The merge requests of one project against its repository. */

@@ -10,10 +10,10 @@ import { emailFault } from '../../../lib/email.js'
 import { checkPath, normalisePath } from '../../../lib/git-path.js'
 import { lengthOf } from '../../../lib/path.js'
 import { mayPushTo } from '../protection.js'
-import { refusalOf } from '../pushes.js'
+import { PROTECTED, refusalOf } from '../push/rules.js'
 import { checkQuota } from '../quotas.js'
 import { repositoryOf, signatureOf } from '../repositories.js'
-import { commitToBranch, invalidBranch, NOT_ALLOWED, type Rules } from './write.js'
+import { commitToBranch, invalidBranch, type Rules } from './write.js'
 
 /** One element of `actions[]`, as it was sent. */
 export type ActionInput = Record<string, unknown>
@@ -63,10 +63,10 @@ export async function createCommit(
     const empty = project.empty_repo && (await repository.refs('refs/heads/')).length === 0
     if (!bypassProtection) {
       const blocked = empty && rules.settings.default_branch_protection === 2 && !subject.can('manage_protection')
-      if (blocked || !mayPushTo(subject, rules.protections, branch)) throw refused(NOT_ALLOWED)
+      if (blocked || !mayPushTo(subject, rules.protections, branch)) throw refused(PROTECTED)
     }
     const base = await baseOf(repository, given, empty)
-    if (base.parent && !(await mayStartFrom(subject, repository, rules, branch, base.old, base.parent))) throw refused(NOT_ALLOWED)
+    if (base.parent && !(await mayStartFrom(subject, repository, rules, branch, base.old, base.parent))) throw refused(PROTECTED)
     return { commit: await draftOf(ctx, caller, repository, given, identity, base.parent), old: base.old }
   }
   const describe = (commit: Oid) => Promise.all([repository.commit(commit), repository.stats([commit])])

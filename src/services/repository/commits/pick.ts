@@ -4,10 +4,11 @@ import type { Context } from '../../../context.js'
 import { notFound, refused } from '../../../failures.js'
 import type { Commit, PickDraft } from '../../../git/types.js'
 import { mayPushTo } from '../protection.js'
+import { PROTECTED } from '../push/rules.js'
 import { checkQuota } from '../quotas.js'
 import { repositoryOf, signatureOf } from '../repositories.js'
 import { findCommit } from './read.js'
-import { commitToBranch, NOT_ALLOWED } from './write.js'
+import { commitToBranch } from './write.js'
 
 export interface Pick {
   /** Whatever names a commit. */
@@ -58,7 +59,7 @@ async function pick(
     async ({ protections }) => {
       const head = branch === '' || branch.includes('\0') ? null : await repository.ref(`refs/heads/${branch}`)
       if (!head) throw notFound('Branch')
-      if (!mayPushTo(subject, protections, branch)) throw refused(NOT_ALLOWED)
+      if (!mayPushTo(subject, protections, branch)) throw refused(PROTECTED)
       await checkQuota(ctx, repository)
       const drafted = await repository.draftPick({ ...draft, onto: head, committer: signatureOf(ctx, caller) })
       if ('refusal' in drafted)

@@ -4,12 +4,11 @@ import type { ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { refused } from '../../../failures.js'
 import { RefChanged, RefNameConflict } from '../../../git/errors.js'
-import { withRefLock } from '../../../git/refs/ref-updates.js'
 import type { Oid } from '../../../git/types.js'
 import { Unavailable } from '../../../lib/unavailable.js'
 import { readSettings, type Settings } from '../../core/settings.js'
 import { type Protections, protectionsOf } from '../protection.js'
-import { abandonIntent, finishMoves, recordIntent } from '../pushes.js'
+import { moveUnderIntent, withBranch } from '../push/door.js'
 import { repositoryOf } from '../repositories.js'
 
 /** How often a commit is made anew on a branch that moved meanwhile; then the caller may come back (C-33). */
@@ -17,8 +16,6 @@ const TRIES = 8
 /** Milliseconds: writers of other processes on the same branch are given room, the more the oftener they were faster. */
 const PAUSE = 20
 
-/** C-28. */
-export const NOT_ALLOWED = 'You are not allowed to push into this branch'
 export const invalidBranch = (branch: string) => `Something went wrong when we tried to create '${branch}' for you: Branch name is invalid`
 
 /** What says whether a caller may write a branch. */
@@ -43,25 +40,22 @@ export async function commitToBranch<T>(
   describe: (commit: Oid) => Promise<T>,
 ): Promise<T> {
   const repository = repositoryOf(ctx, project)
-  return withRefLock(`project ${project.id}`, branch, async () => {
+  return withBranch(project.id, branch, async () => {
     const [protections, settings] = await Promise.all([protectionsOf(ctx, project.id), readSettings(ctx)])
     for (let tried = 1; ; tried++) {
       const { commit, old } = await draft({ protections, settings })
       const described = describe(commit)
       described.catch(() => undefined)
       const move = { ref: `refs/heads/${branch}`, old, new: commit }
-      const intent = await recordIntent(ctx, project.id, caller.user.id, 'api', [move])
       try {
-        await repository.updateRefs([move])
+        await moveUnderIntent(ctx, { projectId: project.id, actorId: caller.user.id, moves: [move], settings, repository })
       } catch (error) {
-        await abandonIntent(ctx, intent, error)
         if (error instanceof RefNameConflict) throw refused(invalidBranch(branch))
         if (!(error instanceof RefChanged)) throw error
         if (tried === TRIES) throw new Unavailable(`Could not update branch ${branch}`)
         await sleep(Math.random() * PAUSE * tried)
         continue
       }
-      await finishMoves(ctx, project.id, [move], intent, settings, repository)
       return described
     }
   })

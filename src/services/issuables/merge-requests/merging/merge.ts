@@ -8,7 +8,6 @@ import { statement } from '../../../../db/statement.js'
 import { conflict, Failure, notFound, refused, unauthenticated } from '../../../../failures.js'
 import { RefChanged } from '../../../../git/errors.js'
 import type { GitRepository, Oid, RefUpdate } from '../../../../git/types.js'
-import { withMutex } from '../../../../lib/async/keyed-mutex.js'
 import { lengthOf } from '../../../../lib/path.js'
 import type { PipelineState } from '../../../../lib/pipeline-states.js'
 import { isWorkInProgress } from '../../../../lib/text/work-in-progress.js'
@@ -17,7 +16,8 @@ import { writeSystemNotes } from '../../../activity/system-notes.js'
 import { touchProjectList } from '../../../core/project-list-versions.js'
 import { readSettings } from '../../../core/settings.js'
 import { branchProtectionsOf, mayMergeInto } from '../../../repository/protection.js'
-import { abandonIntent, finishMoves, leaveIntent, recordIntent } from '../../../repository/pushes.js'
+import { moveUnderIntent, withBranch } from '../../../repository/push/door.js'
+import { leaveIntent, recordIntent } from '../../../repository/push/intents.js'
 import { checkQuota } from '../../../repository/quotas.js'
 import { signatureOf } from '../../../repository/repositories.js'
 import { follows, makeVersions } from '../versions/make.js'
@@ -53,7 +53,7 @@ export async function merge(
 ): Promise<boolean> {
   if (lengthOf(given.merge_commit_message ?? '') > MAX_MESSAGE) throw refused('The commit message is too long')
   for (let branch = seen; ; ) {
-    const outcome = await withMutex(`project ${subject.project.id}\0${branch}`, () => mergeInto(ctx, caller, subject, id, branch, given, deferred))
+    const outcome = await withBranch(subject.project.id, branch, () => mergeInto(ctx, caller, subject, id, branch, given, deferred))
     if (typeof outcome === 'boolean') return outcome
     branch = outcome.elsewhere
   }
@@ -122,15 +122,14 @@ async function mergeInto(
     const { intent } = noted
     if ('refusal' in drafted || intent === undefined) throw cannotBeMerged()
     const move = { ref, old: start, new: drafted.commit }
+    const write = { projectId: project.id, actorId: caller.user.id, moves: [move], settings, repository, merge: told, intent }
     try {
-      await moveTarget(ctx, repository, request, move, head)
+      await moveUnderIntent(ctx, write, () => moveTarget(ctx, repository, request, move, head))
     } catch (error) {
-      await abandonIntent(ctx, intent, error)
       if (!(error instanceof RefChanged)) throw error
       if (tried === TRIES) throw changing()
       continue
     }
-    await finishMoves(ctx, project.id, [move], intent, settings, repository, told)
     return true
   }
 }

@@ -9,7 +9,7 @@ import { ZERO } from '../../../../git/types.js'
 import { isUnavailable } from '../../../../lib/unavailable.js'
 import { actingUser, findVisibleProject } from '../../../identity/acting-users.js'
 import { branchProtectionsOf } from '../../../repository/protection.js'
-import { moveRefs } from '../../../repository/pushes.js'
+import { moveRefs } from '../../../repository/push/door.js'
 import { repositoryOf } from '../../../repository/repositories.js'
 import { closeIssuesOf } from '../writing/closing-issues.js'
 
