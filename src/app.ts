@@ -3,7 +3,7 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import type { Context } from './context.js'
 import { databaseError } from './db/client.js'
 import { Failure, invalidInput, noSuchRoute } from './failures.js'
-import { closeUnread, parseBodies } from './http/bodies.js'
+import { parseBodies, unreadCloser } from './http/bodies.js'
 import { prepareBody } from './http/body.js'
 import { renderFailure } from './http/failure-handler.js'
 import { parseForm } from './http/form.js'
@@ -89,7 +89,7 @@ export async function buildApp(ctx: Context, { pace = PACE } = {}): Promise<Fast
     request.query = parseForm((request.query as { text: string }).text)
     prepareBody(request.raw)
   })
-  app.addHook('onSend', closeUnread)
+  app.addHook('onSend', unreadCloser())
   app.addHook('onResponse', async (request, reply) => {
     const { method, routeOptions, caller, ip } = request
     const who = caller?.user ? { user: caller.user.username, ...(caller.sudoer && { sudoer: caller.sudoer.username }) } : {}

@@ -165,35 +165,41 @@ class Body {
 /** Milliseconds for which the rest of a refused body is thrown away, and for each body between two pieces of any: some MiB a second in all, which cost next to nothing. */
 const DISCARDING = 10_000
 const PAUSE = 5
-/** Bodies of which the rest is being thrown away, and how many may be: the connections of further ones end with the answer. */
-let discarded = 0
+/** Bodies of which the rest is thrown away at once: the connections of further ones end with the answer. */
 const MAX_DISCARDED = 32
 
-/** An answer to a request whose body nobody will read ends the connection, which would else wait for the rest of it at any pace. Many clients look for an answer only when they have sent everything, and would find the connection reset: so a bounded rest is thrown away first. */
-export async function closeUnread({ raw }: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
-  const { 'content-length': length, 'transfer-encoding': encoding } = raw.headers
-  if (raw.complete || raw.readableEnded || (encoding === undefined && Number(length ?? 0) === 0)) return payload
-  reply.header('connection', 'close')
-  if (typeof payload !== 'string' || raw.method === 'HEAD' || reply.statusCode === STATUS.timeout) return payload
-  reply.header('content-length', Buffer.byteLength(payload))
-  return Readable.from(withRest(payload, raw), { objectMode: false })
-}
+/**
+ * An answer to a request whose body nobody will read ends the connection, which would else wait for the rest of it at any pace. Many clients look
+ * for an answer only when they have sent everything, and would find the connection reset: so a bounded rest is thrown away first.
+ */
+export function unreadCloser() {
+  let discarded = 0
 
-/** The whole answer at once, its end when the body is over. */
-async function* withRest(answer: string, body: IncomingMessage) {
-  yield answer
-  if (discarded >= MAX_DISCARDED) return
-  discarded++
-  await new Promise<void>((resolve) => {
-    const timer = setTimeout(resolve, DISCARDING)
-    const end = () => {
-      clearTimeout(timer)
-      resolve()
-    }
-    body.on('data', () => {
-      body.pause()
-      setTimeout(() => body.resume(), PAUSE * discarded).unref()
-    })
-    body.on('end', end).on('close', end)
-  }).finally(() => discarded--)
+  /** The whole answer at once, its end when the body is over. */
+  async function* withRest(answer: string, body: IncomingMessage) {
+    yield answer
+    if (discarded >= MAX_DISCARDED) return
+    discarded++
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, DISCARDING)
+      const end = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+      body.on('data', () => {
+        body.pause()
+        setTimeout(() => body.resume(), PAUSE * discarded).unref()
+      })
+      body.on('end', end).on('close', end)
+    }).finally(() => discarded--)
+  }
+
+  return async ({ raw }: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> => {
+    const { 'content-length': length, 'transfer-encoding': encoding } = raw.headers
+    if (raw.complete || raw.readableEnded || (encoding === undefined && Number(length ?? 0) === 0)) return payload
+    reply.header('connection', 'close')
+    if (typeof payload !== 'string' || raw.method === 'HEAD' || reply.statusCode === STATUS.timeout) return payload
+    reply.header('content-length', Buffer.byteLength(payload))
+    return Readable.from(withRest(payload, raw), { objectMode: false })
+  }
 }
