@@ -17,21 +17,21 @@ import { pushDataOf } from './push-events.js'
 import { quotaRefusal } from './quotas.js'
 import { repositoryOf } from './repositories.js'
 
-/** A ref on its way from one value to another. ZERO: not there yet, or no longer. */
+/** A change of a ref from one value to another; ZERO stands for a ref that does not exist. */
 export type RefMove = RefUpdate
 
-/** Which door the move came through: some rules differ (BR-19). */
+/** Where the move came from: some rules differ (BR-19). */
 export type Door = 'api' | 'git'
 
 const PROTECTED = 'You are not allowed to push into this branch'
 
-/** What every rule about a move needs, loaded once a push. */
+/** What the rules about a move need, loaded once for each push. */
 export interface PushSetting {
   subject: ProjectSubject
   protections: Protections
   settings: Settings
   door: Door
-  /** Reads the repository with the new objects in sight, for the fast-forward question. */
+  /** Reads the repository together with the new objects, to tell whether a move is a fast-forward. */
   repository: Pick<GitRepository, 'isAncestor'>
 }
 
@@ -45,13 +45,15 @@ export async function pushSetting(
   return { subject, protections, settings, door, repository }
 }
 
-/** Whether this caller may move this ref from here to there, for every write door (SEC-104): null, or the reason why not (GH-19, GH-20). */
+/**
+ * Whether this caller may make this move, for every way to write (SEC-104): null, or the reason why not (GH-19, GH-20).
+ */
 export async function refusalOf(setting: PushSetting, move: RefMove): Promise<string | null> {
   const { subject } = setting
   if (!subject.can('push_code')) return 'You are not allowed to push code to this project.'
   if (move.ref.startsWith('refs/heads/')) return refuseBranch(setting, move, move.ref.slice('refs/heads/'.length))
   if (move.ref.startsWith('refs/tags/')) return refuseTag(setting, move, move.ref.slice('refs/tags/'.length))
-  // notes move as they like, forward or not
+  // notes may move anywhere, fast-forward or not
   return move.ref.startsWith('refs/notes/') ? null : 'Only branches, tags and notes can be pushed.'
 }
 
@@ -80,7 +82,7 @@ async function refuseBranch(
 }
 
 function refuseTag({ subject, protections }: PushSetting, move: RefMove, tag: string): string | null {
-  // a delete is one whatever old value the client claims
+  // a deletion is one whatever old value the client claims
   const creates = move.old === ZERO && move.new !== ZERO
   if (!creates && !subject.can('delete_tag')) return 'You are not allowed to change existing tags on this project.'
   if (!protections.isTagProtected(tag)) return null
@@ -88,7 +90,7 @@ function refuseTag({ subject, protections }: PushSetting, move: RefMove, tag: st
   return reaches(subject, protections.createTagLevel(tag)) ? null : 'You are not allowed to create this tag as it is protected.'
 }
 
-/** Writes down what is about to move, after the objects and before the refs (SEC-158). Returns the row's id. */
+/** Records what is about to move, after the objects and before the refs (SEC-158). Returns the row's id. */
 export async function recordIntent(
   ctx: Context,
   projectId: number,
@@ -112,7 +114,10 @@ export async function recordIntent(
   return id
 }
 
-/** Ends an intent whose refs were not moved because of `error`. Where git does not say that nothing moved, the refs are looked at later. */
+/**
+ * Ends an intent whose refs were not moved because of `error`. Where git does not say that nothing moved, the refs are
+ * examined later.
+ */
 export async function abandonIntent(ctx: Context, intent: number, error: unknown): Promise<void> {
   leaveIntent(ctx, intent)
   if (!(error instanceof RefChanged || error instanceof RefNameConflict)) return
@@ -124,12 +129,15 @@ export async function abandonIntent(ctx: Context, intent: number, error: unknown
   }
 }
 
-/** Nobody works on this intent any more: it is settled in the background, by what the refs say. */
+/** Nobody works on this intent any more: it is settled in the background, according to the refs. */
 export function leaveIntent(ctx: Context, intent: number): void {
   if (ctx.intents.has(intent)) ctx.intents.set(intent, 'left')
 }
 
-/** Moves refs for the API, all or none, through every rule of a push. 403 below developer, 400 with the reason where a rule declines (PU-9), RefChanged when somebody else was faster. */
+/**
+ * Moves refs for the API, all or none, by all the rules of a push: 403 below developer, 400 with the reason where a
+ * rule refuses (PU-9), RefChanged when another writer was faster.
+ */
 export async function moveRefs(ctx: Context, subject: ProjectSubject, actorId: number, moves: RefMove[]): Promise<void> {
   if (!subject.can('push_code')) throw forbidden()
   const repository = repositoryOf(ctx, subject.project)
@@ -149,21 +157,24 @@ export async function moveRefs(ctx: Context, subject: ProjectSubject, actorId: n
   await finishMoves(ctx, subject.project.id, moves, intent, setting.settings, repository)
 }
 
-/** SEC-83: `a` and `a/b` cannot both be there. */
+/** Names like `a` and `a/b` cannot coexist (SEC-83). */
 function nameConflict(ref: string) {
   const noun = ref.startsWith('refs/tags/') ? 'tag' : 'branch'
   return `${noun === 'tag' ? 'Tag' : 'Branch'} name conflicts with the name of another ${noun}`
 }
 
-/** A push over Git that may go ahead. */
+/** A push over Git that has been accepted. */
 export interface PushIntent {
-  /** Its refs have moved: what follows from that, and the end of the intent. */
+  /** To be called when its refs have moved: does what follows, and ends the intent. */
   finish(moved: RefMove[]): Promise<void>
-  /** The push is over, however it went: nothing to do after `finish`. */
+  /** To be called when the push is over, whatever happened; does nothing after `finish`. */
   settle(): Promise<void>
 }
 
-/** The same door for a push over Git: every command on a branch, tag or note is judged, one refusal refuses all (GH-18), and what may go ahead is written down first. */
+/**
+ * The verdict on a push over Git: every command on a branch, tag or note is checked, one refusal refuses all (GH-18),
+ * and an accepted push is recorded before its refs move.
+ */
 export async function acceptPush(
   ctx: Context,
   subject: ProjectSubject,
@@ -172,11 +183,12 @@ export async function acceptPush(
   repository: Pick<GitRepository, 'isAncestor' | 'objectInfo'>,
 ): Promise<PushIntent | string> {
   const setting = await pushSetting(ctx, subject, 'git', repository)
-  // what was pushed lies in the repository's folder already; a deletion brings nothing
+  // the pushed objects are in the repository's folder already; a deletion adds none
   const full = commands.some((command) => command.new !== ZERO) && (await quotaRefusal(ctx, repositoryOf(ctx, subject.project)))
   if (full) return full
   for (const command of commands) {
-    // a ref whose old value nobody has is taken for broken, and git compares nothing before it moves or deletes it (GH-22)
+    // git takes a ref whose old value does not exist for broken, and compares nothing before it moves or deletes it
+    // (GH-22)
     if ((command.old !== ZERO || command.new === ZERO) && !(await repository.objectInfo(command.old)))
       return `The old value of ${command.ref} is not known here.`
     const reason = await refusalOf(setting, command)
@@ -196,7 +208,11 @@ export async function acceptPush(
   }
 }
 
-/** All that follows when refs have moved, by name, and the end of the intent. What is here holds before the caller gets an answer (PU-1); upkeep follows soon after. `repository` is looked up when it is not given; `merge` is what the moves merged. What fails here is tried again until it is done, for the refs have moved. */
+/**
+ * Does everything that follows when refs have moved, and ends the intent. All of it holds before the caller gets an
+ * answer (PU-1), except maintenance, which runs soon after. `repository` is looked up when it is not given; `merge` is
+ * what the moves merged. The refs have moved, so what fails here is tried again until it succeeds.
+ */
 export async function finishMoves(
   ctx: Context,
   projectId: number,
@@ -210,7 +226,7 @@ export async function finishMoves(
     await follow(ctx, projectId, moves, intent, settings, repository, merge)
     if (intent !== null) ctx.intents.delete(intent)
   } catch (error) {
-    // what took too long is quick once maintenance has written the new commits into the graph
+    // what took too long will be fast once maintenance has written the new commits into the commit-graph
     maintainSoon(ctx, projectId)
     if (intent !== null) leaveIntent(ctx, intent)
     throw error
@@ -247,15 +263,16 @@ async function follow(
     select ${projectId}::bigint, finished.actor_id, 'pushed', told.push, ${now}::timestamptz
     from finished join ${users} on ${users.id} = finished.actor_id, jsonb_array_elements(${JSON.stringify(told)}::jsonb) with ordinality as told (push, turn)
     order by told.turn`
-  // The only statement of these that waits for the disk, which takes everything committed before it along: what is answered now stays (SEC-157).
-  // The events go with the intent, so a push is told once however often it is finished.
+  // The only one of these statements that waits for the disk. It makes everything committed before it durable too, so
+  // what is answered now stays (SEC-157). The events are written together with the end of the intent, so a push is
+  // recorded once however often it is finished.
   await ctx.db.write.execute(sql`with finished as (delete from ${refIntents} where ${refIntents.id} = ${intent} returning actor_id), pushed as (${pushed})
     update ${projects} set last_activity_at = greatest(last_activity_at, ${now}::timestamptz), pushes_since_gc = pushes_since_gc + 1
     where id = ${projectId}`)
   maintainSoon(ctx, projectId)
 }
 
-/** Who caused the moves of an intent, unless he is gone meanwhile. */
+/** Who moved the refs of an intent, unless that user has been removed meanwhile. */
 async function actorIdOf(ctx: Context, intent: number | null): Promise<number | null> {
   if (intent === null) return null
   const [row] = await ctx.db.write
@@ -266,13 +283,16 @@ async function actorIdOf(ctx: Context, intent: number | null): Promise<number | 
   return row?.id ?? null
 }
 
-/** PU-8. */
+/** A deleted tag loses its release (PU-8). */
 async function dropReleases(ctx: Context, projectId: number, moves: RefMove[]): Promise<void> {
   const gone = moves.filter((move) => move.new === ZERO && move.ref.startsWith('refs/tags/')).map(({ ref }) => ref.slice('refs/tags/'.length))
   if (gone.length > 0) await ctx.db.write.delete(releases).where(and(eq(releases.project_id, projectId), inArray(releases.tag, gone)))
 }
 
-/** The first branch becomes the default one and is protected; the last one's end makes the repository empty again (PU-1, BR-17). */
+/**
+ * The first branch becomes the default branch and is protected; without its last branch a repository is empty again
+ * (PU-1, BR-17).
+ */
 export async function followBranches(ctx: Context, projectId: number, moves: RefMove[], settings: Settings) {
   const branches = moves.filter(({ ref }) => ref.startsWith('refs/heads/'))
   if (!branches.some((move) => move.old === ZERO || move.new === ZERO)) return
@@ -299,7 +319,10 @@ export async function followBranches(ctx: Context, projectId: number, moves: Ref
   })
 }
 
-/** G-73. */
+/**
+ * Protects the first default branch of a project as the setting `default_branch_protection` says: not at all, with push
+ * level developer, or with push and merge level maintainer (G-73).
+ */
 export async function protectDefaultBranch(tx: Transaction, projectId: number, branch: string, settings: Settings) {
   const level = settings.default_branch_protection
   if (level === 0) return
@@ -319,14 +342,14 @@ async function repositoryById(ctx: Context, projectId: number) {
   return project && { git: repositoryOf(ctx, project), defaultBranch: project.default_branch }
 }
 
-/** Milliseconds between the starts of two upkeeps of one project, so that a burst of commits pays for few. */
+/** Milliseconds between the starts of two maintenance runs of one project, so that a burst of commits causes few. */
 const UPKEEP_GAP = 2_000
 
-/** Upkeep of a repository that has changed, in the background. */
+/** Maintenance of a repository that has changed, in the background. */
 export const maintainSoon = (ctx: Context, projectId: number) =>
   ctx.jobs.coalesce(`upkeep ${projectId}`, UPKEEP_GAP, 'repository upkeep', () => maintainRepository(ctx, projectId))
 
-/** Size, commit count, languages, commit-graph and packs: none of it waits for, or fails, the push. */
+/** Size, commit count, languages, commit-graph and packs: a push neither waits for these nor fails with them. */
 async function maintainRepository(ctx: Context, projectId: number) {
   const repository = await repositoryById(ctx, projectId)
   if (!repository) return
@@ -338,7 +361,10 @@ async function maintainRepository(ctx: Context, projectId: number) {
   await updateLanguages(ctx, projectId, repository.git, head)
 }
 
-/** Finishes or drops one intent by looking at its refs: what has its new value, or has gone on from there, did move (SEC-158). Tells whether anything did. */
+/**
+ * Finishes or drops one intent by its refs: a ref that has its new value, or has moved on from it, did move (SEC-158).
+ * Returns whether any did.
+ */
 export async function settleIntent(
   ctx: Context,
   intent: typeof refIntents.$inferSelect,
@@ -346,7 +372,7 @@ export async function settleIntent(
 ): Promise<boolean> {
   const repository = await repositoryById(ctx, intent.project_id)
   const moved: RefMove[] = []
-  // of a repository that is gone nothing is left to finish; where that cannot be told this throws
+  // a repository that is gone needs nothing more; where that cannot be told, this throws
   if (repository && (await ctx.git.exists(repository.git.key))) {
     for (const update of intent.updates) {
       const now: Oid = (await repository.git.ref(update.ref)) ?? ZERO
@@ -369,14 +395,17 @@ async function hasGoneOn(repository: GitRepository, from: Oid, to: Oid): Promise
 
 /** Milliseconds: an intent younger than this may have an owner that does not know its id yet. */
 const YOUNG = 3_000
-/** Milliseconds after which an intent of another service on the same database is taken over: one whose refs have moved, and one whose refs have not. */
+/**
+ * Milliseconds after which an intent of another service on the same database is taken over: one whose refs have moved,
+ * and one whose refs have not.
+ */
 const OTHERS_MOVED = 60_000
 const OTHERS_UNMOVED = 600_000
 
 /**
- * Finishes or drops the intents that nobody works on (SEC-158): of a killed process at the start, and while the service runs those that a lost
- * database connection cut short. `alone`: no other service can be at work on this database, whoever it belongs to. Returns the ids of the merge
- * requests found merged.
+ * Finishes or drops the intents that nobody works on (SEC-158): those of a killed process at the start, and those that
+ * a lost database connection cut short while the service runs. `alone`: no other service can be at work on this
+ * database, whoever it belongs to. Returns the ids of the merge requests found merged.
  */
 export async function settleLeftIntents(ctx: Context, { start = false, alone = false } = {}): Promise<number[]> {
   const age = sql<number>`extract(epoch from now() - ${refIntents.created_at})::float8 * 1000`
@@ -385,9 +414,9 @@ export async function settleLeftIntents(ctx: Context, { start = false, alone = f
   for (const { intent, age } of left) {
     const state = ctx.intents.get(intent.id)
     if ((state === 'moving' && age < OTHERS_UNMOVED) || (!state && !start && age < YOUNG)) continue
-    // a database of our own has no other service that could be at work on it
+    // no other service can be at work on an embedded database
     const shared = !alone && ctx.config.databaseUrl !== undefined && state !== 'left'
-    // whoever was killed while they moved the refs has left their locks
+    // a process that was killed while moving refs has left its locks
     await (await repositoryById(ctx, intent.project_id))?.git.removeStaleLocks()
     const may = shared ? { finish: start || age > OTHERS_MOVED, drop: age > OTHERS_UNMOVED } : { finish: true, drop: true }
     try {
@@ -397,7 +426,7 @@ export async function settleLeftIntents(ctx: Context, { start = false, alone = f
       if (!(error instanceof RepositoryMissing)) throw error
     }
   }
-  // those that are gone from the table were settled by somebody else
+  // rows that are gone were settled by another process
   const known = new Set(left.map(({ intent }) => intent.id))
   for (const [id, state] of ctx.intents) if (state === 'left' && !known.has(id)) ctx.intents.delete(id)
   return merged
@@ -414,10 +443,12 @@ async function settleOwn(ctx: Context, id: number): Promise<void> {
   }
 }
 
-/** Upkeep lost to a kill is at most this old; a second would do. */
+/** Maintenance lost to a kill is at most this old; a second would do. */
 const RECENT = '1 minute'
 
-/** At start: brings up to date what projects say of their repositories, for those that were busy when the last process ended. */
+/**
+ * At the start: updates what projects say of their repositories, for those that were busy when the last process ended.
+ */
 export async function catchUp(ctx: Context): Promise<void> {
   const busy = await ctx.db.write
     .select({ id: projects.id })
