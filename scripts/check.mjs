@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
+import { checkRules } from './rules.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
@@ -94,7 +95,14 @@ async function forbidden() {
 const isModuleName = (node) => ts.isImportDeclaration(node.parent) || ts.isCallExpression(node.parent)
 const isTypeImport = (node) => ts.isImportDeclaration(node) && node.importClause?.isTypeOnly === true
 
-const checks = { types, style, layers, 'dead code': deadCode, 'forbidden things': forbidden }
+/** Every rule that is cited exists in docs/spec, once and with an anchor. */
+async function rules() {
+  const { rules, files, faults } = checkRules(root)
+  const read = rules > 0 && files > 0
+  return { ok: read && faults.length === 0, output: read ? faults.join('\n') : 'it read no rule or no file' }
+}
+
+const checks = { types, style, layers, 'dead code': deadCode, 'forbidden things': forbidden, rules }
 let failed = 0
 for (const [name, check] of Object.entries(checks)) {
   const { ok, output } = await check()

@@ -6,13 +6,19 @@ import type { RepositoryKey } from '../../git/types.js'
 /** Repositories that are looked up at a time. */
 const BATCH = 500
 const DAY = 86_400_000
-/** Milliseconds after which the service moves a repository that no row knows out of the way by itself, and after which it removes what lies there. */
+/**
+ * Milliseconds after which the service moves a repository that no row refers to aside, and after which it removes it
+ * from there.
+ */
 const SET_ASIDE = DAY
 const REMOVE = 30 * DAY
-/** So many are moved in any case; more of them only while most repositories have a row. */
+/** This many are moved in any case; more only while most repositories have a row. */
 const FEW = 10
 
-/** Repositories on the disk that no row knows and that have not changed for some milliseconds; ten minutes by default, for young ones may be about to get their row. */
+/**
+ * Repositories on the disk that no row refers to and that have not changed for some milliseconds; ten minutes by
+ * default, because young ones may be about to get their row.
+ */
 export async function* orphanRepositories(ctx: Context, unchanged?: number): AsyncGenerator<RepositoryKey> {
   for await (const { key, known } of repositoriesOnDisk(ctx, unchanged)) if (!known) yield key
 }
@@ -40,7 +46,10 @@ async function* lookedUp(ctx: Context, keys: RepositoryKey[]): AsyncGenerator<{ 
   for (const key of keys) yield { key, known: places.has(`${key.id} ${key.storage}`) }
 }
 
-/** Moves repositories that no row has known for a day to `lost+found` of their storage, and removes what has been there for thirty days. Where most repositories have no row this is the wrong database, and nothing is touched. */
+/**
+ * Moves repositories that no row has referred to for a day to `lost+found` of their storage, and removes what has been
+ * there for thirty days. Where most repositories have no row this is the wrong database, and nothing is moved.
+ */
 export async function clearOrphans(ctx: Context): Promise<void> {
   const orphans: RepositoryKey[] = []
   let known = 0

@@ -5,7 +5,7 @@ import type { Database } from '../../db/client.js'
 import { projects } from '../../db/schema/index.js'
 import type { GitRepository, RepositoryKey, Signature } from '../../git/types.js'
 
-/** Where a project's repository lives; never its name (SEC-66). */
+/** The repository of a project, found by its id and never by its name (SEC-66). */
 export const repositoryOf = (ctx: Context, project: { id: number; storage: string }): GitRepository =>
   ctx.git.open({ storage: project.storage, id: project.id, kind: 'project' })
 
@@ -13,10 +13,10 @@ export const repositoryOf = (ctx: Context, project: { id: number; storage: strin
 export const holdsRepositories = async (db: Database, storage: string): Promise<boolean> =>
   (await db.write.select({ id: projects.id }).from(projects).where(eq(projects.storage, storage)).limit(1)).length > 0
 
-/** Where its wiki lives, once it has one. */
+/** The key of its wiki's repository, which may not exist yet. */
 export const wikiKeyOf = ({ id, storage }: { id: number; storage: string }): RepositoryKey => ({ storage, id, kind: 'wiki' })
 
-/** What Git cannot hold in an identity, and what it would cut off its ends. */
+/** Removes what Git cannot store in an identity, and what it would trim. */
 const clean = (text: string) => text.replace(/[<>\p{Cc}]/gu, '').trim()
 
 /** The caller as committer or tagger, now, in UTC. */

@@ -5,10 +5,10 @@ import { finishDeletions } from '../../projects/remove.js'
 import { settleIntent } from '../../repository/push/settle.js'
 import type { Check } from './fault.js'
 
-/** Of what a running service is still busy with nothing is this old. */
+/** A running service is never busy with anything this old. */
 const STALE = '1 minute'
 
-/** What killed processes left half done. A start of the service makes the same good. */
+/** What killed processes left half done. A start of the service repairs the same. */
 export async function* leftovers(ctx: Context): Check {
   for (const path of await ctx.git.leftovers()) {
     const repair = async () => ((await ctx.git.clean()).includes(path) ? 'removed' : 'left: a process holds it')

@@ -11,12 +11,15 @@ import { findCommit } from './read.js'
 import { commitToBranch } from './write.js'
 
 export interface Pick {
-  /** Whatever names a commit. */
+  /** Anything that names a commit. */
   sha: string
   branch: string
 }
 
-/** Does again on a branch what a commit changed against its first parent (C-48 to C-51). The author stays, the caller commits. */
+/**
+ * Applies to a branch what a commit changed against its first parent (C-48 to C-51). The author is kept, and the caller
+ * is the committer.
+ */
 export async function cherryPick(ctx: Context, subject: ProjectSubject, caller: SignedIn, { sha, branch }: Pick): Promise<Commit> {
   const picked = await findCommit(ctx, subject, sha)
   return pick(ctx, subject, caller, branch, 'cherry-pick', {
@@ -26,7 +29,7 @@ export async function cherryPick(ctx: Context, subject: ProjectSubject, caller: 
   })
 }
 
-/** Takes back on a branch what a commit changed against its first parent (RE-10), with the author and the words of Git's own revert. */
+/** Reverts on a branch what a commit changed against its first parent, with the message of Git's own revert (RE-10). */
 export async function revert(ctx: Context, subject: ProjectSubject, caller: SignedIn, { sha, branch }: Pick): Promise<Commit> {
   const reverted = await findCommit(ctx, subject, sha)
   const [first, ...others] = reverted.parents

@@ -11,14 +11,17 @@ import { type Protections, protectionsOf } from '../protection.js'
 import { moveUnderIntent, withBranch } from '../push/door.js'
 import { repositoryOf } from '../repositories.js'
 
-/** How often a commit is made anew on a branch that moved meanwhile; then the caller may come back (C-33). */
+/** How often a commit is made again on a branch that moved meanwhile; then the caller has to retry (C-33). */
 const TRIES = 8
-/** Milliseconds: writers of other processes on the same branch are given room, the more the oftener they were faster. */
+/**
+ * Milliseconds of pause between attempts, times their number: gives way to writers of the same branch in other
+ * processes.
+ */
 const PAUSE = 20
 
 export const invalidBranch = (branch: string) => `Something went wrong when we tried to create '${branch}' for you: Branch name is invalid`
 
-/** What says whether a caller may write a branch. */
+/** What decides whether a caller may write to a branch. */
 export interface Rules {
   protections: Protections
   settings: Settings
@@ -30,7 +33,11 @@ interface Drafted {
   old: Oid
 }
 
-/** Makes a commit and moves a branch to it through the door of every push; `draft` is asked anew when the branch has moved meanwhile, and `describe` reads what the answer says of the commit while the branch moves. Writers of one branch stand in line here; those of other processes meet at the ref (C-33, SEC-102). */
+/**
+ * Makes a commit and moves a branch to it, by the same rules as a push; `draft` is called again when the branch has
+ * moved meanwhile, and `describe` reads what the answer says of the commit while the branch moves. Writers of one
+ * branch take turns here; those of other processes are detected at the ref (C-33, SEC-102).
+ */
 export async function commitToBranch<T>(
   ctx: Context,
   { project }: ProjectSubject,

@@ -13,7 +13,10 @@ import { abandonIntent, recordIntent } from './intents.js'
 import { pushSetting, refusalOf } from './rules.js'
 import { settleOwn } from './settle.js'
 
-/** Moves refs for the API, all or none, through every rule of a push. 403 below developer, 400 with the reason where a rule declines (PU-9), RefChanged when somebody else was faster. */
+/**
+ * Moves refs for the API, all or none, by all the rules of a push: 403 below developer, 400 with the reason where a
+ * rule refuses (PU-9), RefChanged when another writer was faster.
+ */
 export async function moveRefs(ctx: Context, subject: ProjectSubject, actorId: number, moves: RefUpdate[]): Promise<void> {
   if (!subject.can('push_code')) throw forbidden()
   const repository = repositoryOf(ctx, subject.project)
@@ -61,13 +64,13 @@ export async function moveUnderIntent(ctx: Context, write: Write, move = () => w
 export const withBranch = <T>(projectId: number, branch: string, work: () => Promise<T>): Promise<T> =>
   withMutex(`branch ${projectId} ${branch}`, work)
 
-/** SEC-83: `a` and `a/b` cannot both be there. */
+/** Names like `a` and `a/b` cannot coexist (SEC-83). */
 function nameConflict(ref: string) {
   const noun = ref.startsWith('refs/tags/') ? 'tag' : 'branch'
   return `${noun === 'tag' ? 'Tag' : 'Branch'} name conflicts with the name of another ${noun}`
 }
 
-/** A push over Git that may go ahead. */
+/** A push over Git that has been accepted. */
 export interface PushIntent {
   /** Its refs have moved: what follows from that, and the end of the intent. */
   finish(moved: RefUpdate[]): Promise<void>
@@ -75,7 +78,10 @@ export interface PushIntent {
   settle(): Promise<void>
 }
 
-/** The same door for a push over Git: every command on a branch, tag or note is judged, one refusal refuses all (GH-18), and what may go ahead is written down first. */
+/**
+ * The verdict on a push over Git: every command on a branch, tag or note is checked, one refusal refuses all (GH-18),
+ * and an accepted push is recorded before its refs move.
+ */
 export async function acceptPush(
   ctx: Context,
   subject: ProjectSubject,

@@ -10,7 +10,11 @@ import { repositoryById } from '../repositories.js'
 import { leaveIntent } from './intents.js'
 import { maintainSoon } from './upkeep.js'
 
-/** All that follows when refs have moved, by name, and the end of the intent. What is here holds before the caller gets an answer (PU-1); upkeep follows soon after. `repository` is looked up when it is not given; `merge` is what the moves merged. What fails here is tried again until it is done, for the refs have moved. */
+/**
+ * Does everything that follows when refs have moved, and ends the intent. All of it holds before the caller gets an
+ * answer (PU-1), except maintenance, which runs soon after. `repository` is looked up when it is not given; `merge` is
+ * what the moves merged. The refs have moved, so what fails here is tried again until it succeeds.
+ */
 export async function finishMoves(
   ctx: Context,
   projectId: number,
@@ -69,7 +73,7 @@ export async function follow(
   maintainSoon(ctx, projectId)
 }
 
-/** Who caused the moves of an intent, unless he is gone meanwhile. */
+/** Who moved the refs of an intent, unless that user has been removed meanwhile. */
 async function actorIdOf(ctx: Context, intent: number | null): Promise<number | null> {
   if (intent === null) return null
   const [row] = await ctx.db.write
@@ -80,13 +84,16 @@ async function actorIdOf(ctx: Context, intent: number | null): Promise<number | 
   return row?.id ?? null
 }
 
-/** PU-8. */
+/** A deleted tag loses its release (PU-8). */
 async function dropReleases(ctx: Context, projectId: number, moves: RefUpdate[]): Promise<void> {
   const gone = moves.filter((move) => move.new === ZERO && move.ref.startsWith('refs/tags/')).map(({ ref }) => ref.slice('refs/tags/'.length))
   if (gone.length > 0) await ctx.db.write.delete(releases).where(and(eq(releases.project_id, projectId), inArray(releases.tag, gone)))
 }
 
-/** The first branch becomes the default one and is protected; the last one's end makes the repository empty again (PU-1, BR-17). */
+/**
+ * The first branch becomes the default branch and is protected; without its last branch a repository is empty again
+ * (PU-1, BR-17).
+ */
 export async function followBranches(ctx: Context, projectId: number, moves: RefUpdate[], settings: Settings) {
   const branches = moves.filter(({ ref }) => ref.startsWith('refs/heads/'))
   if (!branches.some((move) => move.old === ZERO || move.new === ZERO)) return
@@ -113,7 +120,10 @@ export async function followBranches(ctx: Context, projectId: number, moves: Ref
   })
 }
 
-/** G-73. */
+/**
+ * Protects the first default branch of a project as the setting `default_branch_protection` says: not at all, with push
+ * level developer, or with push and merge level maintainer (G-73).
+ */
 export async function protectDefaultBranch(tx: Transaction, projectId: number, branch: string, settings: Settings) {
   const level = settings.default_branch_protection
   if (level === 0) return

@@ -6,7 +6,7 @@ import type { RefUpdate } from '../../../git/types.js'
 import { isUnavailable } from '../../../lib/unavailable.js'
 import type { Door } from './rules.js'
 
-/** Writes down what is about to move, after the objects and before the refs (SEC-158). Returns the row's id. */
+/** Records what is about to move, after the objects and before the refs (SEC-158). Returns the row's id. */
 export async function recordIntent(
   ctx: Context,
   projectId: number,
@@ -30,7 +30,10 @@ export async function recordIntent(
   return id
 }
 
-/** Ends an intent whose refs were not moved because of `error`. Where git does not say that nothing moved, the refs are looked at later. */
+/**
+ * Ends an intent whose refs were not moved because of `error`. Where git does not say that nothing moved, the refs are
+ * examined later.
+ */
 export async function abandonIntent(ctx: Context, intent: number, error: unknown): Promise<void> {
   leaveIntent(ctx, intent)
   if (!(error instanceof RefChanged || error instanceof RefNameConflict)) return
@@ -42,7 +45,7 @@ export async function abandonIntent(ctx: Context, intent: number, error: unknown
   }
 }
 
-/** Nobody works on this intent any more: it is settled in the background, by what the refs say. */
+/** Nobody works on this intent any more: it is settled in the background, according to the refs. */
 export function leaveIntent(ctx: Context, intent: number): void {
   if (ctx.intents.has(intent)) ctx.intents.set(intent, 'left')
 }

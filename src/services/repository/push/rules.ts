@@ -5,13 +5,13 @@ import { branchNameFault } from '../../../lib/branch-name.js'
 import { readSettings, type Settings } from '../../core/settings.js'
 import { type Protections, protectionsOf, reaches } from '../protection.js'
 
-/** Which door the move came through: some rules differ (BR-19). */
+/** Where the move came from: some rules differ (BR-19). */
 export type Door = 'api' | 'git'
 
 /** What whoever may not write a protected branch is told, by whatever door they come (C-28, PU-9). */
 export const PROTECTED = 'You are not allowed to push into this branch'
 
-/** What every rule about a move needs, loaded once a push. */
+/** What the rules about a move need, loaded once for each push. */
 export interface PushSetting {
   subject: ProjectSubject
   protections: Protections
@@ -31,7 +31,9 @@ export async function pushSetting(
   return { subject, protections, settings, door, repository }
 }
 
-/** Whether this caller may move this ref from here to there, for every write door (SEC-104): null, or the reason why not (GH-19, GH-20). */
+/**
+ * Whether this caller may make this move, for every way to write (SEC-104): null, or the reason why not (GH-19, GH-20).
+ */
 export async function refusalOf(setting: PushSetting, move: RefUpdate): Promise<string | null> {
   const { subject } = setting
   if (!subject.can('push_code')) return 'You are not allowed to push code to this project.'

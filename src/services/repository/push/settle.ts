@@ -8,7 +8,10 @@ import { repositoryById } from '../repositories.js'
 import { follow } from './follow.js'
 import { leaveIntent } from './intents.js'
 
-/** Finishes or drops one intent by looking at its refs: what has its new value, or has gone on from there, did move (SEC-158). Tells whether anything did. */
+/**
+ * Finishes or drops one intent by its refs: a ref that has its new value, or has moved on from it, did move (SEC-158).
+ * Returns whether any did.
+ */
 export async function settleIntent(
   ctx: Context,
   intent: typeof refIntents.$inferSelect,
@@ -39,14 +42,17 @@ async function hasGoneOn(repository: GitRepository, from: Oid, to: Oid): Promise
 
 /** Milliseconds: an intent younger than this may have an owner that does not know its id yet. */
 const YOUNG = 3_000
-/** Milliseconds after which an intent of another service on the same database is taken over: one whose refs have moved, and one whose refs have not. */
+/**
+ * Milliseconds after which an intent of another service on the same database is taken over: one whose refs have moved,
+ * and one whose refs have not.
+ */
 const OTHERS_MOVED = 60_000
 const OTHERS_UNMOVED = 600_000
 
 /**
- * Finishes or drops the intents that nobody works on (SEC-158): of a killed process at the start, and while the service runs those that a lost
- * database connection cut short. `alone`: no other service can be at work on this database, whoever it belongs to. Returns the ids of the merge
- * requests found merged.
+ * Finishes or drops the intents that nobody works on (SEC-158): those of a killed process at the start, and those that
+ * a lost database connection cut short while the service runs. `alone`: no other service can be at work on this
+ * database, whoever it belongs to. Returns the ids of the merge requests found merged.
  */
 export async function settleLeftIntents(ctx: Context, { start = false, alone = false } = {}): Promise<number[]> {
   const age = sql<number>`extract(epoch from now() - ${refIntents.created_at})::float8 * 1000`

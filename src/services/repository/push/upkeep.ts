@@ -6,14 +6,14 @@ import { updateLanguages } from '../languages.js'
 import { runMaintenance } from '../maintenance.js'
 import { repositoryById } from '../repositories.js'
 
-/** Milliseconds between the starts of two upkeeps of one project, so that a burst of commits pays for few. */
+/** Milliseconds between the starts of two maintenance runs of one project, so that a burst of commits causes few. */
 const UPKEEP_GAP = 2_000
 
-/** Upkeep of a repository that has changed, in the background. */
+/** Maintenance of a repository that has changed, in the background. */
 export const maintainSoon = (ctx: Context, projectId: number) =>
   ctx.jobs.coalesce(`upkeep ${projectId}`, UPKEEP_GAP, 'repository upkeep', () => maintainRepository(ctx, projectId))
 
-/** Size, commit count, languages, commit-graph and packs: none of it waits for, or fails, the push. */
+/** Size, commit count, languages, commit-graph and packs: a push neither waits for these nor fails with them. */
 async function maintainRepository(ctx: Context, projectId: number) {
   const repository = await repositoryById(ctx, projectId)
   if (!repository) return
@@ -25,10 +25,12 @@ async function maintainRepository(ctx: Context, projectId: number) {
   await updateLanguages(ctx, projectId, repository.git, head)
 }
 
-/** Upkeep lost to a kill is at most this old; a second would do. */
+/** Maintenance lost to a kill is at most this old; a second would do. */
 const RECENT = '1 minute'
 
-/** At start: brings up to date what projects say of their repositories, for those that were busy when the last process ended. */
+/**
+ * At the start: updates what projects say of their repositories, for those that were busy when the last process ended.
+ */
 export async function catchUp(ctx: Context): Promise<void> {
   const busy = await ctx.db.write
     .select({ id: projects.id })
