@@ -13,7 +13,7 @@ export const picks = [
   endpoint({
     method: 'POST',
     path: '/projects/:id/repository/commits/:sha/cherry_pick',
-    summary: 'Do again on a branch what a commit changed',
+    summary: 'Cherry-pick a commit',
     // without a credential this answers as commit creation does (W-37)
     access: onProject('push_code'),
     input,
@@ -26,7 +26,7 @@ export const picks = [
   endpoint({
     method: 'POST',
     path: '/projects/:id/repository/commits/:sha/revert',
-    summary: 'Take back on a branch what a commit changed',
+    summary: 'Revert a commit',
     access: onProjectSignedIn('push_code'),
     input,
     output: Commit,

@@ -28,7 +28,7 @@ const change = (method: 'POST' | 'PUT', action: 'create' | 'update') =>
   endpoint({
     method,
     path,
-    summary: action === 'create' ? 'Create a file' : 'Change a file',
+    summary: action === 'create' ? 'Create a file' : 'Update a file',
     access: write,
     largeBody: true,
     input: written,
@@ -51,7 +51,7 @@ export const files = [
   endpoint({
     method: 'GET',
     path,
-    summary: 'A file of a revision',
+    summary: 'Get a file',
     access: read,
     scope,
     input: z.object({ file_path: z.string(), ref: str() }),
@@ -63,7 +63,7 @@ export const files = [
   endpoint({
     method: 'HEAD',
     path,
-    summary: 'The facts of a file as headers',
+    summary: 'Get the metadata of a file as headers',
     access: read,
     scope,
     input: z.object({ file_path: z.string(), ref: str() }),
@@ -75,7 +75,7 @@ export const files = [
   endpoint({
     method: 'GET',
     path: `${path}/raw`,
-    summary: 'The bytes of a file',
+    summary: 'Get the raw content of a file',
     access: read,
     scope,
     input: z.object({ file_path: z.string(), ref: opt(str()) }),

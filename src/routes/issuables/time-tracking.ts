@@ -42,7 +42,7 @@ export function timeTrackingOf<Subject>({ path, noun, read, write, target, recor
     endpoint({
       method: 'POST',
       path: `${path}/time_estimate`,
-      summary: `Set the time ${noun} is thought to take`,
+      summary: `Set the time estimate of ${noun}`,
       access: write,
       status: 200,
       input: duration,
@@ -55,7 +55,7 @@ export function timeTrackingOf<Subject>({ path, noun, read, write, target, recor
     endpoint({
       method: 'POST',
       path: `${path}/add_spent_time`,
-      summary: `Add to the time ${noun} took, or take from it`,
+      summary: `Add or subtract spent time of ${noun}`,
       access: write,
       input: duration,
       output: TimeStats,
@@ -67,7 +67,7 @@ export function timeTrackingOf<Subject>({ path, noun, read, write, target, recor
     endpoint({
       method: 'GET',
       path: `${path}/time_stats`,
-      summary: `The time ${noun} takes and took`,
+      summary: `Get the time tracking of ${noun}`,
       access: read,
       input: z.object({}),
       output: TimeStats,

@@ -16,7 +16,7 @@ const membersOf = (path: '/projects/:id' | '/groups/:id', on: (ability: 'read_me
     endpoint({
       method: 'GET',
       path: `${path}/members${inherited ? '/all' : ''}`,
-      summary: inherited ? 'List members, inherited ones included' : 'List direct members',
+      summary: inherited ? 'List all members, inherited ones included' : 'List direct members',
       access: on('read_member'),
       input: z.object({ query: opt(searchText()), user_ids: opt(idList()), ...paging }),
       output: z.array(Member),
@@ -29,7 +29,7 @@ const membersOf = (path: '/projects/:id' | '/groups/:id', on: (ability: 'read_me
     endpoint({
       method: 'GET',
       path: `${path}/members${inherited ? '/all' : ''}/:user_id`,
-      summary: inherited ? 'A member, inherited or not' : 'A direct member',
+      summary: inherited ? 'Get a member, inherited ones included' : 'Get a direct member',
       access: on('read_member'),
       input: z.object({ user_id: rowId() }),
       output: Member,
@@ -61,7 +61,7 @@ const membersOf = (path: '/projects/:id' | '/groups/:id', on: (ability: 'read_me
   endpoint({
     method: 'PUT',
     path: `${path}/members/:user_id`,
-    summary: 'Change a membership',
+    summary: 'Update a member',
     access: on('manage_members'),
     input: z.object({ user_id: rowId(), access_level: LEVEL, expires_at: opt(clearableDate()) }),
     output: Member,

@@ -22,7 +22,7 @@ const subscription = (verb: 'subscribe' | 'unsubscribe') =>
   endpoint({
     method: 'POST',
     path: `${REQUEST}/${verb}`,
-    summary: verb === 'subscribe' ? 'Follow a merge request' : 'No longer follow a merge request',
+    summary: verb === 'subscribe' ? 'Subscribe to a merge request' : 'Unsubscribe from a merge request',
     access: onMergeRequest('update_merge_request'),
     input: z.object({}),
     output: DetailedMergeRequest,
@@ -42,7 +42,7 @@ export const mergeRequestAttention = [
   endpoint({
     method: 'GET',
     path: `${REQUEST}/participants`,
-    summary: 'People who take part in a merge request',
+    summary: 'List the participants of a merge request',
     access: onMergeRequest('read_merge_request'),
     input: z.object(paging),
     output: z.array(UserRef),
@@ -53,7 +53,7 @@ export const mergeRequestAttention = [
   endpoint({
     method: 'GET',
     path: `${REQUEST}/closes_issues`,
-    summary: 'Issues that merging it closes',
+    summary: 'List the issues that a merge request closes',
     access: onMergeRequest('read_merge_request'),
     input: z.object(paging),
     output: z.array(z.union([ClosedIssue, ExternalIssue])),
@@ -70,7 +70,7 @@ export const mergeRequestAttention = [
   endpoint({
     method: 'POST',
     path: `${REQUEST}/todo`,
-    summary: 'Put a merge request on the list of what is to be done',
+    summary: 'Create a todo for a merge request',
     access: onMergeRequest('read_merge_request'),
     input: z.object({}),
     output: Todo,

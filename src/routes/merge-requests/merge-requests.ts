@@ -46,7 +46,7 @@ export const mergeRequests = [
   endpoint({
     method: 'GET',
     path: REQUEST,
-    summary: 'A merge request',
+    summary: 'Get a merge request',
     polled: true,
     access: onMergeRequest('read_merge_request'),
     input: z.object({ include_rebase_in_progress: opt(bool()), include_diverged_commits_count: opt(bool()) }),
@@ -79,7 +79,7 @@ export const mergeRequests = [
   endpoint({
     method: 'PUT',
     path: REQUEST,
-    summary: 'Change, close or reopen a merge request',
+    summary: 'Update, close or reopen a merge request',
     access: onMergeRequest('update_merge_request'),
     input: needsOneOfThese(
       z.object({

@@ -60,7 +60,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>({ at, read,
     endpoint({
       method: 'GET',
       path: MILESTONE,
-      summary: 'A milestone',
+      summary: 'Get a milestone',
       access: read,
       input: z.object(id),
       output: Milestone,
@@ -82,7 +82,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>({ at, read,
     endpoint({
       method: 'PUT',
       path: MILESTONE,
-      summary: 'Change, close or reopen a milestone',
+      summary: 'Update, close or reopen a milestone',
       access: write,
       input: needsOneOf(
         z.object({ ...id, title: opt(str()), ...attributes, state_event: opt(oneOf(['close', 'activate'])) }),

@@ -28,7 +28,7 @@ const awardsOn = ({ named, path, access }: NoteableKind, onNotes: boolean) => {
     endpoint({
       method: 'GET',
       path: awards,
-      summary: `List the emoji given to ${thing}`,
+      summary: `List the award emoji of ${thing}`,
       access: access('read', 'Award Emoji'),
       input: z.object({ ...given, ...paging }),
       output: z.array(AwardEmoji),
@@ -40,7 +40,7 @@ const awardsOn = ({ named, path, access }: NoteableKind, onNotes: boolean) => {
     endpoint({
       method: 'GET',
       path: `${awards}/:award_id`,
-      summary: `An emoji given to ${thing}`,
+      summary: `Get an award emoji of ${thing}`,
       access: access('read', 'Award Emoji'),
       input: z.object({ ...given, award_id }),
       output: AwardEmoji,
@@ -51,7 +51,7 @@ const awardsOn = ({ named, path, access }: NoteableKind, onNotes: boolean) => {
     endpoint({
       method: 'POST',
       path: awards,
-      summary: `Give an emoji to ${thing}`,
+      summary: `Award an emoji to ${thing}`,
       access: access('award_emoji', 'Award Emoji'),
       input: z.object({ ...given, name: str() }),
       output: AwardEmoji,
@@ -62,7 +62,7 @@ const awardsOn = ({ named, path, access }: NoteableKind, onNotes: boolean) => {
     endpoint({
       method: 'DELETE',
       path: `${awards}/:award_id`,
-      summary: `Take back an emoji given to ${thing}`,
+      summary: `Delete an award emoji of ${thing}`,
       access: access('award_emoji', 'Award Emoji'),
       input: z.object({ ...given, award_id }),
       async handler({ ctx, caller, subject, input, unchangedSince }) {

@@ -40,7 +40,7 @@ export const jobs = [
   endpoint({
     method: 'GET',
     path: '/projects/:id/jobs/:job_id',
-    summary: 'A job',
+    summary: 'Get a job',
     polled: true,
     access: read,
     input: z.object({ job_id: rowId() }),

@@ -25,7 +25,7 @@ export const sharing = [
   endpoint({
     method: 'DELETE',
     path: '/projects/:id/share/:group_id',
-    summary: 'End the sharing of a project with a group',
+    summary: 'Unshare a project from a group',
     access: onProjectSignedIn('manage_shares'),
     input: z.object({ group_id: rowId() }),
     handler: ({ ctx, subject, input }) => unshareProject(ctx, subject, input.group_id),

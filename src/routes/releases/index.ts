@@ -63,7 +63,7 @@ export const releases = [
   endpoint({
     method: 'GET',
     path: RELEASE,
-    summary: 'A release',
+    summary: 'Get a release',
     access: read,
     input: z.object(named),
     output: Release,
@@ -92,7 +92,7 @@ export const releases = [
   endpoint({
     method: 'PUT',
     path: RELEASE,
-    summary: 'Change a release',
+    summary: 'Update a release',
     access: write,
     input: z.object({ ...named, ...described }),
     output: Release,
@@ -138,7 +138,7 @@ export const releases = [
   endpoint({
     method: 'GET',
     path: `${LINKS}/:link_id`,
-    summary: 'A link of a release',
+    summary: 'Get a link of a release',
     access: read,
     input: z.object(linkId),
     output: ReleaseLink,
@@ -149,7 +149,7 @@ export const releases = [
   endpoint({
     method: 'PUT',
     path: `${LINKS}/:link_id`,
-    summary: 'Change a link of a release',
+    summary: 'Update a link of a release',
     access: write,
     input: z.object({ ...linkId, ...link }),
     output: ReleaseLink,

@@ -17,7 +17,7 @@ const at = (path: string): Endpoint[] => [
   endpoint({
     method: 'GET',
     path,
-    summary: 'The files of a revision as an archive',
+    summary: 'Download an archive of the repository',
     access,
     scope,
     input,
@@ -30,7 +30,7 @@ const at = (path: string): Endpoint[] => [
   endpoint({
     method: 'HEAD',
     path,
-    summary: 'What an archive would be called, without making it',
+    summary: 'Get the headers of an archive',
     access,
     scope,
     input,

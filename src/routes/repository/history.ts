@@ -15,7 +15,7 @@ export const history = [
   endpoint({
     method: 'GET',
     path: '/projects/:id/repository/merge_base',
-    summary: 'The best commit that all of some revisions have',
+    summary: 'Get the merge base of revisions',
     access,
     scope,
     input: z.object({ refs: list(str()) }),
@@ -27,7 +27,7 @@ export const history = [
   endpoint({
     method: 'GET',
     path: '/projects/:id/repository/contributors',
-    summary: 'Who wrote the default branch',
+    summary: 'List contributors',
     access,
     scope,
     input: z.object({

@@ -165,7 +165,7 @@ export const settings = [
   endpoint({
     method: 'GET',
     path: '/application/settings',
-    summary: 'The settings of the whole service',
+    summary: 'Get the application settings',
     access: adminFirst,
     input: z.object({}),
     output: ApplicationSettings,
@@ -174,7 +174,7 @@ export const settings = [
   endpoint({
     method: 'PUT',
     path: '/application/settings',
-    summary: 'Change settings of the whole service',
+    summary: 'Update application settings',
     access: adminFirst,
     input: changes(),
     output: ApplicationSettings,

@@ -20,7 +20,7 @@ export const todos = [
   endpoint({
     method: 'GET',
     path: '/todos',
-    summary: 'List what the caller has to do',
+    summary: "List the caller's todos",
     access: signedIn,
     input: z.object({ ...filters, state: orDefault(oneOf(['pending', 'done']), 'pending'), ...paging }),
     output: z.array(Todo),
@@ -31,7 +31,7 @@ export const todos = [
   endpoint({
     method: 'POST',
     path: '/todos/:id/mark_as_done',
-    summary: 'Tick off a todo',
+    summary: 'Mark a todo as done',
     access: signedIn,
     input: z.object({ id: rowId() }),
     output: Todo,
@@ -42,7 +42,7 @@ export const todos = [
   endpoint({
     method: 'POST',
     path: '/todos/mark_as_done',
-    summary: 'Tick off all todos',
+    summary: 'Mark all todos as done',
     access: signedIn,
     status: 204,
     input: z.object(filters),

@@ -16,7 +16,7 @@ export const uploads = [
   endpoint({
     method: 'POST',
     path: '/projects/:id/uploads',
-    summary: 'Upload a file to attach it to a text of the project',
+    summary: 'Upload a file to a project',
     access: onProjectSignedIn('upload_file'),
     input: z.object({ file: file() }),
     output: UploadedFile,

@@ -10,7 +10,7 @@ export const activities = [
   endpoint({
     method: 'GET',
     path: '/user/activities',
-    summary: 'List when users were last active',
+    summary: 'List the last activities of users',
     access: admin,
     input: z.object({ from: opt(date()), ...paging }),
     output: z.array(Activity),

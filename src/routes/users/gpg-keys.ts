@@ -21,7 +21,7 @@ const gpgKeysOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access
   endpoint({
     method: 'GET',
     path: `${prefix}/gpg_keys/:key_id`,
-    summary: `One of ${whose} GPG keys`,
+    summary: `Get one of ${whose} GPG keys`,
     access,
     input: byId,
     output: GpgKey,

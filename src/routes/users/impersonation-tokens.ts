@@ -31,7 +31,7 @@ export const impersonationTokens = [
   endpoint({
     method: 'GET',
     path: `${path}/:impersonation_token_id`,
-    summary: "One of a user's impersonation tokens",
+    summary: "Get one of a user's impersonation tokens",
     access: adminFirst,
     input: byId,
     output: ImpersonationToken,
@@ -42,7 +42,7 @@ export const impersonationTokens = [
   endpoint({
     method: 'POST',
     path,
-    summary: 'Create a token to act as a user',
+    summary: 'Create an impersonation token for a user',
     access: adminFirst,
     input: z.object({ user_id, name: str(), scopes: list(str()), expires_at: opt(date()) }),
     output: ImpersonationToken,

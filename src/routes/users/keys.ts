@@ -46,7 +46,7 @@ export const keys = [
   endpoint({
     method: 'GET',
     path: '/user/keys/:key_id',
-    summary: "One of the caller's SSH keys",
+    summary: "Get one of the caller's SSH keys",
     access: onSelf,
     input: z.object({ key_id: rowId() }),
     output: SshKey,

@@ -11,7 +11,7 @@ export const status = [
   endpoint({
     method: 'GET',
     path: '/user/status',
-    summary: "The caller's status",
+    summary: "Get the caller's status",
     access: signedIn,
     input: z.object({}),
     output: UserStatus,
@@ -29,7 +29,7 @@ export const status = [
   endpoint({
     method: 'GET',
     path: '/users/:user_id/status',
-    summary: "A user's status",
+    summary: "Get a user's status",
     access: anyone,
     input: z.object({ user_id: z.string() }),
     output: UserStatus,

@@ -97,7 +97,7 @@ const switchState = (action: 'block' | 'unblock') =>
   endpoint({
     method: 'POST',
     path: `/users/:id(^\\d+$)/${action}`,
-    summary: action === 'block' ? 'Block a user' : 'Let a blocked user in again',
+    summary: action === 'block' ? 'Block a user' : 'Unblock a user',
     access: admin,
     input: z.object({ id: rowId() }),
     output: z.boolean(),
@@ -154,7 +154,7 @@ export const users = [
   endpoint({
     method: 'GET',
     path: '/users/:id(^\\d+$)',
-    summary: 'A user',
+    summary: 'Get a user',
     access: anyone,
     input: z.object({ id: rowId(), with_custom_attributes: opt(bool()) }),
     output: z.union([AdminUser, User]),
@@ -179,7 +179,7 @@ export const users = [
   endpoint({
     method: 'PUT',
     path: '/users/:id(^\\d+$)',
-    summary: 'Change a user',
+    summary: 'Update a user',
     access: adminFirst,
     input: changes,
     output: AdminUser,

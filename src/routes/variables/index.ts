@@ -23,7 +23,7 @@ const variablesOf = <Subject>(kind: VariableSource['kind'], access: Access<Subje
     endpoint({
       method: 'GET',
       path: `${path}/:key`,
-      summary: `A variable of a ${kind}`,
+      summary: `Get a variable of a ${kind}`,
       access,
       input: z.object(named),
       output: Variable,
@@ -41,7 +41,7 @@ const variablesOf = <Subject>(kind: VariableSource['kind'], access: Access<Subje
     endpoint({
       method: 'PUT',
       path: `${path}/:key`,
-      summary: `Change a variable of a ${kind}`,
+      summary: `Update a variable of a ${kind}`,
       access,
       input: z.object({ ...named, value: str(), protected: opt(bool()) }),
       output: WrittenVariable,
