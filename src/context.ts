@@ -60,7 +60,10 @@ export interface MemberRemovedEvent {
 
 type Follower<Event> = (ctx: Context, event: Event) => Promise<void>
 
-/** What happens in one room and follows in rooms above it, which it does not know; filled where the application is wired. */
+/**
+ * What happens in one room and follows in rooms above it, which it does not know; filled where the application is
+ * wired.
+ */
 export interface Followers {
   /** Before the answer, at once, and again until all succeed: a second time must change nothing. */
   push: Follower<PushEvent>[]

@@ -9,7 +9,7 @@ import { protectOneBranch, unprotectOneBranch } from '../../services/repository/
 
 const named = z.object({ branch: z.string() })
 
-/** BR-1 to BR-8. */
+/** Branches (BR-1 to BR-8). */
 export const branches = [
   endpoint({
     method: 'GET',

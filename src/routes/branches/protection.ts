@@ -23,7 +23,7 @@ const VALID = 'does not have a valid value'
 const level = () => where(int(), (value) => [0, 30, 40].includes(value), VALID)
 const grants = () => opt(list(z.object({ access_level: level() })))
 
-/** BR-9 to BR-14. */
+/** Protected branches and tags (BR-9 to BR-14). */
 export const protection = [
   endpoint({
     method: 'GET',

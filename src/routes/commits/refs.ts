@@ -9,7 +9,7 @@ import { refsOf } from '../../services/repository/commits/read.js'
 
 const CommitRef = z.strictObject({ type: z.enum(['branch', 'tag']), name: z.string() }).meta({ id: 'CommitRef' })
 
-/** RE-8, RE-9. */
+/** Refs and merge requests of a commit (RE-8, RE-9). */
 export const commitRefs = [
   endpoint({
     method: 'GET',

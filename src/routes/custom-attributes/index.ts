@@ -52,7 +52,7 @@ const attributesOf = (prefix: string, kind: AttributeSource['kind'], access: Acc
   }),
 ]
 
-/** CA-1 to CA-4. */
+/** Custom attributes (CA-1 to CA-4). */
 export const customAttributes = [
   ...attributesOf('/users/:id(^\\d+$)', 'user', adminOnUser),
   ...attributesOf('/groups/:id', 'group', adminOnGroup),

@@ -18,7 +18,8 @@ const written = z.object({
   content: str(),
   commit_message: str(),
   ...authored,
-  // RF-5 lists two words, C-39 takes any for text: here a wrong word is refused (W-20), lest bytes end up as their base64 text
+  // RF-5 lists two words, and C-39 takes any other for text: here another word is refused (W-20), so that binary
+  // content is not stored as its base64 text
   encoding: orDefault(oneOf(['text', 'base64']), 'text'),
   execute_filemode: opt(bool()),
   last_commit_id: opt(str()),
@@ -46,7 +47,7 @@ const change = (method: 'POST' | 'PUT', action: 'create' | 'update') =>
     },
   })
 
-/** RF-1 to RF-3, RF-5 to RF-7. */
+/** Files (RF-1 to RF-3, RF-5 to RF-7). */
 export const files = [
   endpoint({
     method: 'GET',

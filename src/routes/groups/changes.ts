@@ -64,7 +64,7 @@ export const groupChanges = [
     output: GroupDetails,
     async handler({ ctx, caller, subject, input, view }) {
       const { project } = await findProjectFor(ctx, caller, input.project_id)
-      // GR-42
+      // an administrator's transfer of a project into the group (GR-42)
       await transferProject(ctx, caller, project, subject.id, {
         same: 'Transfer failed, please contact an admin.',
         refuse: (text) => failedTo('transfer project', { new_namespace: [text] }),

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { signedIn } from '../../access/rules.js'
 import { endpoint } from '../../http/endpoint.js'
 
-/** VE-1, VE-2. */
+/** Version and metadata (VE-1, VE-2). */
 export const instance = [
   endpoint({
     method: 'GET',

@@ -13,7 +13,7 @@ import {
 } from '../../services/issuables/time-tracking.js'
 
 interface Timed<Subject> {
-  /** The path of one thing, and what it is called. */
+  /** The path of one thing, and its name in summaries. */
   path: string
   noun: string
   read: Access<Subject, true>
@@ -22,7 +22,7 @@ interface Timed<Subject> {
   record(subject: Subject): TimeRecord
 }
 
-/** The endpoints that keep the time a thing takes (IS-11 to IS-13, TT-1 to TT-10, X-14). */
+/** The endpoints of time tracking (IS-11 to IS-13, TT-1 to TT-10, X-14). */
 export function timeTrackingOf<Subject>({ path, noun, read, write, target, record }: Timed<Subject>): Endpoint[] {
   const reset = (what: string, summary: string, change: typeof resetEstimate) =>
     endpoint({

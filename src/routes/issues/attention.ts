@@ -23,7 +23,7 @@ const subscription = (verb: 'subscribe' | 'unsubscribe') =>
     },
   })
 
-/** IS-9 to IS-13. */
+/** Subscriptions, todos and time tracking of issues (IS-9 to IS-13). */
 export const issueAttention = [
   subscription('subscribe'),
   subscription('unsubscribe'),

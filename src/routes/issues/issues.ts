@@ -59,11 +59,11 @@ const CHANGES = [
   'updated_at',
 ] as const
 
-/** A single person may come under either name. */
+/** A single assignee may be given under either name. */
 const assigneesOf = ({ assignee_ids, assignee_id }: { assignee_ids?: number[] | undefined; assignee_id?: number[] | undefined }) =>
   assignee_ids ?? assignee_id
 
-/** IS-4 to IS-8, IS-14 to IS-16. */
+/** Issues (IS-4 to IS-8, IS-14 to IS-16). */
 export const issues = [
   endpoint({
     method: 'GET',

@@ -8,7 +8,7 @@ import { createLabel, deleteLabel, getLabel, type LabelSource, listLabels, subsc
 
 const MAX = 2_147_483_647
 const priority = () => int({ min: 0, max: MAX })
-/** Empty clears. */
+/** A priority; empty clears it. */
 const clearablePriority = () =>
   z.preprocess((value) => (value === '' ? null : value), z.union([z.null(), priority().def.out as z.ZodType<number>], 'is invalid').optional())
 
@@ -116,7 +116,7 @@ const subscription = (verb: 'subscribe' | 'unsubscribe') =>
     },
   })
 
-/** LB-1 to LB-7. */
+/** Labels (LB-1 to LB-7). */
 export const labels = [
   ...labelsOf({
     at: '/projects/:id',

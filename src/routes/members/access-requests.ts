@@ -9,7 +9,7 @@ import { type MemberSubject, onGroupMembers, onProjectMembers } from './source.j
 
 type On = (ability: 'read_member' | 'manage_members' | 'request_access') => Access<MemberSubject, true>
 
-/** AR-1 to AR-4, once for projects and once for groups. */
+/** Access requests (AR-1 to AR-4), once for projects and once for groups. */
 const requestsOf = (path: '/projects/:id' | '/groups/:id', on: On) => [
   endpoint({
     method: 'GET',

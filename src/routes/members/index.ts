@@ -10,7 +10,7 @@ import { type MemberSubject, onGroupMembers, onProjectMembers } from './source.j
 
 const LEVEL = int({ min: -1, max: 100 })
 
-/** ME-1 to ME-7, once for projects and once for groups. */
+/** Members (ME-1 to ME-7), once for projects and once for groups. */
 const membersOf = (path: '/projects/:id' | '/groups/:id', on: (ability: 'read_member' | 'manage_members') => Access<MemberSubject, true>) => [
   ...[false, true].map((inherited) =>
     endpoint({
@@ -48,7 +48,7 @@ const membersOf = (path: '/projects/:id' | '/groups/:id', on: (ability: 'read_me
       'user_id',
       'username',
     ),
-    // several at once have no one answer to give; clients take an object
+    // several users at once have no single answer; clients expect an object
     output: z.union([Member, z.strictObject({ status: z.literal('success') })]),
     async handler({ ctx, caller, subject, input, view }) {
       const ids = input.user_id ?? (await Promise.all((input.username ?? []).map((name) => findUserByName(ctx, name)))).map((user) => user?.id ?? 0)

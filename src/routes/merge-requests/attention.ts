@@ -32,12 +32,14 @@ const subscription = (verb: 'subscribe' | 'unsubscribe') =>
     },
   })
 
-/** An issue of another tracker: all that is known of it is its key (MR-84). */
+/** An issue of another tracker: only its key is known (MR-84). */
 const ExternalIssue = z.strictObject({ id: z.string(), title: z.string() }).meta({ id: 'ExternalIssue' })
-/** MR-81: the contract's record also has the number of changed files: those of the request that closes it. */
+/**
+ * The contract's record also has a number of changed files: that of the merge request that closes the issue (MR-81).
+ */
 const ClosedIssue = z.strictObject({ ...Issue.shape, changes_count: z.string() }).meta({ id: 'ClosedIssue' })
 
-/** MR-81, MR-86, chapter 10. */
+/** Participants, closed issues, subscriptions, todos and time tracking of merge requests (MR-81, MR-86, chapter 10). */
 export const mergeRequestAttention = [
   endpoint({
     method: 'GET',

@@ -31,7 +31,7 @@ import { listRequestPipelines } from '../../services/issuables/merge-requests/re
 const REQUEST = '/projects/:id/merge_requests/:merge_request_iid'
 const read = onMergeRequest('read_merge_request')
 
-/** What a request would merge (MR-87 to MR-93, X-7, X-9). */
+/** Commits, changes, pipelines and versions of merge requests (MR-87 to MR-93, X-7, X-9). */
 export const contents = [
   endpoint({
     method: 'GET',

@@ -24,7 +24,7 @@ const attributes = {
   allow_collaboration: opt(bool()),
 }
 
-/** The attributes that MR-42 names, in its order, and those that count as well. */
+/** The attributes that MR-42 names, in its order, and those that X-4 adds. */
 const NAMED = [
   'assignee_id',
   'description',
@@ -38,7 +38,7 @@ const NAMED = [
 ] as const
 const UNNAMED = ['assignee_ids', 'add_labels', 'remove_labels', 'squash', 'allow_collaboration'] as const
 
-/** A single person may come under either name. */
+/** A single assignee may be given under either name. */
 const assigneesOf = ({ assignee_ids, assignee_id }: { assignee_ids?: number[] | undefined; assignee_id?: number[] | undefined }) =>
   (assignee_ids ?? assignee_id)?.slice(0, 1)
 

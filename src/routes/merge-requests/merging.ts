@@ -9,7 +9,9 @@ import { startRebase } from '../../services/issuables/merge-requests/merging/reb
 
 const REQUEST = '/projects/:id/merge_requests/:merge_request_iid'
 
-/** MR-77 to MR-80. Who may is found out where the target branch is looked at. */
+/**
+ * Cancels a deferred merge (MR-77 to MR-80). The service checks the caller's right, together with the target branch.
+ */
 const cancel = (method: 'PUT' | 'POST') =>
   endpoint({
     method,

@@ -5,7 +5,7 @@ import { endpoint, pageOf } from '../../http/endpoint.js'
 import { opt, paging, rowId, searchText } from '../../http/params.js'
 import { getNamespace, listNamespaces, namespaceExists } from '../../services/identity/namespaces.js'
 
-/** NS-1 to NS-3. */
+/** Namespaces (NS-1 to NS-3). */
 export const namespaces = [
   endpoint({
     method: 'GET',

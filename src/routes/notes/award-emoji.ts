@@ -19,7 +19,10 @@ async function awardableOf(ctx: Context, caller: SignedIn, noteable: Noteable, {
   return { type: 'Note', id: found.note.id, noteable }
 }
 
-/** AE-1 to AE-4. What is hidden or missing is an emoji that is not found; but a project that takes no writes says so by 403, as AC-11 has it of all writes, though AE-3 has 404 where there is no right. */
+/**
+ * Award emoji (AE-1 to AE-4). A hidden or missing thing is an emoji that is not found; but in a project that accepts no
+ * changes it is 403, as AC-11 demands of all writes, although AE-3 has 404 without the right.
+ */
 const awardsOn = ({ named, path, access }: NoteableKind, onNotes: boolean) => {
   const awards = `${path}${onNotes ? '/notes/:note_id' : ''}/award_emoji`
   const thing = onNotes ? `a note on ${named}` : named

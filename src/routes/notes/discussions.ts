@@ -28,7 +28,7 @@ const position = z
   )
   .nullish()
 
-/** DI-1 to DI-8. */
+/** Discussions (DI-1 to DI-8). */
 const discussionsOn = ({ named, path, access, lines, resolvable }: (typeof DISCUSSED)[number]) => [
   endpoint({
     method: 'GET',

@@ -8,7 +8,7 @@ import { NOTED, type NoteableKind } from './noteables.js'
 
 const note_id = rowId()
 
-/** NT-1 to NT-5. */
+/** Notes (NT-1 to NT-5). */
 const notesOn = ({ named, path, access }: NoteableKind) => [
   endpoint({
     method: 'GET',

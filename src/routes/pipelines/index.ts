@@ -9,7 +9,7 @@ import { jobs } from './jobs.js'
 
 const read = onProjectSignedIn('read_pipeline')
 
-/** PL-8 to PL-12. */
+/** Pipelines (PL-8 to PL-12). */
 export const pipelines = [
   endpoint({
     method: 'GET',

@@ -9,7 +9,7 @@ import { getJob, listJobs, listPipelineJobs } from '../../services/ci/jobs.js'
 const read = onProjectSignedIn('read_pipeline')
 const scope = opt(list(oneOf(PIPELINE_STATES)))
 
-/** PL-10, PL-11. */
+/** Jobs (PL-10, PL-11). */
 export const jobs = [
   endpoint({
     method: 'GET',

@@ -9,7 +9,7 @@ import { loadProject } from '../../services/projects/load.js'
 import { AnyProject, listOf } from './list.js'
 import { listParameters } from './list-input.js'
 
-/** PR-9, PR-19 to PR-21. */
+/** Forks (PR-9, PR-19 to PR-21). */
 export const forks = [
   endpoint({
     method: 'GET',

@@ -9,7 +9,7 @@ import { loadProject } from '../../services/projects/load.js'
 import { listProjectGroups, listProjectUsers } from '../../services/projects/people.js'
 import { languagesOf } from '../../services/repository/languages.js'
 
-/** What else can be asked about a project (PR-4 to PR-6, OT-7). */
+/** Users, groups, languages and import status of a project (PR-4 to PR-6, OT-7). */
 export const insight = [
   endpoint({
     method: 'GET',

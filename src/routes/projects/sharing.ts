@@ -7,7 +7,7 @@ import { shareProject, unshareProject } from '../../services/projects/shares.js'
 
 const LEVELS = [10, 20, 30, 40]
 
-/** PR-23, PR-24. */
+/** Shares of projects with groups (PR-23, PR-24). */
 export const sharing = [
   endpoint({
     method: 'POST',

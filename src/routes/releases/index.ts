@@ -36,13 +36,13 @@ const described = {
 const link = { name: opt(str()), url: opt(str()), filepath: opt(str()), direct_asset_path: opt(str()), link_type: opt(oneOf(LINK_TYPES)) }
 const linkId = { ...named, link_id: rowId() }
 
-/** Later clients call the path of a file differently. */
+/** Later clients use another name for the path of a file. */
 const linkOf = ({ direct_asset_path, ...given }: z.infer<z.ZodObject<typeof link>>) => ({
   ...given,
   filepath: given.filepath ?? direct_asset_path,
 })
 
-/** RL-1 to RL-6. */
+/** Releases (RL-1 to RL-6). */
 export const releases = [
   endpoint({
     method: 'GET',

@@ -40,5 +40,5 @@ const at = (path: string): Endpoint[] => [
   }),
 ]
 
-/** RE-6. */
+/** Archives (RE-6). */
 export const archives = [...at('/projects/:id/repository/archive'), ...at('/projects/:id/repository/archive.:format')]

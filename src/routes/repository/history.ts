@@ -10,7 +10,7 @@ import { listContributors } from '../../services/repository/contributors.js'
 const access = onProject('download_code')
 const scope = 'read_repository'
 
-/** RE-5, RE-7. */
+/** Merge bases and contributors (RE-5, RE-7). */
 export const history = [
   endpoint({
     method: 'GET',

@@ -13,7 +13,7 @@ import { listTree } from '../../services/repository/tree.js'
 const access = onProject('download_code')
 const scope = 'read_repository'
 
-/** RE-1 to RE-4. */
+/** Trees, blobs and comparisons (RE-1 to RE-4). */
 export const repository = [
   endpoint({
     method: 'GET',

@@ -33,7 +33,7 @@ const personal = { id: rowId() }
 const inProject = { snippet_id: rowId() }
 const raw = ({ snippet }: SnippetRecord) => new Answer(200, Buffer.from(snippet.content), { 'content-type': 'text/plain; charset=utf-8' })
 
-/** SN-1 to SN-12. */
+/** Snippets (SN-1 to SN-12). */
 export const snippets = [
   endpoint({
     method: 'GET',

@@ -8,7 +8,7 @@ import { deleteTag, getTag, listTags } from '../../services/repository/tags.js'
 
 const named = z.object({ tag_name: z.string() })
 
-/** TG-1 to TG-6. */
+/** Tags (TG-1 to TG-6). */
 export const tags = [
   endpoint({
     method: 'GET',

@@ -7,7 +7,7 @@ import { dayOf } from '../../lib/text/day.js'
 import { finishAllTodos, finishTodo, listTodos } from '../../services/issuables/todo-list.js'
 
 const filters = {
-  // approving is not offered, so no todo asks for it (TD-3)
+  // approvals are not supported, so no todo asks for one (TD-3)
   action: opt(oneOf(['assigned', 'mentioned', 'build_failed', 'marked', 'approval_required', 'unmergeable', 'directly_addressed'])),
   author_id: opt(rowId()),
   project_id: opt(rowId()),
@@ -15,7 +15,7 @@ const filters = {
   type: opt(oneOf(['Issue', 'MergeRequest'])),
 }
 
-/** TO-1 to TO-3. */
+/** Todos (TO-1 to TO-3). */
 export const todos = [
   endpoint({
     method: 'GET',

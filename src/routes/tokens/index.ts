@@ -18,7 +18,7 @@ import {
 const creation = { name: str(), scopes: list(str()), expires_at: opt(date()), description: opt(str()) }
 const byId = z.object({ id: z.string() })
 
-/** CR-16 to CR-21. */
+/** Personal access tokens (CR-16 to CR-21). */
 export const tokens = [
   endpoint({
     method: 'POST',

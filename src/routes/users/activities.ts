@@ -5,7 +5,7 @@ import { endpoint, pageOf } from '../../http/endpoint.js'
 import { date, opt, paging } from '../../http/params.js'
 import { listActivities } from '../../services/identity/activities.js'
 
-/** U-38 to U-40. */
+/** Last activities (U-38 to U-40). */
 export const activities = [
   endpoint({
     method: 'GET',

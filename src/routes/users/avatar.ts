@@ -5,7 +5,7 @@ import { endpoint } from '../../http/endpoint.js'
 import { int, opt, str } from '../../http/params.js'
 import { findByEmail } from '../../services/identity/users.js'
 
-/** UP-5. */
+/** Avatars by e-mail address (UP-5). */
 export const avatar = [
   endpoint({
     method: 'GET',

@@ -39,7 +39,7 @@ const emailsOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access:
   }),
 ]
 
-/** K-1 to K-4, K-17 to K-19. */
+/** E-mail addresses (K-1 to K-4, K-17 to K-19). */
 export const emails = [
   ...emailsOf('/user', "the caller's", onSelf),
   ...emailsOf('/users/:id(^\\d+$)', "a user's", onUser),

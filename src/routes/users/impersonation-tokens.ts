@@ -15,7 +15,7 @@ const path = '/users/:user_id/impersonation_tokens'
 const user_id = rowId()
 const byId = z.object({ user_id, impersonation_token_id: rowId() })
 
-/** T-1 to T-9. */
+/** Impersonation tokens (T-1 to T-9). */
 export const impersonationTokens = [
   endpoint({
     method: 'GET',

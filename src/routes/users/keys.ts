@@ -39,7 +39,7 @@ const keysOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access: A
   }),
 ]
 
-/** K-1 to K-11. */
+/** SSH keys (K-1 to K-11). */
 export const keys = [
   ...keysOf('/user', "the caller's", onSelf),
   ...keysOf('/users/:id(^\\d+$)', "a user's", onUser),

@@ -6,7 +6,7 @@ import { clearable, oneOf, opt, str } from '../../http/params.js'
 import { getUserStatus, setUserStatus } from '../../services/identity/user-statuses.js'
 import { findUserNamed } from '../../services/identity/users.js'
 
-/** OT-3, OT-4. */
+/** User statuses (OT-3, OT-4). */
 export const status = [
   endpoint({
     method: 'GET',

@@ -45,7 +45,7 @@ const creation = allOrNone(
       organization: opt(str()),
       bio: opt(str()),
       location: opt(str()),
-      // the record says what is out of range (U-23)
+      // the record's validation reports values out of range (U-23)
       projects_limit: opt(int({ min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER })),
       extern_uid: opt(str()),
       provider: opt(str()),
@@ -104,7 +104,7 @@ const switchState = (action: 'block' | 'unblock') =>
     handler: ({ ctx, input }) => setBlocked(ctx, input.id, action === 'block'),
   })
 
-/** U-8 to U-36, U-41 to U-44. */
+/** Users (U-8 to U-36, U-41 to U-44). */
 export const users = [
   endpoint({
     method: 'GET',

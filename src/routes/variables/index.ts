@@ -58,7 +58,7 @@ const variablesOf = <Subject>(kind: VariableSource['kind'], access: Access<Subje
   ]
 }
 
-/** V-1 to V-10, OT-1. */
+/** Variables (V-1 to V-10, OT-1). */
 export const variables = [
   ...variablesOf('project', onProjectSignedIn('manage_variables'), ({ project }: ProjectSubject) => ({
     kind: 'project',

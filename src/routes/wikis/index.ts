@@ -9,7 +9,7 @@ import { createWikiPage, deleteWikiPage, getWikiPage, listWikiPages, updateWikiP
 const path = '/projects/:id/wikis'
 const named = { slug: z.string() }
 
-/** WK-1 to WK-5. */
+/** Wikis (WK-1 to WK-5). */
 export const wikis = [
   endpoint({
     method: 'GET',
