@@ -51,7 +51,7 @@ export function timeTrackingOf<Subject>({ path, noun, read, write, target, recor
         return presentTimeStats(await setEstimate(ctx, target(subject), caller.user.id, input.duration))
       },
     }),
-    reset('reset_time_estimate', `Forget the time ${noun} is thought to take`, resetEstimate),
+    reset('reset_time_estimate', `Reset the time estimate of ${noun}`, resetEstimate),
     endpoint({
       method: 'POST',
       path: `${path}/add_spent_time`,
@@ -63,7 +63,7 @@ export function timeTrackingOf<Subject>({ path, noun, read, write, target, recor
         return presentTimeStats(await addSpentTime(ctx, target(subject), caller.user.id, input.duration))
       },
     }),
-    reset('reset_spent_time', `Forget the time ${noun} took`, resetSpentTime),
+    reset('reset_spent_time', `Reset the spent time of ${noun}`, resetSpentTime),
     endpoint({
       method: 'GET',
       path: `${path}/time_stats`,
