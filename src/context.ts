@@ -94,12 +94,12 @@ export interface Context {
   avatarService(): Promise<string | null>
   /** Ref intents of this process: refs are being moved, or that was cut short and the intent is to be settled. */
   intents: Map<number, 'moving' | 'left'>
-  /** For what is kept encrypted. */
+  /** Set while a call is answered (see `during`); absent in the service's own work. */
   encryption: Encryption
   log: Logger
   /** Set while a call is answered (see `during`); absent in work of the service's own. */
   origin?: Origin
-  /** Of the source this program was built from; empty when unknown. */
+  /** Fires when the service ends: long work stops, and is resumed at the next start. */
   revision: string
   now(): Date
   /** Fires when the service ends: what takes long stops and is taken up at the next start. */
