@@ -13,7 +13,7 @@ export async function ghostId(ctx: Context): Promise<number> {
   try {
     return await createGhost(ctx)
   } catch (error) {
-    // another process was quicker
+    // another process was faster
     const [other] = isUniqueViolation(error) ? await known() : []
     if (!other) throw error
     return other.id

@@ -7,8 +7,8 @@ import { syncDirectory, writeNewFile } from '../../lib/durable.js'
 const fileOf = (ctx: Context) => join(ctx.config.dataDir, 'initial-admin-password')
 
 /**
- * A password for the first administrator, kept in a file that only the service's account can read, and where that is.
- * Two starts at once get the same.
+ * A password for the first administrator, in a file that only the service's account can read, with its path. Two starts
+ * at once get the same.
  */
 export async function initialPassword(ctx: Context): Promise<{ password: string; path: string }> {
   const path = fileOf(ctx)

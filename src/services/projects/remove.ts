@@ -5,7 +5,10 @@ import { pendingAvatarDeletions, pendingRepositoryDeletions } from '../../db/sch
 import { dropAvatar } from '../identity/avatars.js'
 import { dropUploads } from './uploads.js'
 
-/** Takes projects away with all their rows; what they stored is written down to be removed afterwards (SEC-134), and sources have that many forks less. `which` is a condition on `projects p`. */
+/**
+ * Deletes projects with all their rows; their files are recorded for removal afterwards (SEC-134), and the fork counts
+ * of their sources are adjusted. `which` is a condition on `projects p`.
+ */
 export async function deleteProjectRows(tx: Transaction, which: SQL): Promise<void> {
   await tx.execute(
     sql`insert into pending_repository_deletions (project_id, storage) select p.id, p.storage from projects p where ${which} on conflict do nothing`,
@@ -15,7 +18,7 @@ export async function deleteProjectRows(tx: Transaction, which: SQL): Promise<vo
   )
   await tx.execute(sql`update projects s set forks_count = greatest(s.forks_count - f.gone, 0)
     from (select p.forked_from_id as id, count(*) as gone from projects p where ${which} and p.forked_from_id is not null group by 1) f where s.id = f.id`)
-  // PR-26
+  // open merge requests from them are closed (PR-26)
   await tx.execute(sql`with closed as (
       update merge_requests r set state = 'closed', closed_at = now(), updated_at = now(), merge_when_pipeline_succeeds = false, merge_user_id = null,
         merge_commit_message = null, should_remove_source_branch = null, rebase_user_id = null
