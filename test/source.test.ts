@@ -17,8 +17,8 @@ describe('the source', () => {
   it('SEC-172: one module starts processes beside that of the database that comes along, and none through a shell', () => {
     expect(files.length).toBeGreaterThan(100)
     expect(where(/^import (?!type\b)[^\n]*'node:child_process'|require\(.*child_process|import\(.*child_process/m)).toEqual([
-      'db/embedded.ts',
-      'git/processes.ts',
+      'db/postgres/processes.ts',
+      'git/process/pool.ts',
     ])
     expect(where(/from 'node:(cluster|vm)'/)).toEqual([])
     // hashing passwords has threads of its own (SEC-26)
