@@ -22,7 +22,7 @@ describe('the source', () => {
     ])
     expect(where(/from 'node:(cluster|vm)'/)).toEqual([])
     // hashing passwords has threads of its own (SEC-26)
-    expect(where(/from 'node:worker_threads'/)).toEqual(['lib/argon2.ts'])
+    expect(where(/from 'node:worker_threads'/)).toEqual(['lib/crypto/argon2.ts'])
     expect(where(/shell: *true|\bexecSync\b|\bexecFileSync\b|[^.\w]exec\(/)).toEqual([])
   })
 
@@ -33,7 +33,9 @@ describe('the source', () => {
   })
 
   it('SEC-43: objects go from one repository to another through one file, which asks who may read them', () => {
-    expect(where(/\bgit\.fork\(/)).toEqual(['services/object-copies.ts'])
-    expect(where(/\.take\((?!chunk\)|rest\)|data\))/).filter((name) => name.startsWith('services/'))).toEqual(['services/object-copies.ts'])
+    expect(where(/\bgit\.fork\(/)).toEqual(['services/repository/object-copies.ts'])
+    expect(where(/\.take\((?!chunk\)|rest\)|data\))/).filter((name) => name.startsWith('services/'))).toEqual([
+      'services/repository/object-copies.ts',
+    ])
   })
 })

@@ -144,7 +144,7 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
       },
       take: (from, commits, have) => take(pool, { directory, refs: reader.refs }, ground.directory(from), commits, have),
       size: () => repositorySize(directory),
-      maintain: (options) => maintain(pool, directory, options),
+      maintain: (options) => maintain(pool, directory, options, shared),
       examine: (options) => examine(checks, directory, options),
       async dropUnreadableRef(name) {
         await dropUnreadableRef(directory, name)

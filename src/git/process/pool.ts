@@ -183,6 +183,8 @@ export class ProcessPool {
           else if (truncated || code === 0 || (code !== null && options.accept?.includes(code))) {
             resolve({ stdout: Buffer.concat(chunks), stderr, exitCode: code ?? 0, truncated })
           } else if (timedOut.has(child)) reject(new Unavailable(`git ${args[0]} ran out of time`))
+          // by somebody else: what it did can be done again
+          else if (code === null && options.memory === undefined) reject(new Unavailable(`git ${args[0]} was killed`))
           else reject(gitFailure(args[0] ?? '', code, stderr))
         })
         child.stdin?.on('error', () => {}) // a process that ends early closes its input; its exit code says why

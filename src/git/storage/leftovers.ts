@@ -29,6 +29,8 @@ const START_ERROR = 100
  */
 export const MAINTENANCE_LOCK = 'roost-maintenance.lock'
 const LONGEST_SILENCE = 90_000
+/** Milliseconds that a quarantine of the service may be in use: the deadline of git and some more. */
+const LONGEST_ASIDE = 60_000
 /** Milliseconds that a pack may be without its index while it is put in place. */
 const HALF_PACK = 10_000
 
@@ -45,7 +47,7 @@ export async function removeStale(storagePath: string, options: StaleOptions = S
  * the repository may have made.
  */
 export async function staleIn(storagePath: string, options: StaleOptions = STALE): Promise<string[]> {
-  const leftovers: { path: string; repository: string }[] = []
+  const leftovers: Leftover[] = []
   for (const shard of await folders(storagePath)) {
     if (!/^[0-9a-f]{2}$/.test(shard)) continue
     for (const name of await folders(join(storagePath, shard))) {
@@ -54,6 +56,25 @@ export async function staleIn(storagePath: string, options: StaleOptions = STALE
       else if (name.endsWith('.git')) for (const path of await leftoversOf(repository)) leftovers.push({ path, repository })
     }
   }
+  return staleAmong(leftovers, options)
+}
+
+/**
+ * Removes what killed git left among the objects of one repository: locks beside which maintenance fails, and the
+ * quarantines of pushes.
+ */
+export async function removeLeftovers(repository: string, options: StaleOptions): Promise<void> {
+  const inObjects = /\/objects\/(?:[^/]+\/)*[^/]+\.lock$|\/objects\/tmp_objdir-incoming-[^/]+$/
+  const leftovers = (await leftoversOf(repository)).filter((path) => inObjects.test(path)).map((path) => ({ path, repository }))
+  for (const path of await staleAmong(leftovers, options)) await rm(path, { recursive: true, force: true })
+}
+
+interface Leftover {
+  path: string
+  repository: string
+}
+
+async function staleAmong(leftovers: Leftover[], options: StaleOptions): Promise<string[]> {
   if (leftovers.length === 0) return []
   const youngest = Math.max(...(await Promise.all(leftovers.map(({ path }) => changedAt(path)))))
   const wait = youngest + options.unheld - Date.now()
@@ -71,6 +92,8 @@ export async function staleIn(storagePath: string, options: StaleOptions = STALE
     const written = uses?.some((use) => mayHave(use, repository, path, changed))
     const unheld = options.shared || uses === null ? Math.max(options.unheld, LONGEST_LOCK) : options.unheld
     const age = Date.now() - changed
+    // our own, whose git may have started long after it was made
+    if (isAside(path) && age < LONGEST_ASIDE) continue
     if (!open && age >= (written ? options.held : isPack(path) ? Math.max(unheld, HALF_PACK) : unheld)) stale.push(path)
   }
   return stale
@@ -131,6 +154,7 @@ async function isStaleLock(
 }
 
 const isWithin = (path: string, folder: string) => path === folder || path.startsWith(folder + sep)
+const isAside = (path: string) => basename(path).startsWith('tmp_objdir-aside-')
 const isPack = (path: string) => /\/objects\/pack\/pack-[^/]*$/.test(path)
 const isLock = ({ name }: Dirent) => name.endsWith('.lock')
 const isTemporary = ({ name }: Dirent) => /^(\.?tmp[_-]|incoming-|bulk_fsync)/.test(name)

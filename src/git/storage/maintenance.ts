@@ -6,7 +6,7 @@ import { GitFault } from '../errors.js'
 import { packsOf } from '../objects/pack-index.js'
 import type { ProcessPool } from '../process/pool.js'
 import type { Depth, MaintenanceOptions, Oid } from '../types.js'
-import { isAbandoned, MAINTENANCE_LOCK, removeHalfPacks } from './leftovers.js'
+import { isAbandoned, MAINTENANCE_LOCK, removeHalfPacks, removeLeftovers, STALE } from './leftovers.js'
 
 const DEADLINE = 900_000
 const MANY_PACKS = 20
@@ -21,9 +21,11 @@ export async function maintain(
   pool: ProcessPool,
   directory: string,
   { depth = 'usual', packing = true, bitmaps = true, memory = GRAPH_MEMORY }: MaintenanceOptions = {},
+  shared = false,
 ): Promise<boolean> {
   return withMaintenanceLock(directory, async () => {
     const run = (...args: string[]) => pool.run(directory, args, { deadline: DEADLINE })
+    await removeLeftovers(directory, { ...STALE, shared })
     if (!(await removeHalfPacks(directory))) throw new Unavailable('a pack is being put in place')
     const due = async () => (await countPacks(directory)) > MANY_PACKS || (bitmaps && (await lacksBitmap(directory)))
     if (packing && (depth !== 'usual' || (await due()))) {
