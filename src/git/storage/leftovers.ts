@@ -83,11 +83,12 @@ async function staleAmong(leftovers: Leftover[], options: StaleOptions): Promise
   const uses = await processes()
   const stale: string[] = []
   for (const { path, repository } of leftovers) {
+    const changed = await changedAt(path)
+    if (changed === 0) continue // it is gone meanwhile
     if (basename(path) === MAINTENANCE_LOCK) {
       if (await isAbandoned(repository)) stale.push(path)
       continue
     }
-    const changed = await changedAt(path)
     const open = uses?.some((use) => use.open.some((used) => isWithin(used, path)))
     const written = uses?.some((use) => mayHave(use, repository, path, changed))
     const unheld = options.shared || uses === null ? Math.max(options.unheld, LONGEST_LOCK) : options.unheld
@@ -129,8 +130,9 @@ export async function removeStaleLocks(directory: string, { shared, paths, holds
  * it.
  */
 export async function isAbandoned(directory: string): Promise<boolean> {
-  const age = Date.now() - (await changedAt(join(directory, MAINTENANCE_LOCK)))
-  if (age < LONGEST_SILENCE) return false
+  const changed = await changedAt(join(directory, MAINTENANCE_LOCK))
+  const age = Date.now() - changed
+  if (changed === 0 || age < LONGEST_SILENCE) return false
   const uses = await processes(directory)
   return age > STALE.held || !uses?.some(({ command }) => command !== undefined && MAINTAINERS.has(command))
 }
