@@ -190,10 +190,18 @@ export async function halfPacks(repository: string): Promise<string[]> {
 }
 
 /**
- * Removes files of packs without an index that nobody can be putting in place any more; false while there are younger
- * ones.
+ * Removes files of packs without an index that nobody can be putting in place any more. Younger ones get two seconds to
+ * become whole, which takes a push milliseconds; false when some still are not.
  */
 export async function removeHalfPacks(repository: string): Promise<boolean> {
+  for (let attempt = 0; attempt < 20; attempt++) {
+    if (await removeOldHalfPacks(repository)) return true
+    await sleep(100)
+  }
+  return false
+}
+
+async function removeOldHalfPacks(repository: string): Promise<boolean> {
   const found = await halfPacks(repository)
   if (found.length === 0) return true
   const uses = await processes(repository)
