@@ -1,2 +1,0 @@
-ALTER TABLE "merge_requests" ADD COLUMN "links_due" boolean DEFAULT true NOT NULL;--> statement-breakpoint
-CREATE INDEX "merge_requests_links_due_idx" ON "merge_requests" USING btree ("id") WHERE "merge_requests"."links_due";

@@ -1,1 +1,0 @@
-CREATE INDEX "notes_system_idx" ON "notes" USING btree ("project_id","noteable_type","noteable_id") WHERE "notes"."system" and "notes"."noteable_id" is not null;
