@@ -14,6 +14,7 @@ import { maintain } from '../../src/git/storage/maintenance.js'
 import { type GitRepository, type PushCommand, type PushPolicy, type Quarantine, type Service, ZERO } from '../../src/git/types.js'
 import { TRANSPORT_LIMITS, Transport } from '../../src/git/wire/transport.js'
 import { Unavailable } from '../../src/lib/unavailable.js'
+import { rounds } from '../support/rounds.js'
 import { committed, git, gitAsync, PERSON, workshop } from './support.js'
 
 const { pool, folder, repository, draft, refs } = workshop()
@@ -246,7 +247,7 @@ describe('pushing', () => {
     const works = await Promise.all(['a', 'b', 'c'].map(async (branch) => ({ branch, work: (await clone(url)).work })))
     await Promise.all(
       works.map(async ({ branch, work }) => {
-        for (let i = 0; i < 25; i++) {
+        for (let i = 0; i < rounds(5, 50); i++) {
           commitIn(work, `${branch}${i}`)
           expect(await gitAsync(work, ['push', '-q', 'origin', `HEAD:${branch}`])).toMatchObject({ code: 0 })
         }
@@ -254,9 +255,9 @@ describe('pushing', () => {
     ).finally(() => {
       over = true
     })
-    expect(await repacks).toBeGreaterThan(5)
+    expect(await repacks).toBeGreaterThan(0)
     expect(await gitAsync(directory, ['fsck', '--full', '--no-dangling'])).toMatchObject({ code: 0, out: '', err: '' })
-  }, 60_000)
+  }, 120_000)
 
   it('SEC-157: a pushed pack comes without a .keep file, for which repack would remove the pack and leave its objects out', async () => {
     const { url, directory } = await withCommits('keep', 1)
@@ -439,9 +440,10 @@ describe('pushing', () => {
     faults.splice(0)
   })
 
-  it('SEC-88: passes 10,000 commands to the verdict, and all that moved to moved', async () => {
+  const many = rounds(1_000, 10_000)
+  it(`SEC-88: passes ${many} commands to the verdict, and all that moved to moved`, async () => {
     const { url, directory, head } = await withCommits('many', 1)
-    const lines = Array.from({ length: 10_000 }, (_, i) => packetLine(`${ZERO} ${head} refs/tags/t${i}${i === 0 ? '\0report-status' : ''}`))
+    const lines = Array.from({ length: many }, (_, i) => packetLine(`${ZERO} ${head} refs/tags/t${i}${i === 0 ? '\0report-status' : ''}`))
     const pack = Buffer.from(git(directory, ['pack-objects', '--stdout', '-q'], ''), 'latin1')
     const counts: number[] = []
     const count = (commands: PushCommand[]) => counts.push(commands.length)
@@ -456,12 +458,12 @@ describe('pushing', () => {
       const body = Buffer.concat([Buffer.from(`${lines.join('')}0000`), pack])
       return (await fetch(`${url}/git-receive-pack`, { method: 'POST', body })).text()
     }
-    expect((await push()).match(/ng refs\/tags\/t\d+ pre-receive hook declined/g)).toHaveLength(10_000)
-    expect((await push()).match(/ok refs\/tags\/t\d+/g)).toHaveLength(10_000)
+    expect((await push()).match(/ng refs\/tags\/t\d+ pre-receive hook declined/g)).toHaveLength(many)
+    expect((await push()).match(/ok refs\/tags\/t\d+/g)).toHaveLength(many)
     policy = accept
-    expect(counts).toEqual([10_000, 10_000, 10_000])
-    expect(git(directory, ['for-each-ref', 'refs/tags']).trim().split('\n')).toHaveLength(10_000)
-  }, 60_000)
+    expect(counts).toEqual([many, many, many])
+    expect(git(directory, ['for-each-ref', 'refs/tags']).trim().split('\n')).toHaveLength(many)
+  }, 120_000)
 
   const name = (text: string, mode = '100644') => ({ name: text, mode })
   it.each([

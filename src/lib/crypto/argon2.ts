@@ -10,6 +10,12 @@ const PATIENCE = 5_000
 const RETRY_AFTER = 5
 
 type Task = { password: string; stored?: string }
+
+export interface Argon2Cost {
+  /** KiB. */
+  memory: number
+  passes: number
+}
 type Reply = { value: string | boolean } | { error: string }
 
 interface Waiting {
@@ -25,21 +31,29 @@ interface Waiting {
 const PROGRAM = `
 const { parentPort, workerData } = require('node:worker_threads')
 if (process.platform === 'linux') require('node:os').setPriority(10)
-const { hashSync, verifySync } = require(workerData)
+const { hashSync, verifySync } = require(workerData.library)
 parentPort.on('message', ({ password, stored }) => {
   try {
-    parentPort.postMessage({ value: stored === undefined ? hashSync(password) : verifySync(stored, password) })
+    parentPort.postMessage({ value: stored === undefined ? hashSync(password, workerData.cost) : verifySync(stored, password) })
   } catch (error) {
     parentPort.postMessage({ error: String(error) })
   }
 })`
 
-/** argon2id with the library's own costs (19 MiB, two passes), in threads of its own: those of libuv also read all files, and a flood of passwords would keep them from it. */
+/**
+ * argon2id in threads of its own: those of libuv also read all files, and a flood of passwords would keep them from it.
+ */
 export class Argon2 {
   readonly #idle: Worker[] = []
   readonly #all = new Set<Worker>()
   readonly #waiting: Waiting[] = []
   #closed = false
+  /** The hash of a password that nobody knows, at the cost of all others. */
+  readonly decoy: string
+
+  constructor(readonly cost: Argon2Cost) {
+    this.decoy = `$argon2id$v=19$m=${cost.memory},t=${cost.passes},p=1$Yw6VHd7XuLk2sSMiF2qpqQ$LJ/ukHO0PkCuoEOQtMSf5kmMMxShoNevRM5dD6kNC9Q`
+  }
 
   /** For those who may set a password: waits as long as it takes. */
   async hash(password: string): Promise<string> {
@@ -109,7 +123,13 @@ export class Argon2 {
     const library = createRequire(import.meta.url).resolve('@node-rs/argon2')
     const resourceLimits = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 4 }
     // it takes nothing over from the process: neither what loads its sources nor what its environment holds
-    const thread = new Worker(PROGRAM, { eval: true, workerData: library, execArgv: [], env: {}, resourceLimits })
+    const thread = new Worker(PROGRAM, {
+      eval: true,
+      workerData: { library, cost: { memoryCost: this.cost.memory, timeCost: this.cost.passes } },
+      execArgv: [],
+      env: {},
+      resourceLimits,
+    })
     thread.unref()
     this.#all.add(thread)
     thread.on('error', () => undefined) // its work learns of it by its end

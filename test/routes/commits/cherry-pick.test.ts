@@ -6,6 +6,7 @@ import { aCast, type Cast, statuses } from '../../support/cast.js'
 import { aCommit, aProject, aToken, aUser, setSettings, type TestProject, type TestUser } from '../../support/factories.js'
 import { aBareRepository, type TestRepository } from '../../support/git.js'
 import { bareOf, stateOf } from '../../support/repositories.js'
+import { rounds } from '../../support/rounds.js'
 
 const t = testApp()
 const FORBIDDEN = { message: '403 Forbidden' }
@@ -215,10 +216,10 @@ describe('POST /projects/:id/repository/commits/:sha/cherry_pick', () => {
   it('C-33, SEC-102: commits that other processes put on the branch meanwhile are not lost', async () => {
     const { project, bare, start } = await apart()
     const others: string[] = []
-    for (let round = 0; round < 8; round++) {
+    for (let round = 0; round < rounds(3, 30); round++) {
       const [sha] = bare.commits({ branch: `r${round}`, parents: [start], files: { [`picked${round}`]: 'x\n' } }) as [string]
       const picking = pick(project, sha, 'main', project.creator).then(({ status, body }) => ({ status, id: body.id as string }))
-      await new Promise((resolve) => setTimeout(resolve, round * 4))
+      await new Promise((resolve) => setTimeout(resolve, (round % 10) * 4))
       const [other, { status, id }] = await Promise.all([bare.commitBeside('main'), picking])
       expect(status).toBe(201)
       others.push(other, id)
