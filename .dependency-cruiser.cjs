@@ -1,4 +1,4 @@
-// Who may import whom: one rule for each row of the table in src/README.md. Types are free.
+// Who may import whom: a row for each floor, and one for each room of services (src/README.md).
 
 /** Values for `from` come from `allowed` only; paths are below src. */
 const row = (name, from, allowed) => ({

@@ -3,7 +3,7 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import type { Context } from './context.js'
 import { databaseError } from './db/client.js'
 import { Failure, invalidInput, noSuchRoute } from './failures.js'
-import { closeUnread, parseBodies } from './http/bodies.js'
+import { parseBodies, unreadCloser } from './http/bodies.js'
 import { prepareBody } from './http/body.js'
 import { renderFailure } from './http/failure-handler.js'
 import { parseForm } from './http/form.js'
@@ -22,11 +22,11 @@ import { gitHttp } from './transport/http.js'
 
 /** Bytes of a JSON or form body (SEC-71). */
 const BODY_LIMIT = 8 * 1024 * 1024
-/** SEC-69. */
+/** Bytes of a request line; a longer one is refused (SEC-69). */
 const MAX_REQUEST_LINE = 8 * 1024
 const MAX_HEADERS = 16 * 1024
 
-/** G-8, SEC-5, W-19. */
+/** Headers of every answer (G-8, SEC-5, W-19). */
 const EVERY_ANSWER = {
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'SAMEORIGIN',
@@ -38,18 +38,18 @@ const EVERY_ANSWER = {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Who may call; a route without one does not start (SEC-6). */
+    /** Who may call; a route without a policy prevents the start (SEC-6). */
     policy?: string
   }
 }
 
-/** The whole service as a Fastify instance that has not begun to listen. Reads nothing but its context. */
+/** The whole service as a Fastify instance that is not listening yet. Reads nothing but its context. */
 export async function buildApp(ctx: Context, { pace = PACE } = {}): Promise<FastifyInstance> {
   const app = Fastify({
     loggerInstance: ctx.log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_LIMIT,
-    // a busy machine may be slow, and what does not come to an end is nothing a timeout mends
+    // a busy machine may be slow, and a timeout would not help a plugin that never ends
     pluginTimeout: 0,
     requestTimeout: 0,
     connectionTimeout: 0,
@@ -58,38 +58,38 @@ export async function buildApp(ctx: Context, { pace = PACE } = {}): Promise<Fast
     http: { requireHostHeader: false, maxHeaderSize: MAX_HEADERS, headersTimeout: 10_000, connectionsCheckingInterval: 5_000, requestTimeout: 0 },
     genReqId: (request) => newRequestId(request.headers['x-request-id']),
     trustProxy: [...ctx.config.trustedProxies],
-    // a slash too many names nothing else (G-1); `%2F` is data, which the router does not take for one
+    // surplus slashes are ignored (G-1); `%2F` is data, which the router does not decode to a slash
     routerOptions: { querystringParser: (text) => ({ text }), maxParamLength: 4_096, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true },
     exposeHeadRoutes: true,
     rewriteUrl: ({ url }) => withoutPrefix(url ?? '/', ctx.links.prefix),
-    // before any hook has run
+    // called before any hook has run
     frameworkErrors: (error, request, reply) =>
       void refuse(error, request, reply.headers({ ...EVERY_ANSWER, 'x-request-id': request.id, connection: 'close' })),
     clientErrorHandler: refuseClient,
   })
 
   app.server.maxConnections = ctx.config.limits.connections
-  // who is refused may come in when those that only wait are gone
+  // makes room for connections that were refused by closing those that are idle
   app.server.on('drop', () => app.server.closeIdleConnections())
 
   app.addHook('onRoute', ({ config, url, method }) => {
-    // the reference page's plugin declares its own routes; they are open to everybody
+    // the reference page's plugin declares its own routes, which are open to everybody
     if (!config?.policy && !url.startsWith(DOCS)) throw new Error(`${String(method)} ${url} has no policy`)
   })
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id).headers(EVERY_ANSWER)
     if ((request.raw.url?.length ?? 0) > MAX_REQUEST_LINE) throw new Failure('uri_too_long', { message: '414 URI Too Long' })
-    // before the body: what is not there reads none (G-10); no name holds a NUL (SEC-49)
+    // before the body: a missing route reads none (G-10), and no name contains a NUL (SEC-49)
     const params = Object.values((request.params ?? {}) as Record<string, string>)
     if (request.is404 || params.some((value) => value?.includes('\0'))) throw noSuchRoute()
     if (!request.headers.host && request.raw.httpVersion === '1.1') throw invalidInput('the Host header is missing')
   })
   app.addHook('preParsing', async (request) => {
-    // not by the router: what a parser throws there ends the process
+    // not in the router: an error thrown by a parser there ends the process
     request.query = parseForm((request.query as { text: string }).text)
     prepareBody(request.raw)
   })
-  app.addHook('onSend', closeUnread)
+  app.addHook('onSend', unreadCloser())
   app.addHook('onResponse', async (request, reply) => {
     const { method, routeOptions, caller, ip } = request
     const who = caller?.user ? { user: caller.user.username, ...(caller.sudoer && { sudoer: caller.sudoer.username }) } : {}
@@ -114,10 +114,13 @@ export async function buildApp(ctx: Context, { pace = PACE } = {}): Promise<Fast
   return app
 }
 
-/** What the query builder wraps is the database's own error, such as that it is not there (503). */
+/** An error wrapped by the query builder is the database's own, such as that it cannot be reached (503). */
 const refuse: typeof renderFailure = (error, request, reply) => renderFailure(databaseError(error), request, reply)
 
-/** The path of a request that no route names, for the log: without its query, which may hold a token, and without credentials of an absolute URL. */
+/**
+ * The path of an unknown request, for the log: without its query, which may hold a token, and without credentials of an
+ * absolute URL.
+ */
 const loggedPath = (url = '') =>
   url
     .split('?', 1)
@@ -125,7 +128,7 @@ const loggedPath = (url = '') =>
     .replace(/\/\/[^/@]*@/g, '//[masked]@')
     .slice(0, 500)
 
-/** What is not HTTP, or too much of it, gets one plain answer and the connection closes (SEC-69, SEC-76). */
+/** What is not HTTP, or exceeds its limits, gets a plain answer, and the connection is closed (SEC-69, SEC-76). */
 function refuseClient(this: unknown, error: Error & { code?: string }, socket: Socket) {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
   const [status, reason] =

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { z } from 'zod'
 import { StartFault } from './lib/start-fault.js'
 
-/** A variable of the environment has a value the service cannot work with; the message names it and is meant for whoever starts the service. */
+/** An environment variable has an unusable value; the message names it, for whoever starts the service. */
 export class ConfigFault extends StartFault {
   override name = 'ConfigFault'
 }
@@ -89,7 +89,7 @@ const Environment = z.object({
     .transform((value) => value.split(',').map((proxy) => proxy.trim()))
     .refine((proxies) => proxies.every((proxy) => /^[0-9A-Fa-f.:]+(\/\d{1,3})?$/.test(proxy)), 'is not a list of addresses or networks')
     .optional(),
-  // a body is one string once it is parsed, and strings end at half a gibibyte
+  // a parsed body is one string, and strings end at half a gibibyte
   ROOST_MAX_BODY_BYTES: int(MEBIBYTE, 500 * MEBIBYTE).default(100 * MEBIBYTE),
   ROOST_BODY_MEMORY_BYTES: int(MEBIBYTE, Number.MAX_SAFE_INTEGER).optional(),
   ROOST_MAX_CONNECTIONS: int(10, 1_000_000).default(2_000),
@@ -101,56 +101,62 @@ export type Config = Readonly<{
   host: string
   /** 0 takes any free port. */
   port: number
-  /** Without a trailing slash; undefined: derived from the address that is listened on. */
+  /** Without a trailing slash; undefined: derived from the address listened on. */
   baseUrl: string | undefined
   /** Absolute. */
   dataDir: string
-  /** Undefined: the Postgres that comes along. */
+  /** Undefined: the embedded Postgres. */
   databaseUrl: string | undefined
   database: Readonly<{
     poolSize: number
-    /** True behind a pooler that hands one connection to several clients and does not follow named statements. */
+    /** True behind a pooler that shares a connection between clients and does not follow named statements. */
     unnamedStatements: boolean
   }>
   admin: Readonly<{ username: string; email: string; password: string | undefined; token: string | undefined }>
-  /** What is kept encrypted is so under this; undefined: under a key of the data folder's own. */
+  /** The secret that values are encrypted under; undefined: that of the data folder. */
   secretKey: string | undefined
   logLevel: (typeof LOG_LEVELS)[number]
   /** Name to absolute path; never empty. */
   storages: Readonly<Record<string, string>>
-  /** What GET /version says (VE-6). */
+  /** The answer of GET /version (VE-6). */
   version: string
   /** The commit this program was built from, for the same answer. */
   revision: string
   defaultBranch: string
-  /** Where images of people are by the MD5 of their address, `%{hash}` in it; undefined: nowhere. */
+  /** The URL of avatars by the MD5 of an address, with `%{hash}` in it; undefined: none. */
   avatarService: string | undefined
-  /** Addresses and networks whose X-Forwarded headers are believed; empty: nobody's. */
+  /** Addresses and networks whose X-Forwarded headers are trusted; empty: none. */
   trustedProxies: readonly string[]
   limits: Readonly<{
-    /** Bytes of a body that carries files: a commit's, made by the API; others may have 8 MiB (SEC-71). */
+    /** Bytes of a body with files, such as a commit by API; others may have 8 MiB (SEC-71). */
     bodyBytes: number
-    /** Bytes of all bodies above 64 KiB that are held at once (SEC-71). */
+    /** Bytes of all bodies above 64 KiB that are held at a time (SEC-71). */
     bodyMemory: number
-    /** Connections that are open at once (SEC-142). */
+    /** Connections that are open at a time (SEC-142). */
     connections: number
     /** Bytes of one pushed pack; 0: the transport's own limit (GH-24). */
     pushBytes: number
   }>
-  /** Whether the service may call addresses of its own machine and of private networks on a user's behalf (SEC-138). */
+  /** Whether the service may call addresses of this machine and of private networks on a user's behalf (SEC-138). */
   allowLocalRequests: boolean
   /**
-   * How many bad passwords an address may present for one account in so many seconds before it has to wait; three times as many bad credentials
-   * in all; 0 attempts: any number. Refusals are answered after a delay in milliseconds (SEC-26).
+   * How many bad passwords an address may present for one account within so many seconds; three times as many bad
+   * credentials in all; 0 attempts: no limit. Refusals are answered after a delay in milliseconds (SEC-26).
    */
   failedCredentials: Readonly<{ attempts: number; window: number; delay: number }>
   /** What a hash of a password costs: KiB of memory, and passes over it (SEC-25). */
   argon2: Readonly<{ memory: number; passes: number }>
-  /** How many requests a person, and an address without a credential, may make in so many seconds; 0: any number (SEC-148). */
+  /**
+   * How many requests a person, and an address without a credential, may make in so many seconds; 0: any number
+   * (SEC-148).
+   */
   requests: Readonly<{ user: number; anonymous: number; window: number }>
 }>
 
-/** Reads and checks the environment once; an empty variable counts as absent. Throws ConfigFault with one line naming the first bad variable. */
+/**
+ * Reads and checks the environment once; an empty variable counts as absent. Throws ConfigFault with one line naming
+ * the first bad variable.
+ */
 export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config {
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''))
   const parsed = Environment.safeParse(given)

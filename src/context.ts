@@ -60,7 +60,10 @@ export interface MemberRemovedEvent {
 
 type Follower<Event> = (ctx: Context, event: Event) => Promise<void>
 
-/** What happens in one room and follows in rooms above it, which it does not know; filled where the application is wired. */
+/**
+ * What happens in one room and follows in rooms above it, which it does not know; filled where the application is
+ * wired.
+ */
 export interface Followers {
   /** Before the answer, at once, and again until all succeed: a second time must change nothing. */
   push: Follower<PushEvent>[]
@@ -91,12 +94,12 @@ export interface Context {
   avatarService(): Promise<string | null>
   /** Ref intents of this process: refs are being moved, or that was cut short and the intent is to be settled. */
   intents: Map<number, 'moving' | 'left'>
-  /** For what is kept encrypted. */
+  /** Set while a call is answered (see `during`); absent in the service's own work. */
   encryption: Encryption
   log: Logger
   /** Set while a call is answered (see `during`); absent in work of the service's own. */
   origin?: Origin
-  /** Of the source this program was built from; empty when unknown. */
+  /** Fires when the service ends: long work stops, and is resumed at the next start. */
   revision: string
   now(): Date
   /** Fires when the service ends: what takes long stops and is taken up at the next start. */

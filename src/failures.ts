@@ -1,4 +1,4 @@
-/** Every way a call can be refused. The table says what the wire makes of it; nothing else knows a status. */
+/** Every way in which a call can be refused. Only this table knows the statuses. */
 export const STATUS = {
   invalid: 400,
   unauthenticated: 401,
@@ -21,7 +21,10 @@ export const STATUS = {
 
 export type FailureKind = keyof typeof STATUS
 
-/** A refusal that the caller is told about: its kind decides the status, its body is sent as it stands (G-29 to G-38). */
+/**
+ * A refusal that the caller is told about: its kind determines the status, and its body is sent as it is (G-29 to
+ * G-38).
+ */
 export class Failure extends Error {
   override name = 'Failure'
   constructor(
@@ -34,7 +37,7 @@ export class Failure extends Error {
   }
 }
 
-/** What a refusal says to a person, without the JSON around it and the status before it. */
+/** The message of a refusal as plain text, without the JSON around it and the status in front. */
 export function wordsOf(body: Failure['body']): string {
   const told = typeof body === 'string' ? body : 'message' in body ? body.message : body.error
   if (typeof told === 'string') return told.replace(/^\d{3} /, '')
@@ -64,7 +67,10 @@ export const unauthenticated = () => new Failure('unauthenticated', { message: '
 
 export const forbidden = (reason?: string) => new Failure('forbidden', { message: reason ? `403 Forbidden - ${reason}` : '403 Forbidden' })
 
-/** With a name: something addressed by its own name or id (G-32). Without: a child looked up in a parent the caller sees (G-33). */
+/**
+ * With a name: something addressed by its own name or id (G-32). Without: a child of a parent that the caller sees
+ * (G-33).
+ */
 export const notFound = (name?: string) => new Failure('not_found', { message: name ? `404 ${name} Not Found` : '404 Not found' })
 
 /** No such route (G-1); note the key. */
@@ -72,7 +78,7 @@ export const noSuchRoute = () => new Failure('not_found', { error: '404 Not Foun
 
 export const conflict = (message: unknown) => new Failure('conflict', { message })
 
-/** A merge request that nobody could make or change into (G-38). */
+/** A merge request that cannot be created or changed like this (G-38). */
 export const unprocessable = (text: string) => new Failure('unprocessable', { error: [text] })
 
 export const preconditionFailed = () => new Failure('stale', { message: '412 Precondition Failed' })
@@ -82,19 +88,19 @@ export const tooMany = (seconds: number) => new Failure('too_many', 'Retry later
 
 export const tooLarge = () => new Failure('too_large', { message: '413 Request Entity Too Large' })
 
-/** Asked for in a form that is not made here (RE-6). */
+/** A requested form that is not available (RE-6). */
 export const notAcceptable = () => new Failure('not_acceptable', { message: '406 Not Acceptable' })
 
 /** A body of a type that no parser reads (G-5). */
 export const unknownType = (type = '') => new Failure('not_acceptable', { error: `The requested content-type '${type}' is not supported.` })
 
-/** A token that was good once (G-15, G-16). */
+/** A token that was valid once (G-15, G-16). */
 export function invalidToken(description: string) {
   const challenge = `Bearer realm="Protected by OAuth 2.0", error="invalid_token", error_description="${description}"`
   return new Failure('unauthenticated', { error: 'invalid_token', error_description: description }, { 'www-authenticate': challenge })
 }
 
-/** The token is good but was not made for this (G-22). */
+/** The token is valid but lacks the scope (G-22). */
 export const insufficientScope = (needed: string) =>
   new Failure('forbidden', {
     error: 'insufficient_scope',

@@ -1,4 +1,4 @@
-/** Every URL the product prints in a body; built from the configured address, never from a Host header (W-17). */
+/** Every URL in answers; built from the configured address, never from a Host header (W-17). */
 export interface Links {
   /** Scheme, host, port and path prefix, without a trailing slash. */
   base: string

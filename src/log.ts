@@ -4,7 +4,10 @@ import { databaseError } from './db/client.js'
 const SECRETS = ['token', 'password', 'private_token', 'access_token', 'refresh_token', 'key', 'value', 'secret', 'client_secret', 'current_password']
 const HEADERS = ['private-token', 'authorization', 'cookie', 'x-gitlab-token', 'set-cookie']
 
-/** The log of the process: one JSON object a line on standard error, secrets masked by their names (SEC-167). Standard output is for the ready line. */
+/**
+ * The log of the process: one JSON object a line on standard error, with secrets masked by their names (SEC-167).
+ * Standard output is for the ready line.
+ */
 export function createLog(level: string): Logger {
   return pino(
     {

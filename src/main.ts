@@ -10,7 +10,7 @@ import { StartFault } from './lib/start-fault.js'
 
 interface Command {
   usage: string
-  /** What it does, in a sentence or two. */
+  /** What the command does, in a sentence or two. */
   about: string
   run(config: Config, args: string[]): Promise<void>
 }
@@ -71,12 +71,12 @@ async function main(words: string[]): Promise<void> {
 try {
   await main(process.argv.slice(2))
 } catch (error) {
-  // A fault of the set-up is one line; anything else is ours and comes with its stack.
+  // A fault of the set-up is one line; anything else is ours and is printed with its stack.
   const plain = error instanceof StartFault || (error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS'))
   const failure = error instanceof Error && 'kind' in error // a Failure of a service, such as an unknown user
   const said = plain ? (error as Error).message : failure ? wordsOf((error as Failure).body) : undefined
   process.stderr.write(said !== undefined ? `roost: ${said}\n` : `${error instanceof Error ? error.stack : String(error)}\n`)
   process.exitCode = 1
-  // Handles that a failed start left open must not keep the process.
+  // Handles that a failed start left open must not keep the process running.
   setTimeout(() => process.exit(1), 500).unref()
 }

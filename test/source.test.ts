@@ -17,12 +17,12 @@ describe('the source', () => {
   it('SEC-172: one module starts processes beside that of the database that comes along, and none through a shell', () => {
     expect(files.length).toBeGreaterThan(100)
     expect(where(/^import (?!type\b)[^\n]*'node:child_process'|require\(.*child_process|import\(.*child_process/m)).toEqual([
-      'db/embedded.ts',
-      'git/processes.ts',
+      'db/postgres/processes.ts',
+      'git/process/pool.ts',
     ])
     expect(where(/from 'node:(cluster|vm)'/)).toEqual([])
     // hashing passwords has threads of its own (SEC-26)
-    expect(where(/from 'node:worker_threads'/)).toEqual(['lib/argon2.ts'])
+    expect(where(/from 'node:worker_threads'/)).toEqual(['lib/crypto/argon2.ts'])
     expect(where(/shell: *true|\bexecSync\b|\bexecFileSync\b|[^.\w]exec\(/)).toEqual([])
   })
 
@@ -33,7 +33,9 @@ describe('the source', () => {
   })
 
   it('SEC-43: objects go from one repository to another through one file, which asks who may read them', () => {
-    expect(where(/\bgit\.fork\(/)).toEqual(['services/object-copies.ts'])
-    expect(where(/\.take\((?!chunk\)|rest\)|data\))/).filter((name) => name.startsWith('services/'))).toEqual(['services/object-copies.ts'])
+    expect(where(/\bgit\.fork\(/)).toEqual(['services/repository/object-copies.ts'])
+    expect(where(/\.take\((?!chunk\)|rest\)|data\))/).filter((name) => name.startsWith('services/'))).toEqual([
+      'services/repository/object-copies.ts',
+    ])
   })
 })

@@ -2,7 +2,10 @@ import type { z } from 'zod'
 import type { Context } from '../context.js'
 import type { Caller, SignedIn } from './actor.js'
 
-/** Who may make a call, and what the call is about. `find` yields the subject, or throws 404 when it is out of sight and 403 when the ability is missing. */
+/**
+ * Who may make a call, and what the call is about. `find` returns the subject, or throws 404 when the caller does not
+ * see it and 403 when the ability is missing.
+ */
 export interface Access<Subject = unknown, Signed extends boolean = boolean> {
   /** In words, for the printed list of policies and for OpenAPI. */
   rule: string

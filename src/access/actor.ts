@@ -1,6 +1,6 @@
 import type { Scope } from './scopes.js'
 
-/** What every call knows of the person it runs as. */
+/** What every call knows about the user it runs as. */
 export interface ActorUser {
   id: number
   username: string
@@ -30,10 +30,10 @@ export interface Anonymous {
   user: null
 }
 
-/** Whoever makes a call. Nothing is ever granted to a caller but through `can` and the rules. */
+/** Whoever makes a call. Callers get rights through `can` and the access rules only. */
 export type Caller = SignedIn | Anonymous
 
 export const ANONYMOUS: Anonymous = { user: null }
 
-/** Somebody in whose name the service works without a token behind it: what they asked for earlier, or by another door. */
+/** Somebody in whose name the service works without a token: for what they asked for earlier or in another way. */
 export const withoutToken = (user: ActorUser): SignedIn => ({ user, token: { id: 0, kind: 'personal', scopes: ['api'] } })

@@ -5,13 +5,16 @@ import type { Database } from '../db/client.js'
 import { userAddresses, users } from '../db/schema/index.js'
 import { forbidden } from '../failures.js'
 
-/** Milliseconds for which an address that was let in is not asked about again. */
+/** Milliseconds for which an admitted address is not checked again. */
 const KNOWN_FOR = 1_000
 
-/** Who was let in from where, until when. */
+/** Which user was admitted from which address, and until when. */
 const known = new WeakMap<Database, LRUCache<string, number>>()
 
-/** Refuses a user who has lately called from as many other addresses as the settings allow (AS-66, `unique_ips_limit_*`). Whoever came first stays: a stolen token shuts nobody out. */
+/**
+ * Refuses a user who has recently called from as many other addresses as the settings allow (AS-66,
+ * `unique_ips_limit_*`). The earlier addresses stay admitted, so a stolen token locks nobody out.
+ */
 export async function checkAddress(ctx: Context, userId: number, address: string): Promise<void> {
   const { unique_ips_limit_enabled: limited, unique_ips_limit_per_user: most, unique_ips_limit_time_window: window } = await ctx.settings()
   if (!limited || most === null || window === null) return
@@ -22,7 +25,7 @@ export async function checkAddress(ctx: Context, userId: number, address: string
   if ((letIn.get(key) ?? 0) > now.getTime()) return
   const since = new Date(now.getTime() - window * 1000)
   await ctx.db.transaction(async (tx) => {
-    // one at a time, so that two new addresses do not both take the last place
+    // one at a time, so that two new addresses cannot both take the last place
     await tx.select({ id: users.id }).from(users).where(eq(users.id, userId)).for('no key update')
     const [others] = await tx
       .select({ count: sql<number>`count(*)`.mapWith(Number) })

@@ -47,15 +47,20 @@ const findUser = statement('actor by id or username', (db, by: 'id' | 'username'
     .where(by === 'id' ? eq(users.id, sql.placeholder('value')) : eq(sql`lower(${users.username})`, sql`lower(${sql.placeholder('value')})`)),
 )
 
-/** How often a token's last use is written down (CR-9). */
+/** Milliseconds between two updates of a token's last use (CR-9). */
 const LAST_USED_EVERY = 600_000
 
-/** What became of a token: who presents it, or why it is none. Judged here for every carrier alike (SEC-12). */
+/**
+ * The result of checking a token: its owner, or why it is refused. All ways to send a token share this check (SEC-12).
+ */
 export type TokenVerdict =
   | { ok: true; user: ActorUser; token: { id: number; kind: 'personal' | 'impersonation' | 'oauth'; scopes: Scope[] } }
   | { ok: false; failure: Failure /** There is such a token. */; known: boolean /** Its owner may not use it. */; blocked: boolean }
 
-/** Looks a token up by its digest and judges expiry, revocation and the state of its owner, in that order (G-14 to G-17). */
+/**
+ * Looks a token up by its digest and checks expiry, revocation and the state of its owner, in that order (G-14 to
+ * G-17).
+ */
 export async function judgeToken(ctx: Context, value: string): Promise<TokenVerdict> {
   const [found] = await findToken(ctx.db, null).execute({ digest: digestOf(value) })
   const bad = (failure: Failure, blocked = false): TokenVerdict => ({ ok: false, failure, known: found !== undefined, blocked })
@@ -75,7 +80,7 @@ export async function judgeToken(ctx: Context, value: string): Promise<TokenVerd
   return { ok: true, user: found.user, token: { id: found.id, kind: found.kind, scopes } }
 }
 
-/** Who presents a good token; a bad one is refused and counted. */
+/** The owner of a valid token; an invalid one is refused and counted. */
 export async function tokenFrom(ctx: Context, value: string, address: string): Promise<Extract<TokenVerdict, { ok: true }>> {
   const verdict = await judgeToken(ctx, value)
   if (verdict.ok) return verdict
@@ -83,7 +88,10 @@ export async function tokenFrom(ctx: Context, value: string, address: string): P
   throw verdict.failure
 }
 
-/** Counts a bad token against its address; 429 once there were too many. Good ones are never kept waiting: nobody can guess them, and many callers may share an address (SEC-26). */
+/**
+ * Counts an invalid token against its address; 429 after too many. Valid tokens are never throttled: they cannot be
+ * guessed, and many callers may share an address (SEC-26).
+ */
 export async function countBadToken(ctx: Context, address: string): Promise<void> {
   const wait = ctx.throttle.wait(address)
   if (wait > 0) await ctx.throttle.refuse(tooMany(wait))
@@ -95,7 +103,7 @@ export async function countBadToken(ctx: Context, address: string): Promise<void
 function credentialOf(headers: IncomingHttpHeaders, parameters: Record<string, unknown>): string | null {
   const text = (value: unknown) => {
     if (value === undefined || value === null) return undefined
-    // a list or a map is a credential too, and a bad one
+    // a list or a map counts as a credential too, and as an invalid one
     if (typeof value === 'object') throw unauthenticated()
     return String(value).trim() || undefined
   }
@@ -103,12 +111,15 @@ function credentialOf(headers: IncomingHttpHeaders, parameters: Record<string, u
   const bearer = authorization && /^Bearer\s+(.+)$/i.exec(authorization)?.[1]
   const found = bearer ?? text(parameters['access_token']) ?? text(parameters['private_token']) ?? text(headers['private-token'])
   if (found) return found
-  // HTTP Basic and job tokens are credentials this API does not take; neither may pass as "none" (CR-6, SEC-11)
+  // this API does not accept HTTP Basic and job tokens; neither may pass as "no credential" (CR-6, SEC-11)
   if ((authorization && !/^Bearer$/i.test(authorization)) || text(headers['job-token'])) throw unauthenticated()
   return null
 }
 
-/** Whoever makes the call: token, scope, then sudo (G-10 step 3). A credential that is no good is an error, never "anonymous" (SEC-11). */
+/**
+ * Identifies the caller: token, scope, then sudo (G-10 step 3). An invalid credential is an error, never "anonymous"
+ * (SEC-11).
+ */
 export async function authenticate(
   ctx: Context,
   headers: IncomingHttpHeaders,
@@ -136,7 +147,10 @@ function sudoTarget(headers: IncomingHttpHeaders, parameters: Record<string, unk
   return value === undefined || value === '' ? undefined : String(value)
 }
 
-/** G-24 to G-28, CR-14. */
+/**
+ * Replaces an administrator by the user they act as: the token needs scope `sudo` or `api`, and an unknown user is 404
+ * (G-24 to G-28, CR-14).
+ */
 async function sudo(ctx: Context, user: ActorUser, scopes: Scope[], target: string): Promise<ActorUser> {
   if (!user.admin) throw forbidden('Must be admin to use sudo')
   if (!scopes.includes('sudo') && !scopes.includes('api')) throw insufficientScope('sudo')

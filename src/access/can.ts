@@ -24,7 +24,7 @@ function ladder<Ability extends string>(roles: Record<(typeof LADDER)[number], r
 const projectRung = ladder<ProjectAbility | ConditionalAbility>(PROJECT_ROLES)
 const groupRung = ladder<GroupAbility>(GROUP_ROLES)
 
-/** What a decision about a project rests on. */
+/** What a decision about a project depends on. */
 export interface ProjectStanding {
   user: Pick<ActorUser, 'admin' | 'external'> | null
   /** The user's level on the project, 0 without one (AC-2). */
@@ -42,12 +42,12 @@ export interface ProjectStanding {
   }
 }
 
-/** Whether this project may be seen at all: what stands behind 404 (G-65, AC-6). */
+/** Whether the project may be seen at all; otherwise it is 404 (G-65, AC-6). */
 export function seesProject({ user, level, project }: ProjectStanding): boolean {
   return user?.admin === true || level > 0 || isOpenTo(project.visibility, user)
 }
 
-/** Whether a visibility alone lets somebody in, whoever he is otherwise (AC-6). */
+/** Whether a visibility alone admits a user, whatever else they have (AC-6). */
 export function isOpenTo(visibility: number, user: Pick<ActorUser, 'external'> | null) {
   return visibility >= PUBLIC || (visibility >= INTERNAL && user !== null && !user.external)
 }
@@ -59,7 +59,7 @@ const prohibitions: Record<string, ReadonlySet<string>> = Object.fromEntries(
   Object.entries(PROJECT_PROHIBITIONS).map(([state, list]) => [state, new Set(list)]),
 )
 
-/** What is closed while which switch is off for the caller. */
+/** What is closed while each switch is off for the caller. */
 const SWITCHES = [
   ['no_repository', 'repository_access_level'],
   ['no_jobs', 'builds_access_level'],
@@ -69,11 +69,14 @@ const SWITCHES = [
   ['no_merge_requests', 'merge_requests_access_level'],
 ] as const
 
-/** Whether the feature switch lets this caller in (AC-10, G-68). */
+/** Whether the feature switch admits this caller (AC-10, G-68). */
 export const featureOpen = (switchLevel: number, { user, level }: Pick<ProjectStanding, 'user' | 'level'>) =>
   switchLevel >= 20 || (switchLevel >= 10 && (level > 0 || user?.admin === true))
 
-/** Whether this caller has this ability on this project. Pure; `visibleProjects` says the same as SQL for seeing. */
+/**
+ * Whether this caller has this ability on this project. Pure; `visibleProjects` is the rule for seeing a project as
+ * SQL.
+ */
 export function canProject(standing: ProjectStanding, ability: ProjectAbility): boolean {
   if (!seesProject(standing)) return false
   const { user, project } = standing
@@ -95,7 +98,7 @@ export function canProject(standing: ProjectStanding, ability: ProjectAbility): 
   return false
 }
 
-/** What a decision about an issue rests on beside its project. */
+/** What a decision about an issue depends on beside its project. */
 export interface IssueTies {
   author_id: number
   assignee_id: number | null
@@ -107,40 +110,49 @@ type PersonalStanding = ProjectStanding & { user: Pick<ActorUser, 'id'> | null }
 const isTied = ({ user }: PersonalStanding, { author_id, assignee_id }: Omit<IssueTies, 'confidential'>) =>
   user !== null && (user.id === author_id || user.id === assignee_id)
 
-/** Which of a project's issues somebody sees who may read issues there: all, all but other people's confidential ones, or all but confidential ones (AC-14). */
+/**
+ * Which of a project's issues are seen by a user who may read issues there: all, all but other people's confidential
+ * ones, or all but confidential ones (AC-14).
+ */
 export type IssueReach = 'all' | 'own' | 'open'
 
 export const issueReach = (standing: Pick<ProjectStanding, 'user' | 'level'>): IssueReach =>
   effectiveLevel(standing) >= LEVELS.reporter ? 'all' : standing.user ? 'own' : 'open'
 
-/** Whether this issue of the project may be seen: what stands behind 404 (AC-14, SEC-35). `visibleIssues` says the same as SQL. */
+/**
+ * Whether this issue of the project may be seen; otherwise it is 404 (AC-14, SEC-35). `visibleIssues` is the same as
+ * SQL.
+ */
 export function seesIssue(standing: PersonalStanding, issue: IssueTies): boolean {
   return canProject(standing, 'read_issue') && (!issue.confidential || issueReach(standing) === 'all' || isTied(standing, issue))
 }
 
-/** Where the talk is locked, only members and administrators go on with it (IS-20, SEC-121). */
+/** Where the discussion is locked, only members and administrators may comment (IS-20, SEC-121). */
 const mayTalk = (standing: Pick<ProjectStanding, 'user' | 'level'>, { discussion_locked }: { discussion_locked: boolean | null }) =>
   !discussion_locked || effectiveLevel(standing) > 0
 
-/** An ability on an issue: authors and assignees may change theirs (note 1 of section 5.1). */
+/** An ability on an issue: authors and assignees may change their own (note 1 of section 5.1). */
 export function canIssue(standing: PersonalStanding, ability: ProjectAbility, issue: IssueTies & { discussion_locked: boolean | null }): boolean {
   if (!seesIssue(standing, issue)) return false
   if (ability === 'create_note' && !mayTalk(standing, issue)) return false
   return canProject(standing, ability) || (ability === 'update_issue' && isTied(standing, issue) && canProject(standing, 'create_issue'))
 }
 
-/** What a decision about a merge request rests on beside its project. */
+/** What a decision about a merge request depends on beside its project. */
 export interface MergeRequestTies {
   author_id: number
   assignee_id: number | null
 }
 
-/** Whether this merge request of the project may be read: a guest of a private project reads those he made or is assigned to (notes 1 and 2 of section 5.1). `visibleMergeRequests` says the same as SQL. */
+/**
+ * Whether this merge request of the project may be read: a guest of a private project reads those they opened or are
+ * assigned to (notes 1 and 2 of section 5.1). `visibleMergeRequests` is the same as SQL.
+ */
 export function seesMergeRequest(standing: PersonalStanding, request: MergeRequestTies): boolean {
   return canProject(standing, 'read_merge_request') || (isTied(standing, request) && canProject(standing, 'read_own_merge_request'))
 }
 
-/** An ability on a merge request: authors and assignees may change theirs (MR-41, note 1 of section 5.1). */
+/** An ability on a merge request: authors and assignees may change their own (MR-41, note 1 of section 5.1). */
 export function canMergeRequest(
   standing: PersonalStanding,
   ability: ProjectAbility,
@@ -152,12 +164,12 @@ export function canMergeRequest(
   return ability === 'update_merge_request' && isTied(standing, request) && canProject(standing, 'propose_merge_request')
 }
 
-/** Which of a project's notes somebody reads, by what they are about; null or false: none (S-20). */
+/** Which of a project's notes a caller reads, by what they are about; null or false: none (S-20). */
 export interface NoteReach {
   issues: IssueReach | null
   merge_requests: 'all' | 'own' | null
   commits: boolean
-  /** All, or those that are open to him by themselves. */
+  /** All of them, or those whose own visibility admits the caller. */
   snippets: 'all' | 'open' | null
 }
 
@@ -179,7 +191,10 @@ export interface GroupStanding {
   seesProjectIn: boolean
 }
 
-/** G-67. */
+/**
+ * Whether the group may be seen: it is public, or internal for users who are not external, or the caller is a member,
+ * sees one of its projects, or is an administrator (G-67).
+ */
 export function seesGroup({ user, level, group, seesProjectIn }: GroupStanding): boolean {
   return user?.admin === true || level > 0 || isOpenTo(group.visibility, user) || seesProjectIn
 }

@@ -14,7 +14,7 @@ import { findProjectFor, type ProjectSubject } from './rules.js'
 
 export type Issue = typeof issues.$inferSelect
 
-/** An issue as a caller stands to it. */
+/** An issue, with the caller's level and abilities on its project. */
 export interface IssueSubject extends ProjectSubject {
   issue: Issue
   may(ability: ProjectAbility): boolean
@@ -27,7 +27,7 @@ const findIssue = statement('issue by number', (db) =>
     .where(and(eq(issues.project_id, sql.placeholder('project')), eq(issues.iid, sql.placeholder('iid')))),
 )
 
-/** One of a project's issues, by its number; null when there is none or it is out of the caller's sight, all the same (AC-14). */
+/** An issue of the project by its number; null both when there is none and when the caller does not see it (AC-14). */
 export async function findIssueFor(ctx: Context, caller: Pick<Caller, 'user'>, subject: ProjectSubject, iid: number): Promise<IssueSubject | null> {
   const [issue] = await findIssue(ctx.db, null).execute({ project: subject.project.id, iid })
   const standing = { ...subject, user: caller.user }
@@ -55,9 +55,11 @@ function issueAccess(ability: ProjectAbility, signed: boolean, kind?: string): A
   }
 }
 
-/** On an issue the caller sees, with an ability: 404 where project or issue are out of sight, 403 without the ability. */
+/**
+ * On an issue that the caller sees, with an ability: 404 when project or issue is not visible, 403 without the ability.
+ */
 export const onIssue = (ability: ProjectAbility): Access<IssueSubject, false> => issueAccess(ability, false) as Access<IssueSubject, false>
 
-/** The same where a call without a credential ends with 401 at once. `kind` is what a 404 names. */
+/** The same, but a call without a credential is answered 401 at once. `kind` is what a 404 names. */
 export const onIssueSignedIn = (ability: ProjectAbility, kind?: string): Access<IssueSubject, true> =>
   issueAccess(ability, true, kind) as Access<IssueSubject, true>

@@ -14,7 +14,7 @@ import { findProjectFor, type ProjectSubject } from './rules.js'
 
 export type MergeRequest = typeof mergeRequests.$inferSelect
 
-/** A merge request as a caller stands to it; its project is the target. */
+/** A merge request, with the caller's level and abilities on its project, the target. */
 export interface MergeRequestSubject extends ProjectSubject {
   request: MergeRequest
   may(ability: ProjectAbility): boolean
@@ -29,7 +29,7 @@ const findMergeRequest = statement('merge request by number', (db) =>
     ),
 )
 
-/** One of a project's merge requests, by its number, as somebody stands to it; null when there is none, `hidden` when he may not read it. */
+/** A merge request of the project by its number; null when there is none, `hidden` when the caller may not read it. */
 async function lookUp(
   ctx: Context,
   { user }: Pick<Caller, 'user'>,
@@ -44,7 +44,7 @@ async function lookUp(
   return { ...subject, request, may: (ability) => canMergeRequest(standing, ability, request) }
 }
 
-/** The same where what is missing and what is hidden are one: null. */
+/** The same, but null both when it is missing and when it is hidden. */
 export async function findMergeRequestFor(
   ctx: Context,
   caller: Pick<Caller, 'user'>,
@@ -55,7 +55,11 @@ export async function findMergeRequestFor(
   return found === 'hidden' ? null : found
 }
 
-/** How the endpoints of this family refuse (behaviours, chapter 9): what may not be read is forbidden on reads and updates, and missing where something is accepted, cancelled, deleted or timed; accepting without the right is 401, all else 403. */
+/**
+ * How the endpoints of this family refuse (behaviours, chapter 9): an unreadable merge request is 403 for reads and
+ * updates, and 404 where something is accepted, cancelled, deleted or timed; accepting without the right is 401,
+ * everything else 403.
+ */
 interface Refusals {
   hidden?: 'forbidden' | 'missing'
   without?: 'forbidden' | 'unauthenticated'
@@ -63,7 +67,11 @@ interface Refusals {
   kind?: string | undefined
 }
 
-/** On a merge request, with an ability, decided after the other parameters were read (G-10): 401 without a credential, 404 where the project is out of sight or has no such request, else as `refusals` say. Where the feature is closed all is 403 (AC-10). */
+/**
+ * On a merge request, with an ability, decided after the other parameters were read (G-10): 401 without a credential,
+ * 404 where the project is not visible or has no such request, otherwise as `refusals` say. Where the feature is off
+ * everything is 403 (AC-10).
+ */
 export const onMergeRequest = (
   ability: ProjectAbility,
   { hidden = 'forbidden', without = 'forbidden', kind }: Refusals = {},
@@ -80,7 +88,7 @@ export const onMergeRequest = (
     const found = await lookUp(ctx, caller, subject, iid)
     if (found === null || (found === 'hidden' && hidden === 'missing')) throw notFound(kind)
     if (found === 'hidden') throw forbidden()
-    // an archived project is closed to everybody, whatever his right (SEC-107)
+    // an archived project is closed to everybody, whatever their rights (SEC-107)
     if (!found.may(ability)) throw without === 'unauthenticated' && !subject.project.archived ? unauthenticated() : forbidden()
     return found
   },

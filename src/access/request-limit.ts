@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache'
 
-/** Callers that are remembered; the longest quiet are forgotten first (SEC-150). */
+/** Callers that are remembered; the least recently seen are forgotten first (SEC-150). */
 const MAX = 50_000
 
-/** Where a caller stands in the window that runs. */
+/** Where a caller stands in the current window. */
 export interface Standing {
   limit: number
   remaining: number
@@ -11,15 +11,18 @@ export interface Standing {
   observed: number
   /** When the window ends, in seconds since 1970. */
   reset: number
-  /** Seconds to wait before the next request; 0: this one may go on. */
+  /** Seconds to wait before the next request; 0: this one is admitted. */
   wait: number
 }
 
-/** Counts requests of each caller in windows of fixed length (SEC-148, W-34). Each process counts for itself. */
+/** Counts the requests of each caller in windows of fixed length (SEC-148, W-34). Each process counts for itself. */
 export class RequestLimit {
   readonly #counts = new LRUCache<string, { observed: number; until: number }>({ max: MAX })
 
-  /** `user` and `anonymous`: requests a window of a person, and of an address that names nobody; 0: any number. `window` in seconds. */
+  /**
+   * `user` and `anonymous`: requests in a window, of a user and of an address without a credential; 0: no limit.
+   * `window` in seconds.
+   */
   constructor(
     private readonly limits: { user: number; anonymous: number; window: number },
     private readonly now: () => Date,

@@ -1,19 +1,22 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { members, namespaceAncestry, namespaces, projectShares } from '../db/schema/index.js'
 
-/** A membership, under the alias `m`, that counts today: no mere request, not expired (AC-2, ME-10). */
+/** A membership, under the alias `m`, that counts today: not a mere request, not expired (AC-2, ME-10). */
 export const membershipCounts = sql`m.requested_at is null and (m.expires_at is null or m.expires_at > (now() at time zone 'utc')::date)`
 
 /** The same for a share under the alias `s`. */
 export const shareCounts = sql`(s.expires_at is null or s.expires_at > (now() at time zone 'utc')::date)`
 
-/** The lowest level there is, as SQL: any membership at all. */
+/** The lowest level as SQL: any membership at all. */
 export const ANY_LEVEL = sql`1`
 
-/** As one piece: of a query over one table the builder strips the table's name from columns that stand directly in a selected expression, and inside a subquery the bare name then means another table's column. */
+/**
+ * Keeps column names qualified: in a query over one table the builder strips the table's name from columns that stand
+ * directly in a selected expression, and inside a subquery the bare name then means another table's column.
+ */
 export const qualified = <T>(expression: SQL<T>): SQL<T> => sql<T>`${expression}`
 
-/** The level that shares of a project give the user, by the groups they name; 0 without one. */
+/** The user's level by shares of a project with their groups; 0 without one. */
 export function sharedLevel(projectId: SQLWrapper, userId: SQLWrapper): SQL<number> {
   return qualified(sql<number>`coalesce((select max(least(s.group_access, m.access_level)) from ${projectShares} s join ${namespaceAncestry} a on a.descendant_id = s.group_id
     join ${members} m on m.namespace_id = a.ancestor_id
@@ -33,13 +36,19 @@ export function projectLevel(project: { id: SQLWrapper; namespace_id: SQLWrapper
     coalesce((select 50 from ${namespaces} n where n.id = ${project.namespace_id} and n.owner_id = ${userId}), 0))`)
 }
 
-/** The user's level on a group: the highest on it or an ancestor (AC-3). The ancestors come as an array, for then each of them is looked up, however many groups the user is in. */
+/**
+ * The user's level on a group: the highest on it or an ancestor (AC-3). The ancestors are passed as an array, so that
+ * each is looked up by its key, however many groups the user is in.
+ */
 export function groupLevel(groupId: SQLWrapper, userId: SQLWrapper): SQL<number> {
   return qualified(sql<number>`coalesce((select max(m.access_level) from ${members} m where m.user_id = ${userId}
     and m.namespace_id = any(array(select a.ancestor_id from ${namespaceAncestry} a where a.descendant_id = ${groupId})) and ${membershipCounts}), 0)`)
 }
 
-/** Whether the user has a level on a project, by any way, for all rows of a list: what he has is found once, by groups rather than by each of their projects. */
+/**
+ * Whether the user has a level on a project, in any way, for all rows of a list: their memberships are collected once,
+ * by groups rather than for each project.
+ */
 export function withLevel(project: { id: SQLWrapper; namespace_id: SQLWrapper }, userId: SQLWrapper, atLeast: SQLWrapper): SQL {
   return sql`(${project.namespace_id} in (
       select n.id from ${namespaces} n where n.owner_id = ${userId}
@@ -51,7 +60,7 @@ export function withLevel(project: { id: SQLWrapper; namespace_id: SQLWrapper },
         where m.user_id = ${userId} and least(s.group_access, m.access_level) >= ${atLeast} and ${membershipCounts} and ${shareCounts}))`
 }
 
-/** Ids of all projects on which the user has a level, by any way, as a subquery. */
+/** Ids of all projects on which the user has a level, in any way, as a subquery. */
 export function projectsWithLevel(userId: SQLWrapper, atLeast: SQLWrapper): SQL {
   return sql`(
     select m.project_id from ${members} m where m.user_id = ${userId} and m.project_id is not null and m.access_level >= ${atLeast} and ${membershipCounts}

@@ -18,7 +18,7 @@ const nothing = z.object({})
 /** Everybody, with or without a credential. */
 export const anyone: Access<null, false> = { rule: 'anyone', signedIn: false, early: true, path: nothing, find: async () => null }
 
-/** Everybody who presents a good credential. */
+/** Everybody who presents a valid credential. */
 export const signedIn: Access<null, true> = { rule: 'signed in', signedIn: true, early: true, path: nothing, find: async () => null }
 
 const onlyAdmins = async (_: Context, caller: Caller) => {
@@ -26,13 +26,13 @@ const onlyAdmins = async (_: Context, caller: Caller) => {
   return null
 }
 
-/** Administrators; asked after the parameters were read, as the users family does (G-10, G-11). */
+/** Administrators; checked after the parameters were read, as in the users family (G-10, G-11). */
 export const admin: Access<null, true> = { rule: 'administrator', signedIn: true, early: false, path: nothing, find: onlyAdmins }
 
 /** Administrators, before any other parameter is read (G-10). */
 export const adminFirst: Access<null, true> = { ...admin, rule: 'administrator, before parameters', early: true }
 
-/** The account a call about keys, addresses and the like is about. */
+/** The account that a call about keys, addresses and the like is about. */
 export interface AccountSubject {
   account: { id: number; username: string }
 }
@@ -53,14 +53,16 @@ const findAccount = statement('account by id', (db) =>
     .where(sql`${users.id} = ${sql.placeholder('id')} and ${users.kind} = 'human'`),
 )
 
-/** 404 when there is none; the ghost has neither keys nor tokens (SEC-125). */
+/** 404 when there is none; the ghost user has neither keys nor tokens (SEC-125). */
 export async function accountById(ctx: Context, id: number): Promise<AccountSubject['account']> {
   const [account] = await findAccount(ctx.db, null).execute({ id })
   if (!account) throw notFound('User')
   return account
 }
 
-/** Another's account, for administrators; 404 when there is none. After the parameters were read (G-11). */
+/**
+ * Another user's account, for administrators; 404 when there is none. Checked after the parameters were read (G-11).
+ */
 export const onUser: Access<AccountSubject, true> = {
   rule: 'administrator, user',
   signedIn: true,
@@ -72,14 +74,14 @@ export const onUser: Access<AccountSubject, true> = {
   },
 }
 
-/** The row of a project with what every decision and most answers about it need. */
+/** The row of a project with everything that decisions and most answers about it need. */
 export type Project = typeof projects.$inferSelect & { namespace: Namespace }
 export type Namespace = typeof namespaces.$inferSelect
 
-/** Namespace and project, as URLs and clients spell it (G-84). */
+/** Namespace and project path as URLs and clients spell it (G-84). */
 export const fullPathOf = (project: Pick<Project, 'path' | 'namespace'>) => `${project.namespace.full_path}/${project.path}`
 
-/** A project as a caller stands to it. */
+/** A project, with the caller's level and abilities on it. */
 export interface ProjectSubject extends ProjectStanding {
   project: Project
   level: number
@@ -95,7 +97,10 @@ const findProject = statement('project for caller', (db, { by, signed }: { by: '
     : joined.innerJoin(routes, eq(routes.project_id, projects.id)).where(eq(routes.key, sql.placeholder('value')))
 })
 
-/** The project named by an id (digits) or a full path, as the caller stands to it; 404 when it is absent or out of his sight, all the same (G-2, G-40). */
+/**
+ * The project named by an id (digits) or a full path, with the caller's abilities; 404 both when it is absent and when
+ * they do not see it (G-2, G-40).
+ */
 export async function findProjectFor(ctx: Context, caller: Pick<Caller, 'user'>, named: string, kind = 'Project'): Promise<ProjectSubject> {
   const id = numericId(named)
   const { user } = caller
@@ -117,7 +122,10 @@ const findRedirect = statement('redirect of a former path', (db) =>
     .where(eq(redirects.key, sql.placeholder('key'))),
 )
 
-/** The project that once had this full path, for Git only (GH-4); null when none had, or another one has it now. */
+/**
+ * The project that once had this full path, for Git only (GH-4); null when there is none, or another project has it
+ * now.
+ */
 export async function formerProjectId(ctx: Context, fullPath: string): Promise<number | null> {
   const [found] = await findRedirect(ctx.db, null).execute({ key: fullPath.toLowerCase() })
   return found?.project_id ?? null
@@ -125,14 +133,17 @@ export async function formerProjectId(ctx: Context, fullPath: string): Promise<n
 
 const projectPath = z.object({ id: z.string() })
 
-/** On a project the caller sees, with an ability: 404 out of sight, 403 without it. Decided before the other parameters are read (G-10). */
+/**
+ * On a project the caller sees, with an ability: 404 when it is not visible, 403 without the ability. Decided before
+ * the other parameters are read (G-10).
+ */
 export const onProject = (ability: ProjectAbility): Access<ProjectSubject, false> => projectAccess(ability, false) as Access<ProjectSubject, false>
 
-/** The same where a call without a credential ends with 401 at once. */
+/** The same, but a call without a credential is answered 401 at once. */
 export const onProjectSignedIn = (ability: ProjectAbility): Access<ProjectSubject, true> =>
   projectAccess(ability, true) as Access<ProjectSubject, true>
 
-/** The same again, but decided after the other parameters were read, as the commit statuses family does (G-10). */
+/** The same again, but decided after the other parameters were read, as in the commit statuses family (G-10). */
 export const onProjectAfterInput = (ability: ProjectAbility): Access<ProjectSubject, true> =>
   projectAccess(ability, true, false) as Access<ProjectSubject, true>
 
@@ -158,7 +169,7 @@ export interface GroupSubject extends GroupStanding {
 const findGroup = statement('group for caller', (db, { by, eyes }: { by: 'id' | 'path'; eyes: SqlViewer }) => {
   const user = sql`${sql.placeholder('user')}::bigint`
   const level = eyes === 'anonymous' ? sql<number>`0` : groupLevel(namespaces.id, user)
-  // asked only where it decides: it costs more than all the rest
+  // asked only where it decides: it costs more than everything else
   const seesProjectIn = sql<boolean>`(${namespaces.visibility} < 20 and ${level} = 0 and ${holdsVisibleProject(eyes, namespaces.id, user)})`
   const query = db.select({ group: namespaces, level: level.mapWith(Number), seesProjectIn }).from(namespaces)
   return by === 'id'
@@ -168,7 +179,10 @@ const findGroup = statement('group for caller', (db, { by, eyes }: { by: 'id' | 
         .where(sql`${routes.key} = ${sql.placeholder('value')} and ${namespaces.kind} = 'group'`)
 })
 
-/** The group named by an id or a full path, as the caller stands to it; 404 when absent or out of his sight (G-67). */
+/**
+ * The group named by an id or a full path, with the caller's abilities; 404 both when it is absent and when they do not
+ * see it (G-67).
+ */
 export async function findGroupFor(ctx: Context, caller: Pick<Caller, 'user'>, named: string, kind = 'Group'): Promise<GroupSubject> {
   const id = numericId(named)
   const { user } = caller
@@ -201,7 +215,7 @@ function groupAccess(ability: GroupAbility, signed: boolean): Access<GroupSubjec
   }
 }
 
-/** Whatever administrators look at by its id alone. */
+/** Something that administrators look up by its id alone. */
 export interface AdminSubject {
   id: number
 }

@@ -1,14 +1,17 @@
 import { insufficientScope } from '../failures.js'
 
-/** CR-10: the whole list. */
+/** The scopes there are; any other is refused (CR-10). */
 export const SCOPES = ['api', 'read_api', 'read_user', 'read_repository', 'write_repository', 'sudo'] as const
 export type Scope = (typeof SCOPES)[number]
 
-/** What the route says of itself; the path is the declared pattern, so spelling tricks in a URL change nothing (SEC-7). */
+/** What the route declares; the path is the declared pattern, so spelling tricks in a URL change nothing (SEC-7). */
 export interface ScopedRoute {
   method: string
   path: string
-  /** `read_repository`: that scope reads it too. `self`: every scope but `read_user` alone opens it while the call is about the token itself (section 3.5). */
+  /**
+   * `read_repository`: that scope opens it too. `self`: every scope but `read_user` alone opens it while the call is
+   * about the token itself (section 3.5).
+   */
   scope?: 'read_repository' | 'self' | undefined
   /** The path parameter `id`, as it came. */
   id?: unknown

@@ -13,7 +13,7 @@ import { findProjectFor, type ProjectSubject } from './rules.js'
 
 type Snippet = typeof snippets.$inferSelect
 
-/** SN-11: personal snippets by their own visibility. */
+/** Personal snippets are seen according to their own visibility (SN-11). */
 export function seesPersonal(
   viewer: Pick<ActorUser, 'id' | 'admin' | 'external'> | null,
   { author_id, visibility }: Pick<Snippet, 'author_id' | 'visibility'>,
@@ -21,7 +21,10 @@ export function seesPersonal(
   return isOpenTo(visibility, viewer) || viewer?.admin === true || viewer?.id === author_id
 }
 
-/** SN-12, of a project whose snippets the caller may read: private ones (for external people internal ones too) are for members, the author and administrators. */
+/**
+ * Of a project whose snippets the caller may read: private ones, and for external users internal ones too, are for
+ * members, the author and administrators (SN-12).
+ */
 export function seesInProject(
   { user, level }: Pick<ProjectSubject, 'level'> & { user: Pick<ActorUser, 'id' | 'admin' | 'external'> | null },
   snippet: Pick<Snippet, 'author_id' | 'visibility'>,
@@ -29,7 +32,7 @@ export function seesInProject(
   return level > 0 || seesPersonal(user, snippet)
 }
 
-/** A project's snippet as a caller stands to it. */
+/** A project's snippet, with the caller's abilities on the project. */
 export interface SnippetSubject extends ProjectSubject {
   snippet: Snippet
 }

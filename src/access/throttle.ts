@@ -2,11 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
 
-/** Addresses and accounts that are remembered; the longest quiet are forgotten first (SEC-26). */
+/** Addresses and accounts that are remembered; the least recently seen are forgotten first (SEC-26). */
 const MAX = 50_000
-/** Refusals that are delayed at once; further ones are answered at once. */
+/** Refusals that are delayed at a time; further ones are answered at once. */
 const MAX_DELAYED = 1_000
-/** How many times as many failures an address may have in all, and an account from all addresses, as an address with one account. */
+/**
+ * The limit of an address for all accounts, and of an account from all addresses, as a multiple of the limit of one
+ * address for one account.
+ */
 const ALL = 3
 
 interface Failures {
@@ -14,7 +17,10 @@ interface Failures {
   until: number
 }
 
-/** Counts bad credentials in windows of fixed length, and keeps out for the rest of its window who had too many (SEC-26, CR-15). Each process counts for itself. */
+/**
+ * Counts bad credentials in windows of fixed length; whoever had too many is refused until the window ends (SEC-26,
+ * CR-15). Each process counts for itself.
+ */
 export class Throttle {
   readonly #failures = new LRUCache<string, Failures>({ max: MAX })
 
@@ -23,7 +29,10 @@ export class Throttle {
   private readonly delay: number
   #delayed = 0
 
-  /** `attempts`: bad passwords that an address may present for one account; 0: nobody is ever kept out. `window` in seconds, `delay` in milliseconds. */
+  /**
+   * `attempts`: bad passwords that an address may present for one account; 0: no limit. `window` in seconds, `delay` in
+   * milliseconds.
+   */
   constructor(
     { attempts, window, delay = 0 }: { attempts: number; window: number; delay?: number },
     private readonly now: () => Date,
@@ -33,7 +42,9 @@ export class Throttle {
     this.delay = delay
   }
 
-  /** Passes a refusal on after the delay, so that a client that guesses at full speed costs no more than one that waits. */
+  /**
+   * Throws a refusal after the delay, so that a client that guesses at full speed costs no more than one that waits.
+   */
   async refuse(refusal: unknown): Promise<never> {
     if (this.delay > 0 && this.#delayed < MAX_DELAYED) {
       this.#delayed++
@@ -42,7 +53,11 @@ export class Throttle {
     throw refusal
   }
 
-  /** Seconds this address has to wait before a further bad credential, or a password for this account, is looked at; 0: none. An account's failures from elsewhere count only against addresses that have failed with it themselves, so that nobody is locked out by others. */
+  /**
+   * Seconds this address has to wait before another bad credential, or a password for this account, is looked at; 0:
+   * none. An account's failures from elsewhere count only against addresses that have failed with it themselves, so
+   * that nobody can be locked out by others.
+   */
   wait(address: string, account?: string): number {
     if (this.attempts === 0) return 0
     const [from, pair] = keysOf(address, account)
@@ -54,7 +69,7 @@ export class Throttle {
     return Math.max(...waits)
   }
 
-  /** A credential from this address was no good; with an account when it was a password. */
+  /** A credential from this address was bad; `account` is given when it was a password. */
   failed(address: string, account?: string): void {
     if (this.attempts === 0) return
     const [from, pair] = keysOf(address, account)
@@ -64,7 +79,7 @@ export class Throttle {
     this.#add(account)
   }
 
-  /** The right password: what this address got wrong before was a slip. */
+  /** The password was right: earlier failures of this address with this account are forgotten. */
   succeeded(address: string, account: string): void {
     this.#failures.delete(keysOf(address, account)[1])
   }

@@ -4,13 +4,16 @@ import type { ActorUser } from './actor.js'
 import type { IssueReach, NoteReach } from './can.js'
 import { ANY_LEVEL, groupLevel, membershipCounts, projectLevel, qualified, shareCounts, withLevel } from './roles.js'
 
-/** Who looks, as far as the shape of a query depends on it; the user's id itself is a parameter. */
+/** The viewer, as far as the shape of a query depends on them; the user's id itself is a parameter. */
 export type SqlViewer = 'anonymous' | 'admin' | 'user' | 'external'
 
 export const sqlViewer = (user: Pick<ActorUser, 'admin' | 'external'> | null): SqlViewer =>
   user === null ? 'anonymous' : user.admin ? 'admin' : user.external ? 'external' : 'user'
 
-/** The visibility from which on a thing is open without membership; a constant of the query's text, so that partial indexes can serve it. */
+/**
+ * The visibility from which on a thing is open without membership; a constant in the query's text, so that partial
+ * indexes can be used.
+ */
 const openTo = (eyes: SqlViewer) => (eyes === 'user' ? sql`10` : sql`20`)
 
 /** `projects`, or a table that stands for it. */
@@ -28,7 +31,10 @@ export function visibleProjects(eyes: SqlViewer, userId: SQLWrapper, project: Pr
   }
 }
 
-/** The same for a few rows whose ids are known: asks about each of them, instead of for all that the user has a level on. */
+/**
+ * The same for a few rows whose ids are known: checks each of them, instead of collecting everything the user has a
+ * level on.
+ */
 export function visibleProject(eyes: SqlViewer, userId: SQLWrapper, project: Project = projects): SQL {
   if (eyes === 'admin' || eyes === 'anonymous') return visibleProjects(eyes, userId, project)
   return sql`(${project.visibility} >= ${openTo(eyes)} or ${projectLevel(project, userId)} > 0)`
@@ -44,7 +50,7 @@ export function readableCode(eyes: SqlViewer, userId: SQLWrapper): SQL {
     and (${projects.visibility} >= ${openTo(eyes)} or ${withLevel(projects, userId, REPORTER)}))`
 }
 
-/** For rows of `issues` of a project where the caller may read issues: those in his reach (AC-14). */
+/** For rows of `issues` of a project where the caller may read issues: those they see (AC-14). */
 export function issuesInReach(reach: IssueReach, userId: SQLWrapper): SQL {
   if (reach === 'all') return sql`true`
   if (reach === 'open') return sql`not ${issues.confidential}`
@@ -61,7 +67,10 @@ export function visibleIssues(eyes: SqlViewer, userId: SQLWrapper): SQL {
     and (${issuesInReach('own', userId)} or ${withLevel(projects, userId, REPORTER)}))`
 }
 
-/** Snippets of projects as `onSnippetSignedIn` finds them, for every row of `snippets` joined with `projects` (SN-12); nobody reads them unknown. */
+/**
+ * Snippets of projects as `onSnippetSignedIn` finds them, for every row of `snippets` joined with `projects` (SN-12);
+ * anonymous callers see none.
+ */
 export function visibleSnippets(eyes: SqlViewer, userId: SQLWrapper): SQL {
   if (eyes === 'anonymous') return sql`false`
   if (eyes === 'admin') return sql`${projects.snippets_access_level} >= 10`
@@ -71,7 +80,7 @@ export function visibleSnippets(eyes: SqlViewer, userId: SQLWrapper): SQL {
     and (${snippets.visibility} >= ${openTo(eyes)} or ${snippets.author_id} = ${userId} or ${member}))`
 }
 
-/** The same for every row of `snippets` left-joined with `projects`, personal ones among them (SN-11, S-21). */
+/** The same for every row of `snippets` left-joined with `projects`, personal ones included (SN-11, S-21). */
 export function visibleSnippetsAnywhere(eyes: SqlViewer, userId: SQLWrapper): SQL {
   if (eyes === 'anonymous') return sql`false`
   if (eyes === 'admin') return sql`(${snippets.project_id} is null or ${visibleSnippets(eyes, userId)})`
@@ -79,7 +88,10 @@ export function visibleSnippetsAnywhere(eyes: SqlViewer, userId: SQLWrapper): SQ
     else ${visibleSnippets(eyes, userId)} end`
 }
 
-/** For rows of `notes` of a project left-joined with `issues`, `merge_requests` and `snippets` by what they are about: those in the reach of `noteReach`. */
+/**
+ * For rows of `notes` of a project left-joined with `issues`, `merge_requests` and `snippets` by what they are about:
+ * those within `noteReach`.
+ */
 export function notesInReach(reach: NoteReach, eyes: SqlViewer, userId: SQLWrapper): SQL {
   const about = (type: (typeof notes.$inferSelect)['noteable_type'], where: SQL) => sql`(${notes.noteable_type} = ${type} and ${where})`
   const open = sql`(${snippets.visibility} >= ${openTo(eyes)} or ${snippets.author_id} = ${userId})`
@@ -92,16 +104,22 @@ export function notesInReach(reach: NoteReach, eyes: SqlViewer, userId: SQLWrapp
   return kinds.length === 0 ? sql`false` : sql`(${sql.join(kinds, sql` or `)})`
 }
 
-/** For rows of `merge_requests` of a project: all, or the caller's own, where he reads no others (note 1 of section 5.1). */
+/**
+ * For rows of `merge_requests` of a project: all of them, or the caller's own where they may read no others (note 1 of
+ * section 5.1).
+ */
 export function mergeRequestsInReach(reach: 'all' | 'own', userId: SQLWrapper): SQL {
   const kept = sql`${mergeRequests.deleted_at} is null`
   return reach === 'all' ? kept : sql`(${kept} and (${mergeRequests.author_id} = ${userId} or ${mergeRequests.assignee_id} = ${userId}))`
 }
 
-/** `seesMergeRequest` for every row of `merge_requests` joined with `projects` (MR-13, SEC-33); those that were deleted nobody sees (MR-58). */
+/**
+ * `seesMergeRequest` for every row of `merge_requests` joined with `projects` (MR-13, SEC-33); nobody sees deleted ones
+ * (MR-58).
+ */
 export function visibleMergeRequests(eyes: SqlViewer, userId: SQLWrapper): SQL {
   const kept = mergeRequestsInReach('all', userId)
-  // the feature is off with the repository (AC-10)
+  // the feature is off together with the repository (AC-10)
   const feature = sql`least(${projects.merge_requests_access_level}, ${projects.repository_access_level})`
   if (eyes === 'anonymous') return sql`false`
   if (eyes === 'admin') return sql`(${kept} and ${feature} >= 10)`
@@ -111,7 +129,11 @@ export function visibleMergeRequests(eyes: SqlViewer, userId: SQLWrapper): SQL {
       or ${withLevel(projects, userId, REPORTER)}))`
 }
 
-/** Whether a group on which the caller has no level holds a project that he sees, directly or by a share that counts today (AC-16). Each branch starts from what is few: what is open in the group, what is shared with it, what the user has. */
+/**
+ * Whether a group on which the caller has no level holds a project that they see, directly or by a share that counts
+ * today (AC-16). Each branch starts from the smallest set: what is open in the group, what is shared with it, what the
+ * user is a member of.
+ */
 export function holdsVisibleProject(eyes: SqlViewer, groupId: SQLWrapper, userId: SQLWrapper): SQL<boolean> {
   if (eyes === 'admin') return sql<boolean>`true`
   const open = openTo(eyes)
@@ -136,12 +158,17 @@ export function visibleGroups(eyes: SqlViewer, group: { id: SQLWrapper; visibili
   return sql`(${group.visibility} >= ${open} or ${groupLevel(group.id, userId)} > 0 or ${holdsVisible})`
 }
 
-/** What lists of groups hold (GR-5 to GR-8): the caller's groups with all below them, and all above these and above the groups that hold a project of his; with `all` also what is open to him. Not `visibleGroups`: a group that is listed for what is below it may still hide its page (GR-6). */
+/**
+ * What lists of groups hold (GR-5 to GR-8): the caller's groups with their descendants and ancestors, and the ancestors
+ * of groups that hold a project of theirs; with `all` also the groups open to them. This is not `visibleGroups`: a
+ * group that is listed for what is below it may still not be readable itself (GR-6).
+ */
 export function listedGroups(eyes: SqlViewer, all: boolean, userId: SQLWrapper): SQL {
   if (eyes === 'admin') return sql`true`
   if (eyes === 'anonymous') return sql`${namespaces.visibility} >= 20`
   const member = sql`select m.namespace_id from members m where m.user_id = ${userId} and m.namespace_id is not null and ${membershipCounts}`
-  // what he has through a group is below that group, so only projects of his own and shared ones lead anywhere else
+  // what the caller has through a group is below that group, so only their direct memberships and shares lead anywhere
+  // else
   const holding = sql`select p.namespace_id from members m join projects p on p.id = m.project_id where m.user_id = ${userId} and ${membershipCounts}
     union select p.namespace_id from project_shares s join projects p on p.id = s.project_id
       where ${shareCounts} and s.group_id in (select a.descendant_id from namespace_ancestry a where a.ancestor_id in (${member}))`

@@ -5,7 +5,7 @@ import { withContext } from './context.js'
 
 export const AUDIT_USAGE = 'roost audit --since YYYY-MM-DD[Thh:mm:ssZ] [--until …]'
 
-/** Prints what was done and by whom, one JSON object a line, oldest first (SEC-168); beside a running service or without one. */
+/** Prints the audit log, one JSON object a line, oldest first (SEC-168); while the service runs or without it. */
 export async function printAudit(given: Config, args: string[]): Promise<void> {
   const { values } = parseArgs({ args, options: { since: { type: 'string' }, until: { type: 'string' } } })
   if (values.since === undefined) throw new ConfigFault(`--since is missing; usage: ${AUDIT_USAGE}`)

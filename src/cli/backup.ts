@@ -15,7 +15,10 @@ function folderOf(positionals: string[], usage: string): string {
   return resolve(folder)
 }
 
-/** Copies everything into a new folder, as of one moment; beside a running service or without one (SEC-163). With `--verify`, reads a backup instead and says what of it is damaged or missing: exit code 1 where anything is. */
+/**
+ * Copies everything into a new folder, as of one moment; while the service runs or without it (SEC-163). With
+ * `--verify`, reads a backup instead and reports what is damaged or missing: exit code 1 where anything is.
+ */
 export async function backup(given: Config, args: string[]): Promise<void> {
   const { values, positionals } = parseArgs({ args, options: { verify: { type: 'boolean', default: false } }, allowPositionals: true })
   const folder = folderOf(positionals, BACKUP_USAGE)
@@ -39,7 +42,10 @@ async function verify(folder: string): Promise<void> {
   if (found > 0) process.exitCode = 1
 }
 
-/** Puts a backup that is whole into an empty data folder and database, with no service running, and looks whether all of it is there: exit code 1 where it is not. */
+/**
+ * Restores a valid backup into an empty data folder and database, while no service runs, and checks the result: exit
+ * code 1 where anything is missing.
+ */
 export async function restore(given: Config, args: string[]): Promise<void> {
   const { positionals } = parseArgs({ args, allowPositionals: true })
   const folder = folderOf(positionals, RESTORE_USAGE)

@@ -4,7 +4,10 @@ import { createLog } from '../log.js'
 import { anyPostgres, openMigrated } from './database.js'
 import { checkFolders, checkInstance, settleAddress } from './host.js'
 
-/** Does a command's work on the service's data, beside a running service or, with the embedded Postgres started for the length of it, without one. */
+/**
+ * Runs a command on the service's data, while the service runs or without it; then the embedded Postgres is started for
+ * the length of the command.
+ */
 export async function withContext(
   given: Config,
   work: (ctx: Context, databaseUrl: string) => Promise<void>,

@@ -18,7 +18,7 @@ import { readSettings } from '../services/core/settings.js'
 import { holdsRepositories } from '../services/repository/repositories.js'
 import { followers } from './followers.js'
 
-/** Puts the parts together; the configuration's address must be settled. */
+/** Wires the parts of the service; the configuration's address must be settled. */
 export async function createContext(config: Config & { baseUrl: string }, db: Database, log: Logger): Promise<Context> {
   const hooks = join(config.dataDir, 'hooks')
   await mkdir(hooks, { recursive: true, mode: 0o700 })

@@ -2,8 +2,8 @@ import { join } from 'node:path'
 import type { Logger } from 'pino'
 import type { Config } from '../config.js'
 import { type Database, type DatabaseOptions, openDatabase } from '../db/client.js'
-import { type EmbeddedPostgres, findEmbeddedPostgres, startEmbeddedPostgres } from '../db/embedded.js'
 import { migrate } from '../db/migrate.js'
+import { type EmbeddedPostgres, findEmbeddedPostgres, startEmbeddedPostgres } from '../db/postgres/index.js'
 import { StartFault } from '../lib/start-fault.js'
 import { Unavailable } from '../lib/unavailable.js'
 
@@ -14,7 +14,7 @@ const TRIES = 15
 export const embeddedFolder = (config: Config) => join(config.dataDir, 'postgres')
 const withoutStop = (url: string): EmbeddedPostgres => ({ url, stop: () => Promise.resolve() })
 
-/** The Postgres of a service that is about to run: the configured one, or one of its own, which nobody else may hold. */
+/** The Postgres for a service that is starting: the configured one, or an embedded one that nobody else uses. */
 export async function ownPostgres(config: Config, log: Logger): Promise<EmbeddedPostgres> {
   if (config.databaseUrl !== undefined) return withoutStop(config.databaseUrl)
   return startEmbeddedPostgres({ directory: embeddedFolder(config), log })
@@ -27,7 +27,10 @@ export async function anyPostgres(config: Config, log: Logger): Promise<Embedded
   return url === undefined ? ownPostgres(config, log) : withoutStop(url)
 }
 
-/** Migrates and connects; a database that cannot be reached is a StartFault. `create` false: it must be one that a service has used. */
+/**
+ * Migrates and connects; a database that cannot be reached is a StartFault. `create` false: it must be one that a
+ * service has used.
+ */
 export async function openMigrated(url: string, config: Config, options: DatabaseOptions & { create?: boolean }): Promise<Database> {
   const { create = true, ...database } = options
   await migrate(url, { create, onWait: () => process.stderr.write('roost: waiting for another process that migrates the database\n') })
@@ -41,7 +44,7 @@ export async function openMigrated(url: string, config: Config, options: Databas
         throw new StartFault(
           `the database is behind a pooler that takes no startup parameters: set ROOST_DATABASE_UNNAMED_STATEMENTS=true (${reason})`,
         )
-      // a busy machine may take longer than one try to connect; a wrong address or password does not get better
+      // a busy machine may take longer than one attempt to connect; a wrong address or password stays wrong
       if (tried === TRIES || !/time/i.test(reason)) throw new StartFault(`cannot reach the database: ${reason}`)
     }
   }

@@ -5,13 +5,16 @@ import { withContext } from './context.js'
 
 export const DOCTOR_USAGE = 'roost doctor [--full] [--repair]'
 
-/** Rows against repositories; beside a running service or without one. */
+/** Compares rows with repositories; while the service runs or without it. */
 export async function doctor(given: Config, args: string[]): Promise<void> {
   const { values } = parseArgs({ args, options: { repair: { type: 'boolean', default: false }, full: { type: 'boolean', default: false } } })
   await withContext(given, (ctx) => tellFaults(ctx, values))
 }
 
-/** Prints a line for each fault, and with `repair` what was done about it; ends with how many there were, and with exit code 1 while any is left. */
+/**
+ * Prints a line for each fault, and with `repair` what was done about it; then their number, with exit code 1 while any
+ * is left.
+ */
 export async function tellFaults(ctx: Context, { repair, full }: { repair: boolean; full: boolean }): Promise<void> {
   const { faults } = await import('../services/operations/doctor/index.js')
   let found = 0

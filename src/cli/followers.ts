@@ -4,7 +4,7 @@ import { addFailureTodos, mergeAfterPipeline } from '../services/issuables/merge
 import { followPush } from '../services/issuables/merge-requests/versions/on-push.js'
 import { unassignFormerMember } from '../services/operations/former-members.js'
 
-/** Who follows what, from the lower rooms to the upper ones. */
+/** Who follows which event, from the lower rooms to the upper ones. */
 export const followers: Followers = {
   push: [followPush, followCommitMessages],
   status: [addFailureTodos, mergeAfterPipeline],

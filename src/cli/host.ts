@@ -7,7 +7,7 @@ import { StartFault } from '../lib/start-fault.js'
 
 const OLDEST_GIT = [2, 38] as const
 
-/** Refuses a machine without a git that can do what we ask of it. */
+/** Refuses a machine without a suitable git. */
 export async function checkGit(): Promise<void> {
   const needed = `git ${OLDEST_GIT.join('.')} or newer is needed`
   const pool = new ProcessPool()
@@ -25,7 +25,7 @@ export async function checkGit(): Promise<void> {
 /** Descriptors that the service needs for its connections, git processes and files. */
 const DESCRIPTORS = 512
 
-/** Refuses a limit of open files under which the service would fail at its first load. */
+/** Refuses a limit of open files that is too low for a busy service. */
 export async function checkDescriptors(): Promise<void> {
   const limits = await readFile('/proc/self/limits', 'utf8').catch(() => '')
   const most = /^Max open files\s+(\d+)/m.exec(limits)?.[1]
@@ -33,12 +33,12 @@ export async function checkDescriptors(): Promise<void> {
     throw new StartFault(`only ${most} files may be open at once and ${DESCRIPTORS} are needed: raise the limit (ulimit -n)`)
 }
 
-/** Refuses an address that cannot be listened on, before anything is made. */
+/** Refuses an address that cannot be listened on, before anything is created. */
 export async function checkAddress({ host, port }: Config): Promise<void> {
   if (port !== 0) await listenOnce(host, port)
 }
 
-/** Refuses a data folder that no service has been started with: a command would make a new, empty instance of it. */
+/** Refuses a data folder that no service has used: a command would create a new, empty instance there. */
 export async function checkInstance(config: Config): Promise<void> {
   const kept = config.databaseUrl === undefined ? 'postgres/server.json' : config.secretKey === undefined ? 'secret.key' : '.'
   await access(join(config.dataDir, kept)).catch(() => {
@@ -46,7 +46,7 @@ export async function checkInstance(config: Config): Promise<void> {
   })
 }
 
-/** Makes the data folder and the storages, and refuses those that cannot be written. */
+/** Creates the data folder and the storages, and refuses those that cannot be written. */
 export async function checkFolders(config: Config): Promise<void> {
   // As root the database runs under another account, which passes through the data folder.
   const mode = process.getuid?.() === 0 ? 0o711 : 0o700
@@ -63,7 +63,7 @@ async function checkFolder(variable: string, path: string, mode: number): Promis
   }
 }
 
-/** The configuration with the address filled in that is true once it is listened on: port 0 becomes a free port, a missing base URL the address. */
+/** The configuration with the real address: port 0 becomes a free port, and a missing base URL the address. */
 export async function settleAddress(config: Config): Promise<Config & { baseUrl: string }> {
   const port = config.port === 0 ? await listenOnce(config.host, 0) : config.port
   const name = ['0.0.0.0', '::'].includes(config.host) ? 'localhost' : config.host.includes(':') ? `[${config.host}]` : config.host

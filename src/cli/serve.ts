@@ -2,15 +2,18 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Config } from '../config.js'
-import { holderOf } from '../db/embedded.js'
+import { holderOf } from '../db/postgres/index.js'
 import { StartFault } from '../lib/start-fault.js'
 import { createLog } from '../log.js'
 import { embeddedFolder, openMigrated, ownPostgres } from './database.js'
 import { cannotListen, checkAddress, checkDescriptors, checkFolders, checkGit, settleAddress } from './host.js'
 
-/** Milliseconds running requests get after a signal; with what follows the process is gone within ten seconds (SEC-160). */
+/**
+ * Milliseconds that running requests get after a signal; with everything else the process ends within ten seconds
+ * (SEC-160).
+ */
 const DRAIN = 7_000
-/** Milliseconds between two lines of the log about a start that takes long. */
+/** Milliseconds between two log lines about a slow start. */
 const SAY_EVERY = 10_000
 
 type Step = () => Promise<unknown>
@@ -18,7 +21,7 @@ type Step = () => Promise<unknown>
 /** Starts the service and resolves once a request succeeds; signals end it and the process. */
 export async function serve(given: Config): Promise<void> {
   const log = createLog(given.logLevel)
-  // What was opened last is closed first.
+  // Closed in the reverse order.
   const opened: Step[] = []
   const stop = new AbortController()
   const started = start(given, log, opened, stop.signal)
@@ -38,7 +41,7 @@ async function start(given: Config, log: Logger, opened: Step[], signal: AbortSi
   await checkDescriptors()
   await checkGit()
   await checkAddress(given).catch(async (error: unknown) => {
-    // the usual reason is this very service
+    // the usual reason is that the service is already running
     const holder = await holderOf(embeddedFolder(given))
     throw holder === undefined ? error : new StartFault(`${embeddedFolder(given)} is in use by process ${holder}: Roost is running there already`)
   })
@@ -71,7 +74,7 @@ async function start(given: Config, log: Logger, opened: Step[], signal: AbortSi
   process.stdout.write(`Roost is ready at ${config.baseUrl}\n`)
 }
 
-/** The larger part of the program, read while Postgres starts. */
+/** The larger part of the program, loaded while Postgres starts. */
 async function loadProgram() {
   const [{ createContext }, { buildApp }, { bootstrapAdministrator }, { recover }] = await Promise.all([
     import('./create-context.js'),
@@ -82,7 +85,10 @@ async function loadProgram() {
   return { createContext, buildApp, bootstrapAdministrator, recover }
 }
 
-/** Waits for a first success, for as long as it takes: on a busy machine that may be minutes, and the log says what it waits for. */
+/**
+ * Waits for a first successful request, for as long as it takes: on a busy machine that may be minutes, and the log
+ * says what it waits for.
+ */
 async function succeeds(url: URL, log: Logger, signal: AbortSignal): Promise<void> {
   let said = 'no answer'
   for (let next = Date.now() + SAY_EVERY; !signal.aborted; await sleep(50)) {
@@ -106,7 +112,7 @@ function endOnSignal(log: Logger, opened: Step[], stop: AbortController, started
     if (stop.signal.aborted) return
     stop.abort(new Error('stopped while starting'))
     log.info({ signal }, 'stopping')
-    // A start that is half done knows best what it has opened.
+    // A start that is half done knows what it has opened.
     const closed = started.then(
       () => closeAll(opened, log),
       () => closeAll(opened, log),
@@ -120,7 +126,7 @@ function endOnSignal(log: Logger, opened: Step[], stop: AbortController, started
   if (!ignoresHangup()) process.on('SIGHUP', end)
 }
 
-/** Whether whoever started this process had SIGHUP ignored, as nohup does. */
+/** Whether this process was started with SIGHUP ignored, as nohup does. */
 function ignoresHangup(): boolean {
   try {
     const mask = /^SigIgn:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '0'
@@ -130,7 +136,7 @@ function ignoresHangup(): boolean {
   }
 }
 
-/** True when every step went well; a step that fails does not keep the next from running. */
+/** True when every step succeeded; a failing step does not keep the next from running. */
 async function closeAll(opened: Step[], log: Logger): Promise<boolean> {
   let clean = true
   for (let step = opened.pop(); step; step = opened.pop()) {

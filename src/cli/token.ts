@@ -4,7 +4,7 @@ import { withContext } from './context.js'
 
 export const TOKEN_USAGE = 'roost token create <username> [--name NAME] [--scopes api,read_user] [--expires-at YYYY-MM-DD]'
 
-/** Creates a personal access token and prints nothing else, beside a running service or without one (CR-3). */
+/** Creates a personal access token and prints only that; while the service runs or without it (CR-3). */
 export async function createToken(given: Config, args: string[]): Promise<void> {
   const { values, positionals } = parseArgs({
     args,

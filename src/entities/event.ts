@@ -47,7 +47,7 @@ const NAMES = {
 
 const PUSHES = { created: 'pushed new', pushed: 'pushed to', removed: 'deleted' } as const
 
-/** EV-5. */
+/** The `action_name` of an event (EV-5). */
 function actionName({ action, target_type, push }: EventRecord['event']): string {
   if (action === 'pushed') return PUSHES[push?.action ?? 'pushed']
   return action === 'created' && target_type === 'Project' ? 'created' : NAMES[action]
@@ -56,7 +56,7 @@ function actionName({ action, target_type, push }: EventRecord['event']): string
 export function presentEvent(record: EventRecord, view: View): z.infer<typeof Event> {
   const { event, author, project, issue, request, milestone, note } = record
   const person = presentUserRef(author, view)
-  // what is renamed goes by its name of today
+  // renamed things have their present names
   const title =
     event.target_type === 'Project'
       ? project.name

@@ -1,10 +1,10 @@
 import type { ActorUser } from '../access/actor.js'
 import type { Links } from '../links.js'
 
-/** All that a present function may know beside the record: where things are, and who looks. */
+/** Everything that a presenter may know beside the record: URLs, and who is looking. */
 export interface View {
   links: Links
-  /** An address with `%{hash}` in it; null: nobody has an image but his own. */
+  /** A URL with `%{hash}` in it; null: there are only uploaded and generated images. */
   avatarService: string | null
   /** Null for an anonymous viewer. */
   viewer: ActorUser | null

@@ -1,6 +1,6 @@
 import { systemFault, Unavailable } from '../lib/unavailable.js'
 
-/** A ref did not have the value the caller saw: somebody else moved it first. */
+/** A ref did not have the value the caller expected: another writer moved it first. */
 export class RefChanged extends Error {
   override name = 'RefChanged'
   constructor(readonly ref: string) {
@@ -8,7 +8,7 @@ export class RefChanged extends Error {
   }
 }
 
-/** A new ref's name cannot stand beside one that exists (`a` and `a/b`). */
+/** The name of a new ref conflicts with an existing one (`a` and `a/b`). */
 export class RefNameConflict extends Error {
   override name = 'RefNameConflict'
   constructor(readonly ref: string) {
@@ -16,7 +16,7 @@ export class RefNameConflict extends Error {
   }
 }
 
-/** The lock file of a ref, or of packed-refs, is there: somebody is writing, or was killed while they wrote. */
+/** The lock file of a ref, or of packed-refs, exists: it is being written, or its writer was killed. */
 export class RefLocked extends Error {
   override name = 'RefLocked'
   /** `path`: the lock file. */
@@ -25,7 +25,7 @@ export class RefLocked extends Error {
   }
 }
 
-/** A repository that should be there is not, or cannot be read; it must not look like an empty one (SEC-156). */
+/** An expected repository is missing or cannot be read; it must not look like an empty one (SEC-156). */
 export class RepositoryMissing extends Unavailable {
   override readonly passing = false
   constructor() {
@@ -45,12 +45,12 @@ export class GitFault extends Error {
   }
 }
 
-/** A repository elsewhere sent more than it may. */
+/** Another server sent more than it may. */
 export class TooLarge extends Error {
   override name = 'TooLarge'
 }
 
-/** What git says when the machine has no more of something, in the C locale. */
+/** What git says, in the C locale, when the machine has run out of something. */
 const EXHAUSTED: [RegExp, string][] = [
   [/No space left on device|Disk quota exceeded/, 'ENOSPC'],
   [/Read-only file system/, 'EROFS'],
@@ -59,16 +59,16 @@ const EXHAUSTED: [RegExp, string][] = [
   [/Permission denied/, 'EACCES'],
 ]
 
-/** The error of a git command that failed: Unavailable where the machine is at fault, GitFault else. */
+/** The error for a failed git command: Unavailable where the machine is at fault, otherwise GitFault. */
 export function gitFailure(command: string, exitCode: number | null, stderr: string): GitFault | Unavailable {
   const fault = new GitFault(command, exitCode, stderr)
-  // what another server says of itself is not about this machine
+  // what another server says about itself is not about this machine
   const own = stderr.replaceAll(/^remote:.*$/gm, '')
   const code = EXHAUSTED.find(([text]) => text.test(own))?.[1]
   return (code && systemFault(Object.assign(fault, { code }))) || fault
 }
 
-/** Git was given up: what it was asked costs more than it may. */
+/** A git process was ended because it took longer than it may. */
 export class OutOfTime extends Unavailable {
   override name = 'OutOfTime'
 }

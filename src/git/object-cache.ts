@@ -6,7 +6,10 @@ import { type PackedCache, packedCache } from './refs/ref-store.js'
 
 const MEGABYTE = 1_048_576
 
-/** What was read before, of all repositories, bounded in bytes (SEC-150). All but the stamped parts follows from object ids and never grows stale. */
+/**
+ * What was read of all repositories, limited in bytes (SEC-150). Everything but the commit-graphs follows from object
+ * ids and never becomes stale.
+ */
 export class Memory {
   readonly #answers: LRUCache<string, { value: NonNullable<unknown> }>
   readonly #graphs: LRUCache<string, { stamp: string; graph: CommitGraph | null }>
@@ -20,7 +23,10 @@ export class Memory {
     this.packed = packedCache(Math.floor(bytes / 6))
   }
 
-  /** The answer from before, or made now; who asks the same meanwhile waits for it. Null is never remembered: it may exist tomorrow. */
+  /**
+   * The cached answer, or a new one; concurrent callers wait for the same one. Null is never cached: the object may
+   * exist tomorrow.
+   */
   async answer<V extends NonNullable<unknown>>(
     directory: string,
     about: string,
@@ -43,18 +49,18 @@ export class Memory {
     }
   }
 
-  /** The answer from before, if there is one that was kept. */
+  /** The cached answer, if there is one. */
   known<V extends NonNullable<unknown>>(directory: string, about: string): V | undefined {
     return this.#answers.get(keyOf(directory, about))?.value as V | undefined
   }
 
-  /** Remembers an answer that somebody made himself. */
+  /** Caches an answer that the caller has made. */
   keep(directory: string, about: string, bytes: number, value: NonNullable<unknown>) {
     const key = keyOf(directory, about)
     this.#answers.set(key, { value }, { size: sizeOf(bytes, key) })
   }
 
-  /** A repository's commit-graph as it is on disk now; null when it has none. */
+  /** A repository's commit-graph as it is on the disk now; null when it has none. */
   async graph(directory: string): Promise<CommitGraph | null> {
     const stamp = graphStamp(directory)
     const known = this.#graphs.get(directory)
@@ -66,7 +72,7 @@ export class Memory {
     this.#making.set(key, making as Promise<NonNullable<unknown> | null>)
     try {
       const graph = await making
-      // rewritten while it was read: right as it is, but not to be kept under this stamp
+      // rewritten while it was read: valid, but not to be cached under this stamp
       if (graphStamp(directory) === stamp) this.#graphs.set(directory, { stamp, graph })
       return graph
     } finally {
@@ -74,7 +80,7 @@ export class Memory {
     }
   }
 
-  /** A removed repository leaves nothing behind that another one in its place could be answered with. */
+  /** Forgets a removed repository, so that another one in its place is not answered with it. */
   forget(directory: string) {
     const prefix = prefixOf(directory)
     for (const key of this.#answers.keys()) if (key.startsWith(prefix)) this.#answers.delete(key)
@@ -87,6 +93,6 @@ const sizeOf = (bytes: number, key: string) => Math.ceil(bytes) + key.length * 2
 
 const prefixOf = (directory: string) => `${directory}\0`
 
-/** Long questions, such as the union of many histories, are remembered by their hash. */
+/** Long keys, such as the union of many histories, are hashed. */
 const keyOf = (directory: string, about: string) =>
   prefixOf(directory) + (about.length > 300 ? createHash('sha256').update(about).digest('base64') : about)

@@ -30,7 +30,7 @@ import { fetchAll, remoteHead } from './wire/fetch.js'
 import { Transport, type TransportLimits } from './wire/transport.js'
 
 export interface GitOptions {
-  /** Directories by the names that keys use. */
+  /** Directories by the names that repository keys use. */
   storages: Record<string, string>
   /** Told of repositories that are missing on disk. */
   onFault?: (fault: Error, key: RepositoryKey) => void
@@ -41,14 +41,16 @@ export interface GitOptions {
   shared?: boolean
 }
 
-/** What reading and writing a repository stand on: where it is, the pool, the resident processes and what is remembered. */
+/** What reading and writing a repository need: its directory, the pool, the long-lived processes and the caches. */
 export interface GitInstallation {
   floor: ReadFloor
   directory(key: RepositoryKey): string
   reader(key: RepositoryKey): Reader & { readonly key: RepositoryKey }
   /** Throws RepositoryMissing when that cannot be told, because its storage is not mounted or it cannot be read. */
   exists(key: RepositoryKey): Promise<boolean>
-  /** Ends a repository's processes and forgets what was read of it; call it when it has been taken out of sight. */
+  /**
+   * Ends a repository's processes and forgets what was read of it; to be called when it has been moved out of sight.
+   */
   forget(key: RepositoryKey): void
   close(): Promise<void>
 }
@@ -91,11 +93,11 @@ function directoryOf(storages: Record<string, string>, key: RepositoryKey): stri
   return repositoryDirectory(root, key)
 }
 
-/** All repositories of this installation, for reading, writing and the wire. */
+/** All repositories of this installation, for reading, writing and the wire protocol. */
 export function openGit(options: GitOptions & { hooks: string; transport?: TransportLimits }): Git {
   const ground = openInstallation(options)
   const { pool } = ground.floor
-  // clones and pushes keep their turns for as long as they take, so reads do not queue behind them
+  // clones and pushes keep their turns for as long as they take, so reads must not queue behind them
   const checks = new ProcessPool(CHECK_POOL)
   const archives = new ProcessPool(options.wirePool ?? ARCHIVE_POOL)
   const shared = options.shared ?? false
@@ -142,7 +144,7 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
       },
       take: (from, commits, have) => take(pool, { directory, refs: reader.refs }, ground.directory(from), commits, have),
       size: () => repositorySize(directory),
-      maintain: (options) => maintain(pool, directory, options),
+      maintain: (options) => maintain(pool, directory, options, shared),
       examine: (options) => examine(checks, directory, options),
       async dropUnreadableRef(name) {
         await dropUnreadableRef(directory, name)
@@ -218,10 +220,10 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
   }
 }
 
-/** Milliseconds to bring over a repository from elsewhere. */
+/** Milliseconds to fetch a repository from another server. */
 const IMPORT_DEADLINE = 1_800_000
 
-/** Of looks through whole repositories, which nobody waits for: behind everything else. */
+/** Limits of checks of whole repositories, which nobody waits for: a low priority. */
 const CHECK_POOL: PoolLimits = {
   running: 2,
   runningPerRepository: 2,
@@ -232,7 +234,7 @@ const CHECK_POOL: PoolLimits = {
   niceness: 15,
 }
 
-/** Of archives, which git packs as fast as a core can. */
+/** Limits of archives, which git packs as fast as a core can. */
 const ARCHIVE_POOL: PoolLimits = {
   running: 8,
   runningPerRepository: 8,

@@ -60,7 +60,7 @@ export type Reader = Pick<
 /** What all readers of an installation share. */
 export interface ReadFloor {
   pool: ProcessPool
-  /** What searches run in. */
+  /** The process pool of searches. */
   searches: ProcessPool
   searching: SingleFlight
   batchProcesses: BatchProcesses
@@ -78,15 +78,18 @@ const floorOf = (pool: ProcessPool, memory: Memory): ReadFloor => ({
 export const readFloor = (pool: ProcessPool): ReadFloor => floorOf(pool, new Memory())
 
 export interface ReaderOptions {
-  /** More environment for git, such as a quarantine's object directory. Use it with a floor of its own, see `quarantineReader`. */
+  /**
+   * More environment for git, such as a quarantine's object directory. Use it with a floor of its own, see
+   * `quarantineReader`.
+   */
   env?: NodeJS.ProcessEnv
-  /** Told when the repository is not on disk or cannot be read; the call fails (SEC-156). */
+  /** Called when the repository is missing or cannot be read; the call fails (SEC-156). */
   onFault?: (fault: Error) => void
-  /** It need not be there, as a wiki that nobody has written to: then it reads as an empty one. */
+  /** It may be missing, like a wiki that nobody has written to; then it reads as an empty one. */
   optional?: boolean
 }
 
-/** Reads one bare repository. Cheap to make: touches no disk and starts nothing before the first call. */
+/** Reads one bare repository. Cheap to create: nothing is read or started before the first call. */
 export function readerFor(floor: ReadFloor, directory: string, { env, onFault, optional = false }: ReaderOptions = {}): Reader {
   const { pool, searches, searching, batchProcesses, memory } = floor
   const refs = new RefStore(directory, memory.packed)
@@ -134,9 +137,9 @@ export function readerFor(floor: ReadFloor, directory: string, { env, onFault, o
     const pair = { pool, directory, env, from: trees[0], to: trees[1] }
     const make = () => (small ? diffTree('patch').patch(...trees, limits) : diffRange(pair, limits))
     const size = ({ files }: Diff) => files.reduce((sum, file) => sum + 300 + 2 * (file.diff.length + file.new_path.length + file.old_path.length), 0)
-    // what is made in time is remembered; at another time the rest may be, too
+    // an answer made in time is cached; the lesser one is not, because at another time the full one may succeed
     const found = await inTime(memory.answer(directory, about, size, make), () => diffOfSmall(pair, limits))
-    // the kept one stays as it is, whatever the caller does with its own
+    // a copy, so that the caller cannot change the cached one
     return found ? { files: found.files.map((file) => ({ ...file })), truncated: found.truncated } : none
   }
 
@@ -169,14 +172,14 @@ export function readerFor(floor: ReadFloor, directory: string, { env, onFault, o
     return { ...(found ?? none) }
   }
 
-  /** An answer, or a lesser one where git was given up. */
+  /** An answer, or a lesser one where git ran out of time. */
   const inTime = <T>(answer: Promise<T>, lesser: () => Promise<T>): Promise<T> =>
     answer.catch((error) => {
       if (error instanceof OutOfTime) return lesser()
       throw error
     })
 
-  /** When an answer is a fault or nothing at all, looks whether the repository is there. */
+  /** When an answer is a fault or empty, checks whether the repository exists. */
   const guarded = async <T>(empty: T, work: () => Promise<T>): Promise<T> => {
     try {
       const answer = await work()
@@ -279,7 +282,7 @@ export function readerFor(floor: ReadFloor, directory: string, { env, onFault, o
   }
 }
 
-/** The first bytes of a stream, which is then ended. */
+/** The first bytes of a stream, which is then destroyed. */
 async function startOf(stream: Readable, bytes: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
@@ -288,11 +291,13 @@ async function startOf(stream: Readable, bytes: number): Promise<Buffer> {
     size += chunk.length
     if (size >= bytes) break
   }
-  // a copy: what is kept must not keep the rest
+  // a copy: what is cached must not keep the rest in memory
   return Buffer.from(Buffer.concat(chunks).subarray(0, bytes))
 }
 
-/** A reader that also sees objects which have not been accepted yet. Nothing it learns outlives it; close it. */
+/**
+ * A reader that also sees objects which have not been accepted yet. It caches nothing beyond its own life; close it.
+ */
 export function quarantineReader(pool: ProcessPool, directory: string, env: NodeJS.ProcessEnv): Reader & { close(): void } {
   const floor = floorOf(pool, new Memory(16 * 1_048_576))
   return { ...readerFor(floor, directory, { env }), close: () => floor.batchProcesses.close() }

@@ -6,14 +6,20 @@ export type Oid = string
 /** The object id that stands for "no such ref" in ref updates. */
 export const ZERO: Oid = '0'.repeat(40)
 
-/** Where a repository lives: the name of a storage, and the id of the project it belongs to. Names play no part, so renames move nothing. */
+/**
+ * Where a repository lives: the name of a storage, and the id of the project it belongs to. Names play no part, so a
+ * rename moves nothing.
+ */
 export interface RepositoryKey {
   storage: string
   id: number
   kind: 'project' | 'wiki'
 }
 
-/** Who and when, as a commit or tag header has it. `name` and `email` are decoded text; a header that cannot be parsed gives empty strings and second 0. */
+/**
+ * Name, address and date, as a commit or tag header has them. `name` and `email` are decoded text; a header that cannot
+ * be parsed gives empty strings and second 0.
+ */
 export interface Signature {
   name: string
   email: string
@@ -58,15 +64,15 @@ export interface Ref {
   /** Full name, `refs/heads/main`. */
   name: string
   oid: Oid
-  /** The commit (or other object) an annotated tag points at in the end; `oid` for everything else. */
+  /** The commit (or other object) that an annotated tag finally points at; `oid` for everything else. */
   peeled: Oid
 }
 
-/** What a revision given by a user names: see SEC-81, SEC-82 and C-8. */
+/** What a revision given by a user refers to: see SEC-81, SEC-82 and C-8. */
 export interface Resolved {
   /** The commit, tags peeled. */
   commit: Oid
-  /** The full ref name when the text named a branch or a tag, else null. */
+  /** The full ref name when the text named a branch or a tag, otherwise null. */
   ref: string | null
 }
 
@@ -106,9 +112,9 @@ export interface Diff {
   truncated: boolean
 }
 
-/** A line of a file as a difference shows it: removed (`old_line` alone), added (`new_line` alone) or unchanged (both). */
+/** A line of a file as a diff shows it: removed (`old_line` only), added (`new_line` only) or unchanged (both). */
 export interface DiffLine {
-  /** The path after the change; of a deleted file the one it had. */
+  /** The path after the change; for a deleted file the old one. */
   path: string
   old_line: number | null
   new_line: number | null
@@ -150,13 +156,13 @@ export type ArchiveKind = 'tar' | 'tar.gz' | 'tar.bz2' | 'zip'
 export interface ArchiveOptions {
   kind: ArchiveKind
   commit: Oid
-  /** The folder everything is in. */
+  /** The folder that everything is in. */
   prefix: string
   /** Only this file or folder, literally; '' is all. */
   path: string
   /** Ends git when it fires. */
   signal: AbortSignal
-  /** Who takes the turn, such as the client's address. */
+  /** The holder of the turn, such as the client's address. */
   holder?: string | undefined
 }
 
@@ -171,18 +177,18 @@ export interface GrepOptions extends Patience {
   paths?: string[]
   /** Lines shown before and after each hit. */
   context: number
-  /** So many chunks. */
+  /** Chunks returned at most. */
   limit: number
 }
 
-/** How long a search may take. */
+/** Limits on the duration of a search. */
 export interface Patience {
-  /** Milliseconds after which what was found is the answer. */
+  /** Milliseconds after which what was found so far is the answer. */
   deadline?: number
   signal?: AbortSignal
 }
 
-/** Lines of a file that belong together: hits and what is around them. */
+/** Lines of a file that belong together: hits and their context. */
 export interface GrepChunk {
   path: string
   /** Of the first line, from 1. */
@@ -191,7 +197,7 @@ export interface GrepChunk {
   text: string
 }
 
-/** One change of the commits API, already normalised by the service (C-38) and validated as a path (SEC-92, SEC-93). */
+/** A change of the commits API, already normalised by the service (C-38) and validated as a path (SEC-92, SEC-93). */
 export type Change =
   | { action: 'create'; path: string; content: Buffer; executable?: boolean }
   | { action: 'update'; path: string; content: Buffer; executable?: boolean }
@@ -199,27 +205,27 @@ export type Change =
   /** Without content the old one is kept. */
   | { action: 'move'; from: string; path: string; content?: Buffer }
 
-/** Why a change cannot be applied; the service has the texts. */
+/** Why a change cannot be applied; the service has the messages. */
 export type ChangeFault = 'exists' | 'missing' | 'invalid_path'
 
 export interface CommitDraft {
-  /** The tree the changes are applied to comes from the first parent; none: an empty tree. */
+  /** The tree that the changes are applied to comes from the first parent; without one it is empty. */
   parents: Oid[]
   changes: Change[]
   author: Signature
   committer: Signature
   message: string
-  /** Only look whether the changes could be applied; nothing is written and the ids returned mean nothing. */
+  /** Only checks whether the changes could be applied; nothing is written and the returned ids mean nothing. */
   check?: boolean
 }
 
 export type DraftResult = { commit: Oid; tree: Oid } | { fault: ChangeFault /** Position in `changes`. */; index: number; path: string }
 
-/** A commit upon `onto` that does again, or takes back, what another one changed against its first parent. */
+/** A commit on top of `onto` that applies, or reverts, what another one changed against its first parent. */
 export interface PickDraft {
-  /** The commit whose change is meant. */
+  /** The commit to apply or revert. */
   commit: Oid
-  /** Takes the change back. */
+  /** Reverts it. */
   reverse?: boolean
   onto: Oid
   author: Signature
@@ -227,10 +233,10 @@ export interface PickDraft {
   message: string
 }
 
-/** `unchanged`: there is nothing to do, the change is there (or gone) already. */
+/** `unchanged`: there is nothing to do, because the change is present (or absent) already. */
 export type PickResult = { commit: Oid; tree: Oid } | { refusal: 'conflict' | 'unchanged' }
 
-/** A commit that joins `from` to `into`, its first parent. */
+/** A commit that merges `from` into `into`, its first parent. */
 export interface MergeDraft {
   into: Oid
   from: Oid
@@ -239,23 +245,27 @@ export interface MergeDraft {
   message: string
 }
 
-/** `conflict`: git cannot do it by itself, or the two have nothing in common. */
+/** `conflict`: git cannot merge them by itself, or they have no common history. */
 export type MergeResult = { commit: Oid; tree: Oid } | { refusal: 'conflict' }
 
-/** What a push asks for, as Git's receive-pack hands it over before any ref moves. */
+/** A command of a push, as Git's receive-pack passes it on before any ref moves. */
 export interface PushCommand {
   ref: string
   old: Oid
   new: Oid
 }
 
-/** The repository with a push's objects in sight, before they are let in. */
+/** The repository together with a push's objects, before they are accepted. */
 export type Quarantine = Pick<GitRepository, 'isAncestor' | 'commit' | 'objectInfo'>
 
 export interface PushPolicy {
-  /** Asked once all objects have arrived, before a ref moves, about the branches, tags and notes that are pushed; a text declines the whole push and is shown to the person (GH-18). `quarantine` reads the repository with the new objects in sight. */
+  /**
+   * Asked once all objects have arrived, before a ref moves, about the branches, tags and notes of the push; a text
+   * refuses the whole push and is shown to the user (GH-18). `quarantine` reads the repository together with the new
+   * objects.
+   */
   verdict(commands: PushCommand[], quarantine: Quarantine): Promise<string | null>
-  /** Told which refs did move, before the connection closes; lines returned are shown on the progress channel. */
+  /** Told which refs moved, before the connection closes; returned lines are shown on the progress channel. */
   moved(commands: PushCommand[]): Promise<string[]>
 }
 
@@ -266,54 +276,62 @@ export interface TransportRequest {
   protocol?: string | undefined
   /** Kills the process group when it fires. */
   signal: AbortSignal
-  /** Who takes the turn, such as the client's address. */
+  /** The holder of the turn, such as the client's address. */
   holder?: string | undefined
 }
 
-/** How much is done: what every push needs; small packs joined; all packs joined; and, beyond that, objects dropped that no ref has reached for two weeks. */
+/**
+ * How much is done: what every push needs; small packs joined; all packs joined; and in addition objects dropped that
+ * no ref has reached for two weeks.
+ */
 export type Depth = 'usual' | 'incremental' | 'full' | 'gc'
 
 export interface MaintenanceOptions {
   depth?: Depth
   /** Whether packs may be joined at all; the commit-graph is written in any case. */
   packing?: boolean
-  /** Whether packs get bitmaps, by which clones are counted out quicker. */
+  /** Whether packs get bitmaps, which make clones faster. */
   bitmaps?: boolean
-  /** Bytes that finding out which paths the commits changed may take. */
+  /** Bytes of memory for computing which paths the commits changed. */
   memory?: number
 }
 
 /** What is wrong in one repository. */
 export interface Examination {
-  /** The commit-graph says something else than the commits, or cannot be read. */
+  /** The commit-graph contradicts the commits, or cannot be read. */
   brokenGraph: boolean
-  /** Refs whose object is not there; ZERO where the file of a ref holds no object id at all. */
+  /** Refs whose object does not exist; ZERO where the file of a ref holds no object id at all. */
   brokenRefs: Pick<Ref, 'name' | 'oid'>[]
-  /** Packs that are cut short, or not the ones their indexes were made for. While there are any, what else seems missing may be in them. */
+  /**
+   * Packs that are truncated, or do not match their indexes. While there are any, other objects that seem missing may
+   * be in them.
+   */
   brokenPacks: string[]
-  /** What Git says of other objects that are missing or damaged; empty: all that refs reach is whole. */
+  /** What Git says about other missing or damaged objects; empty: everything that refs reach is intact. */
   damage: string
 }
 
 export interface ExamineOptions {
-  /** Reads every object to its end, and not only which objects refer to which. */
+  /** Reads every object completely, and not only which objects refer to which. */
   full?: boolean
   signal?: AbortSignal
 }
 
-/** Where another repository is, and how to get there and nowhere else. */
+/** Where another repository is, and the only way to connect to it. */
 export interface FetchSource {
-  /** Without user and password: arguments can be seen by others. */
+  /** Without user and password: other processes can see arguments. */
   url: string
-  /** What the host of an http URL resolves to: connections go there, whatever its name says meanwhile. */
+  /**
+   * What the host of an http URL resolves to: connections go there, even if its name resolves differently meanwhile.
+   */
   addresses: string[]
   /** The value of an Authorization header. */
   authorization?: string | undefined
-  /** What a git URL, whose host is an address, is called by its server. */
+  /** The host name that a git URL, whose host is an address here, sends to its server. */
   virtualHost?: string | undefined
 }
 
-/** Where the refs of a repository stood at some moment, HEAD among them as the branch it names. */
+/** Where the refs of a repository were at some moment; HEAD as the name of its branch. */
 export interface RefsThen {
   head: string
   refs: Pick<Ref, 'name' | 'oid'>[]
@@ -321,7 +339,11 @@ export interface RefsThen {
 
 export type Service = 'git-upload-pack' | 'git-receive-pack'
 
-/** One bare repository. Speaks ids, bytes and streams only; knows no database and no product. Reads of a repository that is missing on disk or cannot be read throw RepositoryMissing; only a wiki may be absent, and then reads as an empty one. */
+/**
+ * One bare repository. Its interface is ids, bytes and streams; it knows no database and no product. Reads of a
+ * repository that is missing or cannot be read throw RepositoryMissing; only a wiki may be absent, and then reads as an
+ * empty one.
+ */
 export interface GitRepository {
   readonly key: RepositoryKey
 
@@ -330,21 +352,29 @@ export interface GitRepository {
   ref(name: string): Promise<Oid | null>
   /** All refs below a prefix such as `refs/heads/`, by name. */
   refs(prefix: string): Promise<Ref[]>
-  /** What a user's text means: branch, tag, hash, prefix of one, or HEAD; null for all else (SEC-81, SEC-82). */
+  /** Resolves what a user wrote: branch, tag, id, abbreviation, or HEAD; null for anything else (SEC-81, SEC-82). */
   resolve(revision: string): Promise<Resolved | null>
   /** The branch HEAD names, whether it exists or not. */
   headBranch(): Promise<string | null>
   setHeadBranch(branch: string): Promise<void>
-  /** All or nothing, each by compare-and-swap, synced. Throws RefChanged when an old value does not hold, RefNameConflict when names clash (`a` and `a/b`). */
+  /**
+   * All or nothing, each by compare-and-swap, synced. Throws RefChanged when an old value does not hold,
+   * RefNameConflict when names clash (`a` and `a/b`).
+   */
   updateRefs(updates: RefUpdate[]): Promise<void>
-  /** Runs work while nobody can move a ref from a value; nothing in it may move refs of this repository. Throws RefChanged when it is elsewhere. */
+  /**
+   * Runs work while nobody can move a ref from a value; nothing in it may move refs of this repository. Throws
+   * RefChanged when the ref has another value.
+   */
   whileAt<T>(ref: string, oid: Oid, work: () => Promise<T>): Promise<T>
 
   // objects
   commit(oid: Oid): Promise<Commit | null>
-  /** In the order asked; null where there is none or it is no commit. Long messages are cut: `commit` has the whole. */
+  /**
+   * In the given order; null where there is none or it is no commit. Long messages are cut: `commit` has them whole.
+   */
   commits(oids: Oid[]): Promise<(Commit | null)[]>
-  /** The commit that a hash, whole or cut short, means, whatever branches and tags are called so. */
+  /** The commit that an id, full or abbreviated, means, whatever branches and tags have that name. */
   commitNamed(hash: string): Promise<Oid | null>
   tag(oid: Oid): Promise<Tag | null>
   /** Type and size of any object, without its content. */
@@ -359,21 +389,26 @@ export interface GitRepository {
   entry(commit: Oid, path: string): Promise<TreeEntry | null>
   /** One level, or all below, in Git's order; null when there is no tree at `path`. */
   tree(commit: Oid, path: string, options: { recursive: boolean }): Promise<TreeEntry[] | null>
-  /** A part of all that is below a path, by path, and how much there is; null when there is no tree. */
+  /** A part of everything below a path, by path, and the total; null when there is no tree. */
   treePage(commit: Oid, path: string, part: { skip: number; limit: number }): Promise<{ entries: TreeEntry[]; total: number } | null>
 
-  /** Hands on every file of a commit with its size, in Git's order; links and submodules are left out. False when it took too long. */
+  /**
+   * Passes on every file of a commit with its size, in Git's order; links and submodules are left out. False when it
+   * took too long.
+   */
   fileSizes(commit: Oid, take: (path: string, size: number) => void): Promise<boolean>
 
   // history
   log(options: LogOptions): Promise<LogPage>
-  /** How many commits `to` has that `from` has not; of histories beyond `most` commits only so many are looked at. */
+  /**
+   * How many commits `to` has that `from` does not; of histories longer than `most` commits only so many are examined.
+   */
   countNew(from: Oid[], to: Oid, most: number): Promise<number>
-  /** The ids of the commits that `to` has and `from` has not, newest first and no more than `most`, and how many there are. */
+  /** The ids of the commits that `to` has and `from` does not, newest first and at most `most`, and their total. */
   range(from: Oid[], to: Oid, most: number): Promise<{ oids: Oid[]; total: number }>
   /** The newest commit reachable from `from` that touched each path; null where none did. */
   lastCommits(from: Oid, paths: string[]): Promise<(Oid | null)[]>
-  /** Of more than two: the best commit that all of them have. */
+  /** For more than two: the best common ancestor of all. */
   mergeBase(...commits: Oid[]): Promise<Oid | null>
   /** The best common ancestor of two; null: there is none, or more than one. */
   onlyBase(ours: Oid, theirs: Oid): Promise<Oid | null>
@@ -382,32 +417,44 @@ export interface GitRepository {
   merged(heads: Oid[], into: Oid): Promise<boolean[]>
   /** Full names of branches and tags that contain the commit. */
   refsContaining(commit: Oid, prefix: 'refs/heads/' | 'refs/tags/'): Promise<string[]>
-  /** How many commits each side has that the other has not. */
+  /** How many commits each side has that the other does not. */
   aheadBehind(a: Oid, b: Oid): Promise<{ ahead: number; behind: number }>
-  /** Who wrote the commits of a history, merges left out, by e-mail address, in no order. */
+  /** The authors of a history, merges excluded, by e-mail address, in no order. */
   contributors(head: Oid): Promise<Contributor[]>
-  /** The ids of commits of a history whose message holds a text, newest first; `truncated` when there are more or the time was up. */
+  /**
+   * The ids of commits of a history whose message contains a text, newest first; `truncated` when there are more or the
+   * deadline was reached.
+   */
   searchLog(from: Oid, text: string, options: { limit: number } & Patience): Promise<{ oids: Oid[]; truncated: boolean }>
-  /** Where a text stands in the files of a commit, by path; `truncated` when there is more, the time was up or files were left out. */
+  /**
+   * Where a text occurs in the files of a commit, by path; `truncated` when there is more, the deadline was reached or
+   * files were left out.
+   */
   grep(commit: Oid, text: string, options: GrepOptions): Promise<{ chunks: GrepChunk[]; truncated: boolean }>
-  /** Of the files at some paths, literal ones of files and folders, those in which the text stands; by path. */
+  /** Of the files at some literal paths of files and folders, those in which the text occurs; by path. */
   filesWith(commit: Oid, text: string, options: { paths: string[] } & Patience): Promise<string[]>
 
   // differences
   /** From null: against the empty tree. Renames at 50 %, no copies (C-52 to C-57). */
   diff(from: Oid | null, to: Oid, limits: DiffLimits): Promise<Diff>
-  /** The paths of the file with a line that the difference removes, adds, or shows beside such lines (three on either side); null when it shows no such line. As large as it may be. */
+  /**
+   * The paths of the file with a line that the diff removes, adds, or shows as context (three lines on either side);
+   * null when it shows no such line. The diff may be of any size.
+   */
   diffLine(from: Oid | null, to: Oid, at: DiffLine): Promise<DiffPaths | null>
-  /** Against the first parent (C-6), one a commit asked. */
+  /** Against the first parent (C-6), one for each commit. */
   stats(commits: Oid[]): Promise<Stats[]>
 
   // writing objects: none of these moves a ref; all objects are synced when they return
   draftCommit(draft: CommitDraft): Promise<DraftResult>
-  /** Exactly what `git cherry-pick` or `git revert` would make of it. */
+  /** Exactly what `git cherry-pick` or `git revert` would make. */
   draftPick(draft: PickDraft): Promise<PickResult>
-  /** Whether git merges the one into the other by itself; asked once a pair. */
+  /** Whether git merges one into the other without conflicts; computed once for each pair. */
   canMerge(into: Oid, from: Oid): Promise<boolean>
-  /** Exactly what `git merge --no-ff` would make of it. `beside` is told the commit's id, and done while its objects are written. */
+  /**
+   * Exactly what `git merge --no-ff` would make. `beside` is called with the commit's id while its objects are written,
+   * and awaited.
+   */
   draftMerge(draft: MergeDraft, beside?: (commit: Oid) => Promise<void>): Promise<MergeResult>
   /** A commit of an existing tree with any parents. */
   writeCommit(commit: { tree: Oid; parents: Oid[]; author: Signature; committer: Signature; message: string }): Promise<Oid>
@@ -421,30 +468,45 @@ export interface GitRepository {
   receivePack(request: TransportRequest, policy: PushPolicy): Promise<void>
 
   // other repositories
-  /** The branch that the HEAD of a repository elsewhere names, or null. */
+  /** The branch that the HEAD of another server's repository names, or null. */
   remoteHead(source: FetchSource, signal: AbortSignal): Promise<string | null>
-  /** Brings over all branches and tags of a repository elsewhere, all of them or none; `bytes` is a bound for all this repository may then have on the disk. Throws TooLarge, Unavailable or GitFault. */
+  /**
+   * Fetches all branches and tags of another server's repository, all of them or none; `bytes` limits what this
+   * repository may then take on the disk. Throws TooLarge, Unavailable or GitFault.
+   */
   fetch(source: FetchSource, signal: AbortSignal, bytes?: number): Promise<void>
 
-  /** Brings over commits of another repository of this installation with all they need, synced; what `have` reaches is held by refs here. No ref moves: pin them. */
+  /**
+   * Copies commits of another repository of this installation with everything they need, synced; refs here must hold
+   * what `have` reaches. No ref moves: keep the commits with refs.
+   */
   take(from: RepositoryKey, commits: Oid[], have: Oid[]): Promise<void>
 
-  // upkeep
+  // maintenance
   /** Bytes on disk. */
   size(): Promise<number>
-  /** Commit-graph, packs and packed refs, as deep as asked; safe beside requests. False: another was at it, and nothing was done. */
+  /**
+   * Commit-graph, packs and packed refs, as deep as asked; safe while requests are served. False: another process was
+   * at it, and nothing was done.
+   */
   maintain(options?: MaintenanceOptions): Promise<boolean>
-  /** Looks through all of it; takes as long as it takes. */
+  /** Checks all of it; takes as long as it takes. */
   examine(options?: ExamineOptions): Promise<Examination>
-  /** Removes the file of a ref that holds no object id; the value it had before, if packed, comes to light. */
+  /** Removes the file of a ref that holds no object id; its value in packed-refs, if any, applies again. */
   dropUnreadableRef(name: string): Promise<void>
-  /** Of some objects those that are there. */
+  /** Which of these objects exist. */
   existing(oids: Oid[]): Promise<Set<Oid>>
-  /** Takes the commit-graph away; maintenance writes another. */
+  /** Removes the commit-graph; maintenance writes another. */
   dropCommitGraph(): Promise<void>
-  /** Removes lock files on refs that no living process holds: a killed process left them, and nobody could move those refs (SEC-159). */
+  /**
+   * Removes lock files on refs that no living process holds: a killed process left them, and nobody could move those
+   * refs (SEC-159).
+   */
   removeStaleLocks(): Promise<void>
-  /** Of some commits those that are there and that no ref reaches, so that they would be collected one day; or that one commit does not reach. */
+  /**
+   * Of these commits, those that exist and that no ref reaches, so that they would be collected one day; or that one
+   * commit does not reach.
+   */
   unreached(oids: Oid[], from?: Oid): Promise<Oid[]>
 }
 
@@ -452,33 +514,42 @@ export interface GitRepository {
 export interface Git {
   /** Cheap: touches no disk. */
   open(key: RepositoryKey): GitRepository
-  /** Makes an empty bare repository whose HEAD names `branch`; does nothing when it is there. */
+  /** Creates an empty bare repository whose HEAD names `branch`; does nothing when it exists. */
   create(key: RepositoryKey, branch: string): Promise<void>
   /** Throws RepositoryMissing when that cannot be told, because its storage is not mounted or it cannot be read. */
   exists(key: RepositoryKey): Promise<boolean>
-  /** Makes a repository of the branches and tags of another one, whose packs it shares on disk without depending on it; HEAD names `branch`. Does nothing when it is there. */
+  /**
+   * Creates a repository from the branches and tags of another one, whose packs it shares on disk without depending on
+   * it; HEAD names `branch`. Does nothing when it exists.
+   */
   fork(from: RepositoryKey, to: RepositoryKey, branch: string): Promise<void>
-  /** Answers what an empty repository advertises, for one that is about to be made. */
+  /** Answers what an empty repository advertises, for one that is about to be created. */
   advertiseEmpty(service: Service, request: Omit<TransportRequest, 'body'>): Promise<void>
-  /** Takes the repository out of sight at once and removes it. */
+  /** Moves the repository out of sight at once, and removes it. */
   remove(key: RepositoryKey): Promise<void>
-  /** Every repository on the disk that is not about to be made: none that changed in the last ten minutes, or so many milliseconds. */
+  /**
+   * Every repository on the disk that is not being created: none that changed in the last ten minutes, or so many
+   * milliseconds.
+   */
   all(unchanged?: number): AsyncIterable<RepositoryKey>
-  /** Where the refs of a repository stand now; null: there is none. */
+  /** The present values of the refs of a repository; null: it does not exist. */
   refsNow(key: RepositoryKey): Promise<RefsThen | null>
-  /** Writes a repository into a new folder, with its refs as they were; false: it is gone. */
+  /** Copies a repository into a new folder, with its refs as they were; false: it no longer exists. */
   save(key: RepositoryKey, refs: RefsThen, target: string): Promise<boolean>
-  /** Puts what was saved in its place, where nothing may be. */
+  /** Puts a saved copy in its place, where nothing may exist. */
   restoreRepository(saved: string, key: RepositoryKey): Promise<void>
-  /** Moves a repository out of the way, where a person can look at it; returns where it is. */
+  /** Moves a repository out of the way, where an administrator can examine it; returns its new place. */
   quarantineRepository(key: RepositoryKey): Promise<string>
-  /** Removes what was moved out of the way so many milliseconds ago or earlier; tells where it was. */
+  /** Removes what was moved out of the way so many milliseconds ago or earlier; returns where it was. */
   removeQuarantinedRepositories(older: number): Promise<string[]>
-  /** Marks storages as in use, so that one whose disk is not mounted is told from a new one; `inUse` tells whether one should hold repositories. Returns the names of those not mounted. */
+  /**
+   * Marks storages as in use, so that one whose disk is not mounted can be told from a new one; `inUse` says whether
+   * one should hold repositories. Returns the names of those not mounted.
+   */
   claimStorages(inUse: (storage: string) => Promise<boolean>): Promise<string[]>
-  /** Settles when every storage is there and can be read and written, and git can be run. */
+  /** Resolves when every storage is mounted and can be read and written, and git can be run. */
   ping(): Promise<void>
-  /** Removes what killed processes left behind and nobody holds; tells which (SEC-159). */
+  /** Removes what killed processes left behind and nobody holds; returns what that was (SEC-159). */
   clean(): Promise<string[]>
   /** What `clean` would remove. */
   leftovers(): Promise<string[]>

@@ -10,26 +10,32 @@ import { emptyParameterBag, FormReader, type ParameterBag } from './form.js'
 import { JsonReader } from './json.js'
 import { MultipartReader } from './uploads.js'
 
-/** Bytes of a body that are read, and values that are made, whoever sends it (SEC-71). */
+/** Bytes of a body that are read, and values that are parsed, without asking who sends them (SEC-71). */
 const UNASKED_BYTES = 64 * 1024
 const UNASKED_VALUES = 2_000
-/** Bytes that are parsed in one go. */
+/** Bytes that are parsed in one step. */
 const PIECE = 16 * 1024
-/** Bytes that a value of a body takes beside its letters, with what is made of it until it is refused or done. */
+/**
+ * Bytes that a value of a body takes beside its characters, together with what is built from it until the request is
+ * refused or done.
+ */
 const ELEMENT_BYTES = 400
-/** Seconds until a body that found no room is worth sending again. */
+/** Seconds after which a body that found no memory may be sent again. */
 const RETRY_AFTER = 5
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Refuses a caller who may not send a larger body, by what is known before it is read; a route without takes no such bodies. */
+    /**
+     * Refuses a caller who may not send a larger body, by what is known before it is read. Routes without it accept no
+     * larger bodies.
+     */
     admit?: () => Promise<void>
-    /** Gives back the memory that the body was counted for; called when nothing refers to it any more. */
+    /** Gives back the memory that the body was counted for; called when nothing refers to the body any more. */
     releaseBody?: () => void
   }
 }
 
-/** Makes parameters of a body, piece by piece. */
+/** Builds the parameters from a body, piece by piece. */
 interface BodyReader {
   /** Values so far. */
   readonly elements?: number
@@ -37,7 +43,7 @@ interface BodyReader {
   end(): ParameterBag | Promise<ParameterBag>
 }
 
-/** Bytes of all larger bodies that are held at once; one sender gets half of them, or one body. */
+/** Bytes of all larger bodies held at a time; one sender gets half of them, or one body. */
 class BodyMemory {
   #held = 0
   readonly #bySender = new Map<string, number>()
@@ -66,7 +72,11 @@ class BodyMemory {
   }
 }
 
-/** Parsers of all types of bodies (G-5). A body is counted, paced and parsed as it comes: whoever may not send more is refused once 64 KiB are read, and what breaks a limit where it does so (SEC-71, SEC-75, SEC-142, SEC-145). */
+/**
+ * Parsers for all content types (G-5). A body is counted, timed and parsed as it arrives: a caller who may not send
+ * more is refused once 64 KiB have been read, and a body that breaks a limit where it breaks it (SEC-71, SEC-75,
+ * SEC-142, SEC-145).
+ */
 export function parseBodies(app: FastifyInstance, { limits }: Config, pace: Pace): void {
   const slices = new Slices()
   const memory = new BodyMemory(limits.bodyMemory, limits.bodyBytes)
@@ -75,7 +85,7 @@ export function parseBodies(app: FastifyInstance, { limits }: Config, pace: Pace
       const body = new Body(request, memory)
       try {
         const bag = await inTime(payload, pace, () => body.read(payload, readerOf(request), slices))
-        // a handler that takes large bodies says when it is done with one
+        // a handler that accepts large bodies says when it is done with one
         if (request.admit) request.releaseBody = () => body.release()
         else body.release()
         return bag
@@ -105,7 +115,7 @@ async function inTime<T>(payload: IncomingMessage, pace: Pace, work: () => Promi
   return Promise.race([work(), late]).finally(unwatch)
 }
 
-/** One body on its way in. */
+/** One incoming body. */
 class Body {
   #size = 0
   #held = 0
@@ -120,7 +130,7 @@ class Body {
 
   async read(payload: IncomingMessage, reader: BodyReader, slices: Slices): Promise<ParameterBag> {
     await this.#expect(Number(this.request.headers['content-length'] ?? 0))
-    // the connection has to carry the answer when reading ends early
+    // the connection still has to carry the answer when reading ends early
     for await (const chunk of payload.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       this.#size += chunk.length
       await this.#expect(this.#size)
@@ -140,13 +150,13 @@ class Body {
     this.#held = 0
   }
 
-  /** The body has, or will have, so many bytes. */
+  /** Called when the body is known to have, or to be going to have, so many bytes. */
   async #expect(bytes: number): Promise<void> {
     if (bytes > this.request.routeOptions.bodyLimit) throw tooLarge()
     if (bytes > UNASKED_BYTES) await this.#ask()
   }
 
-  /** Whether its sender may send more than everybody may. */
+  /** Checks once whether the sender may send more than everybody may. */
   async #ask(): Promise<void> {
     if (this.#admitted) return
     if (!this.request.admit) throw tooLarge()
@@ -162,38 +172,47 @@ class Body {
   }
 }
 
-/** Milliseconds for which the rest of a refused body is thrown away, and for each body between two pieces of any: some MiB a second in all, which cost next to nothing. */
+/**
+ * Milliseconds for which the rest of a refused body is discarded, and the pause between two pieces for each body being
+ * discarded: a few MiB a second in all, which cost next to nothing.
+ */
 const DISCARDING = 10_000
 const PAUSE = 5
-/** Bodies of which the rest is being thrown away, and how many may be: the connections of further ones end with the answer. */
-let discarded = 0
+/** Bodies of which the rest is thrown away at once: the connections of further ones end with the answer. */
 const MAX_DISCARDED = 32
 
-/** An answer to a request whose body nobody will read ends the connection, which would else wait for the rest of it at any pace. Many clients look for an answer only when they have sent everything, and would find the connection reset: so a bounded rest is thrown away first. */
-export async function closeUnread({ raw }: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
-  const { 'content-length': length, 'transfer-encoding': encoding } = raw.headers
-  if (raw.complete || raw.readableEnded || (encoding === undefined && Number(length ?? 0) === 0)) return payload
-  reply.header('connection', 'close')
-  if (typeof payload !== 'string' || raw.method === 'HEAD' || reply.statusCode === STATUS.timeout) return payload
-  reply.header('content-length', Buffer.byteLength(payload))
-  return Readable.from(withRest(payload, raw), { objectMode: false })
-}
+/**
+ * An answer to a request whose body nobody will read ends the connection, which would else wait for the rest of it at any pace. Many clients look
+ * for an answer only when they have sent everything, and would find the connection reset: so a bounded rest is thrown away first.
+ */
+export function unreadCloser() {
+  let discarded = 0
 
-/** The whole answer at once, its end when the body is over. */
-async function* withRest(answer: string, body: IncomingMessage) {
-  yield answer
-  if (discarded >= MAX_DISCARDED) return
-  discarded++
-  await new Promise<void>((resolve) => {
-    const timer = setTimeout(resolve, DISCARDING)
-    const end = () => {
-      clearTimeout(timer)
-      resolve()
-    }
-    body.on('data', () => {
-      body.pause()
-      setTimeout(() => body.resume(), PAUSE * discarded).unref()
-    })
-    body.on('end', end).on('close', end)
-  }).finally(() => discarded--)
+  /** The whole answer at once, its end when the body is over. */
+  async function* withRest(answer: string, body: IncomingMessage) {
+    yield answer
+    if (discarded >= MAX_DISCARDED) return
+    discarded++
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, DISCARDING)
+      const end = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+      body.on('data', () => {
+        body.pause()
+        setTimeout(() => body.resume(), PAUSE * discarded).unref()
+      })
+      body.on('end', end).on('close', end)
+    }).finally(() => discarded--)
+  }
+
+  return async ({ raw }: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> => {
+    const { 'content-length': length, 'transfer-encoding': encoding } = raw.headers
+    if (raw.complete || raw.readableEnded || (encoding === undefined && Number(length ?? 0) === 0)) return payload
+    reply.header('connection', 'close')
+    if (typeof payload !== 'string' || raw.method === 'HEAD' || reply.statusCode === STATUS.timeout) return payload
+    reply.header('content-length', Buffer.byteLength(payload))
+    return Readable.from(withRest(payload, raw), { objectMode: false })
+  }
 }

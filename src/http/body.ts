@@ -3,7 +3,10 @@ import { Failure } from '../failures.js'
 
 const GIT = /\/git-(?:upload|receive)-pack\/*$/
 
-/** Brings the content type into the one spelling the parsers know, and refuses what no parser reads: other charsets and compressed bodies (SEC-74, SEC-76). Git's own requests pass as they are. */
+/**
+ * Brings the content type into the one spelling the parsers know, and refuses what none of them reads: other charsets
+ * and compressed bodies (SEC-74, SEC-76). Git's own requests pass unchanged.
+ */
 export function prepareBody(request: IncomingMessage): void {
   const { headers, method } = request
   if (method === 'GET' || method === 'HEAD' || GIT.test(request.url?.split('?', 1)[0] ?? '')) return

@@ -1,4 +1,7 @@
-/** `Content-Disposition` of a download under any name: as it is where that is safe, else with a plain stand-in and the whole name encoded (RFC 6266, SEC-70). */
+/**
+ * `Content-Disposition` of a download under any name: the name itself where that is safe, otherwise a plain substitute
+ * with the full name encoded (RFC 6266, SEC-70).
+ */
 export function attachment(filename: string): string {
   const plain = filename.replace(/[^\x20-\x7e]|["\\%]/gu, '_')
   const value = `attachment; filename="${plain}"`

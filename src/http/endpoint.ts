@@ -8,18 +8,21 @@ import type { Page } from '../services/core/page.js'
 
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-/** What a handler gets: everything is already read, checked and found. */
+/** What a handler gets: everything has been read, checked and loaded. */
 export interface Call<Subject, Signed extends boolean, Input> {
   ctx: Context
   caller: Signed extends true ? SignedIn : Caller
-  /** What the call is about, as its access rule found it. */
+  /** What the call is about, as loaded by its access rule. */
   subject: Subject
   input: Input
-  /** What the present functions may know. */
+  /** What the presenters may know. */
   view: View
   /** A signal that fires when the client leaves before it has its answer. */
   gone(): AbortSignal
-  /** 412 when what is to be deleted changed after the moment of `If-Unmodified-Since`; a header that is none counts as absent (G-89). */
+  /**
+   * 412 when the thing to be deleted has changed since `If-Unmodified-Since`; a header that is not a date counts as
+   * absent (G-89).
+   */
   unchangedSince(changed: Date): void
 }
 
@@ -33,18 +36,18 @@ export interface Endpoint {
   input: z.ZodObject
   /** The shape of the answer: documentation, and in tests the check of every answer. */
   output?: z.ZodType | undefined
-  /** Of a success; by default 201 for POST, 204 for DELETE, 200 else (G-7). */
+  /** Of a success; by default 201 for POST, 204 for DELETE, otherwise 200 (G-7). */
   status?: number | undefined
-  /** Token scopes that open it beside the usual ones. */
+  /** Token scopes that open it in addition to the usual ones. */
   scope?: 'read_repository' | 'self' | undefined
-  /** Takes files, so a body as large as the configuration allows; 8 MiB else (SEC-71). */
+  /** Accepts files, so bodies as large as the configuration allows; otherwise 8 MiB (SEC-71). */
   largeBody?: boolean | undefined
-  /** Clients ask for it again and again until something has happened: the answer says how often they may (AS-50). */
+  /** Clients poll it until something has happened: the answer says how often they may (AS-50). */
   polled?: boolean | undefined
   handler(call: Call<unknown, boolean, unknown>): Promise<unknown>
 }
 
-/** Declares an endpoint; gives types and nothing more. */
+/** Declares an endpoint; adds types and nothing else. */
 export function endpoint<Subject, Signed extends boolean, Input extends z.ZodObject>(declaration: {
   method: Method
   path: string
@@ -61,19 +64,19 @@ export function endpoint<Subject, Signed extends boolean, Input extends z.ZodObj
   return declaration as unknown as Endpoint
 }
 
-/** A page on its way out: the numbers the headers need beside the items. */
+/** A page to be sent: the items, and the numbers for the headers. */
 export class PageAnswer {
   constructor(
     readonly items: unknown[],
     readonly total: number,
     readonly page: number,
     readonly perPage: number,
-    /** Beside those of every page. */
+    /** In addition to those of every page. */
     readonly headers: Record<string, string> = {},
   ) {}
 }
 
-/** Presents a page's items and remembers which page was asked for. */
+/** Presents a page's items and keeps which page was asked for. */
 export function pageOf<T>(
   page: Page<T>,
   asked: { page: number; per_page: number },
@@ -83,14 +86,14 @@ export function pageOf<T>(
   return new PageAnswer(page.items.map(present), page.total, asked.page, asked.per_page, headers)
 }
 
-/** Says of an answer that it leaves changed files out (C-62). */
+/** The header that says that an answer leaves out changed files (C-62). */
 export const overflowHeaders = (overflow: boolean): Record<string, string> => (overflow ? { 'x-diff-overflow': 'true' } : {})
 
-/** An answer that is not a JSON entity, or not with the usual status. */
+/** An answer that is not a JSON entity, or has another status than usual. */
 export class Answer {
   constructor(
     readonly status: number,
-    /** JSON when it is neither text, bytes nor a stream; undefined: no body. */
+    /** Sent as JSON unless it is text, bytes or a stream; undefined: no body. */
     readonly body?: unknown,
     readonly headers: Record<string, string> = {},
   ) {}

@@ -2,7 +2,10 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { Failure, invalidInput, noSuchRoute, STATUS, tooLarge, unknownType } from '../failures.js'
 import { asUnavailable } from '../lib/unavailable.js'
 
-/** What a caller is told of any error; what is not a refusal is our fault: told nothing but 500, logged whole (SEC-4). */
+/**
+ * The answer for any error; whatever is not a refusal is our fault: 500 without details, and the whole error in the log
+ * (SEC-4).
+ */
 export function renderFailure(error: unknown, request: FastifyRequest, reply: FastifyReply) {
   const failure = asFailure(error, request)
   if (failure) {
@@ -17,7 +20,10 @@ export function renderFailure(error: unknown, request: FastifyRequest, reply: Fa
 
 export const sendJson = (reply: FastifyReply, body: unknown) => sendJsonText(reply, JSON.stringify(body))
 
-/** Marked as serialised, or Fastify would add a charset, and two clients compare the header literally (W-12). */
+/**
+ * Marked as serialised, because Fastify would otherwise add a charset, and two clients compare the header literally
+ * (W-12).
+ */
 export function sendJsonText(reply: FastifyReply, text: string) {
   return reply.serializer(asItIs).header('content-type', 'application/json').send(text)
 }

@@ -1,19 +1,22 @@
 import { Failure, invalidInput } from '../failures.js'
 
-/** Parameters as they come in: text, lists, maps, and in JSON also numbers and booleans. Maps have no prototype, so any name is only a name (SEC-72, SEC-73). */
+/**
+ * Parameters as they arrive: text, lists, maps, and in JSON also numbers and booleans. Maps have no prototype, so that
+ * any name is only a name (SEC-72, SEC-73).
+ */
 export type ParameterBag = { [name: string]: unknown }
 
 /** How deep the values of a body may be nested (SEC-71). */
 export const MAX_DEPTH = 32
 export const MAX_ELEMENTS = 100_000
 export const MAX_KEY = 256
-/** Pairs of a form (SEC-75). */
+/** Fields of a form (SEC-75). */
 export const MAX_FIELDS = 1_000
-/** No name of a form that keeps to the other limits is longer. */
+/** No field name within the other limits is longer. */
 const MAX_NAME = MAX_DEPTH * (MAX_KEY + 2)
 const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype'])
 
-/** An object whose prototype has no members and none of its own: unlike one without a prototype, V8 keeps it in a third of the memory. */
+/** An object whose prototype is empty: unlike an object without a prototype, V8 stores it in a third of the memory. */
 class BareObject {
   [name: string]: unknown
 }
@@ -22,7 +25,10 @@ delete (BareObject.prototype as { constructor?: unknown }).constructor
 
 export const emptyParameterBag = (): ParameterBag => new BareObject()
 
-/** Query string → parameters, by the rules of Rack: `a=1&a=2` last wins, `b[]=` a list, `c[k]=` a map, a repeated key in `d[][k]=` starts a new element. Throws a Failure on broken encoding or broken limits. */
+/**
+ * Parses a query string by the rules of Rack: `a=1&a=2` last wins, `b[]=` a list, `c[k]=` a map, a repeated key in
+ * `d[][k]=` starts a new element. Throws a Failure on invalid encoding or exceeded limits.
+ */
 export function parseForm(text: string): ParameterBag {
   const bag = emptyParameterBag()
   if (text === '') return bag
@@ -52,7 +58,10 @@ const PERCENT = 0x25
 const PLUS = 0x2b
 const SPACE = 0x20
 
-/** An urlencoded body → parameters as `parseForm` reads them, from its bytes as they come; no step takes longer than the piece it was given (SEC-75, SEC-145). */
+/**
+ * Parses an urlencoded body as `parseForm` does, from its bytes as they arrive; no step takes longer than the piece it
+ * was given (SEC-75, SEC-145).
+ */
 export class FormReader {
   /** Values so far. */
   elements = 0
@@ -60,9 +69,9 @@ export class FormReader {
   #decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
   #name: string | undefined
   #text = ''
-  /** An escape of which less than three letters have come. */
+  /** An escape of which fewer than three characters have arrived. */
   #escape = ''
-  /** Whether the pair that is read has any letter. */
+  /** Whether the current field has any character yet. */
   #begun = false
 
   push(bytes: Buffer): void {
@@ -135,7 +144,7 @@ export function put(bag: ParameterBag, name: string, value: unknown): void {
   while (at < name.length) {
     const close = name.indexOf(']', at)
     if (name[at] !== '[' || close < 0) {
-      set(bag, name, value) // not bracket notation after all: an ordinary, odd name
+      set(bag, name, value) // not bracket notation after all, but an ordinary, odd name
       return
     }
     keys.push(name.slice(at + 1, close))
@@ -185,7 +194,7 @@ function holds(element: ParameterBag, keys: string[], from: number): boolean {
   return true
 }
 
-/** Puts a value under a name; names that JavaScript gives a meaning are left out (SEC-72). */
+/** Puts a value under a name; names that have a meaning in JavaScript are left out (SEC-72). */
 export function set(bag: ParameterBag, key: string, value: unknown) {
   if (key.length > MAX_KEY) throw invalidInput('a parameter name is too long')
   if (!FORBIDDEN_KEYS.has(key)) bag[key] = value
@@ -194,7 +203,7 @@ export function set(bag: ParameterBag, key: string, value: unknown) {
 export const isBag = (value: unknown): value is ParameterBag =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !Buffer.isBuffer(value)
 
-/** Refuses NUL and lone surrogates, which neither Postgres nor Git can hold (SEC-49, SEC-50). */
+/** Refuses NUL and lone surrogates, which neither Postgres nor Git can store (SEC-49, SEC-50). */
 export function checkText(text: string): string {
   if (text.includes('\0')) throw invalidInput('a parameter contains a NUL character')
   if (!text.isWellFormed()) throw invalidInput('a parameter is not valid Unicode')

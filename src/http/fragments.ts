@@ -1,11 +1,14 @@
 import { LRUCache } from 'lru-cache'
 
-/** JSON that was rendered before. */
+/** JSON that has been rendered before. */
 export class Rendered {
   constructor(readonly text: string) {}
 }
 
-/** A row of a list before it is loaded: its id, and a text that differs whenever anything differs that is shown of it to this viewer. */
+/**
+ * A row of a list before it is loaded: its id, and a key that differs whenever anything shown of it to this viewer
+ * differs.
+ */
 export interface Keyed {
   id: number
   key: string
@@ -16,10 +19,14 @@ interface RenderedPage {
   total: number
 }
 
-/** Bytes that are kept of rendered elements, and of pages (SEC-150). */
+/** Bytes kept of rendered elements, and of pages (SEC-150). */
 const CACHE_SIZE = 32 * 1024 * 1024
 
-/** Elements of lists as they were rendered before. To load, map, present and serialise twenty rows costs several times what it costs to ask Postgres whether they changed; the key holds all that an element depends on, the viewer's level included, so nothing is ever shown to somebody for whom it was not rendered (SEC-47). */
+/**
+ * Rendered elements of lists. Loading, mapping, presenting and serialising twenty rows costs several times as much as
+ * asking Postgres whether they have changed. The key holds everything an element depends on, the viewer's level
+ * included, so nothing is ever shown to somebody for whom it was not rendered (SEC-47).
+ */
 export class Fragments {
   readonly #kept = new LRUCache<string, Rendered>({ maxSize: CACHE_SIZE, sizeCalculation: ({ text }, key) => 2 * (text.length + key.length) + 200 })
   readonly #pages = new LRUCache<string, RenderedPage>({
@@ -27,7 +34,7 @@ export class Fragments {
     sizeCalculation: ({ items }, key) => items.reduce((bytes, { text }) => bytes + 2 * text.length + 200, 2 * key.length + 200),
   })
 
-  /** A page of what never changes, made and rendered once; `key` names all that it depends on. */
+  /** A page that never changes, made and rendered once; `key` names everything it depends on. */
   async lasting(key: string, make: () => Promise<{ items: unknown[]; total: number }>): Promise<RenderedPage> {
     const kept = this.#pages.get(key)
     if (kept) return kept
@@ -37,7 +44,10 @@ export class Fragments {
     return page
   }
 
-  /** The elements for rows in their order. `variant` names what else the rendering depends on. `load` yields missing ones with the key they have when they are loaded; a row that is gone by then is left out. */
+  /**
+   * The elements for rows, in their order. `variant` names what else the rendering depends on. `load` returns missing
+   * rows with their current keys; rows that no longer exist are left out.
+   */
   async render<T extends Keyed>(
     variant: string,
     rows: Keyed[],

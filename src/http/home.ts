@@ -3,7 +3,7 @@ import type { Context } from '../context.js'
 import { noSuchRoute } from '../failures.js'
 import { refuseOtherMethods } from './mount.js'
 
-/** The root page leads to `home_page_url` whoever is not signed in (AS-40); there is nothing else to see on it. */
+/** The root redirects callers who are not signed in to `home_page_url` (AS-40); there is no page of our own. */
 export function homeRoute(app: FastifyInstance, ctx: Context) {
   app.get('/', { config: { policy: 'anyone' } }, async ({ headers }, reply) => {
     const { home_page_url: home } = await ctx.settings()

@@ -1,14 +1,14 @@
 import { invalidInput } from '../failures.js'
 import { checkText, emptyParameterBag, MAX_DEPTH, MAX_ELEMENTS, MAX_KEY, type ParameterBag, set } from './form.js'
 
-/** What may come next. */
+/** Which token may come next. */
 type Next = 'object' | 'first name' | 'name' | 'colon' | 'value' | 'first item' | 'comma' | 'end'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
-/** Longer ones are no numbers. */
+/** Longer literals are not numbers. */
 const MAX_LITERAL = 1_000
-/** Letters of two escapes that make one character, less the last. */
+/** Characters of two escapes that form a surrogate pair, less the last. */
 const SPLIT = 11
 
 const HIGH_SURROGATE = /^\\u[dD][89abAB]/
@@ -16,7 +16,10 @@ const HIGH_SURROGATE = /^\\u[dD][89abAB]/
 const LITERAL = /[-+.0-9A-Za-z]+/y
 const SPACE = /[ \t\r\n]+/y
 
-/** A JSON body → parameters, from its bytes as they come: depth, elements and names are bounded before anything is made of them, and no step takes longer than the piece it was given (SEC-71, SEC-145). It must be an object (G-5). */
+/**
+ * Parses a JSON body from its bytes as they arrive: depth, elements and names are limited before anything is built from
+ * them, and no step takes longer than the piece it was given (SEC-71, SEC-145). The body must be an object (G-5).
+ */
 export class JsonReader {
   /** Values so far. */
   elements = 0
@@ -24,11 +27,11 @@ export class JsonReader {
   readonly #open: (ParameterBag | unknown[])[] = []
   #top: ParameterBag | undefined
   #next: Next = 'object'
-  /** Of the value that comes. */
+  /** Name of the value that comes next. */
   #name = ''
-  /** The part of a string that has come. */
+  /** The part of a string that has arrived. */
   #string: string | undefined
-  /** The end of a piece that makes sense only together with the next one. */
+  /** The end of a piece that can be read only together with the next one. */
   #rest = ''
   #literal = ''
 
@@ -108,7 +111,7 @@ export class JsonReader {
     this.#next = 'comma'
   }
 
-  /** Reads on in the string that is open; returns where to go on behind it. */
+  /** Reads on in the open string; returns the position after it. */
   #readString(text: string, from: number): number {
     let quote = text.indexOf('"', from)
     while (quote >= 0 && isEscaped(text, from, quote)) quote = text.indexOf('"', quote + 1)
@@ -150,14 +153,14 @@ function isLiteral(code: number): boolean {
   return (code >= 0x30 && code <= 0x39) || code === 0x2d || (code >= 0x61 && code <= 0x7a)
 }
 
-/** Whether an odd number of backslashes stands before it. */
+/** Whether an odd number of backslashes precedes it. */
 function isEscaped(text: string, from: number, at: number): boolean {
   let first = at
   while (first > from && text.charCodeAt(first - 1) === BACKSLASH) first--
   return (at - first) % 2 === 1
 }
 
-/** Where a piece of a string may end: not within an escape, nor between two that make one character. */
+/** Where a piece of a string may be cut: not within an escape, nor within a surrogate pair. */
 function splitOf(text: string, from: number): number {
   let at = Math.max(from, text.length - SPLIT)
   if (isEscaped(text, from, at)) at++

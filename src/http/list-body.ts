@@ -3,23 +3,27 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Slices } from '../lib/async/slices.js'
 import { Rendered } from './fragments.js'
 
-/** Bytes a list answers at most (SEC-178). */
+/** Bytes that the answer to a list has at most (SEC-178). */
 export const LIST_BYTES = 8 * 1024 * 1024
 /** Bytes from which a list waits for its turn (SEC-180). */
 const LARGE_BYTES = 1024 * 1024
-/** Characters from which a text counts as long. */
+/** Characters from which on a text counts as long. */
 const LONG = 8_192
 /** JSON bytes up to which a text is never cut. */
 const SHORT = 1_024
-/** What stands where a text was cut. */
+/** Put where a text was cut. */
 const MARK = '...'
 const MARK_BYTES = 3
-/** Characters that are rendered before the event loop gets a chance, and bytes that are written at once. */
+/** Characters rendered before yielding to the event loop, and bytes written at a time. */
 const PIECE = 64 * 1024
 
 const slices = new Slices()
 
-/** The elements of a list as JSON, one text each. When they are larger together than a list may be, long texts are cut to one length at which they fit (SEC-178); each is whole in the single view. `hold` waits until there may be one more large list. */
+/**
+ * The elements of a list as JSON, one text each. When they are larger together than a list may be, long texts are cut
+ * to a common length at which they fit (SEC-178); the view of a single element has them whole. `hold` waits until
+ * another large list may be held.
+ */
 export async function renderElements(items: unknown[], hold: () => Promise<void> = async () => {}): Promise<string[]> {
   if (longTextBytes(items) > LARGE_BYTES) {
     await hold()
@@ -41,7 +45,7 @@ export async function renderElements(items: unknown[], hold: () => Promise<void>
   return texts
 }
 
-/** Bytes of the long texts that elements have at their first level, at least. */
+/** A lower bound of the bytes of the long texts at the first level of elements. */
 function longTextBytes(items: unknown[]): number {
   let bytes = 0
   for (const item of items)
@@ -73,11 +77,11 @@ async function cutElements(items: unknown[]): Promise<string[]> {
   return texts
 }
 
-/** The value as JSON, with other texts in place of those that are longer than `SHORT` may be. */
+/** The value as JSON, with texts longer than `SHORT` replaced. */
 const replaceTexts = (value: unknown, replace: (text: string) => string) =>
   JSON.stringify(value, (_, part: unknown) => (typeof part === 'string' && part.length > SHORT / 6 ? replace(part) : part))
 
-/** The size to which the larger of some things are cut so that all together take no more than `room`. */
+/** The size to which the larger things are cut so that all together take at most `room`. */
 export function levelOf(sizes: number[], room: number): number {
   const ascending = [...sizes].sort((a, b) => a - b)
   let left = Math.max(0, room)
@@ -89,7 +93,7 @@ export function levelOf(sizes: number[], room: number): number {
   return Number.POSITIVE_INFINITY
 }
 
-/** The text if it takes at most so many bytes as JSON, and its beginning otherwise. */
+/** The text if it takes at most so many bytes as JSON, otherwise its beginning. */
 function cutText(text: string, limit: number): string {
   const most = Math.max(limit, SHORT)
   if (text.length <= most && jsonSize(text, most).bytes <= most) return text
@@ -98,10 +102,10 @@ function cutText(text: string, limit: number): string {
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
-/** Control characters that JSON writes with one letter: \b \t \n \f \r. */
+/** Control characters that JSON writes as two characters: \b \t \n \f \r. */
 const NAMED = new Set([8, 9, 10, 12, 13])
 
-/** Bytes of a text within JSON, counted until they would be more than `most`, and the character before which that is. */
+/** Bytes of a text within JSON, counted until they exceed `most`, and the index of the character where they do. */
 function jsonSize(text: string, most: number): { bytes: number; end: number } {
   let bytes = 0
   let at = 0
@@ -123,13 +127,13 @@ function jsonSize(text: string, most: number): { bytes: number; end: number } {
   return { bytes, end: at }
 }
 
-/** An object with lists whose elements are rendered already. */
+/** An object with lists whose elements have been rendered already. */
 export function renderWith(fields: object, lists: Record<string, string[]>): Rendered {
   const parts = Object.entries(lists).map(([name, texts]) => `${JSON.stringify(name)}:[${texts.join(',')}]`)
   return new Rendered(`${JSON.stringify(fields).slice(0, -1)},${parts.join(',')}}`)
 }
 
-/** A list as it goes out: at once when it is small, piece by piece as the client takes it otherwise. */
+/** A list as it is sent: at once when it is small, otherwise piece by piece as the client reads it. */
 export function listBody(texts: string[]): { body: string | Readable; bytes: number } {
   const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 2 + Math.max(0, texts.length - 1))
   if (bytes <= PIECE) return { body: `[${texts.join(',')}]`, bytes }

@@ -17,14 +17,14 @@ import { parseInput } from './params.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who called, once it is known; for the log. */
+    /** The caller, once known; for the log. */
     caller?: Caller
-    /** Whether it stands in the caller's count of requests. */
+    /** Whether it has been counted against the caller's request limit. */
     counted?: boolean
   }
 }
 
-/** Turns declarations into routes: who calls, what is said, what it is about, what comes back, in the order of G-10. */
+/** Turns declarations into routes, with the checks in the order of G-10. */
 export function mount(app: FastifyInstance, ctx: Context, endpoints: Endpoint[]) {
   const turns: Turns = { bodies: new FairQueue(LARGE_BODIES), answers: new FairQueue(LARGE_ANSWERS) }
   const defined = new Map<string, { url: string; methods: Set<string> }>()
@@ -51,7 +51,7 @@ export function mount(app: FastifyInstance, ctx: Context, endpoints: Endpoint[])
   for (const { url, methods } of defined.values()) refuseOtherMethods(app, url, [...methods])
 }
 
-/** Every method a path does not have: 405 with what it has, before a body is read (G-1, G-10). */
+/** Answers methods that a path does not have: 405 with those it has, before a body is read (G-1, G-10). */
 export function refuseOtherMethods(app: FastifyInstance, url: string, methods: string[]) {
   const refuse = async () => {
     throw new Failure('method_not_allowed', { error: '405 Not Allowed' }, { allow: [...methods].sort().join(', ') })
@@ -60,7 +60,10 @@ export function refuseOtherMethods(app: FastifyInstance, url: string, methods: s
   app.route({ method: missing as HTTPMethods[], url, config: { policy: 'anyone' }, onRequest: refuse, handler: refuse })
 }
 
-/** Before a larger body is read: a credential in header or query, and an access rule that lets its holder in (SEC-71). Both are asked again when all parameters are known. */
+/**
+ * Before a larger body is read: requires a credential in header or query, and an access rule that admits its owner
+ * (SEC-71). Both are checked again when all parameters are known.
+ */
 async function admit(ctx: Context, declared: Endpoint, request: FastifyRequest, reply: FastifyReply) {
   const { access } = declared
   const bag: ParameterBag = Object.assign(emptyParameterBag(), request.query, request.params)
@@ -70,7 +73,7 @@ async function admit(ctx: Context, declared: Endpoint, request: FastifyRequest, 
   if (!caller.user) throw unauthenticated()
 }
 
-/** Who calls; counted once, however often it is asked. */
+/** The caller; the request is counted once, however often this is asked. */
 async function identify(ctx: Context, { path, scope }: Endpoint, bag: ParameterBag, request: FastifyRequest, reply: FastifyReply): Promise<Caller> {
   const route = { method: request.method, path, scope, id: bag['id'] }
   const count = (userId: number | null) => {
@@ -86,9 +89,9 @@ async function identify(ctx: Context, { path, scope }: Endpoint, bag: ParameterB
   return caller
 }
 
-/** Bytes from which a body costs time of the event loop: to check, to hash, to deflate. */
+/** Bytes from which on a body takes time on the event loop: to check, to hash, to deflate. */
 const LARGE = 256 * 1024
-/** Turns of calls with large bodies and with large answers, which the callers share (SEC-180). */
+/** Queues for calls with large bodies and with large answers, shared fairly among callers (SEC-180). */
 interface Turns {
   bodies: FairQueue
   answers: FairQueue
@@ -96,7 +99,7 @@ interface Turns {
 const REFUSALS = { late: 'too many large requests came before', full: 'too many large requests are waiting' }
 const LARGE_BODIES = { running: 8, waiting: 256, wait: 60_000, refusals: REFUSALS }
 const LARGE_ANSWERS = { running: 2, waiting: 128, wait: 10_000, refusals: REFUSALS }
-/** Milliseconds after which a large answer that its client does not take gives its turn to the next one. */
+/** Milliseconds after which a large answer that its client does not read gives its turn to the next one. */
 const LONGEST_ANSWER = 10_000
 
 async function answer(ctx: Context, declared: Endpoint, request: FastifyRequest, reply: FastifyReply, turns: Turns) {
@@ -114,7 +117,7 @@ async function answer(ctx: Context, declared: Endpoint, request: FastifyRequest,
   return run().finally(release)
 }
 
-/** Waits for the turn of a large answer, once for each call. */
+/** Waits for a turn for a large answer, once for each call. */
 function holdLarge(queue: FairQueue, holder: string, reply: FastifyReply): () => Promise<void> {
   let held: Promise<void> | undefined
   const hold = async () => {
@@ -150,7 +153,10 @@ async function serve(ctx: Context, declared: Endpoint, request: FastifyRequest, 
   return send(result, declared, request, reply, ctx, query)
 }
 
-/** Says how many requests a caller has left, and 429 when there is none (SEC-148, W-34). A credential that is no good counts for its address. */
+/**
+ * Sends how many requests a caller has left, and 429 when there are none (SEC-148, W-34). An invalid credential counts
+ * for its address.
+ */
 function countRequest({ requestLimit }: Context, userId: number | null, { ip }: FastifyRequest, reply: FastifyReply) {
   const standing = requestLimit.count(userId, ip)
   if (!standing) return
@@ -159,10 +165,10 @@ function countRequest({ requestLimit }: Context, userId: number | null, { ip }: 
   if (wait > 0) throw tooMany(wait)
 }
 
-/** Milliseconds between two questions, where an administrator has not asked for more or fewer. */
+/** Milliseconds between two polls at a multiplier of 1. */
 const POLL_INTERVAL = 10_000
 
-/** -1: clients shall not ask again by themselves (AS-50). */
+/** -1: clients shall not poll by themselves (AS-50). */
 const pollInterval = ({ polling_interval_multiplier: factor }: { polling_interval_multiplier: number }) =>
   factor === 0 ? -1 : Math.round(POLL_INTERVAL * factor)
 
@@ -170,14 +176,14 @@ const pollInterval = ({ polling_interval_multiplier: factor }: { polling_interva
 export const forCall = (ctx: Context, { ip, id, headers }: FastifyRequest, caller: Caller, holdLarge?: () => Promise<void>): Context =>
   during(ctx, { caller, address: ip, userAgent: headers['user-agent'] ?? '', requestId: id, ...(holdLarge && { holdLarge }) })
 
-/** A signal that fires when the client leaves before it has its answer; made only for calls that ask. */
+/** A signal that fires when the client leaves before it has its answer; created only for calls that ask. */
 function whenGone(reply: FastifyReply): AbortSignal {
   const gone = new AbortController()
   reply.raw.once('close', () => reply.raw.writableFinished || gone.abort())
   return gone.signal
 }
 
-/** To the second, as the header counts. */
+/** With a precision of a second, like the header. */
 function checkUnchanged(header: string | undefined, changed: Date) {
   const since = header === undefined ? Number.NaN : Date.parse(header)
   if (Math.floor(changed.getTime() / 1000) > Math.floor(since / 1000)) throw preconditionFailed()
@@ -201,7 +207,7 @@ function send(result: unknown, declared: Endpoint, request: FastifyRequest, repl
   return sendList(ctx, reply, result.items)
 }
 
-/** A list goes out element by element: a large one neither holds the event loop nor lies in memory twice. */
+/** Sends a list element by element: a large one neither blocks the event loop nor is held in memory twice. */
 async function sendList({ origin }: Context, reply: FastifyReply, items: unknown[]) {
   const { body, bytes } = listBody(await renderElements(items, origin?.holdLarge))
   if (typeof body === 'string') return sendJsonText(reply, body)

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import type { Endpoint } from './endpoint.js'
 
-/** Which parameters of a path are where: those in the path, and the rest in the query or the body. */
+/** The names of the parameters in a path; all others are in the query or the body. */
 const namesIn = (path: string) => [...path.matchAll(/:([a-z_]+)/g)].map((match) => match[1] as string)
 
 type Json = Record<string, unknown>
 
-/** Declarations → OpenAPI 3.1. */
+/** Generates OpenAPI 3.1 from the declarations. */
 export function openapi(endpoints: Endpoint[], info: { version: string; base: string }): Json {
   const schemas: Json = {}
   const paths: Record<string, Json> = {}
@@ -25,7 +25,7 @@ export function openapi(endpoints: Endpoint[], info: { version: string; base: st
   }
 }
 
-/** One name for each endpoint: also of the two paths that differ by nothing but `/-/`. */
+/** A unique name for each endpoint, also for the two paths that differ only by `/-/`. */
 const operationId = (method: string, path: string) => `${method.toLowerCase()} ${path.replaceAll('/-/', '/dash/')}`.replace(/[^a-z0-9]+/gi, '_')
 
 function operation({ method, path, summary, access, input, output, status }: Endpoint, schemas: Json): Json {
@@ -58,7 +58,7 @@ function operation({ method, path, summary, access, input, output, status }: End
   }
 }
 
-/** The schema of an answer; entities with an id of their own go to the components, once. */
+/** The schema of an answer; entities with an id of their own are put into the components, once. */
 function component(output: z.ZodType, schemas: Json): Json {
   const {
     $defs,

@@ -4,7 +4,7 @@ import { isBag, type ParameterBag } from './form.js'
 
 const CREDENTIALS = new Set(['private_token', 'access_token'])
 
-/** Headers of a list (G-57 to G-59). `origin` is scheme, host and port as the client used them. */
+/** The pagination headers of a list (G-57 to G-59). `origin` is scheme, host and port as the client used them. */
 export function pageHeaders(
   { total, page, perPage }: PageAnswer,
   origin: string,
@@ -33,7 +33,10 @@ export function pageHeaders(
   }
 }
 
-/** As it was asked for, without slashes too many (G-1). An absolute request target names the host once more; what would end the entry early is escaped (SEC-70). */
+/**
+ * The path as requested, without surplus slashes (G-1). An absolute request target names the host again; characters
+ * that would end the entry early are escaped (SEC-70).
+ */
 const pathOf = ({ raw }: FastifyRequest) =>
   (raw.url?.split('?', 1)[0] ?? '')
     .replace(/^https?:\/\/[^/]*/i, '')
@@ -41,7 +44,7 @@ const pathOf = ({ raw }: FastifyRequest) =>
     .replace(/\/$/, '')
     .replace(/[<>"]/g, encodeURIComponent)
 
-/** All parameters of the request but credentials, names sorted, `page` and `per_page` side by side (G-58). */
+/** All parameters of the request except credentials, names sorted, `page` and `per_page` side by side (G-58). */
 function urlMaker(base: string, parameters: ParameterBag, perPage: number) {
   const before: string[] = []
   const after: string[] = []

@@ -5,11 +5,11 @@ import { isBag, type ParameterBag } from './form.js'
 import type { Upload } from './uploads.js'
 
 /**
- * The scalars of the API as zod schemas. A null or, for all but text, an empty value counts as absent (G-47).
- * Required is the default; `.optional()` and `orDefault` make them optional.
+ * The scalars of the API as zod schemas. Null, and for all but text an empty value, counts as absent (G-47). They are
+ * required by default; `opt` and `orDefault` make them optional.
  */
 
-/** What a scalar says when the value is not of its type; `parseInput` makes the sentence. */
+/** The message when the value is not of the type; `parseInput` makes the sentence. */
 const INVALID = 'is invalid'
 
 const blankToUndefined = (value: unknown) => (value === '' || value === null ? undefined : value)
@@ -20,14 +20,14 @@ const MAX_INTEGER = 2_147_483_647
 /** Text; JSON numbers and booleans become text (G-51). Empty text is a value (G-46). */
 export const str = () => z.preprocess(nullToUndefined, z.union([z.string(), z.number().transform(String), z.boolean().transform(String)], INVALID))
 
-/** Text that is refused where it is given without a word in it, be it null (MR-46, MR-47). */
+/** Text that is refused when it is given but blank or null (MR-46, MR-47). */
 export const filledIn = () =>
   z.preprocess(
     (value) => (value === null ? '' : value),
     z.union([z.string(), z.number().transform(String), z.boolean().transform(String)], INVALID).refine((text) => text.trim() !== '', 'is empty'),
   )
 
-/** Text of which a JSON null is a value: it clears the field. */
+/** Text for which JSON null is a value: it clears the field. */
 export const clearable = () =>
   z.preprocess((value) => value, z.union([z.null(), z.string(), z.number().transform(String), z.boolean().transform(String)], INVALID))
 
@@ -36,7 +36,7 @@ const integerText = z
   .regex(/^[+-]?\d{1,15}$/)
   .transform(Number)
 
-/** A whole number of any size a column can hold (G-49); -0 is 0. */
+/** A whole number that fits into a column (G-49); -0 is 0. */
 export const int = ({ min = -MAX_INTEGER - 1, max = MAX_INTEGER } = {}) =>
   z.preprocess(
     blankToUndefined,
@@ -46,7 +46,7 @@ export const int = ({ min = -MAX_INTEGER - 1, max = MAX_INTEGER } = {}) =>
       .transform((n) => n + 0),
   )
 
-/** A whole number; null for what is none, which the record judges. */
+/** A whole number; null for anything else, which the record's validation judges. */
 export const intOrNull = () => z.preprocess(blankToUndefined, z.union([int(), z.unknown().transform(() => null)]))
 
 /** A finite number, decimal or with an exponent (G-49, SEC-60); -0 is 0. */
@@ -68,7 +68,7 @@ export const float = () =>
       .transform((n) => n + 0),
   )
 
-/** An id of a row: larger values are as good as missing (G-49), so they become 0, which no row has. */
+/** The id of a row: values that are too large count as missing (G-49), so they become 0, which no row has. */
 export const rowId = () =>
   z.preprocess(
     blankToUndefined,
@@ -86,7 +86,7 @@ export const rowId = () =>
       .transform((n) => (n > 0 && n <= MAX_INTEGER ? n : 0)),
   )
 
-/** The id of what is to be set: 0 and an empty value clear (SEC-58), and what no row can have is -1. */
+/** An id to be set: 0 and an empty value clear it (SEC-58), and what no row can have becomes -1. */
 export const clearableId = () =>
   z.preprocess(
     (value) => (value === '' || value === null ? 0 : value),
@@ -107,7 +107,7 @@ export const clearableId = () =>
 const TRUE = new Set(['true', 't', 'yes', 'y', 'on', '1'])
 const FALSE = new Set(['false', 'f', 'no', 'n', 'off', '0'])
 
-/** G-48. */
+/** The spellings of true and false that the API knows (G-48). */
 export const bool = () =>
   z.preprocess((value) => {
     const given = blankToUndefined(value)
@@ -115,14 +115,14 @@ export const bool = () =>
     return TRUE.has(word) ? true : FALSE.has(word) ? false : given
   }, z.boolean(INVALID))
 
-/** One of fixed words, matched exactly (SEC-55). */
+/** One of a fixed set of words, matched exactly (SEC-55). */
 export const oneOf = <const T extends readonly [string, ...string[]]>(words: T) =>
   z.preprocess(nullToUndefined, z.enum(words, 'does not have a valid value'))
 
 const MAX_LIST = 100
 const MAX_WORDS = 1_000
 
-/** What is wrong with a list that is too long is seen without a look at all of it (SEC-77). */
+/** The beginning of a list that is too long is enough to see what is wrong with it (SEC-77). */
 const cut = (list: unknown[], max: number) => (list.length > max ? list.slice(0, max + 1) : list)
 
 /** Words separated by commas, or a list of them; trimmed, empty ones dropped (G-54, W-3). */
@@ -135,7 +135,10 @@ export const commaList = () =>
       .transform((items) => items.map((item) => item.trim()).filter((item) => item !== '')),
   )
 
-/** A list; a single scalar is a list of one (G-52), a map whose keys are numbers is a list too (W-3), any other map is none. */
+/**
+ * A list; a single scalar is a list of one (G-52), a map whose keys are numbers is a list too (W-3), and any other map
+ * is not.
+ */
 export const list = <T extends z.ZodType>(item: T, max = MAX_LIST) =>
   z.preprocess(
     (value) => {
@@ -150,7 +153,7 @@ export const list = <T extends z.ZodType>(item: T, max = MAX_LIST) =>
 
 const MAX_PAIRS = 20
 
-/** A map of texts, as its pairs: whatever a key is called, it is one (G-53, SEC-73). */
+/** A map of texts, as pairs, whatever the names of its keys (G-53, SEC-73). */
 export const textMap = () =>
   z.preprocess(
     (value) => (value === '' || value === null ? undefined : isBag(value) ? cut(Object.entries(value), MAX_PAIRS) : value),
@@ -162,10 +165,10 @@ export const textMap = () =>
 const upload = (): z.ZodType<Upload> =>
   z.object({ filename: z.string(), data: z.custom<Buffer>((value) => Buffer.isBuffer(value), INVALID) }, INVALID)
 
-/** A file of a multipart body; its bytes are the record's to judge. */
+/** A file of a multipart body; its content is judged by the record's validation. */
 export const file = () => z.preprocess(blankToUndefined, upload())
 
-/** The same, or an empty text or null to take away the one there is (UP-4). */
+/** The same, or an empty text or null to remove the present one (UP-4). */
 export const clearableFile = () => z.preprocess((value) => (value === '' ? null : value), z.union([z.null(), upload()], INVALID))
 
 /** A list of ids, also as `1,2` (G-52). */
@@ -180,11 +183,14 @@ export const idList = () =>
     list(rowId()),
   )
 
-/** Ids to be set, one or several; an empty value is none of them. */
+/** Ids to be set, one or several; an empty value means none. */
 export const clearableIds = () =>
   z.preprocess((value) => (value === '' || value === null ? [] : typeof value === 'string' ? value.split(',') : value), list(clearableId()))
 
-/** One or several, as a list or separated by commas; blank ones are dropped, and with none left it counts as absent. For values in which no comma stands. */
+/**
+ * One or several, as a list or separated by commas; blank ones are dropped, and if none is left it counts as absent.
+ * For values that contain no comma.
+ */
 export const oneOrMore = <T extends z.ZodType>(item: T) =>
   z.preprocess(
     (value) => {
@@ -197,7 +203,7 @@ export const oneOrMore = <T extends z.ZodType>(item: T) =>
     z.array(item, INVALID).max(MAX_LIST, INVALID),
   )
 
-/** In any of the forms of G-50 → a moment; undefined when it is none. */
+/** A moment from any of the forms of G-50; undefined when it is none. */
 export const parseDatetime = (text: string): Date | undefined => readDate(text)?.moment
 
 export const datetime = () =>
@@ -209,7 +215,7 @@ export const datetime = () =>
       .refine((moment): moment is Date => moment !== undefined, INVALID),
   )
 
-/** The same → its day as it is written there, `YYYY-MM-DD`. */
+/** The same as a day, `YYYY-MM-DD`, as written. */
 export const parseDate = (text: string): string | undefined => readDate(text)?.day
 
 export const date = () =>
@@ -221,7 +227,7 @@ export const date = () =>
       .refine((day): day is string => day !== undefined, INVALID),
   )
 
-/** A day; empty or null clears. */
+/** A day; empty or null clears it. */
 export const clearableDate = () =>
   z.preprocess(
     (value) => (value === '' ? null : value),
@@ -237,22 +243,25 @@ export const clearableDate = () =>
     ),
   )
 
-/** One of these scalars: a first step that turns what counts as absent into nothing, then the type itself. */
+/** One of these scalars: a first step that turns absent values into undefined, then the type itself. */
 type Scalar<T extends z.ZodType> = z.ZodPipe<z.core.$ZodTransform<unknown, unknown>, T>
 
-/** Makes one of these scalars optional: what its first step turned into nothing is then accepted. */
+/** Makes one of these scalars optional. */
 export const opt = <T extends z.ZodType>(scalar: Scalar<T>) => z.pipe(scalar.def.in as z.ZodTransform, scalar.def.out.optional())
 
-/** Puts a further demand on one of these scalars. */
+/** Adds a condition to one of these scalars. */
 export const where = <T extends z.ZodType>(scalar: Scalar<T>, holds: (value: z.output<T>) => boolean, text: string) =>
   z.pipe(scalar.def.in as z.ZodTransform, scalar.def.out.refine(holds, text))
 
 const MAX_SEARCH = 255
 
-/** What a list is searched for (SEC-57). */
+/** The text that a list is searched for (SEC-57). */
 export const searchText = () => where(str(), (text) => text.length <= MAX_SEARCH, `is too long (maximum is ${MAX_SEARCH} characters)`)
 
-/** A demand on several parameters at once, told at the place of the first of them; it is checked even where other parameters fail (G-44). */
+/**
+ * A condition on several parameters at once, reported at the place of the first of them; it is checked even where other
+ * parameters fail (G-44).
+ */
 const demand = <T extends z.ZodObject>(schema: T, names: string[], holds: (given: number) => boolean, text: string, told = names): T =>
   schema.refine((bag) => holds(names.filter((name) => bag[name] !== undefined).length), {
     path: [told[0] as string],
@@ -260,15 +269,15 @@ const demand = <T extends z.ZodObject>(schema: T, names: string[], holds: (given
     params: { sentence: `${told.join(', ')} ${text}` },
   })
 
-/** At least one of these must be given. */
+/** At least one of these is required. */
 export const needsOneOf = <T extends z.ZodObject>(schema: T, ...names: (keyof T['shape'] & string)[]): T =>
   demand(schema, names, (given) => given > 0, 'are missing, at least one parameter must be provided')
 
-/** Exactly one of these must be given. */
+/** Exactly one of these is required. */
 export const needsOnlyOneOf = <T extends z.ZodObject>(schema: T, ...names: (keyof T['shape'] & string)[]): T =>
   demand(needsOneOf(schema, ...names), names, (given) => given < 2, 'are mutually exclusive')
 
-/** At least one of these or of `more` must be given; the answer names only these (X-4). */
+/** At least one of these or of `more` is required; the message names only these (X-4). */
 export const needsOneOfThese = <T extends z.ZodObject>(schema: T, names: (keyof T['shape'] & string)[], more: (keyof T['shape'] & string)[]): T =>
   demand(schema, [...names, ...more], (given) => given > 0, 'are missing, at least one parameter must be provided', names)
 
@@ -276,14 +285,14 @@ export const needsOneOfThese = <T extends z.ZodObject>(schema: T, names: (keyof 
 export const allOrNone = <T extends z.ZodObject>(schema: T, ...names: (keyof T['shape'] & string)[]): T =>
   demand(schema, names, (given) => given === 0 || given === names.length, 'provide all or none of parameters')
 
-/** Optional with a default, which null and blank take too (G-47). */
+/** Optional with a default, which null and blank values take too (G-47). */
 export const orDefault = <T extends z.ZodType>(scalar: Scalar<T>, value: z.output<T>) =>
   z.pipe(scalar.def.in as z.ZodTransform, scalar.def.out.optional()).transform((given) => (given === undefined ? value : given) as z.output<T>)
 
 /** A whole number of any size, or nothing. */
 const count = () => z.preprocess(blankToUndefined, z.union([z.int(), z.string().regex(/^[+-]?\d{1,40}$/).transform(Number)], INVALID).optional()) // biome-ignore format: one scalar
 
-/** `page` and `per_page` of every list (G-55, G-56). Pages past all rows are allowed up to any size. */
+/** `page` and `per_page` of every list (G-55, G-56). Pages beyond the last row are allowed up to any number. */
 export const paging = {
   page: count().transform((n) => (n === undefined || n < 1 ? 1 : n)),
   per_page: count()
@@ -293,13 +302,16 @@ export const paging = {
 
 const refusals = z.registry<{ kind: FailureKind }>()
 
-/** Bad parameters of this input are refused in another way than as 400. */
+/** Invalid parameters of this input are refused as `kind` instead of 400. */
 export function refusedAs<T extends z.ZodObject>(kind: FailureKind, schema: T): T {
   refusals.add(schema, { kind })
   return schema
 }
 
-/** Reads the declared parameters out of a bag; all violations of all parameters make one answer, in the order of the declaration (G-44, G-45). */
+/**
+ * Reads the declared parameters from a bag; all violations of all parameters make one answer, in the order of the
+ * declaration (G-44, G-45).
+ */
 export function parseInput<T extends z.ZodObject>(schema: T, bag: ParameterBag): z.infer<T> {
   const result = schema.safeParse(bag)
   if (result.success) return result.data
@@ -323,7 +335,7 @@ export function parseInput<T extends z.ZodObject>(schema: T, bag: ParameterBag):
   throw new Failure(refusals.get(schema)?.kind ?? 'invalid', { error: texts.join(', ') })
 }
 
-/** Whether a parameter takes fixed words only. */
+/** Whether a parameter accepts fixed words only. */
 function fixedWords(schema: z.ZodType): boolean {
   const def = (schema as unknown as { def: { type: string; out?: z.ZodType; innerType?: z.ZodType } }).def
   if (def.type === 'enum') return true

@@ -6,18 +6,18 @@ import type { Endpoint } from './endpoint.js'
 import { refuseOtherMethods } from './mount.js'
 import { openapi } from './openapi.js'
 
-/** Where the page is. */
+/** The path of the page. */
 export const DOCS = '/api/docs'
 
-/** Nothing from elsewhere, and no script that stands in the page (SEC-171). */
+/** Nothing is loaded from elsewhere, and no inline script runs (SEC-171). */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 
 const config = { policy: 'anyone' }
 
-/** The description of the API, and a page to read it on: all of it from here, nothing from elsewhere (SEC-171). */
+/** The OpenAPI document and a page to read it on; nothing is loaded from elsewhere (SEC-171). */
 export async function referenceRoutes(app: FastifyInstance, ctx: Context, endpoints: Endpoint[]) {
-  // made when first asked for: a start does not wait for it
+  // generated on the first request, so that a start does not wait for it
   let text: Buffer | undefined
   const document = () => openapi(endpoints, { version: ctx.config.version, base: ctx.links.base })
   app.get('/api/v4/openapi.json', { config }, async (_, reply) => {

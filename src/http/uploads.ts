@@ -3,18 +3,18 @@ import { Busboy, type BusboyHeaders } from '@fastify/busboy'
 import { Failure, invalidInput, tooLarge } from '../failures.js'
 import { checkText, emptyParameterBag, MAX_FIELDS, type ParameterBag, put } from './form.js'
 
-/** A file that came with a multipart body. */
+/** A file from a multipart body. */
 export interface Upload {
   filename: string
   data: Buffer
 }
 
-/** Bytes of all fields of a body together, as in other forms (SEC-71). */
+/** Bytes of all fields of a body together, as for other forms (SEC-71). */
 const MAX_FIELDS_SIZE = 8 * 1024 * 1024
 const MAX_FILE_SIZE = 10 * 1024 * 1024
 const MAX_FILES = 10
 
-/** A multipart body → parameters, from its bytes as they come; files stand among them as Uploads (SEC-75). */
+/** Parses a multipart body from its bytes as they arrive; files are put among the parameters as Uploads (SEC-75). */
 export class MultipartReader {
   readonly #bag = emptyParameterBag()
   readonly #seen = new Set<string>()
@@ -24,7 +24,7 @@ export class MultipartReader {
   #begun = false
   #failure: Failure | undefined
 
-  /** `fileSize`: what takes larger bodies takes larger files. */
+  /** `fileSize`: routes that accept larger bodies accept larger files. */
   constructor(headers: IncomingHttpHeaders, fileSize: number) {
     const limits = {
       fields: MAX_FIELDS,
@@ -70,7 +70,7 @@ export class MultipartReader {
     return this.#bag
   }
 
-  /** Waits for a step of the parser, which does not come to its end once it has failed. */
+  /** Waits for a step of the parser, which does not finish once it has failed. */
   async #settled(step: (done: () => void) => void): Promise<void> {
     await Promise.race([new Promise<void>(step), this.#broken])
     if (this.#failure) throw this.#failure
@@ -88,14 +88,14 @@ export class MultipartReader {
   #readField(name: string, value: string, truncated: boolean): void {
     this.#size += value.length
     if (truncated || this.#size > MAX_FIELDS_SIZE) throw tooLarge()
-    // the parser writes U+FFFD for what is no UTF-8 and does not tell (SEC-50)
+    // the parser replaces invalid UTF-8 by U+FFFD without saying so (SEC-50)
     if (value.includes('\ufffd')) throw invalidInput('a parameter is not valid UTF-8')
     this.#put(name, checkText(value))
   }
 
   #put(name: string | undefined, value: string | Upload): void {
     if (!name) throw invalidInput('a part of the body has no name')
-    // SEC-75 speaks of names that end in `[]`; W-3 also repeats `actions[][action]`, which clients send
+    // SEC-75 is about names that end in `[]`; W-3 also repeats `actions[][action]`, which clients send
     if (!name.includes('[]')) {
       if (this.#seen.has(name)) throw invalidInput(`${checkText(name)} is given twice`)
       this.#seen.add(name)

@@ -1,18 +1,30 @@
 import { unavailableIn } from '../lib/unavailable.js'
 
-/** Background work in this process. A job is a hint and a row is the truth: what a killed process loses is found again at the next start. */
+/**
+ * Background work in this process. A job is a hint and a row is the truth: what a killed process loses is found again
+ * at the next start.
+ */
 export interface Jobs {
-  /** Runs `work` soon and, where something it needs is not available, again until it is done. Any other failure is reported, never thrown. */
+  /**
+   * Runs `work` soon and, where something it needs is unavailable, again until it succeeds. Any other failure is
+   * reported, never thrown.
+   */
   add(name: string, work: () => Promise<void>): void
-  /** Runs `work` for all calls with this key together: never twice at once, and with `gap` milliseconds or more between two starts. What is asked for while it runs is done afterwards. */
+  /**
+   * Runs `work` once for all calls with this key: never twice at a time, and with at least `gap` milliseconds between
+   * two starts. Calls while it runs cause another run afterwards.
+   */
   coalesce(key: string, gap: number, name: string, work: () => Promise<void>): void
-  /** Resolves when nothing is running or waiting any more; what waits for its gap or for another try is run at once, and is not tried again. */
+  /**
+   * Resolves when nothing is running or waiting any more; what waits for its gap or for another attempt is run at once,
+   * and is not tried again.
+   */
   drain(): Promise<void>
 }
 
 export interface JobsOptions {
   onFault(fault: unknown, name: string): void
-  /** Told of work that is tried again after `wait` milliseconds. */
+  /** Called when work will be tried again after `wait` milliseconds. */
   onRetry?(fault: unknown, name: string, wait: number): void
 }
 
@@ -24,16 +36,16 @@ const LONGEST_WAIT = 30_000
 interface Job {
   name: string
   work: () => Promise<void>
-  /** How often it was tried already. */
+  /** How often it has been tried. */
   tried: number
 }
 
-/** Where the work of one key stands. */
+/** The state of one key. */
 interface Turn {
   asked?: (Job & { gap: number }) | undefined
-  /** It runs, or waits for a free place. */
+  /** It is running, or waiting for a free place. */
   queued: boolean
-  /** Until the next start may be. */
+  /** Runs until the next start is allowed. */
   timer?: NodeJS.Timeout | undefined
 }
 
@@ -81,7 +93,7 @@ export function createJobs({ onFault, onRetry }: JobsOptions): Jobs {
   }
 
   const turns = new Map<string, Turn>()
-  /** The gap of a key is over: what was asked for meanwhile is done, or the key forgotten. */
+  /** The gap of a key is over: what was asked for meanwhile is run, or the key is forgotten. */
   const due = (key: string, turn: Turn) => {
     clearTimeout(turn.timer)
     turn.timer = undefined

@@ -1,6 +1,9 @@
 import { open } from 'node:fs/promises'
 
-/** Makes names just made, moved or removed in a directory survive a loss of power. A directory that is gone has nothing to lose. */
+/**
+ * Makes names created, moved or removed in a directory survive a loss of power. A missing directory has nothing to
+ * lose.
+ */
 export async function syncDirectory(path: string) {
   let directory: Awaited<ReturnType<typeof open>>
   try {
@@ -16,7 +19,7 @@ export async function syncDirectory(path: string) {
   }
 }
 
-/** Makes a new file and returns once its bytes are on the disk; its name is durable after syncDirectory. */
+/** Writes a new file and returns once its bytes are on the disk; its name is durable after syncDirectory. */
 export async function writeNewFile(path: string, content: Buffer | string, mode = 0o666) {
   const file = await open(path, 'wx', mode)
   try {

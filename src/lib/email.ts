@@ -3,7 +3,10 @@ import { lengthOf } from './path.js'
 /** How addresses are stored and compared (U-23, K-17). */
 export const normaliseEmail = (text: string) => text.trim().toLowerCase()
 
-/** What is wrong with a normalised address, without a look at who has it: one `@` with something on both sides, no white space, 254 characters. */
+/**
+ * What is wrong with a normalised address, whoever has it: one `@` with something on both sides, no white space, at
+ * most 254 characters.
+ */
 export function emailFault(email: string): string | null {
   if (email === '') return "can't be blank"
   return /^[^\s@]+@[^\s@]+$/.test(email) && lengthOf(email) <= 254 ? null : 'is invalid'

@@ -1,7 +1,10 @@
-/** Why a path cannot name a file of a commit: nothing there, a `..` that leads out, or a shape Git or some file system would not take. */
+/**
+ * Why a path cannot name a file of a commit: it is blank, a `..` leads out of the tree, or Git or some file system
+ * would not accept it.
+ */
 export type PathFault = 'blank' | 'traversal' | 'invalid'
 
-/** Leading slashes go, `.` and `x/..` are resolved (C-38). What is wrong beyond that stays for checkPath to see. */
+/** Removes leading slashes and resolves `.` and `x/..` (C-38). Everything else that is wrong is left for checkPath. */
 export function normalisePath(path: string): string {
   const parts: string[] = []
   for (const part of path.replace(/^\/+/, '').split('/')) {
@@ -13,7 +16,7 @@ export function normalisePath(path: string): string {
   return parts.join('/')
 }
 
-/** Null for a normalised path that every Git and every file system takes (SEC-92, SEC-93). */
+/** Null for a normalised path that every Git and every file system accepts (SEC-92, SEC-93). */
 export function checkPath(path: string): PathFault | null {
   if (path.trim() === '') return 'blank'
   const parts = path.split('/')
@@ -22,21 +25,30 @@ export function checkPath(path: string): PathFault | null {
   return parts.every((part) => part !== '' && part !== '.' && Buffer.byteLength(part) <= 255 && !namesGitDirectory(part)) ? null : 'invalid'
 }
 
-/** Whether a name leads to the folder above, here or where a backslash parts folders and spaces at the end do not count. */
+/**
+ * Whether a name leads to the parent folder, here or where backslashes separate folders and trailing spaces are
+ * ignored.
+ */
 const leadsOut = (name: string) => name.split('\\').some((piece) => /^\.\. *$/.test(piece))
 
-/** Whether some file system would take the name for the repository's own directory; as in Git, each piece after a backslash counts too. */
+/**
+ * Whether some file system would take the name for the repository's own directory; as in Git, each piece after a
+ * backslash counts too.
+ */
 export function namesGitDirectory(name: string): boolean {
   return foldsTo(name, '.git') || name.split('\\').some((piece) => /^(?:\.git|git~1)[. ]*(?::|$)/i.test(piece))
 }
 
-/** Whether some file system would take the name for a file that Git reads out of a tree and whose content `git fsck` therefore checks. */
+/**
+ * Whether some file system would take the name for a file that Git reads from a tree, and whose content `git fsck`
+ * therefore checks.
+ */
 export function namesGitFile(name: string): boolean {
   const pieces = name.replace(IGNORED_BY_HFS, '').split('\\')
   return pieces.some((piece) => /^(?:\.git(?:modules|attributes)|gi.*~\d)/i.test(piece))
 }
 
-/** What HFS+ leaves out when it compares names; the list is Git's own. */
+/** Characters that HFS+ ignores when it compares names; the list is Git's own. */
 const IGNORED_BY_HFS = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g
 
 function foldsTo(name: string, folded: string) {

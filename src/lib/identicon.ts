@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto'
 
 /** Cells of each side. */
 const CELLS = 5
-/** Of each cell, and of the margin, in the units of the drawing. */
+/** Size of a cell, and of the margin, in units of the drawing. */
 const CELL = 14
 const MARGIN = 5
 
-/** A small symmetric pattern in one colour, as SVG: the same for the same seed, and of nothing but the seed. */
+/** A small symmetric pattern in one colour, as SVG, which depends on the seed only. */
 export function identicon(seed: string): string {
   const bytes = createHash('sha256').update(seed).digest()
   const bit = (n: number) => ((bytes[n >> 3] ?? 0) >> (n & 7)) & 1

@@ -1,11 +1,11 @@
-/** GR-25: names no user and no root group may take. */
+/** Names that no user and no top-level group may have (GR-25). */
 const RESERVED_TOP = new Set(
   '- .well-known 404.html 422.html 500.html 502.html 503.html abuse_reports admin api apple-touch-icon-precomposed.png apple-touch-icon.png assets autocomplete ci dashboard deploy.html explore favicon.ico files groups health_check help import invites jwt webide notification_settings oauth profile projects public robots.txt s search sent_notifications slash-command-logo.png snippets u unsubscribes uploads users'.split(
     ' ',
   ),
 )
 
-/** GR-25: names no subgroup and no project may take. */
+/** Names that no subgroup and no project may have (GR-25). */
 const RESERVED_BELOW = new Set(
   '- badges blame blob builds commits create create_dir edit files find_file new preview raw refs tree update wikis'.split(' '),
 )
@@ -18,10 +18,10 @@ const GROUP_NAME_FORMAT = "can contain only letters, digits, '_', '.', dash and 
 
 export const tooLong = (limit: number) => `is too long (maximum is ${limit} characters)`
 
-/** Characters as a person counts them, not UTF-16 units. */
+/** Characters as users count them, not UTF-16 units. */
 export const lengthOf = (text: string) => (text.length > 0x7fff || /[\ud800-\udbff]/.test(text) ? [...text].length : text.length)
 
-/** What is wrong with the path of a user or group (AC-17, GR-24); an empty list means nothing is. */
+/** What is wrong with the path of a user or group (AC-17, GR-24); empty for a valid one. */
 export function namespacePathFaults(path: string, place: 'top' | 'below'): string[] {
   const faults: string[] = []
   if (path === '') faults.push(BLANK)
@@ -41,7 +41,7 @@ export function projectPathFaults(path: string): string[] {
   return faults
 }
 
-/** AC-19. */
+/** What is wrong with the name of a project (AC-19). */
 export function projectNameFaults(name: string): string[] {
   if (name.trim() === '') return [BLANK]
   const faults: string[] = []
@@ -51,7 +51,7 @@ export function projectNameFaults(name: string): string[] {
   return faults
 }
 
-/** GR-27. */
+/** What is wrong with the name of a group (GR-27). */
 export function groupNameFaults(name: string): string[] {
   if (name.trim() === '') return [BLANK]
   const faults: string[] = []
@@ -60,7 +60,7 @@ export function groupNameFaults(name: string): string[] {
   return faults
 }
 
-/** A path made of a name (PR-15): lower case, every run of other characters one dash. */
+/** A path derived from a name (PR-15): lower case, with a dash for every run of other characters. */
 export const pathFromName = (name: string) =>
   name
     .toLowerCase()

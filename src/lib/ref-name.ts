@@ -1,4 +1,6 @@
-/** Whether Git takes this as the full name of a ref, such as `refs/heads/main` (the rules of git-check-ref-format). */
+/**
+ * Whether Git accepts this as the full name of a ref, such as `refs/heads/main` (the rules of git-check-ref-format).
+ */
 export function checkRefName(name: string): boolean {
   return (
     name.includes('/') &&

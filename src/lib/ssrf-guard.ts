@@ -4,7 +4,7 @@ import https from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
-/** Why an address of somebody's choosing is not called; the message is for that person. */
+/** Why an address given by a user is not called; the message is for that user. */
 export class BadTarget extends Error {
   override name = 'BadTarget'
 }
@@ -20,9 +20,12 @@ export interface TargetRules {
   resolve?: Resolve
 }
 
-/** A URL that may be called, and the addresses a call may go to: those that were checked, whatever the name says a moment later. */
+/**
+ * A URL that may be called, and the addresses to connect to: those that were checked, whatever the name resolves to a
+ * moment later.
+ */
 export interface Target {
-  /** As the standard writes it, without user and password. */
+  /** As the standard serialises it, without user and password. */
   url: URL
   addresses: LookupAddress[]
   credentials: { user: string; password: string } | null
@@ -30,23 +33,26 @@ export interface Target {
 
 const LOCAL = 'is blocked: requests to the local network are not allowed'
 
-/** A virtual machine's host answers there, though the address looks like any other. */
+/** The host of a virtual machine answers there, though the address looks public. */
 const METADATA = new Set(['168.63.129.16'])
 
-/** Whether an address is one of the open internet: none of this machine, of private, shared, link-local, multicast, documentation or reserved ranges, nor one that carries such an address inside (SEC-138). */
+/**
+ * Whether an address belongs to the public internet: not to this machine, to private, shared, link-local, multicast,
+ * documentation or reserved ranges, and does not embed such an address (SEC-138).
+ */
 export function isPublicAddress(address: string): boolean {
   if (isIP(address) === 0) return false
   const parsed = ipaddr.process(address)
   if (METADATA.has(parsed.toString()) || parsed.range() !== 'unicast') return false
-  // of the sixth version only this eighth has been given out
+  // of IPv6 only this eighth has been allocated
   return parsed.kind() === 'ipv4' || (Number(parsed.toByteArray()[0]) & 0xe0) === 0x20
 }
 
 const lookup: Resolve = (host) => dns.lookup(host, { all: true, verbatim: true })
 
-/** Reads a URL, resolves its host and checks every address it has (SEC-64, SEC-138). Throws BadTarget. */
+/** Parses a URL, resolves its host and checks every address (SEC-64, SEC-138). Throws BadTarget. */
 export async function checkTarget(text: string, { protocols, allowLocal, resolve = lookup }: TargetRules): Promise<Target> {
-  // before the parser drops them
+  // before the parser removes them
   if (/[\p{Cc}\s\\]/u.test(text) || !/^[a-z]+:\/\/[^/]/i.test(text) || !URL.canParse(text)) throw new BadTarget('is not a valid URL')
   const url = new URL(text)
   if (!protocols.includes(url.protocol)) throw new BadTarget(`is not a URL of ${protocols.map((protocol) => protocol.slice(0, -1)).join(', ')}`)
@@ -61,7 +67,10 @@ export async function checkTarget(text: string, { protocols, allowLocal, resolve
   return { url, addresses, credentials }
 }
 
-/** The host as it is connected to: numbers of any spelling become an address, as for http they do by the standard and for other protocols by the system's resolver. */
+/**
+ * The host that is connected to: numbers in any spelling become an address, as the standard demands for http and the
+ * system's resolver does for other protocols.
+ */
 function hostOf(url: URL): string {
   const { hostname } = url
   if (!URL.canParse(`http://${hostname}`)) throw new BadTarget('is not a valid URL')
@@ -94,13 +103,16 @@ export interface Answer {
 
 export interface AskOptions {
   headers?: Record<string, string>
-  /** Milliseconds until there must be a connection, and until the head of the answer must be there. */
+  /** Milliseconds until the connection must be made, and until the headers must have arrived. */
   connectWithin?: number
   answerWithin?: number
   signal?: AbortSignal
 }
 
-/** One GET of which only the head is read. Connects to a checked address and to no other, through no proxy, and follows nothing (SEC-138 to SEC-140). */
+/**
+ * Sends a GET and reads only the headers. Connects to a checked address and to no other, through no proxy, and follows
+ * no redirect (SEC-138 to SEC-140).
+ */
 export function askHead(
   { url, addresses }: Target,
   { headers, connectWithin = 5_000, answerWithin = 10_000, signal }: AskOptions = {},

@@ -1,11 +1,14 @@
-/** A part the service needs (Git's process pool, the database) cannot take this call now; the caller may come back. Becomes 503 with Retry-After. */
+/**
+ * Something the service needs (Git's process pool, the database) cannot take this call now; the caller may retry.
+ * Becomes 503 with Retry-After.
+ */
 export class Unavailable extends Error {
   override name = 'Unavailable'
-  /** It may well be over soon, so background work is worth another try. */
+  /** It may be over soon, so background work is worth another attempt. */
   readonly passing: boolean = true
   constructor(
     message: string,
-    /** Seconds after which a new try makes sense. */
+    /** Seconds after which a retry makes sense. */
     readonly retryAfter = 1,
     options?: ErrorOptions,
   ) {
@@ -13,13 +16,16 @@ export class Unavailable extends Error {
   }
 }
 
-/** The error of a call that failed because something is not available, also where a library has wrapped it; null for any other error. */
+/**
+ * The error of a call that failed because something is unavailable, also where a library has wrapped it; null for any
+ * other error.
+ */
 export const unavailableIn = (error: unknown): Unavailable | null =>
   error instanceof Unavailable ? error : error instanceof Error && error.cause instanceof Unavailable ? error.cause : null
 
 export const isUnavailable = (error: unknown): boolean => unavailableIn(error) !== null
 
-/** What callers are told of faults of the machine; its paths are nobody's business. */
+/** The messages for faults of the machine; callers must not see its paths. */
 const SYSTEM: Record<string, string> = {
   ENOSPC: 'The disk is full',
   EDQUOT: 'The disk is full',
@@ -40,5 +46,5 @@ export function systemFault(error: unknown): Unavailable | null {
   return text === undefined ? null : new Unavailable(text, 30, { cause: error })
 }
 
-/** The error of a call that something is not available for, be it a part of the service or of the machine; null for any other error. */
+/** The error of a call for which a part of the service or of the machine is unavailable; null for any other error. */
 export const asUnavailable = (error: unknown): Unavailable | null => (error instanceof Unavailable ? error : systemFault(error))

@@ -1,9 +1,12 @@
-/** Whether this is an absolute address of one of these schemes, without control characters, white space or a user part (SEC-64). */
+/**
+ * Whether this is an absolute URL of one of these schemes, without control characters, white space or a user part
+ * (SEC-64).
+ */
 export function isUrl(text: string, schemes: readonly string[]): boolean {
   const [, scheme = '', authority = ''] = /^([a-z]+):\/\/([^/\\?#]+)/i.exec(text) ?? []
   if (!schemes.includes(scheme.toLowerCase()) || authority.includes('@')) return false
   return !/[\s\p{Cc}\p{Surrogate}]/u.test(text) && URL.canParse(text)
 }
 
-/** The same over HTTP with a user part, by which error trackers know who reports. */
+/** The same over HTTP with a user part, by which error trackers identify the sender. */
 export const isDsn = (text: string): boolean => isUrl(text.replace(/^(https?:\/\/)[^/\\?#@\s]*@/i, '$1'), ['http', 'https'])

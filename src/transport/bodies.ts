@@ -1,11 +1,14 @@
 import { Readable, Transform } from 'node:stream'
 
-/** Bytes of the body of a fetch, as sent and inflated: what a client has, a line of fifty bytes for each commit it names. */
+/**
+ * Bytes of the body of a fetch, as sent and inflated: a line of fifty bytes for each commit that a client names as
+ * wanted or present.
+ */
 const MAX_ASKED = 16 * 1024 ** 2
 /** Bytes of the bodies of all fetches that git has not read yet. */
 const MAX_WAITING = 64 * 1024 ** 2
 
-/** Why a body is not read on. */
+/** Thrown when a body is not read any further. */
 export class BodyRefused extends Error {
   override name = 'BodyRefused'
   constructor(
@@ -19,12 +22,15 @@ export class BodyRefused extends Error {
 
 const tooLarge = () => new BodyRefused(413, 'The request is too large')
 
-/** What all bodies together hold. */
+/** What all bodies together hold in memory. */
 export interface Waiting {
   bytes: number
 }
 
-/** A body as fast as it comes, whether it is read or not: a connection that is not read from does not show that its client has left. What waits is bounded, for one body and for all (SEC-150). */
+/**
+ * Reads a body as fast as it arrives, whether git reads it or not: a connection that is not read from does not show
+ * that its client has left. What is buffered is limited, for one body and for all (SEC-150).
+ */
 export class ReadAhead extends Readable {
   #chunks: Buffer[] = []
   #taken = 0
@@ -37,7 +43,7 @@ export class ReadAhead extends Readable {
     readonly waiting: Waiting,
   ) {
     super({ highWaterMark: 65_536 })
-    this.on('error', () => {}) // it may come before git listens; who reads from it finds it destroyed
+    this.on('error', () => {}) // it may come before git listens; whoever reads from it finds it destroyed
     body.on('data', (chunk: Buffer) => this.#take(chunk))
     body.once('end', () => {
       this.#ended = true
@@ -89,7 +95,7 @@ export class ReadAhead extends Readable {
   }
 }
 
-/** Ends with a refusal where more comes out than a fetch may ask. */
+/** Throws when a body inflates to more than a fetch may send. */
 export function limited(body: Readable): Readable {
   let size = 0
   const limit = new Transform({

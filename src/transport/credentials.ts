@@ -9,14 +9,14 @@ import { forgetInitialPassword } from '../services/identity/initial-password.js'
 import { checkSignIn, mustChange } from '../services/identity/passwords.js'
 import { actorOf, findUserByLogin } from '../services/identity/users.js'
 
-/** What a Git client may do, by its credentials alone. */
+/** What a Git client may do by its credentials alone. */
 export interface GitCaller {
   user: ActorUser | null
   reads: boolean
   writes: boolean
 }
 
-/** A refusal in plain words: 401 asks for credentials again, 403 does not. */
+/** A refusal as text: 401 asks for credentials again, 403 does not. */
 export interface GitRefusal {
   status: 401 | 403 | 404 | 415 | 503
   text: string
@@ -27,7 +27,10 @@ const TOKEN_NEEDED: GitRefusal = { status: 401, text: 'HTTP Basic: Access denied
 
 export const isRefusal = <T extends object>(value: T | GitRefusal): value is GitRefusal => 'status' in value
 
-/** Who is calling over HTTP Basic (companions 31.2): a token as the password whatever the user name, else the account's own password. None at all is an anonymous reader. */
+/**
+ * Identifies the caller over HTTP Basic (companions 31.2): a token as the password with any user name, otherwise the
+ * account's own password. Without credentials the caller is anonymous.
+ */
 export async function gitCaller(ctx: Context, headers: IncomingHttpHeaders, address: string): Promise<GitCaller | GitRefusal> {
   const caller = await judged(ctx, headers, address)
   if (!isRefusal(caller) && caller.user) {

@@ -18,7 +18,7 @@ import { readSettings } from '../services/core/settings.js'
 import { recordActivity } from '../services/identity/users.js'
 import { mergeRequestMessages } from '../services/issuables/merge-requests/writing/push-messages.js'
 import { createProject, type PushPlace, placeForPush } from '../services/projects/create.js'
-import { acceptPush, type PushIntent } from '../services/repository/pushes.js'
+import { acceptPush, type PushIntent } from '../services/repository/push/door.js'
 import { quotaRefusal } from '../services/repository/quotas.js'
 import { BodyRefused, limited, ReadAhead, type Waiting } from './bodies.js'
 import { DENIED, type GitRefusal, gitCaller, isRefusal } from './credentials.js'
@@ -26,12 +26,12 @@ import { DENIED, type GitRefusal, gitCaller, isRefusal } from './credentials.js'
 const ROUTE = /^(.+?)(\.git)?\/(info\/refs|git-upload-pack|git-receive-pack|info\/lfs\/(?:objects\/batch|locks(?:\/verify|\/\d+\/unlock)?))$/
 const SERVICES = new Set(['git-upload-pack', 'git-receive-pack'])
 const config = { policy: 'Git: the credentials and rights of section 31' }
-/** As git's own server says it: proxies of every age leave such answers alone. */
+/** The headers of git's own server: proxies of any age do not cache such answers. */
 const UNCACHED = { 'cache-control': 'no-cache, max-age=0, must-revalidate', pragma: 'no-cache', expires: 'Fri, 01 Jan 1980 00:00:00 GMT' }
 /** Refs of one push that the log names. */
 const MAX_LOGGED = 20
 
-/** What answering needs beside the call. */
+/** What answering needs in addition to the call. */
 interface Serving {
   ctx: Context
   pace: Pace
@@ -39,7 +39,7 @@ interface Serving {
   waiting: Waiting
 }
 
-/** What else lies below the paths of projects: one route must serve all of it, for paths have any depth. */
+/** Handles other paths below those of projects: one route must serve them all, because project paths have any depth. */
 type Others = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 
 const noOthers: Others = async () => {
@@ -48,7 +48,10 @@ const noOthers: Others = async () => {
 
 const pathOf = (request: FastifyRequest) => (request.params as { '*': string })['*']
 
-/** Git over HTTP (companions 31): authenticates with `access`, streams through `git`, and ends at the same door as the API. */
+/**
+ * Git over HTTP (companions 31): authenticates like the API, streams through git, and moves refs through the same
+ * function as the API.
+ */
 export async function gitHttp(app: FastifyInstance, { ctx, pace = PACE, others = noOthers }: { ctx: Context; pace?: Pace; others?: Others }) {
   const serving: Serving = { ctx, pace, waiting: { bytes: 0 } }
   app.removeAllContentTypeParsers()
@@ -69,7 +72,7 @@ async function serve(serving: Serving, request: FastifyRequest, reply: FastifyRe
   reply.headers(UNCACHED)
   if (action.startsWith('info/lfs/')) {
     if (!suffix || (get && action !== 'info/lfs/locks')) throw noSuchRoute()
-    // by this status git-lfs knows that there is nothing to lock here, and pushes on without a word
+    // this status tells git-lfs that there are no locks here, and it pushes on silently
     return reply
       .code(501)
       .type('application/vnd.git-lfs+json')
@@ -102,18 +105,18 @@ async function serve(serving: Serving, request: FastifyRequest, reply: FastifyRe
 
 const NOT_FOUND: GitRefusal = { status: 404, text: 'The project you were looking for could not be found.' }
 
-/** Who has been let in, and to what. */
+/** Who has been admitted, and to what. */
 interface Admitted {
   user: ActorUser | null
-  /** Null where the project is made by the push which follows. */
+  /** Null where the project is created by the push that follows. */
   subject: ProjectSubject | null
   key?: RepositoryKey
   repository: Pick<GitRepository, 'advertise' | 'uploadPack' | 'receivePack'>
-  /** What is told to whoever pushes. */
+  /** Messages for whoever pushes. */
   notices: string[]
 }
 
-/** Credentials first, then sight of the project, then rights on the repository (31.2, 31.3). */
+/** Credentials first, then visibility of the project, then rights on the repository (31.2, 31.3). */
 async function admit(ctx: Context, request: FastifyRequest, path: string, service: Service, advertises: boolean): Promise<Admitted | GitRefusal> {
   const pushes = service === 'git-receive-pack'
   const caller = await gitCaller(ctx, request.headers, request.ip)
@@ -130,7 +133,7 @@ async function admit(ctx: Context, request: FastifyRequest, path: string, servic
   if (!found) {
     const place = user && (await placeForPush(ctx, withoutToken(user), path))
     if (!place) return NOT_FOUND
-    // made by the push itself: one that only asks leaves nothing behind
+    // created by the push itself: asking alone leaves nothing behind
     if (advertises) return { user, subject: null, repository: { ...NO_REPOSITORY, advertise: ctx.git.advertiseEmpty }, notices }
     const refusal = await createByPush(ctx, user, place, request)
     if (refusal) return refusal
@@ -154,7 +157,7 @@ async function admit(ctx: Context, request: FastifyRequest, path: string, servic
     return { status: 403, text: subject.project.archived ? 'This project is archived.' : 'You are not allowed to push code to this project.' }
   if (user) ctx.jobs.add('user activity', () => recordActivity(ctx, user.id))
   const key: RepositoryKey = { storage: subject.project.storage, id: subject.project.id, kind: wiki ? 'wiki' : 'project' }
-  // a wiki comes to be on first access; a project's repository is there since its creation
+  // a wiki's repository is created on first access; a project's exists since its creation
   if (wiki) await ctx.git.create(key, ctx.config.defaultBranch)
   else if (!(await ctx.git.exists(key))) {
     ctx.log.error({ repository: key }, 'a repository is missing')
@@ -164,13 +167,15 @@ async function admit(ctx: Context, request: FastifyRequest, path: string, servic
   return { user, subject, key, repository: ctx.git.open(key), notices }
 }
 
-/** Of a project that is made by the push which follows. */
+/** For a project that is created by the push that follows. */
 const NO_REPOSITORY = {
   uploadPack: () => Promise.reject(new RepositoryMissing()),
   receivePack: () => Promise.reject(new RepositoryMissing()),
 }
 
-/** Creates the private project that somebody pushes to (GH-26); a refusal in words where it cannot be. */
+/**
+ * Creates the private project that somebody pushes to (GH-26); returns a refusal as text where that is not possible.
+ */
 async function createByPush(ctx: Context, user: ActorUser, place: PushPlace, request: FastifyRequest): Promise<GitRefusal | null> {
   const caller = withoutToken(user)
   try {
@@ -182,14 +187,14 @@ async function createByPush(ctx: Context, user: ActorUser, place: PushPlace, req
     return null
   } catch (error) {
     if (!(error instanceof Failure)) throw error
-    // two pushes at once: the other one has made it
+    // two pushes at once: the other one has created it
     return (await findRepository(ctx, user, place.full_path))
       ? null
       : { status: 403, text: `The project could not be created: ${wordsOf(error.body)}` }
   }
 }
 
-/** The project as the user stands to it; null when it is absent or out of his sight. */
+/** The project with the user's abilities; null when it is absent or they do not see it. */
 async function findSubject(ctx: Context, user: ActorUser | null, named: string): Promise<ProjectSubject | null> {
   try {
     return await findProjectFor(ctx, { user }, named)
@@ -221,7 +226,7 @@ function plain(reply: FastifyReply, { status, text }: GitRefusal) {
   return reply.code(status).type('text/plain').send(`${text}\n`)
 }
 
-/** Hands the connection to git: nothing is buffered, and a client that leaves takes its process with it. */
+/** Connects the request to git: nothing is buffered, and the process ends when its client leaves. */
 async function stream(
   { ctx, pace, waiting }: Serving,
   request: FastifyRequest,
@@ -241,7 +246,7 @@ async function stream(
   })
   const out = new PassThrough()
   let delivered: Promise<void> = Promise.resolve()
-  // the head goes out with the first byte, so that what fails before it can still say so
+  // the headers go out with the first byte, so that an earlier failure can still be answered
   out.once('readable', () => {
     const type = `application/x-${service}-${advertises ? 'advertisement' : 'result'}`
     raw.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), 'content-type': type })
@@ -261,7 +266,7 @@ async function stream(
     late = true
     gone.abort(new Error('the body comes too slowly'))
   }
-  // each half-sent request holds a git process
+  // each half-sent request occupies a git process
   const unwatch = advertises ? null : watchPace(request.raw, pace, slow)
   try {
     if (body === null) await repository.advertise(service, shared)
@@ -301,7 +306,7 @@ async function stream(
   }
 }
 
-/** What git says, in its locale C, of a request it cannot make sense of. */
+/** What git says, in its locale C, about a request it cannot make sense of. */
 const SENSELESS =
   /protocol error|the remote end hung up|unknown capability|invalid command|no command requested|unexpected (line|data|flush|end)|expected (flush|object)|early EOF/
 
@@ -309,7 +314,7 @@ const encodingOf = (request: FastifyRequest) => (request.headers['content-encodi
 
 const ENCODINGS = new Set(['identity', 'gzip', 'x-gzip'])
 
-/** Whose turns they are: of IPv6 the network, for one client has as many addresses as it likes. */
+/** The holder of turns: for IPv6 the network, because one client has as many addresses as it likes. */
 function holderOf(address: string): string {
   if (!ipaddr.IPv6.isValid(address)) return address
   const parsed = ipaddr.IPv6.parse(address)
@@ -321,8 +326,8 @@ const bodyOf = (request: FastifyRequest) => (request.body as Readable | undefine
 function inflated(request: FastifyRequest, body = bodyOf(request)): Readable {
   if (encodingOf(request) === 'identity') return body
   const inflating = createGunzip()
-  inflating.on('error', () => {}) // it may come before git listens; who reads from it finds it destroyed
-  // a body that is cut ends the inflating too, and with it git
+  inflating.on('error', () => {}) // it may come before git listens; whoever reads from it finds it destroyed
+  // a body that is cut ends the inflating too, and git with it
   body.once('close', () => {
     if (!body.readableEnded) inflating.destroy(body.errored ?? undefined)
   })

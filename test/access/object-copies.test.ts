@@ -1,8 +1,8 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { describe, expect, it } from 'vitest'
-import { doomedRepositories, members, mergeRequests, projects, refIntents, users } from '../../src/db/schema/index.js'
+import { members, mergeRequests, pendingRepositoryDeletions, projects, refIntents, users } from '../../src/db/schema/index.js'
 import { resumeMergeRequests } from '../../src/services/issuables/merge-requests/merging/resume.js'
-import { settleLeftIntents } from '../../src/services/repository/pushes.js'
+import { settleLeftIntents } from '../../src/services/repository/push/settle.js'
 import { testApp } from '../support/app.js'
 import { aCommit, aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
 import { aMergeRequest, rowOfRequest, showRequest, soon, type TestRequest } from '../support/merge-requests.js'
@@ -230,6 +230,6 @@ describe('SEC-43: a fork is made in the name of who asks for it', () => {
     const { status, source } = await forkWhile(hold)
     expect(status).toBe(404)
     expect(await t.ctx.db.write.select().from(projects).where(eq(projects.forked_from_id, source.id))).toEqual([])
-    expect(await t.ctx.db.write.select().from(doomedRepositories)).toEqual([])
+    expect(await t.ctx.db.write.select().from(pendingRepositoryDeletions)).toEqual([])
   })
 })

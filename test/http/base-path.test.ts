@@ -3,7 +3,7 @@ import { testApp } from '../support/app.js'
 import { aProject } from '../support/factories.js'
 import { gitClient, gitRun } from '../support/git-client.js'
 
-describe('a service below a path (W-41)', () => {
+describe('a service below a path (W-43)', () => {
   const t = testApp({ BASE_URL: 'http://roost.test/git/roost' })
   const client = gitClient(t)
 

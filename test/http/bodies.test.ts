@@ -142,6 +142,14 @@ describe('who may send a body above 64 KiB (SEC-71)', () => {
     expect((await answerTo('/oauth/token', { ...lines, 'content-length': 4 }, 'a=bc')).status).toBe(400)
   })
 
+  it('SEC-142: of many refused bodies few are waited for: the connections of the others end with the answer', async () => {
+    const sent = Array.from({ length: 60 }, () => begin(t.url, head('/api/v4/groups', { 'content-length': 8 * MIB })))
+    for (const { answer } of sent) expect((await answer).status).toBe(401)
+    const open = () => sent.filter(({ socket }) => !socket.destroyed && !socket.readableEnded).length
+    await expect.poll(open).toBeLessThanOrEqual(32)
+    for (const { socket } of sent) socket.destroy()
+  })
+
   it('a client that reads the answer after it has sent all gets it', async () => {
     await t
       .api('post', '/groups')

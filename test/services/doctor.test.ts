@@ -4,7 +4,15 @@ import { chmod, link, readdir, readFile, rename, rm, utimes, writeFile } from 'n
 import { join } from 'node:path'
 import { eq, sql } from 'drizzle-orm'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { commitStatuses, doomedRepositories, mergeRequests, pipelines, projects, protectedBranches, refIntents } from '../../src/db/schema/index.js'
+import {
+  commitStatuses,
+  mergeRequests,
+  pendingRepositoryDeletions,
+  pipelines,
+  projects,
+  protectedBranches,
+  refIntents,
+} from '../../src/db/schema/index.js'
 import { ZERO } from '../../src/git/types.js'
 import type { Fault } from '../../src/services/operations/doctor/fault.js'
 import { faults } from '../../src/services/operations/doctor/index.js'
@@ -151,7 +159,9 @@ describe('what the doctor finds and makes good', () => {
     const one = await make()
     await t.ctx.jobs.drain()
     await t.ctx.db.write.delete(projects).where(eq(projects.id, one.id))
-    await t.ctx.db.write.insert(doomedRepositories).values({ project_id: one.id, storage: 'default', created_at: new Date(Date.now() - 3_600_000) })
+    await t.ctx.db.write
+      .insert(pendingRepositoryDeletions)
+      .values({ project_id: one.id, storage: 'default', due_at: new Date(Date.now() - 3_600_000) })
     expect((await repaired('unfinished deletion', project(one))).done).toBe('removed')
     expect(existsSync(directoryOf(t, one.id))).toBe(false)
   })

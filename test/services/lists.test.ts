@@ -181,14 +181,15 @@ describe('lists of groups and projects (G-57, SEC-33, SEC-41, AC-15)', () => {
 describe('what changes who is shown what', () => {
   /** Files that write to one of these tables and need no touch, with the reason. */
   const EXCEPT: Record<string, string> = {
-    'services/users.ts': 'a new personal namespace is in no list',
-    'services/issues/attributes.ts': 'how many issues there are is filtered by nowhere',
-    'services/issues/remove.ts': 'the same',
+    'services/identity/users.ts': 'a new personal namespace is in no list',
+    'services/issuables/issues/attributes.ts': 'how many issues there are is filtered by nowhere',
+    'services/issuables/issues/remove.ts': 'the same',
     'services/projects/fork-network.ts': 'its callers touch, once for all they do',
     'services/projects/import.ts': 'the state of an import is filtered by nowhere',
-    'services/housekeeping.ts': 'pushes are counted and shown nowhere',
-    'services/pushes.ts': 'branches and sizes are filtered by nowhere',
-    'services/events.ts': 'lists that follow the activity are not remembered',
+    'services/repository/maintenance.ts': 'pushes are counted and shown nowhere',
+    'services/repository/push/upkeep.ts': 'branches and sizes are filtered by nowhere',
+    'services/repository/push/follow.ts': 'branches and sizes are filtered by nowhere',
+    'services/activity/events.ts': 'lists that follow the activity are not remembered',
     'services/notes/write.ts': 'the same',
   }
 
@@ -200,16 +201,16 @@ describe('what changes who is shown what', () => {
     const writers = files.filter((name) => writes.test(readFileSync(join(root, name), 'utf8')))
     expect(writers.length).toBeGreaterThan(8)
     const silent = writers.filter((name) => !(name in EXCEPT) && !/touchLists?\(/.test(readFileSync(join(root, name), 'utf8')))
-    // rows go with `doomProjects`, whose callers touch once for all
+    // rows go with `deleteProjectRows`, whose callers touch once for all
     expect(silent).toEqual(['services/projects/remove.ts'])
     expect(unfollowed(files, root)).toEqual([])
   })
 
-  /** Callers of `doomProjects` that do not touch. */
+  /** Callers of `deleteProjectRows` that do not touch. */
   const unfollowed = (files: string[], root: string) =>
     files.filter((name) => {
       const text = readFileSync(join(root, name), 'utf8')
-      return name !== 'services/projects/remove.ts' && /doomProjects\(/.test(text) && !/touchLists\(/.test(text)
+      return name !== 'services/projects/remove.ts' && /deleteProjectRows\(/.test(text) && !/touchLists\(/.test(text)
     })
 
   it('a share that is made, changed or ended by hand is one of them', async () => {

@@ -1,10 +1,11 @@
 import { closeSync, cpSync, existsSync, mkdirSync, openSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { eq } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import { describe, expect, it } from 'vitest'
-import { doomedRepositories, projects, protectedBranches, refIntents } from '../../src/db/schema/index.js'
+import { pendingRepositoryDeletions, projects, protectedBranches, refIntents } from '../../src/db/schema/index.js'
 import { ZERO } from '../../src/git/types.js'
 import { recover } from '../../src/services/operations/recovery.js'
+import { finishDeletions } from '../../src/services/projects/remove.js'
 import { testApp } from '../support/app.js'
 import { aCommit, aProject, setSettings, type TestProject } from '../support/factories.js'
 import { commitIn, directoryOf, gitClient, gitOut, gitRun } from '../support/git-client.js'
@@ -183,13 +184,31 @@ describe('what a kill leaves on disk (SEC-159)', () => {
   it('the repositories of a project whose deletion was interrupted go', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     await t.ctx.jobs.drain()
-    await t.ctx.db.write.insert(doomedRepositories).values({ project_id: project.id, storage: 'default' })
+    await t.ctx.db.write.insert(pendingRepositoryDeletions).values({ project_id: project.id, storage: 'default' })
     await t.ctx.db.write.delete(projects).where(eq(projects.id, project.id))
     expect(existsSync(directoryOf(t, project.id))).toBe(true)
     await recover(t.ctx)
     await t.ctx.jobs.drain()
     expect(existsSync(directoryOf(t, project.id))).toBe(false)
-    expect(await t.ctx.db.write.select().from(doomedRepositories)).toEqual([])
+    expect(await t.ctx.db.write.select().from(pendingRepositoryDeletions)).toEqual([])
+  })
+
+  it('SEC-158: the repository of a project that a kill kept from its row goes at the next start, and in a minute while the service runs', async () => {
+    const left = async (due_at: Date) => {
+      const { rows } = await t.ctx.db.write.execute<{ id: string }>(sql`select nextval(pg_get_serial_sequence('projects', 'id')) as id`)
+      const id = Number(rows[0]?.id)
+      await t.ctx.db.write.insert(pendingRepositoryDeletions).values({ project_id: id, storage: 'default', due_at })
+      await t.ctx.git.create({ storage: 'default', id, kind: 'project' }, 'main')
+      return directoryOf(t, id)
+    }
+    const old = await left(new Date(Date.now() - 1_000))
+    const young = await left(new Date(Date.now() + 60_000))
+    await finishDeletions(t.ctx)
+    expect([existsSync(old), existsSync(young)]).toEqual([false, true])
+    // as a start does that has its database to itself
+    await finishDeletions(t.ctx, { alone: true })
+    expect(existsSync(young)).toBe(false)
+    expect(await t.ctx.db.write.select().from(pendingRepositoryDeletions)).toEqual([])
   })
 
   it('SEC-176: repositories that no project has are moved aside after a day and removed after thirty, unless most are such', async () => {

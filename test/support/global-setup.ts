@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
-import { startEmbeddedPostgres } from '../../src/db/embedded.js'
 import { migrate } from '../../src/db/migrate.js'
+import { startEmbeddedPostgres } from '../../src/db/postgres/index.js'
 
 declare module 'vitest' {
   export interface ProvidedContext {

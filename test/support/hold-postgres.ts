@@ -1,5 +1,5 @@
 // Run by tests as a process of its own, to be killed: starts Postgres in the folder it is given, prints its URL, stays.
-import { startEmbeddedPostgres } from '../../src/db/embedded.js'
+import { startEmbeddedPostgres } from '../../src/db/postgres/index.js'
 
 const log = { info: () => undefined, warn: () => undefined, error: () => undefined }
 const { url } = await startEmbeddedPostgres({ directory: process.argv[2] as string, log })

@@ -1,4 +1,7 @@
-/** What each role adds on a project; a role also holds all that the roles above it hold (companions 5.1). A visitor is a signed-in person without a membership, or anybody, on a project he can see. */
+/**
+ * What each role adds on a project; a role also has everything that the roles above it in this table have (companions
+ * 5.1). A visitor is a signed-in user without a membership, or anybody, on a project they can see.
+ */
 export const PROJECT_ROLES = {
   anonymous: ['read_project', 'download_code_if_public', 'read_wiki', 'read_issue'],
   visitor: [
@@ -13,9 +16,9 @@ export const PROJECT_ROLES = {
     'create_note',
     'award_emoji',
     'read_merge_request_if_public',
-    // one's own, and those one is assigned to
+    // their own, and those assigned to them
     'read_own_merge_request',
-    // from a fork, or to change what one proposed
+    // from a fork, or to change one's own proposal
     'propose_merge_request',
   ],
   guest: ['read_pipeline_if_jobs_are_public'],
@@ -116,7 +119,7 @@ export const PROJECT_PROHIBITIONS = {
     'manage_notes',
     'backdate_note',
   ],
-  /** The repository feature is switched off for the caller (AC-10). */
+  /** The repository feature is off for the caller (AC-10). */
   no_repository: [
     'download_code',
     'comment_on_commit',
@@ -130,22 +133,27 @@ export const PROJECT_PROHIBITIONS = {
     'cancel_pipeline',
     'manage_release',
     'fork',
-    // jobs and merge requests are off with the repository
+    // jobs and merge requests are off together with the repository
     'manage_variables',
     ...MERGE_REQUESTS,
   ],
-  /** The jobs feature is. Posting and listing statuses is not part of it: whoever builds elsewhere switches it off. */
+  /**
+   * The jobs feature is off for the caller. Posting and listing statuses is not part of it: projects that build
+   * elsewhere switch it off.
+   */
   no_jobs: ['read_pipeline', 'cancel_pipeline', 'manage_variables'],
   no_wiki: ['read_wiki', 'write_wiki', 'delete_wiki_page'],
   no_snippets: ['read_snippet', 'create_snippet', 'manage_snippets'],
-  /** The issues feature is. Labels and milestones are not part of it: merge requests have them too. */
+  /**
+   * The issues feature is off for the caller. Labels and milestones are not part of it: merge requests have them too.
+   */
   no_issues: ['read_issue', 'create_issue', 'update_issue', 'manage_issue', 'move_issue', 'admin_issue'],
-  /** The merge requests feature is. */
+  /** The merge requests feature is off for the caller. */
   no_merge_requests: MERGE_REQUESTS,
 } as const
 
 export type ProjectRole = keyof typeof PROJECT_ROLES
 type Listed = (typeof PROJECT_ROLES)[ProjectRole][number]
-/** Held under a further condition, which `canProject` knows. */
+/** Granted only under a further condition, which `canProject` checks. */
 export type ConditionalAbility = Extract<Listed, `${string}_if_${string}`>
 export type ProjectAbility = Exclude<Listed, ConditionalAbility>

@@ -76,17 +76,23 @@ export const projects = pgTable(
   ],
 )
 
-/** A project's repositories that are to be removed: written with the deletion, worked off afterwards, so a kill in between leaves nothing behind (SEC-134). A fork in the making is one too, and is so until its project's row is there: who makes it holds the row. */
-export const doomedRepositories = pgTable('doomed_repositories', {
+/**
+ * Repositories of projects that are to be removed: written with the deletion and worked off afterwards, so that a kill in between leaves nothing
+ * behind (SEC-134). A project in the making is one, too, until its row is there: whoever makes it holds this row from soon after.
+ */
+export const pendingRepositoryDeletions = pgTable('pending_repository_deletions', {
   project_id: ref().primaryKey(),
   storage: text().notNull(),
-  created_at: moment().notNull().defaultNow(),
+  /** From when on they may be removed. */
+  due_at: moment().notNull().defaultNow(),
 })
 
 /** Images of deleted projects and groups that are to be removed, likewise. */
-export const doomedAvatars = pgTable('doomed_avatars', { kind: text({ enum: ['project', 'group'] }).notNull(), id: ref().notNull() }, (t) => [
-  primaryKey({ columns: [t.kind, t.id] }),
-])
+export const pendingAvatarDeletions = pgTable(
+  'pending_avatar_deletions',
+  { kind: text({ enum: ['project', 'group'] }).notNull(), id: ref().notNull() },
+  (t) => [primaryKey({ columns: [t.kind, t.id] })],
+)
 
 /** When the objects of a project's repositories were last read to their end, and what was found; empty: nothing. */
 export const repositoryChecks = pgTable(

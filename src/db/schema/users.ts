@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { boolean, date, index, integer, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { boolean, date, index, integer, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
 import { id, moment, ref } from './columns.js'
 
 export const users = pgTable(
@@ -88,4 +88,28 @@ export const emails = pgTable(
     updated_at: moment().notNull().defaultNow(),
   },
   (t) => [uniqueIndex('emails_email_key').on(sql`lower(${t.email})`), index('emails_user_id_idx').on(t.user_id)],
+)
+
+/** The status a user shows beside their name. */
+export const userStatuses = pgTable('user_statuses', {
+  user_id: ref()
+    .primaryKey()
+    .references(() => users.id, { onDelete: 'cascade' }),
+  emoji: text().notNull(),
+  message: text(),
+  availability: text({ enum: ['busy', 'not_set'] }).notNull(),
+  updated_at: moment().notNull().defaultNow(),
+})
+
+/** The addresses a user has called from, and when last; written only while their number is limited. */
+export const userAddresses = pgTable(
+  'user_addresses',
+  {
+    user_id: ref()
+      .notNull()
+      .references(() => users.id, { onDelete: 'cascade' }),
+    address: text().notNull(),
+    seen_at: moment().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.user_id, t.address] })],
 )

@@ -21,7 +21,7 @@ export const CommitStatus = z
   })
   .meta({ id: 'CommitStatus' })
 
-/** The answer to posting one; only here is there a coverage (ST-8). */
+/** The answer to posting a status, the only one with a coverage (ST-8). */
 export const PostedCommitStatus = z.strictObject({ ...CommitStatus.shape, coverage: z.number().nullable() }).meta({ id: 'PostedCommitStatus' })
 
 export interface CommitStatusRecord {
@@ -40,7 +40,7 @@ export interface CommitStatusRecord {
   author: UserRefRecord
 }
 
-/** `allow_failure` is false: no input of a status can say otherwise (ST-8). */
+/** `allow_failure` is always false, because it cannot be posted (ST-8). */
 export function presentCommitStatus(status: CommitStatusRecord, view: View): z.infer<typeof CommitStatus> {
   return {
     id: status.id,

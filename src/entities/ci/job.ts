@@ -7,7 +7,7 @@ import type { View } from '../view.js'
 import type { CommitStatusRecord } from './commit-status.js'
 import { PipelineBasic, type PipelineBasicRecord, presentPipelineBasic } from './pipeline.js'
 
-/** A commit status as those see it who think in jobs. */
+/** A commit status presented as a job. */
 export const Job = z
   .strictObject({
     id: z.int(),
@@ -33,7 +33,7 @@ export const Job = z
 export interface JobRecord {
   status: Omit<CommitStatusRecord, 'sha' | 'ref' | 'pipeline_id'>
   pipeline: PipelineBasicRecord & { tag: boolean }
-  /** Null where the viewer may not read code, or when the repository has lost it. */
+  /** Null where the viewer may not read code, or where the commit is missing. */
   commit: GitCommit | null
 }
 

@@ -53,9 +53,9 @@ export interface PipelineRecord extends PipelineBasicRecord {
   tag: boolean
   user: UserRefRecord | null
   started_at: Date | null
-  /** Null while it is not at an end. */
+  /** Null until it has finished. */
   finished_at: Date | null
-  /** The mean of those that tell one. */
+  /** The mean of the statuses that have one. */
   coverage: number | null
 }
 
@@ -80,7 +80,7 @@ export function presentPipelineBasic(
   }
 }
 
-/** No push makes a pipeline, so there is no commit the ref was at before. */
+/** Pipelines are not created by pushes here, so there is no former commit of the ref. */
 const BEFORE = '0'.repeat(40)
 
 export function presentPipeline(pipeline: PipelineRecord, project: { fullPath: string }, view: View): z.infer<typeof Pipeline> {
@@ -100,6 +100,6 @@ export function presentPipeline(pipeline: PipelineRecord, project: { fullPath: s
   }
 }
 
-/** Where people read another word than the state's own. */
+/** States whose text differs from their name. */
 const TEXTS: Partial<Record<PipelineState, string>> = { success: 'passed' }
 const LABELS: Partial<Record<PipelineState, string>> = { success: 'passed', manual: 'manual action' }

@@ -28,7 +28,7 @@ export const Release = z
     released_at: z.iso.datetime(),
     upcoming_release: z.boolean(),
     author: UserRef,
-    // null, against the type of section 12, where the tag names no commit: there is none to show
+    // null, contrary to the type in section 12, where the tag points at no commit
     commit: Commit.nullable(),
     milestones: z.array(Milestone),
     commit_path: z.string().nullable(),
@@ -42,7 +42,7 @@ export const Release = z
   })
   .meta({ id: 'Release' })
 
-/** The project that a release belongs to, as its addresses spell it. */
+/** The project of a release, as its URLs spell it. */
 interface Project {
   fullPath: string
   path: string

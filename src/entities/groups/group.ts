@@ -22,7 +22,7 @@ const common = {
   ...noted,
 }
 
-/** GR-1. */
+/** A group as lists show it (GR-1). */
 export const Group = z
   .strictObject({
     ...common,
@@ -32,7 +32,7 @@ export const Group = z
   })
   .meta({ id: 'Group' })
 
-/** A group as its own page shows it (GR-2). */
+/** A group in its single view (GR-2). */
 export const GroupDetails = z
   .strictObject({
     ...common,
@@ -49,7 +49,7 @@ function presentCommon(group: GroupRecord, view: View) {
     path,
     description,
     visibility: visibilityWord(group.visibility),
-    // large files are not served here
+    // LFS is not supported
     lfs_enabled: false,
     avatar_url: avatarUrl(id, group.avatar, view),
     web_url: view.links.group(full_path),
@@ -60,12 +60,12 @@ function presentCommon(group: GroupRecord, view: View) {
   }
 }
 
-/** `statistics` for who may see them and asked (GR-12). */
+/** `statistics` for callers who may see them and asked for them (GR-12). */
 export function presentGroup(group: GroupRecord, view: View, statistics?: GroupStatistics): z.infer<typeof Group> {
   return { ...presentCommon(group, view), ...(statistics && { statistics: presentStatistics(statistics) }) }
 }
 
-/** There are neither large files nor artifacts, so the repositories are all that is stored. */
+/** There is neither LFS nor artifacts, so the repositories are all that is stored. */
 const presentStatistics = ({ repository_size }: GroupStatistics) => ({
   storage_size: repository_size,
   repository_size,
@@ -73,10 +73,10 @@ const presentStatistics = ({ repository_size }: GroupStatistics) => ({
   job_artifacts_size: 0,
 })
 
-/** All but the projects, which are rendered for themselves. */
+/** Everything but the projects, which are rendered separately. */
 export const presentGroupDetails: (group: GroupRecord, view: View) => z.infer<typeof GroupDetails> = presentCommon
 
-/** A group as far as it is part of where a project stands (PR-6). */
+/** A group as part of a project's group chain (PR-6). */
 export const GroupRef = z
   .strictObject({
     id: z.int(),

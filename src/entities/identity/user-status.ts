@@ -12,7 +12,7 @@ export const UserStatus = z
   })
   .meta({ id: 'UserStatus' })
 
-/** OT-3: all null while nothing was said. */
+/** The status of a user; all null if none is set (OT-3). */
 export function presentUserStatus(status: UserStatusRecord | null): z.infer<typeof UserStatus> {
   return {
     emoji: status?.emoji ?? null,

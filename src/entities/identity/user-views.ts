@@ -6,7 +6,7 @@ import { presentUserRef, UserRef } from './user.js'
 
 const moment = z.iso.datetime()
 
-/** U-2. */
+/** A user as others see them (U-2). */
 export const User = z
   .strictObject({
     ...UserRef.shape,
@@ -21,7 +21,7 @@ export const User = z
   })
   .meta({ id: 'User' })
 
-/** U-3: what people see of themselves. */
+/** A user as they see themselves (U-3). */
 export const OwnUser = z
   .strictObject({
     ...User.shape,
@@ -41,12 +41,12 @@ export const OwnUser = z
   })
   .meta({ id: 'OwnUser' })
 
-/** U-4. */
+/** A user as administrators see them (U-4). */
 export const AdminUser = z.strictObject({ ...OwnUser.shape, is_admin: z.boolean(), ...noted }).meta({ id: 'AdminUser' })
 
 const currentOnly = { commit_email: z.string(), public_email: z.string().nullable(), private_profile: z.boolean(), namespace_id: z.int().nullable() }
 
-/** `GET /user` (X-16). */
+/** The answer of `GET /user` (X-16). */
 export const CurrentUser = z
   .union([z.strictObject({ ...OwnUser.shape, ...currentOnly }), z.strictObject({ ...AdminUser.shape, ...currentOnly })])
   .meta({ id: 'CurrentUser' })
@@ -89,12 +89,12 @@ export function presentAdminUser(user: UserRecord, view: View): z.infer<typeof A
   return { ...presentOwnUser(user, view), is_admin: user.admin }
 }
 
-/** U-9. */
+/** A user in a list: administrators see more (U-9). */
 export function presentListedUser(user: UserRecord, view: View): z.infer<typeof AdminUser> | z.infer<typeof UserRef> {
   return view.viewer?.admin ? presentAdminUser(user, view) : presentUserRef(user, view)
 }
 
-/** U-17. */
+/** A user in the single view, by what the viewer may see (U-17). */
 export function presentShownUser(user: UserRecord, view: View): z.infer<typeof AdminUser> | z.infer<typeof User> {
   return view.viewer?.admin ? presentAdminUser(user, view) : presentUser(user, view)
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { View } from '../view.js'
 
-/** U-1. */
+/** A reference to a user (U-1). */
 export const UserRef = z
   .strictObject({ id: z.int(), name: z.string(), username: z.string(), state: z.string(), avatar_url: z.string(), web_url: z.url() })
   .meta({ id: 'UserBasic' })
@@ -26,7 +26,10 @@ export function presentUserRef(user: UserRefRecord, view: View): z.infer<typeof 
   }
 }
 
-/** G-83: the uploaded image, else what the avatar service has under the digest of the address, else one that is drawn. */
+/**
+ * The avatar URL: the uploaded image, otherwise that of the avatar service under the digest of the address, otherwise a
+ * generated one (G-83).
+ */
 function avatarUrl({ id, avatar }: UserRefRecord, view: View): string {
   if (avatar && !avatar.startsWith('@')) return imageUrl(id, avatar, view)
   return (avatar && serviceUrl(avatar.slice(1), USUAL_SIZE, view)) || imageUrl(id, DRAWN, view)
@@ -34,19 +37,22 @@ function avatarUrl({ id, avatar }: UserRefRecord, view: View): string {
 
 const imageUrl = (id: number, file: string, { links }: View) => `${links.base}/uploads/-/system/user/avatar/${id}/${file}`
 
-/** The file name of the image that is drawn of an id; no upload is called so. */
+/** The file name of a generated image; no upload has this name. */
 export const DRAWN = 'identicon.svg'
 
-/** Pixels of each side, where nobody asks for another number. */
+/** Pixels of each side by default. */
 const USUAL_SIZE = 80
 
-/** What the avatar service has under a digest; null while there is no service. */
+/** The URL of the avatar service for a digest; null while there is no service. */
 function serviceUrl(hash: string, size: number, { avatarService }: View): string | null {
   if (avatarService === null) return null
   return avatarService.replaceAll('%{hash}', hash).replaceAll('%{size}', String(size))
 }
 
-/** UP-5: the image behind an address, whoever has it. What is drawn is the same for every address, so it does not tell whether somebody has it. */
+/**
+ * The avatar of an e-mail address, whoever has it (UP-5). The generated one is the same for every address, so it does
+ * not tell whether anybody has it.
+ */
 export function presentAvatar(found: { user: UserRefRecord | null; hash: string }, size: number | undefined, view: View): string {
   const { user, hash } = found
   if (user?.avatar && !user.avatar.startsWith('@')) return avatarUrl(user, view)

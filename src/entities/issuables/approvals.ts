@@ -1,7 +1,10 @@
 import { z } from 'zod'
 import type { MergeRequestRecord } from '../../services/issuables/merge-requests/reading/load.js'
 
-/** review tools read it before anything else. Nobody approves here, so nothing is missing. */
+/**
+ * Approvals of a merge request, which review tools read before anything else (X-9). They are not supported here, so
+ * none are missing.
+ */
 export const Approvals = z
   .strictObject({
     id: z.int(),

@@ -7,7 +7,7 @@ import { Milestone, presentMilestone } from './milestone.js'
 import { presentReferences, References, type Standpoint } from './references.js'
 import { presentTimeStats, TimeStats } from './time-stats.js'
 
-/** What clients of later releases read of a label when they ask for details of it (section 15): without the numbers of section 16. */
+/** A label with details, for clients of later releases (section 15): without the counts of section 16. */
 const LabelDetails = z.strictObject({
   id: z.int(),
   name: z.string(),
@@ -60,7 +60,7 @@ export function presentIssue(record: IssueRecord, today: string, view: View, fro
   const assignee = record.assignee ? presentUserRef(record.assignee, view) : null
   const project = view.links.api(`/projects/${issue.project_id}`)
   const self = `${project}/issues/${issue.iid}`
-  // No spread, and absent fields as undefined: engines build only plain literals in one step.
+  // Without spread, and with absent fields as undefined: engines build only plain literals in one step.
   return {
     id: issue.id,
     iid: issue.iid,

@@ -4,7 +4,7 @@ import { Commit, presentCommit } from '../repository/commit.js'
 import { Diff } from '../repository/diff.js'
 import type { View } from '../view.js'
 
-/** MR-91. */
+/** A version in a list (MR-91). */
 export const MergeRequestVersion = z
   .strictObject({
     id: z.int(),
@@ -18,7 +18,7 @@ export const MergeRequestVersion = z
   })
   .meta({ id: 'MergeRequestVersion' })
 
-/** MR-92. */
+/** A version with its commits and diffs (MR-92). */
 export const MergeRequestVersionDetail = z
   .strictObject({ ...MergeRequestVersion.shape, commits: z.array(Commit), diffs: z.array(Diff) })
   .meta({ id: 'MergeRequestVersionDetail' })

@@ -8,12 +8,12 @@ import { Milestone, presentMilestone } from './milestone.js'
 import { presentReferences, References, type Standpoint } from './references.js'
 import { presentTimeStats, TimeStats } from './time-stats.js'
 
-/** MR-12. */
+/** What `view=simple` shows (MR-12). */
 export const SimpleMergeRequest = z
   .strictObject({ iid: z.int(), title: z.string(), description: z.string(), state: z.enum(['opened', 'closed', 'merged']), web_url: z.url() })
   .meta({ id: 'SimpleMergeRequest' })
 
-/** With X-5. */
+/** A merge request in a list, with the fields of X-5. */
 export const MergeRequest = z
   .strictObject({
     ...SimpleMergeRequest.shape,
@@ -58,7 +58,7 @@ export const MergeRequest = z
   })
   .meta({ id: 'MergeRequest' })
 
-/** What follows is told of single ones (X-6). */
+/** Fields of single views only (X-6). */
 const single = {
   subscribed: z.boolean(),
   pipeline: PipelineBasic.nullable(),
@@ -79,13 +79,13 @@ const single = {
   ]),
 }
 
-/** What a search finds (S-27). */
+/** A merge request found by a search (S-27). */
 export const FoundMergeRequest = MergeRequest.omit({ changes_count: true }).meta({ id: 'FoundMergeRequest' })
 
-/** What a todo is about. */
+/** A merge request as the target of a todo. */
 export const FollowedMergeRequest = z.strictObject({ ...MergeRequest.shape, subscribed: z.boolean() }).meta({ id: 'FollowedMergeRequest' })
 
-/** The last two only where they are asked for. */
+/** The last two only if asked for. */
 export const DetailedMergeRequest = z
   .strictObject({ ...MergeRequest.shape, ...single, rebase_in_progress: z.boolean().optional(), diverged_commits_count: z.int().optional() })
   .meta({ id: 'DetailedMergeRequest' })
@@ -109,7 +109,7 @@ export function presentMergeRequest(
   const { request, path, milestone } = record
   const assignee = record.assignee ? presentUserRef(record.assignee, view) : null
   const unfinished = isWorkInProgress(request.title)
-  // No spread, and absent fields as undefined: engines build only plain literals in one step.
+  // Without spread, and with absent fields as undefined: engines build only plain literals in one step.
   return {
     id: request.id,
     iid: request.iid,
@@ -170,7 +170,7 @@ export const presentFollowedMergeRequest = (
   view: View,
 ): z.infer<typeof FollowedMergeRequest> => ({ ...presentMergeRequest(record, today, view), subscribed: record.subscribed })
 
-/** Why it cannot be merged, the first reason there is (MR-60 to MR-62). */
+/** Why it cannot be merged: the first reason that applies (MR-60 to MR-62). */
 function detailedStatus({ request, rules, pipeline_status }: SingleMergeRequest): z.infer<typeof DetailedMergeRequest>['detailed_merge_status'] {
   if (request.state !== 'opened') return 'not_open'
   if (request.merge_status === 'unchecked') return 'unchecked'

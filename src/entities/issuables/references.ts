@@ -1,9 +1,12 @@
 import { z } from 'zod'
 
-/** How a text names a thing: within its project, from where one looks, and from anywhere. */
+/** How texts refer to a thing: within its project, from the viewed place, and from anywhere. */
 export const References = z.strictObject({ short: z.string(), relative: z.string(), full: z.string() })
 
-/** What a list is about: a project, a group by its full path, or all. References are told from there. */
+/**
+ * The place a list belongs to: a project, a group by its full path, or everywhere. Relative references start from
+ * there.
+ */
 export type Standpoint = { project: true } | { group: string } | 'everywhere'
 
 function relativeTo(from: Standpoint, path: string, short: string): string {
@@ -12,7 +15,7 @@ function relativeTo(from: Standpoint, path: string, short: string): string {
   return path.startsWith(`${from.group}/`) ? `${path.slice(from.group.length + 1)}${short}` : `${path}${short}`
 }
 
-/** `path` is the full path of the project the thing is in. */
+/** `path` is the full path of the project that the thing belongs to. */
 export const presentReferences = (path: string, short: string, from: Standpoint): z.infer<typeof References> => ({
   short,
   relative: relativeTo(from, path, short),

@@ -3,7 +3,7 @@ import type { AwardRecord } from '../../services/notes/award-emoji.js'
 import { presentUserRef, UserRef } from '../identity/user.js'
 import type { View } from '../view.js'
 
-/** Section 20. No emoji of ours has an image at an address. */
+/** An award (section 20). Emoji have no image URLs here. */
 export const AwardEmoji = z
   .strictObject({
     id: z.int(),

@@ -5,12 +5,12 @@ import type { View } from '../view.js'
 
 const place = { path: z.string().nullable(), line: z.int().nullable(), line_type: z.enum(['new', 'old']).nullable() }
 
-/** C-59: the answer to a new comment. */
+/** The answer to a new comment (C-59). */
 export const CommitComment = z
   .strictObject({ note: z.string(), ...place, author: UserRef, created_at: z.iso.datetime() })
   .meta({ id: 'CommitComment' })
 
-/** C-58: the list also tells when the author joined, and his address. */
+/** Lists also show when the author joined, and their address (C-58). */
 export const ListedCommitComment = z
   .strictObject({ ...CommitComment.shape, author: z.strictObject({ ...UserRef.shape, email: z.string(), created_at: z.iso.datetime() }) })
   .meta({ id: 'ListedCommitComment' })

@@ -14,7 +14,7 @@ const Position = z.strictObject({
   new_line: z.int().nullable(),
 })
 
-/** Section 18. One on a commit has neither the id nor the number of a thing (S-20). */
+/** A note (section 18). One on a commit has neither the id nor the number of a thing (S-20). */
 export const Note = z
   .strictObject({
     id: z.int(),
@@ -41,7 +41,7 @@ export const Note = z
   .meta({ id: 'Note' })
 
 export function presentNote({ note, author, resolved_by, iid }: NoteRecord, view: View): z.infer<typeof Note> {
-  // DI-9
+  // only notes of discussions on merge requests can be resolved (DI-9)
   const resolvable = note.noteable_type === 'MergeRequest' && note.type !== null
   return {
     id: note.id,
@@ -67,7 +67,7 @@ export function presentNote({ note, author, resolved_by, iid }: NoteRecord, view
   }
 }
 
-/** Section 19. */
+/** A discussion (section 19). */
 export const Discussion = z
   .strictObject({ id: z.string().length(40), individual_note: z.boolean(), notes: z.array(Note).min(1) })
   .meta({ id: 'Discussion' })

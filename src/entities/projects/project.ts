@@ -35,7 +35,7 @@ const basic = {
   ...noted,
 }
 
-/** What anonymous callers and `simple=true` get: the search view and where it lives. */
+/** What anonymous callers and `simple=true` get: the search view and the namespace. */
 export const BasicProject = z.strictObject(basic).meta({ id: 'BasicProject' })
 
 const Access = z.strictObject({ access_level: z.int(), notification_level: z.int() }).nullable()
@@ -109,12 +109,14 @@ export const Project = z
   })
   .meta({ id: 'Project' })
 
-/** OT-7. */
+/** The import status of a project (OT-7). */
 export const ProjectImport = z
   .strictObject({ ...identity, import_status: Project.shape.import_status, import_error: z.string().nullable() })
   .meta({ id: 'ProjectImport' })
 
-/** Why an import failed is told to who may do something about it, as in the project's own view (companions 6). */
+/**
+ * Why an import failed is shown to those who can do something about it, as in the project's own view (companions 6).
+ */
 export function presentProjectImport(record: ProjectRecord, view: View): z.infer<typeof ProjectImport> {
   const { id, description, name, name_with_namespace, path, path_with_namespace, created_at } = presentBasicProject(record, view)
   const { import_status, import_error } = record.project
@@ -158,7 +160,7 @@ export function presentBasicProject({ project, namespace }: BasicProjectRecord, 
   }
 }
 
-/** GR-19: exactly these. */
+/** Exactly these fields (GR-19). */
 export const ProjectAddress = z.strictObject({ id: z.int(), name: z.string(), path: z.string(), web_url: z.url() }).meta({ id: 'ProjectAddress' })
 
 export const presentProjectAddress = ({ project, namespace }: BasicProjectRecord, view: View): z.infer<typeof ProjectAddress> => ({
@@ -170,7 +172,7 @@ export const presentProjectAddress = ({ project, namespace }: BasicProjectRecord
 
 const access = (level: number) => (level ? { access_level: level, notification_level: 3 } : null)
 
-/** The view for the caller the record was loaded for; anonymous callers get the basic one (companions 6). */
+/** The view for the caller that the record was loaded for; anonymous callers get the basic one (companions 6). */
 export const presentProject = (record: ProjectRecord, view: View, show: { statistics?: boolean | undefined } = {}) =>
   view.viewer ? presentWholeProject(record, view, show) : presentBasicProject(record, view)
 
@@ -185,7 +187,8 @@ export function presentWholeProject(record: ProjectRecord, view: View, show: { s
   const issues = open(project.issues_access_level)
   const repository = open(project.repository_access_level)
   const mergeRequests = repository && open(project.merge_requests_access_level)
-  // No spread, and absent fields as undefined: a list of these is most of the work of its call, and engines build only plain literals in one step.
+  // Without spread, and with absent fields as undefined: building these lists is most of the work of their calls, and
+  // engines build only plain literals in one step.
   return {
     id: basic.id,
     description: basic.description,
@@ -233,7 +236,7 @@ export function presentWholeProject(record: ProjectRecord, view: View, show: { s
     builds_access_level: featureName(project.builds_access_level),
     repository_access_level: featureName(project.repository_access_level),
     container_registry_enabled: project.container_registry_enabled,
-    // large files are not served here
+    // LFS is not supported
     lfs_enabled: false,
     shared_runners_enabled: project.shared_runners_enabled,
     public_jobs: project.public_jobs,

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import type { UploadRecord } from '../../services/projects/uploads.js'
 
-/** UP-1. */
+/** An uploaded file (UP-1). */
 export const UploadedFile = z
   .strictObject({ id: z.int(), alt: z.string(), url: z.string(), full_path: z.string(), markdown: z.string() })
   .meta({ id: 'UploadedFile' })
 
-/** `shown`: it is an image or a film, which a text shows in its place. */
+/** `shown`: it is an image or a video, which a text embeds. */
 export function presentUpload({ id, secret, filename, fullPath }: UploadRecord, shown: boolean): z.infer<typeof UploadedFile> {
   const alt = shown ? filename.replace(/\.[^.]*$/, '') : filename
   const url = `/uploads/${secret}/${filename}`

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import type { Variable as VariableRecord } from '../../services/projects/variables.js'
 
-/** In lists and one by one: these two fields and no more (V-2). */
+/** In lists and single views: only these two fields (V-2). */
 export const Variable = z.strictObject({ key: z.string(), value: z.string() }).meta({ id: 'Variable' })
 
-/** After creation and change (V-4, V-8). */
+/** After creation and update (V-4, V-8). */
 export const WrittenVariable = z.strictObject({ ...Variable.shape, protected: z.boolean() }).meta({ id: 'WrittenVariable' })
 
 export const presentVariable = ({ key, value }: VariableRecord): z.infer<typeof Variable> => ({ key, value })

@@ -23,20 +23,20 @@ export const Commit = z
   })
   .meta({ id: 'Commit' })
 
-/** After creation, and the single view (C-18, C-47). */
+/** After creation, and in the single view (C-18, C-47). */
 export const CommitDetail = z
   .strictObject({ ...Commit.shape, project_id: z.int(), status: z.string().nullable(), last_pipeline: PipelineRef.nullable() })
   .meta({ id: 'CommitDetail' })
 
-/** What a search finds (S-22). */
+/** A commit found by a search (S-22). */
 export const FoundCommit = z.strictObject({ ...Commit.shape, project_id: z.int() }).meta({ id: 'FoundCommit' })
 
-/** Beyond these a Date cannot go; a commit may (SEC-152). */
+/** Seconds beyond which no Date exists; commits may have such dates (SEC-152). */
 const MAX_SECONDS = 8_640_000_000_000
 
-/** A Git timestamp as UTC text; what no calendar holds is shown as its nearest end (W-16, SEC-152). */
+/** A Git timestamp as UTC text; one beyond the calendar becomes its nearest end (W-16, SEC-152). */
 export function gitDate(seconds: number): string {
-  const last = 253_402_300_799 // 9999-12-31: four digits of a year are all that the format and its readers know
+  const last = 253_402_300_799 // 9999-12-31: the format and its readers know years of four digits only
   const first = -62_135_596_800
   const known = Number.isFinite(seconds) ? Math.min(Math.max(seconds, -MAX_SECONDS), MAX_SECONDS) : 0
   return new Date(Math.min(Math.max(known, first), last) * 1000).toISOString()

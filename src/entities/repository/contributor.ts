@@ -5,7 +5,7 @@ export const Contributor = z
   .strictObject({ name: z.string(), email: z.string(), commits: z.int(), additions: z.int(), deletions: z.int() })
   .meta({ id: 'Contributor' })
 
-/** Lines are not counted: RE-7 lets both be 0. */
+/** Lines are not counted: RE-7 allows both to be 0. */
 export const presentContributor = ({ name, email, commits }: GitContributor): z.infer<typeof Contributor> => ({
   name,
   email,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** C-53 to C-55; the Git floor already speaks this shape. */
+/** One file of a diff (C-53 to C-55); `git/` returns this shape already. */
 export const Diff = z
   .strictObject({
     old_path: z.string(),

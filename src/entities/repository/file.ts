@@ -36,7 +36,7 @@ export function presentFile(file: FileRecord): z.infer<typeof File> {
   return { ...facts(file), content: file.content.toString('base64') }
 }
 
-/** RF-2: the same facts as headers; what a header cannot hold is percent-encoded (SEC-70). */
+/** The facts of a file as headers; what a header cannot hold is percent-encoded (RF-2, SEC-70). */
 export function fileHeaders(file: FileFacts): Record<string, string> {
   const entries = Object.entries(facts(file)).map(([name, value]) => [
     `x-gitlab-${name.replaceAll('_', '-')}`,

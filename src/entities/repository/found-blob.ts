@@ -1,7 +1,10 @@
 import { z } from 'zod'
 import type { FoundLines } from '../../services/search/code.js'
 
-/** Section 2, S-25 and S-26: lines of a file that was found by its content, or the beginning of one that was found by its path. */
+/**
+ * Lines of a file that was found by its content, or the beginning of one that was found by its path (section 2, S-25,
+ * S-26).
+ */
 export const FoundBlob = z
   .strictObject({
     basename: z.string(),
@@ -26,7 +29,7 @@ export const presentFoundBlob = ({ path, oid, line, text }: FoundLines, at: { re
 
 const nameOf = (path: string) => path.slice(path.lastIndexOf('/') + 1)
 
-/** A dot at the beginning of a name begins no extension. */
+/** A leading dot does not begin an extension. */
 function withoutExtension(path: string): string {
   const name = nameOf(path)
   const dot = name.lastIndexOf('.')

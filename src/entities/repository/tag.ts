@@ -3,7 +3,7 @@ import type { TagRecord } from '../../services/repository/tags.js'
 import type { View } from '../view.js'
 import { Commit, presentCommit } from './commit.js'
 
-/** TG-5. */
+/** The release notes of a tag (TG-5). */
 export const ReleaseNote = z.strictObject({ tag_name: z.string(), description: z.string() })
 
 export const Tag = z

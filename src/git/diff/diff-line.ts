@@ -10,7 +10,10 @@ interface Repository {
   env?: NodeJS.ProcessEnv | undefined
 }
 
-/** Where the difference of two trees shows a line. Unlike a difference that is shown it has no limits: of one file only the beginnings of lines are read. */
+/**
+ * The paths of the file in which the diff of two trees shows a line. Unlike a diff that is displayed it has no limits:
+ * only the beginning of each line of one file is read.
+ */
 export async function findDiffLine(repository: Repository, from: Oid | null, to: Oid, at: DiffLine): Promise<DiffPaths | null> {
   if (at.old_line === null && at.new_line === null) return null
   const change = await changeOf(repository, from ?? EMPTY_TREE, to, at.path)
@@ -21,11 +24,11 @@ export async function findDiffLine(repository: Repository, from: Oid | null, to:
 interface Change {
   oldOid: Oid
   newOid: Oid
-  /** The path before and, of a rename, the one after. */
+  /** The old path and, for a rename, the new one. */
   paths: Buffer[]
 }
 
-/** The change whose new path is this one, renames found as everywhere (C-56). */
+/** The change whose new path is this one, with renames detected as everywhere (C-56). */
 async function changeOf(repository: Repository, from: Oid, to: Oid, path: string): Promise<Change | null> {
   const wanted = Buffer.from(path)
   let found: Change | null = null
@@ -54,7 +57,10 @@ async function changeOf(repository: Repository, from: Oid, to: Oid, path: string
   return found
 }
 
-/** Lines of a text start with a sign of their own, so what starts with `@@` or `index` is git's. A path may have been, or become, a folder, whose files are then in the answer too: the ids tell which part is meant. */
+/**
+ * Lines of content have a prefix character, so a line that starts with `@@` or `index` is git's own. A path may have
+ * been, or become, a folder, whose files are then in the output too: the object ids tell which part is meant.
+ */
 async function holdsLine(
   repository: Repository,
   from: Oid,
@@ -64,14 +70,14 @@ async function holdsLine(
 ): Promise<boolean> {
   let holds = false
   let meant = false
-  /** The next line of each side. */
+  /** The number of the next line on each side. */
   let [left, right] = [0, 0]
   /** False when nothing that follows can matter. */
   const judge = (text: string) => {
     const ids = INDEX.exec(text)
     if (ids) {
       if (meant) return false
-      // an added line is looked for by what the file became, any other by what it was
+      // an added line belongs to the new content of the file, any other to the old one
       meant = old_line === null ? ids[2] === newOid : ids[1] === oldOid
     }
     if (!meant) return true
@@ -90,7 +96,7 @@ async function holdsLine(
   }
   let head = ''
   const names = paths.map((path) => path.toString('utf8'))
-  // what no argument can spell is found among all the others
+  // a path that cannot be passed as an argument is searched for among all the others
   const speakable = names.every((name, i) => name.length <= LONGEST && literal(name) === name && paths[i]?.equals(Buffer.from(name)))
   const options = OPTIONS.filter((option) => option !== '-z')
   const args = ['diff-tree', ...options, '-p', '-U3', from, to, '--', ...(speakable ? names : [])]
@@ -112,11 +118,11 @@ async function holdsLine(
 
 const HUNK = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@/
 const INDEX = /^index ([0-9a-f]+)\.\.([0-9a-f]+)/
-/** As much of a line as those take. */
+/** Characters of a line that are enough to recognise these headers. */
 const HEAD = 120
 const LONGEST = 20_000
 
-/** Reads what git says until `take` has heard enough. */
+/** Reads git's output until `take` returns false. */
 async function streamOf({ pool, directory, env }: Repository, args: string[], take: (chunk: Buffer) => boolean): Promise<void> {
   const release = await pool.acquire(directory)
   try {

@@ -17,26 +17,32 @@ interface Section {
 
 const BETWEEN = Buffer.from('\ndiff --git ')
 
-/** Reads `--raw -z -p` as it streams in, whatever the size of its parts, and keeps only what the limits let through. Names come from the raw part, texts from the patch, whose sections follow in the same order. */
+/**
+ * Parses `--raw -z -p` as it streams in, whatever the size of the chunks, and keeps only what is within the limits.
+ * Names come from the raw part, texts from the patch, whose sections follow in the same order.
+ */
 export class DiffParser {
   readonly #changes: RawChange[] = []
-  /** Positions in #changes in the order of the answer (C-52), and back. */
+  /** Positions in #changes in the order of the answer (C-52), and the reverse. */
   #order: number[] = []
   #rank: number[] = []
   readonly #sections = new Map<number, Section>()
   #state: 'start' | 'raw' | 'header' | 'text' | 'done' = 'start'
   #rest: Buffer[] = []
-  /** The change whose section is read; a change of type has two, so the section may go on. */
+  /** The change whose section is being read; a change of type has two sections. */
   #change = -1
   #second = false
   #current: Section | null = null
-  /** Files whose place in the answer is settled, and what they add up to. */
+  /** Number of files whose place in the answer is final, with their lines and bytes. */
   #settled = 0
   #lines = 0
   #bytes = 0
   #full = false
 
-  /** `end` is the line that closes the answer; without one the stream's end does. `pairLine`: the answer starts with a line that repeats the question. */
+  /**
+   * `end` is the line that ends the answer; without one it ends with the stream. `pairLine`: the answer starts with a
+   * line that repeats the question.
+   */
   constructor(
     readonly limits: DiffLimits,
     readonly end: Buffer | null,
@@ -48,7 +54,7 @@ export class DiffParser {
     return this.#full
   }
 
-  /** Eats output; gives what lies behind the end, or null while there is more to come. */
+  /** Consumes output; returns what follows the end, or null while more is to come. */
   take(chunk: Buffer): Buffer | null {
     let data: Buffer | null = this.#rest.length > 0 ? Buffer.concat([...this.#rest, chunk]) : chunk
     this.#rest = []
@@ -63,7 +69,7 @@ export class DiffParser {
     return null
   }
 
-  /** The answer, once the end was met or nothing more can matter. */
+  /** The diff, once the end was reached or nothing more can matter. */
   finish(): Diff {
     if (this.#state !== 'done') {
       if (this.#state === 'text') this.#keepHunks(Buffer.concat(this.#rest).subarray(1))
@@ -125,7 +131,7 @@ export class DiffParser {
     return this.#wait(data.subarray(at))
   }
 
-  /** In the order of old paths, byte by byte. */
+  /** By old path, in byte order. */
   #rankChanges() {
     this.#order = this.#changes.map((_, at) => at)
     this.#order.sort((a, b) => Buffer.compare(this.#changes[a]?.oldPath ?? EMPTY, this.#changes[b]?.oldPath ?? EMPTY) || a - b)
@@ -146,7 +152,7 @@ export class DiffParser {
     throw new Error('git diff-tree said something unknown')
   }
 
-  /** Lines before the text: where a section starts, and modes and names that are known already. */
+  /** Lines before the text: the start of a section, and modes and names that are known already. */
   #takeHeader(data: Buffer): Buffer | null {
     let at = 0
     for (;;) {
@@ -163,7 +169,7 @@ export class DiffParser {
         this.#keep(Buffer.concat([MINUS, left, PLUS, right, LF]))
         if (this.#current) this.#current.lines += 2
         this.#state = 'text'
-        // the newline before the text is looked at again: the text may be empty
+        // the newline before the text is read again, because the text may be empty
         return data.subarray(plus)
       } else if (startsWith(line, 'Binary files ')) {
         this.#keep(this.#binaryLine())
@@ -174,7 +180,7 @@ export class DiffParser {
     }
   }
 
-  /** Hunks, which start at the newline that ends the header, up to the next section or the end. */
+  /** Hunks, from the newline that ends the header up to the next section or the end. */
   #takeText(data: Buffer): Buffer | null {
     const next = data.indexOf(BETWEEN)
     const end = this.end ? data.indexOf(this.end, 1) : -1
@@ -187,7 +193,7 @@ export class DiffParser {
     }
     const held = Math.max(BETWEEN.length, (this.end?.length ?? 0) + 1)
     if (data.length <= held) return this.#wait(data)
-    // keep the last byte eaten in front, as the newline a section may start behind
+    // keep the last consumed byte in front: it may be the newline before a section
     const until = data.length - held
     this.#keepHunks(data.subarray(1, until + 1))
     return this.#wait(data.subarray(until))
@@ -205,7 +211,7 @@ export class DiffParser {
   #open() {
     const change = this.#changes[this.#change]
     if (change?.status === 'T' && !this.#second) {
-      this.#second = true // taken away as one type, added as the other: two sections, one text
+      this.#second = true // removed as one type and added as another: two sections, one text
       return
     }
     this.#close()
@@ -216,7 +222,7 @@ export class DiffParser {
     this.#current = rank < this.limits.files ? { chunks: [], size: 0, lines: 0 } : null
   }
 
-  /** Keeps text up to the limit of one file; from there on only its size counts. */
+  /** Keeps text up to the limit of one file; beyond it only the size is counted. */
   #keep(piece: Buffer) {
     const section = this.#current
     if (!section) return
@@ -232,7 +238,7 @@ export class DiffParser {
     this.#keep(piece)
   }
 
-  /** Ends the section that is open, and finds out whether what is settled fills the answer. */
+  /** Ends the open section, and checks whether the final files fill the answer. */
   #close() {
     if (this.#change < 0) return
     if (this.#current) this.#sections.set(this.#change, this.#current)
@@ -253,7 +259,7 @@ export class DiffParser {
     this.#forgetBeyond()
   }
 
-  /** Sections ahead of a rename that comes late are held back; those that cannot make it any more are not. */
+  /** Drops held-back sections that cannot be in the answer any more; those before a rename that comes late are kept. */
   #forgetBeyond() {
     if (this.#sections.size - this.#settled < 64) return
     let bytes = this.#bytes

@@ -5,18 +5,24 @@ import type { ProcessPool } from '../process/pool.js'
 import type { Diff, DiffLimits, Oid, Stats } from '../types.js'
 import { DiffParser } from './diff-parser.js'
 
-/** The tree without entries, which git knows without being told. */
+/** The tree without entries, which git knows even if it is not stored. */
 export const EMPTY_TREE = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
 
-/** Milliseconds for a difference. Files of millions of lines that have little in common take git much longer; then they are left out and the rest is looked at once more (C-52). */
+/**
+ * Milliseconds for a diff. Files of millions of lines with little in common take git much longer; they are left out in
+ * a second attempt (C-52).
+ */
 const PATIENCE = 5_000
 
-/** Bytes above which a file is left out of such a second look. */
+/** Files of more bytes are left out of the second attempt. */
 const SMALL = ['-c', 'core.bigFileThreshold=256k']
 
-/** Nothing of the repository or its owner runs or changes a diff (SEC-85); blobs above 10 MiB count as binary without being read (SEC-146). */
+/**
+ * No configuration or attributes of the repository or its owner affect a diff (SEC-85); blobs above 10 MiB count as
+ * binary without being read (SEC-146).
+ */
 export const CONFIG = ['-c', 'core.bigFileThreshold=10m', '-c', 'diff.renameLimit=1000', '-c', 'core.bare=true']
-/** Of every difference of trees. */
+/** Options of every diff of trees. */
 export const OPTIONS = [
   '-r',
   '-M50%',
@@ -30,9 +36,13 @@ export const OPTIONS = [
   '-z',
 ]
 
-const PATCH = ['--raw', '-p', '-U3'] // the number of lines asks for a patch by itself, so it is none of the options above
+// the number of context lines implies a patch, so it is not among the options above
+const PATCH = ['--raw', '-p', '-U3']
 
-/** Differences of single commits through one resident `git diff-tree`. Asks for pairs of trees only: a parent named beside a commit would stick to it for the life of the process. */
+/**
+ * Diffs of single commits through one long-lived `git diff-tree`. It asks for pairs of trees only: parents named beside
+ * a commit would stick to it for the life of the process.
+ */
 export class DiffTree {
   readonly batchProcess: BatchProcess
 
@@ -49,14 +59,14 @@ export class DiffTree {
     )
   }
 
-  /** For a process of the kind `patch`. */
+  /** With a process of the kind `patch`. */
   async patch(from: Oid, to: Oid, limits: DiffLimits): Promise<Diff> {
     const answer = new PatchAnswer(from, to, limits)
     await this.batchProcess.ask(answer)
     return answer.parser.finish()
   }
 
-  /** For a process of the kind `numstat`. */
+  /** With a process of the kind `numstat`. */
   async stats(from: Oid, to: Oid): Promise<Stats> {
     const answer = new NumstatAnswer(from, to)
     await this.batchProcess.ask(answer)
@@ -68,7 +78,7 @@ export class DiffTree {
   }
 }
 
-/** Two trees, and where they are. */
+/** Two trees and their repository. */
 export interface TreePair {
   pool: ProcessPool
   directory: string
@@ -77,14 +87,17 @@ export interface TreePair {
   to: Oid
 }
 
-/** The difference of any two trees through a process of its own, read until the limits are met. */
+/** The diff of any two trees by a process of its own, read until the limits are reached. */
 export async function diffRange(pair: TreePair, limits: DiffLimits): Promise<Diff> {
   const { parser, end } = await patchOf(pair, CONFIG, limits)
   if (end === 'late') throw new OutOfTime('git diff-tree ran out of time')
   return parser.finish()
 }
 
-/** The same without the text of large files, as if it were too long to be shown (C-57); where even that takes too long, what there is by then. */
+/**
+ * The same without the text of large files, as if it were too long to be shown (C-57); where even that takes too long,
+ * the part read by then.
+ */
 export async function diffOfSmall(pair: TreePair, limits: DiffLimits): Promise<Diff> {
   const { parser, end } = await patchOf(pair, [...CONFIG, ...SMALL], limits)
   const { files, truncated } = parser.finish()
@@ -104,7 +117,7 @@ async function patchOf({ pool, directory, env, from, to }: TreePair, config: str
   return { parser, end: await pool.scan(directory, args, take, { deadline: PATIENCE, ...(env && { env }) }) }
 }
 
-/** Added and removed lines of all but large files, which count as binary ones do; none where even that takes too long. */
+/** Added and removed lines of all but large files, which count as binary; none where even that takes too long. */
 export async function statsOfSmall({ pool, directory, env, from, to }: TreePair): Promise<Stats> {
   const stats: Stats = { additions: 0, deletions: 0 }
   const chunks: Buffer[] = []
@@ -121,7 +134,7 @@ export async function statsOfSmall({ pool, directory, env, from, to }: TreePair)
   return stats
 }
 
-/** A line git echoes, because it is no object id, after all it said before. */
+/** A line that git echoes after its answer, because it is no object id. */
 const endLine = () => Buffer.from(`end ${randomBytes(12).toString('hex')}\n`)
 
 class PatchAnswer implements Exchange {
@@ -149,7 +162,10 @@ class PatchAnswer implements Exchange {
   }
 }
 
-/** `additions TAB deletions TAB path NUL`, with `-` for binary files; of a rename the path is empty and two paths follow. */
+/**
+ * `additions TAB deletions TAB path NUL`, with `-` for binary files; for a rename the path is empty and two paths
+ * follow.
+ */
 class NumstatAnswer implements Exchange {
   readonly question: string
   readonly weight = 4_096
@@ -174,7 +190,7 @@ class NumstatAnswer implements Exchange {
     for (;;) {
       const first = data[at]
       if (first === undefined) return this.#wait(data.subarray(at))
-      // only the closing line starts with a letter, unless a path stands here
+      // only the closing line starts with a letter, unless a path is expected here
       if (this.#skip === 0 && first === 0x65) {
         if (data.length - at < this.#end.length) return this.#wait(data.subarray(at))
         return data.subarray(at + this.#end.length)

@@ -5,7 +5,7 @@ import { type LogSource, literal } from './log.js'
 
 const SMALL = () => 100
 
-/** Which of `heads` are `into` or its ancestors; one walk answers for all that were not asked before. */
+/** Which of `heads` are `into` or its ancestors; one walk answers for all that are not cached. */
 export async function mergedInto(source: LogSource, heads: Oid[], into: Oid): Promise<boolean[]> {
   const answers = new Map<Oid, boolean>()
   const unknown: Oid[] = []
@@ -27,27 +27,27 @@ export async function mergedInto(source: LogSource, heads: Oid[], into: Oid): Pr
       const node = nodes.get(head)
       const merged = node !== undefined && found.has(node)
       answers.set(head, merged)
-      // what does not exist today may tomorrow
+      // a commit that does not exist today may exist tomorrow
       if (node !== undefined && top >= 0) await source.memory.answer(source.directory, `merged ${head} ${into}`, SMALL, async () => ({ merged }))
     }
   }
   return heads.map((head) => answers.get(head) ?? false)
 }
 
-/** Without a graph nothing tells how deep a commit lies, but its date tells where two histories may meet. */
+/** Without a commit-graph the depth of commits is unknown, but their dates tell where two histories may meet. */
 async function foundIn(history: History, nodes: number[], into: number): Promise<Set<number>> {
   const [only, ...others] = nodes
   if (history.graph || only === undefined || others.length > 0) return reached(history, nodes, into)
   return new Set((await soleBase(history, only, into)) === only ? [only] : [])
 }
 
-/** The best common ancestor of two commits; null: there is none, or more than one. No process is needed to find it. */
+/** The best common ancestor of two commits; null: there is none, or more than one. Needs no process. */
 export async function onlyBase(source: LogSource, ours: Oid, theirs: Oid): Promise<Oid | null> {
   const found = await foundBase(source, ours, theirs)
   return found === null || found === 'several' ? null : found
 }
 
-/** Null also where one of them is not here. */
+/** Null also where one of the commits does not exist. */
 async function foundBase(source: LogSource, ours: Oid, theirs: Oid): Promise<Oid | 'several' | null> {
   const found = await source.memory.answer<{ base: Oid | 'several' | null }>(source.directory, `only base ${ours} ${theirs}`, SMALL, async () => {
     const history = new History(await source.memory.graph(source.directory), source)
@@ -68,13 +68,13 @@ export async function mergeBase(source: LogSource, commits: Oid[]): Promise<Oid 
   }
   const found = await source.memory.answer<{ base: Oid | null }>(source.directory, `base ${commits.join(' ')}`, SMALL, async () => {
     const { stdout, exitCode } = await run(source, ['merge-base', ...(commits.length > 2 ? ['--octopus'] : []), ...commits], [1, 128])
-    if (exitCode === 128) return null // one of them is not here
+    if (exitCode === 128) return null // one of them does not exist
     return { base: stdout.toString('latin1').split('\n', 1)[0] || null }
   })
   return found?.base ?? null
 }
 
-/** How many commits each side has that the other has not. */
+/** How many commits each side has that the other does not. */
 export async function aheadBehind(source: LogSource, a: Oid, b: Oid): Promise<{ ahead: number; behind: number }> {
   const none = { ahead: 0, behind: 0 }
   if (!isOid(a) || !isOid(b)) return none
@@ -94,7 +94,10 @@ export async function refsContaining(source: LogSource, commit: Oid, prefix: 're
   return stdout.toString('utf8').split('\n').filter(Boolean)
 }
 
-/** The newest commit that touched each path, as `git log -1` has it. A few paths at a time: others need the pool too. */
+/**
+ * The newest commit that touched each path, as `git log -1` finds it. A few paths at a time, because others need the
+ * pool too.
+ */
 export async function lastCommits(source: LogSource, from: Oid, paths: string[]): Promise<(Oid | null)[]> {
   const found: (Oid | null)[] = new Array(paths.length).fill(null)
   let next = 0

@@ -13,13 +13,16 @@ interface Layer {
   fanout: Buffer
 }
 
-/** Git's commit-graph decoded: every commit has a position, and parents, date and level by position. Closed: parents of its commits are in it. */
+/**
+ * Git's commit-graph, decoded: every commit has a position, and parents, date and level by position. It is closed: the
+ * parents of its commits are in it.
+ */
 export class CommitGraph {
   constructor(
     readonly count: number,
     readonly oids: Buffer,
     readonly dates: Float64Array,
-    /** Longer than any parent's; 0 where an old git wrote none. */
+    /** Greater than the level of any parent; 0 where an old git wrote none. */
     readonly levels: Uint32Array,
     readonly firstParents: Int32Array,
     readonly otherParents: Map<number, number[]>,
@@ -58,7 +61,7 @@ export class CommitGraph {
   }
 }
 
-/** What tells one state of a repository's graph files from another. */
+/** A text that changes whenever the files of a repository's commit-graph do. */
 export function graphStamp(directory: string): string {
   const stamps = [single(directory), join(chain(directory), 'commit-graph-chain')].map((file) => {
     const stat = statSync(file, { bigint: true, throwIfNoEntry: false })
@@ -67,7 +70,10 @@ export function graphStamp(directory: string): string {
   return stamps.join(' ')
 }
 
-/** Reads the single file, or the chain of split files; null when there is none, or none that can be read (it may be rewritten right now). */
+/**
+ * Reads the single file, or the chain of split files; null when there is none, or none that can be read, as while it is
+ * being rewritten.
+ */
 export async function readGraph(directory: string): Promise<CommitGraph | null> {
   try {
     return await decode([await readChunks(single(directory))])
@@ -90,7 +96,7 @@ const chain = (directory: string) => join(directory, 'objects/info/commit-graphs
 
 type Chunks = Map<string, Buffer>
 
-/** The chunks the walk needs; others, such as the changed paths, may be many times as large. */
+/** Reads the chunks the walk needs; others, such as the changed paths, may be many times as large. */
 async function readChunks(path: string): Promise<Chunks> {
   const file = await fs.open(path)
   try {

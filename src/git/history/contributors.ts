@@ -3,12 +3,15 @@ import { isOid } from '../objects/cat-file.js'
 import type { Contributor, Oid } from '../types.js'
 import type { LogSource } from './log.js'
 
-/** So many people are told apart; a history of more is somebody's joke (SEC-147). */
+/** Authors that are counted separately; only an abusive history has more (SEC-147). */
 const MAX = 50_000
 /** Characters of a name or an address that are kept. */
 const LONGEST = 1_000
 
-/** Everybody who wrote a commit in a history, merges left out, by e-mail address; the name is that of the newest commit. Read as git prints it, once for each head. */
+/**
+ * Everybody who wrote a commit in a history, merges excluded, by e-mail address; the name is that of the newest commit.
+ * Read as git prints it, once for each head.
+ */
 export async function contributors(source: LogSource, head: Oid): Promise<Contributor[]> {
   if (!isOid(head)) return []
   const found = await source.memory.answer<Contributor[]>(

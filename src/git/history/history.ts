@@ -7,7 +7,7 @@ import type { ProcessPool } from '../process/pool.js'
 import type { Oid } from '../types.js'
 import type { CommitGraph } from './commit-graph.js'
 
-/** What a walk needs of a commit outside the graph. Never changes, so it is kept. */
+/** What a walk needs of a commit outside the graph; immutable, so it is cached. */
 export interface Link {
   date: number
   parents: Oid[]
@@ -29,24 +29,29 @@ export interface HistorySource {
   links: LinkCache
 }
 
-/** So many links are read one by one before git is asked for thousands at once, each time for twice as many. */
+/**
+ * Links that are read one by one before git is asked for thousands at once, and for twice as many each time after that.
+ */
 const SINGLE = 64
 const BUNDLE = 5_000
 const LARGEST_BUNDLE = 20_000
-/** Processes of one walk, whatever the history looks like; what they do not bring is read one by one. */
+/** Processes of one walk, whatever the history looks like; what they do not return is read one by one. */
 const MAX_BUNDLES = 64
 /** Parents of one commit that are read at a time. */
 const AT_ONCE = 100
-/** Milliseconds a walk may spend on commits outside the graph: it is kept from nobody for longer, and after the next maintenance they are in the graph. */
+/** Milliseconds that a walk may spend on commits outside the graph; after the next maintenance they are in it. */
 const DEADLINE = 30_000
-/** As in git: so many uninteresting commits in a row before a walk believes that nothing else will come. */
+/** As in git: how many uninteresting commits in a row end a walk. */
 const SLOP = 5
 
 const SEEN = 1
 const EXCLUDED = 2
 const QUEUED = 4
 
-/** The commits of one repository as numbered nodes: those of the commit-graph by position, then the ones newer than it as they are met. */
+/**
+ * The commits of one repository as numbered nodes: those of the commit-graph by position, then newer ones in the order
+ * they are found.
+ */
 export class History {
   readonly #extra: { oid: Oid; date: number; parents: Oid[]; nodes: number[] | null }[] = []
   readonly #nodes = new Map<Oid, number>()
@@ -81,7 +86,9 @@ export class History {
     return (node < this.#count ? this.graph?.dates[node] : this.#extra[node - this.#count]?.date) ?? 0
   }
 
-  /** Longer than any parent's; beyond all others for a commit newer than the graph, 0 when unknown. */
+  /**
+   * Greater than the level of any parent; greater than all others for a commit newer than the graph, 0 when unknown.
+   */
   level(node: number): number {
     return node < this.#count ? (this.graph?.levels[node] ?? 0) : Number.POSITIVE_INFINITY
   }
@@ -90,7 +97,7 @@ export class History {
     return node >= this.#count
   }
 
-  /** Parents, when they can be told without waiting. */
+  /** The parents, if they are known without waiting; otherwise null. */
   parentsNow(node: number): number[] | null {
     if (node < this.#count) return (this.graph as CommitGraph).parents(node)
     return this.#extra[node - this.#count]?.nodes ?? null
@@ -111,7 +118,7 @@ export class History {
     return nodes
   }
 
-  /** Many commits that nothing is known of, without a process for any of them. */
+  /** Reads many unknown commits at once, by one process. */
   async #readTogether(oids: Oid[]) {
     const unknown = [...new Set(oids)].filter((oid) => isOid(oid) && !this.#nodes.has(oid) && (this.graph?.find(oid) ?? -1) < 0)
     for (let at = 0; at < unknown.length; at += AT_ONCE) {
@@ -157,7 +164,7 @@ export class History {
     const object = await objects.read(oid, MESSAGE)
     if (object?.type !== 'commit') return null
     const { committer, parents } = parseCommit(oid, object.content)
-    // git keeps dates unsigned: one before 1970 sorts as far in the future
+    // git stores dates unsigned: one before 1970 sorts as far in the future
     const link = { date: committer.seconds < 0 ? committer.seconds + UNSIGNED : committer.seconds, parents }
     links.set(oid, link)
     return link
@@ -168,10 +175,13 @@ export class History {
 export const MESSAGE = 33_554_432
 const UNSIGNED = 2 ** 64
 
-/** A date as it was written, from one that git keeps unsigned. */
+/** The date as it was written, from one that git stores unsigned. */
 export const signed = (date: number) => (date >= UNSIGNED / 2 ? date - UNSIGNED : date)
 
-/** The commits `from` reaches and `exclude` does not, in exactly the order of `git log` (C-9): newest committer date first, first come first served among equals. After `most` commits of both it ends with what it found. */
+/**
+ * The commits that `from` reaches and `exclude` does not, in exactly the order of `git log` (C-9): newest committer
+ * date first, and in the order of discovery among equals. After `most` commits of both it ends with what it has found.
+ */
 export async function walk(history: History, from: Oid[], exclude: Oid[], firstParent: boolean, most = Number.POSITIVE_INFINITY): Promise<Order> {
   const flags = new Flags(history.graph?.count ?? 0)
   const queue = new DateQueue()
@@ -182,7 +192,7 @@ export async function walk(history: History, from: Oid[], exclude: Oid[], firstP
     if (!(flags.get(node) & EXCLUDED)) interesting++
     queue.push(node, history.date(node))
   }
-  /** Excludes what was seen before it turned out to be reachable from an excluded commit. */
+  /** Excludes what was visited before it turned out to be reachable from an excluded commit. */
   const excludeSeen = (node: number) => {
     const stack = [node]
     for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
@@ -244,7 +254,7 @@ export async function walk(history: History, from: Oid[], exclude: Oid[], firstP
 export async function reached(history: History, targets: number[], into: number): Promise<Set<number>> {
   const open = new Set(targets)
   const found = new Set<number>()
-  // nothing below the lowest target can lead to one; a commit of the graph never leads to one newer than the graph
+  // nothing below the lowest target can lead to one, and a commit of the graph never leads to one newer than the graph
   const floor = targets.reduce((lowest, target) => Math.min(lowest, history.level(target)), Number.POSITIVE_INFINITY)
   const flags = new Flags(history.graph?.count ?? 0)
   const stack = [into]
@@ -269,7 +279,10 @@ const THEIRS = 2
 const BELOW = 8
 const BASE = 16
 
-/** The one best common ancestor of two commits; null: there is none, 'several': there are more than one. Both are painted down their histories, as git does, until all that is left lies below what has both colours. */
+/**
+ * The only best common ancestor of two commits; null: there is none, 'several': there are more. Both histories are
+ * painted, as git does, until everything left is below a commit with both colours.
+ */
 export async function soleBase(history: History, ours: number, theirs: number): Promise<number | 'several' | null> {
   if (ours === theirs) return ours
   const flags = new Flags(history.graph?.count ?? 0)

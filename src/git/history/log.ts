@@ -13,7 +13,10 @@ export interface LogSource extends HistorySource {
   isFile(commit: Oid, path: string): Promise<boolean>
 }
 
-/** One page of a log and the number of all commits that match (C-13). The order of a whole history is found once for each set of starting points, then every page, date range and total is cut from it. */
+/**
+ * One page of a log and the number of all commits that match (C-13). The order of a whole history is found once for
+ * each set of starting points, then every page, date range and total is cut from it.
+ */
 export async function readLog(source: LogSource, options: LogOptions): Promise<LogPage> {
   const order = await orderOf(source, options)
   if (!order) return { commits: [], total: 0 }
@@ -23,7 +26,9 @@ export async function readLog(source: LogSource, options: LogOptions): Promise<L
   return { commits: commits.filter((commit) => commit !== null), total }
 }
 
-/** The ids of the newest commits that `to` has and `from` has not, in the order of a log, and how many there are in all. */
+/**
+ * The ids of the newest commits that `to` has and `from` has not, in the order of a log, and how many there are in all.
+ */
 export async function range(source: LogSource, from: Oid[], to: Oid, most: number): Promise<{ oids: Oid[]; total: number }> {
   const order = await orderOf(source, { from: [to], exclude: from })
   if (!order) return { oids: [], total: 0 }
@@ -58,7 +63,10 @@ export async function countNew(source: LogSource, from: Oid[], to: Oid, most: nu
   return (await walk(new History(await source.memory.graph(source.directory), source), [to], from.filter(isOid), false, most)).dates.length
 }
 
-/** Positions of the page asked for, and how many commits match the dates; every one is looked at, as dates need not fall along a history (C-12). */
+/**
+ * Positions of the page asked for, and how many commits match the dates; every one is looked at, as dates need not fall
+ * along a history (C-12).
+ */
 async function cut({ dates }: Order, { since, until, skip, limit }: LogOptions): Promise<{ positions: number[]; total: number }> {
   const positions: number[] = []
   const start = Math.max(0, skip)

@@ -4,15 +4,19 @@ import type { ObjectBuffer } from '../objects/object-buffer.js'
 import { decodeTree, encodeTree, isTree, type RawEntry } from '../objects/tree-codec.js'
 import type { Oid } from '../types.js'
 
-/** Bytes of the largest folder that is joined here: to read a larger one would hold the event loop. */
+/** Bytes of the largest tree that is merged here: reading a larger one would block the event loop. */
 const LARGEST_TREE = 262_144
-/** Others are written anew by git, in modes of its own. */
+/** Entries with other modes are left to git, which normalises them. */
 const MODES = new Set(['100644', '100755', '120000', '160000', '40000'])
 
 /**
- * Merges what two sides did to different entries of the same folders, and stages the folders of the result: most merges are no more than this, and it takes no process. Null: leave it to git.
+ * Merges what two sides did to different entries of the same folders, and adds the resulting trees to the buffer: most
+ * merges need no more than this, and no process. Null: leave it to git.
  *
- * It comes to what merge-ort comes to, for whatever a rename could change here is left to git. A rename on one side changes what the other side's work comes to only where that side touched the old path, the new path, or, when a folder went away as a whole, something inside it; each of these is an entry that both sides changed, and only folders that all three still have are gone into.
+ * The result is that of merge-ort, because everything that a rename could affect is left to git. A rename on one side
+ * affects the other side's changes only where that side touched the old path, the new path or, when a whole folder was
+ * renamed, something inside it; each of these is an entry that both sides changed, and only folders that all three
+ * trees still have are descended into.
  */
 export async function mergeInProcess(readObject: ReadObject, stage: ObjectBuffer, base: Oid, ours: Oid, theirs: Oid): Promise<Oid | null> {
   if (base === theirs) return ours
@@ -32,14 +36,14 @@ export async function mergeInProcess(readObject: ReadObject, stage: ObjectBuffer
 
 const GONE = Symbol('gone')
 
-/** What the only side made of an entry that changed it; null: both did. */
+/** The entry as changed by the only side that changed it; null: both sides did. */
 function unchangedBy(before: RawEntry | undefined, ours: RawEntry | undefined, theirs: RawEntry | undefined): RawEntry | typeof GONE | null {
   if (same(before, theirs)) return ours ?? GONE
   if (same(before, ours)) return theirs ?? GONE
   return null
 }
 
-/** An entry that both sides changed: a file to the same content, or a folder that is one still. */
+/** An entry that both sides changed: a file to the same content, or a folder that still is one. */
 async function joined(
   readObject: ReadObject,
   stage: ObjectBuffer,
@@ -50,7 +54,7 @@ async function joined(
   if (!before || !ours || !theirs) return null
   const folders = [before, ours, theirs].filter(({ mode }) => isTree(mode)).length
   if (folders === 0) return same(ours, theirs) ? ours : null
-  // alike on both sides it may hold halves of two renames
+  // changed alike on both sides, a folder may contain halves of two renames
   if (folders < 3 || same(ours, theirs)) return null
   const oid = await mergeInProcess(readObject, stage, before.oid, ours.oid, theirs.oid)
   return oid === null ? null : { ...ours, oid }
@@ -58,7 +62,7 @@ async function joined(
 
 const same = (a: RawEntry | undefined, b: RawEntry | undefined) => a?.oid === b?.oid && a?.mode === b?.mode
 
-/** Null where writing the entries again might not come to what git writes. */
+/** The entries by name; null where encoding them again might not give what git writes. */
 async function entriesOf(readObject: ReadObject, tree: Oid): Promise<Map<string, RawEntry> | null> {
   const object = await readObject(tree)
   if (object?.type !== 'tree' || object.content.length > LARGEST_TREE) return null

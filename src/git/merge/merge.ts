@@ -13,17 +13,20 @@ import { treeOf, type WriteContext } from '../objects/writer.js'
 import type { MergeDraft, MergeResult, Oid, PickDraft, PickResult, Signature } from '../types.js'
 import { mergeInProcess } from './merge-trees.js'
 
-/** Git's own merge, which ends in a tree or in conflicts; merge-ort, with renames and all that git does by default. */
+/** The result of a merge without conflicts. */
 interface Merged {
   tree: Oid
-  /** What the tree needs and the repository does not have yet. */
+  /** Objects that the tree needs and the repository does not have yet. */
   objects: StagedObject[]
 }
 
-/** Bytes git may ask for in one piece: a file larger than this cannot be merged line by line (SEC-147). */
+/** Bytes that git may allocate at once: a larger file cannot be merged line by line (SEC-147). */
 const LARGEST = 256 * 1024 * 1024
 
-/** Does again upon `onto`, or takes back from it, what a commit changed against its first parent; exactly what `git cherry-pick` and `git revert` come to (C-50, SEC-103). All objects of the new commit are on the disk when it returns; no ref moves. */
+/**
+ * Applies to `onto`, or reverts there, what a commit changed against its first parent, exactly as `git cherry-pick` and
+ * `git revert` do (C-50, SEC-103). All objects of the new commit are on the disk when it returns; no ref moves.
+ */
 export async function draftPick(context: WriteContext, draft: PickDraft, largest = LARGEST): Promise<PickResult> {
   const { directory, readObject } = context
   const picked = await readObject(draft.commit)
@@ -36,13 +39,17 @@ export async function draftPick(context: WriteContext, draft: PickDraft, largest
   if (merged.tree === ours) return { refusal: 'unchanged' }
 
   const stage = new ObjectBuffer()
-  if (merged.tree === EMPTY_TREE) await stage.tree(Buffer.of()) // git knows it by heart, but only a stored one passes every check
+  // git knows it even if it is not stored, but only a stored one passes every check
+  if (merged.tree === EMPTY_TREE) await stage.tree(Buffer.of())
   const commit = await stage.commit({ ...draft, tree: merged.tree, parents: [draft.onto] })
   await writePack(directory, [...merged.objects, ...stage.objects])
   return { commit, tree: merged.tree }
 }
 
-/** What merging two commits comes to, with all that git does by default (MR-64, SEC-103): the tree, which is that of `from` where there is nothing to merge. `base` is their only best common ancestor, if there is one. Null: they conflict, or have nothing in common. */
+/**
+ * The result of merging two commits with git's defaults (MR-64, SEC-103); it is the tree of `from` for a fast-forward.
+ * `base` is their only best common ancestor, if there is one. Null: they conflict, or have no common history.
+ */
 async function mergeCommits(
   context: WriteContext,
   into: Oid,
@@ -61,12 +68,18 @@ async function mergeCommits(
   })
 }
 
-/** Whether git merges two commits by itself, of which `base` is the only best common ancestor, if there is one. Nothing is kept. */
+/**
+ * Whether git merges two commits without conflicts; `base` is their only best common ancestor, if there is one. Nothing
+ * is kept.
+ */
 export async function canMerge(context: WriteContext, into: Oid, from: Oid, base: Oid | null, largest = LARGEST): Promise<boolean> {
   return base === into || (await mergeCommits(context, into, from, { base, keep: false }, largest)) !== null
 }
 
-/** A merge commit, always with both parents. All its objects are on the disk when it returns; no ref moves. `beside` is told the commit's id, and done while they are written. */
+/**
+ * Makes a merge commit, always with both parents. All its objects are on the disk when it returns; no ref moves.
+ * `beside` is called with the commit's id while the objects are written, and awaited.
+ */
 export async function draftMerge(
   context: WriteContext,
   draft: MergeDraft,
@@ -83,7 +96,10 @@ export async function draftMerge(
   return { commit, tree: merged.tree }
 }
 
-/** Three trees merged; null: conflicts. `git merge-tree` of this age takes commits only and finds the base itself, so it gets three commits that nobody keeps: the base, and two upon it. */
+/**
+ * Merges three trees; null: conflicts. `git merge-tree` in version 2.38 accepts commits only and finds the base itself,
+ * so it gets three temporary commits: the base, and two on top of it.
+ */
 async function mergeTrees(context: WriteContext, base: Oid, ours: Oid, theirs: Oid, largest: number): Promise<Merged | null> {
   if (ours === theirs) return { tree: ours, objects: [] }
   const apart = await mergedApart(context.readObject, base, ours, theirs)
@@ -100,7 +116,7 @@ async function mergeTrees(context: WriteContext, base: Oid, ours: Oid, theirs: O
   })
 }
 
-/** Null: it takes git to tell. */
+/** Null: only git can tell. */
 async function mergedApart(readObject: ReadObject, base: Oid, ours: Oid, theirs: Oid): Promise<Merged | null> {
   const stage = new ObjectBuffer()
   const tree = await mergeInProcess(readObject, stage, base, ours, theirs)
@@ -109,7 +125,10 @@ async function mergedApart(readObject: ReadObject, base: Oid, ours: Oid, theirs:
 
 const NOBODY: Signature = { name: 'nobody', email: '', seconds: 0, offset: '+0000' }
 
-/** The tree two commits merge to, written where `env` says; null: conflicts, or histories that have nothing in common. Nothing is synced: what is kept is written once more. */
+/**
+ * The tree that two commits merge to, written where `env` says; null: conflicts, or no common history. Nothing is
+ * synced: what is kept is written again.
+ */
 async function mergeTree({ directory, pool }: WriteContext, ours: Oid, theirs: Oid, env: NodeJS.ProcessEnv): Promise<Oid | null> {
   const args = ['-c', 'core.fsync=none', 'merge-tree', '--write-tree', '--no-messages', ours, theirs]
   const { stdout, stderr, exitCode } = await pool.run(directory, args, { env, accept: [1, 128] })
@@ -121,14 +140,14 @@ async function mergeTree({ directory, pool }: WriteContext, ours: Oid, theirs: O
 const compress = promisify(deflate)
 const decompress = promisify(inflate)
 
-/** An object as a file of its own, unsynced. */
+/** Writes a loose object, unsynced. */
 async function writeLoose(objects: string, { oid, type, content }: StagedObject) {
   const folder = join(objects, oid.slice(0, 2))
   await mkdir(folder, { recursive: true })
   await writeFile(join(folder, oid.slice(2)), await compress(Buffer.concat([Buffer.from(`${type} ${content.length}\0`), content])))
 }
 
-/** All objects that lie as files in a directory but those known before. */
+/** All loose objects in a directory except known ones. */
 async function readLoose(objects: string, known: Set<Oid>): Promise<StagedObject[]> {
   const folders = (await readdir(objects)).filter((name) => /^[0-9a-f]{2}$/.test(name))
   const names = await Promise.all(folders.map(async (folder) => (await readdir(join(objects, folder))).map((name) => folder + name)))

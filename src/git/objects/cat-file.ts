@@ -14,14 +14,20 @@ export interface GitObject extends ObjectInfo {
   content: Buffer
 }
 
-/** Objects above this size are not read into memory through the shared process: one slow answer holds up all behind it. */
+/** Bytes from which on objects are not read through the shared process: one slow answer delays all that follow. */
 const SHARED = 1_048_576
 const OID = /^[0-9a-f]{40}$/
 
-/** Whether a text is a whole object id; nothing else but prefixes of one ever reaches the process, so no text can break its line protocol. */
+/**
+ * Whether a text is a full object id; only these, and prefixes of them, ever reach the process, so no text can break
+ * its line protocol.
+ */
 export const isOid = (text: string): text is Oid => OID.test(text)
 
-/** Reads the objects of one repository through `git cat-file --batch-command`; sees what was pushed or repacked since it started, because git looks again for what it misses. */
+/**
+ * Reads the objects of one repository through `git cat-file --batch-command`; it sees what was pushed or repacked since
+ * it started, because git looks again for what it misses.
+ */
 export class CatFile {
   readonly batchProcess: BatchProcess
 
@@ -30,7 +36,7 @@ export class CatFile {
     readonly directory: string,
     readonly env?: NodeJS.ProcessEnv,
   ) {
-    // of the objects an abbreviation may mean, only commits count
+    // of the objects that an abbreviation may mean, only commits count
     const args = ['-c', 'core.disambiguate=commit', '-c', 'core.warnAmbiguousRefs=false', 'cat-file', '--batch-command', '--buffer']
     this.batchProcess = new BatchProcess(() => pool.start(directory, args, { env, deadline: 0 }), pool.limits.deadline, 'flush\n')
   }
@@ -50,13 +56,16 @@ export class CatFile {
   /** The only commit whose id starts with these 4 to 39 hex digits. */
   async abbreviated(prefix: string): Promise<Oid | null> {
     if (!/^[0-9a-f]{4,39}$/.test(prefix)) return null
-    // a miss makes git look for new packs, which an ambiguity must take into account
+    // a miss makes git look for new packs, which may make an abbreviation ambiguous
     const [, found] = await Promise.all([this.#info(MISSING), this.#info(prefix)])
-    if (found && !found.oid.startsWith(prefix)) return this.#disambiguate(prefix) // some ref has that name
+    if (found && !found.oid.startsWith(prefix)) return this.#disambiguate(prefix) // a ref has that name
     return found?.type === 'commit' ? found.oid : null
   }
 
-  /** An object with its content, or null when there is none. For objects known to be small: an object above `limit` bytes is not read, and null too. */
+  /**
+   * An object with its content; null when there is none. For objects known to be small: one above `limit` bytes is not
+   * read and is null too.
+   */
   async read(oid: Oid, limit = SHARED): Promise<GitObject | null> {
     const info = await this.info(oid)
     if (!info || info.size > limit) return null
@@ -64,13 +73,15 @@ export class CatFile {
     return this.#contents(oid, info.size)
   }
 
-  /** The same without asking for the size first: only for ids found in commits and trees, which are no blobs. */
+  /** The same without asking for the size first: only for ids found in commits and trees that are not blobs. */
   async readKnown(oid: Oid): Promise<GitObject | null> {
     if (!isOid(oid)) return null
     return this.#contents(oid, 4_096)
   }
 
-  /** A blob's content as a stream; a large one has a process and a turn in the pool of its own, so a slow reader holds up nobody. */
+  /**
+   * A blob's content as a stream; a large one gets a process and a turn in the pool, so a slow reader delays nobody.
+   */
   async stream(info: ObjectInfo, signal?: AbortSignal): Promise<Readable> {
     if (info.size <= SHARED) {
       const object = await this.#contents(info.oid, info.size)
@@ -87,7 +98,7 @@ export class CatFile {
       child.once('error', release)
       child.once('close', release)
       const stream = child.stdout as Readable
-      // the deadline counts from the last byte that went through, not from the start
+      // the deadline counts from the last byte that was read, not from the start
       const timer = setTimeout(() => stream.destroy(new GitFault('cat-file', null, 'stalled')), this.pool.limits.deadline)
       stream.on('data', () => timer.refresh())
       stream.pause()
@@ -103,7 +114,7 @@ export class CatFile {
     }
   }
 
-  /** Ends the process after what was asked so far. */
+  /** Ends the process after everything asked so far. */
   retire() {
     this.batchProcess.retire()
   }
@@ -140,13 +151,16 @@ export class CatFile {
 
 const MISSING = 'f'.repeat(40)
 
-/** Reads `<oid> <type> <size>`, with the content behind it when asked for; or a line that says there is no such thing. */
+/**
+ * Reads `<oid> <type> <size>`, followed by the content when asked for, or a line that says that there is no such
+ * object.
+ */
 class Answer implements Exchange {
   info: ObjectInfo | null = null
   content: Buffer = Buffer.alloc(0)
   #header = ''
   #chunks: Buffer[] = []
-  /** Bytes still to come, the newline after the content among them; below zero while the header is. */
+  /** Bytes still to come, including the newline after the content; negative while the header is being read. */
   #left = -1
 
   constructor(

@@ -5,7 +5,10 @@ import { decodeTree, encodeTree, isTree, type RawEntry } from './tree-codec.js'
 
 export type ReadObject = (oid: Oid) => Promise<{ type: ObjectType; content: Buffer } | null>
 
-/** A file or other entry; a directory once read has its `directory`, a file once changed its `content`, and neither has its oid yet. */
+/**
+ * A file or other entry; a directory that was read has its `directory`, a changed file its `content`, and neither has
+ * an oid yet.
+ */
 interface Entry extends RawEntry {
   directory?: Directory
   content?: Buffer
@@ -13,15 +16,18 @@ interface Entry extends RawEntry {
 
 interface Directory {
   entries: Map<string, Entry>
-  /** The object it was read from. */
+  /** The object that it was read from. */
   stored?: { oid: Oid; content: Buffer }
 }
 
-export type ChangedTree = { tree: Oid /** A name that Git itself reads was written, so its content has to be checked. */; special: boolean }
+export type ChangedTree = { tree: Oid /** A file that Git itself reads was written, so its content has to be checked. */; special: boolean }
 
 export type Refusal = { fault: ChangeFault; index: number; path: string }
 
-/** Applies changes in order to one tree, in memory, and stages the blobs and trees of the result. Reads and writes only the directories on the way; every other entry keeps its bytes (C-19). */
+/**
+ * Applies changes in order to one tree in memory, and adds the resulting blobs and trees to the buffer. Reads and
+ * writes only the directories on the way; every other entry keeps its bytes (C-19).
+ */
 export async function changeTree(root: Oid | null, changes: Change[], readObject: ReadObject, stage: ObjectBuffer): Promise<ChangedTree | Refusal> {
   const tree = new WorkingTree(readObject)
   await tree.open(root)
@@ -94,7 +100,7 @@ class WorkingTree {
     const object = await this.readObject(oid)
     if (object?.type !== 'tree') throw new Error(`tree ${oid} cannot be read`)
     const entries = new Map<string, Entry>()
-    // A damaged tree may name two entries alike; both are kept, the second under a key that no path can have.
+    // A damaged tree may contain a name twice; both entries are kept, the second under a key that no path can have.
     decodeTree(object.content).forEach((entry, i) => {
       entries.set(entries.has(entry.name) ? `${entry.name}\0${i}` : entry.name, entry)
     })
@@ -117,7 +123,7 @@ class WorkingTree {
     directory.entries.set(name, { oid: '', ...file, name })
   }
 
-  /** Removes a file and every directory that is empty without it. */
+  /** Removes a file, and every directory that becomes empty. */
   async #remove(path: string) {
     const { trail, name } = await this.#file(path)
     trail.at(-1)?.directory.entries.delete(name)
@@ -126,7 +132,7 @@ class WorkingTree {
     }
   }
 
-  /** The entry of an existing file or link, and the directories from the root down to it. */
+  /** The entry of an existing file or link, and the directories from the root to it. */
   async #file(path: string) {
     const { name, parents } = split(path)
     const trail = [{ name: '', directory: this.#root }]

@@ -9,8 +9,10 @@ const DEADLINE = 300_000
 const TRIES = 3
 
 /**
- * Copies commits of another repository, and all they reach that no branch here reaches yet, into one pack. The other one's objects are in sight of this one process only, so each side may pack and prune as it likes.
- * What a branch reaches, or `have`, which refs must hold too, is left out because it is here whole; a commit that merely lies about may be about to go, so that is not asked.
+ * Copies commits of another repository, and everything they reach that no branch here reaches yet, into one pack. Only
+ * this process sees the other repository's objects, so each side may pack and prune independently. What a branch
+ * reaches, or `have`, which must be held by refs too, is left out because it is complete here; an unreferenced commit
+ * may be about to be collected, so those do not count.
  */
 export async function take(
   pool: ProcessPool,
@@ -26,13 +28,13 @@ export async function take(
   const args = ['pack-objects', '-q', '--revs', '--non-empty', '--delta-base-offset', join(packs, 'pack')]
   const env = { GIT_ALTERNATE_OBJECT_DIRECTORIES: join(source, 'objects') }
   for (let tried = 1; ; tried++) {
-    // the last time everything comes along: a branch here may be broken
+    // in the last attempt everything is copied: a branch here may be broken
     const input = [...wanted, ...(tried < TRIES ? [...known].map((oid) => `^${oid}`) : []), ''].join('\n')
     try {
       await pool.run(target.directory, args, { input, env, deadline: DEADLINE })
       break
     } catch (error) {
-      // the source was packed anew meanwhile, and a pack went while it was read
+      // the source was repacked meanwhile, and a pack disappeared while it was read
       if (!(error instanceof GitFault) || tried === TRIES) throw error
     }
   }

@@ -1,12 +1,15 @@
 import type { ProcessPool } from '../process/pool.js'
 import type { Oid } from '../types.js'
 
-/** Sizes are looked up one by one in the packs: of a hundred thousand files that takes a while. */
+/** Milliseconds: sizes are looked up one by one in the packs, which takes a while for a hundred thousand files. */
 const DEADLINE = 120_000
-/** Bytes of a line: no path that can be pushed is nearly as long, and longer ones are not put together. */
+/** Bytes of a line: no path that can be pushed is nearly as long, and longer ones are not assembled. */
 const LONGEST = 16_384
 
-/** Every file of a commit with its size, in Git's order; links, submodules and endless paths are left out. False when it took too long. */
+/**
+ * Every file of a commit with its size, in Git's order; links, submodules and overlong paths are left out. False when
+ * it took too long.
+ */
 export async function fileSizes(pool: ProcessPool, directory: string, commit: Oid, take: (path: string, size: number) => void): Promise<boolean> {
   let rest = Buffer.alloc(0)
   let skipping = false

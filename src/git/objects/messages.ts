@@ -3,11 +3,14 @@ import type { Commit, Oid } from '../types.js'
 /** Characters of one message in a list of commits, and of all of them (SEC-178). */
 const MAX = 1_048_576
 const TOGETHER = 8 * 1_048_576
-/** Commits read at once: each may be of many megabytes. */
+/** Commits read at once: each may have many megabytes. */
 const AT_ONCE = 16
 const MARK = '...'
 
-/** Commits in the order asked, null where there is none. Long messages are cut, to one length at which all of them fit. */
+/**
+ * Commits in the given order, null where there is none. Long messages are cut to a common length at which all of them
+ * fit.
+ */
 export async function listed(oids: Oid[], read: (oid: Oid) => Promise<Commit | null>): Promise<(Commit | null)[]> {
   const found: (Commit | null)[] = []
   let most = MAX
@@ -28,6 +31,6 @@ function cut(commit: Commit, most: number): Commit {
   const { message } = commit
   if (message.length <= most) return commit
   const end = (message.charCodeAt(most - 1) & 0xfc00) === 0xd800 ? most - 1 : most
-  // copied: a part of a string keeps the whole of it in memory
+  // copied: a part of a string keeps the whole string in memory
   return { ...commit, message: Buffer.from(message.slice(0, end), 'utf16le').toString('utf16le') + MARK }
 }

@@ -10,7 +10,7 @@ export interface StagedObject {
   content: Buffer
 }
 
-/** Objects made but not yet in the repository. */
+/** Objects that have been made but are not in the repository yet. */
 export class ObjectBuffer {
   readonly #objects = new Map<Oid, StagedObject>()
 
@@ -49,7 +49,7 @@ export class ObjectBuffer {
   }
 }
 
-/** Bytes that are hashed in one go: some milliseconds (SEC-145). */
+/** Bytes hashed before yielding to the event loop: some milliseconds (SEC-145). */
 const SLICE = 2 * 1024 * 1024
 
 async function objectId(type: ObjectType, content: Buffer): Promise<Oid> {
@@ -61,7 +61,7 @@ async function objectId(type: ObjectType, content: Buffer): Promise<Oid> {
   return hash.digest('hex')
 }
 
-/** As Git does, drops what would break the header's format. */
+/** Drops what would break the header's format, as Git does. */
 function person({ name, email, seconds, offset }: Signature) {
   return `${plain(name)} <${plain(email)}> ${Math.max(0, Math.trunc(seconds))} ${/^[+-]\d{4}$/.test(offset) ? offset : '+0000'}`
 }

@@ -1,6 +1,6 @@
 import type { Commit, Oid, Signature, Tag, TreeEntry } from '../types.js'
 
-/** A tree's entry in bytes: names are kept as they are stored, so that nothing is lost on the way back. */
+/** A tree's entry in bytes: names are kept as stored, so that nothing is lost when it is written back. */
 export interface RawEntry {
   /** Six digits, as stored but for the leading zero of a tree. */
   mode: string
@@ -8,7 +8,9 @@ export interface RawEntry {
   oid: Oid
 }
 
-/** Reads a commit however odd it is: what cannot be parsed is empty, what cannot be decoded is U+FFFD (SEC-151, SEC-152). */
+/**
+ * Reads any commit, however odd: what cannot be parsed is empty, what cannot be decoded is U+FFFD (SEC-151, SEC-152).
+ */
 export function parseCommit(oid: Oid, content: Buffer): Commit {
   const { headers, body } = split(content)
   const decode = decoder(headers)
@@ -36,7 +38,10 @@ export function parseTag(oid: Oid, content: Buffer): Tag {
   }
 }
 
-/** Reads a tree's entries in stored order, from a byte on and so many at most, so that a huge tree can be read in slices; a torn tail is left out. */
+/**
+ * Reads a tree's entries in stored order, from an offset and up to a number, so that a huge tree can be read in slices;
+ * a truncated tail is left out.
+ */
 export function parseTree(content: Buffer, from = 0, most = Number.POSITIVE_INFINITY): { entries: RawEntry[]; next: number } {
   const entries: RawEntry[] = []
   let next = from
@@ -54,7 +59,7 @@ export function parseTree(content: Buffer, from = 0, most = Number.POSITIVE_INFI
   return { entries, next }
 }
 
-/** What an entry's mode says it is. */
+/** The type of an entry by its mode. */
 export function entryType(mode: string): TreeEntry['type'] {
   if (mode.startsWith('04')) return 'tree'
   return mode === '160000' ? 'commit' : 'blob'
@@ -65,10 +70,13 @@ interface Header {
   value: Buffer
 }
 
-/** Bytes of headers that are looked at: room for thousands of parents, none for hours of parsing. */
+/** Bytes of headers that are parsed: room for thousands of parents, without hours of parsing. */
 const HEADERS = 262_144
 
-/** Headers up to the first empty line; the further lines of a signature or a merged tag, which start with a space, are nobody's here. */
+/**
+ * Headers up to the first empty line; continuation lines of a signature or a merged tag, which start with a space, are
+ * not needed.
+ */
 function split(content: Buffer): { headers: Header[]; body: Buffer } {
   const blank = content[0] === 0x0a ? -1 : content.indexOf('\n\n')
   const end = blank < 0 && content[0] !== 0x0a ? content.length : blank + 1
@@ -92,13 +100,15 @@ function decoder(headers: Header[]): (bytes: Buffer) => string {
       const named = new TextDecoder(label, { ignoreBOM: true })
       return (bytes) => named.decode(bytes)
     } catch {
-      // an encoding nobody knows: read as UTF-8
+      // an unknown encoding: read as UTF-8
     }
   }
   return (bytes) => bytes.toString('utf8')
 }
 
-/** `Name <mail> seconds offset`, each part of which may be missing; Git itself looks for the last `>` before the date. */
+/**
+ * `Name <mail> seconds offset`, each part of which may be missing; Git itself looks for the last `>` before the date.
+ */
 function parseSignature(value: Buffer | undefined, decode: (bytes: Buffer) => string): Signature {
   const nobody = { name: '', email: '', seconds: 0, offset: '+0000' }
   if (!value) return nobody

@@ -2,7 +2,7 @@ import { open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { GitFault } from '../errors.js'
 
-/** A pack by the name of its files, without their ends. */
+/** A pack by the name of its files, without their extensions. */
 export interface Pack {
   stem: string
   count: number
@@ -10,10 +10,10 @@ export interface Pack {
 
 const indexOf = (directory: string, stem: string) => join(directory, 'objects', 'pack', `${stem}.idx`)
 
-/** Bytes before the ids in an index of version 2: two words, and how many ids begin with each byte or less. */
+/** Bytes before the ids in an index of version 2: two words, and the fan-out table. */
 const FANOUT_END = 8 + 256 * 4
 
-/** The packs of a repository, as their indexes tell. */
+/** The packs of a repository, according to their indexes. */
 export async function packsOf(directory: string): Promise<Pack[]> {
   const names = await readdir(join(directory, 'objects', 'pack'))
   const stems = names.filter((name) => name.endsWith('.idx')).map((name) => name.slice(0, -'.idx'.length))

@@ -8,7 +8,7 @@ import { syncDirectory, writeNewFile } from '../../lib/durable.js'
 import type { ObjectType, StagedObject } from './object-buffer.js'
 
 const compress = promisify(deflate)
-/** Bytes of an entry that are summed up in one go: some milliseconds (SEC-145). */
+/** Bytes of an entry that are summed before yielding to the event loop: some milliseconds (SEC-145). */
 const SLICE = 2 * 1024 * 1024
 const TYPES: Record<ObjectType, number> = { commit: 1, tree: 2, blob: 3, tag: 4 }
 
@@ -18,7 +18,11 @@ interface IndexEntry {
   offset: number
 }
 
-/** Puts objects into the repository as one pack with its index and returns when both are on the disk. The pack gets its name before the index does, so no reader sees half of it, and what a kill leaves behind bears a name Git's own clean-up knows. */
+/**
+ * Writes objects into the repository as one pack with its index, and returns when both are on the disk. The pack gets
+ * its name before the index does, so no reader sees an incomplete one, and what a kill leaves behind has a name that
+ * Git's own clean-up knows.
+ */
 export async function writePack(directory: string, objects: StagedObject[]) {
   const folder = join(directory, 'objects', 'pack')
   const suffix = randomBytes(6).toString('hex')
@@ -43,7 +47,7 @@ async function syncFile(path: string) {
   await file.sync().finally(() => file.close())
 }
 
-/** Written, not yet synced. */
+/** Writes the pack, not yet synced. */
 async function writePackFile(path: string, objects: StagedObject[]) {
   const entries: IndexEntry[] = []
   const hash = createHash('sha1')
@@ -76,7 +80,7 @@ async function writePackFile(path: string, objects: StagedObject[]) {
   }
 }
 
-/** The same bytes in memory, for a look at them before they are kept. */
+/** The same bytes in memory, to examine them before they are kept. */
 export async function packOf(objects: StagedObject[]): Promise<Buffer> {
   const parts: Buffer[] = []
   for await (const { bytes } of packEntries(objects)) parts.push(bytes)
@@ -84,7 +88,7 @@ export async function packOf(objects: StagedObject[]): Promise<Buffer> {
   return Buffer.concat([body, createHash('sha1').update(body).digest()])
 }
 
-/** The header, without an oid, then one entry an object; a few are deflated at a time, off the event loop. */
+/** The header, without an oid, then an entry for each object; a few are deflated at a time, off the event loop. */
 async function* packEntries(objects: StagedObject[]): AsyncGenerator<{ oid?: string; bytes: Buffer }> {
   const header = Buffer.from('PACK\0\0\0\x02\0\0\0\0', 'latin1')
   header.writeUInt32BE(objects.length, 8)
@@ -107,7 +111,7 @@ function entryHeader(type: ObjectType, size: number): Buffer {
   return Buffer.from(bytes)
 }
 
-/** Fewer, larger writes. */
+/** Joins chunks into fewer, larger writes. */
 async function* joined(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let waiting: Buffer[] = []
   let size = 0

@@ -1,13 +1,16 @@
 import type { Oid } from '../types.js'
 
-/** One entry as a tree object stores it. `name` holds a byte a character (latin1), `mode` the digits as written, so that what is read is written back byte for byte. */
+/**
+ * An entry as a tree object stores it. `name` has one character for each byte (latin1), `mode` the digits as written,
+ * so that what is read is written back byte for byte.
+ */
 export interface RawEntry {
   mode: string
   name: string
   oid: Oid
 }
 
-/** Reads a tree object; throws when it is cut short or malformed. */
+/** Decodes a tree object; throws when it is truncated or malformed. */
 export function decodeTree(content: Buffer): RawEntry[] {
   const entries: RawEntry[] = []
   for (let at = 0; at < content.length; ) {
@@ -24,7 +27,7 @@ export function decodeTree(content: Buffer): RawEntry[] {
   return entries
 }
 
-/** Writes a tree object in Git's order, in which a directory sorts as if its name ended in a slash. */
+/** Encodes a tree object in Git's order, in which a directory sorts as if its name ended in a slash. */
 export function encodeTree(entries: RawEntry[]): Buffer {
   const sorted = entries.map((entry) => ({ entry, key: isTree(entry.mode) ? `${entry.name}/` : entry.name }))
   sorted.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))

@@ -3,7 +3,7 @@ import type { Oid, TreeEntry } from '../types.js'
 import type { CatFile } from './cat-file.js'
 import { entryType, parseTree, type RawEntry } from './object-codec.js'
 
-/** What trees are read with: objects, and what was read before (trees never change). */
+/** What trees are read with: objects, and a cache (trees never change). */
 export interface TreeSource {
   objects: CatFile
   remember: <V extends NonNullable<unknown>>(key: string, size: (value: V) => number, make: () => Promise<V | null>) => Promise<V | null>
@@ -11,11 +11,11 @@ export interface TreeSource {
 
 /** The largest tree object that is read: some half a million entries. */
 const LIMIT = 16_777_216
-/** The most entries of a recursive listing: trees that hold one tree many times over would fill any memory. */
+/** The most entries of a recursive listing: trees that contain one tree many times over would fill any memory. */
 const ENTRIES = 100_000
 const AT_ONCE = 64
 
-/** The entries of one tree object; null when it is none. */
+/** The entries of one tree object; null when it is not a tree. */
 export function readTree(source: TreeSource, oid: Oid): Promise<RawEntry[] | null> {
   return source.remember(
     `tree ${oid}`,
@@ -42,7 +42,7 @@ export async function entryAt(source: TreeSource, root: Oid, path: string): Prom
   for (const part of path.split('/')) {
     if (entry.type !== 'tree') return null
     const name = Buffer.from(part)
-    // a name that is no UTF-8 is found by the way it shows
+    // a name that is not UTF-8 is found by the way it is shown
     const entries: RawEntry[] = (await readTree(source, entry.oid)) ?? []
     const raw = entries.find((raw) => raw.name.equals(name)) ?? entries.find((raw) => raw.name.toString('utf8') === part)
     if (!raw) return null
@@ -51,7 +51,7 @@ export async function entryAt(source: TreeSource, root: Oid, path: string): Prom
   return entry
 }
 
-/** What is below a path, one level or all of it, in Git's order: a folder stands before what is in it. */
+/** Everything below a path, one level or all of it, in Git's order: a folder before its content. */
 export async function entriesAt(source: TreeSource, root: Oid, path: string, recursive: boolean): Promise<TreeEntry[] | null> {
   const top = await entryAt(source, root, path.replace(/\/+$/, ''))
   if (top?.type !== 'tree') return null
@@ -79,7 +79,10 @@ export async function entriesAt(source: TreeSource, root: Oid, path: string, rec
   return found
 }
 
-/** A part of all that is below a path, by path, and how much there is; null when there is no tree. What lies before the part is counted, not walked through: a few trees can hold each other so often that nobody could list it. */
+/**
+ * A part of everything below a path, by path, and the total; null when there is no tree. What precedes the part is
+ * counted without being walked: a few trees can contain each other so often that nobody could list them.
+ */
 export async function pageBelow(
   source: TreeSource,
   root: Oid,
@@ -109,7 +112,10 @@ export async function pageBelow(
   return { entries: found, total: counts.get(top.oid) ?? 0 }
 }
 
-/** The entries of one tree in the order of whole paths: what is in a folder does not follow it at once where another name comes between, as `a.b` does between `a` and `a/b`. */
+/**
+ * The entries of one tree in the order of full paths: another name may come between a folder and its content, as `a.b`
+ * does between `a` and `a/b`.
+ */
 function inTurn(entries: RawEntry[]): { raw: RawEntry; below: boolean }[] {
   const turns = entries.flatMap((raw) => {
     const name = raw.name.toString('utf8')
@@ -119,7 +125,10 @@ function inTurn(entries: RawEntry[]): { raw: RawEntry; below: boolean }[] {
   return turns.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
 }
 
-/** How many entries are below each tree that a tree holds, itself among them; every tree is read once, however often it is held. */
+/**
+ * How many entries are below each tree that a tree contains, including itself; every tree is read once, however often
+ * it is contained.
+ */
 function countsBelow(source: TreeSource, top: Oid): Promise<Map<Oid, number> | null> {
   return source.remember(
     `counts below ${top}`,
@@ -153,7 +162,7 @@ function countsBelow(source: TreeSource, top: Oid): Promise<Map<Oid, number> | n
   )
 }
 
-/** Reads all trees below, each once, many questions on their way at a time. */
+/** Reads all trees below, each once, with many reads under way at a time. */
 async function readBelow(source: TreeSource, first: RawEntry[], trees: Map<Oid, RawEntry[]>) {
   const slice = new Slice(1)
   const seen = new Set<Oid>()

@@ -13,7 +13,9 @@ export interface WriteContext {
   readObject: ReadObject
 }
 
-/** Makes a commit of changes upon the first parent. All its objects are on the disk when it returns; no ref moves. */
+/**
+ * Makes a commit of changes on top of the first parent. All its objects are on the disk when it returns; no ref moves.
+ */
 export async function draftCommit({ directory, pool, readObject }: WriteContext, draft: CommitDraft): Promise<DraftResult> {
   const stage = new ObjectBuffer()
   const parent = draft.parents[0]
@@ -29,7 +31,7 @@ export async function draftCommit({ directory, pool, readObject }: WriteContext,
   return { commit, tree: changed.tree }
 }
 
-/** A commit of a tree that exists, such as a merge. */
+/** Makes a commit of an existing tree. */
 export async function writeCommit(
   directory: string,
   commit: { tree: Oid; parents: Oid[]; author: Signature; committer: Signature; message: string },
@@ -58,7 +60,10 @@ export async function treeOf(commit: Oid, readObject: ReadObject): Promise<Oid> 
   return tree
 }
 
-/** Git's own check of files such as `.gitmodules`, whose content can be an attack on whoever clones (SEC-101). Costs a process, so it is asked only when one was written. */
+/**
+ * Git's own check of files such as `.gitmodules`, whose content can be an attack on whoever clones (SEC-101). It needs
+ * a process, so it runs only when such a file was written.
+ */
 function passesFsck(pool: ProcessPool, directory: string, stage: ObjectBuffer): Promise<boolean> {
   return withQuarantine(directory, async ({ path, env }) => {
     await mkdir(join(path, 'pack'))

@@ -2,17 +2,17 @@ import type { ChildProcess } from 'node:child_process'
 import { GitFault, gitFailure, OutOfTime } from '../errors.js'
 import { kill } from './pool.js'
 
-/** What an exchange says when it wants no more of its answer: the process is ended, which costs less than reading on. */
+/** Returned by an exchange that needs no more of its answer: the process is ended, which costs less than reading on. */
 export const ENOUGH = Symbol('enough')
 
-/** One question to a resident process, and the reading of its answer. */
+/** A question to a long-lived process, and the reading of its answer. */
 export interface Exchange {
   readonly question: string
-  /** Bytes of answer to expect; questions wait while too many bytes are on their way. */
+  /** Bytes of answer to expect; questions wait while too many bytes are expected. */
   readonly weight: number
-  /** Eats output. What lies behind the answer comes back, or null while it goes on. */
+  /** Consumes output. Returns what follows the answer, or null while the answer goes on. */
   take(chunk: Buffer): Buffer | typeof ENOUGH | null
-  /** Forgets half an answer: the process died and another one will be asked. */
+  /** Forgets a partial answer: the process died, and another one will be asked. */
   reset(): void
 }
 
@@ -25,10 +25,13 @@ interface Pending {
 
 const WINDOW = { questions: 256, bytes: 33_554_432 }
 
-/** A long-lived git process that answers questions in order, many on their way at once; started when asked, started again when it dies. */
+/**
+ * A long-lived git process that answers questions in order, many under way at once; started on the first question, and
+ * again when it dies.
+ */
 export class BatchProcess {
   #child: ChildProcess | null = null
-  /** Sent and not answered, then not sent. */
+  /** Questions that were sent and not answered, and those not sent yet. */
   #sent: Pending[] = []
   #unsent: Pending[] = []
   #bytes = 0
@@ -36,7 +39,7 @@ export class BatchProcess {
   #deadline: NodeJS.Timeout | undefined
   #retired = false
 
-  /** `closing` is said after each bundle of questions, such as a command to flush. */
+  /** `closing` is written after each bundle of questions, such as a command to flush. */
   constructor(
     readonly start: () => ChildProcess,
     readonly deadline: number,
@@ -47,12 +50,12 @@ export class BatchProcess {
     return this.#sent.length === 0 && this.#unsent.length === 0
   }
 
-  /** Of the process that answers now, if there is one. */
+  /** Of the present process, if there is one. */
   get pid() {
     return this.#child?.pid
   }
 
-  /** Resolves when the exchange has eaten its answer. */
+  /** Resolves when the exchange has read its answer. */
   ask(exchange: Exchange): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#unsent.push({ exchange, tries: 0, resolve, reject })
@@ -60,13 +63,16 @@ export class BatchProcess {
     })
   }
 
-  /** Ends the process once all that was asked is answered; whoever still holds this and asks gets a fresh process, ended likewise. */
+  /**
+   * Ends the process once everything asked has been answered; whoever still holds this and asks again gets a new
+   * process, ended likewise.
+   */
   retire() {
     this.#retired = true
     if (this.idle) this.#child?.stdin?.end()
   }
 
-  /** Questions of one turn of the event loop go out in one write. */
+  /** Questions of one turn of the event loop are sent in one write. */
   #schedule() {
     if (this.#scheduled) return
     this.#scheduled = true
@@ -99,7 +105,7 @@ export class BatchProcess {
     child.stderr?.on('data', (chunk: Buffer) => {
       stderr = (stderr + chunk.toString('utf8')).slice(-2_000)
     })
-    child.stdin?.on('error', () => {}) // it died; 'close' tells the story
+    child.stdin?.on('error', () => {}) // it died; 'close' says how
     child.on('error', (fault) => this.#died(child, fault))
     child.on('close', (code) => this.#died(child, gitFailure('batch process', code, stderr)))
     return child
@@ -145,7 +151,7 @@ export class BatchProcess {
     }, this.deadline)
   }
 
-  /** Ends the process and asks another one what is still open. */
+  /** Ends the process and asks another one the open questions. */
   #drop() {
     const child = this.#child
     this.#child = null
@@ -153,7 +159,7 @@ export class BatchProcess {
     this.#again()
   }
 
-  /** Who was being answered may ask once more; a process that cannot even start serves nobody. */
+  /** The question that was being answered is asked once more; a process that cannot even start fails all. */
   #died(child: ChildProcess, fault: Error) {
     if (child !== this.#child) return
     this.#child = null

@@ -11,7 +11,10 @@ interface Hot {
   processes: Map<string, Retirable>
 }
 
-/** Keeps the resident processes of the repositories used last; the others go after a minute, or when too many are hot. */
+/**
+ * Keeps the long-lived processes of the most recently used repositories; the others are ended after a minute, or when
+ * there are too many.
+ */
 export class BatchProcesses {
   readonly #hot = new Map<string, Hot>()
   readonly #sweep: NodeJS.Timeout
@@ -28,7 +31,7 @@ export class BatchProcesses {
     return this.process(directory, 'cat-file', () => new CatFile(this.pool, directory))
   }
 
-  /** The repository's process of that name, made when there is none. */
+  /** The repository's process of that name, created when there is none. */
   process<T extends Retirable>(directory: string, name: string, make: () => T): T {
     const hot = this.#hot.get(directory) ?? { used: 0, processes: new Map() }
     hot.used = performance.now()
@@ -43,7 +46,7 @@ export class BatchProcesses {
     return process
   }
 
-  /** Ends a repository's processes once they have answered what they were asked: it is about to be removed, or is no longer hot. */
+  /** Ends a repository's processes once they have answered: it is about to be removed, or is no longer in use. */
   forget(directory: string) {
     for (const process of this.#hot.get(directory)?.processes.values() ?? []) process.retire()
     this.#hot.delete(directory)

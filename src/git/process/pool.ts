@@ -7,7 +7,7 @@ import { currentHolder } from '../../lib/async/holder.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import { gitFailure } from '../errors.js'
 
-/** The environment every git process gets: nothing inherited but PATH and the temporary directory (SEC-84). */
+/** The environment of every git process: it inherits only PATH and the temporary directory (SEC-84). */
 export function gitEnvironment(): NodeJS.ProcessEnv {
   return {
     PATH: process.env['PATH'],
@@ -28,7 +28,7 @@ export function gitEnvironment(): NodeJS.ProcessEnv {
   }
 }
 
-/** Where the system finds a program; null when it does not. */
+/** The path of a program; null when it is not found. */
 export function programOnPath(name: string): string | null {
   const folders = (process.env['PATH'] ?? '').split(delimiter).filter(isAbsolute)
   return folders.map((folder) => join(folder, name)).find(isExecutable) ?? null
@@ -43,10 +43,13 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** Named in full, so that a git that must find no other program can be given an empty path. */
+/** An absolute path, so that a git that must find no other program can be given an empty PATH. */
 let git: string | null = null
 
-/** Options every git command starts with: trust our own directories, sync what is written, keep memory small, start no maintenance behind our back. */
+/**
+ * Options of every git command: trust our own directories, sync what is written, use little memory, start no
+ * maintenance of its own.
+ */
 export const GIT_OPTIONS = [
   '-c', 'safe.directory=*',
   '-c', 'core.fsync=committed,loose-object',
@@ -67,20 +70,20 @@ export interface PoolLimits {
   /** Calls that may wait, in all and for one repository. */
   waiting: number
   waitingPerRepository: number
-  /** Processes at once for one holder, a user or an address, where turns are taken for one. Each may fill half of the queue. */
+  /** Processes at a time for one holder, a user or an address. Each holder may fill half of the queue. */
   runningPerHolder?: number
   /** Milliseconds a call may wait for its turn. */
   wait: number
   /** Milliseconds a process may run. */
   deadline: number
-  /** By how much its processes stand back behind all others, from 1 to 19. */
+  /** How far its processes stand back behind others: a nice value from 1 to 19. */
   niceness?: number
 }
 
-/** By how much git stands back behind the service and Postgres, whose short answers everybody waits for (SEC-180). */
+/** The nice value of git: the short answers of the service and of Postgres come first (SEC-180). */
 export const GIT_NICENESS = 10
 
-/** Processes that work for one holder at once: more than there are cores only delay each other, and everybody else (SEC-180). */
+/** Processes at a time for one holder: more of them than cores only delay each other, and everybody else (SEC-180). */
 export const PER_HOLDER = Math.max(2, availableParallelism())
 
 export const POOL_LIMITS: PoolLimits = {
@@ -94,7 +97,10 @@ export const POOL_LIMITS: PoolLimits = {
   niceness: GIT_NICENESS,
 }
 
-/** Of searches, which read whole repositories with a thread for each core: one at once for each of them, with a queue of their own, and behind everything else, so that nobody else waits for them (SEC-143). */
+/**
+ * Limits of searches, which read whole repositories with a thread for each core: one at a time for each repository,
+ * with a queue of their own and a low priority, so that nobody else waits for them (SEC-143).
+ */
 export const SEARCH_LIMITS: PoolLimits = {
   running: 4,
   runningPerRepository: 1,
@@ -117,7 +123,7 @@ export interface RunOptions {
   accept?: number[]
   /** Bytes of output after which the process is ended and `truncated` is true. */
   maxBytes?: number
-  /** Bytes of memory of its own after which the process is ended, where the system tells (Linux). */
+  /** Bytes of private memory after which the process is ended, where the system tells (Linux). */
   memory?: number
 }
 
@@ -128,10 +134,13 @@ export interface RunResult {
   truncated: boolean
 }
 
-/** How a scan ended: git said all, the reader had enough, or the time was up. */
+/** How a scan ended: the output ended, the reader had enough, or the deadline was reached. */
 export type ScanEnd = 'whole' | 'enough' | 'late'
 
-/** Starts short-lived git processes, a bounded number at once; who cannot be served soon gets Unavailable (SEC-143). */
+/**
+ * Starts short-lived git processes, a limited number at a time; a caller whose turn does not come soon gets Unavailable
+ * (SEC-143).
+ */
 export class ProcessPool {
   readonly #queue: FairQueue
   readonly #children = new Set<ChildProcess>()
@@ -140,7 +149,9 @@ export class ProcessPool {
     this.#queue = new FairQueue({ ...limits, refusals: { late: 'no git process became free in time', full: 'too many git calls are waiting' } })
   }
 
-  /** Runs git in a repository to its end and collects its output. Throws GitFault on an exit code that is not accepted. */
+  /**
+   * Runs git in a repository to its end and collects its output. Throws GitFault on an exit code that is not accepted.
+   */
   async run(directory: string, args: string[], options: RunOptions = {}): Promise<RunResult> {
     const release = await this.acquire(directory, options.signal)
     try {
@@ -172,9 +183,11 @@ export class ProcessPool {
           else if (truncated || code === 0 || (code !== null && options.accept?.includes(code))) {
             resolve({ stdout: Buffer.concat(chunks), stderr, exitCode: code ?? 0, truncated })
           } else if (timedOut.has(child)) reject(new Unavailable(`git ${args[0]} ran out of time`))
+          // by somebody else: what it did can be done again
+          else if (code === null && options.memory === undefined) reject(new Unavailable(`git ${args[0]} was killed`))
           else reject(gitFailure(args[0] ?? '', code, stderr))
         })
-        child.stdin?.on('error', () => {}) // a process that ends early closes its input; its exit code tells the story
+        child.stdin?.on('error', () => {}) // a process that ends early closes its input; its exit code says why
         child.stdin?.end(options.input)
       })
     } finally {
@@ -182,7 +195,10 @@ export class ProcessPool {
     }
   }
 
-  /** Hands on what git prints until it ends, until `take` has enough and says false, or until the deadline; the latter two end git. Throws GitFault on an exit code that is not accepted. */
+  /**
+   * Passes on git's output until it ends, until `take` returns false, or until the deadline; the latter two end git.
+   * Throws GitFault on an exit code that is not accepted.
+   */
   async scan(directory: string, args: string[], take: (chunk: Buffer) => boolean, options: Omit<RunOptions, 'maxBytes'> = {}): Promise<ScanEnd> {
     const release = await this.acquire(directory, options.signal)
     try {
@@ -219,7 +235,10 @@ export class ProcessPool {
     }
   }
 
-  /** A turn in the pool, for callers that start a process themselves; call what comes back when it has ended. A holder, by default the one in whose name the call is, has a part of the turns at once and waits for more. */
+  /**
+   * Waits for a turn in the pool, for callers that start a process themselves; call the returned function when it has
+   * ended. A holder, by default the one in whose name the call is made, gets a part of the turns at a time.
+   */
   acquire(directory: string, signal?: AbortSignal, holder = currentHolder()): Promise<() => void> {
     const { running, runningPerRepository, runningPerHolder = running, waiting, waitingPerRepository } = this.limits
     const repository = { key: `in ${directory}`, running: runningPerRepository, waiting: waitingPerRepository }
@@ -227,7 +246,10 @@ export class ProcessPool {
     return this.#queue.acquire({ holder: own, also: [repository] }, signal)
   }
 
-  /** Starts git in a process group of its own, which dies on the deadline, on the signal and on close; takes no turn in the pool. `deadline` 0: none. */
+  /**
+   * Starts git in a process group of its own, which is killed on the deadline, on the signal and on close; takes no
+   * turn in the pool. `deadline` 0: none.
+   */
   start(
     directory: string,
     args: string[],
@@ -278,17 +300,20 @@ export class ProcessPool {
 
 const timedOut = new WeakSet<ChildProcess>()
 
-/** Each process is the first of its session, and where Linux schedules sessions as groups the group has to stand back as well. */
+/**
+ * Lowers the priority of a process. Each is the first of its session, and where Linux schedules sessions as groups the
+ * priority of the group has to be lowered as well.
+ */
 function standBack(pid: number, niceness: number) {
   try {
     setPriority(pid, niceness)
     writeFileSync(`/proc/${pid}/autogroup`, String(niceness))
   } catch {
-    // it has just ended by itself, or the system knows no such groups, or lets us change but a few a second
+    // it has just ended, or the system has no such groups, or allows only a few changes a second
   }
 }
 
-/** Milliseconds between two looks at the memory of a process. */
+/** Milliseconds between two checks of the memory of a process. */
 const LOOK = 100
 
 /** Ends a process that takes more memory than it may. */
@@ -298,19 +323,19 @@ function endBeyond(child: ChildProcess, bytes: number) {
       const [, kilobytes] = /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${child.pid}/status`, 'latin1')) ?? []
       if (Number(kilobytes) * 1_024 > bytes) kill(child)
     } catch {
-      // it has just ended by itself, or the system does not tell
+      // it has just ended, or the system does not tell
     }
   }, LOOK)
   child.once('close', () => clearInterval(timer))
   child.once('error', () => clearInterval(timer))
 }
 
-/** Ends a process and all it started. */
+/** Kills a process and everything it started. */
 export function kill(child: ChildProcess) {
   if (child.pid === undefined || child.exitCode !== null) return
   try {
     process.kill(-child.pid, 'SIGKILL')
   } catch {
-    // it has just ended by itself
+    // it has just ended
   }
 }

@@ -6,7 +6,7 @@ import { checkRefName } from '../../lib/ref-name.js'
 import { isOid } from '../objects/cat-file.js'
 import type { Oid } from '../types.js'
 
-/** A ref as it is stored; `peeled` only where packed-refs tells it. */
+/** A ref as stored; `peeled` only where packed-refs has it. */
 export interface StoredRef {
   name: string
   oid: Oid
@@ -18,21 +18,24 @@ interface Packed {
   refs: Map<string, StoredRef>
 }
 
-/** packed-refs files parsed before, of all repositories; a file is read again when its stamp differs. */
+/** Parsed packed-refs files of all repositories; a file is read again when its stamp differs. */
 export type PackedCache = LRUCache<string, Packed>
 export const packedCache = (bytes: number): PackedCache => new LRUCache({ maxSize: bytes, sizeCalculation: ({ refs }) => 1_000 + refs.size * 300 })
 
 /** How many symbolic refs are followed, as in git. */
 const DEPTH = 5
 
-/** Reads the refs of one repository from its files. Loose refs are read before packed ones, the order in which git moves them, so none is missed. */
+/**
+ * Reads the refs of one repository from its files. Loose refs are read before packed ones, which is the order in which
+ * git moves them, so none is missed.
+ */
 export class RefStore {
   constructor(
     readonly directory: string,
     readonly cache: PackedCache,
   ) {}
 
-  /** The object a full ref name, or HEAD, points at. */
+  /** The object that a full ref name, or HEAD, points at. */
   async ref(name: string, depth = 0): Promise<Oid | null> {
     if ((name !== 'HEAD' && !isRef(name)) || depth > DEPTH) return null
     const text = this.#loose(name)
@@ -49,7 +52,7 @@ export class RefStore {
     for (const [name, ref] of await this.#packed()) if (name.startsWith(prefix)) found.set(name, ref)
     for (const ref of loose) found.set(ref.name, ref)
     await yieldToEventLoop()
-    const names = [...found.keys()].sort() // differs from byte order only beyond the basic plane
+    const names = [...found.keys()].sort() // differs from byte order only beyond the basic multilingual plane
     return names.map((name) => found.get(name) as StoredRef)
   }
 
@@ -77,7 +80,10 @@ export class RefStore {
     return found
   }
 
-  /** Without leaving the event loop: a file of one line that is asked for in every call, for which four turns in the thread pool cost ten times the reading. */
+  /**
+   * Synchronously: it is a file of one line that every call reads, and four turns in the thread pool cost ten times as
+   * much as the reading.
+   */
   #loose(name: string): string | null {
     const path = join(this.directory, name)
     try {
@@ -110,12 +116,12 @@ export class RefStore {
   }
 }
 
-/** Milliseconds after which a file is taken for settled. */
+/** Milliseconds after which a file counts as settled. */
 const SETTLED = 100
 
 const stampOf = ({ mtimeNs, ctimeNs, size, ino }: BigIntStats) => `${mtimeNs} ${ctimeNs} ${size} ${ino}`
 
-/** Whether this may be looked up at all: a valid name below refs/, which therefore cannot lead out of it. */
+/** Whether this may be looked up: a valid name below refs/, which therefore cannot lead out of it. */
 const isRef = (name: string) => name.startsWith('refs/') && checkRefName(name)
 
 const oidOf = (text: string) => {
@@ -125,7 +131,10 @@ const oidOf = (text: string) => {
 
 const symbolic = (text: string) => /^ref:\s*(\S.*?)\s*$/.exec(text)?.[1] ?? null
 
-/** Lines of `oid name`, each followed by `^oid` when it is an annotated tag; a file written by git of this century says so in its first line. */
+/**
+ * Lines of `oid name`, each followed by `^oid` for an annotated tag; the first line of a file that a modern git wrote
+ * says so.
+ */
 async function parse(text: string): Promise<Map<string, StoredRef>> {
   const refs = new Map<string, StoredRef>()
   const full = /^#.* fully-peeled/.test(text)
@@ -147,7 +156,7 @@ async function parse(text: string): Promise<Map<string, StoredRef>> {
   return refs
 }
 
-/** What is not there has a value of its own; a folder read as a file, or a name too long for the disk, is not there either. */
+/** A missing file has this value; a folder read as a file, or a name too long for the disk, counts as missing too. */
 function ignoreMissing<T>(value: T) {
   return (fault: NodeJS.ErrnoException): T => {
     if (['ENOENT', 'ENOTDIR', 'EISDIR', 'ENAMETOOLONG', 'ELOOP'].includes(fault.code ?? '')) return value

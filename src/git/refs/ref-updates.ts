@@ -10,7 +10,7 @@ import { kill, type ProcessPool } from '../process/pool.js'
 import { removeStaleLocks } from '../storage/leftovers.js'
 import { type Oid, type RefUpdate, ZERO } from '../types.js'
 
-/** Locks held by others (a push, a repack) are waited for; what is written is synced; refs of ours keep no log. */
+/** Waits for locks held by others (a push, a repack), syncs what is written, and keeps no reflogs. */
 const OPTIONS = [
   '-c', 'core.fsync=committed,loose-object,reference',
   '-c', 'core.filesRefLockTimeout=1000',
@@ -19,21 +19,21 @@ const OPTIONS = [
 ] // biome-ignore format: pairs belong on one line
 
 export interface RefUpdatesLimits {
-  /** Processes at once. */
+  /** Processes at a time. */
   processes: number
-  /** Milliseconds an unused process stays. */
+  /** Milliseconds that an unused process is kept. */
   idle: number
   /** Milliseconds one transaction may take. */
   deadline: number
   /** Transactions of one repository that may wait. */
   waiting: number
-  /** Milliseconds that locks of others are waited for. */
+  /** Milliseconds to wait for locks of others. */
   patience: number
 }
 
 export const REF_UPDATES_LIMITS: RefUpdatesLimits = { processes: 32, idle: 60_000, deadline: 30_000, waiting: 512, patience: 8_000 }
 
-/** Moves refs, through one `git update-ref` per busy repository that stays alive between transactions. */
+/** Moves refs, through one `git update-ref` for each busy repository that stays alive between transactions. */
 export class RefUpdates {
   /** Unused processes, the least recently used first. */
   readonly #idle = new Map<string, Updater>()
@@ -44,7 +44,7 @@ export class RefUpdates {
   readonly limits: RefUpdatesLimits
   readonly #shared: boolean
 
-  /** `shared`: processes of other machines may hold locks in the repositories as well. */
+  /** `shared`: processes on other machines may hold locks in the repositories as well. */
   constructor(
     readonly pool: ProcessPool,
     { limits = REF_UPDATES_LIMITS, shared = false }: { limits?: RefUpdatesLimits; shared?: boolean } = {},
@@ -53,7 +53,10 @@ export class RefUpdates {
     this.#shared = shared
   }
 
-  /** All or nothing, each by compare-and-swap, durable when it returns. Throws RefChanged, RefNameConflict, Unavailable or GitFault. */
+  /**
+   * All or nothing, each by compare-and-swap, durable when it returns. Throws RefChanged, RefNameConflict, Unavailable
+   * or GitFault.
+   */
   async update(directory: string, updates: RefUpdate[]): Promise<void> {
     if (updates.length === 0) return
     const queued = this.#queued.get(directory) ?? 0
@@ -72,7 +75,11 @@ export class RefUpdates {
     )
   }
 
-  /** Runs work while git holds a ref at a value: nobody moves it meanwhile. In a process of its own, so that moving refs of other repositories within waits for nobody here. Throws RefChanged when it is elsewhere. */
+  /**
+   * Runs work while git holds a ref at a value, so that nobody moves it meanwhile. It has a process of its own, so that
+   * moving refs of other repositories inside does not wait for a turn here. Throws RefChanged when the ref has another
+   * value.
+   */
   async holding<T>(directory: string, ref: string, oid: Oid, work: () => Promise<T>): Promise<T> {
     return this.#pastLocks(directory, async () => {
       const updater = new Updater(this.pool, directory)
@@ -84,7 +91,10 @@ export class RefUpdates {
     })
   }
 
-  /** Tries again where a lock is in the way, and removes one whose owner is dead: a ref that a killed process had locked would stay so for ever (SEC-159). */
+  /**
+   * Tries again where a lock is in the way, and removes one whose owner is dead: otherwise a ref that a killed process
+   * had locked would stay locked for ever (SEC-159).
+   */
   async #pastLocks<T>(directory: string, attempt: () => Promise<T>): Promise<T> {
     for (const until = Date.now() + this.limits.patience; ; ) {
       try {
@@ -97,7 +107,7 @@ export class RefUpdates {
     }
   }
 
-  /** The repository's unused process, which holds no lock. */
+  /** The pid of the repository's unused process, which holds no lock. */
   unused = (directory: string): number | undefined => this.#idle.get(directory)?.pid
 
   /** Ends the repository's process, before the repository is removed. */
@@ -135,7 +145,7 @@ export class RefUpdates {
   }
 }
 
-/** One `git update-ref --stdin`. It ends at the first transaction that fails, and says why on its way out. */
+/** One `git update-ref --stdin`. It ends at the first transaction that fails, and says why. */
 class Updater {
   readonly #child: ChildProcess
   #out = ''
@@ -151,7 +161,7 @@ class Updater {
 
   constructor(pool: ProcessPool, directory: string) {
     this.#child = pool.start(directory, [...OPTIONS, 'update-ref', '--stdin', '-z'], { deadline: 0 })
-    this.#child.stdin?.on('error', () => {}) // it ended early; its exit code tells the story
+    this.#child.stdin?.on('error', () => {}) // it ended early; its exit code says why
     this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       this.#out += text
       this.#said?.()
@@ -176,7 +186,7 @@ class Updater {
     })
   }
 
-  /** The locks of a transaction that comes to nothing. */
+  /** Runs work under the locks of a transaction that is then aborted. */
   holding<T>(directory: string, held: RefUpdate, deadline: number, work: () => Promise<T>): Promise<T> {
     return this.#prepared(directory, [held], deadline, async (expect) => {
       const result = await work()
@@ -186,7 +196,7 @@ class Updater {
     })
   }
 
-  /** Does something with all refs locked and at their old values. */
+  /** Runs something with all refs locked and at their old values. */
   async #prepared<T>(
     directory: string,
     updates: RefUpdate[],
@@ -212,7 +222,7 @@ class Updater {
       if (stale === null) return await work(expect)
       this.#child.stdin?.write('abort\0')
       await expect('abort: ok\n')
-      this.end() // what it remembers of packed-refs is no longer true
+      this.end() // its cached packed-refs is no longer up to date
       throw new RefChanged(stale)
     } finally {
       clearTimeout(timer)
@@ -254,7 +264,11 @@ function prepared(updates: RefUpdate[]) {
   return `start\0${lines.join('')}prepare\0`
 }
 
-/** The first ref whose old value does not hold, read from the files while git holds their locks. Git has compared already, but with the packed-refs it remembers: it takes a file of the same size, inode and second for the same file, and a resident process meets such a one when packed-refs is rewritten twice in a second. */
+/**
+ * The first ref that does not have its old value, read from the files while git holds their locks. Git has compared
+ * already, but with the packed-refs it has cached: it takes a file of the same size, inode and second for the same
+ * file, and a long-lived process meets such a one when packed-refs is rewritten twice in a second.
+ */
 async function firstStale(directory: string, updates: RefUpdate[]): Promise<string | null> {
   let packed: Buffer | undefined
   for (const { ref, old } of updates) {
@@ -276,7 +290,7 @@ function ignoreAbsent(error: NodeJS.ErrnoException): undefined {
   if (!['ENOENT', 'ENOTDIR', 'EISDIR'].includes(error.code ?? '')) throw error
 }
 
-/** git's own words (locale C) say which of the expected failures it was. */
+/** git's own messages (locale C) say which of the expected failures it was */
 function failure(exitCode: number | null, errors: string, updates: RefUpdate[]) {
   const ref = /cannot lock ref '([^']+)'/.exec(errors)?.[1] ?? (updates[0] as RefUpdate).ref
   if (/exists; cannot create|cannot process '.*' and '.*' at the same time|non-empty directory|directory in the way|Not a directory/.test(errors)) {
@@ -290,7 +304,7 @@ function failure(exitCode: number | null, errors: string, updates: RefUpdate[]) 
   return gitFailure('update-ref', exitCode, errors)
 }
 
-/** Git syncs the content of a loose ref but not its name. */
+/** Git syncs the content of a loose ref, but not its directory entry. */
 export async function syncRefs(directory: string, refs: string[]) {
   const folders = new Set([directory, ...refs.map((ref) => dirname(join(directory, ref)))])
   await Promise.all([...folders].map((folder) => syncDirectory(folder).catch(ignoreNotDirectory)))
@@ -314,5 +328,8 @@ export async function writeHead(directory: string, branch: string) {
   await syncDirectory(directory)
 }
 
-/** Runs work on one ref after the work asked for before it, in this process. Saves writers lost races; what makes them safe is compare-and-swap. */
+/**
+ * Runs work on one ref after earlier work on it in this process. This saves writers lost races; compare-and-swap makes
+ * them safe.
+ */
 export const withRefLock = <T>(directory: string, ref: string, work: () => Promise<T>): Promise<T> => withMutex(`${directory}\0${ref}`, work)

@@ -2,7 +2,10 @@ import type { CatFile } from '../objects/cat-file.js'
 import type { Resolved } from '../types.js'
 import type { RefStore } from './ref-store.js'
 
-/** What a user's text means (SEC-81, SEC-82, C-8): whole hash, branch, tag, hash of one commit cut short, HEAD. Git's own revision syntax has no part in it. */
+/**
+ * Resolves what a user wrote (SEC-81, SEC-82, C-8): a full id, a branch, a tag, an abbreviated commit id, or HEAD.
+ * Git's own revision syntax is not supported.
+ */
 export async function resolveRevision(text: string, refs: RefStore, objects: CatFile): Promise<Resolved | null> {
   const commit = async (oid: string | null) => {
     const object = oid && (await objects.peel(oid))

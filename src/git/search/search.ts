@@ -6,20 +6,20 @@ import { type CatFile, isOid } from '../objects/cat-file.js'
 import type { ProcessPool, RunOptions, ScanEnd } from '../process/pool.js'
 import type { GrepChunk, GrepOptions, Oid, Patience } from '../types.js'
 
-/** Both cases of a letter are one in every alphabet, not only in that of ASCII: the same neutral locale, with its letters in UTF-8. */
+/** Letters match in either case in every alphabet, not only in ASCII: the same neutral locale with UTF-8. */
 const LETTERS = { LC_ALL: 'C.UTF-8' }
 /** Files above this are not searched (SEC-146). */
 const LARGEST = 10 * 1024 * 1024
-/** What git may take at once to hold such a file; at a larger one it gives up. */
+/** Bytes that git may allocate at once to hold such a file; at a larger file it gives up. */
 const HELD = LARGEST + 65_536
-/** Bytes of arguments that name files too large; beyond, git gives up at the first file it cannot hold. */
+/** Bytes of arguments that name files which are too large; beyond, git gives up at the first file it cannot hold. */
 const EXCLUDED = 65_536
 /** Characters of a line that are shown. */
 const LINE = 10_000
 /** Bytes of git's output that are read. */
 const OUTPUT = 8 * 1024 * 1024
 
-/** What a search reads, and runs in. */
+/** What a search reads, and the pool it runs in. */
 export interface SearchSource {
   pool: ProcessPool
   searching: SingleFlight
@@ -30,7 +30,10 @@ export interface SearchSource {
   root(commit: Oid): Promise<{ tree: Oid } | null>
 }
 
-/** The answer from before, or one for all who ask for it now. What the time did not suffice for is found anew by who asks next. */
+/**
+ * The cached result, or one search for all concurrent callers. Results past the deadline are not cached, so the next
+ * call searches again.
+ */
 async function searched<V extends { late: boolean }>(
   { memory, searching, directory }: SearchSource,
   about: string,
@@ -47,7 +50,7 @@ async function searched<V extends { late: boolean }>(
   })
 }
 
-/** The arguments of `git grep` that say what is looked for, how and where; null: nothing can be found. */
+/** The arguments of `git grep` for text, options and paths; null: nothing can be found. */
 function question(text: string, paths: string[] | undefined): { how: string[]; where: string[] } | null {
   const known = (paths ?? ['']).map(literal).filter((path) => path !== null)
   if (text === '' || /[\n\0]/.test(text) || known.length === 0) return null
@@ -62,7 +65,10 @@ interface Hits {
   truncated: boolean
 }
 
-/** Where a text stands in the files of a commit: whatever the case of its letters, literally, in files that are text, by path. Hits whose context meets make one chunk (S-24). */
+/**
+ * Where a text occurs in the text files of a commit, literally and without case, by path. Hits whose context overlaps
+ * make one chunk (S-24).
+ */
 export async function grep(source: SearchSource, commit: Oid, text: string, options: GrepOptions): Promise<Hits> {
   const asked = question(text, options.paths)
   const root = asked && isOid(commit) ? await source.root(commit) : null
@@ -86,7 +92,7 @@ export async function grep(source: SearchSource, commit: Oid, text: string, opti
   return { chunks, truncated }
 }
 
-/** Of the files at some paths those in which the text stands; by path. */
+/** Of the files at some paths, those in which the text occurs; by path. */
 export async function filesWith(source: SearchSource, commit: Oid, text: string, options: { paths: string[] } & Patience): Promise<string[]> {
   const asked = question(text, options.paths)
   const root = asked && isOid(commit) ? await source.root(commit) : null
@@ -115,7 +121,11 @@ export async function filesWith(source: SearchSource, commit: Oid, text: string,
   return files
 }
 
-/** Runs `git grep` on a tree without its files that are too large. Hardly a tree has one, so it is first tried without knowing: git gives up where it may not hold a file, and only then they are looked for. `begin` makes a reader for each try. */
+/**
+ * Runs `git grep` on a tree without its files that are too large. Few trees have any, so it is first tried without
+ * excluding them: git gives up at a file that it may not hold, and only then they are looked for. `begin` makes a
+ * reader for each attempt.
+ */
 async function run(
   source: SearchSource,
   tree: Oid,
@@ -145,7 +155,7 @@ const timed = (options: RunOptions, deadline: number | undefined): RunOptions =>
 
 const tooLargeIn = (tree: Oid) => `too large to search ${tree}`
 
-/** The files of a tree that are too large to be searched, which Git can only be told by name. */
+/** The files of a tree that are too large to be searched; git can exclude them by name only. */
 async function tooLarge(source: SearchSource, tree: Oid): Promise<{ excluded: string[]; whole: boolean }> {
   const found = await source.memory.answer<{ excluded: string[]; whole: boolean }>(
     source.directory,
@@ -220,14 +230,14 @@ class GrepReader {
     return this.#read < OUTPUT
   }
 
-  /** The chunks found; the last one only if it is known to be whole. */
+  /** The chunks found; the last one only if it is known to be complete. */
   finish(whole: boolean): GrepChunk[] {
     if (whole) this.#close()
     return this.#chunks.slice(0, this.limit).map(({ path, start, lines }) => ({ path, startLine: start, text: lines.join('\n') }))
   }
 
   #line(path: string, number: number, content: Buffer) {
-    // without context git draws no line between chunks
+    // without context git writes no separator between chunks
     if (this.#open && (this.#open.path !== path || this.#open.start + this.#open.lines.length !== number)) this.#close()
     this.#open ??= { path, start: number, lines: [] }
     this.#open.lines.push(content.toString('utf8', 0, LINE * 4).slice(0, LINE))
@@ -239,7 +249,7 @@ class GrepReader {
   }
 }
 
-/** Commits of a history whose message holds a text, whatever the case of its letters, literally; newest first (S-22). */
+/** Commits of a history whose message contains a text, literally and without case; newest first (S-22). */
 export async function searchLog(
   source: SearchSource,
   from: Oid,
@@ -282,7 +292,10 @@ export async function searchLog(
   return { oids, truncated }
 }
 
-/** How git is asked for messages with a text, and how its records are read. Git looks at lines: of a text of several the longest is asked for, and the rest looked for here. */
+/**
+ * How git is asked for messages with a text, and how its records are read. Git searches line by line: of a text of
+ * several lines the longest is searched for, and the rest is compared here.
+ */
 function logQuestion(text: string): { args: string[]; oidOf: (record: Buffer) => Oid | null } {
   const line = text.split('\n').reduce((longest, part) => (part.length > longest.length ? part : longest), '')
   if (line === text) return { args: ['--format=tformat:%H', `--grep=${line}`], oidOf: (record) => record.toString('latin1') }

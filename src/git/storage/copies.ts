@@ -6,10 +6,13 @@ import type { RefsThen } from '../types.js'
 import { repositoryExists } from './create.js'
 import { withMaintenanceLock } from './maintenance.js'
 
-/** Milliseconds between two looks whether maintenance has ended. */
+/** Milliseconds between two checks whether maintenance has ended. */
 const PATIENCE = 250
 
-/** Writes a repository into a new folder, with its refs as they were. Objects are only ever added, but by maintenance, which waits. False: it is gone. */
+/**
+ * Copies a repository into a new folder, with its refs as they were. Objects are only ever added, except by
+ * maintenance, which waits. False: it no longer exists.
+ */
 export async function saveRepository(directory: string, { head, refs }: RefsThen, target: string): Promise<boolean> {
   for (;;) {
     const saved = await withMaintenanceLock(directory, async () => {
@@ -25,7 +28,10 @@ export async function saveRepository(directory: string, { head, refs }: RefsThen
   }
 }
 
-/** What processes write, or hold a new pack with until its refs have moved: gone at any moment, and of no use later. */
+/**
+ * What running processes write, or hold a new pack with until its refs have moved: it may disappear at any moment, and
+ * is of no use later.
+ */
 const LEFTOVER = /(\.lock|\.keep|\/(\.?tmp[_-]|incoming-|bulk_fsync)[^/]*)$/
 
 const packedRefs = (refs: RefsThen['refs']) =>
@@ -35,13 +41,13 @@ const packedRefs = (refs: RefsThen['refs']) =>
     .map(({ line }) => line)
     .join('')}`
 
-/** Puts such a copy in its place, where nothing may be. It appears complete or not at all. */
+/** Puts such a copy in its place, where nothing may exist. It appears complete or not at all. */
 export async function restoreRepository(saved: string, directory: string): Promise<void> {
   const shard = dirname(directory)
   await mkdir(shard, { recursive: true })
   const aside = join(shard, `.tmp-${process.pid}-${Date.now()}`)
   await cp(saved, aside, { recursive: true, errorOnExist: true, force: false })
-  // git takes a folder without these for no repository, and not every tool that moves a backup keeps empty folders
+  // git does not recognise a folder without these as a repository, and not every backup tool keeps empty folders
   for (const folder of ['objects/info', 'objects/pack', 'refs/heads', 'refs/tags']) await mkdir(join(aside, folder), { recursive: true })
   await rename(aside, directory)
   await syncDirectory(shard)

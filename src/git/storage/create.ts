@@ -7,13 +7,19 @@ import type { RepositoryKey } from '../types.js'
 
 const CONFIG = '[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n'
 
-/** Where a repository lives below its storage's folder: `<two hex digits of the id>/<id>.git`, so that no folder grows too large. */
+/**
+ * Where a repository lives below its storage's folder: `<two hex digits of the id>/<id>.git`, so that no folder grows
+ * too large.
+ */
 export function repositoryDirectory(storagePath: string, { id, kind }: RepositoryKey) {
   const shard = (id % 256).toString(16).padStart(2, '0')
   return join(storagePath, shard, `${id}${kind === 'wiki' ? '.wiki' : ''}.git`)
 }
 
-/** Makes a bare repository without starting git: empty, or with what `fill` puts into it and syncs. It appears complete or not at all; one that is there stays as it is. */
+/**
+ * Creates a bare repository without starting git: empty, or with what `fill` writes and syncs. It appears complete or
+ * not at all; an existing one stays as it is.
+ */
 export async function createRepository(directory: string, branch: string, fill?: (temporary: string) => Promise<void>) {
   if (await repositoryExists(directory)) return
   const shard = dirname(directory)
@@ -28,7 +34,7 @@ export async function createRepository(directory: string, branch: string, fill?:
     await rename(temporary, directory)
   } catch (error) {
     await rm(temporary, { recursive: true, force: true })
-    if (!(await repositoryExists(directory))) throw error // somebody else made it at the same moment
+    if (!(await repositoryExists(directory))) throw error // somebody else created it at the same moment
   }
   await Promise.all([syncDirectory(shard), syncDirectory(dirname(shard))])
 }
@@ -51,17 +57,23 @@ export async function presence(directory: string): Promise<'readable' | 'unreada
   return [head, ...folders].every((fault) => fault === null) ? 'readable' : 'unreadable'
 }
 
-/** A file that is in every storage in use. Where it is missing the disk is not mounted, and nothing may be made in its place. */
+/**
+ * A file in every storage that is in use. Where it is missing the disk is not mounted, and nothing may be created in
+ * its place.
+ */
 const MARKER = '.roost-storage'
 
-/** Whether this is the folder that repositories were put into before. */
+/** Whether this is a folder that repositories have been put into before. */
 export const isStorage = (path: string): Promise<boolean> =>
   access(join(path, MARKER), constants.F_OK).then(
     () => true,
     () => false,
   )
 
-/** Marks a storage as in use. One that should hold repositories already, and holds none, is left unmarked: its disk is not there. */
+/**
+ * Marks a storage as in use. One that should hold repositories, but holds none, is left unmarked: its disk is not
+ * mounted.
+ */
 export async function claimStorage(path: string, inUse: () => Promise<boolean>): Promise<boolean> {
   if (await isStorage(path)) return true
   const names = await readdir(path).catch(() => [] as string[])
@@ -71,7 +83,7 @@ export async function claimStorage(path: string, inUse: () => Promise<boolean>):
   return true
 }
 
-/** Out of sight at once and for good; the bytes go afterwards, or at the next start. */
+/** Moves the repository out of sight at once; its files are removed afterwards, or at the next start. */
 export async function removeRepository(directory: string) {
   const shard = dirname(directory)
   const gone = join(shard, `.gone-${randomBytes(6).toString('hex')}`)

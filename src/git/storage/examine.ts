@@ -7,10 +7,10 @@ import { tolerated } from '../wire/tolerated.js'
 
 const DEADLINE = 1_800_000
 
-/** Bytes of what git says of one repository. */
+/** Bytes of git's messages about one repository. */
 const MAX_SAID = 4 << 20
 
-/** Looks through a whole repository, without the commit-graph, which may be what is broken. */
+/** Checks a whole repository, without the commit-graph, which may be what is broken. */
 export async function examine(pool: ProcessPool, directory: string, { full = false, signal }: ExamineOptions = {}): Promise<Examination> {
   const brokenPacks = await findBrokenPacks(directory)
   if (brokenPacks.length > 0) return { brokenGraph: false, brokenRefs: [], brokenPacks, damage: `damaged or cut short: ${brokenPacks.join(', ')}` }
@@ -37,7 +37,7 @@ export async function examine(pool: ProcessPool, directory: string, { full = fal
   )
   const brokenRefs = [...unreadable, ...refs.filter(({ oid }) => !there.has(oid))]
   const walk = async () => {
-    // beside refs that lead nowhere fsck tells nothing else
+    // beside refs to missing objects fsck reports nothing else
     const sound = refs.filter(({ oid }) => there.has(oid)).map(({ oid }) => oid)
     const { exitCode, stderr } = await run(['rev-list', '--objects', '--quiet', '--stdin'], `${sound.join('\n')}\n`)
     return exitCode === 0 ? '' : stderr.trim()
@@ -51,7 +51,7 @@ export async function examine(pool: ProcessPool, directory: string, { full = fal
     return ofObjects === 0 ? '' : saidOf(stdout.toString('utf8'), stderr)
   }
   const look = async () => (brokenRefs.length > 0 ? (await walk()) || (full ? await check() : '') : check())
-  // maintenance may have replaced a pack, and a push moved a ref, while git was looking: what is really damaged is so twice
+  // maintenance may have replaced a pack, or a push moved a ref, while git was reading: real damage is found twice
   const damage = (await look()) && (await look())
   return { brokenGraph: graph.exitCode !== 0 || graph.stderr !== '', brokenRefs, brokenPacks, damage }
 }
@@ -60,7 +60,7 @@ export async function examine(pool: ProcessPool, directory: string, { full = fal
 const BAD_OBJECT = 1
 const BAD_PACK = 4
 
-/** The lines of `git fsck` that name what is wrong, those first that name an object. */
+/** The lines of `git fsck` that say what is wrong, those that name an object first. */
 function saidOf(stdout: string, stderr: string): string {
   const lines = `${stdout}\n${stderr}`
     .split('\n')
@@ -69,7 +69,7 @@ function saidOf(stdout: string, stderr: string): string {
   return [...naming, ...lines.filter((line) => !naming.includes(line))].join('\n') || 'git fsck fails'
 }
 
-/** Packs whose end is not what their index says: cheap, for it reads no object. */
+/** Packs whose end does not match their index: cheap, because it reads no object. */
 async function findBrokenPacks(directory: string): Promise<string[]> {
   const folder = join(directory, 'objects', 'pack')
   const names = await readdir(folder).catch(() => [] as string[])
@@ -98,7 +98,10 @@ async function lastBytes(path: string, length: number): Promise<Buffer | null> {
   }
 }
 
-/** Removes the file of a ref that holds no object id, as a loss of power may leave it; a value in packed-refs comes to light. */
+/**
+ * Removes the file of a ref that holds no object id, as a loss of power may leave it; its value in packed-refs, if any,
+ * applies again.
+ */
 export async function dropUnreadableRef(directory: string, name: string): Promise<void> {
   const path = join(directory, name)
   const text = await readFile(path, 'latin1').catch(() => null)
@@ -107,7 +110,7 @@ export async function dropUnreadableRef(directory: string, name: string): Promis
   await syncDirectory(dirname(path))
 }
 
-/** Of some objects those that are there. */
+/** Which of these objects exist. */
 export async function existing(pool: ProcessPool, directory: string, oids: Oid[]): Promise<Set<Oid>> {
   if (oids.length === 0) return new Set()
   const { stdout } = await pool.run(directory, ['cat-file', '--batch-check=%(objectname)'], { input: `${oids.join('\n')}\n`, deadline: DEADLINE })
@@ -119,7 +122,7 @@ export async function existing(pool: ProcessPool, directory: string, oids: Oid[]
   )
 }
 
-/** Takes the commit-graph away; the next maintenance writes another. */
+/** Removes the commit-graph; the next maintenance writes another. */
 export async function dropCommitGraph(directory: string): Promise<void> {
   const info = join(directory, 'objects', 'info')
   for (const name of ['commit-graph', 'commit-graphs']) await rm(join(info, name), { recursive: true, force: true })
@@ -132,7 +135,7 @@ const age = (path: string) =>
     () => 0,
   )
 
-/** Every repository in a storage that has not changed for some milliseconds, whoever it belongs to. */
+/** Every repository in a storage that has not changed for some milliseconds, whether or not a project has it. */
 export async function* repositoriesIn(storage: string, root: string, unchanged = YOUNG): AsyncGenerator<RepositoryKey> {
   for (const shard of await readdir(root).catch(() => [])) {
     if (!/^[0-9a-f]{2}$/.test(shard)) continue
@@ -143,7 +146,9 @@ export async function* repositoriesIn(storage: string, root: string, unchanged =
   }
 }
 
-/** Moves a repository that nobody knows out of the way, where a person can look at it; returns where it is. */
+/**
+ * Moves a repository that no project has out of the way, where an administrator can examine it; returns its new place.
+ */
 export async function quarantineRepository(root: string, directory: string): Promise<string> {
   const place = join(root, 'lost+found')
   await mkdir(place, { recursive: true })
@@ -153,7 +158,7 @@ export async function quarantineRepository(root: string, directory: string): Pro
   return target
 }
 
-/** Removes what was set aside so many milliseconds ago; tells where it was. */
+/** Removes repositories that were moved aside so many milliseconds ago; returns where they were. */
 export async function removeQuarantinedRepositories(root: string, older: number): Promise<string[]> {
   const place = join(root, 'lost+found')
   const removed: string[] = []

@@ -14,13 +14,15 @@ export interface ForkSource {
   refs: GitRepository['refs']
 }
 
-/** Rounds in which the source's packs may change under our hands before we give up. */
+/** Rounds in which the source's packs may change meanwhile before we give up. */
 const ROUNDS = 20
 const AT_ONCE = 32
 
 /**
- * A repository of its own with the branches and tags of another one. Objects are hard links, so they cost no space until one side packs anew, and each side may pack and prune as it likes: there are no alternates.
- * The refs are read first: whatever they name was there at that moment, and of objects git only ever removes what it has written elsewhere before. Other refs, of merge requests and the like, stay behind.
+ * Creates an independent repository with the branches and tags of another one. Objects are hard links, so they take no
+ * space until one side repacks, and each side may pack and prune independently: there are no alternates. The refs are
+ * read first: the objects they name existed at that moment, and git only ever removes objects after writing them
+ * elsewhere. Other refs, of merge requests and the like, are not copied.
  */
 export async function fork(pool: ProcessPool, source: ForkSource, directory: string, branch: string): Promise<void> {
   const all = await source.refs('refs/')
@@ -30,7 +32,8 @@ export async function fork(pool: ProcessPool, source: ForkSource, directory: str
     await linkObjects(join(source.directory, 'objects'), join(temporary, 'objects'))
     await writeNewFile(join(temporary, 'packed-refs'), packedRefs(refs))
     await checkTips(pool, temporary, refs)
-    // what nothing in the source reaches any more, pushed by mistake and taken back, stays behind (SEC-43)
+    // what nothing in the source reaches any more, because it was pushed by mistake and taken back, is not copied
+    // (SEC-43)
     await dropUnreached(
       pool,
       temporary,
@@ -45,14 +48,14 @@ function packedRefs(refs: Ref[]) {
   return `# pack-refs with: peeled fully-peeled sorted \n${lines.join('')}`
 }
 
-/** Throws when an object that a ref names did not come along. */
+/** Throws when an object that a ref names was not copied. */
 async function checkTips(pool: ProcessPool, directory: string, refs: Ref[]) {
   const input = `${[...new Set(refs.map(({ oid }) => oid))].join('\n')}\n`
   const { stdout } = await pool.run(directory, ['cat-file', '--buffer', '--batch-check=%(objecttype)'], { input })
   if (/ missing$/m.test(stdout.toString('latin1'))) throw new GitFault('cat-file', 0, `an object of ${directory} is missing`)
 }
 
-/** Loose objects first, then packs, the order in which git moves them. */
+/** Loose objects first, then packs, which is the order in which git moves them. */
 async function linkObjects(from: string, to: string) {
   const shards = (await readdir(from)).filter((name) => /^[0-9a-f]{2}$/.test(name))
   for (const shard of shards) {
@@ -69,7 +72,10 @@ async function linkObjects(from: string, to: string) {
 const PACK = /^(pack-[0-9a-f]+)\.(pack|idx|rev|bitmap)$/
 const INDEX_OF_PACKS = 'multi-pack-index'
 
-/** Until a look at the source shows nothing that has not been linked: a repack writes the new packs before it removes the old ones, so nothing is missed. */
+/**
+ * Links until the source shows nothing that has not been linked: a repack writes the new packs before it removes the
+ * old ones, so nothing is missed.
+ */
 async function linkPacks(from: string, to: string) {
   const linked = new Set<string>()
   for (let round = 0; ; round++) {
@@ -82,7 +88,8 @@ async function linkPacks(from: string, to: string) {
       return placed
     })
     if ((await readdir(from)).some((name) => PACK.test(name) && !linked.has(name))) continue
-    // it is written anew before a pack that it names goes: if it has not been, all packs it names have come along; else upkeep makes another
+    // it is rewritten before a pack that it names is removed: if it is unchanged, all packs it names have been linked;
+    // otherwise maintenance makes another
     if (index !== null) {
       const companions = (await readdir(from)).filter((name) => /^multi-pack-index-[0-9a-f]+\.(bitmap|rev)$/.test(name))
       await inTurns(companions, (name) => place(join(from, name), join(to, name)))
@@ -92,14 +99,14 @@ async function linkPacks(from: string, to: string) {
     }
     break
   }
-  // of a pack that went while we linked it there may be parts
+  // of a pack that was removed while we linked it there may be parts
   const names = [...linked].map((name) => PACK.exec(name) as RegExpExecArray)
   const whole = (stem: string | undefined) => linked.has(`${stem}.pack`) && linked.has(`${stem}.idx`)
   for (const [name, stem] of names) if (!whole(stem)) await rm(join(to, name), { force: true })
   await syncDirectory(to)
 }
 
-/** The layers of the chain, or none of them: it only makes reading quicker, and upkeep writes it anew. */
+/** The layers of the chain, or none of them: it only makes reading faster, and maintenance writes it again. */
 async function linkCommitGraph(from: string, to: string) {
   const single = 'commit-graph'
   const folder = 'commit-graphs'
@@ -115,13 +122,16 @@ async function linkCommitGraph(from: string, to: string) {
   await syncDirectory(to)
 }
 
-/** What tells two files of one name apart. Null: there is none. */
+/** What tells two files of the same name apart. Null: there is none. */
 async function identityOf(path: string) {
   const info = await stat(path, { bigint: true }).catch(ignoreMissing(null))
   return info && `${info.ino} ${info.mtimeNs} ${info.size}`
 }
 
-/** The same file under another name, a copy of it where the file system has no such thing; false when it is gone. */
+/**
+ * Links a file under another name, or copies it where the file system has no hard links; false when it no longer
+ * exists.
+ */
 async function place(from: string, to: string): Promise<boolean> {
   try {
     await link(from, to)
@@ -151,7 +161,7 @@ async function copy(from: string, to: string): Promise<boolean> {
   }
 }
 
-/** Whether `work` said true of every item. */
+/** Whether `work` returned true for every item. */
 async function inTurns(items: string[], work: (item: string) => Promise<boolean>): Promise<boolean> {
   let all = true
   for (let i = 0; i < items.length; i += AT_ONCE) {

@@ -6,25 +6,35 @@ import { setTimeout as sleep } from 'node:timers/promises'
 export interface StaleOptions {
   /** Milliseconds without change after which a leftover that nobody holds is stale. */
   unheld: number
-  /** The same where a process may be writing to it, or where that cannot be told. */
+  /** The same where a process may be writing to it, or where that is unknown. */
   held: number
-  /** Processes of other machines, which cannot be seen from here, may use the storage as well. */
+  /** Processes on other machines, which are invisible here, may use the storage as well. */
   shared?: boolean
 }
 
 export const STALE: StaleOptions = { unheld: 2_000, held: 600_000 }
 
-/** Milliseconds that a process of another machine may hold a lock on refs: the deadline of a transaction and some more. */
+/**
+ * Milliseconds that a process on another machine may hold a lock on refs: the deadline of a transaction and a margin.
+ */
 const LONGEST_LOCK = 35_000
-/** Milliseconds by which the start of a process, or the time of a file, may be known wrongly: both come in ticks of the system's clock. */
+/**
+ * Milliseconds by which the start of a process, or the time of a file, may be off: both come in ticks of the system's
+ * clock.
+ */
 const START_ERROR = 100
-/** The file by which one process at a time maintains a repository, and milliseconds after which it was left by a kill: its owner touches it more often. */
+/**
+ * The file by which one process at a time maintains a repository, and the milliseconds without an update after which
+ * its owner counts as killed.
+ */
 export const MAINTENANCE_LOCK = 'roost-maintenance.lock'
 const LONGEST_SILENCE = 90_000
-/** A pack lives this long without its index while it is put in place. */
+/** Milliseconds that a quarantine of the service may be in use: the deadline of git and some more. */
+const LONGEST_ASIDE = 60_000
+/** Milliseconds that a pack may be without its index while it is put in place. */
 const HALF_PACK = 10_000
 
-/** Removes what killed processes left behind in a storage, and returns what that was (SEC-159). */
+/** Removes what killed processes left behind in a storage, and returns it (SEC-159). */
 export async function removeStale(storagePath: string, options: StaleOptions = STALE): Promise<string[]> {
   const stale = await staleIn(storagePath, options)
   for (const path of stale) await rm(path, { recursive: true, force: true })
@@ -32,11 +42,12 @@ export async function removeStale(storagePath: string, options: StaleOptions = S
 }
 
 /**
- * What killed processes left behind in a storage: lock files, temporary packs, packs without an index, quarantines, repositories half made or half
- * removed. Never what a running process has open, nor what a process that writes in the repository may have made.
+ * What killed processes left behind in a storage: lock files, temporary packs, packs without an index, quarantines,
+ * repositories half created or half removed. Never what a running process has open, nor what a process that writes in
+ * the repository may have made.
  */
 export async function staleIn(storagePath: string, options: StaleOptions = STALE): Promise<string[]> {
-  const leftovers: { path: string; repository: string }[] = []
+  const leftovers: Leftover[] = []
   for (const shard of await folders(storagePath)) {
     if (!/^[0-9a-f]{2}$/.test(shard)) continue
     for (const name of await folders(join(storagePath, shard))) {
@@ -45,33 +56,56 @@ export async function staleIn(storagePath: string, options: StaleOptions = STALE
       else if (name.endsWith('.git')) for (const path of await leftoversOf(repository)) leftovers.push({ path, repository })
     }
   }
+  return staleAmong(leftovers, options)
+}
+
+/**
+ * Removes what killed git left among the objects of one repository: locks beside which maintenance fails, and the
+ * quarantines of pushes.
+ */
+export async function removeLeftovers(repository: string, options: StaleOptions): Promise<void> {
+  const inObjects = /\/objects\/(?:[^/]+\/)*[^/]+\.lock$|\/objects\/tmp_objdir-incoming-[^/]+$/
+  const leftovers = (await leftoversOf(repository)).filter((path) => inObjects.test(path)).map((path) => ({ path, repository }))
+  for (const path of await staleAmong(leftovers, options)) await rm(path, { recursive: true, force: true })
+}
+
+interface Leftover {
+  path: string
+  repository: string
+}
+
+async function staleAmong(leftovers: Leftover[], options: StaleOptions): Promise<string[]> {
   if (leftovers.length === 0) return []
   const youngest = Math.max(...(await Promise.all(leftovers.map(({ path }) => changedAt(path)))))
   const wait = youngest + options.unheld - Date.now()
-  if (wait > 0) await sleep(Math.min(wait, options.unheld)) // what is being written now is changed or gone when we look again
+  // what is being written now has changed or is gone after this
+  if (wait > 0) await sleep(Math.min(wait, options.unheld))
   const uses = await processes()
   const stale: string[] = []
   for (const { path, repository } of leftovers) {
+    const changed = await changedAt(path)
+    if (changed === 0) continue // it is gone meanwhile
     if (basename(path) === MAINTENANCE_LOCK) {
       if (await isAbandoned(repository)) stale.push(path)
       continue
     }
-    const changed = await changedAt(path)
     const open = uses?.some((use) => use.open.some((used) => isWithin(used, path)))
     const written = uses?.some((use) => mayHave(use, repository, path, changed))
     const unheld = options.shared || uses === null ? Math.max(options.unheld, LONGEST_LOCK) : options.unheld
     const age = Date.now() - changed
+    // our own, whose git may have started long after it was made
+    if (isAside(path) && age < LONGEST_ASIDE) continue
     if (!open && age >= (written ? options.held : isPack(path) ? Math.max(unheld, HALF_PACK) : unheld)) stale.push(path)
   }
   return stale
 }
 
 export interface LockOptions {
-  /** Processes of other machines, which cannot be seen from here, may hold locks as well. */
+  /** Processes on other machines, which are invisible here, may hold locks as well. */
   shared: boolean
-  /** Paths of lock files below the repository; all by default. */
+  /** Paths of lock files below the repository; by default all. */
   paths?: string[] | undefined
-  /** Whether a process group is known to hold no lock at the moment it is asked about. */
+  /** Whether a process group is known to hold no lock at this moment. */
   holdsNone?: (group: number) => boolean
 }
 
@@ -82,7 +116,7 @@ export async function removeStaleLocks(directory: string, { shared, paths, holds
     const full = join(directory, path)
     const found = await stat(full).catch(() => null)
     if (!found || !(await isStaleLock(directory, full, found, shared, holdsNone))) continue
-    // somebody may have removed it meanwhile and another process made the next one
+    // somebody may have removed it meanwhile, and another process created the next one
     const now = await stat(full).catch(() => null)
     if (!now || now.ino !== found.ino || now.ctimeMs !== found.ctimeMs) continue
     await rm(full, { force: true })
@@ -91,15 +125,22 @@ export async function removeStaleLocks(directory: string, { shared, paths, holds
   return removed
 }
 
-/** Whether whoever maintained a repository is gone, and the git they started as well: that one may outlive them. */
+/**
+ * Whether the process that maintained a repository is gone, and the git processes it started as well, which may outlive
+ * it.
+ */
 export async function isAbandoned(directory: string): Promise<boolean> {
-  const age = Date.now() - (await changedAt(join(directory, MAINTENANCE_LOCK)))
-  if (age < LONGEST_SILENCE) return false
+  const changed = await changedAt(join(directory, MAINTENANCE_LOCK))
+  const age = Date.now() - changed
+  if (changed === 0 || age < LONGEST_SILENCE) return false
   const uses = await processes(directory)
   return age > STALE.held || !uses?.some(({ command }) => command !== undefined && MAINTAINERS.has(command))
 }
 
-/** Whoever holds a lock was alive when it was made: when nobody who writes in the repository is that old, its owner is dead. */
+/**
+ * The owner of a lock was running when the lock was made: when no process that writes in the repository is that old,
+ * its owner is dead.
+ */
 async function isStaleLock(
   directory: string,
   path: string,
@@ -115,6 +156,7 @@ async function isStaleLock(
 }
 
 const isWithin = (path: string, folder: string) => path === folder || path.startsWith(folder + sep)
+const isAside = (path: string) => basename(path).startsWith('tmp_objdir-aside-')
 const isPack = (path: string) => /\/objects\/pack\/pack-[^/]*$/.test(path)
 const isLock = ({ name }: Dirent) => name.endsWith('.lock')
 const isTemporary = ({ name }: Dirent) => /^(\.?tmp[_-]|incoming-|bulk_fsync)/.test(name)
@@ -136,8 +178,8 @@ async function leftoversOf(repository: string): Promise<string[]> {
 }
 
 /**
- * Files of packs that have no index. Git gives a pack its name before its index has one and removes the index first, so a kill in between leaves
- * them; no reader sees such a pack, and `git repack` refuses to work beside it.
+ * Files of packs that have no index. Git names a pack before its index and removes the index first, so a kill in
+ * between leaves them; no reader sees such a pack, and `git repack` refuses to work beside it.
  */
 export async function halfPacks(repository: string): Promise<string[]> {
   const folder = join(repository, 'objects', 'pack')
@@ -147,7 +189,10 @@ export async function halfPacks(repository: string): Promise<string[]> {
     .map((name) => join(folder, name))
 }
 
-/** Removes files of packs without an index that nobody can be putting in place any more; false while there are younger ones. */
+/**
+ * Removes files of packs without an index that nobody can be putting in place any more; false while there are younger
+ * ones.
+ */
 export async function removeHalfPacks(repository: string): Promise<boolean> {
   const found = await halfPacks(repository)
   if (found.length === 0) return true
@@ -170,7 +215,7 @@ async function look(folder: string, wanted: (entry: Dirent) => boolean, descend:
   }
 }
 
-/** When a file, or anything in a folder, last changed; 0 when it is gone. */
+/** When a file, or anything in a folder, last changed; 0 when it does not exist. */
 export async function changedAt(path: string): Promise<number> {
   const info = await stat(path).catch(() => null)
   if (!info) return 0
@@ -179,9 +224,9 @@ export async function changedAt(path: string): Promise<number> {
   return Math.max(info.mtimeMs, ...(await Promise.all(names.map((name) => changedAt(join(path, name))))))
 }
 
-/** What a process of this machine works on. */
+/** What a process on this machine is working on. */
 interface Use {
-  /** The id of its process group; git and all that it starts are one. */
+  /** The id of its process group; git and everything it starts share one. */
   group: number
   cwd: string
   /** Paths it has open. */
@@ -192,7 +237,7 @@ interface Use {
   started: number
 }
 
-/** Git commands that hold no lock and whose temporary files are open as long as they matter. */
+/** Git commands that hold no lock and whose temporary files are open for as long as they matter. */
 const READERS = new Set(
   'archive cat-file diff diff-tree for-each-ref fsck grep log ls-tree merge-base merge-tree pack-objects rev-list show upload-archive upload-pack'.split(
     ' ',
@@ -202,7 +247,7 @@ const READERS = new Set(
 /** Git commands that maintenance starts. */
 const MAINTAINERS = new Set(['commit-graph', 'multi-pack-index', 'pack-refs', 'repack'])
 
-/** Whether a process may be writing this file, which last changed at that moment. */
+/** Whether a process may be writing this file, which last changed at that time. */
 function mayHave({ cwd, command, started }: Use, repository: string, path: string, changed: number): boolean {
   if (!isWithin(cwd, repository) || started > changed + START_ERROR) return false
   if (command === 'update-ref') return !isWithin(path, join(repository, 'objects'))
@@ -223,8 +268,9 @@ async function processes(folder?: string): Promise<Use[] | null> {
     if (folder === undefined) for (const fd of await readdir(`/proc/${id}/fd`).catch(() => [])) open.push(await target(`/proc/${id}/fd/${fd}`))
     const command = (await readFile(`/proc/${id}/cmdline`, 'utf8').catch(() => '')).split('\0')
     const line = await readFile(`/proc/${id}/stat`, 'utf8').catch(() => '')
-    const fields = line.slice(line.lastIndexOf(')') + 2).split(' ') // from the third field on; the second is a name in brackets
-    if (fields[0] === 'Z') continue // dead, and not yet waited for
+    // from the third field on; the second is a name in parentheses
+    const fields = line.slice(line.lastIndexOf(')') + 2).split(' ')
+    if (fields[0] === 'Z') continue // dead, and not reaped yet
     const started = booted + Number(fields[19]) * 10 // in hundredths of a second since the machine started
     uses.push({ group: Number(fields[2]), cwd, open, command: gitCommand(command), started: Number.isFinite(started) ? started : 0 })
   }

@@ -6,31 +6,34 @@ import { GitFault } from '../errors.js'
 import { packsOf } from '../objects/pack-index.js'
 import type { ProcessPool } from '../process/pool.js'
 import type { Depth, MaintenanceOptions, Oid } from '../types.js'
-import { isAbandoned, MAINTENANCE_LOCK, removeHalfPacks } from './leftovers.js'
+import { isAbandoned, MAINTENANCE_LOCK, removeHalfPacks, removeLeftovers, STALE } from './leftovers.js'
 
 const DEADLINE = 900_000
 const MANY_PACKS = 20
 const GRAPH_MEMORY = 1_500_000_000
 const MANY_LOOSE_REFS = 200
 const MANY_OBJECTS = 50_000
-/** How long an object that nothing refers to stays: a push or a merge that is under way may be about to refer to it (SEC-164). */
+/** How long an unreferenced object is kept: a push or a merge under way may be about to refer to it (SEC-164). */
 const GRACE = '2.weeks.ago'
 
-/** Keeps a repository quick, beside every request. False, and nothing done, while another is at it. */
+/** Keeps a repository fast, while requests are served. False, and nothing done, while another process maintains it. */
 export async function maintain(
   pool: ProcessPool,
   directory: string,
   { depth = 'usual', packing = true, bitmaps = true, memory = GRAPH_MEMORY }: MaintenanceOptions = {},
+  shared = false,
 ): Promise<boolean> {
   return withMaintenanceLock(directory, async () => {
     const run = (...args: string[]) => pool.run(directory, args, { deadline: DEADLINE })
+    await removeLeftovers(directory, { ...STALE, shared })
     if (!(await removeHalfPacks(directory))) throw new Unavailable('a pack is being put in place')
     const due = async () => (await countPacks(directory)) > MANY_PACKS || (bitmaps && (await lacksBitmap(directory)))
     if (packing && (depth !== 'usual' || (await due()))) {
       await run('repack', '-d', '-q', ...REPACKS[depth], bitmaps ? '--write-bitmap-index' : '--no-write-bitmap-index')
       await syncDirectory(join(directory, 'objects', 'pack'))
     }
-    // the older numbers: for the newer ones git counts beyond the largest date, and with such a date in the history never ends (SEC-152)
+    // version 1 of generation numbers: with version 2 git counts beyond the largest date, and with such a date in the
+    // history it never ends (SEC-152)
     const split = depth === 'full' || depth === 'gc' ? '--split=replace' : '--split'
     const graph = (...paths: string[]) => [
       '-c',
@@ -45,7 +48,7 @@ export async function maintain(
     try {
       await pool.run(directory, graph('--changed-paths'), { deadline: DEADLINE, memory })
     } catch (error) {
-      // a commit of paths that no push may bring today: which paths changed is not worth gigabytes
+      // a commit with paths that no push may bring today: knowing which paths changed is not worth gigabytes
       if (!(error instanceof GitFault && error.exitCode === null)) throw error
       await run(...graph('--no-changed-paths'))
     }
@@ -56,7 +59,10 @@ export async function maintain(
   })
 }
 
-/** Runs work while no maintenance does, and no other work of this kind. False, and nothing done, while somebody is at it or the repository is gone. */
+/**
+ * Runs work while no maintenance, and no other work of this kind, runs. False, and nothing done, while another runs or
+ * the repository no longer exists.
+ */
 export async function withMaintenanceLock(directory: string, work: () => Promise<void>): Promise<boolean> {
   const lock = join(directory, MAINTENANCE_LOCK)
   if (!(await takeLock(directory, lock))) return false
@@ -70,7 +76,10 @@ export async function withMaintenanceLock(directory: string, work: () => Promise
   }
 }
 
-/** What no ref reaches is kept in a pack of its own that remembers how old each object is: joined with the others it would be young again. */
+/**
+ * Unreachable objects are kept in a pack of their own that records their ages: joined with the others they would be
+ * young again.
+ */
 const REPACKS: Record<Depth, string[]> = {
   usual: ['--geometric=2', '--write-midx'],
   incremental: ['--geometric=2', '--write-midx'],
@@ -78,7 +87,7 @@ const REPACKS: Record<Depth, string[]> = {
   gc: ['--cruft', `--cruft-expiration=${GRACE}`, '--write-midx'],
 }
 
-/** Of some commits those that are there and that no ref reaches, or not this commit. */
+/** Of these commits, those that exist and that no ref, or not this commit, reaches. */
 export async function unreached(pool: ProcessPool, directory: string, oids: Oid[], from = '--all'): Promise<Oid[]> {
   if (oids.length === 0) return []
   const args = ['rev-list', '--ignore-missing', '--stdin', '--not', from]
@@ -101,7 +110,7 @@ async function takeLock(directory: string, path: string): Promise<boolean> {
   }
 }
 
-/** Bytes on disk; 0 for a repository that is not there. */
+/** Bytes on disk; 0 for a repository that does not exist. */
 export async function repositorySize(directory: string): Promise<number> {
   let size = 0
   for (const entry of await readdir(directory, { withFileTypes: true }).catch(() => [])) {
@@ -121,7 +130,10 @@ async function countPacks(directory: string) {
   return names.filter((name) => name.endsWith('.pack')).length
 }
 
-/** Whether a repository so large that clones and forks would count it out for seconds has no bitmap at all, as after its first push. */
+/**
+ * Whether a repository that is so large that counting its objects for a clone or fork takes seconds has no bitmap at
+ * all, as after its first push.
+ */
 async function lacksBitmap(directory: string): Promise<boolean> {
   const names = await readdir(join(directory, 'objects', 'pack')).catch(() => [])
   if (names.some((name) => name.endsWith('.bitmap'))) return false

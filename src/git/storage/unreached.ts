@@ -7,14 +7,15 @@ import { idsIn, type Pack, packsOf } from '../objects/pack-index.js'
 import type { ProcessPool } from '../process/pool.js'
 import type { Oid } from '../types.js'
 
-/** Milliseconds: a history without bitmaps may be long. */
+/** Milliseconds: counting a history without bitmaps may take long. */
 const DEADLINE = 300_000
-/** Objects whose ids are held in memory; of more git itself packs anew what is reached. */
+/** Objects whose ids are held in memory; for more, git itself repacks what is reached. */
 const MAX = 2_000_000
 
 /**
- * Takes what these tips do not reach out of a repository that nobody else sees yet, so that what was taken back in one repository does not live on in its copy. Packs that hold nothing of that kind stay as they are.
- * Where there is nothing to take out, that is found by counting, with bitmaps in no time.
+ * Removes what these tips do not reach from a repository that nobody else sees yet, so that what was taken back in one
+ * repository does not live on in its copy. Packs without such objects stay as they are. Where there is nothing to
+ * remove, counting tells, which bitmaps make instant.
  */
 export async function dropUnreached(pool: ProcessPool, directory: string, tips: Oid[]): Promise<void> {
   const input = `${[...new Set(tips)].join('\n')}\n`
@@ -27,7 +28,7 @@ export async function dropUnreached(pool: ProcessPool, directory: string, tips: 
   if (stored === reached || (await distinct(pool, directory)) === reached) return
   if (reached > MAX) await packAnew(pool, directory)
   else await take(pool, directory, packs, loose, await idsOf(pool, directory, [...walk, '--no-object-names'], input, reached))
-  // it may name commits that have just gone; upkeep writes another
+  // it may name commits that have just been removed; maintenance writes another
   for (const name of ['commit-graph', 'commit-graphs']) await rm(join(directory, 'objects', 'info', name), { recursive: true, force: true })
   await syncDirectory(join(directory, 'objects', 'pack'))
 }
@@ -39,7 +40,7 @@ async function looseOf(directory: string): Promise<Oid[]> {
   return found.flat()
 }
 
-/** How many objects there are, those in several packs once. */
+/** How many objects there are, counting those in several packs once. */
 async function distinct(pool: ProcessPool, directory: string): Promise<number> {
   let count = 0
   const take = (chunk: Buffer) => {
@@ -50,13 +51,13 @@ async function distinct(pool: ProcessPool, directory: string): Promise<number> {
   return count
 }
 
-/** Object ids in twenty-eight bytes each. */
+/** A set of object ids at twenty-eight bytes each. */
 class Ids {
   readonly #bytes: Buffer
   readonly #slots: Int32Array
   #count = 0
 
-  /** Room for so many. */
+  /** Allocates room for so many. */
   constructor(most: number) {
     this.#bytes = Buffer.alloc(most * 20)
     this.#slots = new Int32Array(2 ** Math.ceil(Math.log2(2 * most + 1))).fill(-1)
@@ -70,7 +71,7 @@ class Ids {
     if (this.#slots[slot] === -1) this.#slots[slot] = this.#count++
   }
 
-  /** Whether the id that stands in some bytes is one of them. */
+  /** Whether the set has the id at an offset of some bytes. */
   has(ids: Buffer, at: number): boolean {
     return this.#slots[this.#find(ids, at)] !== -1
   }
@@ -85,7 +86,7 @@ class Ids {
   }
 }
 
-/** The ids that git prints, one a line. */
+/** The ids that git prints, one on each line. */
 async function idsOf(pool: ProcessPool, directory: string, args: string[], input: string, most: number): Promise<Ids> {
   const ids = new Ids(most)
   let rest = ''

@@ -3,16 +3,26 @@ import { GitFault, gitFailure } from '../errors.js'
 import { kill, type ProcessPool, programOnPath } from '../process/pool.js'
 import type { ArchiveKind, ArchiveOptions } from '../types.js'
 
-/** Git packs by itself, but for bzip2, which it starts without a shell (SEC-79). Large files go through in pieces (SEC-147). */
+/**
+ * Git compresses by itself, except bzip2, which it starts without a shell (SEC-79). Large files are streamed in pieces
+ * (SEC-147).
+ */
 const CONFIG = ['-c', 'tar.tar.gz.command=git archive gzip', '-c', 'core.bigFileThreshold=32m']
 
-/** Git finds no program but its own: a repository's attributes could else have it start a verifier of signatures (SEC-85). */
+/**
+ * Git finds no program but its own: otherwise a repository's attributes could have it start a verifier of signatures
+ * (SEC-85).
+ */
 const ALONE = { PATH: '/nonexistent' }
 
-/** Milliseconds without a byte going through after which an archive is given up. */
+/** Milliseconds without a byte read after which an archive is cancelled. */
 const STALLED = 30_000
 
-/** The files of a commit as one stream, the same bytes for the same question; read as fast as it is taken. Fails before the first byte where git does. The pool should not be the one short reads wait for: a download keeps its turn for as long as it takes. */
+/**
+ * The files of a commit as one stream, the same bytes for the same request; produced as fast as it is read. Fails
+ * before the first byte where git does. The pool should not be the one that short reads wait for: a download keeps its
+ * turn for as long as it takes.
+ */
 export async function archive(
   pool: ProcessPool,
   directory: string,
@@ -47,7 +57,7 @@ export async function archive(
         timer.refresh()
         yield chunk as Buffer
       }
-      // a torn archive must not look like a whole one
+      // a truncated archive must not look complete
       const code = await ended
       if (code !== 0) throw gitFailure('archive', code, stderr)
     }
@@ -65,10 +75,10 @@ export async function archive(
   }
 }
 
-/** Whether this machine has what packing in this way takes. */
+/** Whether this machine has the program for this kind. */
 export const canArchive = (kind: ArchiveKind): boolean => kind !== 'tar.bz2' || bzip2Path() !== null
 
-/** A path with other signs would make git ask a shell. */
+/** A path with other characters would make git use a shell. */
 function bzip2Path(): string | null {
   const path = programOnPath('bzip2')
   return path && /^[\w./+-]+$/.test(path) ? path : null

@@ -4,16 +4,19 @@ import { GitFault } from '../errors.js'
 import { kill, type ProcessPool } from '../process/pool.js'
 import type { Oid } from '../types.js'
 
-/** Bytes of a commit or an annotated tag: they are read whole. */
+/** Bytes of a commit or an annotated tag, because they are read whole. */
 const MESSAGE_BYTES = 10 * 1024 ** 2
 const PARENTS = 1_000
-/** `parent`, a hash and two signs: a commit of fewer bytes has fewer parents. */
+/** `parent`, an id and two characters: a commit of fewer bytes has fewer parents. */
 const PARENT_LINE = 48
-/** Bytes of a path, which no common system can open beyond. Git copies the whole path of each entry it meets, so a few deep folders with long names cost gigabytes in every clone. */
+/**
+ * Bytes of a path; no common system can open longer ones. Git copies the whole path of each entry it meets, so a few
+ * deep folders with long names cost gigabytes in every clone.
+ */
 const PATH_BYTES = 4_096
-/** By so many bytes a tree is larger than what a name in it adds to a path, the slash included. */
+/** The bytes of a tree entry beside its name, less the slash that the name adds to a path. */
 const AROUND_NAME = 26
-/** Folders of one push that are put together to paths, and how often they name each other. */
+/** Folders of one push whose paths are computed, and how often they may contain each other. */
 const MAX_TREES = 250_000
 const MAX_EDGES = 5_000_000
 
@@ -28,7 +31,10 @@ export interface PushedObjects {
   deadline: number
 }
 
-/** What is wrong with the objects of a push beyond what git checks by itself (SEC-88), in words for who pushed; null: nothing. Costs as many processes however much was pushed. */
+/**
+ * What is wrong with the objects of a push beyond what git checks by itself (SEC-88), as a message to the user; null:
+ * nothing. The number of processes does not depend on the size of the push.
+ */
 export async function faultOfObjects(pushed: PushedObjects): Promise<string | null> {
   const { fault, trees, wide } = await listed(pushed)
   if (fault) return fault
@@ -39,14 +45,17 @@ export async function faultOfObjects(pushed: PushedObjects): Promise<string | nu
 
 interface Listed {
   fault: string | null
-  /** Folders, unless together they are too few or too small for a path that is too long, or too many to be looked at. */
+  /**
+   * Folders to be examined; none if together they are too few or too small for an overlong path, or too many to be
+   * examined.
+   */
   trees: Oid[]
   /** Commits that may have too many parents. */
   wide: Oid[]
 }
 
 async function listed({ pool, directory, env, objectBytes, deadline }: PushedObjects): Promise<Listed> {
-  // without the repository's own objects: those that were pushed are meant
+  // without the repository's own objects: only the pushed ones are meant
   const args = ['cat-file', '--batch-all-objects', '--unordered', '--batch-check=%(objecttype) %(objectsize) %(objectname)']
   const child = pool.start(directory, args, {
     env: { GIT_OBJECT_DIRECTORY: env.GIT_OBJECT_DIRECTORY },
@@ -96,7 +105,10 @@ async function anyWithMoreParents({ pool, directory, env, deadline }: PushedObje
   return bytes > 0
 }
 
-/** Bytes of the longest path that the pushed folders make together; those that were there before end it, for they were looked at when they came. */
+/**
+ * Bytes of the longest path that the pushed folders form together; paths end at folders that were there before, because
+ * those were checked when they came.
+ */
 async function longestPath({ pool, directory, env, deadline }: PushedObjects, trees: Oid[]): Promise<number> {
   const numbers = new Map(trees.map((oid, at) => [Buffer.from(oid, 'hex').toString('latin1'), at]))
   const reader = new TreeReader(numbers)
@@ -120,17 +132,20 @@ async function longestPath({ pool, directory, env, deadline }: PushedObjects, tr
   return reader.longestPath()
 }
 
-/** Reads trees as `git cat-file --batch` prints them, in the order of their numbers, and keeps of them how long their names are and which folders they hold. */
+/**
+ * Reads trees as `git cat-file --batch` prints them, in the order of their numbers, and keeps the lengths of their
+ * names and which folders they contain.
+ */
 class TreeReader {
   longestName = 0
-  /** Of each tree the longest name in it; later the longest path below it. */
+  /** For each tree its longest name; later the longest path below it. */
   readonly #lengths: number[] = []
-  /** Where the folders of each tree begin in the two lists of them. */
+  /** Where the folders of each tree begin in the two lists of folders. */
   readonly #starts: number[] = []
   readonly #children: number[] = []
   readonly #names: number[] = []
   #rest: Buffer = Buffer.alloc(0)
-  /** Bytes of the tree that is being read; below zero between two of them. */
+  /** Bytes left of the tree that is being read; negative between two trees. */
   #left = -1
 
   constructor(readonly numbers: Map<string, number>) {}
@@ -157,7 +172,7 @@ class TreeReader {
         this.#left = -1
       } else {
         const end = data.indexOf(0, at)
-        // a name that does not end is too long, whatever comes
+        // a name without an end is too long, whatever follows
         if (end < 0) this.longestName = Math.max(this.longestName, data.length - at - 8)
         if (end < 0 || end + 21 > data.length) break
         this.#entry(data, at, end)
@@ -182,7 +197,7 @@ class TreeReader {
     this.#names.push(length)
   }
 
-  /** No tree can hold itself, so each is done when all it holds are. */
+  /** No tree can contain itself, so each is done when everything it contains is. */
   async longestPath(): Promise<number> {
     const count = this.#lengths.length
     const next = this.#starts.slice()

@@ -20,7 +20,7 @@ const WATCH = 1_000
 function settings({ url, addresses, authorization, virtualHost }: FetchSource) {
   const { protocol, hostname, port } = new URL(url)
   const number = port || (protocol === 'https:' ? '443' : '80')
-  // an address needs no resolving, and is no name curl would take here
+  // an address needs no resolving, and curl would not accept it as a name here
   const name = protocol !== 'git:' && isIP(hostname.replace(/^\[|\]$/g, '')) === 0
   const args = [
     '-c', 'http.followRedirects=false',
@@ -43,14 +43,17 @@ function settings({ url, addresses, authorization, virtualHost }: FetchSource) {
   return { args, env }
 }
 
-/** The branch the other repository's HEAD names; null when it names none or does not say. */
+/** The branch that the HEAD of another server's repository names; null when it names none or does not say. */
 export async function remoteHead(pool: ProcessPool, directory: string, source: FetchSource, signal: AbortSignal): Promise<string | null> {
   const { args, env } = settings(source)
   const { stdout } = await pool.run(directory, [...args, 'ls-remote', '--symref', '--', source.url, 'HEAD'], { env, signal, maxBytes: 1_048_576 })
   return /^ref: refs\/heads\/(\S+)\tHEAD$/m.exec(stdout.toString('utf8'))?.[1] ?? null
 }
 
-/** Brings over all branches and tags, all of them or none, checked as a push is (SEC-87). A ref that is here already only goes forward. Throws TooLarge, Unavailable or GitFault. */
+/**
+ * Fetches all branches and tags, all of them or none, checked like a push (SEC-87). A ref that exists here only moves
+ * forward. Throws TooLarge, Unavailable or GitFault.
+ */
 export async function fetchAll(pool: ProcessPool, directory: string, source: FetchSource, limits: FetchLimits, signal: AbortSignal): Promise<void> {
   const { args, env } = settings(source)
   const enough = new AbortController()

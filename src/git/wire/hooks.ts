@@ -7,7 +7,10 @@ import type { Readable, Writable } from 'node:stream'
 import { writeNewFile } from '../../lib/durable.js'
 import type { PushCommand } from '../types.js'
 
-/** Hands the commands to the server (descriptor 3) and obeys its answer (descriptor 4): lines to show, each after a dash, up to `ok` or a dot, which is a no, as no answer is. */
+/**
+ * Passes the commands to the server (descriptor 3) and obeys its answer (descriptor 4): lines to show, each after a
+ * dash, up to `ok` or a dot; a dot refuses, and so does a missing answer.
+ */
 const PRE_RECEIVE = `#!/bin/sh
 trap '' PIPE
 { printf 'pre %s\\n' "$GIT_QUARANTINE_PATH" && cat && echo; } >&3 || exit 1
@@ -19,7 +22,7 @@ done
 [ "$line" = ok ]
 `
 
-/** Tells the server what moved, and shows what it says to that. */
+/** Tells the server what moved, and shows what it answers. */
 const POST_RECEIVE = `#!/bin/sh
 trap '' PIPE
 { echo post && cat && echo; } >&3 || exit 0
@@ -27,7 +30,10 @@ while IFS= read -r line <&4 && [ "$line" != . ]; do printf '%s\\n' "\${line#-}" 
 exit 0
 `
 
-/** The folder of the two hooks, made if need be. Looked at before every push, because a git that finds no hook it may run asks nobody. */
+/**
+ * The folder of the two hooks, created if necessary. Checked before every push, because a git that finds no executable
+ * hook asks nobody.
+ */
 export async function installHooks(parent: string): Promise<string> {
   const name = createHash('sha256')
     .update(PRE_RECEIVE + POST_RECEIVE)
@@ -43,7 +49,7 @@ export async function installHooks(parent: string): Promise<string> {
     await rename(temporary, folder)
   } catch (error) {
     await rm(temporary, { recursive: true, force: true })
-    if (!(await ready(folder))) throw error // somebody else made it at the same moment
+    if (!(await ready(folder))) throw error // somebody else created it at the same moment
   }
   if (!(await ready(folder))) throw new Error(`programs in ${parent} may not be run`)
   return folder
@@ -57,17 +63,20 @@ function ready(folder: string) {
 }
 
 export interface HookAnswers {
-  /** The commands that may be carried out, with lines to show; a text declines all of them. A push without objects, such as a deletion, has no quarantine. */
+  /**
+   * The commands that may be executed, with lines to show; a text refuses all of them. A push without objects, such as
+   * a deletion, has no quarantine.
+   */
   asked(commands: PushCommand[], quarantine: string | undefined): Promise<string | { accepted: PushCommand[]; lines: string[] }>
   moved(commands: PushCommand[]): Promise<void>
 }
 
 /** The server's end of the two hooks of one push. */
 export class HookChannel {
-  /** What was allowed, from the moment it was. */
+  /** What was accepted; set with the verdict. */
   accepted: PushCommand[] | undefined
   quarantine: string | undefined
-  /** Whether post-receive came to tell what moved. */
+  /** Whether post-receive has reported what moved. */
   told = false
   /** The client left before there was a verdict. */
   abandoned = false
@@ -87,7 +96,7 @@ export class HookChannel {
     this.#work = this.#listen(child.stdio[3] as Readable)
   }
 
-  /** Resolves when the hooks have said and heard everything. */
+  /** Resolves when the hooks have ended. */
   async ended() {
     await this.#work
     this.#answers.end()
@@ -151,7 +160,7 @@ export class HookChannel {
   async #verdict(commands: PushCommand[], count: number, path: string) {
     if (count > this.limit) return `A push may update at most ${this.limit} refs.`
     try {
-      // git says it from where it runs; an empty path would be the repository itself
+      // git names it relative to where it runs; an empty path would be the repository itself
       if (path !== '') this.quarantine = resolve(this.directory, Buffer.from(path, 'latin1').toString())
       return await this.answers.asked(commands, this.quarantine)
     } catch (error) {

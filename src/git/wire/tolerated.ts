@@ -1,4 +1,8 @@
-/** Odd headers of old commits, which do no harm, pass (SEC-151, SEC-152); all else `git fsck --strict` objects to does not (SEC-87). Odd modes are SEC-87 against SEC-154: Git itself only remarks on them, and old public histories hold 100664, so they pass. */
+/**
+ * Odd headers of old commits, which do no harm, are accepted (SEC-151, SEC-152); everything else `git fsck --strict`
+ * objects to is not (SEC-87). For odd modes SEC-87 contradicts SEC-154: Git itself only warns about them, and old
+ * public histories contain 100664, so they are accepted.
+ */
 const TOLERATED = [
   'badDate',
   'badDateOverflow',
@@ -12,6 +16,6 @@ const TOLERATED = [
   'zeroPaddedFilemode',
 ]
 
-/** The settings for that, for what comes in or for a check of what is there. */
+/** The settings for that, for incoming objects or for a check of existing ones. */
 export const tolerated = (section: 'receive' | 'fetch' | 'fsck') =>
   TOLERATED.flatMap((id) => ['-c', `${section === 'fsck' ? '' : `${section}.`}fsck.${id}=ignore`])

@@ -23,7 +23,7 @@ export interface TransportLimits {
   objectBytes: number
   /** Refs one push may update. */
   commands: number
-  /** Milliseconds after which a fetch of which no byte went through is ended. */
+  /** Milliseconds without a byte sent after which a fetch is ended. */
   stall: number
 }
 
@@ -35,15 +35,18 @@ export const TRANSPORT_LIMITS: TransportLimits = {
   stall: 60_000,
 }
 
-/** Reads a repository with more environment, such as a quarantine's; `close` ends what the reading started. */
+/** Reads a repository with more environment, such as a quarantine's; `close` ends what reading has started. */
 export type OpenWith = (env: NodeJS.ProcessEnv) => Quarantine & Pick<GitRepository, 'ref'> & { close(): void }
 
-/** What git advertises and obeys; the service's own refs are never written, and the hidden ones never seen (SEC-86). */
+/**
+ * What git advertises and accepts; the service's own refs cannot be written, and the hidden ones cannot be seen
+ * (SEC-86).
+ */
 const UPLOAD = [
   '-c', 'transfer.hideRefs=refs/keep-around',
   '-c', 'transfer.hideRefs=refs/roost',
   '-c', 'uploadpack.allowFilter=true',
-  // those that cost git no more than a clone does: others look at paths, or count through trees
+  // those that cost git no more than a clone does: others depend on paths, or count through trees
   '-c', 'uploadpackfilter.allow=false',
   '-c', 'uploadpackfilter.blob:none.allow=true',
   '-c', 'uploadpackfilter.blob:limit.allow=true',
@@ -63,7 +66,7 @@ const RECEIVE = [
   '-c', 'core.filesRefLockTimeout=5000',
   '-c', 'core.packedRefsTimeout=10000',
   '-c', 'core.bigFileThreshold=50m',
-  // what is hidden from pushes git refuses by itself, each command alone, so that the rest of a push goes in (GH-18)
+  // git itself refuses hidden refs, each command alone, so that the rest of a push is executed (GH-18)
   '-c', 'receive.hideRefs=refs',
   ...WRITABLE.flatMap((prefix) => ['-c', `receive.hideRefs=!${prefix}`]),
   '-c', 'receive.autogc=false',
@@ -77,20 +80,26 @@ const RECEIVE = [
   '-c', 'receive.fsckObjects=true',
 ] // biome-ignore format: pairs belong on one line
 
-/** Fetches and pushes, as streams of the stateless wire protocol. Give it a pool of its own: a clone keeps its turn for as long as it takes. */
+/**
+ * Fetches and pushes, as streams of the stateless wire protocol. Use a pool of its own: a clone keeps its turn for as
+ * long as it takes.
+ */
 export class Transport {
   #capabilities: Promise<Buffer> | undefined
 
   constructor(
     readonly pool: ProcessPool,
-    /** A folder only we can write to; the hooks go there. */
+    /** A folder that only we can write to; the hooks are put there. */
     readonly hooksParent: string,
     readonly limits: TransportLimits = TRANSPORT_LIMITS,
-    /** Removes lock files that no living process holds, by their paths in the repository; the process that asks holds none. */
+    /**
+     * Removes lock files that no living process holds, by their paths in the repository; the process that asks holds
+     * none.
+     */
     readonly unlock: (directory: string, paths: string[], asking: number | undefined) => Promise<void> = async () => {},
   ) {}
 
-  /** Writes the answer to `info/refs`. For protocol 2 it says nothing of the repository, so it is made once. */
+  /** Writes the answer to `info/refs`. For protocol 2 it does not depend on the repository, so it is made once. */
   async advertise(directory: string, service: Service, { out, protocol, signal, holder }: Omit<TransportRequest, 'body'>) {
     const version = protocolVersion(protocol)
     if (service === 'git-upload-pack' && version === 2) {
@@ -130,7 +139,7 @@ export class Transport {
     }
   }
 
-  /** Once the verdict is yes, a client that goes away changes nothing: refs move and `moved` is told. */
+  /** Once the verdict is yes, a client that leaves changes nothing: refs move and `moved` is called. */
   async receivePack(directory: string, { body, out, protocol, signal, holder }: TransportRequest, policy: PushPolicy, openWith: OpenWith) {
     const hooks = await installHooks(this.hooksParent)
     const release = await this.pool.acquire(directory, signal, holder)
@@ -164,7 +173,7 @@ export class Transport {
           if (path !== undefined && !isInside(directory, path)) throw new GitFault('receive-pack', null, 'the quarantine is not in the repository')
           const accepted = updates.filter(({ ref }) => isBelow(WRITABLE, ref))
           const lines = linesAbout(updates.filter(({ ref }) => !isBelow(WRITABLE, ref)))
-          // git itself would carry out the rest
+          // git itself would execute the rest
           if (lines.length > 0 && atomic()) return lines.join('\n')
           if (accepted.length === 0) return { accepted, lines }
           const fault = path === undefined ? null : await faultOfObjects({ pool: this.pool, directory, env: quarantine(path), objectBytes, deadline })
@@ -215,12 +224,13 @@ export class Transport {
 }
 
 /**
- * Puts the packs of a quarantine among the repository's own, and their names on the disk, before a ref moves: git does the former after this and
- * never the latter, so a loss of power could leave a ref without its objects (SEC-157). Git takes a file that is there already for its own.
+ * Links the packs of a quarantine into the repository, and syncs their directory entries, before a ref moves: git links
+ * them after this, and never syncs the entries, so a loss of power could leave a ref without its objects (SEC-157). Git
+ * accepts a file that is there already as its own.
  *
- * The `.keep` file that git puts beside each pack until its refs have moved stays out: a repack that meets it after it has chosen which packs to
- * join leaves their objects out and removes them all the same (fixed in no git so far; gitgitgadget/git#2219). Ours drop nothing that is not yet
- * reached, so there is nothing to keep a pack from.
+ * The `.keep` file that git puts beside each pack until its refs have moved is left out: a repack that meets it after
+ * choosing which packs to join leaves their objects out and removes them all the same (not fixed in any git so far;
+ * gitgitgadget/git#2219). Our repacks drop nothing that is not reached yet, so there is nothing to protect a pack from.
  */
 async function keepPacks(quarantine: string, directory: string): Promise<void> {
   const [from, to] = [join(quarantine, 'pack'), join(directory, 'objects', 'pack')]
@@ -239,7 +249,7 @@ async function keepPacks(quarantine: string, directory: string): Promise<void> {
 /** Refs of one push that are named when they are refused. */
 const MAX_NAMED = 20
 
-/** Why each of these commands is refused, for the person who pushed. */
+/** Why each of these commands is refused, as messages to the user. */
 function linesAbout(refused: PushCommand[]): string[] {
   const lines = refused
     .slice(0, MAX_NAMED)
@@ -247,10 +257,13 @@ function linesAbout(refused: PushCommand[]): string[] {
   return refused.length > MAX_NAMED ? [...lines, `The same holds for ${refused.length - MAX_NAMED} more refs.`] : lines
 }
 
-/** Bytes at the beginning of a push in which its first command has to come. */
+/** Bytes at the beginning of a push within which its first command has to come. */
 const HEAD = 1_048_576
 
-/** Reads along what a push says before its first command ends: tells whether it is atomic, which git does not tell its hooks. One that cannot be read counts as atomic. */
+/**
+ * Reads along until the first command of a push, to find out whether the push is atomic, which git does not tell its
+ * hooks. One that cannot be read counts as atomic.
+ */
 function watchAtomic(body: Readable): () => boolean {
   let head: Buffer | null = Buffer.alloc(0)
   let atomic = true
@@ -259,7 +272,7 @@ function watchAtomic(body: Readable): () => boolean {
     head = Buffer.concat([head, chunk])
     const said = firstCommand(head)
     if (said === null && head.length < HEAD) return
-    // the capabilities stand behind a NUL
+    // the capabilities follow a NUL
     if (said) atomic = said.includes(0) && / atomic( |\n|$)/.test(` ${said.toString('latin1', said.indexOf(0) + 1)}`)
     head = null
     body.off('data', look)
@@ -268,7 +281,7 @@ function watchAtomic(body: Readable): () => boolean {
   return () => atomic
 }
 
-/** The first line that is no `shallow`; null: it has not come, or what came is no push. */
+/** The first line that is not a `shallow` line; null: it has not come, or the input is no push. */
 function firstCommand(head: Buffer): Buffer | null {
   for (let at = 0; at + 4 <= head.length; ) {
     const length = Number.parseInt(head.toString('latin1', at, at + 4), 16)
@@ -280,7 +293,7 @@ function firstCommand(head: Buffer): Buffer | null {
   return null
 }
 
-/** What is removed after a push must never be more than the push brought. */
+/** Never remove more after a push than the push brought. */
 const isInside = (directory: string, path: string) => path.startsWith(join(directory, 'objects', '/'))
 
 function protocolVersion(protocol: string | undefined): 0 | 1 | 2 {
@@ -288,7 +301,10 @@ function protocolVersion(protocol: string | undefined): 0 | 1 | 2 {
   return Math.max(...versions) as 0 | 1 | 2
 }
 
-/** The body into git. A git that has heard enough does not end the connection, for its answer still has to get out; a client that stops in the middle ends git. */
+/**
+ * Pipes the body into git. A git that has read enough does not end the connection, because its answer still has to be
+ * sent; a client that stops in the middle ends git.
+ */
 function feed(body: Readable, child: ChildProcess, leave: () => void) {
   const stdin = child.stdin as Writable
   stdin.on('error', () => {
@@ -304,16 +320,19 @@ function feed(body: Readable, child: ChildProcess, leave: () => void) {
 }
 
 interface Relaying {
-  /** What stands before the answer. */
+  /** Written before the answer. */
   prefix?: string
   leave?: () => void
-  /** Milliseconds after which an answer of which no byte goes through is ended; 0: never. */
+  /** Milliseconds without a byte sent after which the answer is ended; 0: never. */
   stall?: number
-  /** A body that git may still be reading: while it comes, there need not be an answer. */
+  /** A body that git may still be reading: while it arrives, an answer need not come. */
   asking?: Readable
 }
 
-/** Git's output to the client, as fast as the client takes it. Throws when git failed before it said anything, so that a status can still be chosen; what it said by then tells the client the rest. */
+/**
+ * Pipes git's output to the client, as fast as the client reads it. Throws when git failed before its first byte, so
+ * that a status can still be chosen; afterwards the output itself tells the client.
+ */
 async function relay(
   child: ChildProcess,
   out: Writable,
@@ -348,7 +367,7 @@ async function relay(
   asking?.on('data', moved)
   try {
     for await (const chunk of child.stdout as Readable) {
-      if (gone) continue // read on: a git that has begun to move refs must not break on a full pipe
+      if (gone) continue // read on: a git that has begun to move refs must not fail on a full pipe
       if (!said && prefix) out.write(prefix)
       said = true
       if (!out.write(chunk)) await Promise.race([once(out, 'drain').catch(() => {}), closed])

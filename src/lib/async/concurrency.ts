@@ -1,4 +1,4 @@
-/** Does the work for every item, so many at once and in order; the results stand as the items did. */
+/** Runs the work for every item, with a limited number at a time; the results are in the order of the items. */
 export async function mapConcurrently<T, R>(most: number, items: T[], work: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = new Array(items.length)
   let next = 0

@@ -1,13 +1,13 @@
 import { Unavailable } from '../unavailable.js'
 
 export interface QueueLimits {
-  /** Pieces of work at once. */
+  /** Pieces of work at a time. */
   running: number
   /** Callers that may wait. */
   waiting: number
   /** Milliseconds a caller may wait. */
   wait: number
-  /** What a caller is told that waited too long, or found too many waiting. */
+  /** The messages for a caller that waited too long, or found too many waiting. */
   refusals: { late: string; full: string }
 }
 
@@ -19,17 +19,17 @@ export interface Claim {
 }
 
 export interface Claims {
-  /** For whom it is done: whoever has fewest turns is next. */
+  /** The holder of the turn: the one with the fewest turns is next. */
   holder?: Claim | undefined
   /** Others whose limits count as well. */
   also?: Claim[]
 }
 
-/** Turns that were taken and are waited for, of one claim. */
+/** Turns that one claim has taken or waits for. */
 interface Share extends Claim {
   taken: number
   queued: number
-  /** When the last turn was taken, in turns of the queue. */
+  /** When the last turn was taken, counted in turns of the queue. */
   served: number
 }
 
@@ -40,7 +40,10 @@ interface Waiting {
   refuse: (reason: unknown) => void
 }
 
-/** So many pieces of work at once, in all and of each claim. Turns go to the holder with the fewest, so nobody's flood delays others (SEC-180). */
+/**
+ * Limits pieces of work, in all and for each claim. Turns go to the holder with the fewest, so that a flood by one does
+ * not delay others (SEC-180).
+ */
 export class FairQueue {
   #running = 0
   #turns = 0
@@ -50,7 +53,10 @@ export class FairQueue {
 
   constructor(readonly limits: QueueLimits) {}
 
-  /** Waits for a turn and returns what ends it, which may be called again. Throws Unavailable when too many wait or it took too long, and the signal's reason. */
+  /**
+   * Waits for a turn and returns the function that ends it, which may be called more than once. Throws Unavailable when
+   * too many wait or the wait was too long, and the signal's reason.
+   */
   acquire({ holder, also = [] }: Claims, signal?: AbortSignal): Promise<() => void> {
     if (this.#closed) return Promise.reject(this.#closed)
     if (signal?.aborted) return Promise.reject(signal.reason)
@@ -107,7 +113,7 @@ export class FairQueue {
     })
   }
 
-  /** Refuses everybody from now on, those who wait included. */
+  /** Refuses all callers from now on, those waiting included. */
   close(reason: Unavailable): void {
     this.#closed = reason
     for (const turn of [...this.#waiting]) turn.refuse(reason)
@@ -135,7 +141,10 @@ export class FairQueue {
   }
 }
 
-/** The holder with the fewest turns first, and of those with as many the one who has waited longest for theirs; of the same holder, or of none, whoever came first. */
+/**
+ * The holder with the fewest turns first, and among equals the one whose last turn is longest ago; within one holder,
+ * or without one, first come first served.
+ */
 function comesBefore({ holder: a }: Waiting, { holder: b }: Waiting): boolean {
   if (a === b) return false
   const [taken, served] = [(a?.taken ?? 0) - (b?.taken ?? 0), (a?.served ?? 0) - (b?.served ?? 0)]

@@ -2,10 +2,10 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 
 const holders = new AsyncLocalStorage<string>()
 
-/** Does work in somebody's name: what has turns shares them fairly among these. */
+/** Runs work in the name of a holder; queues share their turns fairly among holders. */
 export const inNameOf = <T>(holder: string, work: () => T): T => holders.run(holder, work)
 
-/** In whose name the running work is done, background work that it left included; undefined: the service's own. */
+/** The holder of the running work, and of background work it has started; undefined: the service itself. */
 export const currentHolder = (): string | undefined => holders.getStore()
 
 /** A user, or an address where nobody is signed in. */

@@ -1,6 +1,6 @@
 const turns = new Map<string, Promise<unknown>>()
 
-/** Runs work of one key after the work asked for before it, in this process. */
+/** Runs work of one key one after the other, in this process. */
 export async function withMutex<T>(key: string, work: () => Promise<T>): Promise<T> {
   const mine = (turns.get(key) ?? Promise.resolve()).then(work, work)
   const settled = mine.catch(() => {})

@@ -1,15 +1,18 @@
 import type { IncomingMessage } from 'node:http'
 
-/** Bytes of a body that must come in so many milliseconds. */
+/** Bytes of a body that must arrive within so many milliseconds. */
 export interface Pace {
   every: number
   bytes: number
 }
 
-/** SEC-142: 1 KiB/s. */
+/** 1 KiB/s (SEC-142). */
 export const PACE: Pace = { every: 10_000, bytes: 10 * 1024 }
 
-/** Tells once when less of a body came than should have while nothing of it waited to be read (SEC-142). Gives the function that ends the watch. */
+/**
+ * Calls back once when less of a body has arrived than should have, while nothing of it was waiting to be read
+ * (SEC-142). Returns the function that ends the watch.
+ */
 export function watchPace(body: IncomingMessage, { every, bytes }: Pace, slow: () => void): () => void {
   let before = body.socket.bytesRead
   const timer = setInterval(() => {

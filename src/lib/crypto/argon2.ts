@@ -2,9 +2,9 @@ import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
 import { Unavailable } from '../unavailable.js'
 
-/** Passwords that are hashed at the same time. */
+/** Passwords that are hashed at a time. */
 const THREADS = 2
-/** Passwords that wait to be verified, and milliseconds they wait at most. */
+/** Passwords that may wait to be verified, and for how many milliseconds. */
 const WAITING = 32
 const PATIENCE = 5_000
 const RETRY_AFTER = 5
@@ -20,14 +20,14 @@ type Reply = { value: string | boolean } | { error: string }
 
 interface Waiting {
   task: Task
-  /** Asked when its turn has come; throws what the caller is told instead. */
+  /** Called when its turn has come; what it throws is thrown to the caller. */
   begin: (() => void) | undefined
   resolve(value: string | boolean): void
   reject(error: unknown): void
   timer: NodeJS.Timeout | undefined
 }
 
-/** What a thread does. On Linux a priority is that of the calling thread: requests and Postgres go before. */
+/** The program of a thread. On Linux a priority is that of the calling thread: requests and Postgres go first. */
 const PROGRAM = `
 const { parentPort, workerData } = require('node:worker_threads')
 if (process.platform === 'linux') require('node:os').setPriority(10)
@@ -41,7 +41,8 @@ parentPort.on('message', ({ password, stored }) => {
 })`
 
 /**
- * argon2id in threads of its own: those of libuv also read all files, and a flood of passwords would keep them from it.
+ * argon2id in threads of its own: those of libuv also read all files, and a flood of passwords would keep them from
+ * that.
  */
 export class Argon2 {
   readonly #idle: Worker[] = []
@@ -55,12 +56,15 @@ export class Argon2 {
     this.decoy = `$argon2id$v=19$m=${cost.memory},t=${cost.passes},p=1$Yw6VHd7XuLk2sSMiF2qpqQ$LJ/ukHO0PkCuoEOQtMSf5kmMMxShoNevRM5dD6kNC9Q`
   }
 
-  /** For those who may set a password: waits as long as it takes. */
+  /** For callers who may set a password: waits as long as it takes. */
   async hash(password: string): Promise<string> {
     return (await this.#ask({ password })) as string
   }
 
-  /** For those who may be anybody: Unavailable where too many wait, or for too long. `begin` is called right before the work begins, which can be long after the call; when it throws there is none. */
+  /**
+   * For anybody: Unavailable where too many wait, or for too long. `begin` is called right before the work begins,
+   * which can be long after the call; if it throws, nothing is verified.
+   */
   async verify(stored: string, password: string, begin?: () => void): Promise<boolean> {
     return (await this.#ask({ password, stored }, begin)) as boolean
   }
@@ -122,7 +126,7 @@ export class Argon2 {
   #start(): Worker {
     const library = createRequire(import.meta.url).resolve('@node-rs/argon2')
     const resourceLimits = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 4 }
-    // it takes nothing over from the process: neither what loads its sources nor what its environment holds
+    // it inherits nothing from the process: neither its loaders nor its environment
     const thread = new Worker(PROGRAM, {
       eval: true,
       workerData: { library, cost: { memoryCost: this.cost.memory, timeCost: this.cost.passes } },
@@ -132,7 +136,7 @@ export class Argon2 {
     })
     thread.unref()
     this.#all.add(thread)
-    thread.on('error', () => undefined) // its work learns of it by its end
+    thread.on('error', () => undefined) // its work notices that by its end
     thread.on('exit', () => {
       this.#all.delete(thread)
       const at = this.#idle.indexOf(thread)

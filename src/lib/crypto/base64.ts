@@ -1,9 +1,12 @@
 import { setImmediate } from 'node:timers/promises'
 
-/** Letters that are decoded in one go; then others are served (SEC-145). */
+/** Characters decoded before yielding to the event loop (SEC-145). */
 const SLICE = 1024 * 1024
 
-/** The bytes of a base64 text in which nothing but white space stands between the letters; null for anything else, wrong padding included. */
+/**
+ * The bytes of a base64 text that contains only white space beside its alphabet; null for anything else, wrong padding
+ * included.
+ */
 export async function decodeBase64(text: string): Promise<Buffer | null> {
   const pieces: Buffer[] = []
   let left = ''
@@ -11,7 +14,7 @@ export async function decodeBase64(text: string): Promise<Buffer | null> {
     if (at > 0) await setImmediate()
     if (left.includes('=')) return null
     const letters = left + text.slice(at, at + SLICE).replace(/\s+/g, '')
-    // the last four stay, for only they may be padded
+    // the last four stay, because only they may be padded
     const whole = Math.max(0, Math.ceil(letters.length / 4) - 1) * 4
     const piece = decoded(letters.slice(0, whole))
     if (!piece || letters.slice(0, whole).endsWith('=')) return null
@@ -22,7 +25,7 @@ export async function decodeBase64(text: string): Promise<Buffer | null> {
   return last && Buffer.concat([...pieces, last])
 }
 
-/** What the decoder would skip or make up shows in its own text. */
+/** Encoding the result again shows what the decoder has skipped or made up. */
 function decoded(letters: string): Buffer | null {
   const bytes = Buffer.from(letters, 'base64')
   return bytes.toString('base64') === letters ? bytes : null

@@ -3,11 +3,11 @@ import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StartFault } from '../start-fault.js'
 
-/** Keeps what must be shown again but may not lie open in the database (SEC-21): the key is elsewhere. */
+/** Encrypts what must be shown again but must not be readable in the database (SEC-21): the key is stored elsewhere. */
 export interface Encryption {
-  /** AES-256-GCM under a fresh nonce; `purpose` ties the text to its place, so that it opens in no other. */
+  /** AES-256-GCM with a fresh nonce; `purpose` ties the text to its place, so that it can be decrypted in no other. */
   seal(text: string, purpose: string): string
-  /** The text again; throws when it was sealed under another key or for another purpose. */
+  /** The text again; throws when it was encrypted under another key or for another purpose. */
   open(sealed: string, purpose: string): string
 }
 
@@ -15,7 +15,7 @@ const CIPHER = 'aes-256-gcm'
 const NONCE = 12
 const TAG = 16
 
-/** A vault whose key comes of this secret, 32 characters or more. */
+/** Encryption with a key derived from this secret of 32 characters or more. */
 export function encryptionWith(secret: string): Encryption {
   const key = Buffer.from(hkdfSync('sha256', secret, '', 'roost vault', 32))
   return {
@@ -34,7 +34,10 @@ export function encryptionWith(secret: string): Encryption {
   }
 }
 
-/** The secret in the folder's `secret.key`, made at the first start; of several processes that start at once all get the same. */
+/**
+ * The secret in the folder's `secret.key`, created at the first start; of several processes that start at once all get
+ * the same.
+ */
 export async function ownSecret(directory: string): Promise<string> {
   const file = join(directory, 'secret.key')
   const read = () => readFile(file, 'utf8').then((text) => text.trim())

@@ -5,9 +5,12 @@ export interface GpgKey {
   primary_keyid: string
 }
 
-/** Reads an armored block of one public key; null when it holds none, several, or a private one (K-14, SEC-129). Whether the key has expired or was revoked does not matter here. */
+/**
+ * Reads an armored block of one public key; null when it contains none, several, or a private one (K-14, SEC-129).
+ * Whether the key has expired or was revoked does not matter here.
+ */
 export async function parseGpgKey(armored: string): Promise<GpgKey | null> {
-  // large, and few ever need it
+  // loaded on demand: it is large, and rarely needed
   const { readKeys } = await import('openpgp')
   try {
     const keys = await readKeys({ armoredKeys: armored })

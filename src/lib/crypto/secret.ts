@@ -9,5 +9,5 @@ export function newSecret(): string {
   return secret
 }
 
-/** What is stored of a token: its SHA-256, hex. Looking up by it takes the same time whatever a guess looks like (SEC-22). */
+/** What is stored of a token: its SHA-256 in hex. Looking it up takes the same time whatever the guess (SEC-22). */
 export const digestOf = (secret: string) => createHash('sha256').update(secret).digest('hex')

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import sshpk from 'sshpk'
 
-/** The four families that settings speak of; keys on security tokens (`sk-`) belong to that of their algorithm. */
+/** The four families that settings distinguish; keys on security tokens (`sk-`) belong to that of their algorithm. */
 export type SshKeyType = 'rsa' | 'dsa' | 'ecdsa' | 'ed25519'
 
 export interface SshKey {
@@ -25,7 +25,10 @@ const ALGORITHMS: Record<string, { type: SshKeyType; security?: { algorithm: str
   'sk-ssh-ed25519@openssh.com': { type: 'ed25519', security: { algorithm: 'ssh-ed25519', fields: 1 } },
 }
 
-/** Reads a public key line, `type base64 comment`; null for all else, options before the type and private keys included (SEC-128). */
+/**
+ * Reads a public key line, `type base64 comment`; null for anything else, options before the type and private keys
+ * included (SEC-128).
+ */
 export function parseSshKey(line: string): SshKey | null {
   const [name = '', encoded = ''] = line.split(/[ \t]+/, 2)
   const algorithm = Object.hasOwn(ALGORITHMS, name) ? ALGORITHMS[name] : undefined
@@ -34,7 +37,7 @@ export function parseSshKey(line: string): SshKey | null {
   const fields = fieldsOf(bytes)
   if (fields?.[0]?.toString('latin1') !== name) return null
   const { type, security } = algorithm
-  // a key on a security token is its algorithm's key with the name of an application behind it
+  // a key on a security token is its algorithm's key followed by the name of an application
   if (security && fields.length !== security.fields + 2) return null
   const plain = security ? joined([Buffer.from(security.algorithm), ...fields.slice(1, -1)]) : bytes
   try {
@@ -51,7 +54,7 @@ export function parseSshKey(line: string): SshKey | null {
   }
 }
 
-/** The length-prefixed fields a key consists of; null when they do not fill it to the end. */
+/** The length-prefixed fields of a key; null when they do not fill it exactly. */
 function fieldsOf(bytes: Buffer): Buffer[] | null {
   const fields: Buffer[] = []
   for (let at = 0; at < bytes.length; ) {
@@ -73,7 +76,7 @@ const joined = (fields: Buffer[]) =>
     }),
   )
 
-/** Of a number as SSH writes it, big-endian with a leading zero byte where the highest bit is set. */
+/** Bits of a number in SSH's encoding, big-endian with a leading zero byte where the highest bit is set. */
 function bitsOf(number: Buffer): number {
   const hex = number.toString('hex').replace(/^0+/, '')
   return hex === '' ? 0 : (hex.length - 1) * 4 + (32 - Math.clz32(Number.parseInt(hex[0] as string, 16)))

@@ -1,4 +1,4 @@
-/** Without a copy of a message of megabytes. */
+/** The first line, without copying a message of megabytes. */
 function firstLine(message: string): string {
   const start = message.search(/\S/)
   if (start < 0) return ''

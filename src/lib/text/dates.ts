@@ -1,4 +1,4 @@
-/** A date as it was written, and the moment it means: midnight without a time, UTC without a zone. */
+/** A date as written, and the moment it means: midnight without a time, UTC without a zone. */
 export interface WrittenDate {
   /** `YYYY-MM-DD`, in the zone of the text. */
   day: string
@@ -7,7 +7,7 @@ export interface WrittenDate {
 
 const MONTHS = 'january february march april may june july august september october november december'.split(' ')
 
-/** Minutes east of UTC: the names of RFC 2822, and those of other zones that mean one offset only. */
+/** Minutes east of UTC: the names of RFC 2822, and other zones with a single offset. */
 const ZONES: Record<string, number> = {
   ...{ z: 0, ut: 0, utc: 0, gmt: 0, wet: 0, west: 60, cet: 60, cest: 120, eet: 120, eest: 180, msk: 180, jst: 540 },
   ...{ est: -300, edt: -240, cst: -360, cdt: -300, mst: -420, mdt: -360, pst: -480, pdt: -420 },
@@ -19,7 +19,7 @@ const DAY = '(?<day>\\d{1,2})'
 const YEAR = '(?<year>\\d{4})'
 const TIME = '(?<hour>\\d{1,2}):(?<minute>\\d{2})(?::(?<second>\\d{2})(?:\\.(?<fraction>\\d{1,9}))?)?'
 const ZONE = '(?<zone>[+-]\\d{2}:?\\d{2}|[a-z]{1,4}(?:[+-]\\d{1,2}(?::?\\d{2})?)?)'
-/** Browsers say the zone once more in words. */
+/** Browsers repeat the zone in words. */
 const WORDS = '(?:\\s+\\([^()]{1,60}\\))?'
 
 const FORMS = [
@@ -37,10 +37,10 @@ const FORMS = [
   new RegExp(`^${WEEKDAY}${MONTH}\\s+${DAY}\\s+${TIME}\\s+${YEAR}\\s+${ZONE}$`, 'i'),
 ]
 
-/** Longer texts are no dates. */
+/** Longer texts are not dates. */
 const LONGEST = 120
 
-/** Reads a date in one of a few forms, each of which means one day only (G-50, SEC-59); undefined for all else. */
+/** Reads a date in one of several unambiguous forms (G-50, SEC-59); undefined for anything else. */
 export function readDate(text: string): WrittenDate | undefined {
   if (text.length > LONGEST) return undefined
   for (const form of FORMS) {
@@ -63,7 +63,7 @@ function dateOf(parts: Record<string, string | undefined>): WrittenDate | undefi
   return { day: `${String(year).padStart(4, '0')}-${two(month)}-${two(day)}`, moment }
 }
 
-/** A number, or a name whole or by its first three letters; 0 for all else. */
+/** A month by number, or by its name in full or its first three letters; 0 for anything else. */
 function monthOf(text: string): number {
   if (/^\d+$/.test(text)) return Number(text)
   const name = text.toLowerCase()

@@ -1,4 +1,4 @@
-/** Seconds of each word of TT-11; a month has four weeks of five days of eight hours (TT-12). */
+/** Seconds for each unit of TT-11; a month has four weeks of five days of eight hours (TT-12). */
 const UNITS: Record<string, number> = {}
 const name = (seconds: number, words: string) => {
   for (const word of words.split(' ')) UNITS[word] = seconds
@@ -11,7 +11,7 @@ name(3_600, 'h hr hrs hour hours')
 name(60, 'm min mins minute minutes')
 name(1, 's sec secs second seconds')
 
-/** What joins parts and means nothing. */
+/** Words between parts that mean nothing. */
 const FILLERS = new Set(['and', 'with', 'plus'])
 
 const LONGEST_TEXT = 255
@@ -21,7 +21,10 @@ const SCALE = 1_000_000_000n
 
 const TOKEN = /\s+|,|(\d+):(\d\d)(?::(\d\d))?(?![\d:.])|(\d+)(?:\.(\d+))?(?![:.\d])|([a-z]+)/iy
 
-/** A text such as `1w 2d 3h30m` as whole seconds (TT-11 to TT-13), truncated, more than 0 unless `-` stands before it all; null when it is none, is nothing, or a part or the sum is beyond 32 bits (SEC-61). */
+/**
+ * Parses a text such as `1w 2d 3h30m` to whole seconds (TT-11 to TT-13), truncated; positive unless it starts with `-`.
+ * Null when it is malformed or zero, or a part or the sum exceeds 32 bits (SEC-61).
+ */
 export function parseDuration(text: string): number | null {
   const trimmed = text.trim()
   if (trimmed.length > LONGEST_TEXT) return null
@@ -79,7 +82,7 @@ const SHOWN = [
   ['s', 1],
 ] as const
 
-/** Seconds as people read them, largest units first (`1w 2d 3h 30m`); null for none (TT-14). */
+/** Seconds in units, largest first (`1w 2d 3h 30m`); null for none (TT-14). */
 export function humanDuration(seconds: number): string | null {
   let left = seconds
   const parts: string[] = []

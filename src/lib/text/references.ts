@@ -1,12 +1,15 @@
 import { type Steps, stepwise } from '../async/slices.js'
 
-/** A part of a text: from where to where. */
+/** A part of a text, by its offsets. */
 interface Span {
   start: number
   end: number
 }
 
-/** What a text names, as it is written: whether there is such a thing, and who may see it, is asked later. `project` is null where the text names none. */
+/**
+ * A reference as written: whether the thing exists, and who may see it, is decided later. `project` is null where the
+ * text names none.
+ */
 export type Reference = Span &
   (
     | { kind: 'issue' | 'merge_request' | 'snippet'; project: string | null; number: number }
@@ -18,7 +21,10 @@ export type Reference = Span &
 
 export type IssueReference = Extract<Reference, { number: number }>
 
-/** The stretches of a text that are code: fenced blocks, to the end where none closes them, and what stands between as many backticks. */
+/**
+ * The parts of a text that are code: fenced blocks, to the end where none closes them, and what is between equal runs
+ * of backticks.
+ */
 export const codeSpans = (text: string): Promise<Span[]> => stepwise(() => spansOf(text))
 
 function* spansOf(text: string): Steps<Span[]> {
@@ -76,7 +82,10 @@ function isBlank(text: string, start: number, end: number) {
 
 const BACKTICK = 96
 
-/** Runs of backticks pair with the next run of the same length; each length has its own queue, so that no run is looked at twice. */
+/**
+ * Runs of backticks pair with the next run of the same length; each length has its own queue, so that no run is
+ * examined twice.
+ */
 function* inlineCode(text: string, from: number, to: number, spans: Span[]): Steps<void> {
   const runs: Span[] = []
   for (let at = from; at < to; at++) {
@@ -110,7 +119,7 @@ const MAX_NAME = 255
 const MAX_NUMBER = 2_147_483_647
 
 const isWord = (char: string | undefined) => char !== undefined && /[\p{L}\p{N}_]/u.test(char)
-/** What a path of a project is made of; also what a name of a user is. */
+/** Characters of a project's path, and of a user's name. */
 const isPathCode = (code: number) =>
   (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || (code >= 45 && code <= 57) /* - . / 0-9 */ || code === 95
 const isDigit = (code: number) => code >= 48 && code <= 57
@@ -122,12 +131,15 @@ const NUMBERED: Record<string, IssueReference['kind']> = { '#': 'issue', '!': 'm
 const SIGNS = new Set('#!$@~%')
 const PLACES: Record<string, IssueReference['kind']> = { issues: 'issue', merge_requests: 'merge_request', snippets: 'snippet' }
 
-/** Characters that are looked at before the event loop gets a chance (SEC-145). */
+/** Characters examined before yielding to the event loop (SEC-145). */
 const STEP = 8_192
 /** Matches of an expression, likewise. */
 const MATCHES = 2_000
 
-/** Everything a text names outside of its code (IS-23), in order. Never throws, takes time in proportion to the text, and of that little at once. `base` is the address of the service, whose own pages are references too. */
+/**
+ * Everything that a text refers to outside of its code (IS-23), in order. Never throws, takes linear time, and yields
+ * regularly. `base` is the URL of the service, whose own pages are references too.
+ */
 export function referencesIn(text: string, base?: string): Promise<Reference[]> {
   return stepwise(function* () {
     return yield* referencesBetween(text, yield* spansOf(text), base)
@@ -137,9 +149,9 @@ export function referencesIn(text: string, base?: string): Promise<Reference[]> 
 function* referencesBetween(text: string, code: Span[], base: string | undefined): Steps<Reference[]> {
   const found: Reference[] = []
   let next = 0
-  /** Where the run of path characters before `at` begins. */
+  /** Start of the run of path characters before `at`. */
   let word = 0
-  /** What stands directly before that run. */
+  /** The character directly before that run. */
   let before: string | undefined
   let at = 0
   const jump = (to: number) => {
@@ -196,7 +208,7 @@ function isOid(text: string, start: number) {
   return true
 }
 
-/** The reference whose sign stands at `at`, behind the path that began at `word`; code begins at `limit`. */
+/** The reference whose sigil is at `at`, after the path that began at `word`; code begins at `limit`. */
 function sigil(text: string, word: number, at: number, limit: number): Reference | null {
   const char = text[at] as string
   const kind = NUMBERED[char]
@@ -263,7 +275,7 @@ function endOfAddress(text: string, from: number, limit: number) {
   return end
 }
 
-/** A page of the service itself: `base/group/project/issues/1`. */
+/** The URL of a page of this service: `base/group/project/issues/1`. */
 function ofAddress(text: string, start: number, end: number, base: string): Reference | null {
   if (end - start > base.length + 2 * MAX_PATH || !text.startsWith(`${base}/`, start)) return null
   const [bare = ''] = text.slice(start + base.length + 1, end).split(/[?#]/, 1)
@@ -283,7 +295,7 @@ const CLOSING = new Set(
     .flatMap((word) => [word, (word[0] as string).toUpperCase() + word.slice(1)]),
 )
 
-/** The issues that a text says it closes (MR-83, IS-22), in order. Code says nothing. */
+/** The issues that a text says it closes (MR-83, IS-22), in order. Code does not count. */
 export function closingReferences(text: string, base?: string): Promise<IssueReference[]> {
   return stepwise(function* () {
     const code = yield* spansOf(text)
@@ -308,7 +320,7 @@ export function externalClosings(text: string): Promise<string[]> {
   })
 }
 
-/** Of the things that a text names, each at its start, those that closing words stand before. */
+/** Of the references in a text, those that follow closing words. */
 function* closed<T extends Span>(text: string, code: Span[], named: Map<number, T>): Steps<T[]> {
   if (named.size === 0) return []
   const closed: T[] = []
@@ -345,7 +357,7 @@ function skipSpace(text: string, from: number) {
   return at
 }
 
-/** Behind `issue ` or `issues `, if one stands here. */
+/** The position after `issue ` or `issues `, if one is here. */
 function skipNoun(text: string, at: number) {
   if (!text.startsWith('issue', at)) return at
   const end = text[at + 5] === 's' ? at + 6 : at + 5
@@ -353,7 +365,7 @@ function skipNoun(text: string, at: number) {
   return after === end ? at : after
 }
 
-/** Behind a comma, an `and`, or both; null where the list ends. */
+/** The position after a comma, an `and`, or both; null where the list ends. */
 function skipSeparator(text: string, from: number): number | null {
   const comma = skipSpace(text, from)
   const at = text[comma] === ',' ? skipSpace(text, comma + 1) : comma
@@ -364,7 +376,7 @@ function skipSeparator(text: string, from: number): number | null {
   return text[comma] === ',' ? at : null
 }
 
-/** The boxes of a task list outside of code, and how many are ticked. */
+/** The tasks of task lists outside of code, and how many are ticked. */
 export function tasksIn(text: string): Promise<{ count: number; completed: number }> {
   return stepwise(() => tasksOf(text))
 }
@@ -386,11 +398,11 @@ function* tasksOf(text: string): Steps<{ count: number; completed: number }> {
 
 const TASK = /^[ \t]{0,200}(?:>[ \t]{0,8}){0,8}(?:[-*+]|\d{1,9}[.)])[ \t]{1,8}\[([ xX])\](?=\s|$)/gm
 
-/** Whether two texts are the same but for the ticks of their task lists. */
+/** Whether two texts differ in nothing but the ticks of their tasks. */
 export const sameButForTicks = async (a: string, b: string): Promise<boolean> =>
   a === b || (a.length === b.length && (await withoutTicks(a)) === (await withoutTicks(b)))
 
-/** The text with all boxes of task lists empty: what it is but for ticks. */
+/** The text with all tasks unticked. */
 export const withoutTicks = (text: string): Promise<string> =>
   stepwise(function* () {
     const parts: string[] = []

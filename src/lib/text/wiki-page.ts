@@ -1,10 +1,10 @@
 export const FORMATS = ['markdown', 'rdoc', 'asciidoc'] as const
 export type WikiFormat = (typeof FORMATS)[number]
 
-/** The ending a new page of each format gets (WK-7). */
+/** The extension of a new page in each format (WK-7). */
 export const EXTENSION: Record<WikiFormat, string> = { markdown: 'md', rdoc: 'rdoc', asciidoc: 'asciidoc' }
 
-/** All endings that are read. */
+/** All extensions that are recognised. */
 const FORMAT_OF: Record<string, WikiFormat> = {
   md: 'markdown',
   markdown: 'markdown',
@@ -17,7 +17,7 @@ const FORMAT_OF: Record<string, WikiFormat> = {
   asc: 'asciidoc',
 }
 
-/** What page a file is, by its path; null when it is none. */
+/** The page that a file is, by its path; null when it is none. */
 export function pageOfFile(path: string): { slug: string; format: WikiFormat } | null {
   const dot = path.lastIndexOf('.')
   if (dot <= path.lastIndexOf('/') + 1) return null
@@ -29,5 +29,5 @@ export function pageOfFile(path: string): { slug: string; format: WikiFormat } |
 /** The slug of a title: spaces become dashes, slashes make folders (WK-7). */
 export const slugOfTitle = (title: string) => title.trim().replace(/^\/+/, '').replaceAll(' ', '-')
 
-/** The title a slug shows: its last part, dashes read as spaces (WK-7). */
+/** The title of a slug: its last part, with dashes read as spaces (WK-7). */
 export const titleOfSlug = (slug: string) => slug.slice(slug.lastIndexOf('/') + 1).replaceAll('-', ' ')

@@ -1,4 +1,4 @@
 const MARK = /^\s*(?:\[WIP\]|WIP:|WIP )/i
 
-/** MR-4: whether a title says that what it names is not done yet. */
+/** Whether a title marks work in progress (MR-4). */
 export const isWorkInProgress = (title: string) => MARK.test(title)

@@ -9,7 +9,7 @@ import { protectOneBranch, unprotectOneBranch } from '../../services/repository/
 
 const named = z.object({ branch: z.string() })
 
-/** BR-1 to BR-8. */
+/** Branches (BR-1 to BR-8). */
 export const branches = [
   endpoint({
     method: 'GET',
@@ -26,7 +26,7 @@ export const branches = [
   endpoint({
     method: 'GET',
     path: '/projects/:id/repository/branches/:branch',
-    summary: 'A branch',
+    summary: 'Get a branch',
     access: onProject('download_code'),
     input: named,
     output: Branch,
@@ -37,7 +37,7 @@ export const branches = [
   endpoint({
     method: 'HEAD',
     path: '/projects/:id/repository/branches/:branch',
-    summary: 'Whether a branch exists',
+    summary: 'Check whether a branch exists',
     access: onProject('download_code'),
     input: named,
     async handler({ ctx, subject, input }) {
@@ -69,7 +69,7 @@ export const branches = [
   endpoint({
     method: 'DELETE',
     path: '/projects/:id/repository/merged_branches',
-    summary: 'Delete all merged branches',
+    summary: 'Delete merged branches',
     access: onProjectSignedIn('push_code'),
     status: 202,
     input: z.object({}),
@@ -95,7 +95,7 @@ export const branches = [
   endpoint({
     method: 'PUT',
     path: '/projects/:id/repository/branches/:branch/unprotect',
-    summary: 'Take the protection of a branch away',
+    summary: 'Unprotect a branch',
     access: onProjectSignedIn('manage_protection'),
     input: named,
     output: Branch,

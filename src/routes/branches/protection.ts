@@ -23,7 +23,7 @@ const VALID = 'does not have a valid value'
 const level = () => where(int(), (value) => [0, 30, 40].includes(value), VALID)
 const grants = () => opt(list(z.object({ access_level: level() })))
 
-/** BR-9 to BR-14. */
+/** Protected branches and tags (BR-9 to BR-14). */
 export const protection = [
   endpoint({
     method: 'GET',
@@ -39,7 +39,7 @@ export const protection = [
   endpoint({
     method: 'GET',
     path: '/projects/:id/protected_branches/:name',
-    summary: 'A protected branch or pattern',
+    summary: 'Get a protected branch or pattern',
     access,
     input: named,
     output: ProtectedBranch,
@@ -66,7 +66,7 @@ export const protection = [
   endpoint({
     method: 'PATCH',
     path: '/projects/:id/protected_branches/:name',
-    summary: 'Change a protected branch',
+    summary: 'Update a protected branch or pattern',
     access,
     input: z.object({ name: z.string(), allow_force_push: opt(bool()), allowed_to_push: grants(), allowed_to_merge: grants() }),
     output: ProtectedBranch,
@@ -84,7 +84,7 @@ export const protection = [
   endpoint({
     method: 'DELETE',
     path: '/projects/:id/protected_branches/:name',
-    summary: 'Take a protection away',
+    summary: 'Unprotect a branch or pattern',
     access,
     input: named,
     async handler({ ctx, subject, input }) {
@@ -105,7 +105,7 @@ export const protection = [
   endpoint({
     method: 'GET',
     path: '/projects/:id/protected_tags/:name',
-    summary: 'A protected tag or pattern',
+    summary: 'Get a protected tag or pattern',
     access,
     input: named,
     output: ProtectedTag,
@@ -116,7 +116,7 @@ export const protection = [
   endpoint({
     method: 'POST',
     path: '/projects/:id/protected_tags',
-    summary: 'Protect tags of a name or pattern',
+    summary: 'Protect a tag or pattern',
     access,
     input: z.object({ name: str(), create_access_level: orDefault(level(), 40) }),
     output: ProtectedTag,
@@ -127,7 +127,7 @@ export const protection = [
   endpoint({
     method: 'DELETE',
     path: '/projects/:id/protected_tags/:name',
-    summary: 'Take the protection of tags away',
+    summary: 'Unprotect a tag or pattern',
     access,
     input: named,
     async handler({ ctx, subject, input }) {

@@ -8,13 +8,13 @@ import { cherryPick, revert } from '../../services/repository/commits/pick.js'
 
 const input = z.object({ sha: z.string(), branch: str() })
 
-/** A commit's change once more, on another branch or backwards. */
+/** Cherry-pick and revert. */
 export const picks = [
   endpoint({
     method: 'POST',
     path: '/projects/:id/repository/commits/:sha/cherry_pick',
-    summary: 'Do again on a branch what a commit changed',
-    // without a credential this answers as commit creation does (W-37)
+    summary: 'Cherry-pick a commit',
+    // without a credential this answers like commit creation (W-37)
     access: onProject('push_code'),
     input,
     output: Commit,
@@ -26,7 +26,7 @@ export const picks = [
   endpoint({
     method: 'POST',
     path: '/projects/:id/repository/commits/:sha/revert',
-    summary: 'Take back on a branch what a commit changed',
+    summary: 'Revert a commit',
     access: onProjectSignedIn('push_code'),
     input,
     output: Commit,

@@ -5,7 +5,7 @@ import { endpoint, pageOf } from '../../http/endpoint.js'
 import { intOrNull, oneOf, opt, paging, str } from '../../http/params.js'
 import { createCommitComment, listCommitComments } from '../../services/notes/commit-comments.js'
 
-/** A line that is none says nothing of a branch or a tag, which moves; of a whole hash it is a fault (C-60). */
+/** An invalid line is ignored for a branch or a tag, which moves; for a full id it is a fault (C-60). */
 const placed = z
   .object({ sha: z.string(), note: str(), path: opt(str()), line: opt(intOrNull()), line_type: opt(oneOf(['new', 'old'])) })
   .refine(({ sha, line }) => line !== null || !/^[0-9a-f]{40}$/.test(sha), {
@@ -14,7 +14,7 @@ const placed = z
     params: { sentence: 'line is invalid' },
   })
 
-/** C-58 to C-61. */
+/** Comments on commits (C-58 to C-61). */
 export const commitComments = [
   endpoint({
     method: 'GET',

@@ -40,7 +40,7 @@ export const commits = [
   endpoint({
     method: 'POST',
     path: '/projects/:id/repository/commits',
-    summary: 'Create a commit out of several actions',
+    summary: 'Create a commit with several actions',
     access: onProject('push_code'),
     largeBody: true,
     input: z.object({
@@ -68,7 +68,7 @@ export const commits = [
   endpoint({
     method: 'GET',
     path: '/projects/:id/repository/commits/:sha',
-    summary: 'A commit',
+    summary: 'Get a commit',
     access: read,
     input: z.object({ sha: z.string(), stats: orDefault(bool(), true) }),
     output: CommitDetail,
@@ -89,7 +89,7 @@ export const commits = [
   endpoint({
     method: 'GET',
     path: '/projects/:id/repository/commits/:sha/diff',
-    summary: 'What a commit changed',
+    summary: 'Get the diff of a commit',
     access: read,
     input: z.object({ sha: z.string(), ...paging }),
     output: z.array(Diff),

@@ -9,12 +9,12 @@ import { refsOf } from '../../services/repository/commits/read.js'
 
 const CommitRef = z.strictObject({ type: z.enum(['branch', 'tag']), name: z.string() }).meta({ id: 'CommitRef' })
 
-/** RE-8, RE-9. */
+/** Refs and merge requests of a commit (RE-8, RE-9). */
 export const commitRefs = [
   endpoint({
     method: 'GET',
     path: '/projects/:id/repository/commits/:sha/refs',
-    summary: 'Branches and tags that contain a commit',
+    summary: 'List the branches and tags that contain a commit',
     access: onProject('download_code'),
     input: z.object({ sha: z.string(), type: orDefault(oneOf(['branch', 'tag', 'all']), 'all'), ...paging }),
     output: z.array(CommitRef),
@@ -25,7 +25,7 @@ export const commitRefs = [
   endpoint({
     method: 'GET',
     path: '/projects/:id/repository/commits/:sha/merge_requests',
-    summary: 'Merge requests of the project that brought a commit in',
+    summary: 'List the merge requests of a commit',
     access: onProjectSignedIn('download_code'),
     input: z.object({ sha: z.string(), ...paging }),
     output: z.array(MergeRequest),

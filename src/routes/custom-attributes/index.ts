@@ -27,7 +27,7 @@ const attributesOf = (prefix: string, kind: AttributeSource['kind'], access: Acc
   endpoint({
     method: 'GET',
     path: `${prefix}/custom_attributes/:key`,
-    summary: `A custom attribute of a ${kind}`,
+    summary: `Get a custom attribute of a ${kind}`,
     access,
     input: z.object({ key: z.string() }),
     output: CustomAttribute,
@@ -45,14 +45,14 @@ const attributesOf = (prefix: string, kind: AttributeSource['kind'], access: Acc
   endpoint({
     method: 'DELETE',
     path: `${prefix}/custom_attributes/:key`,
-    summary: `Remove a custom attribute of a ${kind}`,
+    summary: `Delete a custom attribute of a ${kind}`,
     access,
     input: z.object({ key: z.string() }),
     handler: ({ ctx, subject, input }) => deleteCustomAttribute(ctx, { kind, ...subject }, input.key),
   }),
 ]
 
-/** CA-1 to CA-4. */
+/** Custom attributes (CA-1 to CA-4). */
 export const customAttributes = [
   ...attributesOf('/users/:id(^\\d+$)', 'user', adminOnUser),
   ...attributesOf('/groups/:id', 'group', adminOnGroup),

@@ -14,7 +14,7 @@ const filter = {
   ...paging,
 }
 
-/** EV-1 to EV-4. */
+/** Events (EV-1 to EV-4). */
 export const events = [
   endpoint({
     method: 'GET',

@@ -18,7 +18,8 @@ const written = z.object({
   content: str(),
   commit_message: str(),
   ...authored,
-  // RF-5 lists two words, C-39 takes any for text: here a wrong word is refused (W-20), lest bytes end up as their base64 text
+  // RF-5 lists two words, and C-39 takes any other for text: here another word is refused (W-20), so that binary
+  // content is not stored as its base64 text
   encoding: orDefault(oneOf(['text', 'base64']), 'text'),
   execute_filemode: opt(bool()),
   last_commit_id: opt(str()),
@@ -28,7 +29,7 @@ const change = (method: 'POST' | 'PUT', action: 'create' | 'update') =>
   endpoint({
     method,
     path,
-    summary: action === 'create' ? 'Create a file' : 'Change a file',
+    summary: action === 'create' ? 'Create a file' : 'Update a file',
     access: write,
     largeBody: true,
     input: written,
@@ -46,12 +47,12 @@ const change = (method: 'POST' | 'PUT', action: 'create' | 'update') =>
     },
   })
 
-/** RF-1 to RF-3, RF-5 to RF-7. */
+/** Files (RF-1 to RF-3, RF-5 to RF-7). */
 export const files = [
   endpoint({
     method: 'GET',
     path,
-    summary: 'A file of a revision',
+    summary: 'Get a file',
     access: read,
     scope,
     input: z.object({ file_path: z.string(), ref: str() }),
@@ -63,7 +64,7 @@ export const files = [
   endpoint({
     method: 'HEAD',
     path,
-    summary: 'The facts of a file as headers',
+    summary: 'Get the metadata of a file as headers',
     access: read,
     scope,
     input: z.object({ file_path: z.string(), ref: str() }),
@@ -75,7 +76,7 @@ export const files = [
   endpoint({
     method: 'GET',
     path: `${path}/raw`,
-    summary: 'The bytes of a file',
+    summary: 'Get the raw content of a file',
     access: read,
     scope,
     input: z.object({ file_path: z.string(), ref: opt(str()) }),

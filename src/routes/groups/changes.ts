@@ -35,7 +35,7 @@ export const groupChanges = [
   endpoint({
     method: 'PUT',
     path: '/groups/:id',
-    summary: 'Change a group',
+    summary: 'Update a group',
     access: onGroupSignedIn('manage_group'),
     input: z.object({ name: opt(str()), path: opt(str()), ...attributes }),
     output: GroupDetails,
@@ -47,7 +47,7 @@ export const groupChanges = [
   endpoint({
     method: 'DELETE',
     path: '/groups/:id',
-    summary: 'Delete a group with all that is in it',
+    summary: 'Delete a group with everything in it',
     access: onGroupSignedIn('remove_group'),
     input: z.object({}),
     async handler({ ctx, subject, unchangedSince }) {
@@ -58,13 +58,13 @@ export const groupChanges = [
   endpoint({
     method: 'POST',
     path: '/groups/:id/projects/:project_id',
-    summary: 'Move a project into a group',
+    summary: 'Transfer a project to a group',
     access: adminOnGroup,
     input: z.object({ project_id: z.string() }),
     output: GroupDetails,
     async handler({ ctx, caller, subject, input, view }) {
       const { project } = await findProjectFor(ctx, caller, input.project_id)
-      // GR-42
+      // an administrator's transfer of a project into the group (GR-42)
       await transferProject(ctx, caller, project, subject.id, {
         same: 'Transfer failed, please contact an admin.',
         refuse: (text) => failedTo('transfer project', { new_namespace: [text] }),

@@ -12,12 +12,15 @@ import { projectsOfGroup } from '../../services/projects/list.js'
 import { loadProjects } from '../../services/projects/load.js'
 
 interface Wanted {
-  /** Absent: yes (X-18). */
+  /** True by default (X-18). */
   with_projects?: boolean | undefined
   with_custom_attributes?: boolean | undefined
 }
 
-/** The answer of the single view and of all changes (GR-2, GR-3). Its projects may be many, so they are put in as they were rendered before. */
+/**
+ * The answer of the single view and of all changes (GR-2, GR-3). Its projects may be many, so cached renderings are
+ * inserted.
+ */
 export async function details(ctx: Context, caller: Caller, group: GroupRecord, view: View, wanted: Wanted = {}): Promise<Rendered> {
   const attributes = await attributesFor(ctx, caller, wanted, 'group', [group.id])
   const shown = JSON.stringify(withAttributes(presentGroupDetails(group, view), attributes?.get(group.id)))
@@ -33,7 +36,7 @@ export async function details(ctx: Context, caller: Caller, group: GroupRecord, 
   return new Rendered(`${shown.slice(0, -1)},"projects":${own},"shared_projects":${shared}}`)
 }
 
-/** The same of a group that a call has just made or changed. */
+/** The same for a group that a call has just created or changed. */
 export async function detailsOf(ctx: Context, caller: Caller, id: number, view: View): Promise<Rendered> {
   const { group } = await findGroupFor(ctx, caller, String(id))
   return details(ctx, caller, group, view)

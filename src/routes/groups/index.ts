@@ -57,7 +57,7 @@ export const groups = [
   endpoint({
     method: 'GET',
     path: '/groups/:id',
-    summary: 'A group',
+    summary: 'Get a group',
     access: onGroup('read_group'),
     input: z.object({ with_projects: orDefault(bool(), true), with_custom_attributes: opt(bool()) }),
     output: GroupDetails,

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Context } from '../../context.js'
 import { refuseOtherMethods } from '../../http/mount.js'
 
-/** VE-3, VE-4: what a supervisor asks; tells neither versions nor addresses (SEC-169). */
+/** Health checks for a supervisor (VE-3, VE-4); they show neither versions nor addresses (SEC-169). */
 export function healthRoutes(app: FastifyInstance, ctx: Context) {
   const config = { policy: 'anyone' }
   for (const url of ['/-/health', '/-/liveness']) app.get(url, { config }, async (_, reply) => reply.type('text/plain').send('OK'))

@@ -2,12 +2,12 @@ import { z } from 'zod'
 import { signedIn } from '../../access/rules.js'
 import { endpoint } from '../../http/endpoint.js'
 
-/** VE-1, VE-2. */
+/** Version and metadata (VE-1, VE-2). */
 export const instance = [
   endpoint({
     method: 'GET',
     path: '/version',
-    summary: 'Version',
+    summary: 'Get the version',
     access: signedIn,
     input: z.object({}),
     output: z.strictObject({ version: z.string(), revision: z.string() }),
@@ -18,7 +18,7 @@ export const instance = [
   endpoint({
     method: 'GET',
     path: '/metadata',
-    summary: 'Metadata of this installation',
+    summary: 'Get the metadata of this installation',
     access: signedIn,
     input: z.object({}),
     output: z.strictObject({

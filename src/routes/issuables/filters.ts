@@ -12,12 +12,12 @@ const id = () => rowId().def.out as z.ZodType<number>
 const assignees = () =>
   where(
     oneOrMore(z.union([z.enum(['None', 'Any']), id()], 'is invalid')),
-    // a word says all there is to say
+    // a word must be the only value
     (given) => given.length === 1 || given.every((each) => typeof each === 'number' && each > 0),
     'is invalid',
   )
 
-/** What may also stand in `not[…]`. */
+/** Filters that `not[…]` accepts as well. */
 export const traits = {
   labels: opt(labels()),
   milestone: opt(str()),
@@ -29,7 +29,7 @@ export const traits = {
   my_reaction_emoji: opt(str()),
 }
 
-/** What lists of issues and of merge requests are both narrowed by, beside state and scope. */
+/** Filters that lists of issues and of merge requests share, beside state and scope. */
 export const shared = {
   search: opt(searchText()),
   created_after: opt(datetime()),
@@ -43,20 +43,20 @@ export const shared = {
 
 type GivenTraits = z.infer<z.ZodObject<typeof traits>>
 
-/** The words that mean "some" and "none" of a filter. */
+/** The words for "any" and "none" in a filter. */
 const WORDS: Record<string, 'any' | 'none'> = { None: 'none', 'No Label': 'none', 'No Milestone': 'none', Any: 'any', 'Any Milestone': 'any' }
 const wordOf = (text: string | undefined) => (text !== undefined && Object.hasOwn(WORDS, text) ? WORDS[text] : undefined)
 
 const MOMENTS: Record<string, MilestoneWanted> = { '#upcoming': 'upcoming', '#started': 'started' }
 
-/** The milestone that is wanted; `moments`: also by when it is due (MR-17). */
+/** The milestone filter; `moments`: also by due date (MR-17). */
 function milestoneOf(given: string | undefined, moments: boolean): MilestoneWanted | undefined {
   const title = given?.trim()
   if (!title) return undefined
   return wordOf(given) ?? (moments && Object.hasOwn(MOMENTS, title) ? MOMENTS[title] : { title })
 }
 
-/** The traits as services take them. */
+/** The filters as services take them. */
 export function traitsOf(given: GivenTraits, moments = false): Traits {
   const { labels, assignee_id, milestone, ...rest } = given
   const worn = labels?.length === 1 ? (wordOf(labels[0]) ?? labels) : labels

@@ -13,7 +13,7 @@ import {
 } from '../../services/issuables/time-tracking.js'
 
 interface Timed<Subject> {
-  /** The path of one thing, and what it is called. */
+  /** The path of one thing, and its name in summaries. */
   path: string
   noun: string
   read: Access<Subject, true>
@@ -22,7 +22,7 @@ interface Timed<Subject> {
   record(subject: Subject): TimeRecord
 }
 
-/** The endpoints that keep the time a thing takes (IS-11 to IS-13, TT-1 to TT-10, X-14). */
+/** The endpoints of time tracking (IS-11 to IS-13, TT-1 to TT-10, X-14). */
 export function timeTrackingOf<Subject>({ path, noun, read, write, target, record }: Timed<Subject>): Endpoint[] {
   const reset = (what: string, summary: string, change: typeof resetEstimate) =>
     endpoint({
@@ -42,7 +42,7 @@ export function timeTrackingOf<Subject>({ path, noun, read, write, target, recor
     endpoint({
       method: 'POST',
       path: `${path}/time_estimate`,
-      summary: `Set the time ${noun} is thought to take`,
+      summary: `Set the time estimate of ${noun}`,
       access: write,
       status: 200,
       input: duration,
@@ -51,11 +51,11 @@ export function timeTrackingOf<Subject>({ path, noun, read, write, target, recor
         return presentTimeStats(await setEstimate(ctx, target(subject), caller.user.id, input.duration))
       },
     }),
-    reset('reset_time_estimate', `Forget the time ${noun} is thought to take`, resetEstimate),
+    reset('reset_time_estimate', `Reset the time estimate of ${noun}`, resetEstimate),
     endpoint({
       method: 'POST',
       path: `${path}/add_spent_time`,
-      summary: `Add to the time ${noun} took, or take from it`,
+      summary: `Add or subtract spent time of ${noun}`,
       access: write,
       input: duration,
       output: TimeStats,
@@ -63,11 +63,11 @@ export function timeTrackingOf<Subject>({ path, noun, read, write, target, recor
         return presentTimeStats(await addSpentTime(ctx, target(subject), caller.user.id, input.duration))
       },
     }),
-    reset('reset_spent_time', `Forget the time ${noun} took`, resetSpentTime),
+    reset('reset_spent_time', `Reset the spent time of ${noun}`, resetSpentTime),
     endpoint({
       method: 'GET',
       path: `${path}/time_stats`,
-      summary: `The time ${noun} takes and took`,
+      summary: `Get the time tracking of ${noun}`,
       access: read,
       input: z.object({}),
       output: TimeStats,

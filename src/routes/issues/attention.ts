@@ -13,7 +13,7 @@ const subscription = (verb: 'subscribe' | 'unsubscribe') =>
   endpoint({
     method: 'POST',
     path: `${ISSUE}/${verb}`,
-    summary: verb === 'subscribe' ? 'Follow an issue' : 'No longer follow an issue',
+    summary: verb === 'subscribe' ? 'Subscribe to an issue' : 'Unsubscribe from an issue',
     access: onIssueSignedIn('read_issue'),
     input: z.object({}),
     output: Issue,
@@ -23,14 +23,14 @@ const subscription = (verb: 'subscribe' | 'unsubscribe') =>
     },
   })
 
-/** IS-9 to IS-13. */
+/** Subscriptions, todos and time tracking of issues (IS-9 to IS-13). */
 export const issueAttention = [
   subscription('subscribe'),
   subscription('unsubscribe'),
   endpoint({
     method: 'POST',
     path: `${ISSUE}/todo`,
-    summary: 'Put an issue on the list of what is to be done',
+    summary: 'Create a todo for an issue',
     access: onIssueSignedIn('read_issue'),
     input: z.object({}),
     output: Todo,

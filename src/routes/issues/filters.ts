@@ -5,7 +5,7 @@ import { scopeOf, scopes, shared, traits, traitsOf } from '../issuables/filters.
 const FIELDS = ['title', 'description'] as const
 const isField = (word: string): word is (typeof FIELDS)[number] => (FIELDS as readonly string[]).includes(word)
 
-/** What lists of issues may be narrowed by (section 15). */
+/** Filters of lists of issues (section 15). */
 export const filters = (scope: 'created_by_me' | 'all') => ({
   state: orDefault(oneOf(['opened', 'closed', 'all']), 'all'),
   ...traits,

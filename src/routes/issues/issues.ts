@@ -59,16 +59,16 @@ const CHANGES = [
   'updated_at',
 ] as const
 
-/** A single person may come under either name. */
+/** A single assignee may be given under either name. */
 const assigneesOf = ({ assignee_ids, assignee_id }: { assignee_ids?: number[] | undefined; assignee_id?: number[] | undefined }) =>
   assignee_ids ?? assignee_id
 
-/** IS-4 to IS-8, IS-14 to IS-16. */
+/** Issues (IS-4 to IS-8, IS-14 to IS-16). */
 export const issues = [
   endpoint({
     method: 'GET',
     path: ISSUE,
-    summary: 'An issue',
+    summary: 'Get an issue',
     access: onIssue('read_issue'),
     input: z.object({}),
     output: Issue,
@@ -103,7 +103,7 @@ export const issues = [
   endpoint({
     method: 'PUT',
     path: ISSUE,
-    summary: 'Change, close or reopen an issue',
+    summary: 'Update, close or reopen an issue',
     access: onIssueSignedIn('update_issue'),
     input: needsOneOf(
       z.object({
@@ -148,7 +148,7 @@ export const issues = [
   endpoint({
     method: 'GET',
     path: `${ISSUE}/participants`,
-    summary: 'People who take part in an issue',
+    summary: 'List the participants of an issue',
     access: onIssue('read_issue'),
     input: z.object(paging),
     output: z.array(UserRef),
@@ -159,7 +159,7 @@ export const issues = [
   endpoint({
     method: 'GET',
     path: `${ISSUE}/closed_by`,
-    summary: 'Merge requests that will close an issue',
+    summary: 'List the merge requests that will close an issue',
     access: onIssue('read_issue'),
     input: z.object(paging),
     output: z.array(MergeRequest),
@@ -170,7 +170,7 @@ export const issues = [
   endpoint({
     method: 'GET',
     path: `${ISSUE}/related_merge_requests`,
-    summary: 'Merge requests that name an issue, or that it names',
+    summary: 'List the merge requests related to an issue',
     access: onIssueSignedIn('read_issue'),
     input: z.object(paging),
     output: z.array(MergeRequest),

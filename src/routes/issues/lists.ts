@@ -7,7 +7,7 @@ import { dayOf } from '../../lib/text/day.js'
 import { listIssues } from '../../services/issuables/issues/list.js'
 import { filterOf, filters } from './filters.js'
 
-/** IS-1 to IS-3. */
+/** Lists of issues (IS-1 to IS-3). */
 export const issueLists = [
   endpoint({
     method: 'GET',

@@ -8,7 +8,7 @@ import { createLabel, deleteLabel, getLabel, type LabelSource, listLabels, subsc
 
 const MAX = 2_147_483_647
 const priority = () => int({ min: 0, max: MAX })
-/** Empty clears. */
+/** A priority; empty clears it. */
 const clearablePriority = () =>
   z.preprocess((value) => (value === '' ? null : value), z.union([z.null(), priority().def.out as z.ZodType<number>], 'is invalid').optional())
 
@@ -42,7 +42,7 @@ function labelsOf<Subject extends ProjectSubject | GroupSubject>({ at, read, wri
     endpoint({
       method: 'GET',
       path: `${LABELS}/:label_id`,
-      summary: 'A label',
+      summary: 'Get a label',
       access: read,
       input: z.object(id),
       output: Label,
@@ -64,7 +64,7 @@ function labelsOf<Subject extends ProjectSubject | GroupSubject>({ at, read, wri
     endpoint({
       method: 'PUT',
       path: LABELS,
-      summary: 'Change the label of a name',
+      summary: 'Update a label by its name',
       access: write,
       input: needsOneOf(z.object({ name: str(), ...changes }), ...CHANGES),
       output: Label,
@@ -75,7 +75,7 @@ function labelsOf<Subject extends ProjectSubject | GroupSubject>({ at, read, wri
     endpoint({
       method: 'PUT',
       path: `${LABELS}/:label_id`,
-      summary: 'Change a label',
+      summary: 'Update a label',
       access: write,
       input: needsOneOf(z.object({ ...id, ...changes }), ...CHANGES),
       output: Label,
@@ -86,7 +86,7 @@ function labelsOf<Subject extends ProjectSubject | GroupSubject>({ at, read, wri
     endpoint({
       method: 'DELETE',
       path: LABELS,
-      summary: 'Delete the label of a name',
+      summary: 'Delete a label by its name',
       access: write,
       input: z.object({ name: str() }),
       handler: async ({ ctx, caller, subject, input, unchangedSince }) => deleteLabel(ctx, caller, source(subject), input.name, unchangedSince),
@@ -106,7 +106,7 @@ const subscription = (verb: 'subscribe' | 'unsubscribe') =>
   endpoint({
     method: 'POST',
     path: `/projects/:id/labels/:label_id/${verb}`,
-    summary: verb === 'subscribe' ? 'Follow a label' : 'No longer follow a label',
+    summary: verb === 'subscribe' ? 'Subscribe to a label' : 'Unsubscribe from a label',
     access: onProjectSignedIn('read_project'),
     input: z.object(id),
     output: Label,
@@ -116,7 +116,7 @@ const subscription = (verb: 'subscribe' | 'unsubscribe') =>
     },
   })
 
-/** LB-1 to LB-7. */
+/** Labels (LB-1 to LB-7). */
 export const labels = [
   ...labelsOf({
     at: '/projects/:id',

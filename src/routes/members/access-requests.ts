@@ -9,12 +9,12 @@ import { type MemberSubject, onGroupMembers, onProjectMembers } from './source.j
 
 type On = (ability: 'read_member' | 'manage_members' | 'request_access') => Access<MemberSubject, true>
 
-/** AR-1 to AR-4, once for projects and once for groups. */
+/** Access requests (AR-1 to AR-4), once for projects and once for groups. */
 const requestsOf = (path: '/projects/:id' | '/groups/:id', on: On) => [
   endpoint({
     method: 'GET',
     path: `${path}/access_requests`,
-    summary: 'List who asked to join',
+    summary: 'List access requests',
     access: on('manage_members'),
     input: z.object(paging),
     output: z.array(AccessRequester),
@@ -25,7 +25,7 @@ const requestsOf = (path: '/projects/:id' | '/groups/:id', on: On) => [
   endpoint({
     method: 'POST',
     path: `${path}/access_requests`,
-    summary: 'Ask to join',
+    summary: 'Request access',
     access: on('request_access'),
     input: z.object({}),
     output: AccessRequester,
@@ -36,7 +36,7 @@ const requestsOf = (path: '/projects/:id' | '/groups/:id', on: On) => [
   endpoint({
     method: 'PUT',
     path: `${path}/access_requests/:user_id/approve`,
-    summary: 'Let somebody join who asked',
+    summary: 'Approve an access request',
     access: on('manage_members'),
     status: 201,
     input: z.object({ user_id: rowId(), access_level: orDefault(int({ min: -1, max: 100 }), 30) }),
@@ -49,7 +49,7 @@ const requestsOf = (path: '/projects/:id' | '/groups/:id', on: On) => [
   endpoint({
     method: 'DELETE',
     path: `${path}/access_requests/:user_id`,
-    summary: 'Refuse who asked to join, or ask no longer',
+    summary: 'Deny or withdraw an access request',
     access: on('read_member'),
     input: z.object({ user_id: rowId() }),
     async handler({ ctx, caller, subject, input }) {

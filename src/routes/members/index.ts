@@ -10,13 +10,13 @@ import { type MemberSubject, onGroupMembers, onProjectMembers } from './source.j
 
 const LEVEL = int({ min: -1, max: 100 })
 
-/** ME-1 to ME-7, once for projects and once for groups. */
+/** Members (ME-1 to ME-7), once for projects and once for groups. */
 const membersOf = (path: '/projects/:id' | '/groups/:id', on: (ability: 'read_member' | 'manage_members') => Access<MemberSubject, true>) => [
   ...[false, true].map((inherited) =>
     endpoint({
       method: 'GET',
       path: `${path}/members${inherited ? '/all' : ''}`,
-      summary: inherited ? 'List members, inherited ones included' : 'List direct members',
+      summary: inherited ? 'List all members, inherited ones included' : 'List direct members',
       access: on('read_member'),
       input: z.object({ query: opt(searchText()), user_ids: opt(idList()), ...paging }),
       output: z.array(Member),
@@ -29,7 +29,7 @@ const membersOf = (path: '/projects/:id' | '/groups/:id', on: (ability: 'read_me
     endpoint({
       method: 'GET',
       path: `${path}/members${inherited ? '/all' : ''}/:user_id`,
-      summary: inherited ? 'A member, inherited or not' : 'A direct member',
+      summary: inherited ? 'Get a member, inherited ones included' : 'Get a direct member',
       access: on('read_member'),
       input: z.object({ user_id: rowId() }),
       output: Member,
@@ -48,7 +48,7 @@ const membersOf = (path: '/projects/:id' | '/groups/:id', on: (ability: 'read_me
       'user_id',
       'username',
     ),
-    // several at once have no one answer to give; clients take an object
+    // several users at once have no single answer; clients expect an object
     output: z.union([Member, z.strictObject({ status: z.literal('success') })]),
     async handler({ ctx, caller, subject, input, view }) {
       const ids = input.user_id ?? (await Promise.all((input.username ?? []).map((name) => findUserByName(ctx, name)))).map((user) => user?.id ?? 0)
@@ -61,7 +61,7 @@ const membersOf = (path: '/projects/:id' | '/groups/:id', on: (ability: 'read_me
   endpoint({
     method: 'PUT',
     path: `${path}/members/:user_id`,
-    summary: 'Change a membership',
+    summary: 'Update a member',
     access: on('manage_members'),
     input: z.object({ user_id: rowId(), access_level: LEVEL, expires_at: opt(clearableDate()) }),
     output: Member,

@@ -22,7 +22,7 @@ const subscription = (verb: 'subscribe' | 'unsubscribe') =>
   endpoint({
     method: 'POST',
     path: `${REQUEST}/${verb}`,
-    summary: verb === 'subscribe' ? 'Follow a merge request' : 'No longer follow a merge request',
+    summary: verb === 'subscribe' ? 'Subscribe to a merge request' : 'Unsubscribe from a merge request',
     access: onMergeRequest('update_merge_request'),
     input: z.object({}),
     output: DetailedMergeRequest,
@@ -32,17 +32,19 @@ const subscription = (verb: 'subscribe' | 'unsubscribe') =>
     },
   })
 
-/** An issue of another tracker: all that is known of it is its key (MR-84). */
+/** An issue of another tracker: only its key is known (MR-84). */
 const ExternalIssue = z.strictObject({ id: z.string(), title: z.string() }).meta({ id: 'ExternalIssue' })
-/** MR-81: the contract's record also has the number of changed files: those of the request that closes it. */
+/**
+ * The contract's record also has a number of changed files: that of the merge request that closes the issue (MR-81).
+ */
 const ClosedIssue = z.strictObject({ ...Issue.shape, changes_count: z.string() }).meta({ id: 'ClosedIssue' })
 
-/** MR-81, MR-86, chapter 10. */
+/** Participants, closed issues, subscriptions, todos and time tracking of merge requests (MR-81, MR-86, chapter 10). */
 export const mergeRequestAttention = [
   endpoint({
     method: 'GET',
     path: `${REQUEST}/participants`,
-    summary: 'People who take part in a merge request',
+    summary: 'List the participants of a merge request',
     access: onMergeRequest('read_merge_request'),
     input: z.object(paging),
     output: z.array(UserRef),
@@ -53,7 +55,7 @@ export const mergeRequestAttention = [
   endpoint({
     method: 'GET',
     path: `${REQUEST}/closes_issues`,
-    summary: 'Issues that merging it closes',
+    summary: 'List the issues that a merge request closes',
     access: onMergeRequest('read_merge_request'),
     input: z.object(paging),
     output: z.array(z.union([ClosedIssue, ExternalIssue])),
@@ -70,7 +72,7 @@ export const mergeRequestAttention = [
   endpoint({
     method: 'POST',
     path: `${REQUEST}/todo`,
-    summary: 'Put a merge request on the list of what is to be done',
+    summary: 'Create a todo for a merge request',
     access: onMergeRequest('read_merge_request'),
     input: z.object({}),
     output: Todo,

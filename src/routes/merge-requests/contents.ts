@@ -31,12 +31,12 @@ import { listRequestPipelines } from '../../services/issuables/merge-requests/re
 const REQUEST = '/projects/:id/merge_requests/:merge_request_iid'
 const read = onMergeRequest('read_merge_request')
 
-/** What a request would merge (MR-87 to MR-93, X-7, X-9). */
+/** Commits, changes, pipelines and versions of merge requests (MR-87 to MR-93, X-7, X-9). */
 export const contents = [
   endpoint({
     method: 'GET',
     path: `${REQUEST}/commits`,
-    summary: 'Commits of a merge request',
+    summary: 'List the commits of a merge request',
     access: read,
     input: z.object({ ...paging }),
     output: z.array(Commit),
@@ -58,7 +58,7 @@ export const contents = [
   endpoint({
     method: 'GET',
     path: `${REQUEST}/changes`,
-    summary: 'A merge request with what it changes',
+    summary: 'Get a merge request with its changes',
     access: read,
     input: z.object({}),
     output: z
@@ -81,7 +81,7 @@ export const contents = [
   endpoint({
     method: 'GET',
     path: `${REQUEST}/diffs`,
-    summary: 'What a merge request changes, in pages',
+    summary: 'List the diffs of a merge request',
     access: read,
     input: z.object({ ...paging }),
     output: z.array(Diff),
@@ -93,7 +93,7 @@ export const contents = [
   endpoint({
     method: 'GET',
     path: `${REQUEST}/pipelines`,
-    summary: 'Pipelines of a merge request',
+    summary: 'List the pipelines of a merge request',
     polled: true,
     access: read,
     input: z.object({ ...paging }),
@@ -106,7 +106,7 @@ export const contents = [
   endpoint({
     method: 'GET',
     path: `${REQUEST}/versions`,
-    summary: 'Versions of a merge request',
+    summary: 'List the versions of a merge request',
     access: read,
     input: z.object({ ...paging }),
     output: z.array(MergeRequestVersion),
@@ -117,7 +117,7 @@ export const contents = [
   endpoint({
     method: 'GET',
     path: `${REQUEST}/versions/:version_id`,
-    summary: 'A version of a merge request with its commits and what it changes',
+    summary: 'Get a version of a merge request with its commits and diffs',
     access: read,
     input: z.object({ version_id: rowId() }),
     output: MergeRequestVersionDetail,
@@ -134,7 +134,7 @@ export const contents = [
   endpoint({
     method: 'GET',
     path: `${REQUEST}/approvals`,
-    summary: 'Who approved a merge request: nobody has to',
+    summary: 'Get the approvals of a merge request: none are required',
     access: read,
     input: z.object({}),
     output: Approvals,

@@ -11,7 +11,7 @@ import { listMergeRequests } from '../../services/issuables/merge-requests/readi
 import type { MergeRequestRecord } from '../../services/issuables/merge-requests/reading/load.js'
 import { scopeOf, scopes, shared, traits, traitsOf } from '../issuables/filters.js'
 
-/** MR-13 to MR-21, X-2, X-3. */
+/** Filters of lists of merge requests (MR-13 to MR-21, X-2, X-3). */
 const filters = (scope: 'created_by_me' | 'all') => ({
   state: orDefault(oneOf(['opened', 'closed', 'merged', 'all']), 'all'),
   view: opt(oneOf(['simple'])),
@@ -32,7 +32,7 @@ function filterOf(given: Given) {
 
 const output = z.array(z.union([MergeRequest, SimpleMergeRequest]))
 
-/** MR-12: `simple` is all that was asked for, and nothing else. */
+/** Only `simple` changes the view (MR-12). */
 const shown = (page: Page<MergeRequestRecord>, input: Given, now: Date, view: View, from?: Standpoint) =>
   pageOf(page, input, (each) => (input.view === 'simple' ? presentSimpleMergeRequest(each, view) : presentMergeRequest(each, dayOf(now), view, from)))
 

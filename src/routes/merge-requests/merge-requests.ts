@@ -24,7 +24,7 @@ const attributes = {
   allow_collaboration: opt(bool()),
 }
 
-/** The attributes that MR-42 names, in its order, and those that count as well. */
+/** The attributes that MR-42 names, in its order, and those that X-4 adds. */
 const NAMED = [
   'assignee_id',
   'description',
@@ -38,7 +38,7 @@ const NAMED = [
 ] as const
 const UNNAMED = ['assignee_ids', 'add_labels', 'remove_labels', 'squash', 'allow_collaboration'] as const
 
-/** A single person may come under either name. */
+/** A single assignee may be given under either name. */
 const assigneesOf = ({ assignee_ids, assignee_id }: { assignee_ids?: number[] | undefined; assignee_id?: number[] | undefined }) =>
   (assignee_ids ?? assignee_id)?.slice(0, 1)
 
@@ -46,7 +46,7 @@ export const mergeRequests = [
   endpoint({
     method: 'GET',
     path: REQUEST,
-    summary: 'A merge request',
+    summary: 'Get a merge request',
     polled: true,
     access: onMergeRequest('read_merge_request'),
     input: z.object({ include_rebase_in_progress: opt(bool()), include_diverged_commits_count: opt(bool()) }),
@@ -79,7 +79,7 @@ export const mergeRequests = [
   endpoint({
     method: 'PUT',
     path: REQUEST,
-    summary: 'Change, close or reopen a merge request',
+    summary: 'Update, close or reopen a merge request',
     access: onMergeRequest('update_merge_request'),
     input: needsOneOfThese(
       z.object({

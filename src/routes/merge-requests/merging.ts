@@ -9,12 +9,14 @@ import { startRebase } from '../../services/issuables/merge-requests/merging/reb
 
 const REQUEST = '/projects/:id/merge_requests/:merge_request_iid'
 
-/** MR-77 to MR-80. Who may is found out where the target branch is looked at. */
+/**
+ * Cancels a deferred merge (MR-77 to MR-80). The service checks the caller's right, together with the target branch.
+ */
 const cancel = (method: 'PUT' | 'POST') =>
   endpoint({
     method,
     path: `${REQUEST}/cancel_merge_when_pipeline_succeeds`,
-    summary: 'Do not merge when the pipeline succeeds',
+    summary: 'Cancel merge when pipeline succeeds',
     access: onMergeRequest('read_merge_request', { hidden: 'missing' }),
     input: z.object({}),
     output: DetailedMergeRequest,
@@ -27,7 +29,7 @@ export const merging: Endpoint[] = [
   endpoint({
     method: 'PUT',
     path: `${REQUEST}/merge`,
-    summary: 'Accept a merge request',
+    summary: 'Merge a merge request',
     access: onMergeRequest('accept_merge_request', { hidden: 'missing', without: 'unauthenticated' }),
     input: z.object({
       merge_commit_message: opt(str()),
@@ -45,7 +47,7 @@ export const merging: Endpoint[] = [
   endpoint({
     method: 'PUT',
     path: `${REQUEST}/rebase`,
-    summary: 'Put the commits of a merge request upon the head of its target',
+    summary: 'Rebase a merge request',
     access: onMergeRequest('read_merge_request', { hidden: 'missing' }),
     input: z.object({}),
     output: z.strictObject({ rebase_in_progress: z.literal(true) }),

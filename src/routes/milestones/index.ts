@@ -29,7 +29,7 @@ interface Doors<Subject> {
   read: Access<Subject, true>
   write: Access<Subject, true>
   source(subject: Subject): MilestoneSource
-  /** Where its issues are looked for; null: the caller reads none there. */
+  /** Where its issues are listed; null: the caller may read none there. */
   issues(subject: Subject): Place | null
   /** The same for its merge requests. */
   requests(subject: Subject): Place | null
@@ -60,7 +60,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>({ at, read,
     endpoint({
       method: 'GET',
       path: MILESTONE,
-      summary: 'A milestone',
+      summary: 'Get a milestone',
       access: read,
       input: z.object(id),
       output: Milestone,
@@ -82,7 +82,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>({ at, read,
     endpoint({
       method: 'PUT',
       path: MILESTONE,
-      summary: 'Change, close or reopen a milestone',
+      summary: 'Update, close or reopen a milestone',
       access: write,
       input: needsOneOf(
         z.object({ ...id, title: opt(str()), ...attributes, state_event: opt(oneOf(['close', 'activate'])) }),
@@ -142,7 +142,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>({ at, read,
 const ALL = { state: 'all', scope: 'all', order_by: 'created_at', sort: 'desc' } as const
 const fromOf = (subject: object, path: string): Standpoint => ('group' in subject ? { group: path } : { project: true })
 
-/** MI-1 to MI-7. */
+/** Milestones (MI-1 to MI-7). */
 export const milestones = [
   ...milestonesOf({
     at: '/projects/:id',

@@ -5,12 +5,12 @@ import { endpoint, pageOf } from '../../http/endpoint.js'
 import { opt, paging, rowId, searchText } from '../../http/params.js'
 import { getNamespace, listNamespaces, namespaceExists } from '../../services/identity/namespaces.js'
 
-/** NS-1 to NS-3. */
+/** Namespaces (NS-1 to NS-3). */
 export const namespaces = [
   endpoint({
     method: 'GET',
     path: '/namespaces',
-    summary: 'List namespaces of the caller',
+    summary: "List the caller's namespaces",
     access: signedIn,
     input: z.object({ search: opt(searchText()), ...paging }),
     output: z.array(Namespace),
@@ -21,7 +21,7 @@ export const namespaces = [
   endpoint({
     method: 'GET',
     path: '/namespaces/:id',
-    summary: 'A namespace',
+    summary: 'Get a namespace',
     access: signedIn,
     input: z.object({ id: z.string() }),
     output: Namespace,
@@ -32,7 +32,7 @@ export const namespaces = [
   endpoint({
     method: 'GET',
     path: '/namespaces/:id/exists',
-    summary: 'Whether a path is taken',
+    summary: 'Check whether a namespace exists',
     access: signedIn,
     input: z.object({ id: z.string(), parent_id: opt(rowId()) }),
     output: z.strictObject({ exists: z.boolean(), suggests: z.array(z.string()) }),

@@ -19,7 +19,10 @@ async function awardableOf(ctx: Context, caller: SignedIn, noteable: Noteable, {
   return { type: 'Note', id: found.note.id, noteable }
 }
 
-/** AE-1 to AE-4. What is hidden or missing is an emoji that is not found; but a project that takes no writes says so by 403, as AC-11 has it of all writes, though AE-3 has 404 where there is no right. */
+/**
+ * Award emoji (AE-1 to AE-4). A hidden or missing thing is an emoji that is not found; but in a project that accepts no
+ * changes it is 403, as AC-11 demands of all writes, although AE-3 has 404 without the right.
+ */
 const awardsOn = ({ named, path, access }: NoteableKind, onNotes: boolean) => {
   const awards = `${path}${onNotes ? '/notes/:note_id' : ''}/award_emoji`
   const thing = onNotes ? `a note on ${named}` : named
@@ -28,7 +31,7 @@ const awardsOn = ({ named, path, access }: NoteableKind, onNotes: boolean) => {
     endpoint({
       method: 'GET',
       path: awards,
-      summary: `List the emoji given to ${thing}`,
+      summary: `List the award emoji of ${thing}`,
       access: access('read', 'Award Emoji'),
       input: z.object({ ...given, ...paging }),
       output: z.array(AwardEmoji),
@@ -40,7 +43,7 @@ const awardsOn = ({ named, path, access }: NoteableKind, onNotes: boolean) => {
     endpoint({
       method: 'GET',
       path: `${awards}/:award_id`,
-      summary: `An emoji given to ${thing}`,
+      summary: `Get an award emoji of ${thing}`,
       access: access('read', 'Award Emoji'),
       input: z.object({ ...given, award_id }),
       output: AwardEmoji,
@@ -51,7 +54,7 @@ const awardsOn = ({ named, path, access }: NoteableKind, onNotes: boolean) => {
     endpoint({
       method: 'POST',
       path: awards,
-      summary: `Give an emoji to ${thing}`,
+      summary: `Award an emoji to ${thing}`,
       access: access('award_emoji', 'Award Emoji'),
       input: z.object({ ...given, name: str() }),
       output: AwardEmoji,
@@ -62,7 +65,7 @@ const awardsOn = ({ named, path, access }: NoteableKind, onNotes: boolean) => {
     endpoint({
       method: 'DELETE',
       path: `${awards}/:award_id`,
-      summary: `Take back an emoji given to ${thing}`,
+      summary: `Delete an award emoji of ${thing}`,
       access: access('award_emoji', 'Award Emoji'),
       input: z.object({ ...given, award_id }),
       async handler({ ctx, caller, subject, input, unchangedSince }) {

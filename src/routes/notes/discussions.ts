@@ -28,12 +28,12 @@ const position = z
   )
   .nullish()
 
-/** DI-1 to DI-8. */
+/** Discussions (DI-1 to DI-8). */
 const discussionsOn = ({ named, path, access, lines, resolvable }: (typeof DISCUSSED)[number]) => [
   endpoint({
     method: 'GET',
     path: `${path}/discussions`,
-    summary: `List the threads on ${named}`,
+    summary: `List the discussions on ${named}`,
     access: access('read'),
     input: z.object(paging),
     output: z.array(Discussion),
@@ -44,7 +44,7 @@ const discussionsOn = ({ named, path, access, lines, resolvable }: (typeof DISCU
   endpoint({
     method: 'GET',
     path: `${path}/discussions/:discussion_id`,
-    summary: `A thread on ${named}`,
+    summary: `Get a discussion on ${named}`,
     access: access('read'),
     input: z.object({ discussion_id }),
     output: Discussion,
@@ -54,7 +54,7 @@ const discussionsOn = ({ named, path, access, lines, resolvable }: (typeof DISCU
   endpoint({
     method: 'POST',
     path: `${path}/discussions`,
-    summary: `Begin a thread on ${named}`,
+    summary: `Create a discussion on ${named}`,
     access: access('create_note'),
     input: z.object(lines ? { ...said, position } : said),
     output: Discussion,
@@ -63,7 +63,7 @@ const discussionsOn = ({ named, path, access, lines, resolvable }: (typeof DISCU
   endpoint({
     method: 'GET',
     path: `${path}/discussions/:discussion_id/notes`,
-    summary: `List the notes of a thread on ${named}`,
+    summary: `List the notes of a discussion on ${named}`,
     access: access('read'),
     input: z.object({ discussion_id, ...paging }),
     output: z.array(Note),
@@ -75,7 +75,7 @@ const discussionsOn = ({ named, path, access, lines, resolvable }: (typeof DISCU
   endpoint({
     method: 'GET',
     path: `${path}/discussions/:discussion_id/notes/:note_id`,
-    summary: `A note of a thread on ${named}`,
+    summary: `Get a note of a discussion on ${named}`,
     access: access('read'),
     input: z.object({ discussion_id, note_id }),
     output: Note,
@@ -86,7 +86,7 @@ const discussionsOn = ({ named, path, access, lines, resolvable }: (typeof DISCU
   endpoint({
     method: 'POST',
     path: `${path}/discussions/:discussion_id/notes`,
-    summary: `Answer in a thread on ${named}`,
+    summary: `Add a note to a discussion on ${named}`,
     access: access('create_note'),
     input: z.object({ discussion_id, ...said }),
     output: Note,
@@ -97,7 +97,7 @@ const discussionsOn = ({ named, path, access, lines, resolvable }: (typeof DISCU
   endpoint({
     method: 'PUT',
     path: `${path}/discussions/:discussion_id/notes/:note_id`,
-    summary: `Change or resolve a note of a thread on ${named}`,
+    summary: `Update or resolve a note of a discussion on ${named}`,
     access: access('create_note'),
     input: needsOnlyOneOf(z.object({ discussion_id, note_id, body: opt(str()), resolved: opt(bool()) }), 'body', 'resolved'),
     output: Note,
@@ -112,7 +112,7 @@ const discussionsOn = ({ named, path, access, lines, resolvable }: (typeof DISCU
   endpoint({
     method: 'DELETE',
     path: `${path}/discussions/:discussion_id/notes/:note_id`,
-    summary: `Delete a note of a thread on ${named}`,
+    summary: `Delete a note of a discussion on ${named}`,
     access: access('create_note'),
     input: z.object({ discussion_id, note_id }),
     async handler({ ctx, caller, subject, input, unchangedSince }) {
@@ -124,7 +124,7 @@ const discussionsOn = ({ named, path, access, lines, resolvable }: (typeof DISCU
         endpoint({
           method: 'PUT',
           path: `${path}/discussions/:discussion_id`,
-          summary: `Resolve a thread on ${named}, or open it again`,
+          summary: `Resolve or reopen a discussion on ${named}`,
           access: access('create_note'),
           input: z.object({ discussion_id, resolved: bool() }),
           output: Discussion,

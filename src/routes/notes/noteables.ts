@@ -8,16 +8,16 @@ import { onSnippetSignedIn } from '../../access/snippets.js'
 import type { Context } from '../../context.js'
 import { aboutCommit, aboutIssue, aboutMergeRequest, aboutSnippet, type NoteableSubject } from '../../services/notes/noteables.js'
 
-/** Who may do what with what is said of a kind of thing, and where it stands. */
+/** A kind of thing that notes can be about: its paths, and who may read and write them. */
 export interface NoteableKind {
   /** In words, with its article. */
   named: string
   path: string
-  /** For who reads, and for who writes; `missing` is what a 404 names. */
+  /** The access rules for readers and for writers; `missing` is what a 404 names. */
   access(ability: 'read' | ProjectAbility, missing?: string): Access<NoteableSubject, true>
 }
 
-/** The same rule, about what is said of the thing it finds. */
+/** The same rule, with the thing that it finds as the subject of notes. */
 const about = <Subject extends ProjectSubject>(
   access: Access<Subject, true>,
   of: (subject: Subject, ctx: Context, params: Record<string, unknown>) => NoteableSubject | Promise<NoteableSubject>,
@@ -62,7 +62,7 @@ const commit: NoteableKind = {
 /** Things with notes and emoji (sections 18 and 20). */
 export const NOTED: NoteableKind[] = [issue, mergeRequest, snippet]
 
-/** Things with threads (section 19); those that have a difference take threads at its lines. */
+/** Things with discussions (section 19); those with a diff have discussions at its lines. */
 export const DISCUSSED: (NoteableKind & { lines: boolean; resolvable: boolean })[] = [
   { ...issue, lines: false, resolvable: false },
   { ...mergeRequest, lines: true, resolvable: true },

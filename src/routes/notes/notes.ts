@@ -8,12 +8,12 @@ import { NOTED, type NoteableKind } from './noteables.js'
 
 const note_id = rowId()
 
-/** NT-1 to NT-5. */
+/** Notes (NT-1 to NT-5). */
 const notesOn = ({ named, path, access }: NoteableKind) => [
   endpoint({
     method: 'GET',
     path: `${path}/notes`,
-    summary: `List what is said of ${named}`,
+    summary: `List the notes on ${named}`,
     polled: true,
     access: access('read'),
     input: z.object({
@@ -30,7 +30,7 @@ const notesOn = ({ named, path, access }: NoteableKind) => [
   endpoint({
     method: 'GET',
     path: `${path}/notes/:note_id`,
-    summary: `A note on ${named}`,
+    summary: `Get a note on ${named}`,
     access: access('read'),
     input: z.object({ note_id }),
     output: Note,
@@ -39,7 +39,7 @@ const notesOn = ({ named, path, access }: NoteableKind) => [
   endpoint({
     method: 'POST',
     path: `${path}/notes`,
-    summary: `Say something of ${named}`,
+    summary: `Create a note on ${named}`,
     access: access('create_note'),
     input: z.object({ body: str(), created_at: opt(datetime()) }),
     output: Note,
@@ -48,7 +48,7 @@ const notesOn = ({ named, path, access }: NoteableKind) => [
   endpoint({
     method: 'PUT',
     path: `${path}/notes/:note_id`,
-    summary: `Change a note on ${named}`,
+    summary: `Update a note on ${named}`,
     access: access('create_note'),
     input: z.object({ note_id, body: str() }),
     output: Note,

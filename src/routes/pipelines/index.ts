@@ -9,7 +9,7 @@ import { jobs } from './jobs.js'
 
 const read = onProjectSignedIn('read_pipeline')
 
-/** PL-8 to PL-12. */
+/** Pipelines (PL-8 to PL-12). */
 export const pipelines = [
   endpoint({
     method: 'GET',
@@ -39,7 +39,7 @@ export const pipelines = [
   endpoint({
     method: 'GET',
     path: '/projects/:id/pipelines/latest',
-    summary: 'The newest pipeline of a ref',
+    summary: 'Get the latest pipeline of a ref',
     polled: true,
     access: read,
     input: z.object({ ref: opt(str()) }),
@@ -51,7 +51,7 @@ export const pipelines = [
   endpoint({
     method: 'GET',
     path: '/projects/:id/pipelines/:pipeline_id',
-    summary: 'A pipeline',
+    summary: 'Get a pipeline',
     polled: true,
     access: read,
     input: z.object({ pipeline_id: rowId() }),
@@ -63,7 +63,7 @@ export const pipelines = [
   endpoint({
     method: 'POST',
     path: '/projects/:id/pipelines/:pipeline_id/cancel',
-    summary: 'Cancel what is not at an end in a pipeline',
+    summary: 'Cancel a pipeline',
     access: onProjectSignedIn('cancel_pipeline'),
     input: z.object({ pipeline_id: rowId() }),
     output: Pipeline,

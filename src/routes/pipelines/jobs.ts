@@ -9,7 +9,7 @@ import { getJob, listJobs, listPipelineJobs } from '../../services/ci/jobs.js'
 const read = onProjectSignedIn('read_pipeline')
 const scope = opt(list(oneOf(PIPELINE_STATES)))
 
-/** PL-10, PL-11. */
+/** Jobs (PL-10, PL-11). */
 export const jobs = [
   endpoint({
     method: 'GET',
@@ -40,7 +40,7 @@ export const jobs = [
   endpoint({
     method: 'GET',
     path: '/projects/:id/jobs/:job_id',
-    summary: 'A job',
+    summary: 'Get a job',
     polled: true,
     access: read,
     input: z.object({ job_id: rowId() }),

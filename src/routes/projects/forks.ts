@@ -9,7 +9,7 @@ import { loadProject } from '../../services/projects/load.js'
 import { AnyProject, listOf } from './list.js'
 import { listParameters } from './list-input.js'
 
-/** PR-9, PR-19 to PR-21. */
+/** Forks (PR-9, PR-19 to PR-21). */
 export const forks = [
   endpoint({
     method: 'GET',
@@ -43,7 +43,7 @@ export const forks = [
   endpoint({
     method: 'POST',
     path: '/projects/:id/fork/:forked_from_id',
-    summary: 'Make a project a fork of another one',
+    summary: 'Create a fork relation between two projects',
     access: onProjectSignedIn('link_fork'),
     input: z.object({ forked_from_id: str() }),
     output: Project,
@@ -55,7 +55,7 @@ export const forks = [
   endpoint({
     method: 'DELETE',
     path: '/projects/:id/fork',
-    summary: 'End the relation of a fork to its source',
+    summary: 'Delete the fork relation of a project',
     access: onProjectSignedIn('unlink_fork'),
     input: z.object({}),
     async handler({ ctx, subject }) {

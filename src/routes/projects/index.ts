@@ -76,7 +76,7 @@ const switches = (action: 'archive' | 'unarchive') =>
   endpoint({
     method: 'POST',
     path: `/projects/:id/${action}`,
-    summary: action === 'archive' ? 'Archive a project' : 'Open an archived project again',
+    summary: action === 'archive' ? 'Archive a project' : 'Unarchive a project',
     access: onProjectSignedIn('archive_project'),
     input: z.object({}),
     output: Project,
@@ -90,7 +90,7 @@ const stars = (action: 'star' | 'unstar') =>
   endpoint({
     method: 'POST',
     path: `/projects/:id/${action}`,
-    summary: action === 'star' ? 'Star a project' : 'Take a star back',
+    summary: action === 'star' ? 'Star a project' : 'Unstar a project',
     access: onProjectSignedIn('star'),
     input: z.object({}),
     output: Project,
@@ -125,7 +125,7 @@ export const projects = [
   endpoint({
     method: 'GET',
     path: '/projects/:id',
-    summary: 'A project',
+    summary: 'Get a project',
     access: onProject('read_project'),
     input: z.object({ statistics: opt(bool()), with_custom_attributes: opt(bool()) }),
     output: AnyProject,
@@ -159,7 +159,7 @@ export const projects = [
   endpoint({
     method: 'PUT',
     path: '/projects/:id',
-    summary: 'Change a project',
+    summary: 'Update a project',
     access: onProjectSignedIn('manage_project'),
     input: changes,
     output: Project,
@@ -188,7 +188,7 @@ export const projects = [
   endpoint({
     method: 'PUT',
     path: '/projects/:id/transfer',
-    summary: 'Move a project to another namespace',
+    summary: 'Transfer a project to another namespace',
     access: onProjectSignedIn('transfer_project'),
     input: z.object({ namespace: str() }),
     output: Project,

@@ -9,12 +9,12 @@ import { loadProject } from '../../services/projects/load.js'
 import { listProjectGroups, listProjectUsers } from '../../services/projects/people.js'
 import { languagesOf } from '../../services/repository/languages.js'
 
-/** What else can be asked about a project (PR-4 to PR-6, OT-7). */
+/** Users, groups, languages and import status of a project (PR-4 to PR-6, OT-7). */
 export const insight = [
   endpoint({
     method: 'GET',
     path: '/projects/:id/users',
-    summary: 'List everybody who has a level on a project',
+    summary: 'List the users of a project',
     access: onProject('read_project'),
     input: z.object({ search: opt(searchText()), skip_users: opt(idList()), ...paging }),
     output: z.array(UserRef),
@@ -24,7 +24,7 @@ export const insight = [
   endpoint({
     method: 'GET',
     path: '/projects/:id/groups',
-    summary: 'List the groups a project is in',
+    summary: 'List the groups of a project',
     access: onProject('read_project'),
     input: z.object(paging),
     output: z.array(GroupRef),
@@ -34,7 +34,7 @@ export const insight = [
   endpoint({
     method: 'GET',
     path: '/projects/:id/languages',
-    summary: 'What the default branch is written in, in percent',
+    summary: 'List the languages of a project',
     access: onProject('download_code'),
     input: z.object({}),
     output: z.record(z.string(), z.number()),
@@ -43,7 +43,7 @@ export const insight = [
   endpoint({
     method: 'GET',
     path: '/projects/:id/import',
-    summary: 'How the import of a project stands',
+    summary: 'Get the import status of a project',
     polled: true,
     access: onProject('read_project'),
     input: z.object({}),

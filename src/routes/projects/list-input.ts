@@ -2,7 +2,7 @@ import { VISIBILITIES } from '../../entities/groups/levels.js'
 import { bool, commaList, datetime, int, oneOf, opt, orDefault, paging, rowId, searchText, textMap } from '../../http/params.js'
 import { ORDERS } from '../../services/projects/list.js'
 
-/** List parameters common to all lists of projects (companions 8.1). */
+/** Parameters of all lists of projects (companions 8.1). */
 export const listParameters = {
   archived: opt(bool()),
   visibility: opt(oneOf(VISIBILITIES)),

@@ -18,7 +18,7 @@ const parameters = z.object({
   with_shared: orDefault(bool(), true),
 })
 
-/** GR-15 to GR-19, X-18. */
+/** The projects of a group (GR-15 to GR-19, X-18). */
 async function list(ctx: Context, caller: Caller, id: number, input: z.infer<typeof parameters>, view: View) {
   const { search, include_subgroups: subgroups, with_shared: shared, ...filter } = input
   const page = await listProjects(ctx, caller, { ...filter, words: search, group: { id, subgroups, shared } })

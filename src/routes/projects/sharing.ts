@@ -7,7 +7,7 @@ import { shareProject, unshareProject } from '../../services/projects/shares.js'
 
 const LEVELS = [10, 20, 30, 40]
 
-/** PR-23, PR-24. */
+/** Shares of projects with groups (PR-23, PR-24). */
 export const sharing = [
   endpoint({
     method: 'POST',
@@ -25,7 +25,7 @@ export const sharing = [
   endpoint({
     method: 'DELETE',
     path: '/projects/:id/share/:group_id',
-    summary: 'End the sharing of a project with a group',
+    summary: 'Unshare a project from a group',
     access: onProjectSignedIn('manage_shares'),
     input: z.object({ group_id: rowId() }),
     handler: ({ ctx, subject, input }) => unshareProject(ctx, subject, input.group_id),

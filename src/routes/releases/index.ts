@@ -36,13 +36,13 @@ const described = {
 const link = { name: opt(str()), url: opt(str()), filepath: opt(str()), direct_asset_path: opt(str()), link_type: opt(oneOf(LINK_TYPES)) }
 const linkId = { ...named, link_id: rowId() }
 
-/** Later clients call the path of a file differently. */
+/** Later clients use another name for the path of a file. */
 const linkOf = ({ direct_asset_path, ...given }: z.infer<z.ZodObject<typeof link>>) => ({
   ...given,
   filepath: given.filepath ?? direct_asset_path,
 })
 
-/** RL-1 to RL-6. */
+/** Releases (RL-1 to RL-6). */
 export const releases = [
   endpoint({
     method: 'GET',
@@ -63,7 +63,7 @@ export const releases = [
   endpoint({
     method: 'GET',
     path: RELEASE,
-    summary: 'A release',
+    summary: 'Get a release',
     access: read,
     input: z.object(named),
     output: Release,
@@ -92,7 +92,7 @@ export const releases = [
   endpoint({
     method: 'PUT',
     path: RELEASE,
-    summary: 'Change a release',
+    summary: 'Update a release',
     access: write,
     input: z.object({ ...named, ...described }),
     output: Release,
@@ -138,7 +138,7 @@ export const releases = [
   endpoint({
     method: 'GET',
     path: `${LINKS}/:link_id`,
-    summary: 'A link of a release',
+    summary: 'Get a link of a release',
     access: read,
     input: z.object(linkId),
     output: ReleaseLink,
@@ -149,7 +149,7 @@ export const releases = [
   endpoint({
     method: 'PUT',
     path: `${LINKS}/:link_id`,
-    summary: 'Change a link of a release',
+    summary: 'Update a link of a release',
     access: write,
     input: z.object({ ...linkId, ...link }),
     output: ReleaseLink,

@@ -17,7 +17,7 @@ const at = (path: string): Endpoint[] => [
   endpoint({
     method: 'GET',
     path,
-    summary: 'The files of a revision as an archive',
+    summary: 'Download an archive of the repository',
     access,
     scope,
     input,
@@ -30,7 +30,7 @@ const at = (path: string): Endpoint[] => [
   endpoint({
     method: 'HEAD',
     path,
-    summary: 'What an archive would be called, without making it',
+    summary: 'Get the headers of an archive',
     access,
     scope,
     input,
@@ -40,5 +40,5 @@ const at = (path: string): Endpoint[] => [
   }),
 ]
 
-/** RE-6. */
+/** Archives (RE-6). */
 export const archives = [...at('/projects/:id/repository/archive'), ...at('/projects/:id/repository/archive.:format')]

@@ -10,12 +10,12 @@ import { listContributors } from '../../services/repository/contributors.js'
 const access = onProject('download_code')
 const scope = 'read_repository'
 
-/** RE-5, RE-7. */
+/** Merge bases and contributors (RE-5, RE-7). */
 export const history = [
   endpoint({
     method: 'GET',
     path: '/projects/:id/repository/merge_base',
-    summary: 'The best commit that all of some revisions have',
+    summary: 'Get the merge base of revisions',
     access,
     scope,
     input: z.object({ refs: list(str()) }),
@@ -27,7 +27,7 @@ export const history = [
   endpoint({
     method: 'GET',
     path: '/projects/:id/repository/contributors',
-    summary: 'Who wrote the default branch',
+    summary: 'List contributors',
     access,
     scope,
     input: z.object({

@@ -13,7 +13,7 @@ import { listTree } from '../../services/repository/tree.js'
 const access = onProject('download_code')
 const scope = 'read_repository'
 
-/** RE-1 to RE-4. */
+/** Trees, blobs and comparisons (RE-1 to RE-4). */
 export const repository = [
   endpoint({
     method: 'GET',
@@ -30,7 +30,7 @@ export const repository = [
   endpoint({
     method: 'GET',
     path: '/projects/:id/repository/blobs/:sha',
-    summary: 'A blob by its id',
+    summary: 'Get a blob',
     access,
     scope,
     input: z.object({ sha: z.string().toLowerCase() }),
@@ -43,7 +43,7 @@ export const repository = [
   endpoint({
     method: 'GET',
     path: '/projects/:id/repository/blobs/:sha/raw',
-    summary: 'The bytes of a blob',
+    summary: 'Get the raw content of a blob',
     access,
     scope,
     input: z.object({ sha: z.string().toLowerCase() }),
@@ -55,7 +55,7 @@ export const repository = [
   endpoint({
     method: 'GET',
     path: '/projects/:id/repository/compare',
-    summary: 'What one revision has and another has not',
+    summary: 'Compare two revisions',
     access,
     scope,
     input: z.object({ from: str(), to: str(), straight: orDefault(bool(), false) }),

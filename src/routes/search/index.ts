@@ -31,7 +31,7 @@ interface Asked {
   view: View
 }
 
-/** In the order of the answers when both are missing (S-2). */
+/** In the order of the messages when both are missing (S-2). */
 const input = <const Scopes extends readonly [string, ...string[]]>(scopes: Scopes) =>
   z.object({ search: searchText(), scope: oneOf(scopes), ...paging })
 
@@ -52,7 +52,7 @@ async function issuables({ ctx, caller, input, view }: Asked, scope: (typeof ISS
   }
 }
 
-/** S-7: archived ones included; of a group not those that are only shared with it (S-17). */
+/** Projects, archived ones included (S-7); for a group, not those that are only shared with it (S-17). */
 async function projects({ ctx, caller, input, view }: Asked, group?: number): Promise<PageAnswer> {
   const { items, total } = await listProjects(ctx, caller, {
     words: input.search,
@@ -67,10 +67,10 @@ async function projects({ ctx, caller, input, view }: Asked, group?: number): Pr
   return pageOf({ items: rendered, total }, input, (element) => element)
 }
 
-/** Each path in the contract's spelling and in the one that clients use (X-1). */
+/** Each path in the contract's spelling and in the clients' (X-1). */
 const both = (of: '/groups' | '/projects') => [`${of}/:id/-/search`, `${of}/:id/search`]
 
-/** S-1 to S-28. */
+/** Searches (S-1 to S-28). */
 export const search = [
   endpoint({
     method: 'GET',

@@ -8,13 +8,13 @@ import { DEPENDENTS, SETTING_NAMES, SETTINGS, type SettingName } from '../../ser
 
 type Attribute = (typeof SETTINGS)[SettingName]
 
-/** What came of a value as it was sent: the value to store, or why it is none (AS-5, AS-7 to AS-9, AS-71). */
+/** The result of reading a value: what to store, or why it is invalid (AS-5, AS-7 to AS-9, AS-71). */
 type Read = { value: unknown } | { texts: string[] }
 
 const INVALID = 'is invalid'
 const NO_SUCH_WORD = 'does not have a valid value'
 
-/** A scalar as everywhere else; `empty` is what null and the empty text mean. */
+/** A scalar as everywhere else; `empty` is the meaning of null and the empty text. */
 function scalar(value: unknown, type: z.ZodType, empty: null | undefined): Read {
   if (value === null || value === '') return { value: empty }
   const { success, data } = type.safeParse(value)
@@ -67,7 +67,7 @@ function readList({ default: unset, split, words }: Attribute & { kind: 'list' }
   return words && items.some((item) => !words.includes(item)) ? { texts: [NO_SUCH_WORD] } : { value: items }
 }
 
-/** The types of the documentation. */
+/** Types for the documentation. */
 const TYPES: Record<Attribute['kind'], object> = {
   bool: { type: 'boolean' },
   text: { type: ['string', 'null'] },
@@ -98,7 +98,9 @@ const parameter = (name: SettingName) => {
     .meta({ ...TYPES[attribute.kind], ...(attribute.effect !== null && { description: attribute.effect }) })
 }
 
-/** With a switch that is switched on comes all that it needs (AS-10). Names that are no setting stay in sight, for the answer to name them. */
+/**
+ * A switch that is switched on needs its dependents (AS-10). Unknown names are kept, so that the answer can name them.
+ */
 function changes() {
   let schema = z.looseObject(Object.fromEntries(SETTING_NAMES.map((name) => [name, parameter(name)])))
   for (const [name, dependents] of Object.entries(DEPENDENTS)) {
@@ -116,7 +118,7 @@ function changes() {
 const CREDENTIALS = ['private_token', 'access_token', 'sudo']
 const MAX_NAMED = 20
 
-/** AS-4: at least one setting; where only others were sent, the answer says which. */
+/** At least one setting is required; where only unknown names were sent, the answer lists them (AS-4). */
 function known(bag: Record<string, unknown>): SettingsInput {
   const given = SETTING_NAMES.filter((name) => bag[name] !== undefined)
   if (given.length > 0) return Object.fromEntries(given.map((name) => [name, bag[name]])) as SettingsInput
@@ -160,12 +162,12 @@ const present = ({ created_at, updated_at, values }: SettingsRecord) => ({
   ...Object.fromEntries(SETTING_NAMES.map((name) => [name, values[name]])),
 })
 
-/** AS-1 to AS-73. */
+/** Application settings (AS-1 to AS-73). */
 export const settings = [
   endpoint({
     method: 'GET',
     path: '/application/settings',
-    summary: 'The settings of the whole service',
+    summary: 'Get the application settings',
     access: adminFirst,
     input: z.object({}),
     output: ApplicationSettings,
@@ -174,7 +176,7 @@ export const settings = [
   endpoint({
     method: 'PUT',
     path: '/application/settings',
-    summary: 'Change settings of the whole service',
+    summary: 'Update application settings',
     access: adminFirst,
     input: changes(),
     output: ApplicationSettings,

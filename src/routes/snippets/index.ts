@@ -33,7 +33,7 @@ const personal = { id: rowId() }
 const inProject = { snippet_id: rowId() }
 const raw = ({ snippet }: SnippetRecord) => new Answer(200, Buffer.from(snippet.content), { 'content-type': 'text/plain; charset=utf-8' })
 
-/** SN-1 to SN-12. */
+/** Snippets (SN-1 to SN-12). */
 export const snippets = [
   endpoint({
     method: 'GET',
@@ -57,7 +57,7 @@ export const snippets = [
   endpoint({
     method: 'GET',
     path: '/snippets/:id',
-    summary: 'A personal snippet',
+    summary: 'Get a personal snippet',
     access: anyone,
     input: z.object(personal),
     output: Snippet,
@@ -66,7 +66,7 @@ export const snippets = [
   endpoint({
     method: 'GET',
     path: '/snippets/:id/raw',
-    summary: 'The content of a personal snippet',
+    summary: 'Get the raw content of a personal snippet',
     access: anyone,
     input: z.object(personal),
     handler: async ({ ctx, caller, input }) => raw(await findSnippet(ctx, caller, input.id)),
@@ -86,7 +86,7 @@ export const snippets = [
   endpoint({
     method: 'PUT',
     path: '/snippets/:id',
-    summary: 'Change a personal snippet',
+    summary: 'Update a personal snippet',
     access: signedIn,
     input: needsOneOf(z.object({ ...personal, ...changeable }), ...names),
     output: Snippet,
@@ -123,7 +123,7 @@ export const snippets = [
   endpoint({
     method: 'GET',
     path: '/projects/:id/snippets/:snippet_id',
-    summary: 'A snippet of a project',
+    summary: 'Get a snippet of a project',
     access: onProjectSignedIn('read_snippet'),
     input: z.object(inProject),
     output: Snippet,
@@ -134,7 +134,7 @@ export const snippets = [
   endpoint({
     method: 'GET',
     path: '/projects/:id/snippets/:snippet_id/raw',
-    summary: 'The content of a snippet of a project',
+    summary: 'Get the raw content of a snippet of a project',
     access: onProjectSignedIn('read_snippet'),
     input: z.object(inProject),
     handler: async ({ ctx, caller, subject, input }) => raw(await findProjectSnippet(ctx, subject, caller, input.snippet_id)),
@@ -154,7 +154,7 @@ export const snippets = [
   endpoint({
     method: 'PUT',
     path: '/projects/:id/snippets/:snippet_id',
-    summary: 'Change a snippet of a project',
+    summary: 'Update a snippet of a project',
     access: onProjectSignedIn('read_snippet'),
     input: needsOneOf(z.object({ ...inProject, ...changeable }), ...names),
     output: Snippet,

@@ -8,7 +8,7 @@ import { deleteTag, getTag, listTags } from '../../services/repository/tags.js'
 
 const named = z.object({ tag_name: z.string() })
 
-/** TG-1 to TG-6. */
+/** Tags (TG-1 to TG-6). */
 export const tags = [
   endpoint({
     method: 'GET',
@@ -30,7 +30,7 @@ export const tags = [
   endpoint({
     method: 'GET',
     path: '/projects/:id/repository/tags/:tag_name',
-    summary: 'A tag',
+    summary: 'Get a tag',
     access: onProject('download_code'),
     input: named,
     output: Tag,
@@ -62,7 +62,7 @@ export const tags = [
   endpoint({
     method: 'POST',
     path: '/projects/:id/repository/tags/:tag_name/release',
-    summary: 'Describe what a tag released',
+    summary: 'Create the release notes of a tag',
     access: onProjectSignedIn('manage_release'),
     input: z.object({ tag_name: z.string(), description: str() }),
     output: ReleaseNote,
@@ -73,7 +73,7 @@ export const tags = [
   endpoint({
     method: 'PUT',
     path: '/projects/:id/repository/tags/:tag_name/release',
-    summary: 'Change what is said of a tag',
+    summary: 'Update the release notes of a tag',
     access: onProjectSignedIn('manage_release'),
     input: z.object({ tag_name: z.string(), description: str() }),
     output: ReleaseNote,

@@ -7,7 +7,7 @@ import { dayOf } from '../../lib/text/day.js'
 import { finishAllTodos, finishTodo, listTodos } from '../../services/issuables/todo-list.js'
 
 const filters = {
-  // approving is not offered, so no todo asks for it (TD-3)
+  // approvals are not supported, so no todo asks for one (TD-3)
   action: opt(oneOf(['assigned', 'mentioned', 'build_failed', 'marked', 'approval_required', 'unmergeable', 'directly_addressed'])),
   author_id: opt(rowId()),
   project_id: opt(rowId()),
@@ -15,12 +15,12 @@ const filters = {
   type: opt(oneOf(['Issue', 'MergeRequest'])),
 }
 
-/** TO-1 to TO-3. */
+/** Todos (TO-1 to TO-3). */
 export const todos = [
   endpoint({
     method: 'GET',
     path: '/todos',
-    summary: 'List what the caller has to do',
+    summary: "List the caller's todos",
     access: signedIn,
     input: z.object({ ...filters, state: orDefault(oneOf(['pending', 'done']), 'pending'), ...paging }),
     output: z.array(Todo),
@@ -31,7 +31,7 @@ export const todos = [
   endpoint({
     method: 'POST',
     path: '/todos/:id/mark_as_done',
-    summary: 'Tick off a todo',
+    summary: 'Mark a todo as done',
     access: signedIn,
     input: z.object({ id: rowId() }),
     output: Todo,
@@ -42,7 +42,7 @@ export const todos = [
   endpoint({
     method: 'POST',
     path: '/todos/mark_as_done',
-    summary: 'Tick off all todos',
+    summary: 'Mark all todos as done',
     access: signedIn,
     status: 204,
     input: z.object(filters),

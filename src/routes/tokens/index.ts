@@ -18,12 +18,12 @@ import {
 const creation = { name: str(), scopes: list(str()), expires_at: opt(date()), description: opt(str()) }
 const byId = z.object({ id: z.string() })
 
-/** CR-16 to CR-21. */
+/** Personal access tokens (CR-16 to CR-21). */
 export const tokens = [
   endpoint({
     method: 'POST',
     path: '/user/personal_access_tokens',
-    summary: 'Create a personal access token for oneself',
+    summary: 'Create a personal access token for the caller',
     access: signedIn,
     input: z.object(creation),
     output: TokenWithValue,
@@ -69,7 +69,7 @@ export const tokens = [
   endpoint({
     method: 'GET',
     path: '/personal_access_tokens/:id',
-    summary: 'A personal access token',
+    summary: 'Get a personal access token',
     access: signedIn,
     scope: 'self',
     input: byId,
@@ -82,7 +82,7 @@ export const tokens = [
   endpoint({
     method: 'POST',
     path: '/personal_access_tokens/:id/rotate',
-    summary: 'Replace a personal access token by a new one',
+    summary: 'Rotate a personal access token',
     access: signedIn,
     scope: 'self',
     status: 200,

@@ -12,13 +12,16 @@ import { type AvatarKind, readAvatar } from '../../services/identity/avatars.js'
 
 const KINDS = ['user', 'project', 'group'] as const
 
-/** What is drawn of a number never changes, and is nobody's (G-83). */
+/** The image generated for an id never changes, and is not private (G-83). */
 const DRAWN_ONCE = 'public, max-age=31536000'
 
 const sendImage = (reply: FastifyReply, type: string, image: Buffer | string) =>
   reply.headers({ 'content-type': type, 'content-disposition': 'inline', 'content-security-policy': "default-src 'none'; sandbox" }).send(image)
 
-/** Images that were uploaded, and those that are drawn of people without one, at the addresses that `avatar_url` names (UP-3): outside /api/v4, so plain routes. */
+/**
+ * Uploaded avatars, and generated ones for users without, at the URLs in `avatar_url` (UP-3): outside /api/v4, so plain
+ * routes.
+ */
 export function avatarRoutes(app: FastifyInstance, ctx: Context) {
   for (const kind of KINDS) {
     const url = `/uploads/-/system/${kind}/avatar/:id/:file`
@@ -37,7 +40,7 @@ export function avatarRoutes(app: FastifyInstance, ctx: Context) {
   }
 }
 
-/** 404 for who does not see what the image belongs to. */
+/** 404 for callers who do not see what the image belongs to. */
 async function checkSight(
   ctx: Context,
   kind: AvatarKind,

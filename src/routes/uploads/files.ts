@@ -11,12 +11,12 @@ import { emptyParameterBag, type ParameterBag } from '../../http/form.js'
 import { file } from '../../http/params.js'
 import { findUpload, keepUpload, readUpload, shownType } from '../../services/projects/uploads.js'
 
-/** UP-1. */
+/** Uploads (UP-1). */
 export const uploads = [
   endpoint({
     method: 'POST',
     path: '/projects/:id/uploads',
-    summary: 'Upload a file to attach it to a text of the project',
+    summary: 'Upload a file to a project',
     access: onProjectSignedIn('upload_file'),
     input: z.object({ file: file() }),
     output: UploadedFile,
@@ -30,7 +30,10 @@ export const uploads = [
 
 const ADDRESS = /^([^\0]+)\/uploads\/([0-9a-f]{32})\/([A-Za-z0-9._-]+)$/
 
-/** Files that were uploaded, at the addresses that UP-1 tells (UP-2): images and films for everybody who has the address, all else for who sees the project. */
+/**
+ * Uploaded files, at the URLs returned by UP-1 (UP-2): images and videos for everybody who has the URL, everything else
+ * for those who see the project.
+ */
 export async function serveUpload(ctx: Context, request: FastifyRequest, reply: FastifyReply) {
   const [, path, secret, filename] = ADDRESS.exec((request.params as { '*': string })['*']) ?? []
   if (!path || !secret || !filename) throw noSuchRoute()

@@ -6,12 +6,12 @@ import { rowId } from '../../http/params.js'
 import { findProjectSnippet, findSnippet } from '../../services/content/snippets.js'
 import { userAgentOf, userAgentOfIssue } from '../../services/identity/user-agents.js'
 
-/** From where issues and snippets were created, for administrators who look for spam (UA-1). */
+/** The user agents that created issues and snippets, for administrators who look for spam (UA-1). */
 export const userAgents = [
   endpoint({
     method: 'GET',
     path: '/projects/:id/issues/:issue_iid/user_agent_detail',
-    summary: 'From where an issue was created',
+    summary: 'Get the user agent that created an issue',
     access: adminFirst,
     input: z.object({ id: z.string(), issue_iid: rowId() }),
     output: UserAgentDetail,
@@ -20,7 +20,7 @@ export const userAgents = [
   endpoint({
     method: 'GET',
     path: '/projects/:id/snippets/:snippet_id/user_agent_detail',
-    summary: 'From where a snippet of a project was created',
+    summary: 'Get the user agent that created a snippet of a project',
     access: adminFirst,
     input: z.object({ id: z.string(), snippet_id: rowId() }),
     output: UserAgentDetail,
@@ -33,7 +33,7 @@ export const userAgents = [
   endpoint({
     method: 'GET',
     path: '/snippets/:id/user_agent_detail',
-    summary: 'From where a personal snippet was created',
+    summary: 'Get the user agent that created a personal snippet',
     access: adminFirst,
     input: z.object({ id: rowId() }),
     output: UserAgentDetail,

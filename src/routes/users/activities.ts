@@ -5,12 +5,12 @@ import { endpoint, pageOf } from '../../http/endpoint.js'
 import { date, opt, paging } from '../../http/params.js'
 import { listActivities } from '../../services/identity/activities.js'
 
-/** U-38 to U-40. */
+/** Last activities (U-38 to U-40). */
 export const activities = [
   endpoint({
     method: 'GET',
     path: '/user/activities',
-    summary: 'List when users were last active',
+    summary: 'List the last activities of users',
     access: admin,
     input: z.object({ from: opt(date()), ...paging }),
     output: z.array(Activity),

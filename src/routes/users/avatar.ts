@@ -5,12 +5,12 @@ import { endpoint } from '../../http/endpoint.js'
 import { int, opt, str } from '../../http/params.js'
 import { findByEmail } from '../../services/identity/users.js'
 
-/** UP-5. */
+/** Avatars by e-mail address (UP-5). */
 export const avatar = [
   endpoint({
     method: 'GET',
     path: '/avatar',
-    summary: 'The image of whoever has an address',
+    summary: 'Get the avatar URL of an e-mail address',
     access: anyone,
     input: z.object({ email: str(), size: opt(int({ min: 1, max: 4_096 })) }),
     output: z.strictObject({ avatar_url: z.string() }),

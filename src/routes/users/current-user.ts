@@ -10,7 +10,7 @@ export const currentUser = [
   endpoint({
     method: 'GET',
     path: '/user',
-    summary: 'The calling user',
+    summary: 'Get the current user',
     access: signedIn,
     input: z.object({}),
     output: CurrentUser,
@@ -21,7 +21,7 @@ export const currentUser = [
   endpoint({
     method: 'PUT',
     path: '/user/password',
-    summary: 'Change the own password, with a token or with user name and current password alone',
+    summary: "Change one's own password, with a token or with user name and current password",
     access: anyone,
     status: 204,
     input: z.object({ username: opt(str()), current_password: str(), password: str() }),

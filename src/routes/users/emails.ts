@@ -10,7 +10,7 @@ const emailsOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access:
   endpoint({
     method: 'GET',
     path: `${prefix}/emails`,
-    summary: `List ${whose} secondary addresses`,
+    summary: `List ${whose} e-mail addresses`,
     access,
     input: z.object(paging),
     output: z.array(Email),
@@ -19,7 +19,7 @@ const emailsOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access:
   endpoint({
     method: 'POST',
     path: `${prefix}/emails`,
-    summary: `Add one of ${whose} secondary addresses`,
+    summary: `Add one of ${whose} e-mail addresses`,
     access,
     input: z.object({ email: str() }),
     output: Email,
@@ -28,7 +28,7 @@ const emailsOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access:
   endpoint({
     method: 'DELETE',
     path: `${prefix}/emails/:email_id`,
-    summary: `Remove one of ${whose} secondary addresses`,
+    summary: `Remove one of ${whose} e-mail addresses`,
     access,
     input: z.object({ email_id: rowId() }),
     async handler({ ctx, subject, input, unchangedSince }) {
@@ -39,14 +39,14 @@ const emailsOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access:
   }),
 ]
 
-/** K-1 to K-4, K-17 to K-19. */
+/** E-mail addresses (K-1 to K-4, K-17 to K-19). */
 export const emails = [
   ...emailsOf('/user', "the caller's", onSelf),
   ...emailsOf('/users/:id(^\\d+$)', "a user's", onUser),
   endpoint({
     method: 'GET',
     path: '/user/emails/:email_id',
-    summary: "One of the caller's secondary addresses",
+    summary: "Get one of the caller's e-mail addresses",
     access: onSelf,
     input: z.object({ email_id: rowId() }),
     output: Email,

@@ -21,7 +21,7 @@ const gpgKeysOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access
   endpoint({
     method: 'GET',
     path: `${prefix}/gpg_keys/:key_id`,
-    summary: `One of ${whose} GPG keys`,
+    summary: `Get one of ${whose} GPG keys`,
     access,
     input: byId,
     output: GpgKey,
@@ -33,7 +33,7 @@ const gpgKeysOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access
     summary: `Add one of ${whose} GPG keys`,
     access,
     input: z.object({ key: str() }),
-    // the contract shows it so (K-15)
+    // an array of one, as in the contract (K-15)
     output: z.array(GpgKey).length(1),
     handler: async ({ ctx, subject, input }) => [presentGpgKey(await addGpgKey(ctx, subject.account, input.key))],
   }),
@@ -49,5 +49,5 @@ const gpgKeysOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access
   }),
 ]
 
-/** K-1 to K-3, K-12 to K-16. */
+/** GPG keys (K-1 to K-3, K-12 to K-16). */
 export const gpgKeys = [...gpgKeysOf('/user', "the caller's", onSelf), ...gpgKeysOf('/users/:id(^\\d+$)', "a user's", onUser)]

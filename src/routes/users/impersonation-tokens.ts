@@ -15,7 +15,7 @@ const path = '/users/:user_id/impersonation_tokens'
 const user_id = rowId()
 const byId = z.object({ user_id, impersonation_token_id: rowId() })
 
-/** T-1 to T-9. */
+/** Impersonation tokens (T-1 to T-9). */
 export const impersonationTokens = [
   endpoint({
     method: 'GET',
@@ -31,7 +31,7 @@ export const impersonationTokens = [
   endpoint({
     method: 'GET',
     path: `${path}/:impersonation_token_id`,
-    summary: "One of a user's impersonation tokens",
+    summary: "Get one of a user's impersonation tokens",
     access: adminFirst,
     input: byId,
     output: ImpersonationToken,
@@ -42,7 +42,7 @@ export const impersonationTokens = [
   endpoint({
     method: 'POST',
     path,
-    summary: 'Create a token to act as a user',
+    summary: 'Create an impersonation token for a user',
     access: adminFirst,
     input: z.object({ user_id, name: str(), scopes: list(str()), expires_at: opt(date()) }),
     output: ImpersonationToken,

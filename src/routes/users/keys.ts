@@ -39,14 +39,14 @@ const keysOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access: A
   }),
 ]
 
-/** K-1 to K-11. */
+/** SSH keys (K-1 to K-11). */
 export const keys = [
   ...keysOf('/user', "the caller's", onSelf),
   ...keysOf('/users/:id(^\\d+$)', "a user's", onUser),
   endpoint({
     method: 'GET',
     path: '/user/keys/:key_id',
-    summary: "One of the caller's SSH keys",
+    summary: "Get one of the caller's SSH keys",
     access: onSelf,
     input: z.object({ key_id: rowId() }),
     output: SshKey,

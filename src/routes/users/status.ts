@@ -6,12 +6,12 @@ import { clearable, oneOf, opt, str } from '../../http/params.js'
 import { getUserStatus, setUserStatus } from '../../services/identity/user-statuses.js'
 import { findUserNamed } from '../../services/identity/users.js'
 
-/** OT-3, OT-4. */
+/** User statuses (OT-3, OT-4). */
 export const status = [
   endpoint({
     method: 'GET',
     path: '/user/status',
-    summary: "The caller's status",
+    summary: "Get the caller's status",
     access: signedIn,
     input: z.object({}),
     output: UserStatus,
@@ -29,7 +29,7 @@ export const status = [
   endpoint({
     method: 'GET',
     path: '/users/:user_id/status',
-    summary: "A user's status",
+    summary: "Get a user's status",
     access: anyone,
     input: z.object({ user_id: z.string() }),
     output: UserStatus,

@@ -45,7 +45,7 @@ const creation = allOrNone(
       organization: opt(str()),
       bio: opt(str()),
       location: opt(str()),
-      // the record says what is out of range (U-23)
+      // the record's validation reports values out of range (U-23)
       projects_limit: opt(int({ min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER })),
       extern_uid: opt(str()),
       provider: opt(str()),
@@ -97,14 +97,14 @@ const switchState = (action: 'block' | 'unblock') =>
   endpoint({
     method: 'POST',
     path: `/users/:id(^\\d+$)/${action}`,
-    summary: action === 'block' ? 'Block a user' : 'Let a blocked user in again',
+    summary: action === 'block' ? 'Block a user' : 'Unblock a user',
     access: admin,
     input: z.object({ id: rowId() }),
     output: z.boolean(),
     handler: ({ ctx, input }) => setBlocked(ctx, input.id, action === 'block'),
   })
 
-/** U-8 to U-36, U-41 to U-44. */
+/** Users (U-8 to U-36, U-41 to U-44). */
 export const users = [
   endpoint({
     method: 'GET',
@@ -154,7 +154,7 @@ export const users = [
   endpoint({
     method: 'GET',
     path: '/users/:id(^\\d+$)',
-    summary: 'A user',
+    summary: 'Get a user',
     access: anyone,
     input: z.object({ id: rowId(), with_custom_attributes: opt(bool()) }),
     output: z.union([AdminUser, User]),
@@ -179,7 +179,7 @@ export const users = [
   endpoint({
     method: 'PUT',
     path: '/users/:id(^\\d+$)',
-    summary: 'Change a user',
+    summary: 'Update a user',
     access: adminFirst,
     input: changes,
     output: AdminUser,

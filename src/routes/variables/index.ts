@@ -23,7 +23,7 @@ const variablesOf = <Subject>(kind: VariableSource['kind'], access: Access<Subje
     endpoint({
       method: 'GET',
       path: `${path}/:key`,
-      summary: `A variable of a ${kind}`,
+      summary: `Get a variable of a ${kind}`,
       access,
       input: z.object(named),
       output: Variable,
@@ -41,7 +41,7 @@ const variablesOf = <Subject>(kind: VariableSource['kind'], access: Access<Subje
     endpoint({
       method: 'PUT',
       path: `${path}/:key`,
-      summary: `Change a variable of a ${kind}`,
+      summary: `Update a variable of a ${kind}`,
       access,
       input: z.object({ ...named, value: str(), protected: opt(bool()) }),
       output: WrittenVariable,
@@ -58,7 +58,7 @@ const variablesOf = <Subject>(kind: VariableSource['kind'], access: Access<Subje
   ]
 }
 
-/** V-1 to V-10, OT-1. */
+/** Variables (V-1 to V-10, OT-1). */
 export const variables = [
   ...variablesOf('project', onProjectSignedIn('manage_variables'), ({ project }: ProjectSubject) => ({
     kind: 'project',

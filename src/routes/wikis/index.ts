@@ -9,12 +9,12 @@ import { createWikiPage, deleteWikiPage, getWikiPage, listWikiPages, updateWikiP
 const path = '/projects/:id/wikis'
 const named = { slug: z.string() }
 
-/** WK-1 to WK-5. */
+/** Wikis (WK-1 to WK-5). */
 export const wikis = [
   endpoint({
     method: 'GET',
     path,
-    summary: 'List the pages of a wiki',
+    summary: 'List wiki pages',
     access: onProject('read_wiki'),
     input: z.object({ with_content: orDefault(bool(), false), ...paging }),
     output: z.array(z.union([WikiPage, WikiPageBasic])),
@@ -27,7 +27,7 @@ export const wikis = [
   endpoint({
     method: 'GET',
     path: `${path}/:slug`,
-    summary: 'A page of a wiki',
+    summary: 'Get a wiki page',
     access: onProject('read_wiki'),
     input: z.object({ ...named, version: opt(str()) }),
     output: WikiPage,
@@ -36,7 +36,7 @@ export const wikis = [
   endpoint({
     method: 'POST',
     path,
-    summary: 'Create a page of a wiki',
+    summary: 'Create a wiki page',
     access: onProjectSignedIn('write_wiki'),
     input: z.object({ title: str(), content: str(), format: orDefault(oneOf(FORMATS), 'markdown'), message: opt(str()) }),
     output: WikiPage,
@@ -45,7 +45,7 @@ export const wikis = [
   endpoint({
     method: 'PUT',
     path: `${path}/:slug`,
-    summary: 'Change a page of a wiki',
+    summary: 'Update a wiki page',
     access: onProjectSignedIn('write_wiki'),
     input: needsOneOf(
       z.object({ ...named, title: opt(str()), content: opt(str()), format: opt(oneOf(FORMATS)), message: opt(str()) }),
@@ -59,7 +59,7 @@ export const wikis = [
   endpoint({
     method: 'DELETE',
     path: `${path}/:slug`,
-    summary: 'Delete a page of a wiki',
+    summary: 'Delete a wiki page',
     access: onProjectSignedIn('delete_wiki_page'),
     input: z.object(named),
     handler: ({ ctx, caller, subject, input }) => deleteWikiPage(ctx, subject, caller, input.slug),

@@ -10,7 +10,7 @@ import { type IssueReference, referencesIn } from '../../lib/text/references.js'
 import { projectsMeant } from './referenced-issues.js'
 import type { Target } from './subscriptions.js'
 
-/** Where something was mentioned: a thing with its texts and all that is said of it, or a commit. */
+/** Where something was mentioned: a thing with its texts and notes, or a commit. */
 export interface Mentioner {
   type: (typeof MENTIONERS)[number]
   project_id: number
@@ -19,21 +19,24 @@ export interface Mentioner {
   sha: string | null
 }
 
-/** Things of one text beyond which nothing is said anywhere. */
+/** Things mentioned in one text that are recorded; further ones are ignored. */
 const MAX = 100
 
-/** What the references of texts ask for, by the projects they name. */
+/** The numbers that references name, by the project they name. */
 const numbersOf = (references: IssueReference[], kind: IssueReference['kind'], project: string | null) => [
   ...new Set(references.flatMap((each) => (each.kind === kind && each.project === project ? [each.number] : []))),
 ]
 
-/** The references of a text that may be told of where they lead to. */
+/** The references of a text that may be recorded where they lead to. */
 export const mentionsIn = async (ctx: Context, text: string): Promise<IssueReference[]> =>
   (await referencesIn(text, ctx.links.base))
     .filter((each): each is IssueReference => each.kind === 'issue' || each.kind === 'merge_request')
     .slice(0, MAX)
 
-/** The issues and merge requests that references mean to the writer, as far as he sees them and their projects still change (IS-23, AC-12). */
+/**
+ * The issues and merge requests that references mean to the writer, as far as they see them and the projects still
+ * accept changes (IS-23, AC-12).
+ */
 export async function thingsMentioned(
   ctx: Context,
   caller: Pick<Caller, 'user'>,
@@ -65,7 +68,10 @@ export async function thingsMentioned(
   return rows.map(({ type, id, project_id }) => ({ type, id: Number(id), project_id: Number(project_id) }))
 }
 
-/** What is written of mentions, and by whom, as the statement takes it: the text names nothing, for who may read the name is asked when it is read. */
+/**
+ * The mentions and their author as the statement takes them. The text contains no name: whether a reader may see the
+ * name is decided when the note is read.
+ */
 const rowsOf = (mentioner: Mentioner, targets: Target[]): string =>
   JSON.stringify(
     targets
@@ -81,7 +87,10 @@ const rowsOf = (mentioner: Mentioner, targets: Target[]): string =>
       })),
   )
 
-/** One note for each thing and each place that names it, however often it does. The thing itself does not change: who does not see the place sees nothing of it. */
+/**
+ * One note for each thing and each place that mentions it, however often. The thing itself does not change, so that
+ * users who do not see the place notice nothing.
+ */
 const told = (rows: SQL, author: SQL, now: SQL): SQL => sql`insert into ${notes} (project_id, noteable_type, noteable_id, author_id, note, system,
     mentioned_in_type, mentioned_in_project_id, mentioned_in_id, mentioned_in_sha, created_at, updated_at)
   select m.project_id, m.type, m.id, ${author}, 'mentioned elsewhere', true, m.in_type, m.in_project, m.in_id, m.sha, ${now}, ${now}
@@ -89,7 +98,7 @@ const told = (rows: SQL, author: SQL, now: SQL): SQL => sql`insert into ${notes}
   order by m.in_project, m.in_type, m.in_id, m.sha, m.type, m.id
   on conflict do nothing`
 
-/** Says at each of the things where it was mentioned (IS-23, NT-6). */
+/** Records on each of the things where it was mentioned (IS-23, NT-6). */
 export async function recordCrossReferences(
   tx: Pick<Transaction, 'execute'>,
   mentioner: Mentioner,
@@ -111,11 +120,14 @@ const tellStep = step('tell of mentions', (db) =>
     .from(sql`(select 1) one`),
 )
 
-/** The same as a part of a burst. */
+/** The same as part of a burst. */
 export const tellOfMentionsOn = (on: Sender, mentioner: Mentioner, targets: Target[], authorId: number, now: Date) =>
   targets.length === 0 ? [] : [tellStep(on, null).execute({ rows: rowsOf(mentioner, targets), author: authorId, now: now.toISOString() })]
 
-/** For rows of `notes`: whether a user sees the place that a note tells of; others tell of none (SEC-35, SEC-36, SEC-122). */
+/**
+ * For rows of `notes`: whether a user sees the place that a note refers to; other notes refer to none (SEC-35, SEC-36,
+ * SEC-122).
+ */
 export const mentionerIsSeen = (eyes: SqlViewer, userId: SQLWrapper): SQL => sql`case ${notes.mentioned_in_type}
     when 'Issue' then exists (select 1 from ${issues} join ${projects} on ${projects.id} = ${issues.project_id}
       where ${issues.id} = ${notes.mentioned_in_id} and ${visibleIssues(eyes, userId)})
@@ -125,7 +137,7 @@ export const mentionerIsSeen = (eyes: SqlViewer, userId: SQLWrapper): SQL => sql
       where ${projects.id} = ${notes.mentioned_in_project_id} and ${visibleProjects(eyes, userId)} and ${readableCode(eyes, userId)})
     else true end`
 
-/** For rows of `notes`: the text, with the name that the place has today. */
+/** For rows of `notes`: the text, with the present name of the place. */
 export const textOfNote = (): SQL<string> => {
   const project = sql`(select case when p.id = ${notes.project_id} then '' else n.full_path || '/' || p.path end
     from ${projects} p join ${namespaces} n on n.id = p.namespace_id where p.id = ${notes.mentioned_in_project_id})`

@@ -26,10 +26,13 @@ import { findUserByName, getUser } from '../identity/users.js'
 
 type Row = typeof events.$inferInsert
 
-/** What a list of events shows of one. */
+/** An event as lists show it. */
 export type EventRecord = Awaited<ReturnType<ReturnType<typeof listed>['execute']>>[number]
 
-/** Writes down what happened in a project; its last activity is that of its newest event (EV-7, G-86). What is about something confidential moves nothing that everybody sees: SEC-35 over G-86. */
+/**
+ * Records what happened in a project, whose last activity is that of its newest event (EV-7, G-86). An event about
+ * something confidential does not change it, because everybody sees it: SEC-35 over G-86.
+ */
 export async function recordEvent(
   tx: Pick<Transaction, 'insert' | 'update'>,
   { confidential = false, ...event }: Omit<Row, 'push'> & { confidential?: boolean },
@@ -45,7 +48,7 @@ export async function recordEvent(
 
 export { EVENT_ACTIONS }
 
-/** The words `target_type` of a list takes, and the targets they mean. */
+/** The values of the `target_type` filter, and the targets they mean. */
 const TARGETS = {
   issue: ['Issue'],
   milestone: ['Milestone'],
@@ -68,7 +71,7 @@ export interface EventFilter extends Paging {
   sort: 'asc' | 'desc'
 }
 
-/** Whose events: one person's, one project's, or those of all projects the caller is a member of. */
+/** Whose events: those of one user, of one project, or of all projects the caller is a member of. */
 type Of = 'author' | 'project' | 'memberships'
 
 interface Shape {
@@ -93,11 +96,11 @@ const SCOPES: Record<Of, () => SQL> = {
   memberships: () => sql`${events.project_id} in ${projectsWithLevel(user, ANY_LEVEL)}`,
 }
 
-/** Pushes, and what is said of commits, are told to who may read the code (EV-4). */
+/** Pushes, and comments on commits, are shown to readers of the code (EV-4). */
 const aboutCode = sql`(${events.action} = 'pushed' or ${events.action} = 'commented'
   and exists (select 1 from ${notes} n where n.id = ${events.target_id} and n.noteable_type = 'Commit'))`
 
-/** Things, and what is said of them, are told to who sees them (EV-4, SEC-35, SEC-36). */
+/** Things, and notes on them, are shown to those who see them (EV-4, SEC-35, SEC-36). */
 const SEEN = {
   Issue: (eyes: SqlViewer, id: SQL) => sql`exists (select 1 from ${issues} where ${issues.id} = ${id} and ${visibleIssues(eyes, user)})`,
   MergeRequest: (eyes: SqlViewer, id: SQL) =>
@@ -137,11 +140,11 @@ const NOTED = new Map<unknown, string>([
   [snippets, 'Snippet'],
 ])
 
-/** A column of the thing that a note is about, which has it by the name of today. */
+/** A column of the thing that a note is about, as it is now. */
 const noted = <T>(column: SQL, tables: PgTable[]): SQL<T | null> =>
   sql`case ${notes.noteable_type} ${sql.join(tables.map((table) => sql`when ${NOTED.get(table)} then (select ${column} from ${table} t where t.id = ${notes.noteable_id})`))} end`
 
-/** The ids of one page first; only their rows are joined with what is shown. */
+/** The ids of one page; only their rows are joined with what is shown. */
 const listed = statement('events', (db, { descending, ...shape }: Shape) => {
   const direction = descending ? desc : asc
   const page = db
@@ -199,11 +202,14 @@ async function list(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, of: Of
   return { items, total: count?.total ?? 0 }
 }
 
-/** EV-1: what the caller did, or with `all` what was done in the projects he is a member of. */
+/** What the caller did, or with `all` what happened in the projects they are a member of (EV-1). */
 export const listOwnEvents = (ctx: Context, caller: SignedIn, { all, ...filter }: EventFilter & { all: boolean }) =>
   list(ctx, caller, all ? 'memberships' : 'author', caller.user.id, filter)
 
-/** EV-2: by id or username; a person without a token sees people unless the administrator closed that (U-17). */
+/**
+ * The events of a user, by id or username; anonymous callers see users unless the administrator restricted that (EV-2,
+ * U-17).
+ */
 export async function listEventsOfUser(ctx: Context, caller: Pick<Caller, 'user'>, named: string, filter: EventFilter): Promise<Page<EventRecord>> {
   if (!caller.user && isRestricted(await readSettings(ctx), VISIBILITY_LEVEL.public)) throw notFound('User')
   const id = numericId(named)
@@ -212,14 +218,14 @@ export async function listEventsOfUser(ctx: Context, caller: Pick<Caller, 'user'
   return list(ctx, caller, 'author', author.id, filter)
 }
 
-/** EV-3. */
+/** The events of a project (EV-3). */
 export const listEventsOfProject = (ctx: Context, caller: Pick<Caller, 'user'>, { project }: ProjectSubject, filter: EventFilter) =>
   list(ctx, caller, 'project', project.id, filter)
 
 /** How long an event is kept (EV-5). */
 const CACHE_SIZE = '2 years'
 
-/** Takes a project's old events away, so that a busy one does not grow for ever. */
+/** Deletes a project's old events, so that a busy one does not grow for ever. */
 export async function dropOldEvents(ctx: Context, projectId: number): Promise<void> {
   await ctx.db.write
     .delete(events)

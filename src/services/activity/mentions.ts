@@ -8,10 +8,10 @@ import { referencesIn } from '../../lib/text/references.js'
 import type { Target } from './subscriptions.js'
 import { createTodos } from './todos.js'
 
-/** Names of one text beyond which nobody is told any more. */
+/** Names in one text that are considered; further ones are ignored. */
 const MAX_NAMES = 100
 
-/** Who is named in a text: names in lower case, and of these the ones it starts with. */
+/** The names mentioned in a text, in lower case, and those of them that it begins with. */
 export async function namesIn(text: string): Promise<{ all: string[]; direct: string[] }> {
   const all = new Set<string>()
   const direct = new Set<string>()
@@ -28,7 +28,10 @@ export async function namesIn(text: string): Promise<{ all: string[]; direct: st
   return { all: [...all], direct: [...direct] }
 }
 
-/** People of these names, and members of the groups of these names that the writer sees. Of `users` under the alias `u`. */
+/**
+ * The users of these names, and the members of the groups of these names that the writer sees. Over `users` under the
+ * alias `u`.
+ */
 const called = (names: string[], { user }: SignedIn): SQL => {
   const list = sql`array[${sql.join(
     names.map((name) => sql`${name}`),
@@ -45,11 +48,14 @@ export interface MentioningText {
   /** Null: the title and the description of the thing itself. */
   note_id: number | null
   text: string
-  /** What the text was before; who was named there already is not told again. */
+  /** The former text; users it already mentioned get no todo again. */
   before?: string | undefined
 }
 
-/** Keeps who is named in a text (IS-23), in place of who was, and tells those who are named anew (TO-5). `readersAmong` says who of these may see the thing at all: nobody else is named. */
+/**
+ * Stores who is mentioned in a text (IS-23), in place of who was, and creates todos for those who are mentioned newly
+ * (TO-5). `readersAmong` says which of them see the thing at all: nobody else is stored.
+ */
 export async function followMentions(
   tx: Transaction,
   caller: SignedIn,
@@ -82,7 +88,7 @@ export async function followMentions(
   await createTodos(tx, { ...share, users: fresh.filter((id) => !spokenTo.has(id)), action: 'mentioned' }, now)
 }
 
-/** The people that a text names, as far as they may know of the thing it is about, and those of them whom it speaks to. */
+/** The users that a text mentions, as far as they see the thing it is about, and those of them whom it addresses. */
 export async function peopleNamed(
   caller: SignedIn,
   { all, direct }: { all: string[]; direct: string[] },
@@ -93,6 +99,6 @@ export async function peopleNamed(
   return { people, spokenTo: new Set(spokenTo) }
 }
 
-/** Ids of all who are named in a thing or in what is said of it, as a subquery. */
+/** Ids of all users mentioned in a thing or in notes on it, as a subquery. */
 export const mentionedIn = (target: Target): SQL =>
   sql`(select n.user_id from ${mentions} n where n.project_id = ${target.project_id} and n.target_type = ${target.type} and n.target_id = ${target.id})`

@@ -5,7 +5,7 @@ import type { TargetType } from './subscriptions.js'
 
 const EVENTS = ['Note', 'DiscussionNote', 'DiffNote'] as const
 
-/** Takes notes away with what hangs on them; mentions and todos go with their rows. */
+/** Deletes notes with what refers to them; mentions and todos are deleted with their rows. */
 export async function removeNotes(tx: Transaction, ids: number[]): Promise<void> {
   if (ids.length === 0) return
   const gone = sql`any(${sql.param(ids)}::bigint[])`
@@ -15,7 +15,7 @@ export async function removeNotes(tx: Transaction, ids: number[]): Promise<void>
   await tx.delete(notes).where(sql`${notes.id} = ${gone}`)
 }
 
-/** Takes away all that was said and given to things of one kind, before they go themselves. */
+/** Deletes all notes and emoji on things of one kind, before the things themselves are deleted. */
 export async function removeNotesAndEmoji(
   tx: Transaction,
   type: TargetType | 'Snippet',

@@ -5,10 +5,13 @@ import type { Context } from '../../context.js'
 import { Failure } from '../../failures.js'
 import type { IssueReference } from '../../lib/text/references.js'
 
-/** References of one text beyond which none is followed. */
+/** References in one text that are followed; further ones are ignored. */
 const MAX = 1_000
 
-/** Finds the projects that references name, as a reader sees them, each looked up once: a name alone is of the same group, and no name is the project itself. Null: out of sight. */
+/**
+ * Finds the projects that references name, as a reader sees them, each looked up once: a bare name means the same
+ * group, and no name the project itself. Null: not visible.
+ */
 export function projectsMeant(
   ctx: Context,
   caller: Pick<Caller, 'user'>,
@@ -26,7 +29,10 @@ export function projectsMeant(
   }
 }
 
-/** The issues that these references mean to a reader, each once; those out of his sight, and those of the project a fork came from, mean nothing (MR-82, MR-83, MR-85, SEC-122). */
+/**
+ * The issues that these references mean to a reader, each once; those they do not see, and those of the project a fork
+ * came from, are left out (MR-82, MR-83, MR-85, SEC-122).
+ */
 export async function issuesMeant(
   ctx: Context,
   caller: Pick<Caller, 'user'>,

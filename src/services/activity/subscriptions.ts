@@ -5,14 +5,14 @@ import { mentions, notes, subscriptions, type TARGETS, todos } from '../../db/sc
 
 export type TargetType = (typeof TARGETS)[number]
 
-/** A thing of a project that people follow, discuss and are told of. */
+/** A thing of a project that users subscribe to, discuss and get todos about. */
 export interface Target {
   type: TargetType
   id: number
   project_id: number
 }
 
-/** Writes down what somebody wants, in place of what he wanted before. */
+/** Stores a user's choice, in place of an earlier one. */
 export async function setSubscribed(
   tx: Pick<Transaction, 'insert'>,
   target: { type: TargetType | 'Label'; id: number; project_id: number | null },
@@ -25,7 +25,10 @@ export async function setSubscribed(
     .onConflictDoUpdate({ target: [subscriptions.target_type, subscriptions.target_id, subscriptions.user_id], set: { subscribed } })
 }
 
-/** Whether the user is subscribed to the thing of a row: as he said, or else when he takes part in it as author, assignee, by a note, by being named, or by a todo of his own (SB-1, IS-24). */
+/**
+ * Whether the user is subscribed to the thing of a row: by their choice, or else when they take part in it as author,
+ * assignee, by a note, by a mention, or by a todo of their own (SB-1, IS-24).
+ */
 export function isSubscribed(
   type: TargetType,
   row: { id: SQLWrapper; project_id: SQLWrapper; author_id: SQLWrapper; assignee_id: SQLWrapper },

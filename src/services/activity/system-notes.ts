@@ -2,7 +2,10 @@ import type { Transaction } from '../../db/client.js'
 import { notes } from '../../db/schema/index.js'
 import type { Target } from './subscriptions.js'
 
-/** Writes what the service has to say about a thing beside what people say (NT-6). Everybody who sees the thing reads it, so it names nothing that others may not know of. */
+/**
+ * Writes system notes on a thing (NT-6). Everybody who sees the thing reads them, so they must not name what others may
+ * not see.
+ */
 export async function writeSystemNotes(tx: Pick<Transaction, 'insert'>, target: Target, authorId: number, texts: string[], now: Date): Promise<void> {
   if (texts.length === 0) return
   await tx.insert(notes).values(

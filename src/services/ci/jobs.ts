@@ -15,7 +15,7 @@ interface Shape {
   scope: boolean
 }
 
-/** The ids of a page first; only its rows are joined with what is shown. */
+/** The ids of a page; only its rows are joined with what is shown. */
 const find = statement('jobs', (db, { of, scope }: Shape) => {
   const page = db
     .select({ id: commitStatuses.id, total: sql<number>`count(*) over ()`.as('total') })
@@ -58,7 +58,10 @@ const find = statement('jobs', (db, { of, scope }: Shape) => {
 
 type Row = Omit<JobRecord, 'commit' | 'status'> & { status: Omit<JobRecord['status'], 'author'>; author: JobRecord['status']['author'] }
 
-/** Reads the commits of a page in one go. Messages and addresses are part of the code: whoever may not download it sees the job without its commit (PL-11). */
+/**
+ * Reads the commits of a page at once. Messages and addresses are part of the code: a caller who may not download it
+ * sees the job without its commit (PL-11).
+ */
 async function withCommits(ctx: Context, { project, can }: ProjectSubject, rows: Row[]): Promise<JobRecord[]> {
   if (rows.length === 0) return []
   if (!can('download_code')) return rows.map(({ status, author, pipeline }) => ({ status: { ...status, author }, pipeline, commit: null }))
@@ -72,10 +75,10 @@ export interface JobFilter extends Paging {
   scope?: PipelineState[] | undefined
 }
 
-/** PL-11: the latest statuses of a project; those that were replaced appear only in the list of a commit's statuses (PL-2). */
+/** The latest statuses of a project (PL-11); replaced ones appear only in the list of a commit's statuses (PL-2). */
 export const listJobs = (ctx: Context, subject: ProjectSubject, filter: JobFilter) => list(ctx, subject, filter, null)
 
-/** PL-10: those of one pipeline. */
+/** The jobs of one pipeline (PL-10). */
 export async function listPipelineJobs(ctx: Context, subject: ProjectSubject, pipelineId: number, filter: JobFilter): Promise<Page<JobRecord>> {
   await getPipeline(ctx, subject, pipelineId)
   return list(ctx, subject, filter, pipelineId)
@@ -88,7 +91,7 @@ async function list(ctx: Context, subject: ProjectSubject, { scope, ...paging }:
   return { items: await withCommits(ctx, subject, items), total }
 }
 
-/** PL-11: any status, also one that was replaced. */
+/** One job: any status, also one that was replaced (PL-11). */
 export async function getJob(ctx: Context, subject: ProjectSubject, id: number): Promise<JobRecord> {
   const rows = await find(ctx.db, { of: 'job', scope: false }).execute({ project: subject.project.id, id, limit: 1, offset: 0 })
   const [job] = await withCommits(ctx, subject, rows)

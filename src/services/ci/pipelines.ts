@@ -15,7 +15,10 @@ import { repositoryOf } from '../repository/repositories.js'
 
 const ofProject = eq(pipelines.project_id, sql.placeholder('project'))
 
-/** Names a pipeline: by commit and ref, or by its id, which must then be of that commit and, where they are given, of that ref. */
+/**
+ * Names a pipeline: by commit and ref, or by its id, which must then belong to that commit and, where given, to that
+ * ref.
+ */
 export interface PipelineAt {
   project: number
   sha: Oid | null
@@ -27,7 +30,7 @@ export interface PipelineAt {
 export const shapeOf = ({ sha, ref, id }: PipelineAt) => ({ sha: sha !== null, ref: ref !== null, id: id !== null })
 export type PipelineShape = ReturnType<typeof shapeOf>
 
-/** The condition for the pipeline so named, with placeholders for its parts. */
+/** The condition for that pipeline, with placeholders for its parts. */
 export const isAt = ({ sha, ref, id }: PipelineShape): SQL =>
   and(
     ofProject,
@@ -40,10 +43,13 @@ const lock = step('lock a pipeline', (db, shape: PipelineShape) =>
   db.select({ id: pipelines.id }).from(pipelines).where(isAt(shape)).for('no key update'),
 )
 
-/** Holds a pipeline until the burst ends: the statements after this one see all statuses that were posted before, and nobody posts another meanwhile. */
+/**
+ * Locks a pipeline until the burst ends: the statements after this one see all statuses posted before, and nobody posts
+ * another meanwhile.
+ */
 export const lockPipeline = (on: Sender, at: PipelineAt) => lock(on, shapeOf(at)).execute({ ...at })
 
-/** Makes the pipeline of a commit and ref if there is none yet (ST-13, PL-1). */
+/** Creates the pipeline of a commit and ref if there is none yet (ST-13, PL-1). */
 export async function makePipeline(ctx: Context, { project }: ProjectSubject, caller: SignedIn, sha: Oid, ref: string): Promise<void> {
   const repository = repositoryOf(ctx, project)
   const [branch, tag] = await Promise.all([repository.ref(`refs/heads/${ref}`), repository.ref(`refs/tags/${ref}`)])
@@ -56,7 +62,7 @@ export async function makePipeline(ctx: Context, { project }: ProjectSubject, ca
         .insert(pipelines)
         .values({ project_id: project.id, iid, ...more })
         .returning({ id: pipelines.id })
-      // ST-21, PL-6
+      // it becomes the head pipeline of merge requests of the branch, if the commit is their head (ST-21, PL-6)
       await tx
         .update(mergeRequests)
         .set({ head_pipeline_id: made?.id as number })
@@ -70,12 +76,15 @@ export async function makePipeline(ctx: Context, { project }: ProjectSubject, ca
         )
     })
   } catch (error) {
-    // somebody else made it at the same moment, and the number of ours was taken back; or the project has just been deleted
+    // somebody else created it at the same moment, and our number was given back; or the project has just been deleted
     if (!isUniqueViolation(error) && !isMissingReference(error)) throw error
   }
 }
 
-/** PL-5 and ST-20, first match, from the states that the latest statuses of a pipeline are in: one look into an index for each state there is, however many statuses there are. No status can be told that it may fail, so none counts as another. */
+/**
+ * The status of a pipeline by the states of its latest statuses, first match (PL-5, ST-20): one index lookup for each
+ * state, however many statuses there are. A status cannot be marked as allowed to fail here.
+ */
 const computed = (shape: PipelineShape) => sql`(select id, case
     when present <@ '{created}' then 'created'
     when present <@ '{success,skipped}' then 'success'
@@ -95,7 +104,10 @@ const recompute = step('recompute a pipeline', (db, shape: PipelineShape) =>
     .where(sql`${pipelines.id} = computed.id and ${pipelines.status} <> computed.status`),
 )
 
-/** All that follows, in the same burst, when statuses of a locked pipeline were added, changed or cancelled, by name. */
+/**
+ * Updates everything that depends on the statuses of a locked pipeline, in the same burst, after statuses were added,
+ * changed or cancelled.
+ */
 export const followStatuses = (ctx: Context, on: Sender, at: PipelineAt) => [
   recompute(on, shapeOf(at)).execute({ ...at, now: ctx.now().toISOString() }),
 ]
@@ -157,7 +169,7 @@ const SCOPED: Record<(typeof SCOPES)[number], SQL> = {
   tags: sql`${pipelines.tag}`,
 }
 
-/** Each filter's condition; its value is a placeholder of the same name. */
+/** The condition of each filter; its value is a placeholder of the same name. */
 const FILTERS: Record<string, SQL> = {
   status: eq(pipelines.status, sql.placeholder('status')),
   ref: eq(pipelines.ref, sql.placeholder('ref')),
@@ -179,7 +191,7 @@ const listed = statement('pipelines', (db, { scope, order, descending, filters }
     .offset(sql.placeholder('offset'))
 })
 
-/** PL-8. Blank texts are no filter. */
+/** The pipelines of a project (PL-8); blank texts are no filter. */
 export async function listPipelines(ctx: Context, { project }: ProjectSubject, filter: PipelineFilter): Promise<Page<PipelineBasicRecord>> {
   const values = {
     status: filter.status,
@@ -216,14 +228,14 @@ const single = statement('pipeline', (db, by: 'id' | 'ref') =>
     .limit(1),
 )
 
-/** PL-9. */
+/** One pipeline (PL-9). */
 export async function getPipeline(ctx: Context, { project }: ProjectSubject, id: number): Promise<PipelineRecord> {
   const [found] = await single(ctx.db, 'id').execute({ project: project.id, id })
   if (!found) throw notFound()
   return found
 }
 
-/** PL-9: the newest of a ref, by default of the default branch. */
+/** The newest pipeline of a ref, by default the default branch (PL-9). */
 export async function latestPipeline(ctx: Context, { project }: ProjectSubject, ref: string | undefined): Promise<PipelineRecord> {
   const [found] = await single(ctx.db, 'ref').execute({ project: project.id, ref: ref || project.default_branch })
   if (!found) throw notFound()
@@ -243,7 +255,10 @@ const cancelOpen = step('cancel open statuses', (db, shape: PipelineShape) =>
     ),
 )
 
-/** PL-12: all that is not at an end, replaced statuses too, becomes cancelled. A pipeline at its end stays as it is. */
+/**
+ * Cancels everything in a pipeline that is not finished, replaced statuses too (PL-12). A finished pipeline stays as it
+ * is.
+ */
 export async function cancelPipeline(ctx: Context, subject: ProjectSubject, id: number): Promise<PipelineRecord> {
   const at = { project: subject.project.id, sha: null, ref: null, id }
   const now = ctx.now().toISOString()

@@ -15,7 +15,10 @@ import { findCommit } from '../repository/commits/read.js'
 import { repositoryOf } from '../repository/repositories.js'
 import { followStatuses, isAt, lockPipeline, makePipeline, type PipelineShape, shapeOf } from './pipelines.js'
 
-/** What may be posted: the event that leads to each state, and the states it may come from (ST-17, PL-3). A new status comes from `created`; what is at an end never changes again. */
+/**
+ * What may be posted: the event that leads to each state, and the states it may come from (ST-17, PL-3). A new status
+ * comes from `created`; a finished one never changes again.
+ */
 const TRANSITIONS = {
   pending: { event: 'enqueue', from: ['created'] },
   running: { event: 'run', from: ['created', 'pending'] },
@@ -27,7 +30,7 @@ const TRANSITIONS = {
 export type PostedState = keyof typeof TRANSITIONS
 export const POSTED_STATES = Object.keys(TRANSITIONS) as [PostedState, ...PostedState[]]
 
-/** ST-18. */
+/** The message of a refused transition (ST-18). */
 function refusal(from: PipelineState, to: PostedState) {
   const { event } = TRANSITIONS[to]
   return refused(`Cannot transition status via :${event} from :${from} (Reason(s): Status cannot transition via "${event}")`)
@@ -45,13 +48,16 @@ export interface NewStatus {
   pipeline_id?: number | undefined
 }
 
-/** SEC-63. */
+/** Characters of a name, a description or a URL (SEC-63). */
 const MAX_TEXT = 255
-/** As much as a parameter of a path may have (W-7): git knows branches with longer names than are made here. */
+/**
+ * Characters of a ref, the limit of a path parameter (W-7): git knows branches with longer names than can be created
+ * here.
+ */
 const MAX_REF = 1_024
 const URL_SCHEMES = ['http', 'https', 'ssh', 'git']
 
-/** ST-23, ST-24, SEC-63. */
+/** Refuses invalid URLs and overlong texts (ST-23, ST-24, SEC-63). */
 function checkTexts({
   name,
   ref,
@@ -92,7 +98,11 @@ const statusColumns = {
 
 const value = (name: string) => sql`${sql.placeholder(name)}`
 
-/** Changes the poster's status of that name that is not at an end, if its state allows it (ST-14, ST-15), or, where he has none, adds one and marks the older ones as replaced (ST-16). One row: the poster, the pipeline and the open status if there are any, and what was written if anything was. */
+/**
+ * Changes the poster's unfinished status of that name, if its state allows it (ST-14, ST-15), or else adds one and
+ * marks older ones as replaced (ST-16). Returns one row: the poster, the pipeline and the unfinished status, if any,
+ * and what was written, if anything was.
+ */
 const post = step('post a status', (db, at: PipelineShape) => {
   const pipeline = db.$with('pipeline').as(db.select({ id: pipelines.id, ref: pipelines.ref }).from(pipelines).where(isAt(at)))
   const ofName = sql`s.project_id = ${value('project')} and s.pipeline_id = (select id from pipeline) and s.name = ${value('name')}`
@@ -137,11 +147,14 @@ const post = step('post a status', (db, at: PipelineShape) => {
 
 const given = (text: string | undefined) => (text === undefined || text.trim() === '' ? null : text)
 
-/** Writes down what somebody found out about a commit (ST-9 to ST-24, PL-1 to PL-4): in his status of that name that is not at an end, or else in a new one, which takes the place of the older ones. */
+/**
+ * Records a status of a commit (ST-9 to ST-24, PL-1 to PL-4): in the poster's unfinished status of that name, or else
+ * in a new one, which replaces the older ones.
+ */
 export async function postStatus(ctx: Context, subject: ProjectSubject, caller: SignedIn, posted: NewStatus): Promise<CommitStatusRecord> {
   const sha = await commitOf(ctx, subject, posted.sha)
   const id = posted.pipeline_id ?? null
-  // a pipeline that is named brings its ref along
+  // a given pipeline determines the ref
   const ref = given(posted.ref) ?? (id === null ? await refOf(ctx, subject, sha) : null)
   const name = given(posted.name) ?? given(posted.context) ?? 'default'
   const status = posted.state
@@ -158,7 +171,7 @@ export async function postStatus(ctx: Context, subject: ProjectSubject, caller: 
     from: TRANSITIONS[status].from,
     coverage: posted.coverage ?? null,
     created_at: now,
-    // ST-19
+    // the times are set when it starts to run and when it finishes (ST-19)
     started_at: status === 'running' ? now : null,
     finished_at: status === 'pending' || status === 'running' ? null : now,
   }
@@ -177,17 +190,23 @@ export async function postStatus(ctx: Context, subject: ProjectSubject, caller: 
   return { ...row, id: row.id, sha, ref: row.ref, pipeline_id: row.pipeline, status, name }
 }
 
-/** The full hash of what the path names; that of a commit seen before is answered from memory. */
+/** The full id of what the path names; that of a commit seen before is cached. */
 async function commitOf(ctx: Context, subject: ProjectSubject, revision: string): Promise<Oid> {
   const known = /^[0-9a-f]{40}$/.test(revision) && (await repositoryOf(ctx, subject.project).commit(revision))
   return (known || (await findCommit(ctx, subject, revision))).oid
 }
 
 const HEADS = 'refs/heads/'
-/** So many branches are asked one by one, from memory when they were asked before; git asks more of them at once, in a process of its own. */
+/**
+ * Up to this many branches are checked one by one, with caching; for more of them git is asked once, in a process of
+ * its own.
+ */
 const FEW_BRANCHES = 50
 
-/** The branch a status belongs to when none is given: the default one if it contains the commit, else the first by name that does (ST-11). */
+/**
+ * The branch of a status without a given one: the default branch if it contains the commit, otherwise the first by name
+ * that does (ST-11).
+ */
 async function refOf(ctx: Context, { project }: ProjectSubject, sha: Oid): Promise<string> {
   const repository = repositoryOf(ctx, project)
   const contains = async (head: Oid) => head === sha || repository.isAncestor(sha, head)
@@ -209,7 +228,7 @@ interface ListShape {
   name: boolean
 }
 
-/** The ids of a page first; only its rows are joined with their authors. */
+/** The ids of a page; only its rows are joined with their authors. */
 const listed = statement('commit statuses', (db, { all, ref, name }: ListShape) => {
   const page = db
     .select({ id: commitStatuses.id, sha: pipelines.sha, ref: pipelines.ref, total: sql<number>`count(*) over ()`.as('total') })
@@ -250,7 +269,7 @@ export interface StatusFilter extends Paging {
   all?: boolean | undefined
 }
 
-/** ST-1 to ST-8. The commit may be named in any way (ST-2). */
+/** The statuses of a commit, which may be named in any way (ST-1 to ST-8). */
 export async function listStatuses(ctx: Context, subject: ProjectSubject, filter: StatusFilter): Promise<Page<CommitStatusRecord>> {
   const { project } = subject
   const sha = await commitOf(ctx, subject, filter.sha)

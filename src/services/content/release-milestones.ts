@@ -8,10 +8,10 @@ import { statement } from '../../db/statement.js'
 import { refused } from '../../failures.js'
 import type { MilestoneRecord } from '../issuables/milestones.js'
 
-/** Titles that one release may name. */
+/** Titles of milestones that one release may have. */
 const MAX = 100
 
-/** The milestones of these titles, of the project or of the group it is in (MI-8); 400 where one is of neither (RL-3). */
+/** The milestones of these titles, of the project or of its groups (MI-8); 400 where one belongs to neither (RL-3). */
 export async function milestonesOfTitles(db: Pick<Transaction, 'select'>, { project }: ProjectSubject, given: string[]): Promise<number[]> {
   const titles = [...new Set(given.filter((title) => title.trim() !== ''))]
   if (titles.length === 0) return []
@@ -25,10 +25,10 @@ export async function milestonesOfTitles(db: Pick<Transaction, 'select'>, { proj
   return found.map(({ id }) => id)
 }
 
-/** Gives a release these milestones in place of those it had. */
+/** Replaces the milestones of a release. */
 export async function setReleaseMilestones(tx: Transaction, releaseId: number, milestoneIds: number[]): Promise<void> {
   await tx.delete(releaseMilestones).where(eq(releaseMilestones.release_id, releaseId))
-  // one that was deleted meanwhile is no longer there to be had
+  // one that was deleted meanwhile is left out
   if (milestoneIds.length > 0)
     await tx.execute(sql`insert into ${releaseMilestones} (release_id, milestone_id)
       select ${releaseId}::bigint, m.id from ${milestones} m where m.id = any(${sql.param(milestoneIds)}::bigint[]) order by m.id for key share`)

@@ -56,9 +56,9 @@ const selected = statement('releases', (db, { one, order, descending }: Shape) =
 
 type Selected = Awaited<ReturnType<ReturnType<typeof selected>['execute']>>[number]
 
-/** A release with all that its view shows. */
+/** A release with everything its view shows. */
 export interface ReleaseRecord extends Omit<Selected, 'total'> {
-  /** Null when the tag names none. */
+  /** Null when the tag points at no commit. */
   commit: Commit | null
   milestones: MilestoneRecord[]
 }
@@ -88,7 +88,7 @@ async function withTheRest(ctx: Context, { project }: ProjectSubject, rows: Sele
   )
 }
 
-/** RL-1. */
+/** The releases of a project (RL-1). */
 export async function listReleases(
   ctx: Context,
   subject: ProjectSubject,
@@ -102,7 +102,7 @@ export async function listReleases(
 
 const noRelease = () => notFound('Release')
 
-/** RL-2. */
+/** One release by its tag (RL-2). */
 export async function getRelease(ctx: Context, subject: ProjectSubject, tag: string): Promise<ReleaseRecord> {
   const query = selected(ctx.db, { one: true, order: 'released_at', descending: true })
   const [release] = await withTheRest(ctx, subject, await query.execute({ project: subject.project.id, tag, limit: 1, offset: 0 }), 'whole')
@@ -110,7 +110,7 @@ export async function getRelease(ctx: Context, subject: ProjectSubject, tag: str
   return release
 }
 
-/** What a link is made of; checked by `linkFaults`. */
+/** The attributes of a link; checked by `linkFaults`. */
 export interface NewLink {
   name?: string | undefined
   url?: string | undefined
@@ -133,7 +133,10 @@ export interface NewRelease extends ReleaseAttributes {
   links?: NewLink[] | undefined
 }
 
-/** RL-3: all is looked at before the tag, if it is missing, is made; then the release and its links come to be at once. */
+/**
+ * Creates a release (RL-3): everything is validated before a missing tag is created; then the release and its links are
+ * created in one transaction.
+ */
 export async function createRelease(ctx: Context, subject: ProjectSubject, caller: SignedIn, given: NewRelease): Promise<ReleaseRecord> {
   const { tag_name: tag, links = [] } = given
   checkAttributes(given)
@@ -196,13 +199,13 @@ async function insertRelease(
       }),
     taken,
   )
-  // a tag that was deleted meanwhile has taken with it only the releases that were there (PU-8)
+  // a tag that was deleted meanwhile has removed only the releases that existed (PU-8)
   if (await tagExists(ctx, subject, tag)) return
   await ctx.db.write.delete(releases).where(ofTag(project.id, tag))
   throw missing(NO_TAG)
 }
 
-/** TG-5: a release that is only a description. */
+/** Creates a release that is only a description (TG-5). */
 export async function createReleaseNote(ctx: Context, subject: ProjectSubject, caller: SignedIn, tag: string, description: string) {
   if (!(await tagExists(ctx, subject, tag))) throw missing(NO_TAG)
   checkNote(description)
@@ -211,7 +214,7 @@ export async function createReleaseNote(ctx: Context, subject: ProjectSubject, c
   return { tag_name: tag, description }
 }
 
-/** TG-6. */
+/** Changes that description (TG-6). */
 export async function changeReleaseNote(ctx: Context, subject: ProjectSubject, tag: string, description: string) {
   if (!(await tagExists(ctx, subject, tag))) throw missing(NO_TAG)
   checkNote(description)
@@ -219,7 +222,7 @@ export async function changeReleaseNote(ctx: Context, subject: ProjectSubject, t
   return { tag_name: tag, description }
 }
 
-/** TG-3 with `release_description`: the tag and what is said of it. */
+/** Creates a tag together with its release description (TG-3). */
 export async function createDescribedTag(
   ctx: Context,
   subject: ProjectSubject,
@@ -234,7 +237,7 @@ export async function createDescribedTag(
   return { ...tag, release: { tag_name: tag.name, description } }
 }
 
-/** RL-4. */
+/** Changes a release (RL-4). */
 export async function updateRelease(ctx: Context, subject: ProjectSubject, tag: string, given: ReleaseAttributes): Promise<ReleaseRecord> {
   if (!(await findRelease(ctx, subject, tag))) throw noRelease()
   checkAttributes(given)
@@ -263,7 +266,7 @@ async function update(
   })
 }
 
-/** RL-5: the release as it was; its tag stays. */
+/** Deletes a release and returns it; its tag stays (RL-5). */
 export async function deleteRelease(ctx: Context, subject: ProjectSubject, tag: string): Promise<ReleaseRecord> {
   const release = await getRelease(ctx, subject, tag)
   const gone = await ctx.db.write.delete(releases).where(eq(releases.id, release.release.id)).returning({ id: releases.id })
@@ -271,7 +274,7 @@ export async function deleteRelease(ctx: Context, subject: ProjectSubject, tag: 
   return release
 }
 
-/** RL-6: of one release, by id. */
+/** The links of a release, by id (RL-6). */
 export async function listLinks(ctx: Context, subject: ProjectSubject, tag: string, paging: Paging): Promise<Page<ReleaseLinkRecord>> {
   return slice((await getRelease(ctx, subject, tag)).links, paging)
 }
@@ -334,7 +337,7 @@ async function releaseFor(ctx: Context, subject: ProjectSubject, tag: string) {
   return release
 }
 
-/** So that two callers cannot both add the last link there may be. */
+/** Locks the release, so that two callers cannot both add the last possible link. */
 async function lockRelease(tx: Transaction, id: number) {
   const [row] = await tx.select({ id: releases.id }).from(releases).where(eq(releases.id, id)).for('update')
   if (!row) throw noRelease()
@@ -349,7 +352,7 @@ const linkValues = (release_id: number, { name = '', url = '', filepath, link_ty
   created_at,
 })
 
-/** SEC-63. */
+/** Characters of a name or a URL (SEC-63). */
 const MAX_NAME = 255
 const MAX_DESCRIPTION = 1_000_000
 const MAX_URL = 2_048
@@ -369,7 +372,7 @@ function checkNote(description: string) {
   checkAttributes({ description })
 }
 
-/** RL-3, RL-6: every link whole, and no two alike in one release. */
+/** Validates links; no two of one release may have the same name or URL (RL-3, RL-6). */
 function checkLinks(given: NewLink[]) {
   if (given.length > MAX_LINKS) throw refused(TOO_MANY_LINKS)
   const faults: Record<string, string[]> = {}
@@ -392,13 +395,13 @@ function checkLinks(given: NewLink[]) {
   if (Object.keys(faults).length > 0) throw invalidRecord(faults)
 }
 
-/** A path of plain names from the root on. */
+/** An absolute path of plain names. */
 const FILEPATH = /^(?:\/[A-Za-z0-9_][\w.+-]*)+$/
 
-/** SEC-64: no user part, no spaces or control characters, and nothing that a browser would run. */
+/** A URL without user part, spaces or control characters, and nothing that a browser would run (SEC-64). */
 const isWebAddress = (text: string) => /^https?:\/\/[^/?#@\s]+(?:[/?#]\S*)?$/i.test(text) && !/\p{Cc}/u.test(text) && URL.canParse(text)
 
-/** Somebody was there before: a model fault for a link, 409 for a release. */
+/** Another call was faster: a model fault for a link, 409 for a release. */
 function taken(index: string): Error {
   const field = (['name', 'url', 'filepath'] as const).find((each) => index === `release_links_release_id_${each}_key`)
   return field ? invalidRecord({ [field]: ['has already been taken'] }) : alreadyThere()

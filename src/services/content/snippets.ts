@@ -18,17 +18,17 @@ import { recordUserAgent } from '../identity/user-agents.js'
 
 type Row = typeof snippets.$inferSelect
 
-/** A snippet with all that is shown of it; `fullPath` of its project, null for a personal one. */
+/** A snippet with everything shown of it; `fullPath` of its project, null for a personal one. */
 export interface SnippetRecord {
   snippet: Row
   author: Pick<typeof users.$inferSelect, 'id' | 'name' | 'username' | 'state' | 'avatar'>
   fullPath: string | null
 }
 
-/** The same as lists show it: without its content, which may be large. */
+/** As lists show it: without its content, which may be large. */
 export type ListedSnippet = Omit<SnippetRecord, 'snippet'> & { snippet: Omit<Row, 'content'> }
 
-/** `seesInProject` as SQL, for somebody who is no member. */
+/** `seesInProject` as SQL, for callers who are not members. */
 const openTo = (eyes: SqlViewer): SQL => {
   if (eyes === 'admin') return sql`true`
   const own = sql`${snippets.author_id} = ${sql.placeholder('user')}::bigint`
@@ -37,7 +37,7 @@ const openTo = (eyes: SqlViewer): SQL => {
 
 interface Shape {
   of: 'author' | 'public' | 'project'
-  /** What a project's list hides; members see all. */
+  /** Which snippets of a project are hidden; members see all. */
   eyes: SqlViewer | 'member'
   single: boolean
 }
@@ -86,15 +86,15 @@ async function page(ctx: Context, shape: Shape, values: { user: number; project?
   return { items, total: count?.total ?? 0 }
 }
 
-/** SN-1: the caller's personal ones. */
+/** The caller's personal snippets (SN-1). */
 export const listOwnSnippets = (ctx: Context, { user }: SignedIn, paging: Paging) =>
   page(ctx, { of: 'author', eyes: 'member', single: false }, { user: user.id }, paging)
 
-/** SN-2: everybody's public personal ones. */
+/** All public personal snippets (SN-2). */
 export const listPublicSnippets = (ctx: Context, { user }: SignedIn, paging: Paging) =>
   page(ctx, { of: 'public', eyes: 'member', single: false }, { user: user.id }, paging)
 
-/** SN-8, SN-12. */
+/** The snippets of a project that the caller sees (SN-8, SN-12). */
 export const listProjectSnippets = (ctx: Context, { project, user, level }: ProjectSubject, caller: SignedIn, paging: Paging) =>
   page(ctx, { of: 'project', eyes: level > 0 ? 'member' : sqlViewer(user), single: false }, { user: caller.user.id, project: project.id }, paging)
 
@@ -107,14 +107,14 @@ const one = async (ctx: Context, of: 'public' | 'project', values: { id: number;
   return found
 }
 
-/** A personal snippet the caller sees; 404 else (SN-3). */
+/** A personal snippet that the caller sees; otherwise 404 (SN-3). */
 export async function findSnippet(ctx: Context, { user }: Caller, id: number): Promise<SnippetRecord> {
   const found = await one(ctx, 'public', { id })
   if (!found || !seesPersonal(user, found.snippet)) throw notFound('Snippet')
   return found
 }
 
-/** A project's snippet the caller sees; 404 else (SN-8). */
+/** A project's snippet that the caller sees; otherwise 404 (SN-8). */
 export async function findProjectSnippet(ctx: Context, { project, level }: ProjectSubject, { user }: SignedIn, id: number): Promise<SnippetRecord> {
   const found = await one(ctx, 'project', { id, project: project.id })
   if (!found || !seesInProject({ user, level }, found.snippet)) throw notFound('Snippet')
@@ -126,7 +126,10 @@ export function checkOwn({ user }: SignedIn, { snippet }: SnippetRecord): void {
   if (user.id !== snippet.author_id && !user.admin) throw forbidden()
 }
 
-/** 5.1 row 14 with its notes: the author while the project takes writes, maintainers but for snippets marked internal, administrators. */
+/**
+ * Who may change a project's snippet: the author while the project accepts writes, maintainers except for snippets
+ * marked internal, administrators (5.1 row 14 with its notes).
+ */
 export function checkInProject(subject: ProjectSubject, { user }: SignedIn, { snippet }: SnippetRecord): void {
   if (user.admin && subject.can('manage_snippets')) return
   const author = user.id === snippet.author_id
@@ -134,7 +137,7 @@ export function checkInProject(subject: ProjectSubject, { user }: SignedIn, { sn
   if (!author && (!subject.can('manage_snippets') || snippet.visibility === VISIBILITY_LEVEL.internal)) throw forbidden()
 }
 
-/** One file of a snippet as `files[]` gives it. */
+/** One file of a snippet as given in `files[]`. */
 export interface SnippetFile {
   action?: string | undefined
   file_path?: string | undefined
@@ -160,7 +163,10 @@ interface Given {
   visibility?: Visibility | undefined
 }
 
-/** The plain fields, wherever they stand: content as `content` or `code`, name and content also as the one element of `files[]`. */
+/**
+ * The plain fields, wherever they are given: content as `content` or `code`, name and content also as the only element
+ * of `files[]`.
+ */
 function plain({ files, code, ...given }: SnippetInput, old: Row | null): Given {
   const content = given.content ?? code
   if (!files) return { ...given, content }
@@ -168,7 +174,7 @@ function plain({ files, code, ...given }: SnippetInput, old: Row | null): Given 
   if (!file || more.length > 0) throw invalidInput('files must hold exactly one file')
   const { action = old ? 'update' : 'create', file_path, previous_path } = file
   const known = old ? ['update', 'move'] : ['create']
-  // the one file of a snippet can be changed and renamed; to take it away, or to add another, is not to be had
+  // the one file of a snippet can be changed and renamed; removing it, or adding another, is not supported
   if (!known.includes(action)) throw invalidInput('files[action] does not have a valid value')
   if (!file_path) throw invalidInput('files[file_path] is missing')
   if (old && (action === 'move' ? (previous_path ?? old.file_name) : file_path) !== old.file_name) throw invalidInput('files[file_path] is invalid')
@@ -195,7 +201,10 @@ async function checkFaults(ctx: Context, caller: SignedIn, { title, file_name, c
   if (Object.keys(faults).length > 0) throw invalidRecord(faults)
 }
 
-/** SN-4 without a project, SN-9 in one; the parameters that must be there are asked for in the order of the rule. */
+/**
+ * Creates a personal snippet (SN-4) or one of a project (SN-9); missing parameters are reported in the order of the
+ * rule.
+ */
 export async function createSnippet(
   ctx: Context,
   caller: SignedIn,
@@ -227,7 +236,7 @@ export async function createSnippet(
   })
 }
 
-/** SN-5, SN-10: what is given changes. */
+/** Changes the given attributes (SN-5, SN-10). */
 export async function updateSnippet(ctx: Context, caller: SignedIn, { snippet }: SnippetRecord, input: SnippetInput): Promise<void> {
   const given = plain(input, snippet)
   await checkFaults(ctx, caller, given)
@@ -246,7 +255,7 @@ export async function updateSnippet(ctx: Context, caller: SignedIn, { snippet }:
   if (changed.length === 0) throw notFound('Snippet')
 }
 
-/** SN-6, SN-10: gone with all that was said of it. */
+/** Deletes a snippet with its notes (SN-6, SN-10). */
 export async function deleteSnippet(ctx: Context, { snippet }: SnippetRecord): Promise<void> {
   await ctx.db.transaction(async (tx) => {
     const [row] = await tx.select().from(snippets).where(eq(snippets.id, snippet.id)).for('update')
@@ -266,10 +275,10 @@ async function removeRows(tx: Transaction, rows: Row[]): Promise<void> {
   )
 }
 
-/** Snippets of one transaction. */
+/** Snippets deleted in one transaction. */
 const BATCH = 200
 
-/** All snippets of a person, with all that was said of them (U-34). */
+/** Deletes all snippets of a user, with their notes (U-34). */
 export async function removeSnippetsOf(ctx: Context, authorId: number): Promise<void> {
   for (let removed = BATCH; removed === BATCH; )
     removed = await ctx.db.transaction(async (tx) => {

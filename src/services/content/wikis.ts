@@ -3,8 +3,8 @@ import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { invalidRecord, notFound, refused, tooLarge } from '../../failures.js'
 import { RefChanged } from '../../git/errors.js'
-import { withRefLock } from '../../git/refs/ref-updates.js'
 import { type Change, type GitRepository, type Oid, type TreeEntry, ZERO } from '../../git/types.js'
+import { withMutex } from '../../lib/async/keyed-mutex.js'
 import { checkPath } from '../../lib/git-path.js'
 import { EXTENSION, pageOfFile, slugOfTitle, titleOfSlug, type WikiFormat } from '../../lib/text/wiki-page.js'
 import { Unavailable } from '../../lib/unavailable.js'
@@ -14,14 +14,14 @@ import { MAX_JSON_BLOB } from '../repository/blobs.js'
 import { checkQuota } from '../repository/quotas.js'
 import { signatureOf, wikiKeyOf } from '../repository/repositories.js'
 
-/** A page as its file has it; `content` only where it was asked for. */
+/** A page as in its file; `content` only where it was asked for. */
 export interface WikiPage {
   slug: string
   format: WikiFormat
   content: string | null
 }
 
-/** Writers that find the branch moved begin anew so often. */
+/** How often a write is tried again because the branch moved. */
 const TRIES = 8
 const MAX_TITLE = 255
 
@@ -29,7 +29,9 @@ type Project = Pick<ProjectSubject['project'], 'id' | 'storage'>
 
 const wikiOf = (ctx: Context, project: Project): GitRepository => ctx.git.open(wikiKeyOf(project))
 
-/** The branch whose files are the pages: the one HEAD names, or, when people pushed only others, the first of them. */
+/**
+ * The branch whose files are the pages: the one that HEAD names or, when users pushed only others, the first of them.
+ */
 async function branchOf(ctx: Context, repository: GitRepository): Promise<{ name: string; head: Oid | null }> {
   const name = (await repository.headBranch()) ?? ctx.config.defaultBranch
   const head = await repository.ref(`refs/heads/${name}`)
@@ -38,7 +40,7 @@ async function branchOf(ctx: Context, repository: GitRepository): Promise<{ name
   return first ? { name: first.name.slice('refs/heads/'.length), head: first.oid } : { name, head: null }
 }
 
-/** Where all pages are as they are now; null while nobody wrote one. */
+/** The place of the pages as they are now; null for a wiki without pages. */
 export async function wikiNow(ctx: Context, project: Project): Promise<{ repository: GitRepository; name: string; head: Oid } | null> {
   if (!(await ctx.git.exists(wikiKeyOf(project)))) return null
   const repository = wikiOf(ctx, project)
@@ -70,10 +72,10 @@ async function contentOf(repository: GitRepository, { entry }: Place): Promise<s
   return (await repository.blob(entry.oid))?.toString('utf8') ?? ''
 }
 
-/** Bytes of the contents of one page of the list (SEC-178). */
+/** Bytes of the contents on one page of the list (SEC-178). */
 const LIST_BYTES = 4 * 1024 * 1024
 
-/** Bytes up to which each content is shown in a list so that all fit. */
+/** Bytes up to which each content is shown in a list, so that all fit. */
 async function levelFor(repository: GitRepository, places: Place[]): Promise<number> {
   let all = 0
   for (const { entry } of places) all += (await repository.objectInfo(entry.oid))?.size ?? 0
@@ -88,7 +90,7 @@ async function beginningOf(repository: GitRepository, { entry }: Place, most: nu
   return `${new TextDecoder('utf-8', { ignoreBOM: true }).decode(start.subarray(0, most), { stream: true })}...`
 }
 
-/** WK-1: by slug; none while nobody wrote one. */
+/** The pages by slug; an empty list for a wiki without pages (WK-1). */
 export async function listWikiPages(
   ctx: Context,
   { project }: ProjectSubject,
@@ -105,7 +107,7 @@ export async function listWikiPages(
   return { items: pages, total }
 }
 
-/** WK-2: as it is now, or as it was in a commit. */
+/** A page as it is now, or as it was in a commit (WK-2). */
 export async function getWikiPage(
   ctx: Context,
   { project }: ProjectSubject,
@@ -132,7 +134,7 @@ export interface WikiChange {
   message?: string | undefined
 }
 
-/** 400 when no file could be called so. */
+/** The slug of a title; 400 when no file could have that name. */
 function slugOf(title: string): string {
   const slug = slugOfTitle(title)
   if (slug === '') throw invalidRecord({ title: ["can't be blank"] })
@@ -141,7 +143,7 @@ function slugOf(title: string): string {
   return slug
 }
 
-/** WK-3: one commit; 400 when there is such a page. */
+/** Creates a page with one commit; 400 when it exists (WK-3). */
 export async function createWikiPage(
   ctx: Context,
   { project }: ProjectSubject,
@@ -149,7 +151,7 @@ export async function createWikiPage(
   { title, content, format = 'markdown', message }: WikiChange & { title: string; content: string },
 ): Promise<WikiPage & { content: string }> {
   const slug = slugOf(title)
-  // a wiki comes to be with its first page
+  // a wiki's repository is created with its first page
   await ctx.git.create({ storage: project.storage, id: project.id, kind: 'wiki' }, ctx.config.defaultBranch)
   await commitPages(ctx, project, caller, message || `${caller.user.username} created page: ${titleOfSlug(slug)}`, (pages) => {
     if (pages.some((page) => page.slug === slug)) throw invalidRecord({ title: ['has already been taken'] })
@@ -158,7 +160,7 @@ export async function createWikiPage(
   return { slug, format, content }
 }
 
-/** WK-4: a new title is a new slug, a new format a new ending; what is not given stays. */
+/** Changes a page: a new title gives a new slug, a new format a new extension; the rest stays (WK-4). */
 export async function updateWikiPage(
   ctx: Context,
   subject: ProjectSubject,
@@ -181,7 +183,7 @@ export async function updateWikiPage(
   return getWikiPage(ctx, subject, wanted)
 }
 
-/** WK-5. */
+/** Deletes a page (WK-5). */
 export async function deleteWikiPage(ctx: Context, { project }: ProjectSubject, caller: SignedIn, slug: string): Promise<void> {
   await commitPages(ctx, project, caller, `${caller.user.username} deleted page: ${titleOfSlug(slug)}`, (pages) => {
     const page = pages.find((other) => other.slug === slug)
@@ -192,12 +194,15 @@ export async function deleteWikiPage(ctx: Context, { project }: ProjectSubject, 
 
 const MAX_MESSAGE = 1_000_000
 
-/** One commit of the caller on the wiki's branch; `change` says what it changes, seeing the pages as they are, and is asked anew when the branch has moved meanwhile. No change, no commit. */
+/**
+ * Makes one commit of the caller on the wiki's branch; `change` returns the changes, given the present pages, and is
+ * called again when the branch has moved meanwhile. Without changes there is no commit.
+ */
 async function commitPages(ctx: Context, project: Project, caller: SignedIn, message: string, change: (pages: Place[]) => Change[]): Promise<void> {
   if ([...message].length > MAX_MESSAGE) throw refused('The commit message is too long')
   if (!(await ctx.git.exists(wikiKeyOf(project)))) throw notFound('Wiki Page')
   const repository = wikiOf(ctx, project)
-  await withRefLock(`wiki ${project.id}`, 'pages', async () => {
+  await withMutex(`wiki ${project.id}`, async () => {
     for (let tried = 1; ; tried++) {
       const { name, head } = await branchOf(ctx, repository)
       const changes = change(head ? await pagesAt(repository, head) : [])
@@ -206,7 +211,7 @@ async function commitPages(ctx: Context, project: Project, caller: SignedIn, mes
       if (changes.some(({ action }) => action !== 'delete')) await checkQuota(ctx, repository, adding)
       const signature = signatureOf(ctx, caller)
       const drafted = await repository.draftCommit({ parents: head ? [head] : [], changes, author: signature, committer: signature, message })
-      // a folder where the page's file would be, or a file where its folder would
+      // a folder where the page's file would be, or a file where its folder would be
       if ('fault' in drafted) throw invalidRecord({ title: ['is invalid'] })
       try {
         await repository.updateRefs([{ ref: `refs/heads/${name}`, old: head ?? ZERO, new: drafted.commit }])
@@ -220,10 +225,10 @@ async function commitPages(ctx: Context, project: Project, caller: SignedIn, mes
   keepUpWikiSoon(ctx, project)
 }
 
-/** Milliseconds between the starts of two upkeeps of one wiki. */
+/** Milliseconds between the starts of two maintenance runs of one wiki. */
 const UPKEEP_GAP = 2_000
 
-/** Packs and the commit-graph, soon after a write. */
+/** Maintains packs and commit-graph soon after a write. */
 export const keepUpWikiSoon = (ctx: Context, project: Project) =>
   ctx.jobs.coalesce(`wiki upkeep ${project.id}`, UPKEEP_GAP, 'wiki upkeep', async () => {
     const { housekeeping_enabled: packing, housekeeping_bitmaps_enabled: bitmaps } = await readSettings(ctx)

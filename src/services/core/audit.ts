@@ -22,11 +22,11 @@ export type AuditAction =
 export interface Audited {
   action: AuditAction
   target: { type: 'user' | 'token' | 'key' | 'gpg_key' | 'email' | 'project' | 'group' | 'settings' | 'merge_request'; id: number; name: string }
-  /** Whatever tells what changed; never a secret. */
+  /** What changed; never a secret. */
   changes?: Record<string, unknown> | undefined
 }
 
-/** Writes one row beside the change it tells of, in the same transaction where there is one (SEC-168). */
+/** Writes one audit row beside the change, in the same transaction where there is one (SEC-168). */
 export async function audit(ctx: Context, db: Pick<Transaction, 'insert'>, { action, target, changes }: Audited): Promise<void> {
   const { caller, address, requestId } = ctx.origin ?? {}
   const sudoer = caller?.user ? caller.sudoer : undefined
@@ -46,7 +46,7 @@ export async function audit(ctx: Context, db: Pick<Transaction, 'insert'>, { act
   })
 }
 
-/** Field → [before, after] of what differs; of the fields in `secret` only that they do. */
+/** Field → [before, after] of what differs; for the fields in `secret` only that they differ. */
 export function changesOf<T extends object>(before: T, after: Partial<T>, secret: readonly (keyof T)[] = []): Record<string, unknown> {
   const changes: Record<string, unknown> = {}
   for (const key of Object.keys(after) as (keyof T & string)[]) {
@@ -58,7 +58,7 @@ export function changesOf<T extends object>(before: T, after: Partial<T>, secret
 
 const BATCH = 500
 
-/** All rows of a span of time, oldest first, read in batches. */
+/** All rows of a period, oldest first, read in batches. */
 export async function* auditTrail(ctx: Context, { since, until }: { since: Date; until?: Date | undefined }): AsyncGenerator<AuditEvent> {
   for (let after: { created_at: Date; id: number } | null = null; ; ) {
     const rows: AuditEvent[] = await ctx.db.write

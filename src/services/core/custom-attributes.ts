@@ -5,7 +5,7 @@ import { customAttributes } from '../../db/schema/index.js'
 import { invalidRecord, notFound } from '../../failures.js'
 import { lengthOf, tooLong } from '../../lib/path.js'
 
-/** What attributes are noted on. */
+/** What attributes are attached to. */
 export interface AttributeSource {
   kind: 'user' | 'group' | 'project'
   id: number
@@ -20,12 +20,12 @@ const COLUMNS = { user: customAttributes.user_id, group: customAttributes.group_
 const shown = { key: customAttributes.key, value: customAttributes.value }
 const on = ({ kind, id }: AttributeSource) => eq(COLUMNS[kind], id)
 
-/** CA-1, by key. */
+/** The attributes of a thing, by key (CA-1). */
 export function listCustomAttributes(ctx: Context, source: AttributeSource): Promise<CustomAttribute[]> {
   return ctx.db.read.select(shown).from(customAttributes).where(on(source)).orderBy(asc(customAttributes.key))
 }
 
-/** CA-2. */
+/** One attribute; 404 when there is none (CA-2). */
 export async function getCustomAttribute(ctx: Context, source: AttributeSource, key: string): Promise<CustomAttribute> {
   const [attribute] = await ctx.db.read
     .select(shown)
@@ -37,7 +37,7 @@ export async function getCustomAttribute(ctx: Context, source: AttributeSource, 
 
 const MAX_VALUE = 1_000_000
 
-/** CA-3: created or replaced. */
+/** Creates or replaces an attribute (CA-3). */
 export async function setCustomAttribute(ctx: Context, { kind, id }: AttributeSource, { key, value }: CustomAttribute): Promise<CustomAttribute> {
   const faults: Record<string, string[]> = {}
   if (lengthOf(key) > 255) faults['key'] = [tooLong(255)]
@@ -53,7 +53,7 @@ export async function setCustomAttribute(ctx: Context, { kind, id }: AttributeSo
   return stored as CustomAttribute
 }
 
-/** CA-4. */
+/** Deletes an attribute (CA-4). */
 export async function deleteCustomAttribute(ctx: Context, source: AttributeSource, key: string): Promise<void> {
   const gone = await ctx.db.write
     .delete(customAttributes)
@@ -62,7 +62,7 @@ export async function deleteCustomAttribute(ctx: Context, source: AttributeSourc
   if (gone.length === 0) throw notFound()
 }
 
-/** Those of many at once, by the id of what they are noted on (W-11). */
+/** The attributes of many things at once, by the id of the thing (W-11). */
 async function customAttributesOf(ctx: Context, kind: AttributeSource['kind'], ids: number[]): Promise<Map<number, CustomAttribute[]>> {
   const found = new Map<number, CustomAttribute[]>(ids.map((id) => [id, []]))
   if (ids.length === 0) return found
@@ -75,7 +75,7 @@ async function customAttributesOf(ctx: Context, kind: AttributeSource['kind'], i
   return found
 }
 
-/** The same for a caller who may see them and asked to; null else. */
+/** The same for a caller who may see them and asked for them; otherwise null. */
 export async function attributesFor(
   ctx: Context,
   { user }: Pick<Caller, 'user'>,
@@ -86,7 +86,10 @@ export async function attributesFor(
   return with_custom_attributes && user?.admin ? customAttributesOf(ctx, kind, ids) : null
 }
 
-/** CA-5 as a condition on an id: it has all pairs of the placeholder `custom_attributes`, whose value `attributePairs` makes. */
+/**
+ * The list filter by attributes as a condition on an id (CA-5): it has all pairs of the placeholder
+ * `custom_attributes`, whose value `attributePairs` makes.
+ */
 export function hasCustomAttributes(kind: AttributeSource['kind'], id: SQLWrapper): SQL {
   const pairs = sql`${sql.placeholder('custom_attributes')}::jsonb`
   return sql`${id} in (select ca.${sql.identifier(COLUMNS[kind].name)} from custom_attributes ca join jsonb_array_elements(${pairs}) pair

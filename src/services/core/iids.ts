@@ -2,7 +2,10 @@ import { sql } from 'drizzle-orm'
 import type { Transaction } from '../../db/client.js'
 import { groupIidCounters, iidCounters } from '../../db/schema/index.js'
 
-/** The next number of a kind of thing within its project, from 1 on. Whoever takes the next one waits for the end of this transaction, and a number goes back when it fails: no gaps, no number twice (SEC-165). */
+/**
+ * The next number of a kind of thing within its project, from 1 on. Whoever takes the next one waits for the end of
+ * this transaction, and a number is given back when it fails: no gaps, and no number twice (SEC-165).
+ */
 export async function nextIid(tx: Transaction, projectId: number, kind: 'pipeline' | 'issue' | 'merge_request' | 'milestone'): Promise<number> {
   const [row] = await tx
     .insert(iidCounters)
@@ -12,11 +15,16 @@ export async function nextIid(tx: Transaction, projectId: number, kind: 'pipelin
   return row?.last as number
 }
 
-/** The number that `nextIid` gave, for a statement right behind it in the same transaction: both can be sent at once. */
+/**
+ * The number that `nextIid` returned, for a statement right after it in the same transaction: both can be sent at once.
+ */
 export const lastIid = (projectId: number, kind: 'merge_request') =>
   sql<number>`(select ${iidCounters.last} from ${iidCounters} where ${iidCounters.project_id} = ${projectId} and ${iidCounters.kind} = ${kind})`
 
-/** Takes a number that somebody chose; false when it is not beyond all that were given, for those may have been used (SEC-165). */
+/**
+ * Takes a number that a caller chose; false unless it is greater than all numbers given so far, because those may have
+ * been used (SEC-165).
+ */
 export async function takeIid(tx: Transaction, projectId: number, kind: 'issue', iid: number): Promise<boolean> {
   const taken = await tx
     .insert(iidCounters)

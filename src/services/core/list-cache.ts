@@ -7,14 +7,14 @@ import { limits, type Page, type Paging } from './page.js'
 
 export type ListKind = (typeof listVersions.$inferSelect)['kind']
 
-/** Which state of a list something was read at; null: unknown. */
+/** The version of a list that something was read at; null: unknown. */
 export type Version = string | number | null
 
-/** Characters of keys, and bytes of ids, that are kept (SEC-150). */
+/** Characters of keys, and bytes of ids, that are cached (SEC-150). */
 const CACHE_SIZE = 4 * 1024 * 1024
 const KEPT_IDS = 16 * 1024 * 1024
 
-/** Ids of one list that are kept; longer lists are read page by page. */
+/** Ids of one list that are cached; longer lists are read page by page. */
 export const LONGEST = 10_000
 
 /** How a list is read, see `Totals.whole`. */
@@ -26,7 +26,10 @@ export interface ListQuery<T> {
   rows(ids: number[]): PromiseLike<T[]>
 }
 
-/** Exact totals of lists, each counted once while nothing changes: to count ten thousand rows costs more than to read a page of twenty. The version of the list is read in the same statement as the page, so every process sees every change. */
+/**
+ * Exact totals of lists, counted once for each version of a list: counting ten thousand rows costs more than reading a
+ * page of twenty. The version is read in the same statement as the page, so every process sees every change.
+ */
 export class Totals {
   readonly #known = new LRUCache<string, number>({ maxSize: CACHE_SIZE, sizeCalculation: (_, key) => key.length + 50 })
   readonly #lists = new LRUCache<string, { version: Version; ids: Float64Array }>({
@@ -34,7 +37,10 @@ export class Totals {
     sizeCalculation: ({ ids }, key) => ids.byteLength + 2 * key.length + 200,
   })
 
-  /** A page with its total. `rows` carry the version; `key` names all that the total depends on beside it. Without a key, a version or a row it is counted anew. */
+  /**
+   * A page with its total. `rows` carry the version; `key` names everything else that the total depends on. Without a
+   * key, a version or a row it is counted again.
+   */
   async page<T extends { version: Version }>(
     kind: ListKind | 'issues' | 'merge_requests',
     key: string | null,
@@ -53,7 +59,11 @@ export class Totals {
     return { items: rows, total }
   }
 
-  /** A page of a list whose ids are read once while its version stands: to find out whom a list of thousands is open to costs more than to read the rows of one page, wherever that is. `key` names all that ids and order depend on beside the version; null: they depend on more. */
+  /**
+   * A page of a list whose ids are read once for each version: finding out whom a list of thousands is open to costs
+   * more than reading the rows of one page, wherever that is. `key` names everything else that ids and order depend on;
+   * null: that cannot be named.
+   */
   async whole<T extends { id: number; version: Version }>(
     db: Database,
     kind: ListKind,
@@ -78,7 +88,7 @@ export class Totals {
       if (ids.length <= LONGEST) {
         if (found?.version) this.#lists.set(name, { version: found.version, ids: Float64Array.from(ids) })
         const these = ids.slice(offset, offset + limit)
-        // something else has changed: the page is the one that was read
+        // something else has changed: the page that was read is the right one
         const same = isAt(found?.version) && these.length === wanted.length && these.every((id, i) => id === wanted[i])
         const rows = same ? read : these.length > 0 ? await list.rows(these) : []
         return { items: inOrder(these, rows), total: ids.length }
@@ -99,16 +109,21 @@ function inOrder<T extends { id: number }>(ids: number[], rows: T[]): T[] {
   return ids.flatMap((id) => byId.get(id) ?? [])
 }
 
-/** The ids of a query as one text, which is cheaper to send and to read than rows; for `ListQuery.ids`. */
+/** The ids of a query as one text, which is cheaper to send and to parse than rows; for `ListQuery.ids`. */
 export const idList = (query: SQL) => sql<string>`array(${query})::text`
 
-/** A column of list queries: the number of the list's state and, for memberships and shares end with the day (ME-10), the day. */
+/**
+ * A column of list queries: the version of the list and, because memberships and shares end by date (ME-10), the day.
+ */
 export const versionOf = (kind: ListKind) =>
   sql<Version>`(select v.version || ' ' || (now() at time zone 'utc')::date from ${listVersions} v where v.kind = ${kind})`
 
 const stateOf = statement('version of a list', (db, kind: ListKind) => db.select({ version: versionOf(kind) }).from(sql`(select 1) as one`))
 
-/** Tells that rows of a kind came, went or changed in what their lists filter by. It belongs at the end of the transaction that changed them: from there to the commit others wait who change the same kind. */
+/**
+ * Records that rows of a kind were added, removed, or changed in what their lists filter by. Call it at the end of the
+ * transaction: from there to the commit, others who change the same kind wait.
+ */
 export async function touchList(tx: Pick<Transaction, 'insert'>, ...kinds: ListKind[]): Promise<void> {
   await tx
     .insert(listVersions)
@@ -116,5 +131,8 @@ export async function touchList(tx: Pick<Transaction, 'insert'>, ...kinds: ListK
     .onConflictDoUpdate({ target: listVersions.kind, set: { version: sql`${listVersions.version} + 1` } })
 }
 
-/** The same for groups and projects, which are listed together with who may see them: whatever changes one of these, a membership or a share calls it. */
+/**
+ * The same for groups and projects, whose lists depend on who may see them: whatever changes one of these, a membership
+ * or a share calls it.
+ */
 export const touchLists = (tx: Pick<Transaction, 'insert'>) => touchList(tx, 'groups', 'projects')

@@ -5,13 +5,19 @@ import { namespaceAncestry, projectListVersions, projects } from '../../db/schem
 
 type Kind = (typeof projectListVersions.$inferSelect)['kind']
 
-/** A column of queries of lists within one project: the version that their totals are remembered by; null while nothing was ever written. */
+/**
+ * A column of queries of lists within one project: the version that their totals are cached by; null while nothing was
+ * ever written.
+ */
 export const projectVersionOf = (kind: Kind, projectId: SQLWrapper) =>
   qualified(sql<number | null>`(select v.version from ${projectListVersions} v where v.project_id = ${projectId} and v.kind = ${kind})`).mapWith(
     (value) => (value === null ? null : Number(value)),
   )
 
-/** Tells that rows of a kind came, went or changed within a project. It belongs at the end of the transaction that changed them. */
+/**
+ * Records that rows of a kind were added, removed or changed within a project. Call it at the end of the transaction
+ * that changed them.
+ */
 export async function touchProjectList(tx: Pick<Transaction, 'insert'>, projectId: number, kind: Kind): Promise<void> {
   await tx
     .insert(projectListVersions)
@@ -28,12 +34,15 @@ async function touchProjectListsBelow(tx: Pick<Transaction, 'execute'>, groupId:
     select p.id from ${namespaceAncestry} a join ${projects} p on p.namespace_id = a.descendant_id where a.ancestor_id = ${groupId})`)
 }
 
-/** The same for all kinds in all projects there are. */
+/** The same for all kinds in all projects. */
 export async function touchAllProjectLists(tx: Pick<Transaction, 'execute'>): Promise<void> {
   await tx.execute(sql`update ${projectListVersions} set version = version + 1`)
 }
 
-/** What both issues and merge requests are searched by has changed: a label or a milestone of a project, or of a group. */
+/**
+ * A label or a milestone of a project, or of a group, has changed, by which both issues and merge requests can be
+ * filtered.
+ */
 export async function touchWhatIsBelow(
   tx: Pick<Transaction, 'insert' | 'execute'>,
   source: { projectId: number } | { groupId: number },

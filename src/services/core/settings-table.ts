@@ -1,15 +1,15 @@
 import { VISIBILITY_LEVEL, type Visibility } from '../../lib/visibility.js'
 
-/** What all attributes have: the value before anybody set one, and what it governs. */
+/** What all attributes have: a default, and an effect. */
 interface Attribute<Kind extends string, Value> {
   kind: Kind
   default: Value
-  /** What the service does by it; `null`: it is stored and shown, and governs nothing here. */
+  /** What the service does with it; `null`: it is only stored and shown. */
   effect: string | null
 }
 
 interface Bounds {
-  /** Must be there; null is refused (AS-7). */
+  /** Required; null is refused (AS-7). */
   present?: boolean
   least?: number
   above?: number
@@ -23,7 +23,10 @@ const text = (effect: string | null = null, check: 'url' | 'email' | 'any' = 'an
   check,
   effect,
 })
-/** Sealed at rest, and told nowhere but in the answer of the settings (SEC-136). The source name of an error tracker is an address whose user part is the key. */
+/**
+ * Encrypted at rest, and shown only in the answer of the settings (SEC-136). The DSN of an error tracker is a URL whose
+ * user part is the key.
+ */
 const secret = (check: 'dsn' | 'any' = 'any'): Attribute<'secret', string | null> & { check: typeof check } => ({
   kind: 'secret',
   default: null,
@@ -38,7 +41,7 @@ const int = (value: number, bounds: Bounds = {}, effect: string | null = null): 
   effect,
   ...bounds,
 })
-/** A number that is always there. */
+/** A number that is always set. */
 const count = (value: number, bounds: Omit<Bounds, 'present'>, effect: string | null = null): Attribute<'int', number> & Bounds => ({
   kind: 'int',
   default: value,
@@ -82,7 +85,10 @@ const bits = (name: string): Attribute<'bits', number> => ({
   effect: `least bits of a new ${name} key; 0 takes all, -1 none`,
 })
 
-/** Every attribute of the contract in its order, named once: its kind and default (11.3), its rules, and what it does (AS-20 to AS-70). */
+/**
+ * Every attribute of the contract in its order: its kind and default (11.3), its validation, and its effect (AS-20 to
+ * AS-70).
+ */
 export const SETTINGS = {
   admin_notification_email: text(null, 'email'),
   after_sign_out_path: text(null, 'url'),
@@ -187,7 +193,7 @@ export const SETTINGS = {
   user_default_external: bool(false, 'whether a new user is external'),
   user_oauth_applications: bool(true),
   version_check_enabled: bool(true),
-  // beside the contract's
+  // in addition to the contract's
   repository_size_limit: count(0, { least: 0 }, 'MiB on the disk that a repository may have, beyond which nothing more is taken in; 0: any number'),
   user_uploads_size_limit: count(0, { least: 0 }, 'MiB of all files that one person uploads; 0: any number'),
   project_uploads_size_limit: count(0, { least: 0 }, 'MiB of all files that are uploaded to one project; 0: any number'),
@@ -199,7 +205,7 @@ export const SETTING_NAMES = Object.keys(SETTINGS) as SettingName[]
 export const SECRETS: ReadonlySet<SettingName> = new Set(SETTING_NAMES.filter((name) => SETTINGS[name].kind === 'secret'))
 export const DEFAULTS = Object.fromEntries(SETTING_NAMES.map((name) => [name, SETTINGS[name].default])) as Settings
 
-/** What must be sent with a switch that is switched on, in the order of AS-10. */
+/** What has to be sent together with a switch that is switched on, in the order of AS-10. */
 export const DEPENDENTS: Partial<Record<SettingName, SettingName[]>> = {
   clientside_errtracker_enabled: ['clientside_errtracker_dsn'],
   errtracker_enabled: ['errtracker_dsn'],

@@ -19,12 +19,12 @@ const read = statement('application settings', (db) =>
   db.select({ values: applicationSettings.values }).from(applicationSettings).where(eq(applicationSettings.id, 1)),
 )
 
-/** Milliseconds for which what was read holds: so late at most does one process see what another has set. */
+/** Milliseconds for which settings are cached, and so the delay after which one process sees a change by another. */
 const FRESH = 1_000
 
 const known = new WeakMap<Database, { until: number; settings: Promise<Settings> }>()
 
-/** The settings in force, secrets as they are stored; costs no query but one a second. */
+/** The settings in force, with secrets as stored; at most one query a second. */
 export function readSettings(ctx: Context): Promise<Settings> {
   const now = Date.now()
   const kept = known.get(ctx.db)
@@ -37,19 +37,19 @@ export function readSettings(ctx: Context): Promise<Settings> {
   return settings
 }
 
-/** They were changed: the next reader asks again. */
+/** The settings were changed: the next reader reads them again. */
 export function forgetSettings(db: Database): void {
   known.delete(db)
 }
 
-/** Whether a level may not be used by people who are no administrators. */
+/** Whether only administrators may use a visibility level. */
 export const isRestricted = (settings: Settings, level: number) =>
   settings.restricted_visibility_levels?.some((name) => VISIBILITY_LEVEL[name] === level) ?? false
 
-/** How many personal projects a user gets who is given no number; cleared is as never set (AS-30). */
+/** The default number of personal projects of a user; a cleared setting counts as never set (AS-30). */
 export const usualProjectsLimit = (settings: Settings): number => settings.default_projects_limit ?? DEFAULTS.default_projects_limit ?? 0
 
-/** The row, its values with secrets opened. */
+/** The row, with its secrets decrypted. */
 export interface SettingsRecord {
   created_at: Date
   updated_at: Date
@@ -60,7 +60,7 @@ type Stored = Partial<Record<SettingName, unknown>>
 
 const purpose = (name: SettingName) => `setting ${name}`
 
-/** AS-2: with everything an administrator sees; the record comes to be when it is first asked for. */
+/** The settings with everything an administrator sees; the record is created on first use (AS-2). */
 export async function showSettings(ctx: Context): Promise<SettingsRecord> {
   const row = await ctx.db.transaction(async (tx) => {
     const now = ctx.now()
@@ -79,7 +79,7 @@ function opened(ctx: Context, stored: Stored): Settings {
 
 export type SettingsInput = { [Name in SettingName]?: Settings[Name] | null | undefined }
 
-/** AS-3 to AS-13, AS-20 to AS-70: all that is given, or nothing with all faults. */
+/** Changes all given settings, or nothing, with all faults (AS-3 to AS-13, AS-20 to AS-70). */
 export async function updateSettings(ctx: Context, caller: SignedIn, given: SettingsInput): Promise<SettingsRecord> {
   const group =
     given.performance_bar_allowed_group_id === undefined ? undefined : await groupNamed(ctx, caller, given.performance_bar_allowed_group_id)
@@ -114,7 +114,7 @@ export async function updateSettings(ctx: Context, caller: SignedIn, given: Sett
 
 const present = (given: SettingsInput) => Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Partial<Settings>
 
-/** AS-48: by full path or id; one nobody knows clears it. */
+/** The group named by full path or id; an unknown one clears the setting (AS-48). */
 async function groupNamed(ctx: Context, caller: SignedIn, named: string | null): Promise<string | null> {
   if (named === null || named.trim() === '') return null
   try {
@@ -126,7 +126,7 @@ async function groupNamed(ctx: Context, caller: SignedIn, named: string | null):
 }
 
 const BLANK = "can't be blank"
-/** The texts of AS-10 that are not the usual one. */
+/** Messages of AS-10 that differ from the usual one. */
 const EMPTY: Partial<Record<SettingName, string>> = {
   domain_blacklist: 'Domain blacklist cannot be empty if Blacklist is enabled.',
   jobqueue_throttling_factor: 'Throttling factor cannot be empty if throttling is enabled.',
@@ -136,7 +136,9 @@ const EMPTY: Partial<Record<SettingName, string>> = {
 const isBlank = (value: unknown) =>
   value === null || (typeof value === 'string' && value.trim() === '') || (Array.isArray(value) && value.length === 0)
 
-/** Field → texts, in the order of the table: of what is given, and of what a switch that is on rests on (AS-13). */
+/**
+ * Field → messages, in the order of the table: for what is given, and for what a switch that is on depends on (AS-13).
+ */
 function faultsOf(ctx: Context, next: Settings, given: SettingsInput): Record<string, string[]> {
   const faults: Record<string, string[]> = {}
   const restsOn = new Set(
@@ -152,7 +154,7 @@ function faultsOf(ctx: Context, next: Settings, given: SettingsInput): Record<st
   return faults
 }
 
-/** AS-10, AS-11. */
+/** The messages for a dependent setting that is missing (AS-10, AS-11). */
 const emptyTexts = (name: SettingName) => (SETTINGS[name].kind === 'int' ? [BLANK, 'is not a number'] : [EMPTY[name] ?? BLANK])
 
 function textsOf(ctx: Context, name: SettingName, next: Settings): string[] {
@@ -203,7 +205,7 @@ function listTexts(ctx: Context, name: SettingName, items: string[]): string[] {
     case 'restricted_visibility_levels':
       return items.filter((item) => !Object.hasOwn(VISIBILITY_LEVEL, item)).map((item) => `'${item}' is not a valid visibility level`)
     case 'disabled_oauth_sign_in_sources':
-      // there are none to sign in with
+      // there are no such sign-in sources
       return items.map((item) => `'${item}' is not an OAuth sign-in source`)
     default:
       return []

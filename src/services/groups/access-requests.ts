@@ -26,14 +26,14 @@ const listed = statement('access requests', (db, kind: MemberSource['kind']) =>
     .offset(sql.placeholder('offset')),
 )
 
-/** AR-1, oldest first; people who are blocked ask for nothing. */
+/** Requests for access, oldest first, without those of blocked users (AR-1). */
 export async function listRequests(ctx: Context, source: MemberSource, paging: Paging): Promise<Page<AccessRequesterRecord>> {
   const run = (at: Paging) => listed(ctx.db, source.kind).execute({ source: source.id, ...limits(at) })
   const { items, total } = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
   return { items: items.map(({ user, requested_at }) => ({ user, requested_at: requested_at as Date })), total }
 }
 
-/** AR-2: a wish, which gives nothing. */
+/** Requests access; this gives no rights yet (AR-2). */
 export async function requestAccess(ctx: Context, source: MemberSource, { user }: SignedIn): Promise<AccessRequesterRecord> {
   if (!source.takesRequests || source.level > 0) throw forbidden()
   const requested_at = ctx.now()
@@ -47,7 +47,7 @@ export async function requestAccess(ctx: Context, source: MemberSource, { user }
       .where(and(sourceIs(source), eq(members.user_id, user.id)))
       .for('update')
     if (existing && (existing.requested_at !== null || !isOver(ctx, existing.expires_at))) throw again
-    // a membership whose day has come makes room
+    // an expired membership makes room
     if (existing) await tx.delete(members).where(eq(members.id, existing.id))
     const made = await tx
       .insert(members)
@@ -61,7 +61,7 @@ export async function requestAccess(ctx: Context, source: MemberSource, { user }
   return { user: row, requested_at }
 }
 
-/** Locks what somebody asked for; 404 without it. */
+/** Locks a user's request; 404 without one. */
 async function requestFor(tx: Transaction, source: MemberSource, userId: number) {
   const [row] = await tx
     .select()
@@ -72,7 +72,7 @@ async function requestFor(tx: Transaction, source: MemberSource, userId: number)
   return row
 }
 
-/** AR-3, within the limits of every grant (ME-8). */
+/** Approves a request, within the limits of every grant (AR-3, ME-8). */
 export async function approveRequest(ctx: Context, source: MemberSource, caller: SignedIn, userId: number, access_level: number): Promise<void> {
   await ctx.db.transaction(async (tx) => {
     await lockSource(tx, source)
@@ -88,7 +88,7 @@ export async function approveRequest(ctx: Context, source: MemberSource, caller:
   })
 }
 
-/** AR-4: by who may decide, and by everybody for himself. */
+/** Refuses a request, for whoever may decide; or withdraws it, for the user themselves (AR-4). */
 export async function refuseRequest(ctx: Context, source: MemberSource, caller: SignedIn, userId: number, manages: boolean): Promise<void> {
   if (!manages && userId !== caller.user.id) throw forbidden()
   await ctx.db.transaction(async (tx) => {

@@ -9,7 +9,7 @@ import { isRestricted, type Settings } from '../core/settings.js'
 import { imageFaults } from '../identity/avatars.js'
 import { isRouteTaken } from '../identity/namespaces.js'
 
-/** What create and update both take. */
+/** Attributes that creation and update both accept. */
 export interface GroupAttributes {
   name?: string | undefined
   path?: string | undefined
@@ -18,11 +18,11 @@ export interface GroupAttributes {
   lfs_enabled?: boolean | undefined
   request_access_enabled?: boolean | undefined
   share_with_group_lock?: boolean | undefined
-  /** Null takes the image away. */
+  /** Null removes the avatar. */
   avatar?: { data: Buffer } | null | undefined
 }
 
-/** Who saves a group and where it stands; `self` is the group that is being changed. */
+/** Who saves a group, and its parent; `self` is the group that is being changed. */
 export interface GroupPlace {
   user: ActorUser
   settings: Settings
@@ -32,7 +32,10 @@ export interface GroupPlace {
 
 const TAKEN = 'has already been taken'
 
-/** Field → texts of what is given (GR-24 to GR-31, GR-37); what is as it was before has no fault. The parent and the group itself must be locked. */
+/**
+ * Field → messages for what is given (GR-24 to GR-31, GR-37); unchanged values are valid. The parent and the group
+ * itself must be locked.
+ */
 export async function groupFaults(
   tx: Transaction,
   { user, settings, parent, self }: GroupPlace,
@@ -63,7 +66,7 @@ export async function groupFaults(
   return faults
 }
 
-/** GR-28. */
+/** Whether another group of the same parent has the name (GR-28). */
 async function hasSibling(tx: Transaction, parent: Namespace, name: string, self: Namespace | null) {
   const twins = await tx
     .select({ id: namespaces.id })
@@ -75,7 +78,7 @@ async function hasSibling(tx: Transaction, parent: Namespace, name: string, self
   return twins.length > 0
 }
 
-/** What in the group would be more visible than itself (GR-37, AC-5). */
+/** Content of the group that would be more visible than the group (GR-37, AC-5). */
 async function contentFaults(tx: Transaction, group: Namespace, level: number) {
   const faults: string[] = []
   const word = visibilityWord(level)

@@ -21,12 +21,12 @@ export interface NewGroup extends GroupAttributes {
   parent_id?: number | undefined
 }
 
-/** GR-34. */
+/** The answer to any fault of the group (GR-34). */
 const failedToSave = (faults: Record<string, string[]>) => failedTo('save group', faults)
 
 const MAX_ANCESTORS = 20
 
-/** GR-21 to GR-34: creates a group with its creator as owner and returns its id. */
+/** Creates a group with its creator as owner and returns its id (GR-21 to GR-34). */
 export async function createGroup(ctx: Context, caller: SignedIn, given: NewGroup): Promise<number> {
   const above = given.parent_id === undefined ? null : await findGroupFor(ctx, caller, String(given.parent_id))
   if (above ? !canGroup(above, 'create_subgroup') : !caller.user.can_create_group) throw forbidden()
@@ -73,7 +73,7 @@ export async function createGroup(ctx: Context, caller: SignedIn, given: NewGrou
   return id
 }
 
-/** GR-32. */
+/** Whether a parent has as many ancestors as a group may (GR-32). */
 async function isTooDeep(tx: Transaction, parent: Namespace) {
   const [depth] = await tx
     .select({ count: sql<number>`count(*)`.mapWith(Number) })

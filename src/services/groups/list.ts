@@ -46,13 +46,13 @@ interface Shape extends Filters {
 
 const user = sql`${sql.placeholder('user')}::bigint`
 
-/** GR-9: by a membership of their own as owner, which no inheritance makes. */
+/** Groups with a direct membership as owner, not an inherited one (GR-9). */
 const owned = (eyes: SqlViewer): SQL =>
   eyes === 'anonymous'
     ? sql`false`
     : sql`${namespaces.id} in (select m.namespace_id from members m where m.user_id = ${user} and m.access_level = 50 and m.namespace_id is not null and ${membershipCounts})`
 
-/** Below a parent nobody who signed in sees less than they would without (GR-14). */
+/** Below a parent nobody who is signed in sees less than an anonymous caller (GR-14). */
 function listedOrOpen({ eyes, all, below }: Filters): SQL {
   const listed = listedGroups(eyes, all, user)
   return below && !all ? sql`(${listed} or ${listedGroups('anonymous', all, user)})` : listed
@@ -97,7 +97,7 @@ const rows = statement('listed groups', (db) =>
     .where(sql`${namespaces.id} = any(${sql.placeholder('ids')})`),
 )
 
-/** The groups a list shows to this caller (GR-5 to GR-11). */
+/** The groups that a list shows to this caller (GR-5 to GR-11). */
 export async function listGroups(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, filter: GroupFilter): Promise<Page<GroupRecord>> {
   const search = fuzzy(filter.search)
   const custom_attributes = attributePairs(filter.custom_attributes)
@@ -121,7 +121,7 @@ export async function listGroups(ctx: Context, { user: viewer }: Pick<Caller, 'u
     parent: filter.parentId,
     level: filter.min_access_level,
   }
-  // what is noted on groups is no part of the list's version
+  // custom attributes are not part of the list's version
   const key = custom_attributes === undefined ? JSON.stringify([shape, values]) : null
   const { items, total } = await ctx.totals.whole(ctx.db, 'groups', key, filter, {
     ids: (at) => ids(ctx.db, shape).execute({ ...values, ...at }),
@@ -131,7 +131,7 @@ export async function listGroups(ctx: Context, { user: viewer }: Pick<Caller, 'u
   return { items: items.map(({ group }) => group), total }
 }
 
-/** Bytes that the projects directly in a group take (GR-12). */
+/** Bytes of the projects directly in a group (GR-12). */
 export interface GroupStatistics {
   repository_size: number
 }
@@ -144,7 +144,7 @@ const sizes = statement('sizes of groups', (db) =>
     .groupBy(projects.namespace_id),
 )
 
-/** For administrators who asked; null else. A group without projects has zeros. */
+/** For administrators who asked for them; otherwise null. A group without projects has zeros. */
 export async function statisticsFor(
   ctx: Context,
   { user: viewer }: Pick<Caller, 'user'>,

@@ -16,16 +16,16 @@ import { touchLists } from '../core/list-cache.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
 import { lockNamespace } from '../identity/namespaces.js'
 
-/** A project or a group, whichever the members are of; what both have in common for them. */
+/** A project or a group, as far as members are concerned. */
 export interface MemberSource {
   kind: 'project' | 'group'
   id: number
   fullPath: string
   /** The caller's level on it, administrators 50. */
   level: number
-  /** Owner of the personal namespace, whose membership nobody may touch (ME-9). */
+  /** Owner of the personal namespace, whose membership cannot be changed (ME-9). */
   ownerId: number | null
-  /** Whether people may ask to join, and whether its visibility lets this caller in (AR-2). */
+  /** Whether users may request access, and whether its visibility admits this caller (AR-2). */
   takesRequests: boolean
 }
 
@@ -43,7 +43,7 @@ export const sourceOfGroup = (subject: GroupSubject): MemberSource => ({
   fullPath: subject.group.full_path,
   level: effectiveLevel(subject),
   ownerId: null,
-  // a group may also be seen for a project in it: that opens no door
+  // a group may also be seen because of a project in it: that does not admit requests
   takesRequests: subject.group.request_access_enabled && isOpenTo(subject.group.visibility, subject.user),
 })
 
@@ -84,7 +84,7 @@ const direct = statement('direct members', (db, shape: Shape) =>
     .offset(sql.placeholder('offset')),
 )
 
-/** Every membership that reaches the source, by any way, with the level it gives there. */
+/** Every membership that reaches the source, in any way, with its level there. */
 export const reaching = (kind: MemberSource['kind']) => {
   const source = sql.placeholder('source')
   if (kind === 'group') {
@@ -99,7 +99,7 @@ export const reaching = (kind: MemberSource['kind']) => {
       where s.project_id = ${source} and ${membershipCounts} and ${shareCounts}`
 }
 
-/** Each person once, with the highest of the levels (ME-2). */
+/** Each user once, with the highest of their levels (ME-2). */
 const effective = statement('effective members', (db, shape: Shape) => {
   const best = sql`(select distinct on (r.user_id) r.* from (${reaching(shape.kind)}) r order by r.user_id, r.access_level desc) best`
   return db
@@ -118,7 +118,7 @@ const effective = statement('effective members', (db, shape: Shape) => {
     .offset(sql.placeholder('offset'))
 })
 
-/** ME-1 and, with `inherited`, ME-2. */
+/** Direct members (ME-1) or, with `inherited`, all members (ME-2). */
 export async function listMembers(
   ctx: Context,
   source: MemberSource,
@@ -131,7 +131,7 @@ export async function listMembers(
   return pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
 }
 
-/** ME-3, ME-4. */
+/** One direct member (ME-3), or one with the effective level (ME-4). */
 export async function getMember(ctx: Context, source: MemberSource, userId: number, inherited = false): Promise<MemberRecord> {
   const find = (inherited ? effective : direct)(ctx.db, { kind: source.kind, query: false, ids: false, single: true })
   const [member] = await find.execute({ source: source.id, single: userId, limit: 1, offset: 0 })
@@ -142,7 +142,9 @@ export async function getMember(ctx: Context, source: MemberSource, userId: numb
 const PROJECT_LEVELS = [10, 20, 30, 40]
 const GROUP_LEVELS = [10, 20, 30, 40, 50]
 
-/** ME-8, ME-10: the levels there are, none above the caller's own, no day that has begun. */
+/**
+ * Refuses levels that do not exist or are above the caller's own, and dates that are not in the future (ME-8, ME-10).
+ */
 export function checkGrant(ctx: Context, source: MemberSource, level: number, expires: string | null | undefined) {
   const faults: Record<string, string[]> = {}
   if (!(source.kind === 'project' ? PROJECT_LEVELS : GROUP_LEVELS).includes(level)) faults['access_level'] = ['is not included in the list']
@@ -153,16 +155,16 @@ export function checkGrant(ctx: Context, source: MemberSource, level: number, ex
 
 export const sourceIs = (source: MemberSource) => eq(source.kind === 'project' ? members.project_id : members.namespace_id, source.id)
 
-/** Holds the source until the transaction ends: nobody joins what is being deleted (SEC-132). */
+/** Locks the source until the transaction ends: nobody joins what is being deleted (SEC-132). */
 export async function lockSource(tx: Transaction, { kind, id }: MemberSource): Promise<void> {
   const table = kind === 'project' ? projects : namespaces
   const [row] = await tx.select({ id: table.id }).from(table).where(eq(table.id, id)).for('key share')
   if (!row) throw notFound(kind === 'project' ? 'Project' : 'Group')
 }
 
-/** Locks the row of a membership that may be changed: not above the caller's level, not the personal owner's (ME-8, ME-9). */
+/** Locks a membership that may be changed: not above the caller's level, not the personal owner's (ME-8, ME-9). */
 async function membershipFor(tx: Transaction, source: MemberSource, userId: number) {
-  // the group first: two owners who leave at once would wait for each other's rows
+  // the group first: otherwise two owners who leave at once would wait for each other's rows
   if (source.kind === 'group') await lockNamespace(tx, source.id)
   const [row] = await tx
     .select()
@@ -174,7 +176,7 @@ async function membershipFor(tx: Transaction, source: MemberSource, userId: numb
   return row
 }
 
-/** A group keeps an owner (ME-9): all its owner rows are locked, so two removals cannot both see the other. */
+/** A group keeps an owner (ME-9): all its owner rows are locked, so that two concurrent removals see each other. */
 async function keepAnOwner(tx: Transaction, source: MemberSource, userId: number) {
   if (source.kind !== 'group') return
   const owners = await tx
@@ -195,7 +197,7 @@ export interface NewMembership {
   expires_at?: string | null | undefined
 }
 
-/** ME-5, ME-11: a wish to join becomes the membership. Of several people all are added or none. */
+/** Adds members (ME-5); a request for access becomes the membership (ME-11). Of several users all are added or none. */
 export async function addMembers(ctx: Context, source: MemberSource, caller: SignedIn, userIds: number[], given: NewMembership): Promise<void> {
   checkGrant(ctx, source, given.access_level, given.expires_at)
   await ctx.db.transaction(async (tx) => {
@@ -240,16 +242,19 @@ async function addOne(
   await recordMembership(ctx, tx, source, user_id, 'joined')
 }
 
-/** The columns that say what a membership is of. */
+/** The columns that say what a membership belongs to. */
 export const placeOf = ({ kind, id }: MemberSource) => (kind === 'project' ? { project_id: id } : { namespace_id: id })
 
-/** Events are of projects; who comes to and leaves a group makes none (EV-5). */
+/** Events belong to projects; joining and leaving a group makes none (EV-5). */
 export async function recordMembership(ctx: Context, tx: Transaction, source: MemberSource, userId: number, action: 'joined' | 'left') {
   if (source.kind === 'project')
     await recordEvent(tx, { project_id: source.id, author_id: userId, action, target_type: 'User', target_id: userId, created_at: ctx.now() })
 }
 
-/** Takes memberships whose day has come away and tells of those of projects, as of the moment they ended (ME-10, EV-5). They have counted for nothing since. */
+/**
+ * Deletes expired memberships and records events for those of projects, as of the moment they expired (ME-10, EV-5).
+ * They have had no effect since.
+ */
 export async function endExpiredMemberships(ctx: Context): Promise<void> {
   const today = ctx.now().toISOString().slice(0, 10)
   await ctx.db.transaction(async (tx) => {
@@ -270,7 +275,7 @@ export async function endExpiredMemberships(ctx: Context): Promise<void> {
 
 export const isOver = (ctx: Context, day: string | null) => day !== null && day <= ctx.now().toISOString().slice(0, 10)
 
-/** ME-6. */
+/** Changes level or expiry of a membership (ME-6). */
 export async function changeMember(
   ctx: Context,
   source: MemberSource,
@@ -281,7 +286,7 @@ export async function changeMember(
     const row = await membershipFor(tx, source, userId)
     checkGrant(ctx, source, access_level, expires_at)
     if (row.access_level > source.level) throw forbidden()
-    // an end to the last owner's membership would leave none on that day (SEC-124)
+    // an expiry of the last owner's membership would leave none on that day (SEC-124)
     if (row.access_level === 50 && (access_level < 50 || expires_at)) await keepAnOwner(tx, source, userId)
     await tx
       .update(members)
@@ -293,7 +298,7 @@ export async function changeMember(
   return getMember(ctx, source, userId)
 }
 
-/** ME-7: by who may manage members, and by everybody for himself. */
+/** Removes a member, for whoever may manage members; or lets the user themselves leave (ME-7). */
 export async function removeMember(ctx: Context, source: MemberSource, caller: SignedIn, userId: number, manages: boolean): Promise<void> {
   if (!manages && userId !== caller.user.id) throw forbidden()
   await ctx.db.transaction(async (tx) => {

@@ -13,13 +13,13 @@ import { dropAvatar, keepAvatar } from '../identity/avatars.js'
 import { lockNamespace, renameNamespace } from '../identity/namespaces.js'
 import { type GroupAttributes, groupFaults } from './attributes.js'
 
-/** Changes what is given and nothing else (GR-35 to GR-39). */
+/** Changes the given attributes (GR-35 to GR-39). */
 export async function updateGroup(ctx: Context, caller: SignedIn, { group }: GroupSubject, given: GroupAttributes): Promise<void> {
   const settings = await readSettings(ctx)
   const level = given.visibility === undefined ? undefined : VISIBILITY_LEVEL[given.visibility]
   const update = () =>
     ctx.db.transaction(async (tx) => {
-      // the parent first: whatever goes down a tree locks in this order
+      // the parent first: everything that goes down a tree locks in this order
       const parent = group.parent_id === null ? null : await lockNamespace(tx, group.parent_id)
       const self = await lockNamespace(tx, group.id)
       if (!self) throw notFound('Group')

@@ -15,13 +15,16 @@ export interface Owner {
 
 type AccountItem = typeof sshKeys | typeof gpgKeys | typeof emails
 
-/** How many of each kind one account may have (SEC-130). */
+/** How many items of each kind an account may have (SEC-130). */
 const MAX = 100
 
-/** What listing, finding, adding and removing of keys and addresses have in common. `noun` is what a 404 names, `type` what the audit does. */
+/**
+ * Listing, finding, adding and removing, as keys and addresses have them in common. `noun` is what a 404 names, `type`
+ * the audit's.
+ */
 export function accountItems<T extends AccountItem>(given: T, noun: string, type: 'key' | 'gpg_key' | 'email') {
   type Row = T['$inferSelect']
-  // the tables differ in what is not used here
+  // the tables do not differ in what is used here
   const table = given as typeof emails
 
   const tell = (ctx: Context, db: Pick<Transaction, 'insert'>, owner: Owner, row: Row, what: 'added' | 'removed') => {
@@ -31,7 +34,7 @@ export function accountItems<T extends AccountItem>(given: T, noun: string, type
   }
 
   return {
-    /** By id (K-1). */
+    /** The items of an account, by id (K-1). */
     async list(ctx: Context, owner: Owner, paging: Paging): Promise<Page<Row>> {
       const { limit, offset } = limits(paging)
       const mine = eq(table.user_id, owner.id)
@@ -45,7 +48,7 @@ export function accountItems<T extends AccountItem>(given: T, noun: string, type
       return { items: items as Row[], total: count?.total ?? 0 }
     },
 
-    /** 404 for those of other accounts too (K-2). */
+    /** One item; 404 also for those of other accounts (K-2). */
     async find(ctx: Context, owner: Owner, id: number): Promise<Row> {
       const [row] = await ctx.db.read
         .select()
@@ -55,7 +58,7 @@ export function accountItems<T extends AccountItem>(given: T, noun: string, type
       return row as Row
     },
 
-    /** Stores what `check` finds no fault with; when somebody else was faster, it is checked again and the fault told. */
+    /** Stores what `check` finds valid; when another call was faster, it is checked again and the fault is reported. */
     async add(
       ctx: Context,
       owner: Owner,

@@ -5,10 +5,10 @@ import type { users } from '../../db/schema/index.js'
 import { Failure } from '../../failures.js'
 import { actorOf } from './users.js'
 
-/** Somebody in whose name the service does what he asked for earlier: no token stands behind it. */
+/** A user in whose name the service does what they asked for earlier, without a token. */
 export const actingUser = (user: typeof users.$inferSelect): SignedIn => withoutToken(actorOf(user))
 
-/** The project as somebody stands to it; null when it is gone or out of his sight. */
+/** The project with a user's abilities; null when it is gone or they do not see it. */
 export async function findVisibleProject(ctx: Context, caller: SignedIn, id: number): Promise<ProjectSubject | null> {
   try {
     return await findProjectFor(ctx, caller, String(id))

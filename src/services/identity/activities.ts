@@ -10,7 +10,9 @@ export interface Activity {
 
 const MONTHS = 6
 
-/** Who was active on a day or since, the longest ago first (U-38 to U-40); by default in the last six months. */
+/**
+ * Users who were active on a day or since, the least recent first (U-38 to U-40); by default in the last six months.
+ */
 export async function listActivities(ctx: Context, { from, ...paging }: { from?: string | undefined } & Paging): Promise<Page<Activity>> {
   const { limit, offset } = limits(paging)
   const active = gte(users.last_activity_on, from ?? monthsBefore(ctx.now(), MONTHS))

@@ -5,15 +5,15 @@ import { imageSize } from 'image-size'
 import type { Context } from '../../context.js'
 import { syncDirectory, writeNewFile } from '../../lib/durable.js'
 
-/** Whose image it is. */
+/** Whose avatar it is. */
 export type AvatarKind = 'user' | 'project' | 'group'
 
-/** UP-4. */
+/** Bytes of an image (UP-4). */
 const MAX_BYTES = 200 * 1024
-/** Of each side (SEC-78). */
+/** Pixels of each side (SEC-78). */
 const MAX_PIXELS = 4_096
 
-/** The image formats that are taken, as they are recognised by their content, and what they are served as. */
+/** The accepted image formats, as recognised by their content, and the types they are served as. */
 const TYPES: Record<string, string> = {
   png: 'image/png',
   jpg: 'image/jpeg',
@@ -24,7 +24,7 @@ const TYPES: Record<string, string> = {
   ico: 'image/x-icon',
 }
 
-/** What is wrong with an uploaded image: its kind, by content, its bytes or its size (UP-4, SEC-78). */
+/** What is wrong with an uploaded image: its format, by content, its bytes or its size (UP-4, SEC-78). */
 export function imageFaults(data: Buffer): string[] {
   if (data.length > MAX_BYTES) return ['is too big (should be at most 200 KB)']
   const read = sizeOf(data)
@@ -43,7 +43,7 @@ function sizeOf(data: Buffer) {
 
 const folderOf = (ctx: Context, kind: AvatarKind, id: number) => join(ctx.config.dataDir, 'uploads', kind, String(id))
 
-/** Puts a faultless image in its place, synced, and returns the name it is to be found by, which follows from its content. */
+/** Stores a valid image, synced, and returns its name, which is derived from its content. */
 export async function keepAvatar(ctx: Context, kind: AvatarKind, id: number, data: Buffer): Promise<string> {
   const name = `${createHash('sha256').update(data).digest('hex').slice(0, 16)}.${sizeOf(data)?.type}`
   const folder = folderOf(ctx, kind, id)
@@ -56,7 +56,7 @@ export async function keepAvatar(ctx: Context, kind: AvatarKind, id: number, dat
   return name
 }
 
-/** An image that was kept, with its type; null when there is none of that name. */
+/** A stored image with its type; null when there is none of that name. */
 export async function readAvatar(ctx: Context, kind: AvatarKind, id: number, name: string): Promise<{ type: string; data: Buffer } | null> {
   const type = /^[0-9a-f]{16}\.([a-z]+)$/.exec(name)?.[1]
   if (type === undefined || !Object.hasOwn(TYPES, type)) return null
@@ -67,7 +67,7 @@ export async function readAvatar(ctx: Context, kind: AvatarKind, id: number, nam
   return data && { type: TYPES[type] as string, data }
 }
 
-/** Removes one image, or all there are. */
+/** Removes one image, or all of them. */
 export async function dropAvatar(ctx: Context, kind: AvatarKind, id: number, name?: string): Promise<void> {
   await rm(name === undefined ? folderOf(ctx, kind, id) : join(folderOf(ctx, kind, id), name), { recursive: true, force: true })
 }

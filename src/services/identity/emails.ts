@@ -10,7 +10,10 @@ export type Email = typeof emails.$inferSelect
 const own = accountItems(emails, 'Email', 'email')
 export const { list: listEmails, find: findEmail, remove: removeEmail } = own
 
-/** Whether anybody has this address, as the primary or a secondary one; `but` names an account whose own do not count. */
+/**
+ * Whether anybody has this address, as a primary or a secondary one; `but` names an account whose addresses do not
+ * count.
+ */
 export async function isEmailTaken(tx: Transaction, email: string, but = 0): Promise<boolean> {
   const [taken] = await tx
     .select({ one: sql`1` })
@@ -20,7 +23,7 @@ export async function isEmailTaken(tx: Transaction, email: string, but = 0): Pro
   return taken !== undefined
 }
 
-/** A secondary address, unconfirmed (K-17 to K-19); 400 when it is none or somebody has it, the owner included. */
+/** Adds a secondary address, unconfirmed (K-17 to K-19); 400 when it is invalid or in use, by the owner too. */
 export async function addEmail(ctx: Context, owner: Owner, given: string): Promise<Email> {
   const email = normaliseEmail(given)
   return own.add(ctx, owner, { email }, async (tx): Promise<Record<string, string[]>> => {

@@ -5,7 +5,7 @@ import { namespaces, users } from '../../db/schema/index.js'
 import { touchList } from '../core/list-cache.js'
 import { claimRoute, isRouteTaken } from './namespaces.js'
 
-/** The id of the account that owns what deleted users left; it comes to be when it is first needed (G-70). */
+/** The id of the account that owns what deleted users left; it is created on first use (G-70). */
 export async function ghostId(ctx: Context): Promise<number> {
   const known = () => ctx.db.write.select({ id: users.id }).from(users).where(eq(users.kind, 'ghost'))
   const [ghost] = await known()
@@ -13,7 +13,7 @@ export async function ghostId(ctx: Context): Promise<number> {
   try {
     return await createGhost(ctx)
   } catch (error) {
-    // another process was quicker
+    // another process was faster
     const [other] = isUniqueViolation(error) ? await known() : []
     if (!other) throw error
     return other.id

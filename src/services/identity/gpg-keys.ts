@@ -11,14 +11,14 @@ export type GpgKey = typeof gpgKeys.$inferSelect
 const own = accountItems(gpgKeys, 'GPG Key', 'gpg_key')
 export const { list: listGpgKeys, find: findGpgKey, remove: removeGpgKey } = own
 
-/** SEC-63. */
+/** Characters of a key (SEC-63). */
 const MAX_KEY = 100_000
 const BEGIN = '-----BEGIN PGP PUBLIC KEY BLOCK-----'
 const END = '-----END PGP PUBLIC KEY BLOCK-----'
 const TAKEN = ['has already been taken']
 const BLANK = ["can't be blank"]
 
-/** K-12 to K-14; 400 with all faults. */
+/** Adds a GPG key (K-12 to K-14); 400 with all faults. */
 export async function addGpgKey(ctx: Context, owner: Owner, given: string): Promise<GpgKey> {
   const key = given.trim()
   const block = lengthOf(key) <= MAX_KEY && isOneBlock(key)
@@ -27,7 +27,7 @@ export async function addGpgKey(ctx: Context, owner: Owner, given: string): Prom
   return own.add(ctx, owner, { key, ...found }, async (tx) => (block ? takenFaults(tx, key, read) : { key: armorTexts(key) }))
 }
 
-/** Begins and ends as it should, with something between, and nothing begins or ends in there. */
+/** Begins and ends as it should, with content in between, and contains no further begin or end. */
 const isOneBlock = (key: string) =>
   key.startsWith(BEGIN) &&
   key.endsWith(END) &&

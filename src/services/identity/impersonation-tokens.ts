@@ -15,13 +15,13 @@ export interface ImpersonationToken {
   active: boolean
 }
 
-/** T-5. */
+/** The scopes of impersonation tokens (T-5). */
 const SCOPES = ['api', 'read_user']
 const PURPOSE = 'impersonation token'
 
 const shown = (ctx: Context, token: Token): ImpersonationToken => ({ token, value: unsealed(ctx, token), active: isActive(ctx, token) })
 
-/** Empty when the key it was sealed under is lost: the token can still be seen, and revoked. */
+/** Empty when the key it was encrypted under is lost: the token can still be listed and revoked. */
 function unsealed(ctx: Context, { id, sealed }: Token): string {
   try {
     return ctx.encryption.open(sealed ?? '', PURPOSE)
@@ -35,7 +35,7 @@ const of = (user: Owner) => and(eq(tokens.user_id, user.id), eq(tokens.kind, 'im
 
 export const STATES = ['all', 'active', 'inactive'] as const
 
-/** T-3. */
+/** The impersonation tokens of a user (T-3). */
 export async function listImpersonationTokens(
   ctx: Context,
   user: Owner,
@@ -51,7 +51,7 @@ export async function listImpersonationTokens(
   return { items: rows.map((token) => shown(ctx, token)), total }
 }
 
-/** 404 for tokens of others and for ordinary ones too (T-2). */
+/** One impersonation token; 404 for tokens of other users and for ordinary ones too (T-2). */
 export async function findImpersonationToken(ctx: Context, user: Owner, id: number): Promise<ImpersonationToken> {
   const [token] = await ctx.db.read
     .select()
@@ -61,7 +61,7 @@ export async function findImpersonationToken(ctx: Context, user: Owner, id: numb
   return shown(ctx, token)
 }
 
-/** T-5, T-6; 400 with the faults of its fields. */
+/** Creates an impersonation token (T-5, T-6); 400 with the faults of its fields. */
 export async function createImpersonationToken(
   ctx: Context,
   user: Owner,
@@ -97,7 +97,7 @@ export async function createImpersonationToken(
   })
 }
 
-/** Any number of times (T-7); the row stays. */
+/** Revokes a token any number of times (T-7); the row stays. */
 export async function revokeImpersonationToken(ctx: Context, { token }: ImpersonationToken): Promise<void> {
   await endToken(ctx, token)
 }

@@ -6,7 +6,10 @@ import { syncDirectory, writeNewFile } from '../../lib/durable.js'
 
 const fileOf = (ctx: Context) => join(ctx.config.dataDir, 'initial-admin-password')
 
-/** A password for the first administrator, kept in a file that only the service's account can read, and where that is. Two starts at once get the same. */
+/**
+ * A password for the first administrator, in a file that only the service's account can read, with its path. Two starts
+ * at once get the same.
+ */
 export async function initialPassword(ctx: Context): Promise<{ password: string; path: string }> {
   const path = fileOf(ctx)
   const made = newSecret()
@@ -20,7 +23,7 @@ export async function initialPassword(ctx: Context): Promise<{ password: string;
   }
 }
 
-/** Somebody has signed in: when it was with the first administrator's password, its file has done its work. */
+/** Somebody has signed in: if it was with the first administrator's password, its file is removed. */
 export async function forgetInitialPassword(ctx: Context, password: string): Promise<void> {
   const kept = await readFile(fileOf(ctx), 'utf8').catch(() => null)
   if (kept?.trim() === password) await rm(fileOf(ctx), { force: true })

@@ -16,10 +16,10 @@ const MAX_KEY = 5_000
 const NAMES: Record<SshKeyType, string> = { rsa: 'RSA', dsa: 'DSA', ecdsa: 'ECDSA', ed25519: 'ED25519' }
 const TYPES = Object.keys(NAMES) as SshKeyType[]
 
-/** Settings speak in bits: 0 all, -1 none, else the least (K-7). */
+/** The minimum bits of a key type by the settings: 0 allows all, -1 none (K-7). */
 const leastBits = (settings: Settings, type: SshKeyType) => settings[`${type}_key_restriction`]
 
-/** K-5 to K-10; 400 with all faults. */
+/** Adds an SSH key (K-5 to K-10); 400 with all faults. */
 export async function addKey(ctx: Context, owner: Owner, { title, key }: { title: string; key: string }): Promise<SshKey> {
   const line = key.replace(/[\r\n]+/g, '').trim()
   const read = line.length > MAX_KEY ? null : parseSshKey(line)
@@ -39,7 +39,7 @@ function keyFaults(title: string, line: string, read: ReadKey | null, taken: boo
   const texts: string[] = []
   if (line === '') texts.push("can't be blank")
   if (line.length > MAX_KEY) texts.push(tooLong(MAX_KEY))
-  // the rule names the first two; the third begins what a security token makes
+  // the rule names the first two prefixes; the third is that of keys on security tokens
   if (!/^(?:ssh-|ecdsa-|sk-)/.test(line)) texts.push('is invalid')
   const restriction = restrictionText(read, settings)
   if (restriction) texts.push(restriction)

@@ -13,7 +13,10 @@ import { numericId } from '../../lib/numeric-id.js'
 import { touchLists } from '../core/list-cache.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
 
-/** Takes a full path for a namespace or project and the redirects that lead there. The primary key decides between two who want it at once. */
+/**
+ * Claims a full path for a namespace or project, and removes redirects from it. The primary key decides between two
+ * callers who want it at once.
+ */
 export async function claimRoute(tx: Transaction, fullPath: string, owner: { namespace_id?: number; project_id?: number }): Promise<void> {
   const key = fullPath.toLowerCase()
   await tx.insert(routes).values({ key, namespace_id: owner.namespace_id ?? null, project_id: owner.project_id ?? null })
@@ -25,7 +28,7 @@ export async function claimRoute(tx: Transaction, fullPath: string, owner: { nam
   }
 }
 
-/** Gives a project another full path; the former one leads Git to it (GH-4, PR-18). */
+/** Gives a project another full path; the former one redirects Git to it (GH-4, PR-18). */
 export async function moveRoute(tx: Transaction, projectId: number, from: string, to: string): Promise<void> {
   const former = from.toLowerCase()
   await tx.delete(routes).where(eq(routes.key, former))
@@ -37,7 +40,10 @@ export async function moveRoute(tx: Transaction, projectId: number, from: string
       .onConflictDoUpdate({ target: redirects.key, set: { project_id: projectId } })
 }
 
-/** The row as it stands once nobody else changes it, until the transaction ends; null when it is gone. Who creates inside, renames or deletes holds this lock. */
+/**
+ * Locks the row until the transaction ends, and returns it; null when it is gone. Whoever creates inside, renames or
+ * deletes holds this lock.
+ */
 export async function lockNamespace(tx: Transaction, id: number): Promise<Namespace | null> {
   const [row] = await tx.select().from(namespaces).where(eq(namespaces.id, id)).for('update')
   return row ?? null
@@ -49,7 +55,10 @@ export async function isRouteTaken(tx: Transaction, fullPath: string): Promise<b
   return taken !== undefined
 }
 
-/** Gives a namespace another path or name; every path and name below follows, and what projects were called leads Git to them (AC-12, GH-4). The new full path must be free. */
+/**
+ * Gives a namespace another path or name; every path and name below follows, and former paths of projects redirect Git
+ * to them (AC-12, GH-4). The new full path must be free.
+ */
 export async function renameNamespace(tx: Transaction, id: number, { path, name }: { path: string; name: string }): Promise<void> {
   const old = await lockNamespace(tx, id)
   if (!old) return
@@ -85,7 +94,7 @@ const columns = {
   avatar: namespaces.avatar,
 }
 
-/** People on a group and below it, each once; shown to its owners and to administrators. */
+/** Users who are members of a group or below it, each once; shown to its owners and to administrators. */
 const membersCount = (admin: boolean) => {
   const count = sql<number | null>`(select count(distinct m.user_id) from namespace_ancestry a join members m on m.namespace_id = a.descendant_id
     where a.ancestor_id = ${namespaces.id} and ${membershipCounts})`
@@ -120,7 +129,7 @@ const shown = <T extends { members_count: number | string | null }>(row: T) => (
   members_count: row.members_count === null ? undefined : Number(row.members_count),
 })
 
-/** NS-1: the personal one and all groups the caller has a level on; administrators see all. */
+/** The caller's own namespace and all groups they have a level on; administrators see all (NS-1). */
 export async function listNamespaces(
   ctx: Context,
   caller: SignedIn,
@@ -140,7 +149,7 @@ const single = statement('namespace for caller', (db, { admin, by }: { admin: bo
     : query.innerJoin(routes, eq(routes.namespace_id, namespaces.id)).where(and(own(admin), eq(routes.key, sql.placeholder('value'))))
 })
 
-/** NS-2: an own one or one the caller has a level on, by id or full path; else 404. */
+/** The caller's own namespace or one they have a level on, by id or full path; otherwise 404 (NS-2). */
 export async function getNamespace(ctx: Context, caller: SignedIn, named: string): Promise<NamespaceRecord> {
   const id = numericId(named)
   const query = single(ctx.db, { admin: caller.user.admin, by: id === null ? 'path' : 'id' })
@@ -156,7 +165,7 @@ const existing = statement('namespace paths taken', (db) =>
     .where(sql`${routes.key} = any(${sql.placeholder('keys')})`),
 )
 
-/** NS-3: whether a path is taken below `parentId`, and free paths like it. */
+/** Whether a path is taken below `parentId`, and similar free paths (NS-3). */
 export async function namespaceExists(ctx: Context, path: string, parentId: number | undefined): Promise<{ exists: boolean; suggests: string[] }> {
   let prefix = ''
   if (parentId !== undefined) {

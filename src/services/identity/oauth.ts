@@ -12,9 +12,9 @@ import { checkSignIn, mustChange } from './passwords.js'
 import { type Token, tellOfToken } from './tokens.js'
 import { findUserByLogin, type User } from './users.js'
 
-/** Seconds an access token lives. */
+/** Seconds that an access token is valid. */
 const LIFE = 7_200
-/** Milliseconds in which a refresh token must be used. */
+/** Milliseconds within which a refresh token must be used. */
 const REFRESH_LIFE = 30 * 86_400_000
 
 export interface Grant {
@@ -35,7 +35,10 @@ const invalidGrant = () =>
     'The provided authorization grant is invalid, expired, revoked, does not match the redirection URI used in the authorization request, or was issued to another client.',
   )
 
-/** CR-12, password: wrong credentials, a blocked user, two-factor and the switched-off setting all look alike. A password that an administrator set opens nothing but its change (CR-24). */
+/**
+ * The password grant (CR-12): wrong credentials, a blocked user, two-factor and the switched-off setting all look
+ * alike. A password that an administrator set can only be changed (CR-24).
+ */
 export async function grantByPassword(
   ctx: Context,
   { username, password, scope }: { username: string; password: string; scope?: string | undefined },
@@ -58,7 +61,7 @@ export async function grantByPassword(
   return issue(ctx, user.id, scopes)
 }
 
-/** The user whom a name and a password let in by themselves; null for all others. 429 where the address has guessed too often (CR-15). */
+/** The user whom a name and a password admit; otherwise null. 429 where the address has guessed too often (CR-15). */
 export async function userByPassword(ctx: Context, username: string, password: string): Promise<User | null> {
   const [user, settings] = await Promise.all([findUserByLogin(ctx, username), readSettings(ctx)])
   const matches = await checkSignIn(ctx, { login: username, user, address: ctx.origin?.address ?? '' }, password)
@@ -103,7 +106,10 @@ async function issue(ctx: Context, userId: number, scopes: string[], db: Pick<Tr
   }
 }
 
-/** CR-12, CR-23, refresh: the old pair ends with it, also when two callers use it at once; one that lay unused for too long is none. */
+/**
+ * The refresh grant (CR-12, CR-23): the old pair ends with it, also when two callers use it at once; one that was not
+ * used for too long has expired.
+ */
 export async function grantByRefresh(ctx: Context, refresh: string): Promise<Grant> {
   return ctx.db.transaction(async (tx) => {
     const [old] = await tx
@@ -127,7 +133,7 @@ export async function grantByRefresh(ctx: Context, refresh: string): Promise<Gra
   })
 }
 
-/** With the password end all grants that were made with it (CR-23). */
+/** When the password changes, all grants that were made with it end (CR-23). */
 export async function endGrants(tx: Pick<Transaction, 'update'>, userId: number, now: Date): Promise<void> {
   await tx
     .update(tokens)
@@ -135,7 +141,7 @@ export async function endGrants(tx: Pick<Transaction, 'update'>, userId: number,
     .where(and(eq(tokens.user_id, userId), eq(tokens.kind, 'oauth'), eq(tokens.revoked, false)))
 }
 
-/** CR-13: an access or refresh token of an OAuth pair; the answer is the same for a token nobody knows. */
+/** Revokes the access or refresh token of an OAuth pair; an unknown token gets the same answer (CR-13). */
 export async function revokeGrant(ctx: Context, token: string): Promise<void> {
   const digest = digestOf(token)
   await ctx.db.write
@@ -144,7 +150,7 @@ export async function revokeGrant(ctx: Context, token: string): Promise<void> {
     .where(sql`${tokens.kind} = 'oauth' and ${or(eq(tokens.digest, digest), eq(tokens.refresh_digest, digest))}`)
 }
 
-/** CR-13a. */
+/** The owner, scopes and remaining time of the token of the call (CR-13a). */
 export async function tokenInfo(ctx: Context, tokenId: number) {
   const [token] = await ctx.db.read.select().from(tokens).where(eq(tokens.id, tokenId))
   if (!token) throw new Failure('unauthenticated', { message: '401 Unauthorized' })

@@ -15,7 +15,9 @@ export interface PasswordChange {
   password: string
 }
 
-/** CR-24: people change their own password and prove the one they have; without a token the user name says whose it is. */
+/**
+ * Users change their own password and prove the present one; without a token the user name says whose it is (CR-24).
+ */
 export async function changeOwnPassword(ctx: Context, caller: Caller, { username, current_password, password }: PasswordChange): Promise<void> {
   const user = caller.user ? await ownerOf(ctx, caller.user.id, current_password) : await signedInBy(ctx, username, current_password)
   const fault = password === current_password ? 'must differ from the current one' : passwordFault(password)
@@ -25,7 +27,7 @@ export async function changeOwnPassword(ctx: Context, caller: Caller, { username
     const changed = await tx
       .update(users)
       .set({ password_hash, password_expired: false, updated_at: ctx.now() })
-      // not if somebody was quicker: the password that was proven is no longer the one
+      // not if another call was faster: the password that was proven has changed
       .where(and(eq(users.id, user.id), eq(users.password_hash, user.password_hash ?? '')))
       .returning({ id: users.id })
     if (changed.length === 0) throw wrong()
@@ -40,7 +42,7 @@ export async function changeOwnPassword(ctx: Context, caller: Caller, { username
 
 const wrong = () => invalidRecord({ current_password: ['is invalid'] })
 
-/** A token alone does not change the password, and does not make guessing it free. */
+/** A token alone does not change the password, and does not exempt from the limit on guessing. */
 async function ownerOf(ctx: Context, id: number, password: string): Promise<User> {
   const user = await getUser(ctx, id)
   const guess = { login: user?.username ?? '', user, address: ctx.origin?.address ?? '' }

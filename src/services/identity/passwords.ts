@@ -4,18 +4,24 @@ import { tooMany } from '../../failures.js'
 
 export const hashPassword = (ctx: Context, password: string) => ctx.argon2.hash(password)
 
-/** Whether the password opens the account. An unknown account, or one without a password, costs the same time as a wrong password (SEC-27). */
+/**
+ * Whether the password is the account's. An unknown account, or one without a password, takes the same time as a wrong
+ * password (SEC-27).
+ */
 export async function checkPassword(ctx: Context, stored: string | null | undefined, password: string, begin?: () => void): Promise<boolean> {
   if (password.length === 0 || password.length > 128) return false
   const matches = await ctx.argon2.verify(stored ?? ctx.argon2.decoy, password, begin)
   return matches && typeof stored === 'string'
 }
 
-/** What somebody is told whose password an administrator set (CR-24). */
+/** The message to a user whose password was set by an administrator (CR-24). */
 export const mustChange = (base: string) =>
   `The password was set by an administrator and must be changed before it is used: PUT ${base}/api/v4/user/password with username, current_password and password`
 
-/** Whether a password signs in the user of a login name, who may be nobody. 429 where the address has guessed too often, before anything is hashed (SEC-26, CR-15). */
+/**
+ * Whether a password signs in the user of a login name, who may not exist. 429 where the address has guessed too often,
+ * before anything is hashed (SEC-26, CR-15).
+ */
 export async function checkSignIn(
   ctx: Context,
   guess: { login: string; user: typeof users.$inferSelect | null | undefined; address: string },
@@ -31,7 +37,7 @@ export async function checkSignIn(
   }
   const verify = async () => {
     checkWait()
-    // others of the same flood may have failed meanwhile
+    // other guesses may have failed meanwhile
     return checkPassword(ctx, guess.user?.password_hash, password, checkWait)
   }
   const matches = await verify().catch((refusal: unknown) => ctx.throttle.refuse(refusal))

@@ -25,7 +25,7 @@ export interface NewToken {
 const MAX_TOKENS = 1_000
 const MAX_SCOPES = 20
 
-/** What is wrong with a token to be (CR-10, SEC-17). */
+/** What is wrong with a new token (CR-10, SEC-17). */
 function tokenFaults({ name, scopes, description }: NewToken): Record<string, string[]> {
   const faults: Record<string, string[]> = {}
   if (name.trim() === '') faults['name'] = ["can't be blank"]
@@ -42,7 +42,10 @@ function tokenFaults({ name, scopes, description }: NewToken): Record<string, st
   return faults
 }
 
-/** Makes a personal access token and returns it with its value, which is kept nowhere (CR-7). 400 with the faults of its fields. */
+/**
+ * Creates a personal access token and returns it with its value, which is stored nowhere (CR-7). 400 with the faults of
+ * its fields.
+ */
 export async function createToken(
   ctx: Context,
   user: { id: number; admin: boolean },
@@ -74,7 +77,7 @@ export async function createToken(
   })
 }
 
-/** 400 when the account has as many working tokens as it may (SEC-130). */
+/** 400 when the account has as many active tokens as it may (SEC-130). */
 export async function roomForToken(tx: Transaction, userId: number): Promise<void> {
   const held = await tx.$count(tokens, and(eq(tokens.user_id, userId), eq(tokens.revoked, false)))
   if (held >= MAX_TOKENS) throw invalidRecord({ base: [`there are already ${MAX_TOKENS} tokens`] })
@@ -88,7 +91,10 @@ export const tellOfToken = (
   { id, name, kind, user_id, scopes, expires_at }: Token,
 ) => audit(ctx, tx, { action, target: { type: 'token', id, name }, changes: { kind, user_id, scopes, expires_at } })
 
-/** CR-16: no more than the presented credential covers; `sudo` only out of a `sudo` or password-grant credential of an administrator. */
+/**
+ * Creates a token for the caller, with no more scopes than the credential of the call has; `sudo` only for an
+ * administrator with a `sudo` or password-grant credential (CR-16).
+ */
 export async function createOwnToken(ctx: Context, caller: SignedIn, given: NewToken): Promise<{ token: Token; value: string }> {
   const { user, token } = caller
   const held = token.scopes
@@ -99,7 +105,10 @@ export async function createOwnToken(ctx: Context, caller: SignedIn, given: NewT
   return createToken(ctx, user, { ...given, expires_at: await withinCredential(ctx, caller, given.expires_at) })
 }
 
-/** The day a token that a call makes for its own user may expire: no later than the token of the call, or whoever found one could prolong it for ever (CR-22). A password grant stands for the password and bounds nothing. */
+/**
+ * The expiry date of a token that a call creates for its own user: no later than that of the call's token, or whoever
+ * found one could prolong it for ever (CR-22). A password grant stands for the password and sets no limit.
+ */
 async function withinCredential(ctx: Context, { token }: SignedIn, wanted: string | undefined, usual?: string): Promise<string | undefined> {
   const [presented] = await ctx.db.write.select({ last: tokens.expires_at }).from(tokens).where(eq(tokens.id, token.id))
   const last = presented?.last ?? null
@@ -139,7 +148,10 @@ export const isActive = (ctx: Context, token: Token) => !token.revoked && (token
 /** The same as SQL. */
 export const activeTokens = (ctx: Context) => sql`(not ${tokens.revoked} and (${tokens.expires_at} is null or ${tokens.expires_at} > ${today(ctx)}))`
 
-/** CR-18: administrators see everybody's, others their own; impersonation and OAuth tokens never appear. */
+/**
+ * The tokens that the caller may see: administrators everybody's, others their own; impersonation and OAuth tokens
+ * never appear (CR-18).
+ */
 export async function listTokens(ctx: Context, caller: SignedIn, filter: TokenFilter): Promise<Page<Token>> {
   if (!caller.user.admin && filter.user_id !== undefined && filter.user_id !== caller.user.id) throw unauthenticated()
   const active = activeTokens(ctx)
@@ -180,7 +192,10 @@ function splitSort(sort: (typeof SORTS)[number]) {
   return [sort.slice(0, at), sort.slice(at + 1)] as ['created' | 'expires' | 'last_used' | 'name', 'asc' | 'desc']
 }
 
-/** A token by id, or `self` for the one the call came with: others' and missing ones are 401, for administrators missing ones 404 (CR-19). */
+/**
+ * A token by id, or `self` for the one of the call: others' and missing ones are 401, for administrators missing ones
+ * are 404 (CR-19).
+ */
 export async function findToken(ctx: Context, caller: SignedIn, named: string): Promise<Token> {
   const missing = caller.user.admin ? notFound() : unauthenticated()
   const id = named === 'self' ? caller.token.id : /^\d{1,10}$/.test(named) ? Number(named) : 0
@@ -194,7 +209,9 @@ export async function findToken(ctx: Context, caller: SignedIn, named: string): 
   return token
 }
 
-/** CR-20: the old one is revoked in the same moment; 401 when it no longer works. */
+/**
+ * Replaces a token by a new one, and revokes it in the same transaction; 401 when it is not active any more (CR-20).
+ */
 export async function rotateToken(
   ctx: Context,
   caller: SignedIn,
@@ -219,12 +236,12 @@ export async function rotateToken(
   })
 }
 
-/** CR-21: the row stays; revoking twice is a 400. */
+/** Revokes a token, whose row stays; revoking twice is a 400 (CR-21). */
 export async function revokeToken(ctx: Context, token: Token): Promise<void> {
   if (!(await endToken(ctx, token))) throw refused('The token is already revoked')
 }
 
-/** Revokes it; false when it was revoked before. */
+/** Revokes it; false when it was revoked already. */
 export async function endToken(ctx: Context, token: Token): Promise<boolean> {
   return ctx.db.transaction(async (tx) => {
     const changed = await tx
@@ -237,14 +254,14 @@ export async function endToken(ctx: Context, token: Token): Promise<boolean> {
   })
 }
 
-/** The owner of a token to be, for administrators (CR-17). */
+/** The owner of a new token, for administrators (CR-17). */
 export async function tokenOwner(ctx: Context, userId: number): Promise<{ id: number; admin: boolean }> {
   const [user] = await ctx.db.read.select({ id: users.id, admin: users.admin, kind: users.kind }).from(users).where(eq(users.id, userId))
   if (!user || user.kind === 'ghost') throw notFound('User')
   return user
 }
 
-/** The command line's door (CR-3): a token for a user by name; returns its value. */
+/** For the command line (CR-3): creates a token for a user by name; returns its value. */
 export async function createTokenFor(ctx: Context, { username, ...given }: NewToken & { username: string }): Promise<string> {
   const user = await findUserByName(ctx, username)
   if (!user || user.kind === 'ghost') throw notFound('User')

@@ -9,13 +9,13 @@ import { notFound } from '../../failures.js'
 
 export type UserAgentDetail = typeof userAgentDetails.$inferSelect
 
-/** What something was made as. */
+/** What was created. */
 type Made = { issue_id: number } | { snippet_id: number }
 
-/** Characters that are kept of what a program calls itself. */
+/** Characters of a user agent that are kept. */
 const LONGEST = 255
 
-/** Writes down where the call came from that makes it (UA-1). */
+/** Records the address and user agent of the call that creates something (UA-1). */
 export async function recordUserAgent(ctx: Context, db: Pick<Transaction, 'insert'>, { user }: SignedIn, made: Made): Promise<void> {
   if (!ctx.origin) return
   const { address, userAgent } = ctx.origin
@@ -24,7 +24,7 @@ export async function recordUserAgent(ctx: Context, db: Pick<Transaction, 'inser
     .values({ ...made, user_id: user.id, user_agent: userAgent.slice(0, LONGEST), ip_address: address, created_at: ctx.now() })
 }
 
-/** What is known of it; 404 for what was made before this was written down, or by somebody who is gone. */
+/** What was recorded; 404 for what was created before that was done, or by a user who is gone. */
 export async function userAgentOf(ctx: Context, made: Made): Promise<UserAgentDetail> {
   const where = 'issue_id' in made ? eq(userAgentDetails.issue_id, made.issue_id) : eq(userAgentDetails.snippet_id, made.snippet_id)
   const [detail] = await ctx.db.read.select().from(userAgentDetails).where(where)

@@ -38,7 +38,7 @@ interface ListShape {
   descending: boolean
 }
 
-/** Each filter's condition; its values are placeholders of the same name. */
+/** The condition of each filter; its values are placeholders of the same name. */
 const FILTERS: Record<string, () => SQL> = {
   active: () => sql`(${users.state} = 'active' and ${users.kind} = 'human')`,
   blocked: () => sql`${users.state} <> 'active'`,
@@ -53,7 +53,10 @@ const FILTERS: Record<string, () => SQL> = {
 
 const whole = sql`lower(${sql.placeholder('whole')})`
 
-/** An address is found by a part of it only by those who may read it anyway; a guess of others must be the whole of it (U-13, SEC-44). */
+/**
+ * A part of an address finds a user only for callers who may read addresses anyway; others must give the whole address
+ * (U-13, SEC-44).
+ */
 const matches = (admin: boolean, search: Fuzzy['shape']) =>
   admin
     ? fuzzyMatch([users.name, users.username, users.email], search)
@@ -66,12 +69,12 @@ const conditions = ({ admin, filters, search }: Pick<ListShape, 'admin' | 'filte
     search === 'all' ? undefined : matches(admin, search),
   )
 
-/** Differs whenever the row does: the number of the transaction that wrote it (`xmin`) stands in it. */
+/** Differs whenever the row does: it contains the number of the transaction that wrote it (`xmin`). */
 const basicKey = sql<string>`concat(${users.id}, ' ', ${users}.xmin)`
-/** And whenever something else does that administrators are shown. */
+/** Differs also whenever anything else changes that administrators are shown. */
 const adminKey = sql<string>`concat(${users.id}, ' ', ${users}.xmin, ' ', ${more.namespace_id}, ' ', ${more.personal_projects}, ' ', ${more.identities})`
 
-/** A user of a list, not loaded yet; `key` differs whenever what is shown of him differs. */
+/** A user of a list, not loaded yet; `key` differs whenever what is shown of them differs. */
 export interface ListedUser {
   id: number
   key: string
@@ -84,18 +87,18 @@ const records = statement('user records', (db, admin: boolean) =>
     .where(sql`${users.id} = any(${sql.placeholder('ids')})`),
 )
 
-/** In no order; only for an administrator they hold more than the row. */
+/** In no order; only for an administrator do they hold more than the row. */
 export async function loadUsers(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, ids: number[]): Promise<(UserRecord & ListedUser)[]> {
   const rows = await records(ctx.db, viewer?.admin ?? false).execute({ ids })
   return rows.map((row) => ({ ...toRecord({ ...NOTHING_MORE, ...row }), key: row.key }))
 }
 
-/** The ids of one page first, over the filters alone: only their rows are then joined with what is shown. */
+/** The ids of one page, by the filters alone: only their rows are then joined with what is shown. */
 const listed = statement('users', (db, shape: ListShape) => {
   const { admin, search, order, descending } = shape
   const direction = descending ? desc : asc
   const column = order === 'name' || order === 'username' ? sql`lower(${users[order]})` : users[order]
-  // U-16: to others than administrators the best match comes first
+  // for callers other than administrators the best match comes first (U-16)
   const rank = sql`case when lower(${users.name}) = ${whole} then 0 when lower(${users.username}) = ${whole} then 1 when lower(${users.email}) = ${whole} then 2 else 3 end`
   const ordered = admin
     ? order === 'id'
@@ -128,7 +131,7 @@ const counted = statement('number of users', (db, shape: Omit<ListShape, 'order'
 
 const NOTHING_MORE = { identities: [], namespace_id: null, personal_projects: 0 }
 
-/** U-8 to U-16: the people this caller may list. */
+/** The users that this caller may list (U-8 to U-16). */
 export async function listUsers(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, filter: UserFilter): Promise<Page<ListedUser>> {
   const admin = viewer?.admin ?? false
   const hidden = !viewer && isRestricted(await readSettings(ctx), VISIBILITY_LEVEL.public)
@@ -154,7 +157,7 @@ export async function listUsers(ctx: Context, { user: viewer }: Pick<Caller, 'us
     ...limits(filter),
   })
   const count = () => counted(ctx.db, shape).execute(values)
-  // what is noted on people is no part of the list's version
+  // custom attributes are not part of the list's version
   const key = given.custom_attributes === undefined ? JSON.stringify([shape, values]) : null
   return ctx.totals.page('users', key, rows, filter, count)
 }

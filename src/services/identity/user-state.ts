@@ -6,9 +6,11 @@ import { forbidden, notFound } from '../../failures.js'
 import { audit } from '../core/audit.js'
 import { touchList } from '../core/list-cache.js'
 
-/** There is always an active administrator (SEC-123): 403 when this one is the last, also when two are to go at once. */
+/**
+ * There is always an active administrator (SEC-123): 403 when this one is the last, also when two are removed at once.
+ */
 export async function keepAnAdministrator(tx: Transaction, leaving: number): Promise<void> {
-  // the same rows in the same order, so of two such calls one waits for the other
+  // the same rows in the same order, so that of two such calls one waits for the other
   const active = await tx
     .select({ id: users.id })
     .from(users)
@@ -20,7 +22,7 @@ export async function keepAnAdministrator(tx: Transaction, leaving: number): Pro
 
 type State = (typeof users.$inferSelect)['state']
 
-/** What becomes of each state, or why nothing may (U-41, U-42). */
+/** The state that blocking and unblocking lead to from each state, or why it is refused (U-41, U-42). */
 const BLOCK: Record<State, State | { refused: string }> = {
   active: 'blocked',
   blocked: 'blocked',
@@ -32,7 +34,9 @@ const UNBLOCK: Record<State, State | { refused: string }> = {
   ldap_blocked: { refused: 'LDAP blocked users cannot be unblocked by the API' },
 }
 
-/** Whether that changed anything; what he has and what he made stays (U-44). */
+/**
+ * Blocks or unblocks a user, and returns whether that changed anything; what they have and what they made stays (U-44).
+ */
 export async function setBlocked(ctx: Context, id: number, blocked: boolean): Promise<boolean> {
   return ctx.db.transaction(async (tx) => {
     const [user] = await tx.select().from(users).where(eq(users.id, id)).for('update')

@@ -6,13 +6,13 @@ import { lengthOf, tooLong } from '../../lib/path.js'
 
 export type UserStatus = typeof userStatuses.$inferSelect
 
-/** Null while nothing was said. */
+/** The user's status; null if none is set. */
 export async function getUserStatus(ctx: Context, userId: number): Promise<UserStatus | null> {
   const [status] = await ctx.db.read.select().from(userStatuses).where(eq(userStatuses.user_id, userId))
   return status ?? null
 }
 
-/** OT-4: replaces the whole status; one without emoji and message is taken back. */
+/** Replaces the whole status; one without emoji and message clears it (OT-4). */
 export async function setUserStatus(
   ctx: Context,
   userId: number,

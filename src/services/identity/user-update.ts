@@ -37,7 +37,7 @@ export interface UserChange {
   avatar?: { data: Buffer } | undefined
 }
 
-/** Whether it is themselves whom the caller changes. */
+/** Whether the caller changes their own account. */
 function isOwn({ origin }: Context, id: number): boolean {
   const caller = origin?.caller
   return caller?.user ? (caller.sudoer ?? caller.user).id === id : false
@@ -46,10 +46,10 @@ function isOwn({ origin }: Context, id: number): boolean {
 /** The contract answers every failed update of a user with 404 (U-30). */
 const failed = (message: unknown) => new Failure('not_found', { message })
 
-/** Columns whose null is no value but an empty text (G-87). */
+/** Columns that store an empty text for null (G-87). */
 const TEXTS = ['messenger', 'jobsnet', 'microblog', 'website_url', 'organization'] as const
 
-/** Changes what is given and nothing else (U-25 to U-32). */
+/** Changes the given attributes (U-25 to U-32). */
 export async function updateUser(ctx: Context, id: number, given: UserChange): Promise<void> {
   const settings = await readSettings(ctx)
   const { password } = given
@@ -100,7 +100,10 @@ export async function updateUser(ctx: Context, id: number, given: UserChange): P
   if (given.avatar) await replaceAvatar(ctx, user, given.avatar.data)
 }
 
-/** U-29: people from outside have no projects and no groups; who comes inside gets what others have. What is sent beside it wins, but for people from outside. */
+/**
+ * External users have no projects and no groups; one who becomes internal gets the usual limits (U-29). Limits sent
+ * along win, except for external users.
+ */
 function limitsOf(given: UserChange, user: User, usual: number): Partial<User> {
   const external = given.external ?? user.external
   if (external) {
@@ -115,7 +118,9 @@ function limitsOf(given: UserChange, user: User, usual: number): Partial<User> {
   }
 }
 
-/** U-26: the former primary address becomes a secondary one, an own secondary one that becomes primary leaves the list. */
+/**
+ * The former primary address becomes a secondary one, and a secondary one that becomes primary leaves that list (U-26).
+ */
 async function swapEmails(ctx: Context, tx: Transaction, user: User, email: string) {
   await tx.delete(emails).where(and(eq(emails.user_id, user.id), eq(sql`lower(${emails.email})`, email)))
   await tx
@@ -123,13 +128,13 @@ async function swapEmails(ctx: Context, tx: Transaction, user: User, email: stri
     .values({ user_id: user.id, email: user.email, confirmed_at: user.confirmed_at, created_at: ctx.now(), updated_at: ctx.now() })
 }
 
-/** U-28. */
+/** A new username renames the user's namespace, with all project paths in it (U-28). */
 async function renamePersonal(tx: Transaction, userId: number, username: string) {
   const [namespace] = await tx.select({ id: namespaces.id }).from(namespaces).where(eq(namespaces.owner_id, userId))
   if (namespace) await renameNamespace(tx, namespace.id, { path: username, name: username })
 }
 
-/** U-27. */
+/** Updates the user's identity of a provider, or adds one (U-27). */
 async function setIdentity(tx: Transaction, userId: number, provider: string, extern_uid: string) {
   const changed = await tx
     .update(identities)

@@ -47,11 +47,14 @@ export interface NewUser {
 
 const MAX_PROJECTS = 2_147_483_647
 
-/** A page on the web, with or without its scheme; nothing that runs or reads files when it is followed (SEC-64). */
+/** A URL of the web, with or without its scheme; nothing that runs or reads files when it is followed (SEC-64). */
 const isWebAddress = (text: string) =>
   text.length <= 2_048 && !/[\p{Cc}\s]/u.test(text) && /^(?:https?:\/\/[^/@]+(?:[/?#].*)?|(?!\/\/)(?![a-z][a-z0-9+.-]*:)[^@]*)$/i.test(text)
 
-/** Creates a user with the personal namespace (CR-4, U-18 to U-24): 409 for a taken e-mail or username, 400 with all texts else. */
+/**
+ * Creates a user with their personal namespace (CR-4, U-18 to U-24): 409 for a taken e-mail or username, otherwise 400
+ * with all messages.
+ */
 export async function createUser(ctx: Context, given: NewUser): Promise<User> {
   const settings = await readSettings(ctx)
   const email = normaliseEmail(given.email)
@@ -111,7 +114,7 @@ export async function createUser(ctx: Context, given: NewUser): Promise<User> {
   return shown ?? user
 }
 
-/** What is to be stored of a user; what is undefined stays as it is. */
+/** What is to be stored of a user; undefined attributes stay as they are. */
 export interface UserDraft {
   /** Normalised. */
   email?: string | undefined
@@ -126,14 +129,14 @@ export interface UserDraft {
   avatar?: Buffer | undefined
 }
 
-/** Undefined for a password that may be set (U-23). */
+/** Undefined for a valid password (U-23). */
 export function passwordFault(password: string): string | undefined {
   if (password === '') return "can't be blank"
   if (password.length < 8) return 'is too short (minimum is 8 characters)'
   return password.length > 128 ? tooLong(128) : undefined
 }
 
-/** Field → texts, in the order of U-23; empty when the user may be stored. What `self` has himself is not taken. */
+/** Field → messages, in the order of U-23; empty when the user is valid. What `self` has does not count as taken. */
 export async function userFaults(tx: Transaction, user: UserDraft, self: { id: number; username: string } | null): Promise<Record<string, string[]>> {
   const faults: Record<string, string[]> = {}
   const add = (field: string, ...texts: string[]) => {
@@ -175,7 +178,10 @@ export async function userFaults(tx: Transaction, user: UserDraft, self: { id: n
   return faults
 }
 
-/** Whether somebody else has the primary address, or else exactly the username: those conflicts are told before all other faults (U-24, U-30). */
+/**
+ * Whether another user has the primary address, or else exactly the username: these conflicts are reported before all
+ * other faults (U-24, U-30).
+ */
 export async function userConflict(tx: Transaction, { email, username }: UserDraft, self: number): Promise<string | null> {
   if (email !== undefined) {
     const [twin] = await tx.select({ id: users.id }).from(users).where(sql`lower(${users.email}) = ${email} and ${users.id} <> ${self}`)
@@ -208,12 +214,12 @@ const byName = statement('user by username', (db) =>
     .where(eq(sql`lower(${users.username})`, sql`lower(${sql.placeholder('username')})`)),
 )
 
-/** Whatever the case of the username. */
+/** By username, in any case. */
 export async function findUserByName(ctx: Context, username: string): Promise<User | undefined> {
   return (await byName(ctx.db, null).execute({ username }))[0]
 }
 
-/** By id (digits) or by username, as far as the caller may see people at all; 404. */
+/** By id (digits) or by username, as far as the caller may see users at all; otherwise 404. */
 export async function findUserNamed(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, named: string): Promise<User> {
   if (!viewer && isRestricted(await readSettings(ctx), VISIBILITY_LEVEL.public)) throw notFound('User')
   const id = numericId(named)
@@ -229,7 +235,7 @@ const byLogin = statement('user by login', (db) =>
     .where(sql`lower(${users.username}) = lower(${sql.placeholder('login')}) or lower(${users.email}) = lower(${sql.placeholder('login')})`),
 )
 
-/** By username or primary address, as people type it at a login. */
+/** By username or primary address, as typed at a login. */
 export async function findUserByLogin(ctx: Context, login: string): Promise<User | undefined> {
   return (await byLogin(ctx.db, null).execute({ login }))[0]
 }
@@ -243,10 +249,10 @@ const identitiesOf = qualified(
     from ${identities} i where i.user_id = ${users.id})`,
 )
 
-/** What the largest view needs beside the row itself. */
+/** What the largest view needs in addition to the row. */
 export const more = { identities: identitiesOf, namespace_id: namespaceOf.mapWith(Number), personal_projects: personalCount.mapWith(Number) }
 
-/** The user with all that the largest view shows. */
+/** The user with everything the largest view shows. */
 export interface UserRecord extends User {
   identities: { provider: string; extern_uid: string }[]
   namespace_id: number | null
@@ -269,13 +275,13 @@ export async function loadUser(ctx: Context, id: number): Promise<UserRecord> {
 
 export const toRecord = ({ user, ...rest }: { user: User } & Pick<UserRecord, keyof typeof more>): UserRecord => ({ ...user, ...rest })
 
-/** U-17: everybody may be seen, by people without a token unless the administrator closed that. */
+/** A user as anybody sees them, without a token unless the administrator restricted that (U-17). */
 export async function showUser(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, id: number): Promise<UserRecord> {
   if (!viewer && isRestricted(await readSettings(ctx), VISIBILITY_LEVEL.public)) throw notFound('User')
   return loadUser(ctx, id)
 }
 
-/** Today's date as the user's last activity, written at most once a day (EV-6). */
+/** Sets the user's last activity to today, at most once a day (EV-6). */
 export async function recordActivity(ctx: Context, userId: number): Promise<void> {
   const today = ctx.now().toISOString().slice(0, 10)
   await ctx.db.write
@@ -284,7 +290,10 @@ export async function recordActivity(ctx: Context, userId: number): Promise<void
     .where(sql`${users.id} = ${userId} and ${users.last_activity_on} is distinct from ${today}`)
 }
 
-/** UP-5: the active user whose confirmed primary address this is, and the digest of the address whether anybody has it or not; 403 for nobody while public things are restricted. */
+/**
+ * The active user whose confirmed primary address this is, and the digest of the address whether anybody has it or not;
+ * 403 for anonymous callers while the public level is restricted (UP-5).
+ */
 export async function findByEmail(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, given: string): Promise<{ user: User | null; hash: string }> {
   if (!viewer && isRestricted(await readSettings(ctx), VISIBILITY_LEVEL.public)) throw forbidden()
   const email = normaliseEmail(given)
@@ -295,7 +304,7 @@ export async function findByEmail(ctx: Context, { user: viewer }: Pick<Caller, '
   return { user: user ?? null, hash: createHash('md5').update(email).digest('hex') }
 }
 
-/** The part of a user that calls run as. */
+/** The attributes of a user that calls run with. */
 export const actorOf = ({ id, username, name, email, admin, external, can_create_group, projects_limit }: User): ActorUser => ({
   id,
   username,

@@ -5,14 +5,14 @@ import { issueLabels, labels, mergeRequestLabels } from '../../db/schema/index.j
 import type { Target } from '../activity/subscriptions.js'
 import { labelIdsOf, namesOf } from './labels.js'
 
-/** Where each kind of thing keeps what it wears. */
+/** The table that holds the labels of each kind of thing. */
 const WORN = {
   Issue: { table: issueLabels, thing: sql.identifier(issueLabels.issue_id.name) },
   MergeRequest: { table: mergeRequestLabels, thing: sql.identifier(mergeRequestLabels.merge_request_id.name) },
 }
 
 export interface LabelChanges {
-  /** All of them. */
+  /** All labels it is to have. */
   labels?: string[] | undefined
   add_labels?: string[] | undefined
   remove_labels?: string[] | undefined
@@ -24,7 +24,7 @@ const listOf = (ids: number[]): SQL =>
     sql`, `,
   )
 
-/** Puts labels on a new thing. */
+/** Assigns labels to a new thing. */
 export async function assignLabels(tx: Pick<Transaction, 'execute'>, { type, id, project_id }: Target, labelIds: number[]): Promise<void> {
   if (labelIds.length === 0) return
   const { table, thing } = WORN[type]
@@ -32,7 +32,7 @@ export async function assignLabels(tx: Pick<Transaction, 'execute'>, { type, id,
   await tx.execute(sql`insert into ${table} (project_id, ${thing}, label_id) values ${sql.join(rows, sql`, `)}`)
 }
 
-/** Sets, adds and takes away labels of a thing; tells what changed (IS-6, MR-45, X-4). */
+/** Sets, adds and removes labels of a thing; returns what changed (IS-6, MR-45, X-4). */
 export async function changeLabels(tx: Transaction, subject: ProjectSubject, target: Target, given: LabelChanges, now: Date): Promise<string[]> {
   const { labels: all, add_labels: add = [], remove_labels: remove = [] } = given
   if (all === undefined && add.length === 0 && remove.length === 0) return []

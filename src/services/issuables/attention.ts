@@ -9,7 +9,10 @@ import { createTodos, hasPendingTodo } from '../activity/todos.js'
 import { type Page, type Paging, slice } from '../core/page.js'
 import { getTodo, type TodoRecord } from './todo-list.js'
 
-/** SB-2, SB-3, IS-9; null when it was so already, also without a word of the caller (SB-4). `record` is the thing as he sees it. */
+/**
+ * Subscribes the caller to a thing, or unsubscribes them (SB-2, SB-3, IS-9); null when nothing changes, also where
+ * participation decides without an explicit choice (SB-4). `record` is the thing as the caller sees it.
+ */
 export async function subscribeTo<T extends { subscribed?: boolean }>(
   ctx: Context,
   caller: SignedIn,
@@ -22,7 +25,7 @@ export async function subscribeTo<T extends { subscribed?: boolean }>(
   return { ...record, subscribed }
 }
 
-/** IS-10, TD-1; null when the caller has a pending one on this thing (TD-2). */
+/** Adds a todo for the caller (IS-10, TD-1); null when they have a pending one on this thing (TD-2). */
 export async function addTodo(ctx: Context, caller: SignedIn, target: Target): Promise<TodoRecord | null> {
   const { id } = caller.user
   const made = await ctx.db.transaction(async (tx) => {
@@ -32,7 +35,11 @@ export async function addTodo(ctx: Context, caller: SignedIn, target: Target): P
   return made === undefined ? null : getTodo(ctx, caller, made)
 }
 
-/** IS-16, MR-86: author, assignee, whoever wrote a note or is named, each once; `readers` leaves out who does not see the thing (any more). Whoever mentions it elsewhere takes no part in it, and elsewhere may be hidden (SEC-35). */
+/**
+ * Author, assignees, authors of notes and mentioned users, each once (IS-16, MR-86); `readers` leaves out users who do
+ * not see the thing (any more). A mention of the thing elsewhere does not count, because that place may be hidden
+ * (SEC-35).
+ */
 export async function participantsOf(
   ctx: Context,
   target: Target,

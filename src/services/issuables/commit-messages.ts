@@ -13,11 +13,11 @@ import { closeIssue } from './issues/update.js'
 type Repository = Pick<GitRepository, 'commit' | 'headBranch' | 'log' | 'ref'>
 
 const HEADS = 'refs/heads/'
-/** Commits of one push that are read for what they say (PU-5). */
+/** Commits of one push whose messages are read (PU-5). */
 const MAX_COMMITS = 100
-/** References of one push beyond which none is followed. */
+/** References of one push that are followed; further ones are ignored. */
 const MAX = 1_000
-/** New branches of one push that are looked at. */
+/** New branches of one push that are considered. */
 const MAX_BRANCHES = 20
 
 interface Said {
@@ -25,7 +25,10 @@ interface Said {
   reference: IssueReference
 }
 
-/** Closes what new commits on the default branch say they close, and tells what new commits of any branch name, in the name of who moved it (PU-5, PU-6, IS-22, IS-23). A second time changes nothing. */
+/**
+ * Closes what new commits on the default branch say they close, and records what new commits of any branch mention, in
+ * the name of whoever moved it (PU-5, PU-6, IS-22, IS-23). A second run changes nothing.
+ */
 export async function followCommitMessages(ctx: Context, { projectId, moves, intent, repository: repositoryOf }: PushEvent): Promise<void> {
   const pushed = moves.filter(({ ref, new: to }) => ref.startsWith(HEADS) && to !== ZERO)
   if (pushed.length === 0 || intent === null) return
@@ -42,7 +45,7 @@ export async function followCommitMessages(ctx: Context, { projectId, moves, int
       if (move.ref === main) {
         for (const reference of await closingReferences(message, ctx.links.base)) closing.push({ oid, reference })
       }
-      // a merge names the merge request it is of, where it is told already
+      // a merge commit names its merge request, where the merge is already recorded
       naming.push(...said.filter(({ kind }) => parents.length < 2 || kind === 'issue').map((reference) => ({ oid, reference })))
     }
   }
@@ -54,7 +57,10 @@ export async function followCommitMessages(ctx: Context, { projectId, moves, int
   await tellNamed(ctx, caller, subject, naming)
 }
 
-/** The commits that a branch got; of a new one those that the default branch has not. The first push brings none: what it says was said elsewhere. */
+/**
+ * The commits that a branch got; for a new branch those that the default branch does not have. The first push brings
+ * none: its commits were made elsewhere.
+ */
 async function newCommits(repository: Repository, { ref, old, new: to }: RefUpdate, main: string): Promise<Commit[]> {
   const before = old !== ZERO ? old : ref === main ? null : await repository.ref(main)
   if (!before || before === to) return []
@@ -77,20 +83,20 @@ async function tellNamed(ctx: Context, caller: SignedIn, subject: ProjectSubject
   const byCommit = new Map<Oid, IssueReference[]>()
   for (const { oid, reference } of naming.slice(0, MAX)) byCommit.set(oid, [...(byCommit.get(oid) ?? []), reference])
   for (const [sha, references] of byCommit) {
-    // the project a fork came from has these commits itself, or will be told when it gets them
+    // the project a fork came from has these commits itself, or records them when it gets them
     const targets = (await thingsMentioned(ctx, caller, subject, references)).filter((target) => target.project_id !== forked_from_id)
     if (targets.length > 0)
       await ctx.db.transaction((tx) => recordCrossReferences(tx, { type: 'Commit', project_id, id: null, sha }, targets, caller.user.id, ctx.now()))
   }
 }
 
-/** Who caused the moves of an intent, unless he is gone meanwhile. */
+/** Who moved the refs of an intent, unless that user has been removed meanwhile. */
 async function actorOfIntent(ctx: Context, intent: number): Promise<SignedIn | null> {
   const [row] = await ctx.db.write
     .select({ user: users })
     .from(refIntents)
     .innerJoin(users, eq(users.id, refIntents.actor_id))
     .where(eq(refIntents.id, intent))
-  // no token stands behind it: the push was let in already
+  // without a token: the push has been authorised already
   return row ? withoutToken(actorOf(row.user)) : null
 }

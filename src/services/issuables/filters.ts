@@ -3,13 +3,13 @@ import { awardEmoji, type issueLabels, type issues, labels, milestones, projects
 import { mainEmojiName } from '../../lib/text/emoji.js'
 import type { Paging } from '../core/page.js'
 
-/** Ids of people of whom one it is, or `any`, or `none`. */
+/** User ids of which one must match, or `any`, or `none`. */
 export type Assignees = number[] | 'any' | 'none'
 
-/** A milestone by its title, or some, none, the next one that is due in each project, or those that have begun (MR-17). */
+/** A milestone by its title, or any, none, the one due next in each project, or those that have started (MR-17). */
 export type MilestoneWanted = { title: string } | 'any' | 'none' | 'upcoming' | 'started'
 
-/** What may also stand in `not[…]`. */
+/** Filters that `not[…]` accepts as well. */
 export interface Traits {
   labels?: string[] | 'any' | 'none' | undefined
   milestone?: MilestoneWanted | undefined
@@ -23,10 +23,10 @@ export interface Traits {
 
 export const ORDERS = ['created_at', 'updated_at'] as const
 
-/** What lists of issues and of merge requests may both be narrowed by. */
+/** Filters that lists of issues and of merge requests share. */
 export interface IssuableFilter extends Traits, Paging {
   state: string
-  /** Only what the caller made, or what is assigned to him. */
+  /** Only what the caller opened, or what is assigned to them. */
   scope: 'created_by_me' | 'assigned_to_me' | 'all'
   search?: string | undefined
   in: ('title' | 'description')[]
@@ -42,7 +42,7 @@ export interface IssuableFilter extends Traits, Paging {
 
 export type Conditions = Record<string, () => SQL>
 
-/** The tables of one kind of thing; those of the others differ in what is not used here. */
+/** The tables of one kind of thing, as far as filters use them. */
 export interface Tables {
   type: 'Issue' | 'MergeRequest'
   thing: typeof issues
@@ -55,11 +55,11 @@ const idOf = (name: string) => sql`(select u.id from ${users} u where lower(u.us
 const idsOf = (name: string) => sql`(select u.id from ${users} u where lower(u.username) = any(${value(name)}::text[]))`
 const titled = (name: string) => sql`(select m.id from ${milestones} m where m.title = ${value(name)})`
 
-/** Ids of the things that wear labels of which `where` holds; `l` is the label. */
+/** Ids of the things with labels for which `where` holds; `l` is the label. */
 export const hasLabels = ({ worn }: Tables, where: SQL) =>
   sql`select ${worn.issue_id} from ${worn.issue_id.table} join ${labels} l on l.id = ${worn.label_id} where ${where}`
 
-/** Each filter's condition; its values are placeholders of the same name. */
+/** The condition of each filter; its values are placeholders of the same name. */
 export function conditionsOf(tables: Tables): Conditions {
   const { thing, type, worn } = tables
   const wears = sql`exists (select 1 from ${worn.issue_id.table} where ${worn.issue_id} = ${thing.id})`
@@ -113,7 +113,7 @@ export function conditionsOf(tables: Tables): Conditions {
   }
 }
 
-/** Filters whose answer changes without a word to the list's version. */
+/** Filters whose results change without a change of the list's version. */
 export const UNKEPT = [
   'updated_after',
   'updated_before',
@@ -133,11 +133,11 @@ export const UNKEPT = [
   'milestone_upcoming',
 ]
 
-/** `None` and `Any` become filters of their own; for a negated one they swap. */
+/** `None` and `Any` become filters of their own; negated, they swap. */
 const anyOrNone = (name: string, given: unknown, negated = false) =>
   given === 'any' || given === 'none' ? { [`${name}_${(given === 'any') !== negated ? 'any' : 'none'}`]: true } : {}
 
-/** One value has a condition of its own, which an index answers in order; several have that of the plural. */
+/** A single value has a condition of its own, which an index can answer in order; several have that of the plural. */
 const oneOrMore = <T extends string | number>(name: string, given: T[] | 'any' | 'none' | undefined) => {
   if (!Array.isArray(given)) return {}
   const values = [...new Set(given.map((each) => (typeof each === 'string' ? each.toLowerCase() : each)))]
@@ -147,11 +147,11 @@ const titleIn = (given: MilestoneWanted | undefined) => (typeof given === 'objec
 const textIn = (given: string | undefined) => given?.trim() || undefined
 const EMOJI_WORDS: Record<string, 'any' | 'none'> = { Any: 'any', None: 'none' }
 const emojiIn = (given: string | undefined) => EMOJI_WORDS[given ?? ''] ?? textIn(given)
-/** By its main name (AE-3); a name of no emoji is nobody's. */
+/** An emoji by its main name (AE-3); an unknown name matches nothing. */
 const named = (given: string | undefined) =>
   given === undefined || given === 'any' || given === 'none' ? undefined : (mainEmojiName(given) ?? given)
 
-/** The filters that are given, each with its value; `today` is what milestones are measured by. */
+/** The given filters with their values; `today` is the day that milestones are compared with. */
 export function valuesOf(filter: IssuableFilter, today: string): Record<string, unknown> {
   const { not = {} } = filter
   return {

@@ -20,12 +20,12 @@ import { setSubscribed } from '../activity/subscriptions.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
 import { touchWhatIsBelow } from '../core/project-list-versions.js'
 
-/** Where labels are looked at from: a project, with those of its groups, or a group. */
+/** Where labels are looked up: in a project, with those of its groups, or in a group. */
 export type LabelSource = { project: ProjectSubject } | { group: GroupSubject }
 
 export type Label = typeof labels.$inferSelect
 
-/** A label with all that its view shows, seen by one caller from one place. */
+/** A label with everything its view shows to one caller in one place. */
 export interface LabelRecord {
   label: Label
   open_issues_count: number
@@ -34,13 +34,13 @@ export interface LabelRecord {
   subscribed: boolean
 }
 
-/** Which labels: one's own, or those of the groups above too. */
+/** Which labels: the place's own, or those of the groups above it too. */
 type Reach = 'own' | 'inherited'
 
 interface Shape {
   from: 'project' | 'group'
   reach: Reach
-  /** How the caller sees issues: by his standing on the one project, or on each. */
+  /** Which issues the caller sees: by their level on the one project, or on each. */
   issues: IssueReach | SqlViewer | 'none'
   /** The same for merge requests. */
   requests: 'all' | 'own' | SqlViewer | 'none'
@@ -59,7 +59,7 @@ function belongs({ from, reach }: Pick<Shape, 'from' | 'reach'>): SQL {
   return reach === 'own' ? sql`${labels.namespace_id} = ${group}` : inherited
 }
 
-/** How many issues in each state wear the label, of those the caller sees, in one pass for both. */
+/** How many issues in each state have the label, of those the caller sees, in one pass for both states. */
 function counts({ from, issues: reach }: Shape): SQL<{ open: number; closed: number } | null> {
   if (reach === 'none') return sql`null`
   const numbers = sql`select json_build_object('open', count(*) filter (where ${issues.state} = 'opened'), 'closed', count(*) filter (where ${issues.state} = 'closed'))
@@ -70,7 +70,7 @@ function counts({ from, issues: reach }: Shape): SQL<{ open: number; closed: num
     where ${issueLabels.label_id} = ${labels.id} and ${visibleIssues(reach as SqlViewer, user)} and ${below})`
 }
 
-/** How many open merge requests wear it, of those the caller may read. */
+/** How many open merge requests have it, of those the caller may read. */
 function requestCount({ from, requests }: Shape): SQL<number> {
   if (requests === 'none') return sql`0`
   const number = sql`select count(*) from ${mergeRequestLabels} join ${mergeRequests} on ${mergeRequests.id} = ${mergeRequestLabels.merge_request_id}`
@@ -112,7 +112,7 @@ const listed = statement('labels', (db, shape: Shape) => {
       })
       .from(labels)
       .innerJoin(page, eq(page.id, labels.id))
-      // its own before one of a group that has the same name
+      // a label of its own before one of a group with the same name
       .orderBy(asc(labels.title), asc(labels.namespace_id), asc(labels.id))
   )
 })
@@ -141,7 +141,7 @@ async function run(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, source:
   return rows.map(({ counts, ...row }) => ({ ...row, open_issues_count: counts?.open ?? 0, closed_issues_count: counts?.closed ?? 0 }))
 }
 
-/** LB-1: by name, the project's own and those of its groups. */
+/** The labels of a project with those of its groups, or of a group, by name (LB-1). */
 export async function listLabels(
   ctx: Context,
   caller: SignedIn,
@@ -157,7 +157,7 @@ export async function listLabels(
 const ONE: Paging = { page: 1, per_page: 2 }
 const noLabel = () => notFound('Label')
 
-/** A label by its id or its name (LB-2); digits are an id first. */
+/** A label by its id or its name (LB-2); digits are taken as an id first. */
 export async function getLabel(ctx: Context, caller: SignedIn, source: LabelSource, named: string, reach: Reach = 'inherited'): Promise<LabelRecord> {
   const id = numericId(named)
   if (id !== null) {
@@ -169,7 +169,7 @@ export async function getLabel(ctx: Context, caller: SignedIn, source: LabelSour
   return label
 }
 
-/** SEC-63. */
+/** Characters of a label's title and of its description (SEC-63). */
 export const MAX_LABEL = 255
 const MAX_DESCRIPTION = 1_000_000
 
@@ -177,7 +177,7 @@ function titleFaults(title: string) {
   return [...(title === '' || title.includes(',') ? ['is invalid'] : []), ...(lengthOf(title) > MAX_LABEL ? [tooLong(MAX_LABEL)] : [])]
 }
 
-/** What is wrong with these values, and what is stored of them. */
+/** Validates these values, and returns what is stored of them. */
 function checked(given: { title?: string | undefined; color?: string | undefined; description?: string | null | undefined }) {
   const faults: Record<string, string[]> = {}
   const title = given.title?.trim()
@@ -194,7 +194,7 @@ function checked(given: { title?: string | undefined; color?: string | undefined
   }
 }
 
-/** Whether a label that counts here, its own or inherited, has this title. */
+/** Whether a label that applies here, own or inherited, has this title. */
 async function isTaken(tx: Pick<Transaction, 'select'>, source: LabelSource, title: string, except = 0): Promise<boolean> {
   const inherited = sql`${labels.namespace_id} in (select a.ancestor_id from ${namespaceAncestry} a where a.descendant_id = ${groupOf(source)})`
   const here = 'project' in source ? or(eq(labels.project_id, source.project.project.id), inherited) : inherited
@@ -215,7 +215,7 @@ export interface NewLabel {
   priority?: number | null | undefined
 }
 
-/** LB-3. */
+/** Creates a label; 409 when an own or inherited one has the name (LB-3). */
 export async function createLabel(
   ctx: Context,
   caller: SignedIn,
@@ -248,11 +248,11 @@ export interface LabelChanges {
   priority?: number | null | undefined
 }
 
-/** Lists of issues and merge requests are searched by names of labels. */
+/** Lists of issues and merge requests can be filtered by names of labels. */
 const touchLists = (tx: Transaction, source: LabelSource) =>
   touchWhatIsBelow(tx, 'project' in source ? { projectId: source.project.project.id } : { groupId: source.group.group.id })
 
-/** LB-4: only what belongs to this project, or to this group; what is inherited is its group's to change. */
+/** Changes a label of this project, or of this group; an inherited one can be changed in its group only (LB-4). */
 export async function updateLabel(
   ctx: Context,
   caller: SignedIn,
@@ -280,7 +280,7 @@ export async function updateLabel(
   return getLabel(ctx, caller, source, String(label.id), 'own')
 }
 
-/** LB-5: what wore it wears it no longer (LB-9). */
+/** Deletes a label; issues and merge requests lose it (LB-5, LB-9). */
 export async function deleteLabel(ctx: Context, caller: SignedIn, source: LabelSource, named: string, check: (changed: Date) => void): Promise<void> {
   const { label } = await getLabel(ctx, caller, source, named, 'own')
   check(label.updated_at)
@@ -291,7 +291,7 @@ export async function deleteLabel(ctx: Context, caller: SignedIn, source: LabelS
   })
 }
 
-/** LB-6; null when it was so already. */
+/** Subscribes the caller to a label, or unsubscribes them (LB-6); null when nothing changes. */
 export async function subscribeToLabel(
   ctx: Context,
   caller: SignedIn,
@@ -306,11 +306,14 @@ export async function subscribeToLabel(
   return { ...record, subscribed }
 }
 
-/** The colour of labels that nobody gave one (MR-27). */
+/** The colour of labels that are created without one (MR-27). */
 const DEFAULT_COLOR = '#428BCA'
 const MAX_LABELS = 100
 
-/** Ids of the labels with these titles in a project or above it; unknown ones are made if `create`, else dropped (IS-18, MR-27). */
+/**
+ * Ids of the labels with these titles in a project or its groups; unknown ones are created if `create` is set,
+ * otherwise dropped (IS-18, MR-27).
+ */
 export async function labelIdsOf(tx: Transaction, { project }: ProjectSubject, titles: string[], create: boolean, now: Date): Promise<number[]> {
   const wanted = namesOf(titles)
   if (wanted.length === 0) return []
@@ -341,11 +344,11 @@ export async function labelIdsOf(tx: Transaction, { project }: ProjectSubject, t
   return wanted.map((title) => ids.get(title)).filter((id) => id !== undefined)
 }
 
-/** Titles as labels have them, each once. */
+/** Titles as labels store them, each once. */
 export const namesOf = (titles: string[]) =>
   [...new Set(titles.flatMap((title) => title.split(',')).map((title) => title.trim()))].filter((title) => title !== '')
 
-/** What is wrong with a list of titles that is to be set on a thing (SEC-63). */
+/** What is wrong with a list of label titles (SEC-63). */
 export function labelListFaults(titles: string[]): string[] {
   const names = namesOf(titles)
   if (names.length > MAX_LABELS) return [`are too many (maximum is ${MAX_LABELS})`]

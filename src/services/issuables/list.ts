@@ -11,15 +11,18 @@ import { limits } from '../core/page.js'
 import { projectVersionOf } from '../core/project-list-versions.js'
 import { type Conditions, conditionsOf, hasLabels, type IssuableFilter, type ORDERS, type Tables, UNKEPT, valuesOf } from './filters.js'
 
-/** The things of one project, of the projects of a group and its descendants, or of all. */
+/** The things of one project, of the projects of a group and its descendants, or of all projects. */
 export type Place = { project: ProjectSubject } | { group: GroupSubject } | 'everywhere'
 
-/** What is listed, and how it differs from what else is. */
+/** What is listed, and how it differs from other kinds. */
 interface Kind<Reach extends string> extends Tables {
   list: 'issues' | 'merge_requests'
   /** Conditions of filters that only this kind has. */
   filters: Conditions
-  /** Which of the things of a project where he may read them the caller sees, and the condition for these. */
+  /**
+   * Which of the things of a project the caller sees, where they may read such things there, and the condition for
+   * these.
+   */
   reach(subject: ProjectSubject): Reach
   within(reach: Reach, user: SQL): SQL | undefined
   /** The same for the things of all projects. */
@@ -31,7 +34,7 @@ interface Shape {
   in: 'project' | 'group' | 'everywhere'
   sight: string
   filters: string[]
-  /** How many labels must all be there. */
+  /** The number of labels that must all be present. */
   labels: number
   search: Fuzzy['shape']
   fields: ('title' | 'description')[]
@@ -40,7 +43,11 @@ interface Shape {
 const user = sql`${sql.placeholder('user')}::bigint`
 const value = (name: string) => sql.placeholder(name)
 
-/** Makes the function that lists a kind of things: the ids of a page, and how many there are on all. `more` are the values of the filters that only this kind has. The caller must be known to see the place and, for one project, to read such things there. */
+/**
+ * Creates the function that lists one kind of things: the ids of a page, and the total. `more` are the values of the
+ * filters that only this kind has. The caller must be known to see the place and, for one project, to read such things
+ * there.
+ */
 export function listerOf<Reach extends string>(kind: Kind<Reach>) {
   const { thing, worn, list } = kind
   const known = { ...conditionsOf(kind), ...kind.filters }
@@ -67,7 +74,10 @@ export function listerOf<Reach extends string>(kind: Kind<Reach>) {
   const versionIn = (place: Shape['in']) =>
     place === 'project' ? projectVersionOf(list, sql`${value('place')}::bigint`) : sql<number | null>`null::bigint`
 
-  /** The ids of one page, by the filters alone. What is shown of them is joined in a statement of its own: in one with this, Postgres would plan seven joins anew for each call, which takes longer than to run them. */
+  /**
+   * The ids of one page, by the filters alone. What is shown of them is joined in a separate statement: in a single one
+   * Postgres would plan seven joins again for each call, which takes longer than running them.
+   */
   const listed = statement(
     `ids of ${list}`,
     (db, { order, descending, ...shape }: Shape & { order: (typeof ORDERS)[number]; descending: boolean }) => {
@@ -102,7 +112,10 @@ export function listerOf<Reach extends string>(kind: Kind<Reach>) {
       ),
   )
 
-  /** Values of the label filters: within one project ids, of which Postgres knows how many wear them. Null: there is no such label, so nothing wears it. */
+  /**
+   * Values of the label filters: ids within one project, for which Postgres has statistics. Null: there is no such
+   * label, so nothing matches.
+   */
   async function labelValues(ctx: Context, at: Place, titles: string[]): Promise<Record<string, unknown> | null> {
     if (at === 'everywhere' || 'group' in at || titles.length === 0) return Object.fromEntries(titles.map((title, i) => [`label${i}`, title]))
     const found = await labelIds(ctx.db, null).execute({ titles, project: at.project.project.id })

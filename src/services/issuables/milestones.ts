@@ -15,7 +15,7 @@ import { nextGroupIid, nextIid } from '../core/iids.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
 import { touchWhatIsBelow } from '../core/project-list-versions.js'
 
-/** Whose milestones: a project's, or a group's. */
+/** The owner of milestones: a project or a group. */
 export type MilestoneSource = { project: ProjectSubject } | { group: GroupSubject }
 
 export type Milestone = typeof milestones.$inferSelect
@@ -67,7 +67,7 @@ export interface MilestoneFilter extends Paging {
   search?: string | undefined
 }
 
-/** MI-1: newest first. */
+/** Milestones of a project or a group, newest first (MI-1). */
 export async function listMilestones(ctx: Context, source: MilestoneSource, filter: MilestoneFilter): Promise<Page<MilestoneRecord>> {
   const { of, id, path } = ofSource(source)
   const words = fuzzy(filter.search)
@@ -83,7 +83,7 @@ export async function listMilestones(ctx: Context, source: MilestoneSource, filt
   return { items: found.map((milestone) => ({ milestone, path })), total }
 }
 
-/** MI-2. */
+/** One milestone by its id (MI-2). */
 export async function getMilestone(ctx: Context, source: MilestoneSource, milestoneId: number): Promise<MilestoneRecord> {
   const { of, id, path } = ofSource(source)
   const [row] = await listed(ctx.db, { of, filters: ['id'], search: 'all' }).execute({ source: id, id: milestoneId, limit: 1, offset: 0 })
@@ -100,7 +100,7 @@ export interface MilestoneAttributes {
   due_date?: string | null | undefined
 }
 
-/** SEC-63. */
+/** Characters of a title (SEC-63). */
 const MAX_TITLE = 255
 const MAX_DESCRIPTION = 1_000_000
 
@@ -124,7 +124,10 @@ function checked(given: MilestoneAttributes, before?: Milestone) {
 
 const taken = () => invalidRecord({ title: ['has already been taken'] })
 
-/** One title, one milestone, for whoever may set it: in a project, in the groups above it, and for a group in all that is below too (MI-3). */
+/**
+ * A title must be unique wherever both milestones could be set: in the project, in the groups above it, and for a group
+ * in everything below it too (MI-3).
+ */
 async function checkTitle(tx: Transaction, source: MilestoneSource, title: string, except = 0) {
   const groupId = 'project' in source ? source.project.project.namespace_id : source.group.group.id
   const above = sql`${milestones.namespace_id} in (select a.ancestor_id from ${namespaceAncestry} a where a.descendant_id = ${groupId})`
@@ -141,7 +144,7 @@ async function checkTitle(tx: Transaction, source: MilestoneSource, title: strin
   if (twin) throw taken()
 }
 
-/** Only projects have events. */
+/** Records an event; only projects have events. */
 async function tell(
   ctx: Context,
   tx: Transaction,
@@ -162,7 +165,7 @@ async function tell(
   await recordEvent(tx, event)
 }
 
-/** MI-3. */
+/** Creates a milestone (MI-3). */
 export async function createMilestone(
   ctx: Context,
   caller: SignedIn,
@@ -193,11 +196,11 @@ export async function createMilestone(
 
 const EVENTS = { close: { to: 'closed', told: 'closed' }, activate: { to: 'active', told: 'reopened' } } as const
 
-/** Lists of issues and merge requests are searched by titles of milestones. */
+/** Lists of issues and merge requests can be filtered by titles of milestones. */
 const touchLists = (tx: Transaction, source: MilestoneSource) =>
   touchWhatIsBelow(tx, 'project' in source ? { projectId: source.project.project.id } : { groupId: source.group.group.id })
 
-/** MI-4. */
+/** Changes, closes or activates a milestone (MI-4). */
 export async function updateMilestone(
   ctx: Context,
   caller: SignedIn,
@@ -228,7 +231,7 @@ export async function updateMilestone(
   )
 }
 
-/** MI-5: what had it has it no longer. */
+/** Deletes a milestone; issues and merge requests lose it (MI-5). */
 export async function deleteMilestone(
   ctx: Context,
   caller: SignedIn,
@@ -246,7 +249,9 @@ export async function deleteMilestone(
   })
 }
 
-/** The milestone with this id, if it may be set on things of the project: its own, or one of the group it is in (MR-26, MI-8). */
+/**
+ * The milestone with this id, if it may be set on things of the project: its own, or one of its groups (MR-26, MI-8).
+ */
 export async function usableMilestone(tx: Pick<Transaction, 'select'>, { project }: ProjectSubject, milestoneId: number): Promise<Milestone | null> {
   const [row] = await tx
     .select()

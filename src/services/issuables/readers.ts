@@ -4,7 +4,11 @@ import type { Project } from '../../access/rules.js'
 import type { Transaction } from '../../db/client.js'
 import { users } from '../../db/schema/index.js'
 
-/** Ids of the people of whom `who` holds (of `users` under the alias `u`), who are not blocked, see the project and are let in by a feature switch, and of whom `sees` holds: there `level` is theirs on the project, and `open` whether its visibility alone lets them in. */
+/**
+ * Ids of the users selected by `who` (over `users` under the alias `u`) who are not blocked, see the project and are
+ * admitted by a feature switch, and for whom `sees` holds: in it `level` is their level on the project, and `open`
+ * whether its visibility alone admits them.
+ */
 export async function peopleAmong(
   tx: Pick<Transaction, 'execute'>,
   { id, namespace_id, visibility }: Pick<Project, 'id' | 'namespace_id' | 'visibility'>,
@@ -23,7 +27,7 @@ export async function peopleAmong(
   return rows.map((row) => Number(row.id))
 }
 
-/** The first of these people whom `able` lets through; the others are as good as unknown (IS-18, MR-26, SEC-115). */
+/** The first of these users whom `able` admits; the others are treated as unknown (IS-18, MR-26, SEC-115). */
 export async function firstAble(userIds: number[], able: (who: SQL) => Promise<number[]>): Promise<number | null> {
   const wanted = userIds.filter((id) => id > 0)
   if (wanted.length === 0) return null

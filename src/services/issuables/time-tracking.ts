@@ -6,13 +6,13 @@ import { humanDuration, parseDuration } from '../../lib/text/duration.js'
 import type { Target } from '../activity/subscriptions.js'
 import { writeSystemNotes } from '../activity/system-notes.js'
 
-/** What is kept of the time a thing takes, in seconds. */
+/** The tracked time of a thing, in seconds. */
 export interface TimeRecord {
   time_estimate: number
   total_time_spent: number
 }
 
-/** Where each kind of thing keeps it. */
+/** The table that holds it for each kind of thing. */
 const TABLES = { Issue: issues, MergeRequest: mergeRequests as unknown as typeof issues }
 
 export type TimedTarget = Target & { type: keyof typeof TABLES }
@@ -48,18 +48,18 @@ async function change(
 
 const badFormat = (field: 'time_estimate' | 'time_spent') => invalidRecord({ [field]: ['has an invalid format'] })
 
-/** TT-3, TT-4. */
+/** Sets the estimate; a zero, negative or malformed duration is refused (TT-3, TT-4). */
 export async function setEstimate(ctx: Context, target: TimedTarget, authorId: number, duration: string): Promise<TimeRecord> {
   const seconds = parseDuration(duration)
   if (seconds === null || seconds < 0) throw badFormat('time_estimate')
   return change(ctx, target, authorId, () => ({ time_estimate: seconds }), `changed time estimate to ${humanDuration(seconds)}`)
 }
 
-/** TT-5. */
+/** Resets the estimate (TT-5). */
 export const resetEstimate = (ctx: Context, target: TimedTarget, authorId: number) =>
   change(ctx, target, authorId, () => ({ time_estimate: 0 }), 'removed time estimate')
 
-/** TT-6 to TT-8. */
+/** Adds or subtracts spent time; more than the total cannot be subtracted (TT-6 to TT-8). */
 export async function addSpentTime(ctx: Context, target: TimedTarget, authorId: number, duration: string): Promise<TimeRecord> {
   const seconds = parseDuration(duration)
   if (seconds === null) throw badFormat('time_spent')
@@ -73,6 +73,6 @@ export async function addSpentTime(ctx: Context, target: TimedTarget, authorId: 
   return change(ctx, target, authorId, next, told)
 }
 
-/** TT-9. */
+/** Resets the spent time (TT-9). */
 export const resetSpentTime = (ctx: Context, target: TimedTarget, authorId: number) =>
   change(ctx, target, authorId, () => ({ total_time_spent: 0 }), 'removed time spent')

@@ -14,12 +14,12 @@ import { type FollowedMergeRequest, loadFollowed } from './merge-requests/readin
 /** What a todo is about. */
 export type TodoTarget = { issue: IssueRecord } | { request: FollowedMergeRequest }
 
-/** A todo with all that is shown of it. */
+/** A todo with everything shown of it. */
 export interface TodoRecord {
   todo: typeof todos.$inferSelect
   author: UserRefRecord
   project: { id: number; name: string; name_with_namespace: string; path: string; path_with_namespace: string }
-  /** What is said in the note that caused it. */
+  /** The text of the note that caused it. */
   note: string | null
   target: TodoTarget
 }
@@ -52,14 +52,14 @@ const FILTERS: Record<string, () => SQL> = {
     sql`${projects.namespace_id} in (select a.descendant_id from ${namespaceAncestry} a where a.ancestor_id = ${sql.placeholder('group_id')})`,
 }
 
-/** For rows of `todos` joined with `projects`: whether a user sees what it is about (SEC-119). */
+/** For rows of `todos` joined with `projects`: whether a user sees the target (SEC-119). */
 export const targetIsSeen = (eyes: SqlViewer, userId: SQLWrapper) =>
   sql`case ${todos.target_type}
     when 'Issue' then exists (select 1 from ${issues} where ${issues.id} = ${todos.target_id} and ${visibleIssues(eyes, userId)})
     when 'MergeRequest' then exists (select 1 from ${mergeRequests} where ${mergeRequests.id} = ${todos.target_id} and ${visibleMergeRequests(eyes, userId)})
     else false end`
 
-/** A user's own todos, about things he still sees. */
+/** A user's own todos, on things they still see. */
 const matching = ({ eyes, filters }: Shape) =>
   and(sql`${todos.user_id} = ${user}`, ...filters.map((name) => FILTERS[name]?.()), targetIsSeen(eyes, user))
 
@@ -97,7 +97,7 @@ const shapeFor = ({ user: viewer }: SignedIn, filter: Partial<TodoFilter>): Shap
   filters: Object.keys(filter).filter((name) => filter[name as keyof TodoFilter] !== undefined),
 })
 
-/** TO-1: newest first. */
+/** The caller's todos, newest first (TO-1). */
 export async function listTodos(ctx: Context, caller: SignedIn, { page, per_page, ...filter }: TodoFilter & Paging): Promise<Page<TodoRecord>> {
   const shape = shapeFor(caller, filter)
   const values = { ...filter, user: caller.user.id }
@@ -125,7 +125,7 @@ async function withTargets(ctx: Context, caller: SignedIn, rows: Omit<TodoRecord
   })
 }
 
-/** One of the caller's own. */
+/** One of the caller's own todos. */
 export async function getTodo(ctx: Context, caller: SignedIn, id: number): Promise<TodoRecord> {
   const rows = await listed(ctx.db, shapeFor(caller, { id })).execute({ id, user: caller.user.id, limit: 1, offset: 0 })
   const [record] = await withTargets(ctx, caller, rows)
@@ -133,7 +133,7 @@ export async function getTodo(ctx: Context, caller: SignedIn, id: number): Promi
   return record
 }
 
-/** TO-2: also when it was done. */
+/** Marks a todo done, also when it already was (TO-2). */
 export async function finishTodo(ctx: Context, caller: SignedIn, id: number): Promise<TodoRecord> {
   const record = await getTodo(ctx, caller, id)
   if (record.todo.state === 'done') return record
@@ -144,7 +144,7 @@ export async function finishTodo(ctx: Context, caller: SignedIn, id: number): Pr
   return getTodo(ctx, caller, id)
 }
 
-/** TO-3: all that the filters let through. */
+/** Marks all todos done that pass the filters (TO-3). */
 export async function finishAllTodos(
   ctx: Context,
   caller: SignedIn,

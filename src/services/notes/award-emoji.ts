@@ -12,11 +12,11 @@ import type { Noteable } from './noteables.js'
 
 type Row = typeof awardEmoji.$inferSelect
 
-/** What is given an emoji: a thing, or a note on it. */
+/** What an emoji is awarded to: a thing, or a note on it. */
 export interface Awardable {
   type: Row['awardable_type']
   id: number
-  /** The thing itself, or what the note is about: whoever gives an emoji has dealt with it (TO-6). */
+  /** The thing itself, or what the note is about: awarding an emoji finishes the user's todos on it (TO-6). */
   noteable: Noteable
 }
 
@@ -60,7 +60,7 @@ const single = statement('one award emoji', (db) =>
     .where(and(onThing, eq(awardEmoji.id, sql.placeholder('id')))),
 )
 
-/** AE-1. */
+/** The emoji awarded to a thing (AE-1). */
 export async function listAwards(ctx: Context, awardable: Awardable, paging: Paging): Promise<Page<AwardRecord>> {
   const [items, [all]] = await Promise.all([
     listed(ctx.db, null).execute({ ...places(awardable), ...limits(paging) }),
@@ -69,14 +69,14 @@ export async function listAwards(ctx: Context, awardable: Awardable, paging: Pag
   return { items, total: all?.total ?? 0 }
 }
 
-/** AE-2: one of the thing's own (SEC-31). */
+/** One award of this thing (AE-2, SEC-31). */
 export async function getAward(ctx: Context, awardable: Awardable, id: number): Promise<AwardRecord> {
   const [record] = await single(ctx.db, null).execute({ ...places(awardable), id })
   if (!record) throw notFound('Award Emoji')
   return record
 }
 
-/** What lists of things show of the emoji they were given (AE-5), as changes of the columns of a row under the alias `t`. */
+/** The votes that lists of things show (AE-5), as changes of the columns of a row under the alias `t`. */
 const votes = (ups: ReturnType<typeof value>, downs: ReturnType<typeof value>) =>
   sql`upvotes = t.upvotes + ${ups}, downvotes = t.downvotes + ${downs}`
 const TABLES = { Issue: issues, MergeRequest: mergeRequests, Snippet: snippets, Note: notes } as const
@@ -84,10 +84,10 @@ const VOTED = { Issue: issues, MergeRequest: mergeRequests } as const
 const votesFor = (name: string) => ({ ups: name === 'thumbsup' ? 1 : 0, downs: name === 'thumbsdown' ? 1 : 0 })
 const isVoted = (type: Row['awardable_type']): type is TargetType => type in VOTED
 
-/** One row, or none when he gave it before. */
+/** One row, or none when the user awarded it before. */
 const given = step('give an emoji', (db, type: Row['awardable_type']) => {
   const now = sql`${sql.placeholder('now')}::timestamptz`
-  // who deletes the thing waits for this, or this for him
+  // a deletion of the thing waits for this, or this for the deletion
   const thing = db.$with('thing', {}).as(sql`select t.id from ${TABLES[type]} t where t.id = ${value('thing')} for key share`)
   const award = db
     .$with('award', {})
@@ -110,7 +110,7 @@ const given = step('give an emoji', (db, type: Row['awardable_type']) => {
 
 const unusable = (text: string) => notFound(`Award Emoji {:name=>["${text}"]}`)
 
-/** AE-3: under the emoji's main name; what is no emoji, and one that the caller gave already, are not found. */
+/** Awards an emoji, under its main name; an unknown name, or one that the caller has awarded already, is 404 (AE-3). */
 export async function giveAward(ctx: Context, { user }: SignedIn, awardable: Awardable, wanted: string): Promise<AwardRecord> {
   const name = mainEmojiName(wanted)
   if (name === undefined) throw unusable(wanted.trim() === '' ? "can't be blank" : 'is not included in the list')
@@ -132,7 +132,9 @@ export async function giveAward(ctx: Context, { user }: SignedIn, awardable: Awa
   return { award, user: row.user }
 }
 
-/** AE-4: one's own; administrators take back anybody's. `check` is asked with the time of its last change. */
+/**
+ * Removes one's own award; administrators remove anybody's (AE-4). `check` is called with the time of its last change.
+ */
 export async function takeAward(ctx: Context, { user }: SignedIn, awardable: Awardable, id: number, check: (changed: Date) => void): Promise<void> {
   const { award } = await getAward(ctx, awardable, id)
   if (award.user_id !== user.id && !user.admin) throw unauthenticated()
@@ -151,7 +153,10 @@ export async function takeAward(ctx: Context, { user }: SignedIn, awardable: Awa
 /** Emoji of one transaction. */
 const BATCH = 1_000
 
-/** What somebody gave goes to another, or with null away (U-34, U-36); what the other gave to the same thing already is there once. */
+/**
+ * Moves a user's awards to another user, or deletes them if that is null (U-34, U-36); what the other has awarded to
+ * the same thing already stays once.
+ */
 export async function leaveAwards(ctx: Context, userId: number, heir: number | null): Promise<void> {
   for (;;) {
     const left = await ctx.db.transaction(async (tx) => {

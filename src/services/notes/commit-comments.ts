@@ -45,7 +45,7 @@ const comments = statement('comments on a commit', (db) =>
 /** A comment on a commit, with its author. */
 export type CommitCommentRecord = Omit<Awaited<ReturnType<ReturnType<typeof comments>['execute']>>[number], 'id' | 'total'>
 
-/** C-58: what was said of the commit in this project, oldest first. */
+/** The comments on the commit in this project, oldest first (C-58). */
 export async function listCommitComments(
   ctx: Context,
   subject: ProjectSubject,
@@ -62,12 +62,15 @@ export interface NewCommitComment {
   sha: string
   note: string
   path?: string | undefined
-  /** Null: something that is no number. */
+  /** Null: given, but not a number. */
   line?: number | null | undefined
   line_type?: 'new' | 'old' | undefined
 }
 
-/** Comments on the commit that the text names, at a line of its difference if there is such a line (C-59 to C-61). At a line it begins a thread. */
+/**
+ * Comments on the commit that the text names, at a line of its diff if there is such a line (C-59 to C-61). At a line
+ * it begins a thread.
+ */
 export async function createCommitComment(
   ctx: Context,
   subject: ProjectSubject,
@@ -82,7 +85,7 @@ export async function createCommitComment(
   return { note, path, line, line_type, created_at, author }
 }
 
-/** C-60: the place, if all of it was given and the commit's difference has it. */
+/** The place, if all of it was given and the commit's diff has it (C-60). */
 function placeOf(
   ctx: Context,
   about: NoteableSubject,

@@ -13,7 +13,7 @@ import { aboutMergeRequest, type Noteable, type NoteableSubject, recountThreads,
 import { type GivenPosition, standingAt } from './positions.js'
 import { checkBody, createNote, type NewNote, touchThing } from './write.js'
 
-/** DI-3. */
+/** Starts a discussion, at a position if one is given (DI-3). */
 export async function createDiscussion(
   ctx: Context,
   caller: SignedIn,
@@ -26,7 +26,7 @@ export async function createDiscussion(
   return { id: record.note.discussion_id, notes: [record] }
 }
 
-/** DI-5: at the place where the thread began. */
+/** Replies to a discussion, at the position where it began (DI-5). */
 export async function replyTo(ctx: Context, caller: SignedIn, subject: NoteableSubject, id: string, given: NewNote): Promise<NoteRecord> {
   const { notes: said } = await getDiscussion(ctx, caller, subject.noteable, id)
   const { type, position, discussion_id, path, line, line_type } = (said[0] as NoteRecord).note
@@ -34,7 +34,7 @@ export async function replyTo(ctx: Context, caller: SignedIn, subject: NoteableS
   return createNote(ctx, caller, subject, given, { type, position, discussion_id, path, line, line_type })
 }
 
-/** 5.1 row 30 with its note: developers, and the authors of the merge request and of the note. */
+/** Developers, and the authors of the merge request and of the note (5.1 row 30 with its note). */
 const mayResolve = ({ user }: SignedIn, subject: NoteableSubject, { note }: NoteRecord) =>
   subject.can('resolve_thread') || user.id === subject.noteable.author_id || user.id === note.author_id
 
@@ -42,7 +42,7 @@ function checkResolver(caller: SignedIn, subject: NoteableSubject, record: NoteR
   if (!mayResolve(caller, subject, record)) throw forbidden()
 }
 
-/** DI-6: whether a note of a thread of a merge request still waits for something. */
+/** Resolves or reopens a note of a discussion on a merge request (DI-6). */
 export async function resolveNote(
   ctx: Context,
   caller: SignedIn,
@@ -56,7 +56,7 @@ export async function resolveNote(
   return getNote(ctx, caller, subject.noteable, id, discussion)
 }
 
-/** DI-8: the same of all notes of a thread. */
+/** Resolves or reopens all notes of a discussion (DI-8). */
 export async function resolveDiscussion(
   ctx: Context,
   caller: SignedIn,
@@ -71,7 +71,7 @@ export async function resolveDiscussion(
   return getDiscussion(ctx, caller, subject.noteable, discussion)
 }
 
-/** DI-9. */
+/** Only notes of discussions on merge requests can be resolved (DI-9). */
 const isResolvable = ({ note }: NoteRecord) => note.noteable_type === 'MergeRequest' && note.type !== null
 
 const setResolved = (
@@ -82,7 +82,10 @@ const setResolved = (
   resolved: boolean,
 ): Promise<void> => ctx.db.transaction((tx) => resolveThreads(tx, user.id, noteable, { discussions: [discussion], id, resolved }, ctx.now()))
 
-/** Marks the notes of threads of a merge request, or one of them, as resolved or not; once nothing waits any more that is said (NT-6). */
+/**
+ * Marks the notes of threads of a merge request, or one of them, as resolved or not, with a system note once nothing is
+ * unresolved any more (NT-6).
+ */
 async function resolveThreads(
   tx: Transaction,
   userId: number,
@@ -119,14 +122,16 @@ async function resolveThreads(
   if (before.open > 0 && after?.open === 0) await writeSystemNotes(tx, target, userId, ['resolved all threads'], now)
 }
 
-/** Threads that an issue takes over, so that they are resolved with its creation (IS-5). */
+/** Threads that an issue takes over, which are resolved when it is created (IS-5). */
 export interface TakenOver {
-  /** Where they are to be read; what is said in them is for readers of the merge request, who need not be those of the issue. */
+  /** Links to them; their texts are for readers of the merge request, who need not be those of the issue. */
   description: string
   resolve(tx: Transaction): Promise<void>
 }
 
-/** The threads of a merge request, or the one named, that wait and that the caller may resolve; null where there is none. */
+/**
+ * The unresolved threads of a merge request, or the one named, that the caller may resolve; null where there is none.
+ */
 export async function threadsToTakeOver(
   ctx: Context,
   caller: SignedIn,

@@ -13,7 +13,10 @@ export interface ThreadsWanted {
   discussion?: string | undefined
 }
 
-/** Creates an issue that takes over threads of a merge request: its description lists them, unless one is given, and they are resolved. */
+/**
+ * Creates an issue that takes over threads of a merge request: its description lists them, unless one is given, and
+ * they are resolved.
+ */
 export async function createIssueFromThreads(
   ctx: Context,
   caller: SignedIn,

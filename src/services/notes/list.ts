@@ -14,7 +14,7 @@ import { mentionerIsSeen, textOfNote } from '../activity/cross-references.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
 import { counts, isAbout, keyOf, type Noteable } from './noteables.js'
 
-/** A note with all that is shown of it. */
+/** A note with everything shown of it. */
 export interface NoteRecord {
   note: typeof notes.$inferSelect
   author: UserRefRecord
@@ -36,7 +36,7 @@ const resolvers = alias(users, 'resolver')
 const author = { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar }
 const resolver = { id: resolvers.id, name: resolvers.name, username: resolvers.username, state: resolvers.state, avatar: resolvers.avatar }
 
-/** All that is shown of notes. */
+/** Everything shown of notes. */
 const shown = (db: ReadDatabase) =>
   db
     .select({ note: { ...getTableColumns(notes), note: prefixOf(textOfNote()) }, author, resolved_by: resolver })
@@ -46,10 +46,10 @@ const shown = (db: ReadDatabase) =>
 
 const value = (name: string) => sql`${sql.placeholder(name)}`
 
-/** Who reads what is said. */
+/** Who reads the notes. */
 type Reader = Pick<Caller, 'user'>
 
-/** Whose notes, and read by whom. */
+/** Whose notes, and who reads them. */
 interface Place {
   type: Noteable['type']
   eyes: SqlViewer
@@ -78,7 +78,10 @@ const listed = statement('notes of a thing', (db, shape: Shape & Pick<NoteFilter
     .offset(sql.placeholder('offset'))
 })
 
-/** Things that count what people say of them are asked for that number, however large it is; what the service says of them has an index of its own. */
+/**
+ * Things that count the notes of users have that number stored, however large it is; system notes have an index of
+ * their own.
+ */
 const counted = statement('number of notes of a thing', (db, shape: Shape) => {
   const { type, activity } = shape
   if (!counts(type)) return db.select({ total: count() }).from(notes).where(matching(shape))
@@ -100,7 +103,7 @@ const completeNotes = (ctx: Context, rows: Pick<NoteRecord, 'note'>[], size: 'wh
     size,
   )
 
-/** NT-1. */
+/** The notes on a thing (NT-1). */
 export async function listNotes(ctx: Context, reader: Reader, noteable: Noteable, filter: NoteFilter): Promise<Page<NoteRecord>> {
   const shape = { ...placeOf(reader, noteable), activity: filter.activity_filter }
   const at = valuesOf(reader, noteable)
@@ -120,7 +123,7 @@ const inDiscussions = statement('notes of discussions', (db, place: Place) =>
 
 const single = statement('note of a thing', (db, place: Place) => shown(db).where(sql`${about(place)} and ${notes.id} = ${value('id')}`))
 
-/** NT-2: one of the thing's own; with `discussion` one of that thread (SEC-31). */
+/** One note on this thing, or with `discussion` of that thread (NT-2, SEC-31). */
 export async function getNote(ctx: Context, reader: Reader, noteable: Noteable, id: number, discussion?: string): Promise<NoteRecord> {
   const [row] = await single(ctx.db, placeOf(reader, noteable)).execute({ ...valuesOf(reader, noteable), id })
   if (!row || (discussion !== undefined && row.note.discussion_id !== discussion)) throw notFound()
@@ -128,13 +131,13 @@ export async function getNote(ctx: Context, reader: Reader, noteable: Noteable, 
   return { ...row, iid: noteable.iid }
 }
 
-/** A thread, or a note that stands alone; oldest note first. */
+/** A thread, or a single note; oldest note first. */
 export interface DiscussionRecord {
   id: string
   notes: NoteRecord[]
 }
 
-/** The ids of one page; that of a thread is older than that of another when its first note is. */
+/** The ids of one page; threads are ordered by their first notes. */
 const begun = statement('discussions of a thing', (db, place: Place) =>
   db
     .select({ id: notes.discussion_id, total: sql<number>`count(*) over ()`.mapWith(Number) })
@@ -152,11 +155,11 @@ async function load(ctx: Context, reader: Reader, noteable: Noteable, ids: strin
   const rows = await inDiscussions(ctx.db, placeOf(reader, noteable)).execute({ ...valuesOf(reader, noteable), discussions: ids })
   await completeNotes(ctx, rows, 'page')
   for (const row of rows) found.get(row.note.discussion_id)?.push({ ...row, iid: noteable.iid })
-  // one whose notes went meanwhile is gone
+  // one whose notes were deleted meanwhile is gone
   return [...found].flatMap(([id, said]) => (said.length > 0 ? [{ id, notes: said }] : []))
 }
 
-/** DI-1. */
+/** The discussions on a thing, oldest first (DI-1). */
 export async function listDiscussions(ctx: Context, reader: Reader, noteable: Noteable, paging: Paging): Promise<Page<DiscussionRecord>> {
   const run = (at: Paging) => begun(ctx.db, placeOf(reader, noteable)).execute({ ...valuesOf(reader, noteable), ...limits(at) })
   const { items, total } = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
@@ -164,17 +167,17 @@ export async function listDiscussions(ctx: Context, reader: Reader, noteable: No
   return { items: await load(ctx, reader, noteable, ids), total }
 }
 
-/** DI-2: one of the thing's own. */
+/** One discussion on this thing (DI-2). */
 export async function getDiscussion(ctx: Context, reader: Reader, noteable: Noteable, id: string): Promise<DiscussionRecord> {
   const [found] = await load(ctx, reader, noteable, [id])
   if (!found) throw notFound('Discussion')
   return found
 }
 
-/** Threads of one request that are taken over at once at most. */
+/** Threads of one merge request that are taken over at once at most. */
 const MAX_THREADS = 100
 
-/** The threads of a merge request that wait to be resolved, oldest first. */
+/** The unresolved threads of a merge request, oldest first. */
 export async function unresolvedThreads(ctx: Context, reader: Reader, noteable: Noteable): Promise<DiscussionRecord[]> {
   const rows = await ctx.db.write
     .select({ id: notes.discussion_id })

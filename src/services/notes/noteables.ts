@@ -13,7 +13,7 @@ import { readersAmong } from '../issuables/issues/readers.js'
 import { readersAmong as requestReaders } from '../issuables/merge-requests/reading/readers.js'
 import { findCommit } from '../repository/commits/read.js'
 
-/** A thing people talk about. */
+/** A thing that notes can be about. */
 export interface Noteable {
   type: (typeof NOTEABLES)[number]
   project_id: number
@@ -22,15 +22,15 @@ export interface Noteable {
   /** Its number, if its kind is numbered. */
   iid: number | null
   author_id: number | null
-  /** Of a commit alone. */
+  /** For a commit only. */
   commit: Commit | null
 }
 
-/** The same as a caller stands to it. */
+/** The same, with the caller's abilities on its project. */
 export interface NoteableSubject extends ProjectSubject {
   noteable: Noteable
   may(ability: ProjectAbility): boolean
-  /** Ids of the people of whom `who` holds (of `users` under the alias `u`) who could read what is said of it. */
+  /** Ids of the users selected by `who` (over `users` under the alias `u`) who could read notes on it. */
   readersAmong(tx: Pick<Transaction, 'execute'>, who: SQL): Promise<number[]>
 }
 
@@ -64,7 +64,7 @@ export const aboutSnippet = (subject: SnippetSubject): NoteableSubject => {
   }
 }
 
-/** The commit that the text names; who comments on it needs an ability of its own. */
+/** The commit that the text names; commenting needs an ability of its own. */
 export async function aboutCommit(ctx: Context, subject: ProjectSubject, sha: string): Promise<NoteableSubject> {
   const commit = await findCommit(ctx, subject, sha)
   return {
@@ -75,10 +75,10 @@ export async function aboutCommit(ctx: Context, subject: ProjectSubject, sha: st
   }
 }
 
-/** Whether things of a kind count what people say of them, and tell people of it. */
+/** Whether things of a kind count their notes and have todos. */
 export const counts = (type: Noteable['type']): type is TargetType => type === 'Issue' || type === 'MergeRequest'
 
-/** What people follow and are told of; null: of this kind of thing they are not. */
+/** What users subscribe to and get todos about; null for other kinds of things. */
 export const targetOf = ({ type, id, project_id }: Noteable): Target | null => (counts(type) ? { type, id: id as number, project_id } : null)
 
 /** Rows of `notes` about a thing; the values are parameters, or placeholders. */
@@ -90,7 +90,7 @@ export const isAbout = (type: Noteable['type'], project: SQL, id: SQL): SQL =>
 /** The value that `isAbout` compares a thing with. */
 export const keyOf = ({ id, commit }: Noteable): number | string => id ?? (commit as Commit).oid
 
-/** Counts anew how many threads wait to be resolved (DI-9), of merge requests (under the alias `r`) whose rows are locked. */
+/** Counts the unresolved threads again (DI-9), for merge requests (under the alias `r`) whose rows are locked. */
 export const recountThreads = (which: SQL): SQL => sql`update ${mergeRequests} r set unresolved_discussions_count = (
     select count(distinct n.discussion_id) from ${notes} n where n.project_id = r.project_id and n.noteable_id = r.id
     and n.noteable_type = 'MergeRequest' and n.type is not null and n.resolved_at is null)

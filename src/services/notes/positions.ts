@@ -7,24 +7,24 @@ import { repositoryOf } from '../repository/repositories.js'
 import type { NoteableSubject } from './noteables.js'
 import type { Standing } from './write.js'
 
-/** The commits that a difference is between, and the one that its target stood at. */
+/** The commits that a diff is between, and the head of the target at that time. */
 interface Range {
   base_sha: Oid
   start_sha: Oid
   head_sha: Oid
 }
 
-/** What a caller says of a place; all of it must be there and be true (DI-3, DI-10). */
+/** The position given by a caller; it must be complete and correct (DI-3, DI-10). */
 export type GivenPosition = { [part in keyof Position]?: Position[part] | undefined }
 
-/** A commit's difference is that to its first parent, or to nothing. */
+/** A commit's diff is that against its first parent, or the empty tree. */
 export function commitRange({ noteable }: NoteableSubject): Range {
   const { oid, parents } = noteable.commit as Commit
   const [parent = ZERO] = parents
   return { base_sha: parent, start_sha: parent, head_sha: oid }
 }
 
-/** The range that three ids name: of a commit its own, of a merge request that of one of its versions. */
+/** The range that three ids name: for a commit its own, for a merge request that of one of its versions. */
 async function rangeOf(ctx: Context, subject: NoteableSubject, given: Range): Promise<Range | null> {
   const { noteable } = subject
   if (noteable.type === 'Commit') {
@@ -47,7 +47,10 @@ async function rangeOf(ctx: Context, subject: NoteableSubject, given: Range): Pr
   return version ? given : null
 }
 
-/** A thread at a line of the difference; undefined when the difference shows no such line, or the file had another path before than the one given. */
+/**
+ * A thread at a line of the diff; undefined when the diff shows no such line, or the file's old path is not the given
+ * one.
+ */
 export async function atLine(
   ctx: Context,
   { project }: NoteableSubject,
@@ -62,7 +65,7 @@ export async function atLine(
   return { type: 'DiffNote', position: { ...range, position_type: 'text', ...paths, old_line, new_line }, path: new_path, ...place }
 }
 
-/** DI-3, DI-10: what a given place makes of a new thread. */
+/** The columns of a new thread for a given position (DI-3, DI-10). */
 export async function standingAt(ctx: Context, subject: NoteableSubject, given: GivenPosition): Promise<Standing> {
   const { base_sha, start_sha, head_sha, old_line = null, new_line = null } = given
   const new_path = given.new_path || given.old_path

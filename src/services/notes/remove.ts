@@ -4,10 +4,10 @@ import { issues, mergeRequests, notes } from '../../db/schema/index.js'
 import { removeNotes } from '../activity/note-removal.js'
 import { type Noteable, recountThreads } from './noteables.js'
 
-/** Notes of one transaction. */
+/** Notes deleted in one transaction. */
 const BATCH = 500
 
-/** All that a person said, wherever it was (U-34); what counts notes and threads counts them no more. */
+/** Deletes all notes of a user, wherever they are (U-34), and updates the counts of notes and threads. */
 export async function removeNotesOf(ctx: Context, authorId: number): Promise<void> {
   for (;;) {
     const removed = await ctx.db.transaction(async (tx) => {

@@ -16,7 +16,7 @@ import { counts, isAbout, keyOf, type Noteable, type NoteableSubject, recountThr
 
 type Row = typeof notes.$inferSelect
 
-/** SEC-63. */
+/** Characters of a note (SEC-63). */
 const MAX_NOTE = 1_000_000
 
 export function checkBody(body: string): void {
@@ -26,11 +26,11 @@ export function checkBody(body: string): void {
 
 export interface NewNote {
   body: string
-  /** Of owners and administrators; for others it is now (5.1 row 11). */
+  /** For owners and administrators; for others it is now (5.1 row 11). */
   created_at?: Date | undefined
 }
 
-/** What makes a note more than one that stands alone. */
+/** What makes a note more than a single one. */
 export type Standing = Pick<Row, 'type' | 'position'> & Partial<Pick<Row, 'discussion_id' | 'path' | 'line' | 'line_type'>>
 
 const value = (name: string) => sql`${sql.placeholder(name)}`
@@ -52,7 +52,10 @@ function counted(type: Noteable['type']) {
   }
 }
 
-/** The note and all that follows from it in one statement: many people write on one issue at once (TO-5, TO-6, NT-7, EV-5, EV-7). One row, or none when the thing is gone. */
+/**
+ * The note and all that follows from it in one statement, because many users write on one issue at once (TO-5, TO-6,
+ * NT-7, EV-5, EV-7). One row, or none when the thing is gone.
+ */
 const written = step('write a note', (db, type: Noteable['type']) => {
   const thing = db.$with('thing', {}).as(counted(type))
   const note = db
@@ -97,11 +100,14 @@ const recounted = step('count threads of a merge request', (db) =>
 
 const threads = (on: Sender, { type, id }: Noteable) => (type === 'MergeRequest' ? [recounted(on, null).execute({ id })] : [])
 
-/** The thing as what names others in what is said of it; a snippet's talk is told nowhere (IS-23). */
+/** The thing as the place of mentions in a note; notes on snippets are recorded nowhere (IS-23). */
 const mentionerOf = ({ type, project_id, id, commit }: Noteable): Mentioner | null =>
   type === 'Snippet' ? null : { type, project_id, id, sha: commit?.oid ?? null }
 
-/** Says something of a thing: NT-3, DI-3, DI-5, C-59. */
+/**
+ * Creates a note on a thing: a single one, one that starts a discussion, a reply, or a comment on a commit (NT-3, DI-3,
+ * DI-5, C-59).
+ */
 export async function createNote(
   ctx: Context,
   caller: SignedIn,
@@ -171,7 +177,7 @@ export async function createNote(
   return { note, author: row.author, resolved_by: null, iid: noteable.iid }
 }
 
-/** Marks a thing as changed and locks it, `more` notes counted. False when it is gone. */
+/** Marks a thing as changed and locks it, with `more` notes counted. False when it is gone. */
 export async function touchThing(tx: Transaction, { type, id }: Noteable, now: Date, more: number): Promise<boolean> {
   if (type === 'Commit') return true
   const changed = sql`updated_at = greatest(t.updated_at, ${now.toISOString()}::timestamptz)`
@@ -186,7 +192,10 @@ export async function touchThing(tx: Transaction, { type, id }: Noteable, now: D
   return rowCount === 1
 }
 
-/** The note, locked, if it is the caller's own or his role lets him change those of others (5.1 row 31); what the service wrote nobody changes (NT-6). */
+/**
+ * The note, locked, if it is the caller's own or their role allows them to change those of others (5.1 row 31); nobody
+ * changes system notes (NT-6).
+ */
 async function changeable(tx: Transaction, caller: SignedIn, subject: NoteableSubject, id: number, discussion: string | undefined): Promise<Row> {
   const { noteable } = subject
   const [note] = await tx
@@ -199,7 +208,7 @@ async function changeable(tx: Transaction, caller: SignedIn, subject: NoteableSu
   return note
 }
 
-/** NT-4, DI-6. */
+/** Changes the text of a note (NT-4, DI-6). */
 export async function updateNote(
   ctx: Context,
   caller: SignedIn,
@@ -223,7 +232,7 @@ export async function updateNote(
   return getNote(ctx, caller, noteable, id)
 }
 
-/** NT-5, DI-7; `check` is asked with the time of the note's last change. */
+/** Deletes a note (NT-5, DI-7); `check` is called with the time of its last change. */
 export async function deleteNote(
   ctx: Context,
   caller: SignedIn,

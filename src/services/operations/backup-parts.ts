@@ -31,7 +31,10 @@ const bySegments = (a: string, b: string) => {
   return left.length - right.length
 }
 
-/** What is not a folder below `root`, in the order of `bySegments`, so that two listings can be compared without holding either. */
+/**
+ * Everything below `root` that is not a folder, in the order of `bySegments`, so that two listings can be compared
+ * without holding either in memory.
+ */
 async function* walk(root: string, folder = ''): AsyncGenerator<Entry> {
   const entries = await readdir(join(root, folder), { withFileTypes: true })
   for (const entry of entries.sort((a, b) => bySegments(a.name, b.name))) {
@@ -54,7 +57,10 @@ export async function measure(path: string): Promise<Pick<Part, 'bytes' | 'sha25
   return { bytes, sha256: hash.digest('hex'), lines }
 }
 
-/** Writes the list of all files that are below `root` now, one JSON object a line, into a new file of it. `rowsOf` knows how many rows a file must hold. */
+/**
+ * Writes the list of all files below `root`, one JSON object on each line, into a new file there. `rowsOf` knows how
+ * many rows a file must hold.
+ */
 export async function listParts(root: string, list: string, rowsOf: Map<string, number>): Promise<void> {
   async function* lines() {
     for await (const { path } of walk(root)) {
@@ -62,7 +68,7 @@ export async function listParts(root: string, list: string, rowsOf: Map<string, 
       const { bytes, sha256 } = await measure(join(root, path))
       const rows = rowsOf.get(path)
       const part: Part = { path, bytes, sha256, ...(rows !== undefined && { rows }) }
-      // these two end a line for some readers of lines, and stand in JSON as they are
+      // some readers take these two characters for line ends, and JSON does not escape them
       yield `${JSON.stringify(part).replace(/[\u2028\u2029]/g, (end) => `\\u${end.charCodeAt(0).toString(16)}`)}\n`
     }
   }
@@ -73,7 +79,10 @@ async function* partsIn(file: string): AsyncGenerator<Part> {
   for await (const line of createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY })) yield JSON.parse(line) as Part
 }
 
-/** Compares the files below `root` with the list, whose own digest must have been checked; one line for each that is missing, damaged or not in the list. `apart` are files that no list can name. */
+/**
+ * Compares the files below `root` with the list, whose own digest must have been checked; one line for each file that
+ * is missing, damaged or not in the list. `apart` are files that the list cannot name.
+ */
 export async function* partFaults(root: string, list: string, apart: Set<string>): AsyncGenerator<string> {
   const listed = partsIn(join(root, list))
   const there = walk(root)

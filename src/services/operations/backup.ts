@@ -7,8 +7,8 @@ import { mapConcurrently } from '../../lib/async/concurrency.js'
 import { syncDirectory, writeNewFile } from '../../lib/durable.js'
 import { StartFault } from '../../lib/start-fault.js'
 import { finishAcceptedInBackground } from '../issuables/merge-requests/merging/post-merge.js'
-import { removeDoomed } from '../projects/update.js'
-import { settleLeftIntents } from '../repository/pushes.js'
+import { finishDeletions } from '../projects/remove.js'
+import { settleLeftIntents } from '../repository/push/settle.js'
 import { listParts, measure, partFaults } from './backup-parts.js'
 
 const FORMAT = 2
@@ -17,7 +17,7 @@ const MANIFEST = 'backup.json'
 const PARTS = 'parts.jsonl'
 /** Digests of these two, in the form `sha256sum --check` reads. */
 const DIGESTS = 'backup.sha256'
-/** Faults of a backup that a refusal to restore it names. */
+/** Faults of a backup that are named when it is refused. */
 const MAX_NAMED = 50
 /** Repositories whose refs are read at a time; nobody can push meanwhile. */
 const AT_ONCE = 32
@@ -28,13 +28,13 @@ interface Manifest {
   at: string
   database: CopiedDatabase
   repositories: RepositoryKey[]
-  /** Projects that were deleted while the backup was made: they are in the rows, and will not come back. */
+  /** Projects that were deleted while the backup was made: they are in the rows, and will not be restored. */
   gone: number[]
-  /** Where the key is that encrypted values open with: in this backup, or in ROOST_SECRET_KEY. */
+  /** Where the key of encrypted values is: in this backup, or in ROOST_SECRET_KEY. */
   secret: 'file' | 'environment'
 }
 
-/** A backup that was found whole. */
+/** A backup that was verified. */
 export interface Backup extends Manifest {
   root: string
 }
@@ -42,7 +42,10 @@ export interface Backup extends Manifest {
 const folderOf = (root: string, { storage, id, kind }: RepositoryKey) =>
   join(root, 'repositories', storage, `${id}${kind === 'wiki' ? '.wiki' : ''}.git`)
 
-/** Copies rows, repositories and uploads into a new folder, all as of one moment, while the service runs (SEC-163). Pushes wait for as long as it takes to read all refs. */
+/**
+ * Copies rows, repositories and uploads into a new folder, all as of one moment, while the service runs (SEC-163).
+ * Pushes wait while all refs are read.
+ */
 export async function backUp(ctx: Context, databaseUrl: string, root: string): Promise<Pick<Manifest, 'repositories' | 'gone'>> {
   await mkdir(root, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
     throw new StartFault(error.code === 'EEXIST' ? `${root} is there already` : `${root} cannot be made (${error.code})`)
@@ -71,7 +74,7 @@ export async function backUp(ctx: Context, databaseUrl: string, root: string): P
   const rows = new Map(database.tables.map(({ name, rows }) => [`database/${fileOf(name)}`, rows]))
   await listParts(root, PARTS, rows)
   await writeNewFile(join(root, MANIFEST), JSON.stringify(manifest, null, 1))
-  // last: a backup without it was not finished
+  // last: a backup without it is incomplete
   const digests = await Promise.all([MANIFEST, PARTS].map(async (name) => `${(await measure(join(root, name))).sha256}  ${name}\n`))
   await writeNewFile(join(root, DIGESTS), digests.join(''))
   await syncDirectory(root)
@@ -86,7 +89,10 @@ const isThere = (path: string) =>
     () => false,
   )
 
-/** Reads a backup whole, writes nothing, and says in a line each what of it is missing, damaged or not its own (SEC-163). */
+/**
+ * Reads a whole backup, writes nothing, and reports in a line each what is missing, damaged or not part of it
+ * (SEC-163).
+ */
 export async function* backupFaults(root: string): AsyncGenerator<string> {
   const digests = await readFile(join(root, DIGESTS), 'utf8').catch(() => null)
   if (digests === null) {
@@ -107,11 +113,11 @@ export async function* backupFaults(root: string): AsyncGenerator<string> {
     else continue
     certain = false
   }
-  // what the list says counts only while the list is known to be the one that was written
+  // the list counts only if it is known to be the one that was written
   if (certain) yield* partFaults(root, PARTS, new Set([MANIFEST, PARTS, DIGESTS]))
 }
 
-/** A backup, when all of it is as it was written; otherwise it is refused, and nothing has been written anywhere. */
+/** Verifies a backup; an invalid one is refused, and nothing has been written anywhere. */
 export async function openBackup(root: string): Promise<Backup> {
   const named: string[] = []
   let found = 0
@@ -123,7 +129,7 @@ export async function openBackup(root: string): Promise<Backup> {
   return { ...manifest, root }
 }
 
-/** The key that what is encrypted in the rows opens with, put in its place before anything makes another. */
+/** Puts the key of encrypted values in its place, before anything creates another. */
 export async function bringBackSecret({ root, secret }: Backup, dataDir: string): Promise<void> {
   if (secret === 'environment') return
   const kept = await readFile(join(root, 'secret.key'))
@@ -132,7 +138,10 @@ export async function bringBackSecret({ root, secret }: Backup, dataDir: string)
   else if (!there.equals(kept)) throw new StartFault(`${secretOf(dataDir)} is there already, and is another key than the backup's`)
 }
 
-/** Puts a backup into an empty database and empty storages. What was deleted while the backup was made stays deleted, and what was being pushed is finished or dropped, as after a kill. */
+/**
+ * Restores a backup into an empty database and empty storages. What was deleted while the backup was made stays
+ * deleted, and what was being pushed is finished or dropped, as after a kill.
+ */
 export async function restoreRepository(ctx: Context, databaseUrl: string, { root, database, repositories, gone, secret }: Backup): Promise<void> {
   if (secret === 'environment' && ctx.config.secretKey === undefined)
     throw new StartFault('the backup was made with ROOST_SECRET_KEY, which it does not hold: set it')
@@ -143,8 +152,8 @@ export async function restoreRepository(ctx: Context, databaseUrl: string, { roo
   await copyIn(databaseUrl, join(root, 'database'), database, gone)
   for (const key of repositories) await ctx.git.restoreRepository(folderOf(root, key), key)
   if (await isThere(join(root, 'uploads'))) await cp(join(root, 'uploads'), uploadsOf(ctx), { recursive: true })
-  // the empty database had nobody else at work on it
+  // nobody else was at work on the empty database
   await finishAcceptedInBackground(ctx, await settleLeftIntents(ctx, { start: true, alone: true }))
-  await removeDoomed(ctx)
+  await finishDeletions(ctx)
   await ctx.jobs.drain()
 }

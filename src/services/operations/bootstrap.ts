@@ -10,7 +10,10 @@ import { createUser } from '../identity/users.js'
 
 const BOOTSTRAP_SCOPES = ['api', 'sudo', 'read_repository', 'write_repository']
 
-/** On an empty database: the administrator (CR-1) and the configured first token (CR-2). Repeating it changes nothing, two at once make one. */
+/**
+ * On an empty database: creates the administrator (CR-1) and the configured first token (CR-2). Repeating it changes
+ * nothing, and two at once create one.
+ */
 export async function bootstrapAdministrator(ctx: Context): Promise<void> {
   const admin = (await firstUser(ctx)) ?? (await createAdministrator(ctx))
   const { token } = ctx.config.admin
@@ -38,7 +41,7 @@ async function createAdministrator(ctx: Context) {
     if (made) ctx.log.info({ username, file: made.path }, "the administrator's password is in a file")
     return admin
   } catch (error) {
-    // another start was quicker
+    // another start was faster
     if (error instanceof Failure && error.kind === 'conflict') return firstUser(ctx)
     throw error
   }

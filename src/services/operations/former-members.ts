@@ -5,7 +5,10 @@ import { issues, mergeRequests, namespaceAncestry, projects, todos, users } from
 import { touchProjectList } from '../core/project-list-versions.js'
 import { targetIsSeen } from '../issuables/todo-list.js'
 
-/** Unassigns a former member from what they no longer see, and drops their todos about it (ME-12). What they still see in another way stays theirs. */
+/**
+ * Unassigns a former member from what they no longer see, and deletes their todos about it (ME-12). What they still see
+ * in another way stays theirs.
+ */
 export async function unassignFormerMember(ctx: Context, { tx, userId, ...left }: MemberRemovedEvent): Promise<void> {
   const now = ctx.now()
   const [user] = await tx.select().from(users).where(eq(users.id, userId))

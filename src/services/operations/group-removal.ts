@@ -5,28 +5,35 @@ import type { Transaction } from '../../db/client.js'
 import { namespaceAncestry, namespaces } from '../../db/schema/index.js'
 import { audit } from '../core/audit.js'
 import { touchLists } from '../core/list-cache.js'
-import { doomProjects } from '../projects/remove.js'
-import { removeDoomed } from '../projects/update.js'
+import { deleteProjectRows, finishDeletions } from '../projects/remove.js'
 
-/** GR-40: the group, all below it and all their projects are out of everybody's sight when this ends; what they stored goes in the background (SEC-134). */
+/**
+ * Deletes a group: it, its descendants and all their projects are invisible when this returns; their files are removed
+ * in the background (GR-40, SEC-134).
+ */
 export async function deleteGroup(ctx: Context, { group }: GroupSubject): Promise<void> {
   await ctx.db.transaction((tx) => removeGroup(ctx, tx, group))
-  ctx.jobs.add('remove repositories', () => removeDoomed(ctx))
+  ctx.jobs.add('remove repositories', () => finishDeletions(ctx))
 }
 
-/** The rows of a deletion, for whoever deletes a group with something else; `removeDoomed` follows the commit. */
+/**
+ * Deletes the rows, for callers that delete a group together with something else; call `finishDeletions` after the commit.
+ */
 export async function removeGroup(ctx: Context, tx: Transaction, group: { id: number; full_path: string }): Promise<void> {
   const ids = await lockTree(tx, group.id)
   if (ids.length === 0) return
-  await doomProjects(tx, sql`p.namespace_id = any(${sql.param(ids)}::bigint[])`)
-  await tx.execute(sql`insert into doomed_avatars (kind, id) select 'group', n.id from ${namespaces} n
+  await deleteProjectRows(tx, sql`p.namespace_id = any(${sql.param(ids)}::bigint[])`)
+  await tx.execute(sql`insert into pending_avatar_deletions (kind, id) select 'group', n.id from ${namespaces} n
     where n.id = any(${sql.param(ids)}::bigint[]) and n.avatar is not null on conflict do nothing`)
   await tx.delete(namespaces).where(inArray(namespaces.id, ids))
   await audit(ctx, tx, { action: 'group_deleted', target: { type: 'group', id: group.id, name: group.full_path }, changes: { groups: ids.length } })
   await touchLists(tx)
 }
 
-/** Locks a group and all below it, the upper ones first, so that nothing is created inside any more (SEC-132). What came while it waited is locked as well. */
+/**
+ * Locks a group and its descendants, from the top, so that nothing is created inside any more (SEC-132). What was added
+ * while it waited is locked as well.
+ */
 async function lockTree(tx: Transaction, id: number): Promise<number[]> {
   for (let known = 0; ; ) {
     const rows = await tx

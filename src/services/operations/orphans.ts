@@ -1,18 +1,24 @@
 import { inArray } from 'drizzle-orm'
 import type { Context } from '../../context.js'
-import { doomedRepositories, projects } from '../../db/schema/index.js'
+import { pendingRepositoryDeletions, projects } from '../../db/schema/index.js'
 import type { RepositoryKey } from '../../git/types.js'
 
 /** Repositories that are looked up at a time. */
 const BATCH = 500
 const DAY = 86_400_000
-/** Milliseconds after which the service moves a repository that no row knows out of the way by itself, and after which it removes what lies there. */
+/**
+ * Milliseconds after which the service moves a repository that no row refers to aside, and after which it removes it
+ * from there.
+ */
 const SET_ASIDE = DAY
 const REMOVE = 30 * DAY
-/** So many are moved in any case; more of them only while most repositories have a row. */
+/** This many are moved in any case; more only while most repositories have a row. */
 const FEW = 10
 
-/** Repositories on the disk that no row knows and that have not changed for some milliseconds; ten minutes by default, for young ones may be about to get their row. */
+/**
+ * Repositories on the disk that no row refers to and that have not changed for some milliseconds; ten minutes by
+ * default, because young ones may be about to get their row.
+ */
 export async function* orphanRepositories(ctx: Context, unchanged?: number): AsyncGenerator<RepositoryKey> {
   for await (const { key, known } of repositoriesOnDisk(ctx, unchanged)) if (!known) yield key
 }
@@ -33,14 +39,17 @@ async function* lookedUp(ctx: Context, keys: RepositoryKey[]): AsyncGenerator<{ 
   const ids = [...new Set(keys.map(({ id }) => id))]
   const known = await ctx.db.write.select({ id: projects.id, storage: projects.storage }).from(projects).where(inArray(projects.id, ids))
   const doomed = await ctx.db.write
-    .select({ id: doomedRepositories.project_id, storage: doomedRepositories.storage })
-    .from(doomedRepositories)
-    .where(inArray(doomedRepositories.project_id, ids))
+    .select({ id: pendingRepositoryDeletions.project_id, storage: pendingRepositoryDeletions.storage })
+    .from(pendingRepositoryDeletions)
+    .where(inArray(pendingRepositoryDeletions.project_id, ids))
   const places = new Set([...known, ...doomed].map(({ id, storage }) => `${id} ${storage}`))
   for (const key of keys) yield { key, known: places.has(`${key.id} ${key.storage}`) }
 }
 
-/** Moves repositories that no row has known for a day to `lost+found` of their storage, and removes what has been there for thirty days. Where most repositories have no row this is the wrong database, and nothing is touched. */
+/**
+ * Moves repositories that no row has referred to for a day to `lost+found` of their storage, and removes what has been
+ * there for thirty days. Where most repositories have no row this is the wrong database, and nothing is moved.
+ */
 export async function clearOrphans(ctx: Context): Promise<void> {
   const orphans: RepositoryKey[] = []
   let known = 0

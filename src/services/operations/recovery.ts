@@ -4,23 +4,33 @@ import { finishAcceptedInBackground } from '../issuables/merge-requests/merging/
 import { resumeMergeRequests } from '../issuables/merge-requests/merging/resume.js'
 import { updateIssueLinksSoon } from '../issuables/merge-requests/writing/issue-links.js'
 import { takeUpImports } from '../projects/import.js'
-import { removeDoomed } from '../projects/update.js'
-import { catchUp, settleLeftIntents } from '../repository/pushes.js'
+import { finishDeletions } from '../projects/remove.js'
+import { settleLeftIntents } from '../repository/push/settle.js'
+import { catchUp } from '../repository/push/upkeep.js'
 import { clearOrphans } from './orphans.js'
 import { checkRepositories } from './repository-checks.js'
 import { finishRemovals } from './user-removal.js'
 
-/** Milliseconds after the start when leftovers are looked for once more: those too young to be called stale at the start are then old enough. */
+/**
+ * Milliseconds after the start when leftovers are removed again: those too young to be stale at the start are then old
+ * enough.
+ */
 const AGAIN = 4_000
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
-/** Milliseconds between two turns of reading repositories through. */
+/** Milliseconds between two runs of repository checks. */
 const CHECKS = 60_000
-/** Milliseconds between two looks at intents that nobody works on, and at work of merge requests that rows say is due. */
+/**
+ * Milliseconds between two checks for intents that nobody works on, and for work on merge requests that rows say is
+ * due.
+ */
 const INTENTS = 5_000
 const DUE = 60_000
 
-/** At start: finishes or undoes what a killed process left half done (SEC-158, SEC-159, SEC-134). What was acknowledged is there before the first request. */
+/**
+ * At the start: finishes or undoes what a killed process left half done (SEC-158, SEC-159, SEC-134). Everything that
+ * was acknowledged is there before the first request.
+ */
 export async function recover(ctx: Context): Promise<void> {
   const merged = await settleLeftIntents(ctx, { start: true })
   await finishRemovals(ctx)
@@ -30,7 +40,7 @@ export async function recover(ctx: Context): Promise<void> {
     if (removed.length > 0) ctx.log.warn({ removed: removed.length }, 'removed what a killed process left behind')
   }
   ctx.jobs.add('remove leftovers', clean)
-  ctx.jobs.add('remove repositories', () => removeDoomed(ctx))
+  ctx.jobs.add('remove repositories', () => finishDeletions(ctx, { alone: ctx.config.databaseUrl === undefined }))
   setTimeout(() => ctx.jobs.add('remove leftovers', clean), AGAIN).unref()
   takeUpImports(ctx)
   updateIssueLinksSoon(ctx)
@@ -46,7 +56,7 @@ export async function recover(ctx: Context): Promise<void> {
   every(ctx, HOUR, endMemberships)
 }
 
-/** What a lost connection to the database cut short is finished while the service runs (SEC-158), as a start would. */
+/** Finishes while the service runs what a lost connection to the database cut short (SEC-158), as a start would. */
 function settleWhileRunning(ctx: Context): void {
   const settle = () =>
     ctx.jobs.coalesce('left intents', 1_000, 'unfinished pushes', async () => finishAcceptedInBackground(ctx, await settleLeftIntents(ctx)))
@@ -54,13 +64,14 @@ function settleWhileRunning(ctx: Context): void {
     settle()
     resumeMergeRequests(ctx, [])
     updateIssueLinksSoon(ctx)
+    ctx.jobs.coalesce('pending deletions', 1_000, 'remove repositories', () => finishDeletions(ctx))
   }
   ctx.db.onBack(resume)
   every(ctx, INTENTS, settle)
   every(ctx, DUE, resume)
 }
 
-/** Does something again and again until the service stops. */
+/** Repeats work until the service stops. */
 function every(ctx: Context, milliseconds: number, work: () => void): void {
   const timer = setInterval(() => (ctx.stopping.aborted ? clearInterval(timer) : work()), milliseconds).unref()
 }

@@ -5,13 +5,16 @@ import type { Examination } from '../../git/types.js'
 import { readSettings } from '../core/settings.js'
 import { repositoryOf, wikiKeyOf } from '../repository/repositories.js'
 
-/** How long a repository is left alone after it was checked, or made. */
+/** How long a repository is not checked again after a check, or after its creation. */
 const ROTATION = '7 days'
-/** Milliseconds that one turn of checks goes on starting more of them. */
+/** Milliseconds within which one run starts checks. */
 const TURN = 30_000
 const LONGEST_FAULT = 2_000
 
-/** Reads all objects of the repositories that have not been read for longest, one repository after the other, while the setting is on. What is damaged is told in the log, and kept for the doctor. */
+/**
+ * Reads all objects of the repositories that were not read for the longest time, one repository after the other, while
+ * the setting is on. Damage is logged, and stored for the doctor.
+ */
 export async function checkRepositories(ctx: Context, turn = TURN): Promise<void> {
   const end = Date.now() + turn
   while (!ctx.stopping.aborted && Date.now() < end) {
@@ -22,7 +25,7 @@ export async function checkRepositories(ctx: Context, turn = TURN): Promise<void
       await checkRepository(ctx, project)
     } catch (error) {
       if (ctx.stopping.aborted) return
-      // the others have their turn all the same
+      // the others are checked all the same
       ctx.log.error({ err: error, project: project.id }, 'a repository could not be checked')
       await keepCheck(ctx, project.id, error instanceof Error ? error.message : String(error))
     }
@@ -47,7 +50,7 @@ async function checkRepository(ctx: Context, project: Checked): Promise<void> {
   const wiki = wikiKeyOf(project)
   const options = { full: true, signal: ctx.stopping }
   const faults: string[] = []
-  // one that is not there is told of wherever it is asked for
+  // a missing one is reported wherever it is used
   if (ctx.config.storages[project.storage] !== undefined && (await ctx.git.exists({ ...wiki, kind: 'project' }))) {
     faults.push(...wordsOf(await repositoryOf(ctx, project).examine(options)))
     if (await ctx.git.exists(wiki)) faults.push(...wordsOf(await ctx.git.open(wiki).examine(options)).map((text) => `wiki: ${text}`))
@@ -65,7 +68,7 @@ function wordsOf({ brokenGraph, brokenRefs, damage }: Examination): string[] {
   ]
 }
 
-/** Keeps what a look through all objects of a project's repositories has found; empty: nothing. */
+/** Stores what a check of all objects of a project's repositories has found; empty: nothing. */
 async function keepCheck(ctx: Context, projectId: number, fault: string): Promise<void> {
   const values = { checked_at: ctx.now(), fault }
   await ctx.db.write.execute(sql`insert into ${repositoryChecks} (project_id, checked_at, fault)
@@ -73,7 +76,7 @@ async function keepCheck(ctx: Context, projectId: number, fault: string): Promis
     on conflict (project_id) do update set checked_at = excluded.checked_at, fault = excluded.fault`)
 }
 
-/** Whether the last such look found something, so that the doctor reads all objects again. */
+/** Whether the last such check found anything, so that the doctor reads all objects again. */
 export async function wasDamaged(ctx: Context, projectId: number): Promise<boolean> {
   const [row] = await ctx.db.write.select({ fault: repositoryChecks.fault }).from(repositoryChecks).where(eq(repositoryChecks.project_id, projectId))
   return row !== undefined && row.fault !== ''

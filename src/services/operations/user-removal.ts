@@ -30,11 +30,13 @@ import { NOT_DEFERRED } from '../issuables/merge-requests/merging/states.js'
 import { removeMergeRequestsOf } from '../issuables/merge-requests/writing/remove.js'
 import { leaveAwards } from '../notes/award-emoji.js'
 import { removeNotesOf } from '../notes/remove.js'
-import { doomProjects } from '../projects/remove.js'
-import { removeDoomed } from '../projects/update.js'
+import { deleteProjectRows, finishDeletions } from '../projects/remove.js'
 import { removeGroup } from './group-removal.js'
 
-/** What people leave behind: it goes to the ghost, with a flag where `also` names one, or with `hard_delete` away where U-34 calls it a contribution. */
+/**
+ * What users leave behind: it goes to the ghost, with a flag where `also` names one, or is deleted with `hard_delete`
+ * where U-34 calls it a contribution.
+ */
 const LEFT_BEHIND: { table: PgTable & { id: PgColumn }; by: PgColumn; hard: 'moved' | 'deleted'; also?: PgColumn }[] = [
   { table: notes, by: notes.author_id, hard: 'deleted' },
   { table: events, by: events.author_id, hard: 'deleted' },
@@ -47,10 +49,13 @@ const LEFT_BEHIND: { table: PgTable & { id: PgColumn }; by: PgColumn; hard: 'mov
   { table: projects, by: projects.creator_id, hard: 'moved' },
 ]
 
-/** Rows of one transaction. */
+/** Rows changed in one transaction. */
 const BATCH = 1_000
 
-/** Deletes a user with all that is his own; what he made for others goes to the ghost (U-33 to U-36). `check` is asked with the time of his last change. Done when it returns; a kill in between is made good at the next start. */
+/**
+ * Deletes a user with everything that is theirs; their contributions go to the ghost (U-33 to U-36). `check` is called
+ * with the time of their last change. It is done when this returns; after a kill the next start finishes it.
+ */
 export async function removeUser(ctx: Context, id: number, hard: boolean, check: (changed: Date) => void): Promise<void> {
   await ctx.db.transaction(async (tx) => {
     const [user] = await tx.select().from(users).where(eq(users.id, id)).for('update')
@@ -61,7 +66,7 @@ export async function removeUser(ctx: Context, id: number, hard: boolean, check:
     const alone = await groupsOwnedAlone(tx, id)
     if (!hard && alone.length > 0) throw conflict('User cannot be removed while is the sole-owner of a group')
     for (const group of alone) await removeGroup(ctx, tx, group)
-    // from here on he calls nothing, owns no group, and nothing takes it back
+    // from here on they make no calls and own no group, and nothing reverts that
     await tx.delete(members).where(eq(members.user_id, id))
     await tx
       .update(users)
@@ -74,7 +79,10 @@ export async function removeUser(ctx: Context, id: number, hard: boolean, check:
   await finishRemoval(ctx, id, hard)
 }
 
-/** Groups whose only owner, by membership in the group itself, he is; their owners' rows are locked, so that nobody leaves meanwhile (SEC-124). */
+/**
+ * Groups of which they are the only owner, by direct membership; the rows of the owners are locked, so that nobody
+ * leaves meanwhile (SEC-124).
+ */
 async function groupsOwnedAlone(tx: Transaction, userId: number): Promise<{ id: number; full_path: string }[]> {
   const owned = sql`select m.namespace_id from members m where m.user_id = ${userId} and m.namespace_id is not null and m.access_level = 50 and ${membershipCounts}`
   const { rows } = await tx.execute<{ namespace_id: string; user_id: string }>(
@@ -106,7 +114,7 @@ async function finishRemoval(ctx: Context, id: number, hard: boolean): Promise<v
     for (let moved = BATCH; moved === BATCH; ) moved = (await ctx.db.write.execute(step)).rowCount ?? 0
   }
   await ctx.db.transaction(async (tx) => {
-    await doomProjects(tx, sql`p.namespace_id in (select n.id from ${namespaces} n where n.owner_id = ${id})`)
+    await deleteProjectRows(tx, sql`p.namespace_id in (select n.id from ${namespaces} n where n.owner_id = ${id})`)
     // nobody is left in whose name to merge
     await tx.update(mergeRequests).set(NOT_DEFERRED).where(eq(mergeRequests.merge_user_id, id))
     await tx.delete(users).where(eq(users.id, id))
@@ -115,10 +123,10 @@ async function finishRemoval(ctx: Context, id: number, hard: boolean): Promise<v
     await touchList(tx, 'users')
   })
   await dropAvatar(ctx, 'user', id)
-  ctx.jobs.add('remove repositories', () => removeDoomed(ctx))
+  ctx.jobs.add('remove repositories', () => finishDeletions(ctx))
 }
 
-/** At start: ends what a killed process began. */
+/** At the start: finishes what a killed process began. */
 export async function finishRemovals(ctx: Context): Promise<void> {
   const begun = await ctx.db.write
     .select({ id: users.id, removal: users.removal })

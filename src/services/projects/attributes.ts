@@ -7,7 +7,7 @@ import { isRestricted, type Settings } from '../core/settings.js'
 export type FeatureLevel = 'disabled' | 'private' | 'enabled'
 const FEATURE_LEVEL = { disabled: 0, private: 10, enabled: 20 } as const
 
-/** What create and update both take (companions 8.2). */
+/** Attributes that creation and update both accept (companions 8.2). */
 export interface ProjectAttributes {
   description?: string | null | undefined
   visibility?: Visibility | undefined
@@ -36,7 +36,7 @@ export interface ProjectAttributes {
   tag_list?: string[] | undefined
   topics?: string[] | undefined
   ci_config_path?: string | null | undefined
-  /** Null takes it away. */
+  /** Null removes it. */
   avatar?: { data: Buffer } | null | undefined
 }
 
@@ -56,7 +56,7 @@ const SAME_NAME = [
 
 const FEATURES = ['issues', 'merge_requests', 'wiki', 'snippets'] as const
 
-/** Given attributes → columns; what was not given is not in the result. `*_access_level` wins over `*_enabled`. */
+/** Given attributes → columns; others are not in the result. `*_access_level` wins over `*_enabled`. */
 export function columnsOf(given: ProjectAttributes): Partial<typeof projects.$inferInsert> {
   const columns: Record<string, unknown> = {}
   for (const name of SAME_NAME) if (given[name] !== undefined) columns[name] = given[name]
@@ -75,7 +75,7 @@ export function columnsOf(given: ProjectAttributes): Partial<typeof projects.$in
   return columns as Partial<typeof projects.$inferInsert>
 }
 
-/** What is wrong with attributes that need no look at other rows: field → texts. */
+/** What is wrong with attributes by themselves, without other rows: field → messages. */
 export function attributeFaults(given: ProjectAttributes): Record<string, string[]> {
   const faults: Record<string, string[]> = {}
   if (given.description && lengthOf(given.description) > 2_000) faults['description'] = [tooLong(2_000)]
@@ -84,7 +84,7 @@ export function attributeFaults(given: ProjectAttributes): Record<string, string
   return faults
 }
 
-/** Levels that administrators have closed to others (PR-15), and levels above the group's (AC-5). */
+/** Levels that are restricted to administrators (PR-15), and levels above the group's (AC-5). */
 export function visibilityFaults(user: ActorUser, settings: Settings, level: number, ceiling: number | null): string[] {
   const word = visibilityWord(level)
   const faults: string[] = []

@@ -19,6 +19,7 @@ import { claimRoute, isRouteTaken, lockNamespace } from '../identity/namespaces.
 import { createCommit } from '../repository/commits/create.js'
 import { attributeFaults, columnsOf, type ProjectAttributes, visibilityFaults } from './attributes.js'
 import { importSoon, readImportUrl, recordImport } from './import.js'
+import { endReservation, giveUpReservation, holdReservation, reserveProject } from './reservations.js'
 
 export interface NewProject extends ProjectAttributes {
   name?: string | undefined
@@ -40,69 +41,72 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
   const storage = pickStorage(ctx, settings)
   const importUrl = given.import_url === undefined ? null : await readImportUrl(ctx, settings, given.import_url, given.initialize_with_readme)
 
-  const id = await unlessUniqueViolation(
-    () =>
-      ctx.db.transaction(async (tx) => {
-        const now = ctx.now()
-        // as it stands now: a group may be deleted, renamed or narrowed in the same moment (SEC-132)
-        const locked = await lockNamespace(tx, place.id)
-        if (!locked) throw invalidNamespace()
-        const { full_path } = locked
-        const ceiling = place.personal ? null : locked.visibility
-        const level = asked ?? Math.min(VISIBILITY_LEVEL[settings.default_project_visibility], ceiling ?? VISIBILITY_LEVEL.public)
-        if (place.personal) await checkLimit(tx, caller.user, place.id)
-        const faults = attributeFaults(given)
-        const add = (field: string, texts: string[]) => {
-          if (texts.length > 0) faults[field] = [...(faults[field] ?? []), ...texts]
-        }
-        add('name', projectNameFaults(name))
-        add('path', projectPathFaults(path))
-        add('visibility_level', visibilityFaults(caller.user, settings, level, ceiling))
-        if (given.avatar) add('avatar', imageFaults(given.avatar.data))
-        if (branchNameFault(branch)) add('default_branch', ['is invalid'])
-        await addTakenFaults(tx, { id: place.id, full_path }, { name, path }, null, add)
-        if (Object.keys(faults).length > 0) throw invalidRecord(faults)
+  const id = await reserveProject(ctx, storage)
+  const make = () =>
+    ctx.db.transaction(async (tx) => {
+      await holdReservation(tx, id)
+      const now = ctx.now()
+      // as it is now: a group may be deleted, renamed or made less visible at the same moment (SEC-132)
+      const locked = await lockNamespace(tx, place.id)
+      if (!locked) throw invalidNamespace()
+      const { full_path } = locked
+      const ceiling = place.personal ? null : locked.visibility
+      const level = asked ?? Math.min(VISIBILITY_LEVEL[settings.default_project_visibility], ceiling ?? VISIBILITY_LEVEL.public)
+      if (place.personal) await checkLimit(tx, caller.user, place.id)
+      const faults = attributeFaults(given)
+      const add = (field: string, texts: string[]) => {
+        if (texts.length > 0) faults[field] = [...(faults[field] ?? []), ...texts]
+      }
+      add('name', projectNameFaults(name))
+      add('path', projectPathFaults(path))
+      add('visibility_level', visibilityFaults(caller.user, settings, level, ceiling))
+      if (given.avatar) add('avatar', imageFaults(given.avatar.data))
+      if (branchNameFault(branch)) add('default_branch', ['is invalid'])
+      await addTakenFaults(tx, { id: place.id, full_path }, { name, path }, null, add)
+      if (Object.keys(faults).length > 0) throw invalidRecord(faults)
 
-        const [row] = await tx
-          .insert(projects)
-          .values({
-            shared_runners_enabled: settings.shared_runners_enabled,
-            ...columnsOf(given),
-            namespace_id: place.id,
-            creator_id: caller.user.id,
-            name,
-            path,
-            visibility: level,
-            storage,
-            default_branch: branch,
-            import_status: importUrl === null ? 'none' : 'scheduled',
-            created_at: now,
-            updated_at: now,
-            last_activity_at: now,
-          })
-          .returning({ id: projects.id })
-        const project = row?.id as number
-        await claimRoute(tx, `${full_path}/${path}`, { project_id: project })
-        if (place.personal)
-          await tx
-            .insert(members)
-            .values({ user_id: place.owner_id ?? caller.user.id, project_id: project, access_level: 40, created_by_id: caller.user.id })
-        await recordEvent(tx, {
-          project_id: project,
-          author_id: caller.user.id,
-          action: 'created',
-          target_type: 'Project',
-          target_id: project,
+      await tx
+        .insert(projects)
+        .overridingSystemValue()
+        .values({
+          id,
+          shared_runners_enabled: settings.shared_runners_enabled,
+          ...columnsOf(given),
+          namespace_id: place.id,
+          creator_id: caller.user.id,
+          name,
+          path,
+          visibility: level,
+          storage,
+          default_branch: branch,
+          import_status: importUrl === null ? 'none' : 'scheduled',
           created_at: now,
+          updated_at: now,
+          last_activity_at: now,
         })
-        if (importUrl !== null) await recordImport(ctx, tx, project, importUrl, given.default_branch ?? null)
-        // inside the transaction: a project whose row is there has its repository
-        await ctx.git.create({ storage, id: project, kind: 'project' }, branch)
-        await touchLists(tx)
-        return project
-      }),
-    taken,
-  )
+      await claimRoute(tx, `${full_path}/${path}`, { project_id: id })
+      if (place.personal)
+        await tx
+          .insert(members)
+          .values({ user_id: place.owner_id ?? caller.user.id, project_id: id, access_level: 40, created_by_id: caller.user.id })
+      await recordEvent(tx, {
+        project_id: id,
+        author_id: caller.user.id,
+        action: 'created',
+        target_type: 'Project',
+        target_id: id,
+        created_at: now,
+      })
+      if (importUrl !== null) await recordImport(ctx, tx, id, importUrl, given.default_branch ?? null)
+      // inside the transaction: a project whose row exists has its repository
+      await ctx.git.create({ storage, id, kind: 'project' }, branch)
+      await endReservation(tx, id)
+      await touchLists(tx)
+    })
+  await unlessUniqueViolation(make, taken).catch(async (error: unknown) => {
+    await giveUpReservation(ctx, id)
+    throw error
+  })
 
   if (importUrl !== null) importSoon(ctx)
   if (given.avatar) {
@@ -132,7 +136,7 @@ export interface Place {
 
 const invalidNamespace = () => invalidRecord({ namespace: ['is not valid'] })
 
-/** The namespace to create in: by default the caller's own; another one only where he may (PR-7). */
+/** The namespace to create in: by default the caller's own; another one only where they may (PR-7). */
 async function placeFor(ctx: Context, caller: SignedIn, namespaceId: number | undefined): Promise<Place> {
   const invalid = invalidNamespace()
   const [row] = await ctx.db.write
@@ -146,7 +150,7 @@ async function placeFor(ctx: Context, caller: SignedIn, namespaceId: number | un
   return place
 }
 
-/** A namespace as a place for a project of this caller; null where he may not create one (5.2 row 4). */
+/** A namespace as a place for a project of this caller; null where they may not create one (5.2 row 4). */
 export async function placeIn(ctx: Context, caller: SignedIn, namespace: Namespace): Promise<Place | null> {
   const { id, owner_id } = namespace
   if (namespace.kind === 'user') {
@@ -161,14 +165,17 @@ export async function placeIn(ctx: Context, caller: SignedIn, namespace: Namespa
   return { id, personal: false, owner_id: null }
 }
 
-/** A project that a push may make. */
+/** A project that a push may create. */
 export interface PushPlace {
   namespace_id: number
   path: string
   full_path: string
 }
 
-/** Where a push to a path that names nothing may make a project: its namespace is there, the caller may create in it, and the name is one. */
+/**
+ * Where a push to an unknown path may create a project: its namespace exists, the caller may create projects in it, and
+ * the name is valid.
+ */
 export async function placeForPush(ctx: Context, caller: SignedIn, fullPath: string): Promise<PushPlace | null> {
   const at = fullPath.lastIndexOf('/')
   const path = fullPath.slice(at + 1)
@@ -184,7 +191,10 @@ export async function placeForPush(ctx: Context, caller: SignedIn, fullPath: str
 const limitReached = (limit: number) =>
   new Failure('forbidden', { error: [`Your project limit is ${limit} projects! Please contact your administrator to increase it`] })
 
-/** PR-14; the namespace row is locked, so two creations cannot both take the last place (SEC-131). */
+/**
+ * Refuses a personal project beyond the user's limit (PR-14); the namespace row is locked, so that two creations cannot
+ * both take the last place (SEC-131).
+ */
 export async function checkLimit(tx: Transaction, user: ActorUser, namespaceId: number) {
   if (user.admin) return
   const [row] = await tx
@@ -194,7 +204,10 @@ export async function checkLimit(tx: Transaction, user: ActorUser, namespaceId: 
   if ((row?.count ?? 0) >= user.projects_limit) throw limitReached(user.projects_limit)
 }
 
-/** Name and path are each unique within a namespace; `x` and `x.wiki` exclude each other (AC-19). `except` is the project that is being changed. */
+/**
+ * Name and path are each unique within a namespace; `x` and `x.wiki` exclude each other (AC-19). `except` is the
+ * project that is being changed.
+ */
 export async function addTakenFaults(
   tx: Transaction,
   place: { id: number; full_path: string },
@@ -216,7 +229,7 @@ export async function addTakenFaults(
   if (clashes.length > 0 || (except === null && (await isRouteTaken(tx, `${place.full_path}/${path}`)))) add('path', ['has already been taken'])
 }
 
-/** Two callers who want one path at once: the index decides, and the loser is told like everybody else. For `unlessTaken`. */
+/** Two callers want one path at once: the index decides, and the loser gets the usual message. */
 export const taken = (index: string) => invalidRecord({ [index.includes('name') ? 'name' : 'path']: ['has already been taken'] })
 
 function pickStorage(ctx: Context, settings: Settings): string {

@@ -9,7 +9,7 @@ import { audit } from '../core/audit.js'
 export const forkVisibilityFaults = (level: number, source: number): string[] =>
   level > source ? [`${visibilityWord(level)} is not allowed since the fork source project has lower visibility.`] : []
 
-/** `forks_count` counts the forks that there are (PR-25). */
+/** Adjusts `forks_count`, the number of existing forks (PR-25). */
 export async function countForks(tx: Transaction, sourceId: number, more: 1 | -1): Promise<void> {
   await tx
     .update(projects)
@@ -17,7 +17,10 @@ export async function countForks(tx: Transaction, sourceId: number, more: 1 | -1
     .where(eq(projects.id, sourceId))
 }
 
-/** Whether a project is the other one or a fork of it, at any distance. `union` ends the walk even where two links at once have closed a circle. */
+/**
+ * Whether a project is the other one or a fork of it, at any distance. `union` ends the walk even where two concurrent
+ * links have closed a circle.
+ */
 export async function descendsFrom(tx: Transaction, id: number, ancestorId: number): Promise<boolean> {
   const { rows } = await tx.execute(sql`with recursive line (id) as (
       select ${id}::bigint union select p.forked_from_id from ${projects} p join line on p.id = line.id where p.forked_from_id is not null)
@@ -35,7 +38,10 @@ export async function inOneNetwork(tx: Pick<Transaction, 'execute'>, one: number
   return rows.length > 0
 }
 
-/** A source that is hidden hides its forks with it, at any distance (AC-5, SEC-41): to refuse instead would let whoever made a fork keep the source in the open. */
+/**
+ * Hiding a source hides its forks too, at any distance (AC-5, SEC-41): refusing instead would let the owner of a fork
+ * keep the source visible.
+ */
 export async function lowerForks(ctx: Context, tx: Transaction, id: number, visibility: number): Promise<void> {
   const { rows } = await tx.execute<{ id: string; name: string; before: number }>(sql`with recursive below (id) as (
       select p.id from ${projects} p where p.forked_from_id = ${id}

@@ -3,25 +3,25 @@ import type { SignedIn } from '../../access/actor.js'
 import { findProjectFor, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { doomedRepositories, members, namespaces, projectLanguages, projects, routes } from '../../db/schema/index.js'
+import { members, namespaces, projectLanguages, projects, routes } from '../../db/schema/index.js'
 import { retryOnUniqueViolation } from '../../db/taken.js'
 import { conflict, type Failure, forbidden, invalidRecord, notFound } from '../../failures.js'
 import { numericId } from '../../lib/numeric-id.js'
 import { projectNameFaults, projectPathFaults } from '../../lib/path.js'
-import { Unavailable } from '../../lib/unavailable.js'
 import { VISIBILITY_LEVEL, type Visibility } from '../../lib/visibility.js'
 import { recordEvent } from '../activity/events.js'
 import { touchLists } from '../core/list-cache.js'
 import { isRestricted, readSettings, type Settings } from '../core/settings.js'
 import { claimRoute, lockNamespace } from '../identity/namespaces.js'
 import { copyRepository, mayReadCode } from '../repository/object-copies.js'
-import { maintainSoon, protectDefaultBranch } from '../repository/pushes.js'
+import { protectDefaultBranch } from '../repository/push/follow.js'
+import { maintainSoon } from '../repository/push/upkeep.js'
 import { checkQuota } from '../repository/quotas.js'
 import { repositoryOf } from '../repository/repositories.js'
 import { attributeFaults, visibilityFaults } from './attributes.js'
 import { addTakenFaults, checkLimit, type Place, placeIn } from './create.js'
 import { countForks, descendsFrom, forkVisibilityFaults } from './fork-network.js'
-import { removeDoomed } from './update.js'
+import { endReservation, giveUpReservation, holdReservation, reserveProject } from './reservations.js'
 
 export interface NewFork {
   /** Id or path; by default the caller's own. */
@@ -34,61 +34,56 @@ export interface NewFork {
   visibility?: Visibility | undefined
 }
 
-/** Milliseconds after which a transaction that waits for the disk gives a sign of life. */
+/** Milliseconds after which a transaction that waits for the disk sends a statement to stay alive. */
 const SIGN_OF_LIFE = 10_000
 
-/** A project of its own with the branches and tags of another one (PR-19, PR-25); returns its id. Objects → rows: what a kill leaves without a row is removed at the next start. */
+/**
+ * Creates an independent project with the branches and tags of another one (PR-19, PR-25); returns its id. Objects come
+ * before rows: what a kill leaves without a row is removed at the next start.
+ */
 export async function forkProject(ctx: Context, caller: SignedIn, subject: ProjectSubject, given: NewFork): Promise<number> {
   const { project: source } = subject
-  // AC-8
+  // external users create no projects (AC-8)
   if (caller.user.external && !caller.user.admin) throw forbidden()
   const place = await targetOf(ctx, caller, given)
   const settings = await readSettings(ctx)
   const from = { storage: source.storage, id: source.id, kind: 'project' } as const
   if (!(await ctx.git.exists(from))) throw notFound('Repository')
   await checkQuota(ctx, repositoryOf(ctx, source))
-  // on the storage of the source, whatever new projects go to: elsewhere nothing could be shared
+  // on the storage of the source, whatever the storage of new projects: objects cannot be shared across storages
   const { storage } = source
   await ctx.db.transaction((tx) => checkFork(tx, caller, subject, place, settings, given))
-  const id = await reserve(ctx, storage)
+  const id = await reserveProject(ctx, storage)
   try {
     const make = () =>
       ctx.db.transaction(async (tx) => {
-        const [held] = await tx.select().from(doomedRepositories).where(eq(doomedRepositories.project_id, id)).for('update')
-        if (!held) throw new Unavailable('the fork was taken for a leftover')
+        await holdReservation(tx, id)
         const copied = await alive(tx, () => copyRepository(ctx, caller.user.id, from, { ...from, id }, source.default_branch))
         if (!copied) throw await unreadable(ctx, caller, source.id)
         await insertFork(ctx, tx, caller, subject, place, settings, given, { id, storage })
       })
     await retryOnUniqueViolation(make)
   } catch (error) {
-    ctx.jobs.add('remove repositories', () => removeDoomed(ctx))
+    await giveUpReservation(ctx, id)
     throw error
   }
   if (!source.empty_repo) maintainSoon(ctx, id)
   return id
 }
 
-/** What somebody is told who could read the code of a project a moment ago. */
+/** The answer to a caller who could read the code of a project a moment ago. */
 async function unreadable(ctx: Context, caller: SignedIn, id: number): Promise<Failure> {
   await findProjectFor(ctx, caller, String(id))
   return forbidden()
 }
 
-/** The id of a project to come, written down among the repositories to be removed until the project is there. */
-async function reserve(ctx: Context, storage: string): Promise<number> {
-  const { rows } = await ctx.db.write.execute<{ id: string }>(sql`insert into ${doomedRepositories} (project_id, storage)
-    values (nextval(pg_get_serial_sequence('projects', 'id')), ${storage}) returning project_id as id`)
-  return Number(rows[0]?.id)
-}
-
-/** An open transaction that says nothing for long is ended by Postgres. */
+/** Keeps an open transaction alive, which Postgres would end after a long silence. */
 async function alive<T>(tx: Transaction, work: () => Promise<T>): Promise<T> {
   const timer = setInterval(() => void tx.execute(sql`select 1`).catch(() => undefined), SIGN_OF_LIFE)
   return work().finally(() => clearInterval(timer))
 }
 
-/** 404 where the caller may not create a project, whether there is such a namespace or not. */
+/** 404 where the caller may not create a project, whether the namespace exists or not. */
 async function targetOf(ctx: Context, caller: SignedIn, given: NewFork): Promise<Place> {
   const named = given.namespace ?? given.namespace_path
   const id = given.namespace_id ?? (given.namespace === undefined ? null : numericId(given.namespace))
@@ -104,7 +99,10 @@ async function targetOf(ctx: Context, caller: SignedIn, given: NewFork): Promise
   return place
 }
 
-/** PR-25: the lowest of source and namespace, and of what administrators have left open to others; what is asked for may only be lower. */
+/**
+ * The lowest of the levels of source and namespace, and of the levels open to non-administrators; the caller may only
+ * ask for a lower one (PR-25).
+ */
 function visibilityOf(
   caller: SignedIn,
   source: ProjectSubject['project'],
@@ -122,7 +120,10 @@ function visibilityOf(
   return { level: Math.max(VISIBILITY_LEVEL.private, ...open), faults: [] }
 }
 
-/** All that can be wrong, before anything is copied and again with the rows: 409 for names that are taken, 400 for the rest. */
+/**
+ * Everything that can be wrong, checked before anything is copied and again with the rows: 409 for names that are
+ * taken, 400 for the rest.
+ */
 async function checkFork(tx: Transaction, caller: SignedIn, { project }: ProjectSubject, place: Place, settings: Settings, given: NewFork) {
   const namespace = await lockNamespace(tx, place.id)
   if (!namespace) throw notFound('Target Namespace')
@@ -154,7 +155,7 @@ async function insertFork(
   { id, storage }: { id: number; storage: string },
 ) {
   const { attributes, fullPath } = await checkFork(tx, caller, subject, place, settings, given)
-  // as it is now: deleted or hidden meanwhile, there is nothing to be a fork of
+  // as it is now: if it was deleted or hidden meanwhile, there is nothing to fork
   const [source] = await tx.select().from(projects).where(eq(projects.id, subject.project.id)).for('update')
   if (!source) throw notFound('Project')
   if (!(await mayReadCode(ctx, caller.user.id, source.id))) throw await unreadable(ctx, caller, source.id)
@@ -177,7 +178,7 @@ async function insertFork(
       empty_repo: source.empty_repo,
       commit_count: source.commit_count,
       repository_size: source.repository_size,
-      // who was kept from a feature there is not let in by a copy here
+      // users who could not use a feature of the source must not use it in the copy
       issues_access_level: source.issues_access_level,
       merge_requests_access_level: source.merge_requests_access_level,
       wiki_access_level: source.wiki_access_level,
@@ -197,7 +198,8 @@ async function insertFork(
   await claimRoute(tx, fullPath, { project_id: id })
   if (place.personal)
     await tx.insert(members).values({ user_id: place.owner_id ?? caller.user.id, project_id: id, access_level: 40, created_by_id: caller.user.id })
-  // G-73 speaks of the first push; a fork gets its branches without one, and clients expect them protected all the same
+  // G-73 is about the first push; a fork gets its branches without one, and clients expect them to be protected all the
+  // same
   if (!source.empty_repo) await protectDefaultBranch(tx, id, source.default_branch, settings)
   await tx.execute(sql`insert into ${projectLanguages} (project_id, commit, bytes)
     select ${id}::bigint, l.commit, l.bytes from ${projectLanguages} l where l.project_id = ${source.id}`)
@@ -210,7 +212,7 @@ async function insertFork(
     target_id: id,
     created_at: now,
   })
-  await tx.delete(doomedRepositories).where(eq(doomedRepositories.project_id, id))
+  await endReservation(tx, id)
   await touchLists(tx)
 }
 
@@ -240,7 +242,7 @@ export async function linkFork(ctx: Context, caller: SignedIn, subject: ProjectS
   })
 }
 
-/** Takes the relation away; false when there is none (PR-21). */
+/** Removes the fork relation; false when there is none (PR-21). */
 export async function unlinkFork(ctx: Context, subject: ProjectSubject): Promise<boolean> {
   const { id } = subject.project
   return ctx.db.transaction(async (tx) => {

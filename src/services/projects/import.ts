@@ -8,13 +8,14 @@ import { type GitRepository, ZERO } from '../../git/types.js'
 import { askHead, BadTarget, checkTarget, type Target } from '../../lib/ssrf-guard.js'
 import { isUnavailable } from '../../lib/unavailable.js'
 import { readSettings, type Settings } from '../core/settings.js'
-import { followBranches, maintainSoon } from '../repository/pushes.js'
+import { followBranches } from '../repository/push/follow.js'
+import { maintainSoon } from '../repository/push/upkeep.js'
 import { repositoryLimit } from '../repository/quotas.js'
 import { repositoryOf } from '../repository/repositories.js'
 
-/** Imports at once; more wait, so that they leave turns to other work. */
+/** Imports at a time; more wait, so that they leave turns to other work. */
 const LANES = 2
-/** Milliseconds for which whoever works on an import is taken to be alive, and how often he says so. */
+/** Milliseconds for which the worker on an import counts as alive, and how often it reports. */
 const HELD = 60_000
 const SIGN_OF_LIFE = 20_000
 const REDIRECTS = 3
@@ -26,7 +27,7 @@ const refuse = (text: string) => invalidRecord({ import_url: [text] })
 
 const rulesOf = (ctx: Context, protocols: readonly string[] = PROTOCOLS) => ({ protocols, allowLocal: ctx.config.allowLocalRequests })
 
-/** The address of a new project's import, if it may be called at all (OT-10, SEC-138). */
+/** The URL of a new project's import, if it may be called at all (OT-10, SEC-138). */
 export async function readImportUrl(ctx: Context, settings: Settings, url: string, readme: boolean | undefined): Promise<string> {
   if (!settings.import_sources.includes('git')) throw refuse('is not allowed: imports by URL are switched off')
   if (readme) throw refuse("can't be given together with initialize_with_readme")
@@ -40,19 +41,22 @@ export async function readImportUrl(ctx: Context, settings: Settings, url: strin
 
 const purposeOf = (projectId: number) => `import of project ${projectId}`
 
-/** Writes down an import beside its project; `importSoon` begins it once that is committed. */
+/** Records an import beside its project; `importSoon` starts it after the commit. */
 export async function recordImport(ctx: Context, tx: Transaction, projectId: number, url: string, defaultBranch: string | null): Promise<void> {
   await tx
     .insert(projectImports)
     .values({ project_id: projectId, url: ctx.encryption.seal(url, purposeOf(projectId)), default_branch: defaultBranch, held_until: ctx.now() })
 }
 
-/** Works off what is to be imported, in the background. */
+/** Runs recorded imports, in the background. */
 export function importSoon(ctx: Context): void {
   for (let lane = 0; lane < LANES; lane++) ctx.jobs.coalesce(`imports ${lane}`, 0, 'import', () => importAll(ctx, lane))
 }
 
-/** At start: takes up what the last process left, and a little later what it still held when it was killed; from then on what other processes leave. */
+/**
+ * At the start: resumes imports that the last process left, and a little later those it still held when it was killed;
+ * from then on those that other processes leave.
+ */
 export function takeUpImports(ctx: Context): void {
   importSoon(ctx)
   const timer = setInterval(() => (ctx.stopping.aborted ? clearInterval(timer) : importSoon(ctx)), HELD + 5_000).unref()
@@ -60,7 +64,7 @@ export function takeUpImports(ctx: Context): void {
 
 async function importAll(ctx: Context, lane: number) {
   while (!ctx.stopping.aborted) {
-    // by the row, so that of several processes one has it
+    // by the row, so that only one of several processes gets it
     const { rows } = await ctx.db.write.execute<{ project_id: string; url: string; default_branch: string | null }>(
       sql`update ${projectImports} set held_until = now() + ${HELD} * interval '1 millisecond'
         where project_id = (select i.project_id from ${projectImports} i where i.held_until <= now() and i.project_id % ${LANES} = ${lane}
@@ -104,7 +108,7 @@ async function importProject(ctx: Context, work: Import): Promise<void> {
   }
 }
 
-/** The end of an import, and of all that is known of its address. */
+/** Ends an import, and forgets its URL. */
 async function finish(ctx: Context, id: number, end: { import_status: 'finished' | 'failed'; import_error: string | null }) {
   await ctx.db.transaction(async (tx) => {
     await tx
@@ -115,7 +119,7 @@ async function finish(ctx: Context, id: number, end: { import_status: 'finished'
   })
 }
 
-/** For people; git's own words could hold what is nobody's business. */
+/** A message for users; git's own messages could contain what they must not see. */
 function reasonOf(error: unknown): string {
   if (error instanceof BadTarget) return `The import URL ${error.message}`
   if (error instanceof TooLarge) return 'The repository is too large'
@@ -128,7 +132,7 @@ async function bring(ctx: Context, repository: GitRepository, { id, sealed, defa
   const head = await repository.remoteHead(source, ctx.stopping)
   const limit = (await repositoryLimit(ctx)) ?? undefined
   await repository.fetch(source, ctx.stopping, limit)
-  // what comes in a moment is here before anybody measures it; nothing else can be in this repository yet
+  // a small repository arrives before its size is checked for the first time; nothing else can be in it yet
   if (limit !== undefined && (await repository.size()) > limit) {
     const head = await repository.headBranch()
     await ctx.git.remove(repository.key)
@@ -146,7 +150,10 @@ async function bring(ctx: Context, repository: GitRepository, { id, sealed, defa
   maintainSoon(ctx, id)
 }
 
-/** What git is to connect to: checked again now, for names come to mean other addresses, and at the end of all redirects, for git itself follows none. */
+/**
+ * What git connects to: checked again now, because names may resolve to other addresses, and after all redirects,
+ * because git itself follows none.
+ */
 async function sourceOf(ctx: Context, url: string) {
   const target = await checkTarget(url, rulesOf(ctx))
   if (target.url.protocol === 'git:') {
@@ -163,7 +170,10 @@ const basic = ({ user, password }: { user: string; password: string }) => `Basic
 
 const ADVERTISEMENT = '/info/refs'
 
-/** Follows up to three redirects, each checked like the first address; what was meant for one place is told to no other (SEC-138, SEC-139). */
+/**
+ * Follows up to three redirects, each checked like the first URL; credentials are sent to no other place (SEC-138,
+ * SEC-139).
+ */
 async function followed(ctx: Context, first: Target): Promise<Target> {
   first.url.search = ''
   let target = first

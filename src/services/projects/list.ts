@@ -36,9 +36,12 @@ export interface ProjectFilter extends Paging {
   ownerId?: number | undefined
   /** Only forks of this project (PR-9). */
   forkedFrom?: number | undefined
-  /** Only projects of a group (GR-15): directly in it unless `only` says otherwise, in its subgroups (X-18), shared with it. */
+  /**
+   * Only projects of a group (GR-15): directly in it unless `only` says otherwise, in its subgroups (X-18), shared with
+   * it.
+   */
   group?: { id: number; only?: 'shared'; subgroups?: boolean; shared?: boolean } | undefined
-  /** What to look for, read as fuzzy text (GR-17) where `search` is one piece of text (PR-1). */
+  /** The search text, read as fuzzy words (GR-17) where `search` is one piece of text (PR-1). */
   words?: string | undefined
 }
 
@@ -55,7 +58,7 @@ const user = sql`${sql.placeholder('user')}::bigint`
 const open = (feature: SQL, eyes: SqlViewer) =>
   eyes === 'admin' ? sql`${feature} >= 10` : sql`(${feature} >= 20 or (${feature} >= 10 and ${withLevel(projects, user, ANY_LEVEL)}))`
 
-/** Each filter's condition; its values are placeholders of the same name. */
+/** The condition of each filter; its values are placeholders of the same name. */
 const FILTERS: Record<string, (eyes: SqlViewer) => SQL> = {
   archived: () => eq(projects.archived, sql.placeholder('archived')),
   visibility: () => eq(projects.visibility, sql.placeholder('visibility')),
@@ -116,7 +119,7 @@ const counted = statement('number of projects', (db, shape: Omit<Shape, 'order' 
     .where(conditions(shape)),
 )
 
-/** The permission is asked once more, of these rows only: what was kept of a list is a hint where to look. */
+/** The permission is checked again, for these rows only: a cached list is only a hint where to look. */
 const rows = statement('listed projects', (db, eyes: SqlViewer) =>
   keyedProjects(db, eyes, { version: versionOf('projects') }, sql`${projects.id} = any(${sql.placeholder('ids')}) and ${visibleProject(eyes, user)}`),
 )
@@ -128,10 +131,16 @@ export interface ListedProject {
   version: Version
 }
 
-/** Filters and orders that follow more than the list's version does: stars, activity, notes of administrators, the source of forks. */
+/**
+ * Filters and orders that depend on more than the list's version: stars, activity, custom attributes, the source of
+ * forks.
+ */
 const UNVERSIONED = new Set(['starred', 'last_activity_after', 'last_activity_before', 'custom_attributes', 'forkedFrom'])
 
-/** All projects the caller can see and the filters let through (PR-1, PR-2, PR-9, GR-15); the permission filter is part of the query (SEC-33). */
+/**
+ * All projects that the caller can see and that pass the filters (PR-1, PR-2, PR-9, GR-15); the permission filter is
+ * part of the query (SEC-33).
+ */
 export async function listProjects(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, filter: ProjectFilter): Promise<Page<ListedProject>> {
   if (!viewer && (filter.owned || filter.membership || filter.min_access_level !== undefined)) return { items: [], total: 0 }
   const { words: text, order_by: order } = filter
@@ -179,7 +188,10 @@ function placeOf({ only, subgroups, shared }: NonNullable<ProjectFilter['group']
   return shared ? `${own} or shared` : own
 }
 
-/** All projects directly in a group, or shared with it, that the caller may see, newest first and archived ones included; the contract sets no limit (GR-3). */
+/**
+ * All projects directly in a group, or shared with it, that the caller may see, newest first and archived ones
+ * included; the contract sets no limit (GR-3).
+ */
 export async function projectsOfGroup(ctx: Context, caller: Pick<Caller, 'user'>, id: number, which: 'own' | 'shared'): Promise<ListedProject[]> {
   const group = { id, ...(which === 'shared' && { only: which }) }
   const found: ListedProject[] = []

@@ -22,17 +22,17 @@ export interface BasicProjectRecord {
   namespace: ShownNamespace
 }
 
-/** A project with all that its views show, seen by one caller. */
+/** A project with everything its views show to one caller. */
 export interface ProjectRecord extends BasicProjectRecord {
   /** The owner of a personal project. */
   owner: UserRefRecord | null
   /** Null: shared with nobody. */
   shares: { group_id: number; group_name: string; group_full_path: string; group_access_level: number; expires_at: string | null }[] | null
-  /** The caller's level in all, by direct membership, and on the group; 0 without one. */
+  /** The caller's effective level, that of direct membership, and that on the group; 0 without one. */
   level: number
   direct: number
   group: number
-  /** Open confidential issues of the caller's own; whoever sees all of them has no use for it. */
+  /** Open confidential issues of the caller; unused for those who see all of them. */
   own_confidential: number
   /** The source of a fork, if the caller can see it. */
   forked_from: BasicProjectRecord | null
@@ -54,7 +54,10 @@ const direct = directLevel(projects.id, user)
 const group = groupLevel(projects.namespace_id, user)
 const shared = sharedLevel(projects.id, user)
 
-/** With which groups: this project opens the page of each to whoever sees it (G-67), so none is hidden (SEC-39). */
+/**
+ * The groups it is shared with: the project makes each of them visible to whoever sees it (G-67), so none is hidden
+ * (SEC-39).
+ */
 const shares = sql<
   ProjectRecord['shares'] | null
 >`(select json_agg(json_build_object('group_id', g.id, 'group_name', g.name, 'group_full_path', g.full_path,
@@ -67,12 +70,15 @@ const ownConfidential = sql<number>`case when ${projects.open_confidential_issue
 const source = alias(projects, 'source')
 const sourcePlace = alias(namespaces, 'source_namespace')
 
-/** Differs whenever a record differs for this viewer: all its rows as text, those of a fork's source among them if he sees it, and his levels. */
+/**
+ * Differs whenever a record differs for this viewer: all its rows as text, those of a fork's source if they see it, and
+ * their levels.
+ */
 const recordKey = sql<string>`concat_ws(E'\\x1f', ${projects}::text, ${namespaces}::text,
   ${users.id}, ${users.name}, ${users.username}, ${users.state}, ${users.avatar}, ${namespaces.owner_id} = ${user},
   ${direct}, ${group}, ${shared}, ${shares}, ${ownConfidential}, source::text, source_namespace::text)`
 
-/** Projects with what a record of them is made of, and a key that differs whenever it does. */
+/** Projects with the columns of their records, and a key that differs whenever these do. */
 export const keyedProjects = <Columns extends SelectedFields>(db: Pick<ReadDatabase, 'select'>, eyes: SqlViewer, columns: Columns, where: SQL) =>
   db
     .select({ id: projects.id, key: recordKey, ...columns })
@@ -112,7 +118,7 @@ export async function loadProjects(ctx: Context, viewer: ActorUser | null, ids: 
 /** One project as this caller sees it. */
 export async function loadProject(ctx: Context, viewer: ActorUser | null, id: number): Promise<ProjectRecord> {
   const [record] = await loadProjects(ctx, viewer, [id])
-  // it was there when the call began
+  // it existed when the call began
   if (!record) throw notFound('Project')
   return record
 }

@@ -32,7 +32,7 @@ const withLevel = statement('people of a project', (db, { search, skip }: { sear
     .offset(sql.placeholder('offset')),
 )
 
-/** PR-4: everybody with a level on the project, each once, by whatever ways. */
+/** Users with a level on the project, each once, however they got it (PR-4). */
 export async function listProjectUsers(
   ctx: Context,
   projectId: number,
@@ -67,7 +67,7 @@ const ancestors = statement('groups above a project', (db, { eyes }: { eyes: Sql
     .offset(sql.placeholder('offset')),
 )
 
-/** PR-6: the groups a project is in, at any distance, as far as the caller sees them (SEC-38). */
+/** The groups that a project is in, at any distance, as far as the caller sees them (PR-6, SEC-38). */
 export async function listProjectGroups(ctx: Context, viewer: ActorUser | null, namespaceId: number, paging: Paging) {
   const query = ancestors(ctx.db, { eyes: sqlViewer(viewer) })
   const run = (at: Paging) => query.execute({ namespace: namespaceId, user: viewer?.id ?? 0, ...limits(at) })

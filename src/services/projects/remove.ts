@@ -1,21 +1,59 @@
-import { type SQL, sql } from 'drizzle-orm'
+import { and, eq, type SQL, sql } from 'drizzle-orm'
+import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
+import { pendingAvatarDeletions, pendingRepositoryDeletions } from '../../db/schema/index.js'
+import { dropAvatar } from '../identity/avatars.js'
+import { dropUploads } from './uploads.js'
 
-/** Takes projects away with all their rows; what they stored is written down to be removed afterwards (SEC-134), and sources have that many forks less. `which` is a condition on `projects p`. */
-export async function doomProjects(tx: Transaction, which: SQL): Promise<void> {
+/**
+ * Deletes projects with all their rows; their files are recorded for removal afterwards (SEC-134), and the fork counts
+ * of their sources are adjusted. `which` is a condition on `projects p`.
+ */
+export async function deleteProjectRows(tx: Transaction, which: SQL): Promise<void> {
   await tx.execute(
-    sql`insert into doomed_repositories (project_id, storage) select p.id, p.storage from projects p where ${which} on conflict do nothing`,
+    sql`insert into pending_repository_deletions (project_id, storage) select p.id, p.storage from projects p where ${which} on conflict do nothing`,
   )
   await tx.execute(
-    sql`insert into doomed_avatars (kind, id) select 'project', p.id from projects p where ${which} and p.avatar is not null on conflict do nothing`,
+    sql`insert into pending_avatar_deletions (kind, id) select 'project', p.id from projects p where ${which} and p.avatar is not null on conflict do nothing`,
   )
   await tx.execute(sql`update projects s set forks_count = greatest(s.forks_count - f.gone, 0)
     from (select p.forked_from_id as id, count(*) as gone from projects p where ${which} and p.forked_from_id is not null group by 1) f where s.id = f.id`)
-  // PR-26
+  // open merge requests from them are closed (PR-26)
   await tx.execute(sql`with closed as (
       update merge_requests r set state = 'closed', closed_at = now(), updated_at = now(), merge_when_pipeline_succeeds = false, merge_user_id = null,
         merge_commit_message = null, should_remove_source_branch = null, rebase_user_id = null
       from projects p where p.id = r.source_project_id and r.project_id <> p.id and r.state = 'opened' and ${which} returning r.project_id)
     update project_list_versions v set version = version + 1 where v.kind = 'merge_requests' and v.project_id in (select project_id from closed)`)
   await tx.execute(sql`delete from projects p where ${which}`)
+}
+
+/**
+ * Removes what deleted projects and groups stored, and the repositories of projects that came to nothing. A row that somebody holds is about a
+ * project in the making. `alone`: no other service can be making one.
+ */
+export async function finishDeletions(ctx: Context, { alone = false } = {}): Promise<void> {
+  for (const { kind, id } of await ctx.db.write.select().from(pendingAvatarDeletions)) {
+    await dropAvatar(ctx, kind, id)
+    await ctx.db.write.delete(pendingAvatarDeletions).where(and(eq(pendingAvatarDeletions.kind, kind), eq(pendingAvatarDeletions.id, id)))
+  }
+  const pending = await ctx.db.write
+    .select()
+    .from(pendingRepositoryDeletions)
+    .where(alone ? undefined : sql`${pendingRepositoryDeletions.due_at} <= now()`)
+  for (const { project_id } of pending) {
+    await ctx.db.transaction(async (tx) => {
+      const [row] = await tx
+        .select()
+        .from(pendingRepositoryDeletions)
+        .where(eq(pendingRepositoryDeletions.project_id, project_id))
+        .for('update', { skipLocked: true })
+      if (!row) return
+      if (ctx.config.storages[row.storage] !== undefined) {
+        for (const kind of ['project', 'wiki'] as const) await ctx.git.remove({ storage: row.storage, id: project_id, kind })
+      }
+      await dropAvatar(ctx, 'project', project_id)
+      await dropUploads(ctx, project_id)
+      await tx.delete(pendingRepositoryDeletions).where(eq(pendingRepositoryDeletions.project_id, project_id))
+    })
+  }
 }

@@ -14,7 +14,7 @@ export interface NewShare {
   expires_at?: string | null | undefined
 }
 
-/** Lets a group's members into a project, up to a level, from the next request on (PR-23, AC-15). */
+/** Gives a group's members access to a project, up to a level, from the next request on (PR-23, AC-15). */
 export async function shareProject(
   ctx: Context,
   caller: SignedIn,
@@ -29,7 +29,7 @@ export async function shareProject(
     const [project] = await tx.select({ namespace_id: projects.namespace_id }).from(projects).where(eq(projects.id, id)).for('update')
     if (!project) throw notFound('Project')
     const above = await ancestorsOf(tx, project.namespace_id)
-    // a lock on a group binds what is in its subgroups too: no owner below can undo it
+    // a lock on a group applies to its subgroups too: no owner below can undo it
     if (above.some(({ locked }) => locked)) throw refused('The project sharing with group is disabled')
     if (above.some((ancestor) => ancestor.id === group.id))
       throw conflict('Project cannot be shared with the group it is in or one of its ancestors.')
@@ -60,7 +60,7 @@ const ancestorsOf = (tx: Transaction, namespaceId: number) =>
     .innerJoin(namespaces, eq(namespaces.id, namespaceAncestry.ancestor_id))
     .where(eq(namespaceAncestry.descendant_id, namespaceId))
 
-/** PR-24; a share whose day has come is as good as none. */
+/** Ends a share; an expired one counts as none (PR-24). */
 export async function unshareProject(ctx: Context, subject: ProjectSubject, groupId: number): Promise<void> {
   const { id } = subject.project
   await ctx.db.transaction(async (tx) => {

@@ -14,13 +14,17 @@ import {
 import { nextIid } from '../core/iids.js'
 import { touchProjectList } from '../core/project-list-versions.js'
 
-/** A thing of the old group, and the one that stands for it in the project's new place. */
+/** A thing of the old group, and its replacement in the project's new namespace. */
 interface Twin {
   old: string
   twin: string
 }
 
-/** GR-43: labels and milestones of the old group that the project's issues, merge requests and releases have are replaced by those of the same title in the new place, which are made in the project where there is none. Nothing goes on pointing at a group the project has left (SEC-31). */
+/**
+ * Labels and milestones of the old group that the project's issues, merge requests and releases have are replaced by
+ * those of the same title in the new namespace, which are created in the project where there is none (GR-43). Nothing
+ * refers any longer to a group that the project has left (SEC-31).
+ */
 export async function transferLabels(tx: Transaction, projectId: number, namespaceId: number, now: Date): Promise<void> {
   await bringLabels(tx, projectId, namespaceId, now)
   await bringMilestones(tx, projectId, namespaceId, now)
@@ -64,7 +68,7 @@ async function bringMilestones(tx: Transaction, projectId: number, namespaceId: 
       HAVING.map((table) => sql`select h.milestone_id from ${table} h where h.project_id = ${projectId}`),
       sql` union `,
     )} union select h.milestone_id from ${releaseMilestones} h join ${releases} r on r.id = h.release_id where r.project_id = ${projectId}))`
-  // a group milestone is for the projects directly in the group (MI-8)
+  // a group milestone applies to projects directly in the group (MI-8)
   const here = sql`(t.project_id = ${projectId} or t.namespace_id = ${namespaceId})`
   const { rows: missing } = await tx.execute<{ id: string }>(
     sql`select o.id from ${left} o where not exists (select 1 from ${milestones} t where t.title = o.title and ${here}) order by o.id`,

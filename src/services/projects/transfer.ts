@@ -14,7 +14,13 @@ import { addTakenFaults, checkLimit, placeIn } from './create.js'
 import { lowerForks } from './fork-network.js'
 import { transferLabels } from './transfer-labels.js'
 
-/** Moves a project to another namespace as a whole or not at all (GR-41 to GR-43, PR-13, PR-18, SEC-133). Rights that came from the old one end, direct members stay; it becomes no more visible than the group. What is no more visible than it was has forks that are not either (AC-5). The old path leads Git to the new one (GH-4; not the API, W-8). The endpoints word their refusals differently: `same` is the text for a project that is there already, `refuse` makes the answer of a text. The caller's right to the target is for them to check. */
+/**
+ * Transfers a project to another namespace, completely or not at all (GR-41 to GR-43, PR-13, PR-18, SEC-133). Rights
+ * from the old namespace end, direct members stay; the project becomes no more visible than the group, and its forks no
+ * more visible than the project (AC-5). The old path redirects Git to the new one (GH-4; not the API, W-8). The
+ * endpoints word their refusals differently: `same` is the message for a project that is there already, and `refuse`
+ * makes the answer from a message. Callers check the right to the target themselves.
+ */
 export async function transferProject(
   ctx: Context,
   caller: SignedIn,
@@ -25,7 +31,7 @@ export async function transferProject(
   await ctx.db.transaction(async (tx) => {
     const [before] = await tx.select({ namespace_id: projects.namespace_id }).from(projects).where(eq(projects.id, id))
     if (!before) throw notFound('Project')
-    // always in this order, so that two who move in opposite directions do not wait for each other
+    // always in this order, so that two transfers in opposite directions do not wait for each other
     const locked = new Map<number, Awaited<ReturnType<typeof lockNamespace>>>()
     for (const namespace of [before.namespace_id, targetId].sort((a, b) => a - b)) locked.set(namespace, await lockNamespace(tx, namespace))
     const [source, target] = [locked.get(before.namespace_id), locked.get(targetId)]
@@ -33,7 +39,7 @@ export async function transferProject(
     if (!project || !source || project.namespace_id !== source.id) throw notFound('Project')
     if (!target) throw notFound('Namespace')
     if (target.id === source.id) throw refuse(same)
-    // PR-14: a place in a personal namespace is one, however it is taken
+    // a project moved into a personal namespace counts against its limit too (PR-14)
     if (target.kind === 'user') await checkLimit(tx, caller.user, target.id)
     const faults: string[] = []
     await addTakenFaults(tx, target, project, project.id, (field, texts) => texts.length > 0 && faults.push(field))
@@ -43,7 +49,7 @@ export async function transferProject(
     const visibility = target.kind === 'group' ? Math.min(project.visibility, target.visibility) : project.visibility
     await moveRoute(tx, id, fullPathOf({ ...project, namespace: source }), fullPathOf({ ...project, namespace: target }))
     await tx.update(projects).set({ namespace_id: target.id, visibility, updated_at: ctx.now() }).where(eq(projects.id, id))
-    // PR-23: no project is shared with the group it is in, nor with one above
+    // no project is shared with the group it is in, nor with one above (PR-23)
     await tx.execute(
       sql`delete from project_shares s using namespace_ancestry a where s.project_id = ${id} and s.group_id = a.ancestor_id and a.descendant_id = ${target.id}`,
     )
@@ -64,7 +70,7 @@ export async function transferProject(
 
 const taken = (fields: string[]) => `Project with same ${fields.includes('path') ? 'path' : 'name'} in target namespace already exists`
 
-/** AC-13: the owner of a personal project is one of its members. */
+/** The owner of a personal project is one of its members (AC-13). */
 async function makeOwnersMembership(tx: Transaction, project_id: number, user_id: number) {
   const membership = { access_level: 40, expires_at: null, requested_at: null }
   await tx
@@ -73,7 +79,10 @@ async function makeOwnersMembership(tx: Transaction, project_id: number, user_id
     .onConflictDoUpdate({ target: [members.user_id, members.project_id], targetWhere: sql`${members.project_id} is not null`, set: membership })
 }
 
-/** The namespace named by an id or a full path, where this caller may put a project (5.2 row 4): 404 out of his sight, 403 without the right. */
+/**
+ * The namespace named by an id or a full path, where this caller may put a project (5.2 row 4): 404 when they do not
+ * see it, 403 without the right.
+ */
 export async function transferTarget(ctx: Context, caller: SignedIn, named: string): Promise<Namespace> {
   const id = numericId(named)
   const [namespace] = await ctx.db.write
@@ -85,7 +94,7 @@ export async function transferTarget(ctx: Context, caller: SignedIn, named: stri
   if (!namespace) throw notFound('Namespace')
   if (namespace.kind === 'group') await findGroupFor(ctx, caller, String(namespace.id), 'Namespace')
   else if (namespace.owner_id !== caller.user.id && !caller.user.admin) throw notFound('Namespace')
-  // AC-8: what external people may not create they may not bring along either
+  // what external users may not create they may not move there either (AC-8)
   if (caller.user.external && !caller.user.admin) throw forbidden()
   if (!(await placeIn(ctx, caller, namespace))) throw forbidden()
   return namespace

@@ -2,7 +2,7 @@ import { and, eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import { fullPathOf, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
-import { doomedAvatars, doomedRepositories, namespaces, projectStars, projects } from '../../db/schema/index.js'
+import { namespaces, projectStars, projects } from '../../db/schema/index.js'
 import { unlessUniqueViolation } from '../../db/taken.js'
 import { forbidden, invalidRecord, notFound } from '../../failures.js'
 import { projectNameFaults, projectPathFaults } from '../../lib/path.js'
@@ -16,8 +16,7 @@ import { repositoryOf } from '../repository/repositories.js'
 import { attributeFaults, columnsOf, type ProjectAttributes, visibilityFaults } from './attributes.js'
 import { addTakenFaults, taken } from './create.js'
 import { forkVisibilityFaults, lowerForks } from './fork-network.js'
-import { doomProjects } from './remove.js'
-import { dropUploads } from './uploads.js'
+import { deleteProjectRows, finishDeletions } from './remove.js'
 
 export interface ProjectChange extends ProjectAttributes {
   name?: string | undefined
@@ -25,7 +24,7 @@ export interface ProjectChange extends ProjectAttributes {
   default_branch?: string | undefined
 }
 
-/** Changes what is given and nothing else (PR-10). A new path leaves a redirect for Git (PR-18). */
+/** Changes the given attributes (PR-10). A new path leaves a redirect for Git (PR-18). */
 export async function updateProject(ctx: Context, caller: SignedIn, subject: ProjectSubject, given: ProjectChange): Promise<void> {
   const { project } = subject
   if (given.name !== undefined && given.name !== project.name && !subject.can('rename_project')) throw forbidden()
@@ -48,7 +47,7 @@ export async function updateProject(ctx: Context, caller: SignedIn, subject: Pro
         }
         if (given.name !== undefined) add('name', projectNameFaults(name))
         if (given.path !== undefined) add('path', projectPathFaults(path))
-        // as it stands now: a group may be narrowed or renamed in the same moment
+        // as it is now: a group may be made less visible or renamed at the same moment
         const [place] = await tx.select().from(namespaces).where(eq(namespaces.id, project.namespace_id)).for('share')
         if (!place) throw notFound('Project')
         const ceiling = place.kind === 'group' ? place.visibility : null
@@ -86,14 +85,14 @@ export async function updateProject(ctx: Context, caller: SignedIn, subject: Pro
   if (given.avatar !== undefined) await setAvatar(ctx, project, given.avatar)
 }
 
-/** Puts an image that was looked at before, or none, in the place of the one there is (UP-4). */
+/** Replaces the avatar by a validated image, or removes it (UP-4). */
 export async function setAvatar(ctx: Context, project: { id: number; avatar: string | null }, image: { data: Buffer } | null): Promise<void> {
   const avatar = image && (await keepAvatar(ctx, 'project', project.id, image.data))
   await ctx.db.write.update(projects).set({ avatar, updated_at: ctx.now() }).where(eq(projects.id, project.id))
   if (project.avatar && project.avatar !== avatar) await dropAvatar(ctx, 'project', project.id, project.avatar)
 }
 
-/** Archives or opens again; the same answer when nothing changes (PR-12). */
+/** Archives or unarchives; the same answer when nothing changes (PR-12). */
 export async function setArchived(ctx: Context, subject: ProjectSubject, archived: boolean): Promise<void> {
   await ctx.db.transaction(async (tx) => {
     await tx.update(projects).set({ archived, updated_at: ctx.now() }).where(eq(projects.id, subject.project.id))
@@ -120,36 +119,14 @@ export async function setStar(ctx: Context, caller: SignedIn, subject: ProjectSu
   })
 }
 
-/** Out of sight at once; the repositories go in the background, and a kill in between is made good at the next start (W-14, SEC-134). */
+/**
+ * Invisible at once; the repositories are removed in the background, and after a kill at the next start (W-14,
+ * SEC-134).
+ */
 export async function deleteProject(ctx: Context, subject: ProjectSubject): Promise<void> {
   await ctx.db.transaction(async (tx) => {
-    await doomProjects(tx, sql`p.id = ${subject.project.id}`)
+    await deleteProjectRows(tx, sql`p.id = ${subject.project.id}`)
     await touchLists(tx)
   })
-  ctx.jobs.add('remove repositories', () => removeDoomed(ctx))
-}
-
-/** Removes what deleted projects and groups stored, and the repositories of forks that came to nothing; at start, too. A row that somebody holds is about a fork in the making. */
-export async function removeDoomed(ctx: Context): Promise<void> {
-  for (const { kind, id } of await ctx.db.write.select().from(doomedAvatars)) {
-    await dropAvatar(ctx, kind, id)
-    await ctx.db.write.delete(doomedAvatars).where(and(eq(doomedAvatars.kind, kind), eq(doomedAvatars.id, id)))
-  }
-  const doomed = await ctx.db.write.select().from(doomedRepositories)
-  for (const { project_id } of doomed) {
-    await ctx.db.transaction(async (tx) => {
-      const [row] = await tx
-        .select()
-        .from(doomedRepositories)
-        .where(eq(doomedRepositories.project_id, project_id))
-        .for('update', { skipLocked: true })
-      if (!row) return
-      if (ctx.config.storages[row.storage] !== undefined) {
-        for (const kind of ['project', 'wiki'] as const) await ctx.git.remove({ storage: row.storage, id: project_id, kind })
-      }
-      await dropAvatar(ctx, 'project', project_id)
-      await dropUploads(ctx, project_id)
-      await tx.delete(doomedRepositories).where(eq(doomedRepositories.project_id, project_id))
-    })
-  }
+  ctx.jobs.add('remove repositories', () => finishDeletions(ctx))
 }

@@ -14,7 +14,7 @@ import { syncDirectory, writeNewFile } from '../../lib/durable.js'
 import { readSettings } from '../core/settings.js'
 import { checkUploadQuota } from '../repository/quotas.js'
 
-/** What is shown in the page and not downloaded, by extension: images and films, never SVG or HTML (UP-7). */
+/** What is embedded in pages and not downloaded, by extension: images and videos, never SVG or HTML (UP-7). */
 const SHOWN: Record<string, string> = {
   png: 'image/png',
   jpg: 'image/jpeg',
@@ -31,7 +31,7 @@ const SHOWN: Record<string, string> = {
   ogv: 'video/ogg',
 }
 
-/** What a file is shown as; null: it is downloaded. */
+/** The type a file is shown as; null: it is downloaded. */
 export function shownType(filename: string): string | null {
   const extension = /\.([a-z0-9]+)$/i.exec(filename)?.[1]?.toLowerCase() ?? ''
   return Object.hasOwn(SHOWN, extension) ? (SHOWN[extension] as string) : null
@@ -40,7 +40,7 @@ export function shownType(filename: string): string | null {
 const MEBIBYTE = 1024 * 1024
 const LONGEST = 255
 
-/** UP-7; what is left of a name is one of a file in its folder. */
+/** A safe file name from the given one (UP-7). */
 export function safeName(given: string): string {
   const name = given
     .slice(Math.max(given.lastIndexOf('/'), given.lastIndexOf('\\')) + 1)
@@ -58,7 +58,7 @@ export interface UploadRecord {
   fullPath: string
 }
 
-/** Keeps a file that somebody attaches to a text of the project, under an address nobody can guess (UP-1). */
+/** Stores a file that a user attaches to a text of the project, under a URL that nobody can guess (UP-1). */
 export async function keepUpload(
   ctx: Context,
   caller: SignedIn,
@@ -99,7 +99,7 @@ const found = statement('upload by address', (db) =>
     ),
 )
 
-/** The upload at an address; null when there is none. */
+/** The upload at a URL; null when there is none. */
 export async function findUpload(
   ctx: Context,
   { path, secret, filename }: { path: string; secret: string; filename: string },
@@ -108,7 +108,7 @@ export async function findUpload(
   return row ?? null
 }
 
-/** Its bytes; null when they are gone. */
+/** Its content; null when the file is missing. */
 export async function readUpload(ctx: Context, projectId: number, secret: string): Promise<Readable | null> {
   const file = await open(join(folderOf(ctx, projectId), secret), 'r').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return null
@@ -117,7 +117,7 @@ export async function readUpload(ctx: Context, projectId: number, secret: string
   return file && createReadStream('', { fd: file })
 }
 
-/** Removes all of a project's files. */
+/** Removes all uploads of a project. */
 export async function dropUploads(ctx: Context, projectId: number): Promise<void> {
   await rm(folderOf(ctx, projectId), { recursive: true, force: true })
 }

@@ -9,7 +9,7 @@ import { lengthOf, tooLong } from '../../lib/path.js'
 import { type AuditAction, audit } from '../core/audit.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
 
-/** What the variables are of. */
+/** The owner of the variables. */
 export interface VariableSource {
   kind: 'project' | 'group'
   id: number
@@ -32,7 +32,7 @@ const of = ({ kind, id }: VariableSource) => eq(kind === 'project' ? variables.p
 const called = (source: VariableSource, key: string) => and(of(source), eq(variables.key, key))
 const missing = ({ kind }: VariableSource) => notFound(kind === 'project' ? 'Variable' : 'GroupVariable')
 
-/** Values open only where they were sealed: a row moved elsewhere by hand does not. */
+/** A value can be decrypted only where it was encrypted, not in a row that was moved by hand. */
 const purpose = ({ kind, id }: VariableSource, key: string) => `${kind} ${id} variable ${key}`
 
 const opened = (
@@ -64,21 +64,21 @@ const listed = statement('variables', (db, kind: VariableSource['kind']) =>
     .offset(sql.placeholder('offset')),
 )
 
-/** V-2: by id. */
+/** Variables by id (V-2). */
 export async function listVariables(ctx: Context, source: VariableSource, paging: Paging): Promise<Page<Variable>> {
   const run = (at: Paging) => listed(ctx.db, source.kind).execute({ source: source.id, ...limits(at) })
   const { items, total } = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
   return { items: items.map((row) => opened(ctx, source, row)), total }
 }
 
-/** V-3: keys are case-sensitive. */
+/** One variable; keys are case-sensitive (V-3). */
 export async function getVariable(ctx: Context, source: VariableSource, key: string): Promise<Variable> {
   const [row] = await ctx.db.read.select().from(variables).where(called(source, key))
   if (!row) throw missing(source)
   return opened(ctx, source, row)
 }
 
-/** V-5. */
+/** What is wrong with a key (V-5). */
 function keyFaults(key: string): string[] {
   const faults = key === '' ? ["can't be blank"] : []
   if (lengthOf(key) > MAX_KEY) faults.push(tooLong(MAX_KEY))
@@ -86,7 +86,7 @@ function keyFaults(key: string): string[] {
   return faults
 }
 
-/** V-4 to V-7. */
+/** Creates a variable (V-4 to V-7). */
 export async function createVariable(
   ctx: Context,
   source: VariableSource,
@@ -116,7 +116,7 @@ export async function createVariable(
   )
 }
 
-/** V-8: the key stays. */
+/** Changes a variable; its key stays (V-8). */
 export async function updateVariable(
   ctx: Context,
   source: VariableSource,
@@ -139,7 +139,7 @@ export async function updateVariable(
   })
 }
 
-/** V-9. */
+/** Deletes a variable (V-9). */
 export async function deleteVariable(ctx: Context, source: VariableSource, key: string): Promise<void> {
   await ctx.db.transaction(async (tx) => {
     const gone = await tx.delete(variables).where(called(source, key)).returning({ id: variables.id })

@@ -6,7 +6,7 @@ import type { ArchiveKind, Oid } from '../../git/types.js'
 import { canArchive } from '../../git/wire/archive.js'
 import { repositoryOf } from './repositories.js'
 
-/** What callers say for each kind of archive (RE-6). */
+/** The names of each kind of archive (RE-6). */
 const KINDS = {
   'tar.gz': 'tar.gz',
   tgz: 'tar.gz',
@@ -31,7 +31,10 @@ export interface ArchivePlan {
   filename: string
 }
 
-/** What an archive will hold and be called: 404 `File` where there is nothing to pack, 406 for a kind this machine cannot make. */
+/**
+ * What an archive will hold and what it is called: 404 `File` where there is nothing to pack, 406 for a kind this
+ * machine cannot make.
+ */
 export async function planArchive(
   ctx: Context,
   { project }: ProjectSubject,
@@ -49,7 +52,7 @@ export async function planArchive(
   return { commit: found.commit, kind, prefix, path: below, filename: `${prefix}.${format}` }
 }
 
-/** The archive's bytes; git packs as fast as they are taken and ends with the signal. */
+/** The bytes of the archive; git packs as fast as they are read, and ends with the signal. */
 export const streamArchive = (
   ctx: Context,
   { project }: ProjectSubject,

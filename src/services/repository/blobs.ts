@@ -5,9 +5,9 @@ import { notFound, tooLarge } from '../../failures.js'
 import type { GitRepository } from '../../git/types.js'
 import { repositoryOf } from './repositories.js'
 
-/** Bytes of a blob that JSON may carry (SEC-146); raw answers stream any size. */
+/** Bytes of a blob that JSON may hold (SEC-146); raw answers stream any size. */
 export const MAX_JSON_BLOB = 10 * 1024 * 1024
-/** How much of a blob is looked at to tell text from bytes, as Git does. */
+/** Bytes that are examined to tell text from binary content, as Git does. */
 const SNIFFED = 8_000
 
 async function blobSize(repository: GitRepository, sha: string): Promise<number> {
@@ -16,7 +16,7 @@ async function blobSize(repository: GitRepository, sha: string): Promise<number>
   return info.size
 }
 
-/** RE-2: the whole content; 413 when it is too large for JSON. */
+/** The whole content of a blob; 413 when it is too large for JSON (RE-2). */
 export async function readBlob(ctx: Context, { project }: ProjectSubject, sha: string): Promise<Buffer> {
   const repository = repositoryOf(ctx, project)
   if ((await blobSize(repository, sha)) > MAX_JSON_BLOB) throw tooLarge()
@@ -25,7 +25,7 @@ export async function readBlob(ctx: Context, { project }: ProjectSubject, sha: s
   return content
 }
 
-/** RE-3: bytes of any size, `text/plain` when they look like text. */
+/** The bytes of a blob of any size, as `text/plain` when they look like text (RE-3). */
 export async function streamBlob(
   ctx: Context,
   { project }: ProjectSubject,
@@ -44,5 +44,5 @@ export async function streamBlob(
   return { size, type: 'application/octet-stream', stream: blob.stream }
 }
 
-/** Git's own test: a NUL near the start makes it binary. No charset is named (RE-3): nobody knows it. */
+/** Git's own test: a NUL near the start makes it binary. No charset is named, because it is not known (RE-3). */
 const typeOf = (content: Buffer) => (content.subarray(0, SNIFFED).includes(0) ? 'application/octet-stream' : 'text/plain')

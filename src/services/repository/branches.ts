@@ -11,14 +11,14 @@ import { branchNameFault } from '../../lib/branch-name.js'
 import { checkRefName } from '../../lib/ref-name.js'
 import { type Page, type Paging, slice } from '../core/page.js'
 import { createCommit } from './commits/create.js'
-import { NOT_ALLOWED } from './commits/write.js'
 import { mayPushTo, type Protections, protectionsOf } from './protection.js'
-import { moveRefs } from './pushes.js'
+import { moveRefs } from './push/door.js'
+import { PROTECTED } from './push/rules.js'
 import { repositoryOf } from './repositories.js'
 
 const HEADS = 'refs/heads/'
 
-/** A branch with all that its view shows, seen by one caller. */
+/** A branch with everything its view shows to one caller. */
 export interface BranchRecord {
   name: string
   commit: Commit
@@ -30,7 +30,10 @@ export interface BranchRecord {
   default: boolean
 }
 
-/** Names that fit a search (BR-1): substring without case, `^` at the start, `$` at the end; an exact hit comes first. */
+/**
+ * Names that match a search: substring without case, `^` at the start, `$` at the end; an exact match comes first
+ * (BR-1).
+ */
 export function searchNames<T>(items: T[], search: string | undefined, nameOf: (item: T) => string): T[] {
   if (!search) return items
   const start = search.startsWith('^')
@@ -48,7 +51,7 @@ export function searchNames<T>(items: T[], search: string | undefined, nameOf: (
 
 export type BranchSort = 'name_asc' | 'updated_asc' | 'updated_desc'
 
-/** BR-1. Only the page's branches are looked at closely. */
+/** Branches of a project, by name or last update (BR-1). Details are read for the branches of the page only. */
 export async function listBranches(
   ctx: Context,
   subject: ProjectSubject,
@@ -85,7 +88,10 @@ async function records(ctx: Context, subject: ProjectSubject, refs: Ref[]): Prom
   })
 }
 
-/** Which branches the default branch has gone past: one at its very head may just have been made and counts as not merged (BR-21). */
+/**
+ * Branches that the default branch contains and has gone beyond: one at its very head may just have been created, and
+ * counts as not merged (BR-21).
+ */
 async function mergedBranches(repository: GitRepository, refs: Ref[], root: Oid): Promise<boolean[]> {
   const contained = await repository.merged(
     refs.map(({ oid }) => oid),
@@ -109,7 +115,7 @@ function record(subject: ProjectSubject, protections: Protections, name: string,
   }
 }
 
-/** BR-2: 400 for what cannot be a ref name, 404 for what is none. */
+/** One branch: 400 for what cannot be a ref name, 404 for a branch that does not exist (BR-2). */
 export async function getBranch(ctx: Context, subject: ProjectSubject, name: string): Promise<BranchRecord> {
   if (!checkRefName(HEADS + name)) throw refused('The branch refname is invalid')
   const oid = await repositoryOf(ctx, subject.project).ref(HEADS + name)
@@ -122,7 +128,10 @@ export async function branchExists(ctx: Context, { project }: ProjectSubject, na
   return checkRefName(HEADS + name) && (await repositoryOf(ctx, project).ref(HEADS + name)) !== null
 }
 
-/** BR-4; in an empty repository the default branch comes first, and may be the one that is asked for (BR-20). */
+/**
+ * Creates a branch (BR-4). In an empty repository the default branch is created first, and may be the one that is asked
+ * for (BR-20).
+ */
 export async function createBranch(
   ctx: Context,
   given: ProjectSubject,
@@ -135,9 +144,10 @@ export async function createBranch(
   const { default_branch } = given.project
   const begins = (ref === default_branch || ref === 'HEAD') && (await repository.refs(HEADS)).length === 0
   if (begins) {
-    // checked before anything is made: the two cannot stand beside each other (SEC-83), or the branch is not the caller's to make
+    // checked before anything is created: the two names cannot coexist (SEC-83), or the caller may not create the
+    // branch
     if (branch.startsWith(`${default_branch}/`) || default_branch.startsWith(`${branch}/`)) throw refused('Branch name is invalid')
-    if (!mayPushTo(given, await protectionsOf(ctx, given.project.id), branch)) throw refused(NOT_ALLOWED)
+    if (!mayPushTo(given, await protectionsOf(ctx, given.project.id), branch)) throw refused(PROTECTED)
   }
   const subject = begins ? await withFirstCommit(ctx, given, caller) : given
   if (begins && branch === default_branch) return getBranch(ctx, subject, branch)
@@ -152,7 +162,7 @@ export async function createBranch(
   return getBranch(ctx, subject, branch)
 }
 
-/** BR-20: the default branch with a README.md in which nothing stands; made once, also when two begin at once. */
+/** Creates the default branch with an empty README.md; once, also when two calls start at once (BR-20). */
 async function withFirstCommit(ctx: Context, subject: ProjectSubject, caller: SignedIn): Promise<ProjectSubject> {
   const { project } = subject
   const readme = { action: 'create', file_path: 'README.md', content: '' }
@@ -164,7 +174,7 @@ async function withFirstCommit(ctx: Context, subject: ProjectSubject, caller: Si
   return { ...subject, project: { ...project, empty_repo: false } }
 }
 
-/** BR-5: 404 for none, 400 with the reason for the default branch and protected ones. */
+/** Deletes a branch: 404 when there is none, 400 with the reason for the default branch and protected ones (BR-5). */
 export async function deleteBranch(ctx: Context, subject: ProjectSubject, caller: SignedIn, name: string): Promise<void> {
   const oid = checkRefName(HEADS + name) ? await repositoryOf(ctx, subject.project).ref(HEADS + name) : null
   if (!oid) throw notFound('Branch')
@@ -176,7 +186,10 @@ export async function deleteBranch(ctx: Context, subject: ProjectSubject, caller
   }
 }
 
-/** BR-6: all merged branches that are neither protected nor joined by an open merge request; one that moves meanwhile stays. */
+/**
+ * Deletes all merged branches that are neither protected nor part of an open merge request (BR-6); one that moves
+ * meanwhile stays.
+ */
 export async function deleteMergedBranches(ctx: Context, subject: ProjectSubject, caller: SignedIn): Promise<void> {
   if (!subject.can('push_code')) throw forbidden()
   const repository = repositoryOf(ctx, subject.project)
@@ -196,7 +209,7 @@ export async function deleteMergedBranches(ctx: Context, subject: ProjectSubject
   }
 }
 
-/** Sources and targets in this project. */
+/** Source and target branches of open merge requests in this project. */
 async function branchesOfOpenRequests(ctx: Context, projectId: number): Promise<Set<string>> {
   const rows = await ctx.db.write
     .select({

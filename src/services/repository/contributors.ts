@@ -12,7 +12,7 @@ export interface ContributorFilter extends Paging {
 
 const compare = (a: string | number, b: string | number) => (a < b ? -1 : a > b ? 1 : 0)
 
-/** Who wrote the default branch (RE-7); 404 where there is none. Equals are in the order of their e-mail addresses. */
+/** The authors of the default branch (RE-7); 404 where there is none. Ties are ordered by e-mail address. */
 export async function listContributors(
   ctx: Context,
   { project }: ProjectSubject,

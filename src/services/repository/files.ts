@@ -9,7 +9,7 @@ import { MAX_JSON_BLOB } from './blobs.js'
 import { createCommit, PATH_FAULTS } from './commits/create.js'
 import { repositoryOf } from './repositories.js'
 
-/** All that is known of a file beside its content (RF-2). */
+/** Everything known of a file but its content (RF-2). */
 export interface FileFacts {
   path: string
   ref: string
@@ -31,7 +31,10 @@ interface FilePlace {
   ref: string
 }
 
-/** The file at a path of a revision, by default of the default branch: 404 `Commit` for the revision, 404 `File` for the path. */
+/**
+ * The file at a path of a revision, by default the default branch: 404 `Commit` for the revision, 404 `File` for the
+ * path.
+ */
 async function placeOf(ctx: Context, { project }: ProjectSubject, path: string, ref = 'HEAD'): Promise<FilePlace> {
   const repository = repositoryOf(ctx, project)
   const named = ref === 'HEAD' ? project.default_branch : ref
@@ -42,7 +45,7 @@ async function placeOf(ctx: Context, { project }: ProjectSubject, path: string, 
   return { entry, commit: found.commit, ref: named }
 }
 
-/** The facts of a file of any size; a large one is read as a stream, for its digest only (SEC-146). */
+/** The facts of a file of any size; a large one is streamed, for its digest only (SEC-146). */
 export async function factsOf(ctx: Context, subject: ProjectSubject, path: string, ref: string | undefined, signal: AbortSignal): Promise<FileFacts> {
   const place = await placeOf(ctx, subject, path, ref)
   const blob = await repositoryOf(ctx, subject.project).blobStream(place.entry.oid, signal)
@@ -52,7 +55,7 @@ export async function factsOf(ctx: Context, subject: ProjectSubject, path: strin
   return facts(ctx, subject, path, place, { size: blob.size, sha256: hash.digest('hex') })
 }
 
-/** All that RF-1 shows. A file too large for JSON is a 413. */
+/** Everything that RF-1 shows of a file; 413 for one too large for JSON. */
 export async function readFile(ctx: Context, subject: ProjectSubject, path: string, ref: string): Promise<FileRecord> {
   const repository = repositoryOf(ctx, subject.project)
   const place = await placeOf(ctx, subject, path, ref)
@@ -75,7 +78,10 @@ async function facts(
   return { path, ref, ...content, blob: entry.oid, commit, lastCommit: last ?? commit, executable: entry.mode === '100755' }
 }
 
-/** One file's change as a commit of one action (RF-5 to RF-8): same rules, same texts. A path here names one file exactly, so what C-38 would normalise is refused (RF-8). */
+/**
+ * Changes one file by a commit of one action (RF-5 to RF-8), with the same rules and messages. A path names one file
+ * exactly here, so a path that C-38 would normalise is refused (RF-8).
+ */
 export async function writeFile(
   ctx: Context,
   subject: ProjectSubject,

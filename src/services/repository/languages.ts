@@ -4,12 +4,15 @@ import { projectLanguages, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { GitRepository, Oid } from '../../git/types.js'
 
-/** Which language a file counts for, by its name: null for data, prose and whatever nobody knows. */
+/** Which language a file counts for, by its name: null for data, prose and unknown files. */
 export interface LanguageTable {
   of(path: string): string | null
 }
 
-/** Extensions that several languages share and one, or a kind that is not counted, has nearly to itself; of all others the language that names it first counts. */
+/**
+ * Extensions that several languages share but that nearly always mean one, or a kind that is not counted. For all
+ * others the language that lists it first counts.
+ */
 const USUAL: Record<string, string | null> = {
   '.as': 'ActionScript',
   '.asm': 'Assembly',
@@ -62,13 +65,13 @@ const USUAL: Record<string, string | null> = {
   '.v': 'Verilog',
 }
 
-/** What is not the project's own writing: code of others that lies in it, and what programs have made. */
+/** Files that are not written in the project: vendored code, and generated files. */
 const NOT_OWN = /(^|\/)(node_modules|bower_components|vendor|vendors|third[-_]?party|Godeps|\.yarn)\/|\.min\.(js|css)$|(^|\/)(dist|docs?)\//
 
 interface Described {
   readonly name: string
   readonly type: string
-  /** The language it counts for. */
+  /** The language that it counts for. */
   readonly group?: string
   readonly extensions?: readonly string[]
   readonly filenames?: readonly string[]
@@ -76,7 +79,9 @@ interface Described {
 
 let loading: Promise<LanguageTable> | undefined
 
-/** The table, made at its first use of the data that Linguist is known for: programming and markup languages by file name, then by extension. */
+/**
+ * The table, built on first use from Linguist's data: programming and markup languages by file name, then by extension.
+ */
 export function languageTable(): Promise<LanguageTable> {
   loading ??= load()
   return loading
@@ -95,7 +100,7 @@ async function load(): Promise<LanguageTable> {
     if (extensions?.[0]) add(extensions[0].toLowerCase(), group)
     for (const filename of filenames ?? []) if (!byFilename.has(filename)) byFilename.set(filename, group)
   }
-  // in data and prose languages these stand first: `.json`, `.md`
+  // extensions that come first in data and prose languages: `.json`, `.md`
   const others = new Set(
     Object.values(data)
       .filter((language) => !counted.includes(language))
@@ -109,7 +114,7 @@ async function load(): Promise<LanguageTable> {
       const file = path.slice(path.lastIndexOf('/') + 1)
       const known = byFilename.get(file)
       if (known !== undefined) return known
-      // the longest extension that is known: `.html.erb` before `.erb`
+      // the longest known extension: `.html.erb` before `.erb`
       for (let at = file.indexOf('.'); at >= 0; at = file.indexOf('.', at + 1)) {
         const found = byExtension.get(file.slice(at).toLowerCase())
         if (found !== undefined) return found
@@ -119,7 +124,10 @@ async function load(): Promise<LanguageTable> {
   }
 }
 
-/** Counts what the default branch is written in and keeps it with its project, unless that is known of this very commit (PU-7). Part of upkeep: no reader waits for it. */
+/**
+ * Counts the languages of the default branch and stores them with the project, unless they are stored for this very
+ * commit (PU-7). Part of maintenance: no reader waits for it.
+ */
 export async function updateLanguages(ctx: Context, projectId: number, repository: GitRepository, head: Oid | null): Promise<void> {
   if (head === null) {
     await ctx.db.write.delete(projectLanguages).where(eq(projectLanguages.project_id, projectId))
@@ -150,7 +158,7 @@ const kept = statement('languages of a project', (db) =>
     .where(eq(projectLanguages.project_id, sql.placeholder('project'))),
 )
 
-/** PR-5: language → percentage of the bytes, the largest first. */
+/** The languages with their percentage of the bytes, the largest first (PR-5). */
 export async function languagesOf(ctx: Context, projectId: number): Promise<Record<string, number>> {
   const [row] = await kept(ctx.db, null).execute({ project: projectId })
   const counted = Object.entries(row?.bytes ?? {}).sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1))

@@ -5,7 +5,10 @@ import type { Depth } from '../../git/types.js'
 import { type GitRepository, type Oid, ZERO } from '../../git/types.js'
 import { readSettings, type Settings } from '../core/settings.js'
 
-/** Maintenance as the settings have it (AS-41): how deep, by the pushes there were since the last collection and how many of them were seen before. */
+/**
+ * Runs maintenance according to the settings (AS-41): its depth depends on the pushes since the last collection, and on
+ * how many of them were already considered.
+ */
 export async function runMaintenance(ctx: Context, projectId: number, repository: GitRepository): Promise<void> {
   const [[project], settings] = await Promise.all([
     ctx.db.write.select({ pushes: projects.pushes_since_gc, seen: projects.pushes_housekept }).from(projects).where(eq(projects.id, projectId)),
@@ -17,13 +20,16 @@ export async function runMaintenance(ctx: Context, projectId: number, repository
   if (depth === 'gc') await keepReferred(ctx, projectId, repository)
   const options = { depth, packing: settings.housekeeping_enabled, bitmaps: settings.housekeeping_bitmaps_enabled }
   if (!(await repository.maintain(options)) || depth === 'usual') return
-  // pushes that came meanwhile count on
+  // pushes that came meanwhile count towards the next run
   const counted =
     depth === 'gc' ? { pushes_since_gc: sql`${projects.pushes_since_gc} - ${pushes}`, pushes_housekept: 0 } : { pushes_housekept: pushes }
   await ctx.db.write.update(projects).set(counted).where(eq(projects.id, projectId))
 }
 
-/** Several pushes may have come since maintenance last looked: what was due at any of them is due now, the deepest alone. */
+/**
+ * Several pushes may have come since maintenance last ran: what was due at any of them is due now, but only the deepest
+ * of these.
+ */
 function depthAt(settings: Settings, pushes: number, seen: number): Depth {
   if (!settings.housekeeping_enabled) return 'usual'
   const due = (period: number) => Math.floor(pushes / period) > Math.floor(seen / period)
@@ -32,7 +38,11 @@ function depthAt(settings: Settings, pushes: number, seen: number): Depth {
   return due(settings.housekeeping_incremental_repack_period) ? 'incremental' : 'usual'
 }
 
-/** Commits that rows lead to are held by a ref before anything is dropped, though no branch has them any more (SEC-158, SEC-164). Not those of push events, which only tell of them: what was pushed by mistake and taken back shall go. */
+/**
+ * Before anything is dropped, commits that rows refer to get a ref, though no branch has them any more (SEC-158,
+ * SEC-164). Not those of push events, which only mention them: what was pushed by mistake and taken back is to
+ * disappear.
+ */
 async function keepReferred(ctx: Context, projectId: number, repository: GitRepository): Promise<void> {
   const { rows } = await ctx.db.write.execute<{ oid: Oid }>(sql`
     select ${pipelines.sha} as oid from ${pipelines} where ${pipelines.project_id} = ${projectId}

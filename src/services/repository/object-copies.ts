@@ -12,14 +12,20 @@ const activeUser = statement('active user', (db) =>
     .where(sql`${users.id} = ${sql.placeholder('id')} and ${users.state} = 'active'`),
 )
 
-/** Whether somebody may read a project's code now: as the rows say it at this moment, not as a call found it when it began. Blocked people read nothing. */
+/**
+ * Whether a user may read a project's code now: by the current rows, not as a call found it when it began. Blocked
+ * users read nothing.
+ */
 export async function mayReadCode(ctx: Context, userId: number, projectId: number): Promise<boolean> {
   const [user] = await activeUser(ctx.db, null).execute({ id: userId })
   const subject = user ? await findVisibleProject(ctx, actingUser(user), projectId) : null
   return subject?.can('download_code') ?? false
 }
 
-/** Brings commits of one project's repository into another, in the name of somebody who may read the source's code at this moment (SEC-43). False, and nothing copied, where they may not. */
+/**
+ * Copies commits of one project's repository into another, for a user who may read the source's code at this moment
+ * (SEC-43). False, and nothing copied, where they may not.
+ */
 export async function copyCommits(
   ctx: Context,
   readerId: number,
@@ -33,7 +39,10 @@ export async function copyCommits(
   return true
 }
 
-/** Makes the repository of a fork, in the name of somebody who may read the source's code at this moment (SEC-43). False, and nothing made, where they may not. */
+/**
+ * Creates the repository of a fork, for a user who may read the source's code at this moment (SEC-43). False, and
+ * nothing created, where they may not.
+ */
 export async function copyRepository(ctx: Context, readerId: number, from: RepositoryKey, to: RepositoryKey, branch: string): Promise<boolean> {
   if (!(await mayReadCode(ctx, readerId, from.id))) return false
   await ctx.git.fork(from, to, branch)

@@ -9,7 +9,7 @@ import { type AuditAction, audit } from '../core/audit.js'
 import { type Page, type Paging, slice } from '../core/page.js'
 import { type ProtectedBranch, type ProtectedTag, protectionsOf } from './protection.js'
 
-/** BR-9. */
+/** Protected branches of a project, filtered by name (BR-9). */
 export async function listProtectedBranches(
   ctx: Context,
   { project }: ProjectSubject,
@@ -35,7 +35,7 @@ const nameFaults = (name: string): string[] => {
   return lengthOf(name) > 255 ? ['is too long (maximum is 255 characters)'] : []
 }
 
-/** A change of what protects a project, with its audit row in one transaction. */
+/** Changes protection entries together with their audit row, in one transaction. */
 async function audited<Row extends { id: number; project_id: number; name: string }>(
   ctx: Context,
   project: Project,
@@ -51,7 +51,7 @@ async function audited<Row extends { id: number; project_id: number; name: strin
   })
 }
 
-/** BR-11: 409 for a name that is protected, 422 for one that cannot be. */
+/** Protects branches by name or pattern: 409 for a name that is protected already, 422 for an invalid one (BR-11). */
 export async function protectBranch(
   ctx: Context,
   { project }: ProjectSubject,
@@ -68,7 +68,7 @@ export async function protectBranch(
   return row
 }
 
-/** BR-12: what is given changes. */
+/** Changes the given attributes of an entry (BR-12). */
 export async function changeProtectedBranch(
   ctx: Context,
   subject: ProjectSubject,
@@ -89,12 +89,14 @@ export async function changeProtectedBranch(
 
 const branchCalled = (project: Project, name: string) => and(eq(protectedBranches.project_id, project.id), eq(protectedBranches.name, name))
 
-/** BR-13. */
+/** Removes an entry (BR-13). */
 export async function removeProtectedBranch(ctx: Context, subject: ProjectSubject, name: string): Promise<void> {
   if (!(await unprotectOneBranch(ctx, subject, name))) throw notFound()
 }
 
-/** BR-7: protects one branch by its name; flags that are absent mean false when new and stay when it was protected. */
+/**
+ * Protects one branch by its name; absent flags mean false for a new entry and no change for an existing one (BR-7).
+ */
 export async function protectOneBranch(
   ctx: Context,
   { project }: ProjectSubject,
@@ -114,7 +116,7 @@ export async function protectOneBranch(
   )
 }
 
-/** BR-8: false when there is no entry of exactly that name. */
+/** Removes the protection of one branch; false when there is no entry of exactly that name (BR-8). */
 export async function unprotectOneBranch(ctx: Context, { project }: ProjectSubject, name: string): Promise<boolean> {
   const gone = await audited(
     ctx,
@@ -125,7 +127,7 @@ export async function unprotectOneBranch(ctx: Context, { project }: ProjectSubje
   return gone !== undefined
 }
 
-/** BR-14. */
+/** Protected tags of a project (BR-14). */
 export async function listProtectedTags(ctx: Context, { project }: ProjectSubject, paging: Paging): Promise<Page<ProtectedTag>> {
   return slice((await protectionsOf(ctx, project.id)).tags, paging)
 }

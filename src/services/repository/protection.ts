@@ -32,11 +32,14 @@ export async function protectionsOf(ctx: Context, projectId: number): Promise<Pr
   return new Protections(branches, tags)
 }
 
-/** Those of branches alone, for whoever asks of no tag. */
+/** The entries of branches only. */
 export const branchProtectionsOf = async (ctx: Context, projectId: number): Promise<Protections> =>
   new Protections(await branchesOf(ctx.db, null).execute({ project: projectId }), [])
 
-/** `*` stands for any run of characters, `/` included (BR-16). Linear: a glob of literal pieces, found one after the other. */
+/**
+ * `*` matches any run of characters, `/` included (BR-16). Takes linear time: the literal pieces are found one after
+ * the other.
+ */
 export function matchesPattern(pattern: string, name: string): boolean {
   const pieces = pattern.split('*')
   if (pieces.length === 1) return pattern === name
@@ -53,13 +56,13 @@ export function matchesPattern(pattern: string, name: string): boolean {
   return true
 }
 
-/** Of several levels the one that lets most people in; 0 lets nobody in (BR-16). */
+/** Of several levels the one that admits most users; 0 admits nobody (BR-16). */
 const mostPermissive = (levels: number[]) => {
   const real = levels.filter((level) => level > 0)
   return real.length > 0 ? Math.min(...real) : 0
 }
 
-/** What a project's entries say about one branch or tag. */
+/** What a project's entries say about a branch or tag. */
 export class Protections {
   constructor(
     readonly branches: ProtectedBranch[],
@@ -78,7 +81,7 @@ export class Protections {
     return this.tags.some((entry) => matchesPattern(entry.name, tag))
   }
 
-  /** Level needed to push; developer where nothing protects (G-71); 0 nobody. */
+  /** The level needed to push: developer where no entry applies (G-71); 0 is nobody. */
   pushLevel(branch: string): number {
     const entries = this.matching(branch)
     return entries.length === 0 ? LEVELS.developer : mostPermissive(entries.map((entry) => entry.push_level))
@@ -102,10 +105,10 @@ export class Protections {
 /** Whether the caller reaches a configured level; 0 is nobody, administrators included. */
 export const reaches = (subject: ProjectSubject, level: number) => level > 0 && effectiveLevel(subject) >= level
 
-/** Code-write rights and the branch's push level: `can_push` of a branch, C-28 of the commits API. */
+/** The right to write code, and the branch's push level: `can_push` of a branch, C-28 of the commits API. */
 export const mayPushTo = (subject: ProjectSubject, protections: Protections, branch: string) =>
   subject.can('push_code') && reaches(subject, protections.pushLevel(branch))
 
-/** G-72: who may push to a branch may merge into it, and whoever reaches its merge level. */
+/** Whoever may push to a branch may merge into it, and so may whoever reaches its merge level (G-72). */
 export const mayMergeInto = (subject: ProjectSubject, protections: Protections, branch: string) =>
   subject.can('accept_merge_request') && (reaches(subject, protections.pushLevel(branch)) || reaches(subject, protections.mergeLevel(branch)))

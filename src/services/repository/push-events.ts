@@ -3,14 +3,16 @@ import { type GitRepository, type RefUpdate, ZERO } from '../../git/types.js'
 
 type Repository = Pick<GitRepository, 'commit' | 'countNew' | 'headBranch' | 'ref' | 'resolve'>
 
-/** So many commits are looked at to count those of one push; a larger push is said to have had so many. The caller waits for it. */
+/**
+ * Commits that are counted for one push, because the caller waits for it; a larger push is recorded with this number.
+ */
 const MAX_COUNTED = 10_000
 const TITLE = 70
 
 const BRANCH = 'refs/heads/'
 const TAG = 'refs/tags/'
 
-/** What the moves of one push are told as, one event a ref (EV-5, PU-7). */
+/** The data of the push events: one event for each ref (EV-5, PU-7). */
 export async function pushDataOf(repository: Repository, moves: RefUpdate[]): Promise<PushData[]> {
   const told: PushData[] = []
   let left = MAX_COUNTED
@@ -31,7 +33,10 @@ export async function pushDataOf(repository: Repository, moves: RefUpdate[]): Pr
   return told
 }
 
-/** The commits a branch has that it, or when it is new the default branch, had not; a tag brings the one it names. */
+/**
+ * The commits that a branch has now and that it, or for a new one the default branch, did not have before; for a tag
+ * the commit it names.
+ */
 async function describe(repository: Repository, move: RefUpdate, branch: boolean, most: number) {
   const tip = branch ? move.new : (await repository.resolve(move.new))?.commit
   const commit = tip === undefined ? null : await repository.commit(tip)
@@ -48,7 +53,7 @@ async function defaultHead(repository: Repository, ref: string): Promise<string 
   return name === null || BRANCH + name === ref ? null : repository.ref(BRANCH + name)
 }
 
-/** In characters that a database holds. */
+/** Without characters that the database cannot store. */
 function firstLine(message: string): string {
   const line = (message.trimStart().split('\n', 1)[0] ?? '').trimEnd().replaceAll('\0', '\ufffd')
   return [...line.slice(0, 2 * TITLE)].slice(0, TITLE).join('')

@@ -8,16 +8,16 @@ import { readSettings } from '../core/settings.js'
 
 const MEBIBYTE = 1024 * 1024
 
-/** Bytes that a repository may have on the disk; null: any number. */
+/** Bytes that a repository may take on the disk; null: no limit. */
 export async function repositoryLimit(ctx: Context): Promise<number | null> {
   const { repository_size_limit } = await readSettings(ctx)
   return repository_size_limit > 0 ? repository_size_limit * MEBIBYTE : null
 }
 
 /**
- * Why a repository takes in nothing more, as its files on the disk say now (SEC-177): null while it may. `adding` are bytes about to be written. Asked
- * before a write, so writers at the same moment may pass the limit together, by what each of them brings; a push is asked when its objects have arrived,
- * which are on the disk by then and seen by all.
+ * Why a repository accepts nothing more, by the current size of its files on the disk (SEC-177); null while it does.
+ * `adding` are bytes about to be written. This is checked before a write, so concurrent writers may exceed the limit
+ * together, by what each of them adds; a push is checked when its objects have arrived, and these count.
  */
 export async function quotaRefusal(ctx: Context, repository: Pick<GitRepository, 'size'>, adding = 0): Promise<string | null> {
   const limit = await repositoryLimit(ctx)
@@ -31,7 +31,10 @@ export async function checkQuota(ctx: Context, repository: Pick<GitRepository, '
   if (refusal) throw refused(refusal)
 }
 
-/** Throws 413 where an upload would bring its uploader or its project above what the administrator allows; uploads of one person or to one project are counted one after the other until the transaction ends, so two at once do not pass together. */
+/**
+ * Throws 413 where an upload would take its uploader or its project beyond the limit; uploads of one user or to one
+ * project are counted one after the other until the transaction ends, so that two at once cannot pass together.
+ */
 export async function checkUploadQuota(
   ctx: Context,
   tx: Transaction,

@@ -5,7 +5,7 @@ import type { Database } from '../../db/client.js'
 import { projects } from '../../db/schema/index.js'
 import type { GitRepository, RepositoryKey, Signature } from '../../git/types.js'
 
-/** Where a project's repository lives; never its name (SEC-66). */
+/** The repository of a project, found by its id and never by its name (SEC-66). */
 export const repositoryOf = (ctx: Context, project: { id: number; storage: string }): GitRepository =>
   ctx.git.open({ storage: project.storage, id: project.id, kind: 'project' })
 
@@ -13,14 +13,23 @@ export const repositoryOf = (ctx: Context, project: { id: number; storage: strin
 export const holdsRepositories = async (db: Database, storage: string): Promise<boolean> =>
   (await db.write.select({ id: projects.id }).from(projects).where(eq(projects.storage, storage)).limit(1)).length > 0
 
-/** Where its wiki lives, once it has one. */
+/** The key of its wiki's repository, which may not exist yet. */
 export const wikiKeyOf = ({ id, storage }: { id: number; storage: string }): RepositoryKey => ({ storage, id, kind: 'wiki' })
 
-/** What Git cannot hold in an identity, and what it would cut off its ends. */
+/** Removes what Git cannot store in an identity, and what it would trim. */
 const clean = (text: string) => text.replace(/[<>\p{Cc}]/gu, '').trim()
 
 /** The caller as committer or tagger, now, in UTC. */
 export function signatureOf(ctx: Context, caller: SignedIn): Signature {
   const { name, username, email } = caller.user
   return { name: clean(name) || username, email: clean(email), seconds: Math.floor(ctx.now().getTime() / 1000), offset: '+0000' }
+}
+
+/** A project's repository and the branch it calls its default; null when the project is gone. */
+export async function repositoryById(ctx: Context, projectId: number) {
+  const [project] = await ctx.db.write
+    .select({ id: projects.id, storage: projects.storage, default_branch: projects.default_branch })
+    .from(projects)
+    .where(eq(projects.id, projectId))
+  return project && { git: repositoryOf(ctx, project), defaultBranch: project.default_branch }
 }

@@ -12,12 +12,12 @@ import { checkRefName } from '../../lib/ref-name.js'
 import { type Page, type Paging, slice } from '../core/page.js'
 import { searchNames } from './branches.js'
 import { protectionsOf } from './protection.js'
-import { moveRefs } from './pushes.js'
+import { moveRefs } from './push/door.js'
 import { repositoryOf, signatureOf } from './repositories.js'
 
 const TAGS = 'refs/tags/'
 
-/** A tag with all that its view shows. `tag` is null for a lightweight one. */
+/** A tag with everything its view shows. `tag` is null for a lightweight one. */
 export interface TagRecord {
   name: string
   target: string
@@ -27,7 +27,7 @@ export interface TagRecord {
   release: { tag_name: string; description: string } | null
 }
 
-/** TG-1; tags of trees and blobs name no commit and are left out. */
+/** The tags of a project by name or date (TG-1); tags of trees and blobs are left out. */
 export async function listTags(
   ctx: Context,
   subject: ProjectSubject,
@@ -87,7 +87,7 @@ async function findRef(ctx: Context, { project }: ProjectSubject, name: string):
   return { name: TAGS + name, oid, peeled }
 }
 
-/** TG-2. */
+/** One tag; 404 when there is none (TG-2). */
 export async function getTag(ctx: Context, subject: ProjectSubject, name: string): Promise<TagRecord> {
   const ref = await findRef(ctx, subject, name)
   const [tag] = ref ? await records(ctx, subject, [ref], 'whole') : []
@@ -95,7 +95,7 @@ export async function getTag(ctx: Context, subject: ProjectSubject, name: string
   return tag
 }
 
-/** TG-3: with a message an annotated tag, the caller as tagger. */
+/** Creates a tag: annotated if there is a message, with the caller as tagger (TG-3). */
 export async function createTag(
   ctx: Context,
   subject: ProjectSubject,
@@ -124,7 +124,7 @@ export async function createTag(
   return getTag(ctx, subject, tag_name)
 }
 
-/** TG-4. */
+/** Deletes a tag, and its release with it (TG-4). */
 export async function deleteTag(ctx: Context, subject: ProjectSubject, caller: SignedIn, name: string): Promise<void> {
   const ref = await findRef(ctx, subject, name)
   if (!ref) throw notFound('Tag')

@@ -7,7 +7,10 @@ import { repositoryOf } from './repositories.js'
 
 const RANK = { tree: 0, blob: 1, commit: 2 } as const
 
-/** RE-1: one level (trees, blobs, submodules, each by name) or all below (by path); 404 `Tree` for an empty repository, an unknown ref or path. */
+/**
+ * One level of a tree (trees, blobs, submodules, each by name), or everything below (by path); 404 `Tree` for an empty
+ * repository, an unknown ref or path (RE-1).
+ */
 export async function listTree(
   ctx: Context,
   { project }: ProjectSubject,
@@ -24,7 +27,7 @@ export async function listTree(
   }
   const entries = found && (await repository.tree(found.commit, below, { recursive: false }))
   if (!entries) throw notFound('Tree')
-  // Git's own order takes a folder's name with a slash behind it
+  // Git's own order compares a folder's name with a slash appended
   const sorted = [...entries].sort((a, b) => RANK[a.type] - RANK[b.type] || (a.path < b.path ? -1 : a.path > b.path ? 1 : 0))
   return slice(sorted, paging)
 }

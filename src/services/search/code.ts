@@ -16,7 +16,7 @@ const BEGINNING = 1_024
 /** Where something was found in files. */
 export interface FoundLines {
   path: string
-  /** Of the file, where it was found by its path; null: by its content. */
+  /** The id of the file, where it was found by its path; null: by its content. */
   oid: Oid | null
   /** Of the first line shown, from 1. */
   line: number
@@ -30,7 +30,10 @@ export interface FoundPage extends Page<FoundLines> {
 
 const isBlank = (text: string) => text.trim() === ''
 
-/** S-24: the files of the default branch, by content and by path; none without the right to read code (SEC-34). */
+/**
+ * Searches the files of the default branch, by content and by path (S-24); nothing without the right to read code
+ * (SEC-34).
+ */
 export async function searchBlobs(
   ctx: Context,
   { project, can }: ProjectSubject,
@@ -47,7 +50,7 @@ export async function searchBlobs(
   const { chunks, truncated } = await repository.grep(head, text, { context: CONTEXT, limit: MAX, ...patience })
   const named = await filesNamed(repository, head, text)
   const path = named && pathIn(text)
-  // beyond the chunks that are shown there may be more files whose content was hit
+  // beyond the chunks that are shown, the content of more files may match
   const hit = new Set(path && truncated ? await repository.filesWith(head, text, { paths: [path], ...patience }) : [])
   for (const chunk of chunks) hit.add(chunk.path)
   const byPath = (named ?? []).filter((entry) => !hit.has(entry.path)).slice(0, MAX)
@@ -63,7 +66,7 @@ const inGitOrder = (a: { path: string }, b: { path: string }) => Buffer.compare(
 
 const pathIn = (text: string) => text.replace(/^\/+/, '')
 
-/** The file at the path that the text is, or all below the folder there, in Git's order; null when there is neither. */
+/** The file whose path the text is, or everything below that folder, in Git's order; null when there is neither. */
 async function filesNamed(repository: GitRepository, commit: Oid, text: string): Promise<TreeEntry[] | null> {
   const path = pathIn(text)
   if (path === '' || path.endsWith('/')) return null
@@ -73,14 +76,14 @@ async function filesNamed(repository: GitRepository, commit: Oid, text: string):
   return below?.filter(({ type }) => type === 'blob') ?? null
 }
 
-/** A file that was found by its path shows how it begins; a character that is cut in two is left out. */
+/** A file that was found by its path is shown with its beginning; a character that is cut in two is left out. */
 async function withBeginning(repository: GitRepository, found: FoundLines): Promise<FoundLines> {
   if (found.oid === null) return found
   const start = (await repository.blobStart(found.oid, BEGINNING)) ?? Buffer.alloc(0)
   return { ...found, text: new TextDecoder('utf-8', { ignoreBOM: true }).decode(start, { stream: start.length === BEGINNING }) }
 }
 
-/** S-16: the pages of the wiki, by content. */
+/** Searches the pages of the wiki by content (S-16). */
 export async function searchWiki(ctx: Context, subject: ProjectSubject, text: string, paging: Paging, patience: Patience): Promise<FoundPage> {
   const now = isBlank(text) || !subject.can('read_wiki') ? null : await wikiNow(ctx, subject.project)
   if (!now) return { items: [], total: 0, ref: '' }
@@ -89,7 +92,10 @@ export async function searchWiki(ctx: Context, subject: ProjectSubject, text: st
   return { items: items.map(({ path, startLine, text }) => ({ path, line: startLine, text: text.trimEnd(), oid: null })), total, ref: now.name }
 }
 
-/** S-22: commits of the default branch by their message, then the one whose hash the text is, wherever it stands. */
+/**
+ * Searches the messages of commits of the default branch, and adds the commit whose id the text is, wherever it is
+ * (S-22).
+ */
 export async function searchCommits(
   ctx: Context,
   { project, can }: ProjectSubject,

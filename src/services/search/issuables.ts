@@ -8,15 +8,15 @@ import type { MergeRequestRecord } from '../issuables/merge-requests/reading/loa
 
 const MAX_IID = 2_147_483_647
 
-/** What is looked for: the number that the text ends in, or its words. */
+/** What is searched for: the number that the text ends in, or its words. */
 function wanted(text: string, numbered: RegExp): { iids: number[] } | { search: string } {
   const digits = numbered.exec(text.trimEnd())?.[1]
   if (digits === undefined) return { search: text }
-  // nothing has the number 0
+  // 0 matches nothing
   return { iids: [Number(digits) <= MAX_IID ? Number(digits) : 0] }
 }
 
-/** All there is, what changed last first. */
+/** All matches, the last changed first. */
 const everything = ({ page, per_page }: Paging) => ({
   state: 'all' as const,
   scope: 'all' as const,
@@ -29,13 +29,13 @@ const everything = ({ page, per_page }: Paging) => ({
 
 const none = { items: [], total: 0 }
 
-/** S-8: of a project whose issues the caller may not read, none. */
+/** Issues by number or words (S-8); none of a project whose issues the caller may not read. */
 export async function searchIssues(ctx: Context, caller: Caller, at: Place, text: string, paging: Paging): Promise<Page<IssueRecord>> {
   if (at !== 'everywhere' && 'project' in at && !at.project.can('read_issue')) return none
   return listIssues(ctx, caller, at, { ...everything(paging), ...wanted(text, /#(\d+)$/), with_labels_details: false })
 }
 
-/** S-9, S-19. */
+/** Merge requests by number or words (S-9, S-19). */
 export async function searchMergeRequests(ctx: Context, caller: Caller, at: Place, text: string, paging: Paging): Promise<Page<MergeRequestRecord>> {
   if (at !== 'everywhere' && 'project' in at && !at.project.can('read_own_merge_request')) return none
   return listMergeRequests(ctx, caller, at, { ...everything(paging), ...wanted(text, /[#!](\d+)$/) })

@@ -18,7 +18,7 @@ interface Shape {
 
 const place = sql.placeholder('place')
 
-/** Of groups none is found. Who sees the one project that is asked was asked before. */
+/** Milestones of groups are not found. For a single project, visibility has been checked before. */
 const conditions = ({ in: where, eyes, words }: Shape) =>
   and(
     where === 'project' ? eq(milestones.project_id, place) : visibleProjects(eyes, sql`${sql.placeholder('user')}::bigint`),
@@ -45,7 +45,7 @@ const counted = statement('number of milestones of a search', (db, shape: Shape)
   db.select({ total: count() }).from(milestones).innerJoin(projects, eq(projects.id, milestones.project_id)).where(conditions(shape)),
 )
 
-/** S-10. */
+/** Milestones by words (S-10). */
 export async function searchMilestones(ctx: Context, { user }: Caller, at: Place, text: string, paging: Paging): Promise<Page<MilestoneRecord>> {
   const words = fuzzy(text)
   const where =

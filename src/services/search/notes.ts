@@ -71,7 +71,7 @@ const counted = statement('number of notes of a search', (db, shape: Shape) =>
     .where(conditions(shape)),
 )
 
-/** S-13, S-20: what people said of a project's things that the caller may read. */
+/** Notes of users on a project's things that the caller may read (S-13, S-20). */
 export async function searchNotes(
   ctx: Context,
   { user }: SignedIn,

@@ -44,7 +44,7 @@ const counted = statement('number of snippets of a search', (db, shape: Shape) =
   db.select({ total: count() }).from(snippets).leftJoin(projects, eq(projects.id, snippets.project_id)).where(conditions(shape)),
 )
 
-/** S-11 by title and file name, S-12 by content; those of S-21. */
+/** Snippets by title and file name (S-11), or by content (S-12); those that the caller sees (S-21). */
 export async function searchSnippets(ctx: Context, { user }: SignedIn, by: Shape['by'], text: string, paging: Paging): Promise<Page<ListedSnippet>> {
   const words = fuzzy(text)
   const shape: Shape = { by, eyes: sqlViewer(user), words: words.shape }

@@ -1,4 +1,4 @@
-import { readdirSync, rmSync, utimesSync } from 'node:fs'
+import { mkdirSync, rmSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { testApp } from '../../support/app.js'
@@ -285,8 +285,9 @@ describe('SEC-159: what a kill leaves of a pick', () => {
   it('bears a name that the next start removes', async () => {
     const { bare, project, topic } = await apart()
     const left = join(bare.directory, 'objects', 'tmp_objdir-aside-abc123')
-    bare.gitBytes(['init', '-q', '--bare', left])
-    for (const path of [left, ...readdirSync(left, { recursive: true, encoding: 'utf8' }).map((name) => join(left, name))]) utimesSync(path, 1, 1)
+    mkdirSync(left)
+    const long = new Date(Date.now() - 120_000)
+    utimesSync(left, long, long)
     expect(await t.ctx.git.clean()).toContain(left)
     await pick(project, topic, 'main', project.creator).expect(201)
   })

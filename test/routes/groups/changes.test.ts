@@ -3,7 +3,16 @@ import { join } from 'node:path'
 import { and, eq, inArray } from 'drizzle-orm'
 import supertest from 'supertest'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { auditEvents, doomedAvatars, doomedRepositories, members, namespaces, projectShares, projects, routes } from '../../../src/db/schema/index.js'
+import {
+  auditEvents,
+  members,
+  namespaces,
+  pendingAvatarDeletions,
+  pendingRepositoryDeletions,
+  projectShares,
+  projects,
+  routes,
+} from '../../../src/db/schema/index.js'
 import { recover } from '../../../src/services/operations/recovery.js'
 import { testApp } from '../../support/app.js'
 import { aGroup, anAdmin, aProject, aToken, aUser, setSettings, type TestUser, unique } from '../../support/factories.js'
@@ -254,8 +263,8 @@ describe('DELETE /groups/:id (GR-40)', () => {
     expect((again.body as { id: number }).id).toBeGreaterThan(project.id)
     await t.ctx.jobs.drain()
     expect(existsSync(images)).toBe(false)
-    expect(await t.ctx.db.read.$count(doomedRepositories)).toBe(0)
-    expect(await t.ctx.db.read.$count(doomedAvatars)).toBe(0)
+    expect(await t.ctx.db.read.$count(pendingRepositoryDeletions)).toBe(0)
+    expect(await t.ctx.db.read.$count(pendingAvatarDeletions)).toBe(0)
     expect(
       await t.ctx.git
         .open({ storage: 'default', id: project.id, kind: 'project' })
@@ -266,13 +275,13 @@ describe('DELETE /groups/:id (GR-40)', () => {
 
   it('SEC-134: what a kill left in the storage goes at the next start', async () => {
     const project = await aProject(t.ctx, { creator: owner, files: { 'a.txt': 'a' } })
-    await t.ctx.db.write.insert(doomedRepositories).values({ project_id: project.id, storage: 'default' })
-    await t.ctx.db.write.insert(doomedAvatars).values({ kind: 'group', id: 1 })
+    await t.ctx.db.write.insert(pendingRepositoryDeletions).values({ project_id: project.id, storage: 'default' })
+    await t.ctx.db.write.insert(pendingAvatarDeletions).values({ kind: 'group', id: 1 })
     await t.ctx.db.write.delete(projects).where(eq(projects.id, project.id))
     await recover(t.ctx)
     await t.ctx.jobs.drain()
-    expect(await t.ctx.db.read.$count(doomedRepositories)).toBe(0)
-    expect(await t.ctx.db.read.$count(doomedAvatars)).toBe(0)
+    expect(await t.ctx.db.read.$count(pendingRepositoryDeletions)).toBe(0)
+    expect(await t.ctx.db.read.$count(pendingAvatarDeletions)).toBe(0)
   })
 
   it('forks of what goes stay, and their sources have one fork less', async () => {
@@ -326,7 +335,7 @@ describe('DELETE /groups/:id (GR-40)', () => {
       await t.ctx.jobs.drain()
       const texts = await t.queriesOf(() => remove(group).expect(204))
       await t.ctx.jobs.drain()
-      return texts.filter((text) => !/doomed_(repositories|avatars)" where|from "doomed/.test(text)).length
+      return texts.filter((text) => !/pending_(repository|avatar)_deletions" where|from "pending_/.test(text)).length
     }
     expect(await statements(5)).toBe(await statements(1))
   })

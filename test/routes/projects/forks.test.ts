@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
 import { eq, sql } from 'drizzle-orm'
 import { describe, expect, it } from 'vitest'
-import { auditEvents, doomedRepositories, projectShares, projects } from '../../../src/db/schema/index.js'
+import { auditEvents, pendingRepositoryDeletions, projectShares, projects } from '../../../src/db/schema/index.js'
 import { recover } from '../../../src/services/operations/recovery.js'
-import { removeDoomed } from '../../../src/services/projects/update.js'
+import { finishDeletions } from '../../../src/services/projects/remove.js'
 import { testApp } from '../../support/app.js'
 import { aCast, statuses } from '../../support/cast.js'
 import { aCommit, aGroup, anAdmin, aProject, aUser, setSettings, type TestProject, type TestUser } from '../../support/factories.js'
@@ -145,7 +145,7 @@ describe('POST /projects/:id/fork (PR-19, PR-25)', () => {
     await fork(source, user, { name: 'other', path: 'other', description: 'x'.repeat(2_001) }).expect(400)
     await fork(source, user, { visibility: 'open' }).expect(400, { error: 'visibility does not have a valid value' })
     expect(await countOf(source)).toBe(1)
-    expect(await t.ctx.db.write.select().from(doomedRepositories)).toEqual([])
+    expect(await t.ctx.db.write.select().from(pendingRepositoryDeletions)).toEqual([])
   })
 
   it('two into one place at once: one is made, the other is told', async () => {
@@ -157,7 +157,7 @@ describe('POST /projects/:id/fork (PR-19, PR-25)', () => {
       if (status === 409) expect(body).toEqual({ message: { name: ['has already been taken'], path: ['has already been taken'] } })
     expect(await countOf(source)).toBe(1)
     await t.ctx.jobs.drain()
-    expect(await t.ctx.db.write.select().from(doomedRepositories)).toEqual([])
+    expect(await t.ctx.db.write.select().from(pendingRepositoryDeletions)).toEqual([])
   })
 
   it('PR-25, AC-5: is as visible as the least of source, place and what administrators leave open', async () => {
@@ -318,7 +318,7 @@ describe('what fork and source have of each other', () => {
 describe('a fork that is killed', () => {
   const reserve = async () => {
     const { rows } = await t.ctx.db.write.execute<{ id: string }>(
-      sql`insert into doomed_repositories (project_id, storage) values (nextval(pg_get_serial_sequence('projects', 'id')), 'default') returning project_id as id`,
+      sql`insert into pending_repository_deletions (project_id, storage) values (nextval(pg_get_serial_sequence('projects', 'id')), 'default') returning project_id as id`,
     )
     return Number(rows[0]?.id)
   }
@@ -331,7 +331,7 @@ describe('a fork that is killed', () => {
     await recover(t.ctx)
     await t.ctx.jobs.drain()
     expect(existsSync(directoryOf(t, id))).toBe(false)
-    expect(await t.ctx.db.write.select().from(doomedRepositories)).toEqual([])
+    expect(await t.ctx.db.write.select().from(pendingRepositoryDeletions)).toEqual([])
     expect(await countOf(source)).toBe(0)
     await fork(source, await aUser(t.ctx)).expect(201)
   })
@@ -341,11 +341,11 @@ describe('a fork that is killed', () => {
     const id = await reserve()
     await t.ctx.git.fork({ storage: 'default', id: source.id, kind: 'project' }, { storage: 'default', id, kind: 'project' }, 'main')
     await t.ctx.db.transaction(async (tx) => {
-      await tx.select().from(doomedRepositories).where(eq(doomedRepositories.project_id, id)).for('update')
-      await removeDoomed(t.ctx)
+      await tx.select().from(pendingRepositoryDeletions).where(eq(pendingRepositoryDeletions.project_id, id)).for('update')
+      await finishDeletions(t.ctx)
       expect(existsSync(directoryOf(t, id))).toBe(true)
     })
-    await removeDoomed(t.ctx)
+    await finishDeletions(t.ctx)
     expect(existsSync(directoryOf(t, id))).toBe(false)
   })
 })

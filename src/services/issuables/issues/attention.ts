@@ -10,13 +10,13 @@ import { readersAmong } from './readers.js'
 
 const targetOf = ({ issue: { id, project_id } }: IssueSubject): Target => ({ type: 'Issue', id, project_id })
 
-/** IS-9; null when nothing changes. */
+/** Subscribes the caller to an issue, or unsubscribes them; null when nothing changes (IS-9). */
 export const subscribeToIssue = async (ctx: Context, caller: SignedIn, subject: IssueSubject, subscribed: boolean) =>
   subscribeTo(ctx, caller, targetOf(subject), await loadIssue(ctx, caller, subject.issue.id), subscribed)
 
-/** IS-10. */
+/** Adds a todo on an issue for the caller; null when they have a pending one (IS-10). */
 export const addIssueTodo = (ctx: Context, caller: SignedIn, subject: IssueSubject) => addTodo(ctx, caller, targetOf(subject))
 
-/** IS-16. */
+/** The participants of an issue: author, assignees, note authors, mentioned users (IS-16). */
 export const listParticipants = (ctx: Context, subject: IssueSubject, paging: Paging): Promise<Page<UserRefRecord>> =>
   participantsOf(ctx, targetOf(subject), subject.issue, (who) => readersAmong(ctx.db.write, subject.project, subject.issue, who), paging)

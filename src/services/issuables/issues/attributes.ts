@@ -6,19 +6,22 @@ import { projects } from '../../../db/schema/index.js'
 import { firstAble } from '../readers.js'
 import { readersAmong } from './readers.js'
 
-/** The first of these people who could see an issue of the project if it were his. */
+/** The first of these users who could see an issue of the project assigned to them. */
 export const assignable = (tx: Transaction, { project }: ProjectSubject, userIds: number[]): Promise<number | null> =>
   firstAble(userIds, (who) => readersAmong(tx, project, OPEN, who))
 
 const OPEN: IssueTies = { confidential: false, author_id: 0, assignee_id: null }
 
-/** Whether an issue counts as open, and for whom. */
+/** What decides whether an issue counts as open, and for whom. */
 interface Counted {
   state: 'opened' | 'closed'
   confidential: boolean
 }
 
-/** Keeps the numbers of open issues that projects show, by what an issue was and is; null: it was or is not there. */
+/**
+ * Updates the numbers of open issues that projects show, from an issue before and after a change; null: it did not
+ * exist, or no longer does.
+ */
 export async function updateIssueCounts(
   tx: Pick<Transaction, 'update'>,
   projectId: number,

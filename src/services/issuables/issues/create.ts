@@ -25,7 +25,7 @@ export interface NewIssue {
   title: string
   description?: string | null | undefined
   confidential?: boolean | undefined
-  /** The first who can be is assigned. */
+  /** The first who may be assigned is. */
   assignee_ids?: number[] | undefined
   milestone_id?: number | undefined
   labels?: string[] | undefined
@@ -34,7 +34,10 @@ export interface NewIssue {
   created_at?: Date | undefined
 }
 
-/** Creates an issue. What the caller's role does not cover is left out, not refused (IS-5, IS-17, IS-18). `alongside` is done in the same transaction. */
+/**
+ * Creates an issue. Attributes that the caller's role does not cover are ignored, not refused (IS-5, IS-17, IS-18).
+ * `alongside` runs in the same transaction.
+ */
 export async function createIssue(
   ctx: Context,
   caller: SignedIn,

@@ -24,7 +24,7 @@ export interface IssueLabel {
   description_html: string
 }
 
-/** An issue with all that its views show. */
+/** An issue with everything its views show. */
 export interface IssueRecord {
   issue: typeof issues.$inferSelect
   /** Full path of its project. */
@@ -33,11 +33,11 @@ export interface IssueRecord {
   assignee: UserRefRecord | null
   closed_by: UserRefRecord | null
   milestone: typeof milestones.$inferSelect | null
-  /** Full path of the group whose milestone it is; null: the project's own. */
+  /** Full path of the group that owns the milestone; null: the project owns it. */
   milestone_path: string | null
-  /** By name; names alone unless the details were asked for. */
+  /** By name; only names unless the details were asked for. */
   labels: IssueLabel[] | string[]
-  /** Of the caller; single views alone tell it. */
+  /** Whether the caller is subscribed; in single views only. */
   subscribed?: boolean
 }
 
@@ -54,7 +54,7 @@ const person = (table: typeof users | typeof assignees | typeof closers) => ({
 const labelsOf = (what: SQL) =>
   sql`(select coalesce(json_agg(${what} order by l.title), '[]') from ${issueLabels} il join ${labels} l on l.id = il.label_id where il.issue_id = ${issues.id})`
 const labelNames = labelsOf(sql`l.title`) as SQL<string[]>
-/** Issues wear any number of labels, whose own list shows these texts longer. */
+/** Issues have any number of labels, so descriptions are cut here; the list of labels has them longer. */
 const labelText = (text: SQL) => sql`case when char_length(${text}) > 1024 then left(${text}, 1024) || '...' else ${text} end`
 const labelDetails = labelsOf(
   sql`json_build_object('id', l.id, 'name', l.title, 'color', l.color, 'description', ${labelText(sql`l.description`)}, 'description_html', ${labelText(sql`l.description_html`)})`,
@@ -62,7 +62,7 @@ const labelDetails = labelsOf(
 
 const user = sql`${sql.placeholder('user')}::bigint`
 
-/** All that is shown of issues, to be joined with the ids of those that are meant. */
+/** Everything shown of issues, to be joined with the ids of those that are wanted. */
 function shown<More extends Record<string, SQL>>(db: ReadDatabase, details: boolean, more: More) {
   return db
     .select({
@@ -91,7 +91,10 @@ const loaded = statement('issues by id', (db, view: 'single' | 'list' | 'list wi
   ),
 )
 
-/** Issues with all that their single views show, in no order; long texts are cut as in a list. The caller must already be known to see them. */
+/**
+ * Issues with everything their single views show, in no order; long texts are cut as in a list. The caller must already
+ * be known to see them.
+ */
 export async function loadIssues(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, ids: number[]): Promise<IssueRecord[]> {
   if (ids.length === 0) return []
   return withTexts(ctx, (await loaded(ctx.db, 'single').execute({ ids, user: viewer?.id ?? 0 })) as IssueRecord[], 'page')
@@ -135,7 +138,7 @@ const list = listerOf<IssueReach>({
   },
 })
 
-/** First and last day of what `due_date` names. */
+/** The first and the last day of what `due_date` names. */
 function dueDays(due: IssueFilter['due_date'], now: Date): { due_none?: true; due_from?: string; due_to?: string } {
   const at = (year: number, month: number, date: number) => dayOf(new Date(Date.UTC(year, month, date)))
   const [year, month, date] = [now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate()]
@@ -154,7 +157,10 @@ function dueDays(due: IssueFilter['due_date'], now: Date): { due_none?: true; du
   }
 }
 
-/** The issues of a place that the caller sees and the filters let through (IS-1 to IS-3); the caller must be known to see the place and, for one project, to read issues there. */
+/**
+ * The issues of a place that the caller sees and that pass the filters (IS-1 to IS-3); the caller must be known to see
+ * the place and, for one project, to read issues there.
+ */
 export const listIssues = (ctx: Context, caller: Pick<Caller, 'user'>, at: Place, filter: IssueFilter): Promise<Page<IssueRecord>> =>
   list(ctx, caller, at, filter, { confidential: filter.confidential, ...dueDays(filter.due_date, ctx.now()) }, (ids) =>
     inOrder(ctx, ids, filter.with_labels_details),

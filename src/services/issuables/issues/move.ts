@@ -17,7 +17,7 @@ import { MAX_DESCRIPTION } from '../texts.js'
 import { assignable, updateIssueCounts } from './attributes.js'
 import { type IssueRecord, loadIssue } from './list.js'
 
-/** IS-8: a copy in the other project takes over; the issue itself is closed and says where it went. */
+/** Moves an issue: creates a copy in the other project, closes this one, and notes in both that it was moved (IS-8). */
 export async function moveIssue(ctx: Context, caller: SignedIn, subject: IssueSubject, toProjectId: number): Promise<IssueRecord> {
   const target = await findProjectFor(ctx, caller, String(toProjectId))
   if (target.project.id === subject.project.id) throw refused('Cannot move issue to project it originates from!')
@@ -88,7 +88,7 @@ async function move(
     })
     .where(eq(issues.id, issue.id))
   const left = { type: 'Issue' as const, id: issue.id, project_id: from.id }
-  // neither says where: who reads one issue need not see the other project
+  // neither note names the other project: readers of one issue need not see the other
   await writeSystemNotes(tx, left, callerId, ['moved to another project'], now)
   await writeSystemNotes(tx, { ...left, id: copy.id, project_id: to.id }, callerId, ['moved from another project'], now)
   await finishTodos(tx, callerId, left, now)
@@ -102,7 +102,7 @@ async function move(
   return copy.id
 }
 
-/** Numbers in a text still mean the things of the project it was written in. */
+/** Qualifies references, so that numbers in a text still mean the things of the project it was written in. */
 async function elsewhere(text: string, fullPath: string): Promise<string> {
   let moved = ''
   let done = 0
@@ -115,7 +115,7 @@ async function elsewhere(text: string, fullPath: string): Promise<string> {
   return whole.length > MAX_DESCRIPTION ? text : whole
 }
 
-/** The milestone of the same title that may be set there. */
+/** The milestone of the same title that may be set in the other project. */
 async function twinOf(tx: Transaction, { project }: ProjectSubject, milestoneId: number | null): Promise<number | null> {
   if (milestoneId === null) return null
   const [twin] = await tx
@@ -131,9 +131,9 @@ async function twinOf(tx: Transaction, { project }: ProjectSubject, milestoneId:
 
 type Rows = Pick<typeof issues.$inferSelect, 'id' | 'project_id'>
 
-/** What issues show of what was said and given: it goes along. */
+/** Copies notes, awards and what else issues show of the discussion. */
 async function copyWhatWasSaid(tx: Transaction, from: Rows, to: Rows) {
-  // each note under an id of its own beforehand, so that what hangs on it finds it
+  // each note gets its new id beforehand, so that what refers to it can find it
   await tx.execute(sql`with pairs as (
       select n.id as old, nextval(pg_get_serial_sequence('notes', 'id')) as new from (select id from ${notes}
         where project_id = ${from.project_id} and noteable_type = 'Issue' and noteable_id = ${from.id} order by id) n),

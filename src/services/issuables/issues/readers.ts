@@ -4,7 +4,7 @@ import type { Project } from '../../../access/rules.js'
 import type { Transaction } from '../../../db/client.js'
 import { peopleAmong } from '../readers.js'
 
-/** Of the people of whom `who` holds those who see an issue like this one in the project: `seesIssue` from the other side. */
+/** Of the users selected by `who`, those who see an issue like this one in the project: the reverse of `seesIssue`. */
 export const readersAmong = (
   tx: Pick<Transaction, 'execute'>,
   project: Pick<Project, 'id' | 'namespace_id' | 'visibility' | 'issues_access_level'>,

@@ -7,7 +7,7 @@ import { touchProjectList } from '../../core/project-list-versions.js'
 import { removeDependents } from '../remove.js'
 import { updateIssueCounts } from './attributes.js'
 
-/** IS-7: gone with all that was said and kept of it; its number is not given again. */
+/** Deletes an issue with its notes and everything recorded about it; its number is not reused (IS-7). */
 export async function deleteIssue(ctx: Context, { issue }: IssueSubject): Promise<void> {
   await ctx.db.transaction(async (tx) => {
     const [row] = await tx.select().from(issues).where(eq(issues.id, issue.id)).for('update')
@@ -19,10 +19,10 @@ export async function deleteIssue(ctx: Context, { issue }: IssueSubject): Promis
   })
 }
 
-/** Issues of one transaction. */
+/** Issues deleted in one transaction. */
 const BATCH = 200
 
-/** All issues a person wrote, with all that hangs on them (U-34). */
+/** Deletes all issues that a user opened, with everything that belongs to them (U-34). */
 export async function removeIssuesOf(ctx: Context, authorId: number): Promise<void> {
   for (;;) {
     const removed = await ctx.db.transaction(async (tx) => {

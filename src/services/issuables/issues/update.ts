@@ -24,7 +24,7 @@ type Issue = typeof issues.$inferSelect
 export interface IssueChanges {
   title?: string | undefined
   description?: string | null | undefined
-  /** The first who can be is assigned; nobody when all are 0 or there are none. */
+  /** The first who may be assigned is; nobody when all are 0 or the list is empty. */
   assignee_ids?: number[] | undefined
   /** 0 clears. */
   milestone_id?: number | undefined
@@ -43,7 +43,10 @@ const STATE_EVENTS = {
   reopen: { from: 'closed', to: 'opened', told: 'reopened' },
 } as const
 
-/** IS-6, IS-18, IS-19: all that changes is changed at once, told in notes and in events. What the caller's role does not cover is left out. */
+/**
+ * Changes an issue in one transaction, with its system notes and events (IS-6, IS-18, IS-19). Attributes that the
+ * caller's role does not cover are ignored.
+ */
 export async function updateIssue(ctx: Context, caller: SignedIn, subject: IssueSubject, given: IssueChanges): Promise<IssueRecord> {
   const texts = checkTexts({ ...given, labels: [given.labels, given.add_labels] })
   const { project, issue } = subject
@@ -55,7 +58,7 @@ export async function updateIssue(ctx: Context, caller: SignedIn, subject: Issue
   return loadIssue(ctx, caller, subject.issue.id)
 }
 
-/** Closes an issue as a commit or a merge asks for; `how` is said in a note. Nothing happens when it is closed. */
+/** Closes an issue that a commit or a merge closes; `how` is noted. Nothing happens when it is closed already. */
 export async function closeIssue(ctx: Context, caller: SignedIn, subject: IssueSubject, how: string): Promise<void> {
   await ctx.db.transaction((tx) => change(ctx, tx, caller, subject, { state_event: 'close' }, how))
 }
@@ -89,7 +92,7 @@ async function change(ctx: Context, tx: Transaction, caller: SignedIn, subject: 
     const text = (issue: Issue) => `${issue.description}\n\n${issue.title}`
     await followMentions(tx, caller, { target, note_id: null, text: text(after), before: text(before) }, readers, now)
   }
-  // TO-6: ticking a box of a task list is not dealing with it
+  // ticking a task does not finish the user's todos (TO-6)
   const ticked = told.length === 0 && (await sameButForTicks(before.description, after.description))
   if (!ticked) await finishTodos(tx, callerId, target, now)
   if (after.state !== before.state) {
@@ -101,7 +104,7 @@ async function change(ctx: Context, tx: Transaction, caller: SignedIn, subject: 
   await touchProjectList(tx, project.id, 'issues')
 }
 
-/** The columns that will differ, with what is worked out from them. */
+/** The columns that change, with those derived from them. */
 async function changedColumns(
   tx: Transaction,
   caller: SignedIn,
@@ -132,7 +135,7 @@ async function changedColumns(
   return Object.fromEntries(Object.entries(wanted).filter(([key, value]) => value !== before[key as keyof Issue])) as Partial<Issue>
 }
 
-/** Row 9 of section 5.1. */
+/** Attributes that need a role on the project (row 9 of section 5.1). */
 async function managed(tx: Transaction, subject: IssueSubject, given: IssueChanges): Promise<Partial<Issue>> {
   const wanted: Partial<Issue> = {}
   if (given.due_date !== undefined) wanted.due_date = given.due_date
@@ -141,13 +144,13 @@ async function managed(tx: Transaction, subject: IssueSubject, given: IssueChang
     wanted.milestone_id = given.milestone_id === 0 ? null : ((await usableMilestone(tx, subject, given.milestone_id))?.id ?? null)
   if (given.assignee_ids !== undefined) {
     const assignee = await assignable(tx, subject, given.assignee_ids)
-    // somebody who cannot be assigned leaves who is (MR-44)
+    // a user who cannot be assigned leaves the assignees unchanged (MR-44)
     if (assignee !== null || given.assignee_ids.every((id) => id === 0)) wanted.assignee_id = assignee
   }
   return wanted
 }
 
-/** What the service says of the changes (NT-6). Names of what not everybody may see are left out. */
+/** The system notes on the changes (NT-6). Names of what not every reader may see are left out. */
 async function notesOf(before: Issue, values: Partial<Issue>, how = ''): Promise<string[]> {
   const told: string[] = []
   if (values.title !== undefined) told.push('changed the title')

@@ -4,7 +4,7 @@ import { projects, refIntents } from '../../../db/schema/index.js'
 import type { Examination, GitRepository } from '../../../git/types.js'
 import { touchLists } from '../../core/list-cache.js'
 import { readSettings } from '../../core/settings.js'
-import { protectDefaultBranch } from '../../repository/pushes.js'
+import { protectDefaultBranch } from '../../repository/push/follow.js'
 import type { Check } from './fault.js'
 
 const HEADS = 'refs/heads/'
@@ -14,10 +14,10 @@ const USUAL = ['main', 'master']
 export async function* branchFaults(ctx: Context, projectId: number, repository: GitRepository, { brokenRefs }: Examination): Check {
   const of = `project ${projectId}`
   const state = await stateOf(ctx, projectId, repository)
-  // a push that is under way changes both, one after the other
+  // a push under way changes both, one after the other
   if (!state || state.moving) return
   const { project, branches, head } = state
-  // told of as a broken ref, with a repair of its own
+  // reported as a broken ref, with a repair of its own
   const unread = brokenRefs.some(({ name }) => name.startsWith(HEADS) && !branches.includes(name.slice(HEADS.length)))
   if (unread) return
   const repair = () => mend(ctx, projectId, repository)
@@ -46,7 +46,10 @@ async function stateOf(ctx: Context, projectId: number, repository: GitRepositor
   return project && { project, branches, head, moving }
 }
 
-/** The row and HEAD as the branches have it: HEAD's branch becomes the default one where that is missing, else `main` or `master`, else the first. */
+/**
+ * Sets the row and HEAD by the branches: HEAD's branch becomes the default branch where that is missing, otherwise
+ * `main` or `master`, otherwise the first.
+ */
 async function mend(ctx: Context, projectId: number, repository: GitRepository): Promise<string> {
   const settings = await readSettings(ctx)
   return ctx.db.transaction(async (tx) => {

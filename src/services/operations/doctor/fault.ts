@@ -1,4 +1,4 @@
-/** Something that is not as it should be. */
+/** An inconsistency that was found. */
 export interface Fault {
   /** What kind of fault it is, a word or two. */
   kind: string
@@ -6,9 +6,9 @@ export interface Fault {
   of: string
   /** What was found. */
   text: string
-  /** Makes it good as far as it can be, and says what was done; null: a person has to. */
+  /** Repairs it as far as possible, and says what was done; null: an administrator has to. */
   repair: (() => Promise<string>) | null
 }
 
-/** Looks for faults of a few kinds, and finds those that are there one by one. */
+/** Checks for some kinds of faults, and yields them one by one. */
 export type Check = AsyncGenerator<Fault>

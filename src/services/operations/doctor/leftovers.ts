@@ -1,14 +1,14 @@
 import { lt, sql } from 'drizzle-orm'
 import type { Context } from '../../../context.js'
-import { doomedRepositories, refIntents } from '../../../db/schema/index.js'
-import { removeDoomed } from '../../projects/update.js'
-import { settleIntent } from '../../repository/pushes.js'
+import { pendingRepositoryDeletions, refIntents } from '../../../db/schema/index.js'
+import { finishDeletions } from '../../projects/remove.js'
+import { settleIntent } from '../../repository/push/settle.js'
 import type { Check } from './fault.js'
 
-/** Of what a running service is still busy with nothing is this old. */
+/** A running service is never busy with anything this old. */
 const STALE = '1 minute'
 
-/** What killed processes left half done. A start of the service makes the same good. */
+/** What killed processes left half done. A start of the service repairs the same. */
 export async function* leftovers(ctx: Context): Check {
   for (const path of await ctx.git.leftovers()) {
     const repair = async () => ((await ctx.git.clean()).includes(path) ? 'removed' : 'left: a process holds it')
@@ -23,9 +23,9 @@ export async function* leftovers(ctx: Context): Check {
     }
     yield { kind: 'unfinished push', of: `project ${intent.project_id}`, text: `a move of ${refs} was begun and not ended`, repair }
   }
-  for (const { project_id } of await ctx.db.write.select().from(doomedRepositories).where(lt(doomedRepositories.created_at, old))) {
+  for (const { project_id } of await ctx.db.write.select().from(pendingRepositoryDeletions).where(lt(pendingRepositoryDeletions.due_at, old))) {
     const repair = async () => {
-      await removeDoomed(ctx)
+      await finishDeletions(ctx)
       return 'removed'
     }
     yield { kind: 'unfinished deletion', of: `project ${project_id}`, text: 'it was deleted, and its repository is still to be removed', repair }

@@ -5,7 +5,7 @@ import { type GitRepository, type Oid, ZERO } from '../../../git/types.js'
 import { touchProjectList } from '../../core/project-list-versions.js'
 import { readSettings } from '../../core/settings.js'
 import { headRef, keepRef, setRefs } from '../../issuables/merge-requests/versions/keep-around.js'
-import { followBranches } from '../../repository/pushes.js'
+import { followBranches } from '../../repository/push/follow.js'
 import type { Check } from './fault.js'
 
 /** The merge requests of one project against its repository. */
@@ -14,7 +14,7 @@ export async function* mergeRequestFaults(ctx: Context, projectId: number, repos
   yield* merges(ctx, projectId, repository)
 }
 
-/** SEC-118: every commit of a version is held by a ref, and the head of a request can be fetched. */
+/** Every commit of a version is held by a ref, and the head of a merge request can be fetched (SEC-118). */
 async function* pins(ctx: Context, projectId: number, repository: GitRepository): Check {
   const versions = await ctx.db.write
     .select({
@@ -27,7 +27,7 @@ async function* pins(ctx: Context, projectId: number, repository: GitRepository)
     .innerJoin(mergeRequests, eq(mergeRequests.id, mergeRequestVersions.merge_request_id))
     .where(and(eq(mergeRequestVersions.project_id, projectId), isNull(mergeRequests.deleted_at)))
   const wanted = new Map<string, { oid: Oid; iid: number }>()
-  // as `pinVersions` leaves it: the newest head is held by the ref that shows it
+  // the newest head is held by its head ref, the others by keep-around refs
   for (const { head, start, iid, newest } of versions) {
     wanted.set(keepRef(start), { oid: start, iid })
     wanted.set(head === newest ? headRef(iid) : keepRef(head), { oid: head, iid })
@@ -50,7 +50,7 @@ async function* pins(ctx: Context, projectId: number, repository: GitRepository)
   }
 }
 
-/** SEC-158: what is merged is in its target, unless somebody has pushed that away since. */
+/** What is marked merged is in its target, unless somebody has force-pushed since (SEC-158). */
 async function* merges(ctx: Context, projectId: number, repository: GitRepository): Check {
   const merged = await ctx.db.write
     .select({ id: mergeRequests.id, iid: mergeRequests.iid, branch: mergeRequests.target_branch, commit: mergeRequests.merge_commit_sha })
@@ -75,7 +75,7 @@ async function* merges(ctx: Context, projectId: number, repository: GitRepositor
       .where(and(eq(events.project_id, projectId), sql`${events.push}->>'ref' = ${branch} and ${events.push}->>'ref_type' = 'branch'`))
       .orderBy(desc(events.id))
       .limit(1)
-    // where the last push left it, whatever that threw away
+    // where the last push left it, whatever that discarded
     if ((last?.push?.commit_to ?? null) === head) continue
     const here = merged.filter((request) => request.branch === branch)
     const lost = new Set(
@@ -103,7 +103,7 @@ async function* merges(ctx: Context, projectId: number, repository: GitRepositor
   }
 }
 
-/** Closed, not opened: another request for the same branches may be open by now. */
+/** Closed, not opened: there may be another open merge request for the same branches by now. */
 async function unmerge(ctx: Context, projectId: number, id: number): Promise<void> {
   const now = ctx.now()
   const back = { state: 'closed', merge_commit_sha: null, merged_at: null, merged_by_id: null, closed_at: now, updated_at: now } as const

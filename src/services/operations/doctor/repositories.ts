@@ -5,7 +5,7 @@ import type { Examination } from '../../../git/types.js'
 import { type GitRepository, type Oid, type RepositoryKey, ZERO } from '../../../git/types.js'
 import { touchLists } from '../../core/list-cache.js'
 import { readSettings } from '../../core/settings.js'
-import { followBranches } from '../../repository/pushes.js'
+import { followBranches } from '../../repository/push/follow.js'
 import { repositoryOf, wikiKeyOf } from '../../repository/repositories.js'
 import { orphanRepositories } from '../orphans.js'
 import { wasDamaged } from '../repository-checks.js'
@@ -19,11 +19,11 @@ const BATCH = 500
 type Project = Pick<typeof projects.$inferSelect, 'id' | 'storage' | 'default_branch' | 'empty_repo'>
 
 export interface DoctorOptions {
-  /** Reads all objects to their end; otherwise only of repositories that were found damaged before. */
+  /** Reads all objects completely; otherwise only those of repositories that were found damaged before. */
   full?: boolean
 }
 
-/** Every project against its repository. */
+/** Every project compared with its repository. */
 export async function* repositories(ctx: Context, options: DoctorOptions): Check {
   for (let last = 0; ; ) {
     const batch = await ctx.db.write
@@ -61,7 +61,7 @@ async function* repositoryFaults(ctx: Context, project: Project, options: Doctor
   const full = options.full || (await wasDamaged(ctx, project.id))
   const examination = await repository.examine({ full })
   yield* examinationFaults(ctx, repository, of, examination, (ref) => turnBack(ctx, project, repository, ref))
-  // what is missing may be in a damaged pack: rows and refs stay as they are until a person has looked at that
+  // what is missing may be in a damaged pack: rows and refs stay as they are until an administrator has examined it
   if (examination.brokenPacks.length === 0) {
     yield* branchFaults(ctx, project.id, repository, examination)
     yield* commitFaults(ctx, project, repository)
@@ -105,7 +105,9 @@ async function* examinationFaults(
   }
 }
 
-/** Back to the newest of the commits that pushes have told of and that is there; away where there is none. */
+/**
+ * Sets a ref back to the newest commit that push events have recorded and that exists; removes it where there is none.
+ */
 async function turnBack(ctx: Context, project: Project, repository: GitRepository, { name, oid }: BrokenRef): Promise<string> {
   const short = name.replace(/^refs\/(heads|tags)\//, '')
   const told = await ctx.db.write
@@ -119,7 +121,7 @@ async function turnBack(ctx: Context, project: Project, repository: GitRepositor
   const back = name.startsWith('refs/heads/') ? candidates.find((one) => there.has(one)) : undefined
   if (oid === ZERO) await repository.dropUnreadableRef(name)
   const old = oid === ZERO ? ((await repository.ref(name)) ?? ZERO) : oid
-  // a file that held no id may have hidden a packed value, which is older than what was pushed
+  // a file without an id may have hidden a packed value, which is older than what was pushed
   const to = back ?? (oid === ZERO ? old : ZERO)
   if (old !== to) await repository.updateRefs([{ ref: name, old, new: to }])
   await followBranches(ctx, project.id, [{ ref: name, old: oid, new: to }], await readSettings(ctx))
@@ -127,7 +129,7 @@ async function turnBack(ctx: Context, project: Project, repository: GitRepositor
   return 'removed'
 }
 
-/** Rows that speak of commits which are not there. */
+/** Rows that refer to commits which do not exist. */
 async function* commitFaults(ctx: Context, { id }: Project, repository: GitRepository): Check {
   const { rows } = await ctx.db.write.execute<{ oid: Oid }>(sql`
     select ${pipelines.sha} as oid from ${pipelines} where ${pipelines.project_id} = ${id}
@@ -148,7 +150,7 @@ async function* commitFaults(ctx: Context, { id }: Project, repository: GitRepos
   }
 }
 
-/** Repositories on the disk that no row knows. */
+/** Repositories on the disk that no row refers to. */
 export async function* orphans(ctx: Context): Check {
   for await (const key of orphanRepositories(ctx)) {
     const repair = async () => `moved to ${await ctx.git.quarantineRepository(key)}`

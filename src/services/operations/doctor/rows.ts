@@ -9,7 +9,7 @@ interface Counter {
   kind: string
   table: typeof projects | typeof issues | typeof mergeRequests
   column: string
-  /** What it should be, for the row called `r`. */
+  /** The right value, for the row under the alias `r`. */
   truth: SQL
 }
 
@@ -25,7 +25,7 @@ const talk = (kind: string, table: typeof issues | typeof mergeRequests, type: s
   { kind, table, column: 'downvotes', truth: awards(type, 'thumbsdown') },
 ]
 
-/** Numbers that rows keep of others. */
+/** Numbers that rows store about others. */
 const COUNTERS: Counter[] = [
   { kind: 'project', table: projects, column: 'star_count', truth: sql`(select count(*) from ${projectStars} s where s.project_id = r.id)` },
   { kind: 'project', table: projects, column: 'forks_count', truth: sql`(select count(*) from ${projects} f where f.forked_from_id = r.id)` },
@@ -42,7 +42,7 @@ const COUNTERS: Counter[] = [
   },
 ]
 
-/** Counters that do not say what there is. */
+/** Counters with wrong values. */
 export async function* counters(ctx: Context): Check {
   for (const { kind, table, column, truth } of COUNTERS) {
     const name = sql.identifier(column)
@@ -51,7 +51,7 @@ export async function* counters(ctx: Context): Check {
     )
     for (const { id, kept, found } of rows) {
       const repair = async () => {
-        // counted once more under a lock, for the service may be at work
+        // counted again under a lock, because the service may be running
         await ctx.db.transaction(async (tx) => {
           await tx.execute(sql`select 1 from ${table} r where r.id = ${id} for update`)
           await tx.execute(sql`update ${table} r set ${name} = ${truth} where r.id = ${id}`)
@@ -64,7 +64,7 @@ export async function* counters(ctx: Context): Check {
   }
 }
 
-/** Images that are not there or are none. */
+/** Avatars whose files are missing or are no images. */
 export async function* avatars(ctx: Context): Check {
   const kinds = [
     { kind: 'user', table: users, column: users.avatar_file },

@@ -10,19 +10,19 @@ import { emailFault } from '../../../lib/email.js'
 import { checkPath, normalisePath } from '../../../lib/git-path.js'
 import { lengthOf } from '../../../lib/path.js'
 import { mayPushTo } from '../protection.js'
-import { refusalOf } from '../pushes.js'
+import { PROTECTED, refusalOf } from '../push/rules.js'
 import { checkQuota } from '../quotas.js'
 import { repositoryOf, signatureOf } from '../repositories.js'
-import { commitToBranch, invalidBranch, NOT_ALLOWED, type Rules } from './write.js'
+import { commitToBranch, invalidBranch, type Rules } from './write.js'
 
-/** One element of `actions[]`, as it was sent. */
+/** One element of `actions[]`, as sent. */
 export type ActionInput = Record<string, unknown>
 
 export interface NewCommit {
   branch: string
   commit_message: string
   start_branch?: string | undefined
-  /** A whole hash, in place of `start_branch`. */
+  /** A full commit id, in place of `start_branch`. */
   start_sha?: string | undefined
   force?: boolean | undefined
   actions: ActionInput[]
@@ -35,16 +35,19 @@ export interface CreatedCommit {
   stats: Stats
 }
 
-/** SEC-97. */
+/** Actions of one commit; more are 413 (SEC-97). */
 const MAX_ACTIONS = 10_000
 const MAX_MESSAGE = 1_000_000
-/** Bytes of contents that are decoded in one go. */
+/** Bytes of content that are decoded before yielding to the event loop. */
 const PIECE = 2 * 1024 * 1024
 
 const EXISTS = 'A file with this name already exists'
 const MISSING = "A file with this name doesn't exist"
 
-/** Applies all actions to one tree, makes one commit and moves the branch, or changes nothing and says why (C-17 to C-46). The caller's right to write has been checked. */
+/**
+ * Applies all actions to one tree, makes one commit and moves the branch, or changes nothing and says why (C-17 to
+ * C-46). The caller's right to write has been checked.
+ */
 export async function createCommit(
   ctx: Context,
   subject: ProjectSubject,
@@ -63,10 +66,10 @@ export async function createCommit(
     const empty = project.empty_repo && (await repository.refs('refs/heads/')).length === 0
     if (!bypassProtection) {
       const blocked = empty && rules.settings.default_branch_protection === 2 && !subject.can('manage_protection')
-      if (blocked || !mayPushTo(subject, rules.protections, branch)) throw refused(NOT_ALLOWED)
+      if (blocked || !mayPushTo(subject, rules.protections, branch)) throw refused(PROTECTED)
     }
     const base = await baseOf(repository, given, empty)
-    if (base.parent && !(await mayStartFrom(subject, repository, rules, branch, base.old, base.parent))) throw refused(NOT_ALLOWED)
+    if (base.parent && !(await mayStartFrom(subject, repository, rules, branch, base.old, base.parent))) throw refused(PROTECTED)
     return { commit: await draftOf(ctx, caller, repository, given, identity, base.parent), old: base.old }
   }
   const describe = (commit: Oid) => Promise.all([repository.commit(commit), repository.stats([commit])])
@@ -74,7 +77,7 @@ export async function createCommit(
   return { commit: commit as Commit, stats: stats ?? { additions: 0, deletions: 0 } }
 }
 
-/** The commit of all actions upon a parent, its objects on the disk. */
+/** Makes the commit of all actions on top of a parent, with its objects on the disk. */
 async function draftOf(
   ctx: Context,
   caller: SignedIn,
@@ -100,7 +103,10 @@ async function draftOf(
   return drafted.commit
 }
 
-/** With `force` a branch may leave its history behind: on a protected branch only where that is allowed (SEC-104, BR-19); the text is that of every write to one (PU-9). */
+/**
+ * With `force` a branch may lose its history: a protected branch only where force pushes are allowed (SEC-104, BR-19).
+ * The message is that of any refused write to it (PU-9).
+ */
 async function mayStartFrom(
   subject: ProjectSubject,
   repository: GitRepository,
@@ -114,7 +120,7 @@ async function mayStartFrom(
   return (await refusalOf({ subject, protections, settings, door: 'api', repository }, move)) === null
 }
 
-/** C-43, SEC-100: name and address of the author may be given, each by itself. */
+/** The author: name and address may each be given, and default to the caller's (C-43, SEC-100). */
 function authorOf(ctx: Context, caller: SignedIn, { author_name, author_email }: NewCommit) {
   const own = signatureOf(ctx, caller)
   for (const [field, value] of Object.entries({ author_name, author_email })) {
@@ -125,7 +131,10 @@ function authorOf(ctx: Context, caller: SignedIn, { author_name, author_email }:
   return { ...own, name: author_name?.trim() ?? own.name, email: author_email?.trim() ?? own.email }
 }
 
-/** Where the commit goes: its parent and the value the branch must still have (C-29 to C-31, C-36, C-37). `start_sha` names a start that need not be a branch, `force` lets an existing branch begin anew at the start (X-10). */
+/**
+ * Where the commit goes: its parent, and the value the branch must still have (C-29 to C-31, C-36, C-37). `start_sha`
+ * names a start that need not be a branch; with `force` an existing branch begins anew at the start (X-10).
+ */
 async function baseOf(repository: GitRepository, given: NewCommit, empty: boolean): Promise<{ parent: Oid | null; old: Oid }> {
   const { branch, start_branch, start_sha, force } = given
   if (empty) {
@@ -145,7 +154,7 @@ async function baseOf(repository: GitRepository, given: NewCommit, empty: boolea
   return { parent: source, old: ZERO }
 }
 
-/** Whole hashes only: what a shorter one means may change between two tries. */
+/** Full ids only: an abbreviation may become ambiguous between two attempts. */
 async function startCommit(repository: GitRepository, sha: string): Promise<Oid | null> {
   return /^[0-9a-f]{40}$/.test(sha) ? ((await repository.commit(sha))?.oid ?? null) : null
 }
@@ -156,7 +165,9 @@ async function headOf(repository: GitRepository, branch: string): Promise<Oid | 
 
 const textOf = (value: unknown) => (value === undefined || value === null ? undefined : typeof value === 'object' ? undefined : String(value))
 
-/** C-42: only for changes of files that exist, against the newest commit that touched the file. */
+/**
+ * Checks `last_commit_id`, for changes of existing files only, against the newest commit that touched the file (C-42).
+ */
 async function checkLastCommit(repository: GitRepository, parent: Oid | null, action: ActionInput) {
   const known = textOf(action['last_commit_id'])
   const kind = textOf(action['action'])
@@ -167,7 +178,9 @@ async function checkLastCommit(repository: GitRepository, parent: Oid | null, ac
   if (newest && newest !== known) throw refused(`The file has changed since you started editing it: ${path}`)
 }
 
-/** The actions as changes, up to the first that cannot be one, and what is wrong with that one (C-24 to C-27, C-34, C-38, C-39). */
+/**
+ * The actions as changes, up to the first that is invalid, and what is wrong with it (C-24 to C-27, C-34, C-38, C-39).
+ */
 async function changesOf(actions: ActionInput[]): Promise<{ changes: Change[]; fault: string | null }> {
   const changes: Change[] = []
   let bytes = 0
@@ -175,7 +188,7 @@ async function changesOf(actions: ActionInput[]): Promise<{ changes: Change[]; f
     const change = await changeOf(action)
     if (typeof change === 'string') return { changes, fault: change }
     changes.push(change)
-    // contents of 100 MiB take a third of a second (SEC-145)
+    // decoding 100 MiB takes a third of a second (SEC-145)
     bytes += 'content' in change ? (change.content?.length ?? 0) : 0
     if (bytes < PIECE) continue
     bytes = 0
@@ -184,7 +197,7 @@ async function changesOf(actions: ActionInput[]): Promise<{ changes: Change[]; f
   return { changes, fault: null }
 }
 
-/** What is said of a path that cannot be (C-26, C-27, C-34). */
+/** The messages for invalid paths (C-26, C-27, C-34). */
 export const PATH_FAULTS = {
   blank: () => 'You must provide a file path',
   traversal: () => 'Path cannot include directory traversal',
@@ -216,7 +229,7 @@ async function changeOf(action: ActionInput): Promise<Change | string> {
   return { action: kind, path, content, ...executable }
 }
 
-/** C-39: line ends of text become LF; bytes stay bytes. Null for what is no base64. */
+/** Decodes a content: line endings of text become LF, binary content stays as it is (C-39). Null for invalid base64. */
 async function contentOf(text: string, encoding: '' | 'text' | 'base64'): Promise<Buffer | null> {
   const content = encoding === 'base64' ? await decodeBase64(text) : Buffer.from(text, 'utf8')
   if (!content?.includes('\r\n') || content.subarray(0, 8_000).includes(0)) return content

@@ -4,18 +4,22 @@ import type { Context } from '../../../context.js'
 import { notFound, refused } from '../../../failures.js'
 import type { Commit, PickDraft } from '../../../git/types.js'
 import { mayPushTo } from '../protection.js'
+import { PROTECTED } from '../push/rules.js'
 import { checkQuota } from '../quotas.js'
 import { repositoryOf, signatureOf } from '../repositories.js'
 import { findCommit } from './read.js'
-import { commitToBranch, NOT_ALLOWED } from './write.js'
+import { commitToBranch } from './write.js'
 
 export interface Pick {
-  /** Whatever names a commit. */
+  /** Anything that names a commit. */
   sha: string
   branch: string
 }
 
-/** Does again on a branch what a commit changed against its first parent (C-48 to C-51). The author stays, the caller commits. */
+/**
+ * Applies to a branch what a commit changed against its first parent (C-48 to C-51). The author is kept, and the caller
+ * is the committer.
+ */
 export async function cherryPick(ctx: Context, subject: ProjectSubject, caller: SignedIn, { sha, branch }: Pick): Promise<Commit> {
   const picked = await findCommit(ctx, subject, sha)
   return pick(ctx, subject, caller, branch, 'cherry-pick', {
@@ -25,7 +29,7 @@ export async function cherryPick(ctx: Context, subject: ProjectSubject, caller: 
   })
 }
 
-/** Takes back on a branch what a commit changed against its first parent (RE-10), with the author and the words of Git's own revert. */
+/** Reverts on a branch what a commit changed against its first parent, with the message of Git's own revert (RE-10). */
 export async function revert(ctx: Context, subject: ProjectSubject, caller: SignedIn, { sha, branch }: Pick): Promise<Commit> {
   const reverted = await findCommit(ctx, subject, sha)
   const [first, ...others] = reverted.parents
@@ -58,7 +62,7 @@ async function pick(
     async ({ protections }) => {
       const head = branch === '' || branch.includes('\0') ? null : await repository.ref(`refs/heads/${branch}`)
       if (!head) throw notFound('Branch')
-      if (!mayPushTo(subject, protections, branch)) throw refused(NOT_ALLOWED)
+      if (!mayPushTo(subject, protections, branch)) throw refused(PROTECTED)
       await checkQuota(ctx, repository)
       const drafted = await repository.draftPick({ ...draft, onto: head, committer: signatureOf(ctx, caller) })
       if ('refusal' in drafted)

@@ -30,7 +30,7 @@ export async function listCommits(ctx: Context, { project }: ProjectSubject, fil
     from,
     skip,
     limit,
-    // to the second (C-12), which is all that a commit's date has: half a second more is no other moment
+    // to the second, which is the precision of a commit's date (C-12)
     ...(filter.since && { since: Math.floor(filter.since.getTime() / 1000) }),
     ...(filter.until && { until: Math.floor(filter.until.getTime() / 1000) }),
     ...(filter.path && { path: filter.path }),
@@ -52,7 +52,7 @@ async function startOf(repository: GitRepository, revision: string): Promise<Oid
   return found ? [found.commit] : []
 }
 
-/** The commit a branch, tag, hash or abbreviation names; 404 when it names none (C-8). */
+/** The commit that a branch, tag, id or abbreviation names; 404 when there is none (C-8). */
 export async function findCommit(ctx: Context, { project }: ProjectSubject, revision: string): Promise<Commit> {
   const repository = repositoryOf(ctx, project)
   const found = await repository.resolve(revision)
@@ -61,7 +61,7 @@ export async function findCommit(ctx: Context, { project }: ProjectSubject, revi
   return commit
 }
 
-/** The best commit that all of these revisions have (RE-5). */
+/** The best common ancestor of all these revisions (RE-5). */
 export async function findMergeBase(ctx: Context, { project }: ProjectSubject, refs: string[]): Promise<Commit> {
   if (refs.length < 2) throw refused('At least two refs are needed')
   const repository = repositoryOf(ctx, project)
@@ -81,7 +81,7 @@ export interface CommitRef {
 
 const PREFIXES = { branch: ['refs/heads/'], tag: ['refs/tags/'], all: ['refs/heads/', 'refs/tags/'] } as const
 
-/** Branches, then tags, that contain a commit, each by name (RE-8). */
+/** The branches, then the tags, that contain a commit, each by name (RE-8). */
 export async function refsOf(
   ctx: Context,
   subject: ProjectSubject,
@@ -97,16 +97,19 @@ export async function refsOf(
   return slice(refs, paging)
 }
 
-/** Against the first parent (C-6). */
+/** Line counts against the first parent (C-6). */
 export async function statsOf(ctx: Context, { project }: ProjectSubject, oid: Oid): Promise<Stats> {
   const [stats] = await repositoryOf(ctx, project).stats([oid])
   return stats ?? { additions: 0, deletions: 0 }
 }
 
-/** C-52, C-57. */
+/**
+ * A commit's diff has at most 100 files, 5,000 lines and 512,000 bytes, and a file of 102,400 bytes or more no text
+ * (C-52, C-57).
+ */
 export const DIFF_LIMITS: DiffLimits = { files: 100, lines: 5_000, bytes: 512_000, fileBytes: 102_400 }
 
-/** What a commit changed against its first parent, one element a file. */
+/** What a commit changed against its first parent, one element for each file. */
 export const diffOf = (ctx: Context, { project }: ProjectSubject, commit: Commit): Promise<Diff> =>
   repositoryOf(ctx, project).diff(commit.parents[0] ?? null, commit.oid, DIFF_LIMITS)
 
@@ -114,7 +117,7 @@ export interface Comparison {
   /** Oldest first. */
   commits: Commit[]
   diffs: FileDiff[]
-  /** Changed files are left out. */
+  /** Whether changed files are left out. */
   overflow: boolean
   sameRef: boolean
   timedOut: boolean
@@ -122,7 +125,7 @@ export interface Comparison {
 
 const MAX_COMPARED = 1_000
 
-/** What `to` has and `from` has not (RE-4): from their merge base, or straight from `from`. */
+/** What `to` has and `from` does not (RE-4): from their merge base, or directly from `from`. */
 export async function compare(
   ctx: Context,
   { project }: ProjectSubject,

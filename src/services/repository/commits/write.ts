@@ -4,24 +4,24 @@ import type { ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { refused } from '../../../failures.js'
 import { RefChanged, RefNameConflict } from '../../../git/errors.js'
-import { withRefLock } from '../../../git/refs/ref-updates.js'
 import type { Oid } from '../../../git/types.js'
 import { Unavailable } from '../../../lib/unavailable.js'
 import { readSettings, type Settings } from '../../core/settings.js'
 import { type Protections, protectionsOf } from '../protection.js'
-import { abandonIntent, finishMoves, recordIntent } from '../pushes.js'
+import { moveUnderIntent, withBranch } from '../push/door.js'
 import { repositoryOf } from '../repositories.js'
 
-/** How often a commit is made anew on a branch that moved meanwhile; then the caller may come back (C-33). */
+/** How often a commit is made again on a branch that moved meanwhile; then the caller has to retry (C-33). */
 const TRIES = 8
-/** Milliseconds: writers of other processes on the same branch are given room, the more the oftener they were faster. */
+/**
+ * Milliseconds of pause between attempts, times their number: gives way to writers of the same branch in other
+ * processes.
+ */
 const PAUSE = 20
 
-/** C-28. */
-export const NOT_ALLOWED = 'You are not allowed to push into this branch'
 export const invalidBranch = (branch: string) => `Something went wrong when we tried to create '${branch}' for you: Branch name is invalid`
 
-/** What says whether a caller may write a branch. */
+/** What decides whether a caller may write to a branch. */
 export interface Rules {
   protections: Protections
   settings: Settings
@@ -33,7 +33,11 @@ interface Drafted {
   old: Oid
 }
 
-/** Makes a commit and moves a branch to it through the door of every push; `draft` is asked anew when the branch has moved meanwhile, and `describe` reads what the answer says of the commit while the branch moves. Writers of one branch stand in line here; those of other processes meet at the ref (C-33, SEC-102). */
+/**
+ * Makes a commit and moves a branch to it, by the same rules as a push; `draft` is called again when the branch has
+ * moved meanwhile, and `describe` reads what the answer says of the commit while the branch moves. Writers of one
+ * branch take turns here; those of other processes are detected at the ref (C-33, SEC-102).
+ */
 export async function commitToBranch<T>(
   ctx: Context,
   { project }: ProjectSubject,
@@ -43,25 +47,22 @@ export async function commitToBranch<T>(
   describe: (commit: Oid) => Promise<T>,
 ): Promise<T> {
   const repository = repositoryOf(ctx, project)
-  return withRefLock(`project ${project.id}`, branch, async () => {
+  return withBranch(project.id, branch, async () => {
     const [protections, settings] = await Promise.all([protectionsOf(ctx, project.id), readSettings(ctx)])
     for (let tried = 1; ; tried++) {
       const { commit, old } = await draft({ protections, settings })
       const described = describe(commit)
       described.catch(() => undefined)
       const move = { ref: `refs/heads/${branch}`, old, new: commit }
-      const intent = await recordIntent(ctx, project.id, caller.user.id, 'api', [move])
       try {
-        await repository.updateRefs([move])
+        await moveUnderIntent(ctx, { projectId: project.id, actorId: caller.user.id, moves: [move], settings, repository })
       } catch (error) {
-        await abandonIntent(ctx, intent, error)
         if (error instanceof RefNameConflict) throw refused(invalidBranch(branch))
         if (!(error instanceof RefChanged)) throw error
         if (tried === TRIES) throw new Unavailable(`Could not update branch ${branch}`)
         await sleep(Math.random() * PAUSE * tried)
         continue
       }
-      await finishMoves(ctx, project.id, [move], intent, settings, repository)
       return described
     }
   })

@@ -18,7 +18,7 @@ import { type Acceptance, merge, methodNotAllowed } from './merge.js'
 import { finishAccepted } from './post-merge.js'
 import { NOT_DEFERRED } from './states.js'
 
-/** Merges a request, or remembers to (MR-59 to MR-69). */
+/** Merges a merge request, or defers the merge until its pipeline succeeds (MR-59 to MR-69). */
 export async function acceptMergeRequest(
   ctx: Context,
   caller: SignedIn,
@@ -27,12 +27,12 @@ export async function acceptMergeRequest(
 ): Promise<SingleMergeRequest> {
   const { id } = subject.request
   if (await merge(ctx, caller, subject, subject.request, given)) await finishAccepted(ctx, caller, subject, id)
-  // the pipeline may have come to its end while this was written down
+  // the pipeline may have finished while this was written
   else await mergeWaiting(ctx, await waitingAmong(ctx, id))
   return loadMergeRequest(ctx, caller, subject, id)
 }
 
-/** Calls a deferred merge off (MR-77 to MR-80). */
+/** Cancels a deferred merge (MR-77 to MR-80). */
 export async function cancelAutomaticMerge(ctx: Context, caller: SignedIn, subject: MergeRequestSubject): Promise<SingleMergeRequest> {
   const { project, request } = subject
   if (project.archived) throw forbidden()
@@ -59,7 +59,7 @@ export async function cancelAutomaticMerge(ctx: Context, caller: SignedIn, subje
   return loadMergeRequest(ctx, caller, subject, request.id)
 }
 
-/** Ids of requests that wait for a pipeline which has become `success`: all of them, or this one. */
+/** Ids of merge requests with a deferred merge whose pipeline has become `success`: all of them, or this one. */
 export async function waitingAmong(ctx: Context, id: number | null): Promise<number[]> {
   const rows = await ctx.db.write
     .select({ id: mergeRequests.id })
@@ -79,7 +79,10 @@ export async function waitingAmong(ctx: Context, id: number | null): Promise<num
   return rows.map((row) => row.id)
 }
 
-/** Merges what waited, in the name of who asked for it (MR-66, PL-7). The row says what waits: asked twice, or by two at once, it is done once. */
+/**
+ * Does deferred merges, in the name of the users who asked for them (MR-66, PL-7). The row says that a merge is due, so
+ * it is done once, however often and by how many this is called.
+ */
 export async function mergeWaiting(ctx: Context, ids: number[]): Promise<void> {
   for (const id of ids) await withMutex(`deferred merge ${id}`, () => mergeOne(ctx, id))
 }
@@ -104,12 +107,12 @@ async function mergeOne(ctx: Context, id: number): Promise<void> {
     if (await merge(ctx, caller, subject, request, given, { deferred: true })) await finishAccepted(ctx, caller, subject, id)
   } catch (error) {
     if (error instanceof Failure) await giveUp(ctx, request, user.id, error)
-    // what cannot be done now is tried at the next start, or when the pipeline is looked at again
+    // what cannot be done now is tried at the next start, or when the pipeline changes again
     else if (!isUnavailable(error)) throw error
   }
 }
 
-/** It stays open and is not merged by itself any more; who had asked for it is told. */
+/** The merge request stays open, its deferred merge is cancelled, and the user who asked for it gets a todo. */
 async function giveUp(ctx: Context, request: typeof mergeRequests.$inferSelect, userId: number, failure: Failure): Promise<void> {
   const now = ctx.now()
   await ctx.db.transaction(async (tx) => {

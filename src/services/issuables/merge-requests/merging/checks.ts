@@ -7,12 +7,12 @@ import { makeVersions } from '../versions/make.js'
 import { headsOf, type MergeRequestRefs, selectMergeRequestRefs } from '../versions/refs.js'
 import { mergeStatus } from './merge-status.js'
 
-/** Requests looked at together; what is found out is written once for all of them. */
+/** Merge requests checked together; their results are written in one statement. */
 const BATCH = 40
-/** Fewer than git runs for one repository: others want to read it meanwhile. */
+/** Fewer than git runs for one repository, so that others can read it meanwhile. */
 const AT_ONCE = 2
 
-/** Decides of these requests, until nothing about them is unknown or others are at it. */
+/** Checks these merge requests, until none is unchecked or others are checking them. */
 export async function checkMergeability(ctx: Context, ids: number[]): Promise<void> {
   for (let round = 0; round < 5; round++) {
     const unknown = await selectMergeRequestRefs(ctx.db.write, and(inArray(mergeRequests.id, ids), isUnchecked))
@@ -25,7 +25,10 @@ export async function checkMergeability(ctx: Context, ids: number[]): Promise<vo
 
 const isUnchecked = and(eq(mergeRequests.merge_status, 'unchecked'), isOpen)
 
-/** Only the newest heads are looked at, whatever the branches were before. A request whose source has moved on unseen gets its version first. */
+/**
+ * Checks the current heads only, whatever the branches were before. A merge request whose source has moved unnoticed
+ * gets its version first.
+ */
 async function decideAll(ctx: Context, requests: MergeRequestRefs[]): Promise<void> {
   const late: number[] = []
   const found = await mapConcurrently(AT_ONCE, requests, async (request) => {
@@ -38,7 +41,8 @@ async function decideAll(ctx: Context, requests: MergeRequestRefs[]): Promise<vo
   })
   const known = found.filter((one) => one !== null)
   if (known.length > 0) {
-    // what was made unknown again meanwhile stays so; of each row only one write, and MR-55: no change of the request
+    // a row that became unchecked again meanwhile stays so; one write for each row, which is no change of the merge
+    // request (MR-55)
     await ctx.db.write.execute(sql`update ${mergeRequests} r set merge_status = d.status
       from jsonb_to_recordset(${JSON.stringify(known)}::jsonb) as d (request bigint, checks int, status text)
       where r.id = d.request and r.merge_checks = d.checks and r.merge_status = 'unchecked'`)
@@ -46,7 +50,9 @@ async function decideAll(ctx: Context, requests: MergeRequestRefs[]): Promise<vo
   await makeVersions(ctx, late, { verdict: true })
 }
 
-/** Decides of what is unknown in a project, in the background: rows that say so are the truth, however many moves made them. */
+/**
+ * Checks what is unchecked in a project, in the background: the rows say what is due, however many moves made it so.
+ */
 export function checkMergeabilitySoon(ctx: Context, projectId: number): void {
   ctx.jobs.coalesce(`merge status ${projectId}`, 0, 'merge status', async () => {
     for (let after = 0; ; ) {
@@ -62,10 +68,10 @@ export function checkMergeabilitySoon(ctx: Context, projectId: number): void {
   })
 }
 
-/** The same for a few requests that somebody waits for, ahead of all others. */
+/** The same for a few merge requests that somebody waits for, ahead of all others. */
 export const checkTheseSoon = (ctx: Context, ids: number[]) => ctx.jobs.add('merge status', () => checkMergeability(ctx, ids))
 
-/** At start: what was left unknown. */
+/** At the start: checks what was left unchecked. */
 export async function resumeMergeChecks(ctx: Context): Promise<void> {
   const left = await ctx.db.write.selectDistinct({ project: mergeRequests.project_id }).from(mergeRequests).where(isUnchecked)
   for (const { project } of left) checkMergeabilitySoon(ctx, project)

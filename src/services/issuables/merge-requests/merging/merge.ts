@@ -8,7 +8,6 @@ import { statement } from '../../../../db/statement.js'
 import { conflict, Failure, notFound, refused, unauthenticated } from '../../../../failures.js'
 import { RefChanged } from '../../../../git/errors.js'
 import type { GitRepository, Oid, RefUpdate } from '../../../../git/types.js'
-import { withMutex } from '../../../../lib/async/keyed-mutex.js'
 import { lengthOf } from '../../../../lib/path.js'
 import type { PipelineState } from '../../../../lib/pipeline-states.js'
 import { isWorkInProgress } from '../../../../lib/text/work-in-progress.js'
@@ -17,7 +16,8 @@ import { writeSystemNotes } from '../../../activity/system-notes.js'
 import { touchProjectList } from '../../../core/project-list-versions.js'
 import { readSettings } from '../../../core/settings.js'
 import { branchProtectionsOf, mayMergeInto } from '../../../repository/protection.js'
-import { abandonIntent, finishMoves, leaveIntent, recordIntent } from '../../../repository/pushes.js'
+import { moveUnderIntent, withBranch } from '../../../repository/push/door.js'
+import { leaveIntent, recordIntent } from '../../../repository/push/intents.js'
 import { checkQuota } from '../../../repository/quotas.js'
 import { signatureOf } from '../../../repository/repositories.js'
 import { follows, makeVersions } from '../versions/make.js'
@@ -28,21 +28,25 @@ export interface Acceptance {
   merge_commit_message?: string | undefined
   should_remove_source_branch?: boolean | undefined
   merge_when_pipeline_succeeds?: boolean | undefined
-  /** What the source branch must be at. */
+  /** The id that the source branch must be at. */
   sha?: string | undefined
 }
 
 type Request = typeof mergeRequests.$inferSelect
 
 const MAX_MESSAGE = 1_000_000
-/** How often a merge is made anew on branches that moved meanwhile. */
+/** How often a merge is tried again because its branches moved meanwhile. */
 const TRIES = 8
 
 export const methodNotAllowed = () => new Failure('method_not_allowed', { message: 'Method Not Allowed' })
 const changing = () => new Unavailable('The branches are changing too fast')
 const cannotBeMerged = () => new Failure('method_not_allowed', { message: 'Branch cannot be merged' })
 
-/** Merges a request in the order of the table of MR-59 to MR-63, or remembers to (MR-65). Tells whether it was merged; false: it will be. Who writes the branch here stands in line with all others that do, and looks again when it is his turn. */
+/**
+ * Merges a merge request, with the checks in the order of MR-59 to MR-63, or defers the merge (MR-65). Returns whether
+ * it was merged; false: deferred. Writers of the target branch take turns, and the checks are made when it is this
+ * one's turn.
+ */
 export async function merge(
   ctx: Context,
   caller: SignedIn,
@@ -53,7 +57,7 @@ export async function merge(
 ): Promise<boolean> {
   if (lengthOf(given.merge_commit_message ?? '') > MAX_MESSAGE) throw refused('The commit message is too long')
   for (let branch = seen; ; ) {
-    const outcome = await withMutex(`project ${subject.project.id}\0${branch}`, () => mergeInto(ctx, caller, subject, id, branch, given, deferred))
+    const outcome = await withBranch(subject.project.id, branch, () => mergeInto(ctx, caller, subject, id, branch, given, deferred))
     if (typeof outcome === 'boolean') return outcome
     branch = outcome.elsewhere
   }
@@ -77,7 +81,7 @@ async function mergeInto(
     ])
     if (!request || request.row.deleted_at) throw notFound()
     if (request.target_branch !== branch) return { elsewhere: request.target_branch }
-    // MR-59 to MR-61
+    // the caller must be allowed to merge, and the merge request open and not blocked (MR-59 to MR-61)
     if (!mayMergeInto(subject, protections, branch)) throw unauthenticated()
     if (request.row.state !== 'opened') throw new Failure('not_acceptable', { message: 'Method Not Allowed' })
     if (deferred && !request.row.merge_when_pipeline_succeeds) return false
@@ -89,7 +93,7 @@ async function mergeInto(
     if (!head || !start) throw cannotBeMerged()
     if (head !== request.sha) {
       if (!(await follows(ctx, request))) throw cannotBeMerged()
-      // somebody has just pushed, and what they pushed is not known here yet
+      // somebody has just pushed, and no version records it yet
       if (tried === TRIES) throw changing()
       await makeVersions(ctx, [id], {})
       continue
@@ -108,7 +112,7 @@ async function mergeInto(
     const message = await messageOf(ctx, caller, subject, request.row, given)
     const ref = `refs/heads/${branch}`
     const told = { request: id, should_remove_source_branch: given.should_remove_source_branch ?? null }
-    // beside the objects, and before the ref in any case: an intent whose ref never moves is nothing
+    // concurrently with the objects, and in any case before the ref: an intent whose ref never moves has no effect
     const noted: { intent?: number } = {}
     const intend = async (commit: Oid) => {
       noted.intent = await recordIntent(ctx, project.id, caller.user.id, 'api', [{ ref, old: start, new: commit }], told)
@@ -122,20 +126,19 @@ async function mergeInto(
     const { intent } = noted
     if ('refusal' in drafted || intent === undefined) throw cannotBeMerged()
     const move = { ref, old: start, new: drafted.commit }
+    const write = { projectId: project.id, actorId: caller.user.id, moves: [move], settings, repository, merge: told, intent }
     try {
-      await moveTarget(ctx, repository, request, move, head)
+      await moveUnderIntent(ctx, write, () => moveTarget(ctx, repository, request, move, head))
     } catch (error) {
-      await abandonIntent(ctx, intent, error)
       if (!(error instanceof RefChanged)) throw error
       if (tried === TRIES) throw changing()
       continue
     }
-    await finishMoves(ctx, project.id, [move], intent, settings, repository, told)
     return true
   }
 }
 
-/** The row as it is now, what its Git side is worked out from, and the state of its pipeline. */
+/** The row as it is now, what its Git side needs, and the state of its pipeline. */
 const toMerge = statement('merge request to merge', (db) =>
   selectMergeRequestRefsWith(
     db,
@@ -147,7 +150,7 @@ const toMerge = statement('merge request to merge', (db) =>
   ),
 )
 
-/** MR-65: what is remembered, whatever was before. */
+/** Records a deferred merge, whatever was recorded before (MR-65). */
 async function defer(ctx: Context, caller: SignedIn, request: Request, given: Acceptance): Promise<void> {
   const now = ctx.now()
   const message = given.merge_commit_message ?? ''
@@ -162,7 +165,7 @@ async function defer(ctx: Context, caller: SignedIn, request: Request, given: Ac
         merge_error: null,
         updated_at: now,
       })
-      // a push in between has called it off
+      // a push in between has cancelled it
       .where(and(eq(mergeRequests.id, request.id), isOpen, eq(mergeRequests.sha, request.sha as string)))
       .returning({ id: mergeRequests.id })
     if (!row) throw conflict('SHA does not match HEAD of source branch')
@@ -173,14 +176,20 @@ async function defer(ctx: Context, caller: SignedIn, request: Request, given: Ac
   })
 }
 
-/** MR-61. */
+/**
+ * Whether a merge is refused: work in progress, a pipeline that is required and has not succeeded, or open discussions
+ * that have to be resolved (MR-61).
+ */
 function isBlocked({ project }: ProjectSubject, { row, pipeline }: { row: Request; pipeline: PipelineState | null }, later: boolean): boolean {
   if (isWorkInProgress(row.title)) return true
   if (project.only_allow_merge_if_pipeline_succeeds && !later && pipeline !== 'success' && pipeline !== 'skipped') return true
   return project.only_allow_merge_if_all_discussions_are_resolved && row.unresolved_discussions_count > 0
 }
 
-/** The target moves only while the source is where it was looked at: git compares both under their locks (SEC-112, SEC-113). */
+/**
+ * The target moves only if the source is still where it was checked: git compares both under their locks (SEC-112,
+ * SEC-113).
+ */
 async function moveTarget(ctx: Context, repository: GitRepository, request: MergeRequestRefs, move: RefUpdate, head: Oid): Promise<void> {
   const source = sourceKeyOf(request)
   const held = { ref: `refs/heads/${request.source_branch}`, old: head, new: head }
@@ -189,7 +198,7 @@ async function moveTarget(ctx: Context, repository: GitRepository, request: Merg
   await ctx.git.open(source).whileAt(held.ref, head, () => repository.updateRefs([move]))
 }
 
-/** MR-67. */
+/** The commit message: the given one, or branches, title, closed issues and reference of the merge request (MR-67). */
 async function messageOf(ctx: Context, caller: SignedIn, subject: ProjectSubject, request: Request, given: Acceptance): Promise<string> {
   const wanted = given.merge_commit_message ?? ''
   if (wanted.trim() !== '') return wanted

@@ -13,7 +13,7 @@ const ofHead = statement('open merge requests of a head', (db) =>
     ),
 )
 
-/** The authors of open requests whose head has failed get a todo, once each (ST-22). */
+/** The authors of open merge requests whose head pipeline has failed get a todo, once each (ST-22). */
 export async function addFailureTodos(ctx: Context, { caller, projectId, sha, status }: StatusEvent): Promise<void> {
   if (status !== 'failed') return
   const heads = await ofHead(ctx.db, null).execute({ source: projectId, sha })
@@ -33,10 +33,12 @@ const waiting = statement('merge requests that wait for a pipeline', (db) =>
     ),
 )
 
-/** Milliseconds between two looks at one pipeline, to which many statuses may be posted at once. */
+/** Milliseconds between two checks of one pipeline, to which many statuses may be posted at once. */
 const GAP = 50
 
-/** MR-66: soon after a pipeline has come further, what waits for it to succeed is merged if it has. */
+/**
+ * Soon after a pipeline has changed, does the deferred merges that wait for its success, if it has succeeded (MR-66).
+ */
 export async function mergeAfterPipeline(ctx: Context, { pipeline, status }: StatusEvent): Promise<void> {
   if (status !== 'success') return
   ctx.jobs.coalesce(`deferred merges ${pipeline}`, GAP, 'deferred merges', async () => {

@@ -9,13 +9,16 @@ import { ZERO } from '../../../../git/types.js'
 import { isUnavailable } from '../../../../lib/unavailable.js'
 import { actingUser, findVisibleProject } from '../../../identity/acting-users.js'
 import { branchProtectionsOf } from '../../../repository/protection.js'
-import { moveRefs } from '../../../repository/pushes.js'
+import { moveRefs } from '../../../repository/push/door.js'
 import { repositoryOf } from '../../../repository/repositories.js'
 import { closeIssuesOf } from '../writing/closing-issues.js'
 
 type Request = typeof mergeRequests.$inferSelect
 
-/** What a merge brings with it once it is done: issues are closed, the source branch may go (MR-68, MR-69). A second time changes nothing. */
+/**
+ * What follows a merge: issues are closed, and the source branch may be removed (MR-68, MR-69). A second run changes
+ * nothing.
+ */
 export async function finishAccepted(ctx: Context, caller: SignedIn, target: ProjectSubject, id: number): Promise<void> {
   const [request] = await ctx.db.write.select().from(mergeRequests).where(eq(mergeRequests.id, id))
   if (!request) return
@@ -23,7 +26,7 @@ export async function finishAccepted(ctx: Context, caller: SignedIn, target: Pro
   await removeSource(ctx, caller, target, request)
 }
 
-/** The same for merges that a killed process had got no further with. */
+/** The same for merges after which the process was killed. */
 export async function finishAcceptedInBackground(ctx: Context, ids: number[]): Promise<void> {
   for (const id of ids) {
     const [row] = await ctx.db.write
@@ -37,7 +40,10 @@ export async function finishAcceptedInBackground(ctx: Context, ids: number[]): P
   }
 }
 
-/** MR-68, SEC-106: by who asked for it with the merge, or by the author, who had asked before; kept without a word where he may not, or where it has moved on. */
+/**
+ * Removes the source branch in the name of whoever asked for it: the user who merged, or the author (MR-68, SEC-106).
+ * It is kept silently where they may not remove it, or where it has moved on.
+ */
 async function removeSource(ctx: Context, caller: SignedIn, target: ProjectSubject, request: Request): Promise<void> {
   const { should_remove_source_branch: asked, source_project_id: projectId, source_branch: branch } = request
   if (!(asked ?? request.force_remove_source_branch) || projectId === null) return

@@ -13,16 +13,19 @@ import { isUnavailable } from '../../../../lib/unavailable.js'
 import { actingUser, findVisibleProject } from '../../../identity/acting-users.js'
 import { copyCommits } from '../../../repository/object-copies.js'
 import { branchProtectionsOf, mayPushTo } from '../../../repository/protection.js'
-import { moveRefs } from '../../../repository/pushes.js'
+import { moveRefs } from '../../../repository/push/door.js'
 import { quotaRefusal } from '../../../repository/quotas.js'
 import { repositoryOf, signatureOf } from '../../../repository/repositories.js'
 import { headsOf, type MergeRequestRefs, selectMergeRequestRefs } from '../versions/refs.js'
 import { methodNotAllowed } from './merge.js'
 
-/** Commits of a request that are made anew. */
+/** Commits that a rebase replays at most. */
 const MAX_COMMITS = 1_000
 
-/** Begins to put the commits of a request upon the head of its target (X-8); how that ends, the request says: by a new head, or by `merge_error`. */
+/**
+ * Starts to rebase a merge request onto the head of its target (X-8). The merge request shows the result: a new head,
+ * or `merge_error`.
+ */
 export async function startRebase(ctx: Context, caller: SignedIn, { request, ...target }: MergeRequestSubject): Promise<void> {
   if (request.state !== 'opened') throw methodNotAllowed()
   const source = request.source_project_id === null ? null : await findVisibleProject(ctx, caller, request.source_project_id)
@@ -38,7 +41,7 @@ export async function startRebase(ctx: Context, caller: SignedIn, { request, ...
   ctx.jobs.add('rebase', () => rebase(ctx, row.id))
 }
 
-/** At start: those that were under way. */
+/** At the start: resumes rebases that were under way. */
 export async function rebaseLeftOver(ctx: Context): Promise<void> {
   const left = await ctx.db.write
     .select({ id: mergeRequests.id })
@@ -47,7 +50,7 @@ export async function rebaseLeftOver(ctx: Context): Promise<void> {
   for (const { id } of left) await rebase(ctx, id)
 }
 
-/** Begun anew by whoever finds the row, one at a time: what is rebased already stays. */
+/** Resumed by whoever finds the row, one at a time: commits that have been rebased are kept. */
 const rebase = (ctx: Context, id: number): Promise<void> => withMutex(`rebase ${id}`, () => rebaseAsAsked(ctx, id))
 
 async function rebaseAsAsked(ctx: Context, id: number): Promise<void> {
@@ -72,14 +75,14 @@ async function rebaseAsAsked(ctx: Context, id: number): Promise<void> {
   } catch (error) {
     if (error instanceof Failure) fault = error.message
     else if (error instanceof RefChanged) fault = 'The source branch was changed meanwhile'
-    // the row says that it is still to be done
+    // the row still says that it is due
     else if (isUnavailable(error)) throw error
     else ctx.log.error({ err: error, merge_request: id }, 'a rebase failed')
   }
   await ctx.db.write.update(mergeRequests).set({ rebase_user_id: null, merge_error: fault }).where(eq(mergeRequests.id, id))
 }
 
-/** As `git rebase` does it: merges are left out, and so is what has become empty. Null: done. */
+/** Rebases as `git rebase` does: merge commits and commits that become empty are dropped. Null: done. */
 async function rebaseOnto(ctx: Context, caller: SignedIn, source: ProjectSubject, request: MergeRequestRefs): Promise<string | null> {
   const { head, start } = await headsOf(ctx, request)
   if (!head || !start) return 'A branch is missing'

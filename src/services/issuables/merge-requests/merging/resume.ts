@@ -4,7 +4,10 @@ import { resumeMergeChecks } from './checks.js'
 import { finishAcceptedInBackground } from './post-merge.js'
 import { rebaseLeftOver } from './rebase.js'
 
-/** At start: what rows say is still to be done of merge requests (SEC-158). `merged` are those whose merges were found done just now. */
+/**
+ * At the start: does what rows say is due for merge requests (SEC-158). `merged` are those whose merges have just been
+ * found done.
+ */
 export function resumeMergeRequests(ctx: Context, merged: number[]): void {
   ctx.jobs.add('after merges', () => finishAcceptedInBackground(ctx, merged))
   ctx.jobs.add('merge status', () => resumeMergeChecks(ctx))

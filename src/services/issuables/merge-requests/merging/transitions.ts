@@ -15,7 +15,10 @@ interface Ended {
   iid: number
 }
 
-/** Ends requests, and in the same statement writes what the service says and what is told of it, for each of them, and what nobody of the lists may miss. Returns those that ended by it. */
+/**
+ * Closes or merges requests and in the same statement writes their system notes and events, and updates the list
+ * version. Returns those that it changed.
+ */
 async function end(
   tx: Transaction,
   { set, where }: { set: PgUpdateSetSource<typeof mergeRequests>; where: SQL | undefined },
@@ -41,7 +44,7 @@ async function end(
   return rows.map((row) => ({ id: Number(row.id), project_id: Number(row.project_id), iid: Number(row.iid) }))
 }
 
-/** Nothing about these requests waits for the user (MR-69, MR-71). */
+/** Marks the user's pending todos on these merge requests done (MR-69, MR-71). */
 export async function finishTodosOf(
   tx: Pick<Transaction, 'update'>,
   requests: Pick<Ended, 'id' | 'project_id'>[],
@@ -65,7 +68,10 @@ export async function finishTodosOf(
     )
 }
 
-/** Open requests whose heads have come into their targets by a push: merged, without a commit of their own (MR-73, PU-3). Returns those that were open. */
+/**
+ * Marks open merge requests merged whose heads have come into their targets by a push; they have no merge commit
+ * (MR-73, PU-3). Returns those that were open.
+ */
 export async function markMergedByPush(ctx: Context, ids: number[], actorId: number | null): Promise<Ended[]> {
   if (ids.length === 0) return []
   const now = ctx.now()
@@ -85,7 +91,10 @@ export interface Accepted {
   should_remove_source_branch: boolean | null
 }
 
-/** The row of a request whose merge commit the target branch has got, with all that is told of it, at once (SEC-158). A second time changes nothing. */
+/**
+ * Marks a merge request merged whose merge commit the target branch has, with system note and event, in one statement
+ * (SEC-158). A second run changes nothing.
+ */
 export async function markAccepted(
   ctx: Context,
   { request, should_remove_source_branch }: Accepted,
@@ -95,7 +104,7 @@ export async function markAccepted(
   const now = ctx.now()
   await ctx.db.transaction(async (tx) => {
     await commitAsynchronously(tx)
-    // a push that came in between may have found it merged, without knowing by what
+    // a push in between may have marked it merged, without knowing the commit
     const where = and(
       eq(mergeRequests.id, request),
       sql`(${isOpen} or ${mergeRequests.state} = 'merged' and ${mergeRequests.merge_commit_sha} is null)`,
@@ -113,7 +122,7 @@ export async function markAccepted(
   })
 }
 
-/** Open requests that have lost what they come from: closed (MR-74, PU-4, PR-26). */
+/** Closes open merge requests that have lost their source (MR-74, PU-4, PR-26). */
 export async function markClosed(ctx: Context, tx: Transaction, ids: number[], actorId: number | null, why: string): Promise<void> {
   if (ids.length === 0) return
   const now = ctx.now()

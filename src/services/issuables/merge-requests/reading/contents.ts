@@ -13,7 +13,7 @@ type Project = ProjectSubject['project']
 type Request = typeof mergeRequests.$inferSelect
 export type Version = typeof mergeRequestVersions.$inferSelect
 
-/** Commits of a version whose messages are read for what they close, the newest ones. */
+/** The newest commits of a version whose messages are searched for closing references. */
 export const MAX_MESSAGES = 1_000
 
 const versionBy = statement('version of a merge request', (db) =>
@@ -35,7 +35,7 @@ async function newestVersion(ctx: Context, request: Pick<Request, 'id' | 'projec
   return version ?? null
 }
 
-/** MR-93: histories with nothing in common have nothing to show. */
+/** The commits of a version; unrelated histories have none to show (MR-93). */
 async function commitsOf(repository: GitRepository, version: Version | null, { skip, limit }: { skip: number; limit: number }) {
   if (!version || version.base_commit_sha === null || version.commits_count === 0) return { commits: [], total: 0 }
   return repository.log({ from: [version.head_commit_sha], exclude: [version.start_commit_sha], skip, limit })
@@ -46,14 +46,14 @@ async function diffsOf(repository: GitRepository, version: Version | null): Prom
   return (await repository.diff(version.base_commit_sha, version.head_commit_sha, VERSION_LIMITS)).files
 }
 
-/** MR-87: those of the newest version, newest first. */
+/** The commits of the newest version, newest first (MR-87). */
 export async function listRequestCommits(ctx: Context, project: Project, request: Request, paging: Paging): Promise<Page<Commit>> {
   const { offset: skip, limit } = limits(paging)
   const { commits, total } = await commitsOf(repositoryOf(ctx, project), await newestVersion(ctx, request), { skip, limit })
   return { items: commits, total }
 }
 
-/** The messages of the commits of the newest version, for what they close (MR-82). */
+/** The messages of the commits of the newest version, to find closing references (MR-82). */
 export async function commitMessagesOf(
   ctx: Context,
   project: Pick<Project, 'id' | 'storage'>,
@@ -63,14 +63,14 @@ export async function commitMessagesOf(
   return commits.map(({ message }) => message)
 }
 
-/** MR-88: what the newest version changes, one element a file. */
+/** The changes of the newest version, one element for each file (MR-88). */
 export const changesOfRequest = async (ctx: Context, project: Project, request: Request): Promise<FileDiff[]> =>
   diffsOf(repositoryOf(ctx, project), await newestVersion(ctx, request))
 
-/** Whether the newest version changes more files than are shown: then their number says so (MR-7). */
+/** Whether the newest version changes more files than are shown: its `changes_count` ends in `+` then (MR-7). */
 export const leavesFilesOut = ({ changes_count }: Pick<Request, 'changes_count'>): boolean => changes_count.endsWith('+')
 
-/** X-7. */
+/** A page of the changes (X-7). */
 export const listRequestDiffs = async (ctx: Context, project: Project, request: Request, paging: Paging): Promise<Page<FileDiff>> =>
   slice(await changesOfRequest(ctx, project, request), paging)
 
@@ -86,7 +86,7 @@ const versions = statement('versions of a merge request', (db) =>
     .offset(sql.placeholder('offset')),
 )
 
-/** MR-90. */
+/** The versions of a merge request, newest first (MR-90). */
 export async function listVersions(ctx: Context, { id, project_id }: Request, paging: Paging): Promise<Page<Version>> {
   const run = (at: Paging) => versions(ctx.db, null).execute({ project: project_id, request: id, ...limits(at) })
   const page = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
@@ -99,10 +99,10 @@ export interface VersionDetails {
   diffs: FileDiff[]
 }
 
-/** Commits of a version that its details show; a request of more has pages of them. */
+/** Commits of a version that its details show; the list of commits is paginated. */
 const MAX_COMMITS = 1_000
 
-/** MR-92. */
+/** One version with its commits and diffs (MR-92). */
 export async function getVersion(ctx: Context, project: Project, request: Request, id: number): Promise<VersionDetails> {
   const [version] = await versionBy(ctx.db, null).execute({ project: request.project_id, request: request.id, version: id })
   if (!version) throw notFound()

@@ -15,7 +15,7 @@ export interface MergeRequestFilter extends IssuableFilter {
   wip?: 'yes' | 'no' | undefined
 }
 
-/** MR-4, of titles as they are stored: without white space before. */
+/** Whether a title marks work in progress (MR-4); stored titles have no white space in front. */
 const unfinished = sql`${mergeRequests.title} ~* '^(\[WIP\]|WIP:|WIP )'`
 
 const list = listerOf<'all' | 'own'>({
@@ -34,7 +34,10 @@ const list = listerOf<'all' | 'own'>({
   },
 })
 
-/** The merge requests of a place that the caller may read and the filters let through (MR-13); he must be known to see the place. */
+/**
+ * The merge requests of a place that the caller may read and that pass the filters (MR-13); the caller must be known to
+ * see the place.
+ */
 export const listMergeRequests = (
   ctx: Context,
   caller: Pick<Caller, 'user'>,

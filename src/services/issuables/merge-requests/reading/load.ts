@@ -28,33 +28,33 @@ import { branchProtectionsOf, mayMergeInto, type Protections } from '../../../re
 
 type Request = typeof mergeRequests.$inferSelect
 
-/** A merge request with all that its views in lists show. */
+/** A merge request with everything its views in lists show. */
 export interface MergeRequestRecord {
   request: Request
   /** Full path of its project. */
   path: string
-  /** What its project demands before it may be merged. */
+  /** What its project requires before a merge. */
   rules: { pipeline_needed: boolean; discussions_block: boolean }
   author: UserRefRecord
   assignee: UserRefRecord | null
   merged_by: UserRefRecord | null
   closed_by: UserRefRecord | null
   milestone: typeof milestones.$inferSelect | null
-  /** Full path of the group whose milestone it is; null: the project's own. */
+  /** Full path of the group that owns the milestone; null: the project owns it. */
   milestone_path: string | null
   /** By name. */
   labels: string[]
 }
 
-/** One that tells whether the caller follows it. */
+/** With whether the caller is subscribed. */
 export type FollowedMergeRequest = MergeRequestRecord & { subscribed: boolean }
 
-/** With all that the single view shows to one caller. */
+/** With everything that the single view shows to one caller. */
 export interface SingleMergeRequest extends FollowedMergeRequest {
   version: { start_commit_sha: string; base_commit_sha: string | null; head_commit_sha: string } | null
   /** Of the pipeline of its head. */
   pipeline_status: PipelineState | null
-  /** Null also where the caller may not see it. */
+  /** Null also where the caller does not see it. */
   head_pipeline: PipelineRecord | null
   /** Full path of the project the pipeline is in. */
   source_path: string | null
@@ -75,7 +75,7 @@ const person = (table: typeof users | typeof assignees | typeof mergers | typeof
 const labelNames = sql<string[]>`(select coalesce(json_agg(l.title order by l.title), '[]') from ${mergeRequestLabels} ml
   join ${labels} l on l.id = ml.label_id where ml.merge_request_id = ${mergeRequests.id})`
 
-/** What neither the row nor the project of a request says. */
+/** What is neither in the row nor in the project of a merge request. */
 const around = {
   author: person(users),
   assignee: person(assignees),
@@ -95,7 +95,7 @@ const columns = {
   },
 }
 
-/** Requests with `around`, and more. */
+/** Merge requests with `around`, and more columns. */
 const withPeople = <More extends SelectedFields>(db: ReadDatabase, more: More) =>
   db
     .select({ ...around, ...more })
@@ -131,7 +131,7 @@ const completeMilestones = (ctx: Context, records: Pick<MergeRequestRecord, 'mil
     size,
   )
 
-/** Merge requests as lists show them, in the order of their ids in `ids`. The caller must already be known to read them. */
+/** Merge requests as lists show them, in the order of `ids`. The caller must already be known to read them. */
 export async function loadListed(ctx: Context, ids: number[]): Promise<MergeRequestRecord[]> {
   if (ids.length === 0) return []
   const records = (await loaded(ctx.db, null).execute({ ids })) as MergeRequestRecord[]
@@ -148,7 +148,7 @@ export async function loadFollowed(ctx: Context, { user }: SignedIn, ids: number
   return records
 }
 
-/** Columns of a row that tell whether it is still what it was when it was read. */
+/** Columns that tell whether a row has changed since it was read. */
 const SIGNS = ['state', 'updated_at', 'version_id', 'head_pipeline_id'] as const
 type Signs = Pick<Request, (typeof SIGNS)[number]>
 
@@ -169,19 +169,19 @@ const single = statement('merge request', (db, row: 'whole' | 'signs') =>
 /** The columns of `single`. */
 type Single<Row> = Omit<SingleMergeRequest, 'request' | 'path' | 'rules' | 'head_pipeline' | 'source_path' | 'can_merge'> & { request: Row }
 
-/** One as its single view shows it to a caller who is known to read it; `subject` is its project. */
+/** A merge request as its single view shows it, to a caller who is known to read it; `subject` is its project. */
 export async function loadMergeRequest(ctx: Context, caller: SignedIn, subject: ProjectSubject, id: number): Promise<SingleMergeRequest> {
   const [[row], protections] = await Promise.all([
     single(ctx.db, 'whole').execute({ id, user: caller.user.id }) as Promise<Single<Request>[]>,
     branchProtectionsOf(ctx, subject.project.id),
   ])
-  // it was there when the call began
+  // it existed when the call began
   if (!row) throw notFound()
   await completeRequests(ctx, [row], 'whole')
   return shownTo(ctx, caller, subject, row, protections)
 }
 
-/** The same of a request that has just been read, whose row need not be read once more. */
+/** The same for a merge request that has just been read and need not be read again. */
 export async function loadAroundMergeRequest(ctx: Context, caller: SignedIn, subject: MergeRequestSubject): Promise<SingleMergeRequest> {
   const { request } = subject
   const [[row], protections] = await Promise.all([
@@ -217,7 +217,7 @@ async function shownTo(
   }
 }
 
-/** The project a request comes from, as the caller stands to it; null when it is gone or out of his sight (SEC-42). */
+/** The source project with the caller's abilities; null when it is gone or they do not see it (SEC-42). */
 export async function sourceOf(
   ctx: Context,
   caller: Pick<Caller, 'user'>,

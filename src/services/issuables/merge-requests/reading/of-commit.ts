@@ -29,7 +29,10 @@ const found = statement('merge requests of a commit', (db, eyes: SqlViewer) =>
     .offset(sql.placeholder('offset')),
 )
 
-/** RE-9: the project's requests that have a commit in one of their versions, or whose merge it is; newest first. */
+/**
+ * The project's merge requests that have a commit in one of their versions, or as their merge commit; newest first
+ * (RE-9).
+ */
 export async function listRequestsOfCommit(
   ctx: Context,
   caller: SignedIn,

@@ -16,7 +16,7 @@ interface Shape {
   which: 'closing' | 'related'
 }
 
-/** Requests linked to an issue that the caller may read; `more` are others that are meant as well. */
+/** Merge requests linked to an issue that the caller may read; `more` are ids of others to include. */
 const found = statement('merge requests of an issue', (db, { eyes, which }: Shape) => {
   const linked = db.select({ id: mergeRequestIssues.merge_request_id }).from(mergeRequestIssues)
   const issue = eq(mergeRequestIssues.issue_id, sql.placeholder('issue'))
@@ -60,14 +60,14 @@ async function list(
   }
 }
 
-/** IS-14: open ones that will close the issue when they are merged. */
+/** Open merge requests that will close the issue when they are merged (IS-14). */
 export const listClosing = (ctx: Context, caller: Pick<Caller, 'user'>, subject: IssueSubject, paging: Paging) =>
   list(ctx, caller, subject, { which: 'closing', more: [], ...paging })
 
-/** References of one text beyond which none is followed. */
+/** References in one text that are followed; further ones are ignored. */
 const MAX = 100
 
-/** IS-15: those that name the issue, and those that it names. */
+/** Merge requests that mention the issue, and those that it mentions (IS-15). */
 export async function listRelated(ctx: Context, caller: Pick<Caller, 'user'>, subject: IssueSubject, paging: Paging) {
   const { issue } = subject
   const named = (await referencesIn(`${issue.description}\n\n${issue.title}`, ctx.links.base))

@@ -27,7 +27,10 @@ const pipelinesOf = statement('pipelines of a merge request', (db) =>
     .offset(sql.placeholder('offset')),
 )
 
-/** MR-89: those of the source branch whose commit belongs to any version, and the full path of the project they are in. Of a source out of the caller's sight there are none (SEC-42). */
+/**
+ * Pipelines of the source branch whose commit belongs to any version, and the full path of their project (MR-89). If
+ * the caller does not see the source project there are none (SEC-42).
+ */
 export async function listRequestPipelines(
   ctx: Context,
   caller: SignedIn,

@@ -4,7 +4,10 @@ import type { Project } from '../../../../access/rules.js'
 import type { Transaction } from '../../../../db/client.js'
 import { peopleAmong } from '../../readers.js'
 
-/** Of the people of whom `who` holds those who may read a merge request like this one in the project: `seesMergeRequest` from the other side. */
+/**
+ * Of the users selected by `who`, those who may read a merge request like this one in the project: the reverse of
+ * `seesMergeRequest`.
+ */
 export const readersAmong = (
   tx: Pick<Transaction, 'execute'>,
   project: Pick<Project, 'id' | 'namespace_id' | 'visibility' | 'merge_requests_access_level' | 'repository_access_level'>,

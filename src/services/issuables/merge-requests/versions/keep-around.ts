@@ -3,14 +3,17 @@ import { RefChanged } from '../../../../git/errors.js'
 import { type GitRepository, type Oid, type RefUpdate, ZERO } from '../../../../git/types.js'
 import { type MergeRequestRefs, targetOf } from './refs.js'
 
-/** The head of a request as Git clients fetch it (GH-8). */
+/** The ref by which Git clients fetch the head of a merge request (GH-8). */
 export const headRef = (iid: number) => `refs/merge-requests/${iid}/head`
-/** Seen by nobody; holds a commit for ever (SEC-118). */
+/** A hidden ref that keeps a commit for ever (SEC-118). */
 export const keepRef = (oid: Oid) => `refs/keep-around/${oid}`
 
 const TRIES = 5
 
-/** Holds the commits of a version and shows its head; when it moves on, the last one is held apart. All requests are of one project. */
+/**
+ * Keeps the commits of versions and sets the refs of their heads; the former heads get keep-around refs. All merge
+ * requests must be of one project.
+ */
 export async function keepVersions(ctx: Context, versions: { request: MergeRequestRefs; head: Oid; start: Oid }[]): Promise<void> {
   const [first] = versions
   if (!first) return
@@ -23,7 +26,7 @@ export async function keepVersions(ctx: Context, versions: { request: MergeReque
   await setRefs(repository, wanted)
 }
 
-/** Whatever value they have now. */
+/** Sets refs whatever their present values. */
 export async function setRefs(repository: GitRepository, wanted: Map<string, Oid>): Promise<void> {
   for (let tried = 1; ; tried++) {
     const moves = new Map<string, RefUpdate>()
@@ -31,7 +34,7 @@ export async function setRefs(repository: GitRepository, wanted: Map<string, Oid
       const old = (await repository.ref(ref)) ?? ZERO
       if (old === oid) continue
       moves.set(ref, { ref, old, new: oid })
-      // the head that was shown so far is held by this ref alone
+      // only this ref holds the former head
       const last = keepRef(old)
       if (old !== ZERO && !wanted.has(last) && (await repository.ref(last)) === null) moves.set(last, { ref: last, old: ZERO, new: old })
     }
@@ -43,7 +46,7 @@ export async function setRefs(repository: GitRepository, wanted: Map<string, Oid
   }
 }
 
-/** The head of a request that was deleted is fetched by nobody any more (MR-58). */
+/** Deletes the head ref of a deleted merge request, so that nobody fetches it any more (MR-58). */
 export async function hideHead(ctx: Context, request: Pick<MergeRequestRefs, 'project_id' | 'storage' | 'iid'>): Promise<void> {
   const repository = targetOf(ctx, request)
   const ref = headRef(request.iid)

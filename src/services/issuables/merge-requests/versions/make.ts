@@ -15,33 +15,36 @@ import { keepVersions } from './keep-around.js'
 import { VERSION_LIMITS } from './limits.js'
 import { headsOf, type MergeRequestRefs, selectMergeRequestRefs, sourceKeyOf, targetOf } from './refs.js'
 
-/** Commits of a version that can be found by their hash. */
+/** Commits of a version that can be found by their id. */
 const MAX_COMMITS = 10_000
 const AT_ONCE = 3
 
-/** What the newest version of a request is to be. */
+/** What the newest version of a merge request will be. */
 export interface VersionDraft {
   request: MergeRequestRefs
   heads: { head: Oid | null; start: Oid | null }
-  /** Null: there is none, for a branch is missing, or the one there is stands. */
+  /** Null: no new version, because a branch is missing or the present version is up to date. */
   version: { head: Oid; start: Oid; base: Oid | null; state: 'collected' | 'empty' | 'overflow'; size: string; commits: number; oids: Oid[] } | null
   status: MergeStatus | 'unchecked'
-  /** The source has moved on, and the author may not read it any more: the request stays at what it was (MR-70). */
+  /** The source has moved on, but the author may not read it any more: the merge request keeps its version (MR-70). */
   held: boolean
-  /** It is known already that its texts name nothing. */
+  /** Its texts are known to contain no references. */
   unlinked?: boolean
 }
 
 export interface VersionOptions {
   /** Also where the newest version has the same head. */
   always?: boolean
-  /** Decides whether it can be merged; else that stays unknown. */
+  /** Checks whether it can be merged; otherwise that stays unchecked. */
   verdict?: boolean
-  /** Somebody pushed: the request changes (MR-55). */
+  /** Somebody pushed, so the merge request counts as updated (MR-55). */
   pushed?: boolean
 }
 
-/** Makes the newest version of open requests from the heads their branches have now: objects, pins, rows (SEC-158). Returns those of which it is still unknown whether they can be merged. */
+/**
+ * Makes the newest versions of open merge requests from the current heads of their branches: objects, keep-around refs,
+ * rows (SEC-158). Returns those that are still unchecked.
+ */
 export async function makeVersions(ctx: Context, ids: number[], how: VersionOptions): Promise<number[]> {
   if (ids.length === 0) return []
   const groups = new Map<string, number[]>()
@@ -49,7 +52,7 @@ export async function makeVersions(ctx: Context, ids: number[], how: VersionOpti
     const key = `${source_project_id} ${source_branch}`
     groups.set(key, [...(groups.get(key) ?? []), id])
   }
-  // a source is drawn by one at a time, so that of two pushes the later one stays
+  // one at a time for each source, so that of two pushes the later one wins
   const left = await Promise.all([...groups].map(([key, group]) => withMutex(`versions ${key}`, () => drawGroup(ctx, group, how))))
   return left.flat()
 }
@@ -61,17 +64,23 @@ async function drawGroup(ctx: Context, ids: number[], how: VersionOptions): Prom
   return write(ctx, drafts, how)
 }
 
-/** What the first version of a request that is about to be made will be, with all objects at hand. Goes with `pinNew` and `recordDrafts`, which need its row. */
+/**
+ * The first version of a merge request that is about to be created, with all objects available. Its row is needed for
+ * `keepFirstVersion` and `recordVersions`.
+ */
 export const draftFirstVersion = async (ctx: Context, request: MergeRequestRefs): Promise<VersionDraft> => {
   const how = { always: true, verdict: true }
   return draft(ctx, await outline(ctx, request, how), how)
 }
 
-/** Holds the commits of a draft. */
+/** Keeps the commits of a draft. */
 export const keepFirstVersion = (ctx: Context, { request, version }: VersionDraft): Promise<void> =>
   keepVersions(ctx, version ? [{ request, ...version }] : [])
 
-/** What a version is to be made of, with all objects at hand; null: there is nothing to make it of, or the one there is stands. */
+/**
+ * What a version will be made from, with all objects available; null: there is nothing to make it from, or the present
+ * version is up to date.
+ */
 interface Outline {
   request: MergeRequestRefs
   heads: VersionDraft['heads']
@@ -79,17 +88,21 @@ interface Outline {
   held: boolean
 }
 
-/** What people are told of a request that its source has left behind. */
+/** The system note on a merge request that no longer follows its source. */
 const HELD = 'stopped following the source branch, which the author may no longer read'
 
-/** Brings the head of the source into the target's repository. Whoever pushes, reopens or merges: it is the author who shows these commits to the target, so the author's right counts, as it is now (SEC-43, MR-70). What a version has shown already is there. */
+/**
+ * Copies the head of the source into the target's repository. Whoever pushes, reopens or merges, it is the author who
+ * shows these commits to the target, so the author's present right counts (SEC-43, MR-70). What a version has shown
+ * before is there already.
+ */
 async function takeHead(ctx: Context, request: MergeRequestRefs, head: Oid): Promise<boolean> {
   const source = sourceKeyOf(request)
   if (!source || source.id === request.project_id || head === request.sha) return true
   return copyCommits(ctx, request.author_id, source, targetOf(ctx, request), [head], request.sha ? [request.sha] : [])
 }
 
-/** Whether a request is to show what its source branch has now. */
+/** Whether a merge request follows its source branch. */
 export const follows = async (ctx: Context, { author_id, project_id, source_project_id }: MergeRequestRefs): Promise<boolean> =>
   source_project_id === project_id || (source_project_id !== null && (await mayReadCode(ctx, author_id, source_project_id)))
 
@@ -122,23 +135,24 @@ async function draft(ctx: Context, { request, heads, ends, held }: Outline, { ve
 
 async function versionOf(repository: GitRepository, { head, start }: { head: Oid; start: Oid }): Promise<NonNullable<VersionDraft['version']>> {
   const [base, range] = await Promise.all([repository.mergeBase(start, head), repository.range([start], head, MAX_COMMITS)])
-  // MR-93: histories with nothing in common have nothing to show
+  // unrelated histories have nothing to show (MR-93)
   const own = base === null ? { oids: [], total: 0 } : range
   const diff = base === null || own.total === 0 ? { files: [], truncated: false } : await repository.diff(base, head, VERSION_LIMITS)
   return { head, start, base, ...sizeOf(diff), commits: own.total, oids: own.oids }
 }
 
-/** MR-7, MR-91. */
+/** The state and `changes_count` of a version (MR-7, MR-91). */
 function sizeOf({ files, truncated }: Diff): { state: 'collected' | 'empty' | 'overflow'; size: string } {
   if (truncated) return { state: 'overflow', size: `${files.length}+` }
   return { state: files.length === 0 ? 'empty' : 'collected', size: `${files.length}` }
 }
 
-/** All rows of all drafts. */
+/** Writes all rows of all drafts. */
 async function write(ctx: Context, drafts: VersionDraft[], how: VersionOptions): Promise<number[]> {
   if (drafts.length === 0) return []
   const unknown = await ctx.db.transaction(async (tx) => {
-    // what is lost with the power is drawn again: the request says that it is unknown, or the intent of the push is still there
+    // what a loss of power undoes is made again: the merge request is still unchecked, or the intent of the push still
+    // exists
     await commitAsynchronously(tx)
     await tellHeld(tx, drafts, ctx.now())
     return recordVersions(tx, drafts, how, ctx.now())
@@ -147,7 +161,10 @@ async function write(ctx: Context, drafts: VersionDraft[], how: VersionOptions):
   return unknown
 }
 
-/** Says of requests that they were left behind, once for as long as that lasts. In the author's name: who pushes to a source that may be hidden is nobody's business here. */
+/**
+ * Adds the system note to merge requests that stopped following their source, once for as long as that lasts. In the
+ * author's name, because whoever pushes to a source that may be hidden must not be named here.
+ */
 async function tellHeld(tx: Transaction, drafts: VersionDraft[], at: Date): Promise<void> {
   const ids = drafts.filter(({ held }) => held).map(({ request }) => request.id)
   if (ids.length === 0) return
@@ -164,7 +181,9 @@ async function tellHeld(tx: Transaction, drafts: VersionDraft[], at: Date): Prom
     await touchProjectList(tx, project, 'merge_requests')
 }
 
-/** Each kind of rows in one statement. What became unknown meanwhile stays so; the ids of those come back. */
+/**
+ * Writes each kind of rows in one statement. What became unchecked meanwhile stays so; the ids of those are returned.
+ */
 export async function recordVersions(tx: Transaction, drafts: VersionDraft[], { pushed }: VersionOptions, at: Date): Promise<number[]> {
   const now = at.toISOString()
   const rows = drafts.map(({ request, version, status, held, unlinked }) => ({

@@ -18,7 +18,7 @@ import { type MergeRequestRefs, selectMergeRequestRefs } from './refs.js'
 import { updatePushedVersions } from './update.js'
 
 const HEADS = 'refs/heads/'
-/** Commits of one push that are looked at: their titles, and whether requests have them. */
+/** Commits of one push that are examined: their titles, and whether merge requests have them. */
 const MAX_TITLES = 100
 const MAX_COMMITS = 10_000
 
@@ -41,7 +41,10 @@ const touched = statement('open merge requests of branches', (db) =>
   ),
 )
 
-/** What a push means to merge requests: the one that it merges, and the open ones that its branches belong to (MR-70 to MR-76, PU-2 to PU-4). */
+/**
+ * What follows from a push for merge requests: those that it merges, and the open ones of its branches (MR-70 to MR-76,
+ * PU-2 to PU-4).
+ */
 export async function followPush(ctx: Context, event: PushEvent): Promise<void> {
   const { merge, moves, actor } = event
   if (merge) await markAccepted(ctx, merge, moves[0]?.new as Oid, await actor())
@@ -74,7 +77,10 @@ async function followBranchMoves(ctx: Context, { projectId, moves, ...event }: P
   }
 }
 
-/** MR-73, PU-3: those whose heads the target has now; of a version without commits nothing can come in. */
+/**
+ * The merge requests whose heads the target has now; a version without commits cannot be merged by a push (MR-73,
+ * PU-3).
+ */
 async function mergedBy(
   ctx: Context,
   repository: GitRepository,
@@ -99,7 +105,7 @@ async function mergedBy(
   return ids
 }
 
-/** IS-22: what their texts close is closed with them, as when they are accepted. */
+/** The issues that they close are closed, as when they are accepted (IS-22). */
 async function closeTheirIssues(ctx: Context, ids: number[], actorId: number | null): Promise<void> {
   if (ids.length === 0 || actorId === null) return
   const [requests, [user]] = await Promise.all([
@@ -159,7 +165,10 @@ async function followSource(
   await updatePushedVersions(ctx, ids)
 }
 
-/** The titles of the newest commits that a branch got, and how many commits it got; of a new branch only those at hand count. */
+/**
+ * The titles of the newest commits that a branch got, and how many commits it got; for a new branch only those that are
+ * listed count.
+ */
 async function pushedCommits(repository: GitRepository, { ref, old, new: to }: RefUpdate): Promise<{ titles: string[]; total: number }> {
   const main = await repository.headBranch()
   const before = old !== ZERO ? old : main === null || ref === HEADS + main ? null : await repository.ref(HEADS + main)
@@ -169,10 +178,13 @@ async function pushedCommits(repository: GitRepository, { ref, old, new: to }: R
   return { titles: commits.flatMap((commit) => (commit ? [titleOf(commit.message)] : [])), total }
 }
 
-/** MR-76. */
+/** Whether a commit's title makes merge requests of the branch work in progress (MR-76). */
 const saysUnfinished = (title: string) => title === 'WIP' || /^(?:\[WIP\] |WIP: |WIP )/.test(title) || /fixup! |squash! /.test(title)
 
-/** MR-72: all become unknown, in one statement however many there are; which get a new version is written down too, and the rest happens in the background. */
+/**
+ * All merge requests into the branch become unchecked, in one statement however many there are; the statement also
+ * records which get a new version, and the rest happens in the background (MR-72).
+ */
 async function followTarget(ctx: Context, repository: GitRepository, projectId: number, group: MergeRequestRefs[], move: RefUpdate): Promise<void> {
   const ids = group.map(({ id }) => id)
   const known = move.old !== ZERO && move.new !== ZERO && (await repository.commit(move.old)) !== null

@@ -7,7 +7,7 @@ import type { GitRepository, RepositoryKey } from '../../../../git/types.js'
 
 const sources = alias(projects, 'source')
 
-/** What the Git side of a request is worked out from. */
+/** What the Git side of a merge request needs. */
 export const mergeRequestRefColumns = {
   id: mergeRequests.id,
   iid: mergeRequests.iid,
@@ -27,10 +27,10 @@ export const mergeRequestRefColumns = {
   merge_checks: mergeRequests.merge_checks,
 }
 
-/** Requests with the repositories they join. */
+/** Merge requests with their source and target repositories. */
 export const selectMergeRequestRefs = (db: Pick<ReadDatabase, 'select'>, where: SQL | undefined) => selectMergeRequestRefsWith(db, {}, where)
 
-/** The same with more of each. */
+/** The same with more columns. */
 export const selectMergeRequestRefsWith = <More extends SelectedFields>(db: Pick<ReadDatabase, 'select'>, more: More, where: SQL | undefined) =>
   db
     .select({ ...mergeRequestRefColumns, ...more })
@@ -52,7 +52,7 @@ export function sourceKeyOf({ source_project_id, source_storage }: Source): Repo
   return source_project_id === null || source_storage === null ? null : { storage: source_storage, id: source_project_id, kind: 'project' }
 }
 
-/** The heads that the branches of a request have now; null where there is no such branch. */
+/** The current heads of the branches of a merge request; null where a branch does not exist. */
 export async function headsOf(ctx: Context, request: MergeRequestRefs): Promise<{ head: string | null; start: string | null }> {
   const key = sourceKeyOf(request)
   const headIn = (repository: GitRepository, branch: string) => (branch.includes('\0') ? null : repository.ref(`refs/heads/${branch}`))

@@ -3,15 +3,21 @@ import { checkMergeability, checkTheseSoon } from '../merging/checks.js'
 import { makeVersions } from './make.js'
 
 /**
- * Makes the newest version of a request whose row is there, as creation, reopening and a change of the target branch ask for (MR-38, MR-48, MR-52, MR-90): version row, pins of its commits, `sha`, `changes_count`, `version_id`, `head_pipeline_id` and `merge_status`, which is decided when this returns.
- * Where a branch is missing there is no version and the request cannot be merged (MR-36). Call it outside any transaction, then read the row anew; a request that is not open is left alone.
+ * Makes the newest version of an existing merge request, as creation, reopening and a change of the target branch
+ * require (MR-38, MR-48, MR-52, MR-90): version row, refs that keep its commits, `sha`, `changes_count`, `version_id`,
+ * `head_pipeline_id` and `merge_status`, which is decided when this returns. Where a branch is missing there is no
+ * version, and the request cannot be merged (MR-36). Call it outside of transactions, then read the row again; a merge
+ * request that is not open is left alone.
  */
 export async function updateVersion(ctx: Context, request: { id: number }): Promise<void> {
   const unknown = await makeVersions(ctx, [request.id], { always: true, verdict: true })
   if (unknown.length > 0) await checkMergeability(ctx, unknown)
 }
 
-/** The same for requests whose source branch somebody pushed to (MR-70): version and head stand when this returns, whether it can be merged is found out soon. */
+/**
+ * The same for merge requests whose source branch was pushed to (MR-70): version and head are up to date when this
+ * returns, and whether it can be merged is checked soon after.
+ */
 export async function updatePushedVersions(ctx: Context, ids: number[]): Promise<void> {
   const unknown = await makeVersions(ctx, ids, { pushed: true })
   if (unknown.length > 0) checkTheseSoon(ctx, unknown)

@@ -10,13 +10,13 @@ import { readersAmong } from '../reading/readers.js'
 
 export const targetOf = ({ request: { id, project_id } }: MergeRequestSubject): Target => ({ type: 'MergeRequest', id, project_id })
 
-/** SB-2, SB-3; null when nothing changes. */
+/** Subscribes the caller to a merge request, or unsubscribes them; null when nothing changes (SB-2, SB-3). */
 export const subscribeToMergeRequest = async (ctx: Context, caller: SignedIn, subject: MergeRequestSubject, subscribed: boolean) =>
   subscribeTo(ctx, caller, targetOf(subject), await loadMergeRequest(ctx, caller, subject, subject.request.id), subscribed)
 
-/** TD-1. */
+/** Adds a todo on a merge request for the caller; null when they have a pending one (TD-1). */
 export const addMergeRequestTodo = (ctx: Context, caller: SignedIn, subject: MergeRequestSubject) => addTodo(ctx, caller, targetOf(subject))
 
-/** MR-86. */
+/** The participants of a merge request: assignee, authors of notes, author, mentioned users (MR-86). */
 export const listParticipants = (ctx: Context, subject: MergeRequestSubject, paging: Paging): Promise<Page<UserRefRecord>> =>
   participantsOf(ctx, targetOf(subject), subject.request, (who) => readersAmong(ctx.db.write, subject.project, subject.request, who), paging)

@@ -10,11 +10,11 @@ import { readersAmong } from '../reading/readers.js'
 
 const NOBODYS: MergeRequestTies = { author_id: 0, assignee_id: null }
 
-/** The first of these people who may read the merge requests of the project (MR-26). */
+/** The first of these users who may read the merge requests of the project (MR-26). */
 export const assignable = (tx: Transaction, { project }: ProjectSubject, userIds: number[]): Promise<number | null> =>
   firstAble(userIds, (who) => readersAmong(tx, project, NOBODYS, who))
 
-/** From where to where. */
+/** The source and the target. */
 export interface Branches {
   project_id: number
   target_branch: string
@@ -22,13 +22,13 @@ export interface Branches {
   source_branch: string
 }
 
-/** MR-30. */
+/** 422 when source and target are the same branch of the same project (MR-30). */
 export function refuseSameBranch({ project_id, target_branch, source_project_id, source_branch }: Branches): void {
   if (source_project_id === project_id && source_branch === target_branch)
     throw unprocessable('You can not use same project/branch for source and target')
 }
 
-/** The open request for these branches, if there is one beside `except`. */
+/** The open merge request for these branches, if there is one other than `except`. */
 export async function findDuplicate(
   tx: Pick<Transaction, 'select'>,
   { project_id, target_branch, source_project_id, source_branch }: Branches,
@@ -52,7 +52,10 @@ export async function findDuplicate(
   return twin ?? null
 }
 
-/** MR-32. Whoever may not read the one there is hears the title of his own (SEC-32). */
+/**
+ * 409 when there is an open merge request for the same branches (MR-32). A caller who may not read that one gets the
+ * title of their own in the message (SEC-32).
+ */
 export async function refuseDuplicate(
   tx: Pick<Transaction, 'select'>,
   caller: SignedIn,

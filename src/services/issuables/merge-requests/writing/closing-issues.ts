@@ -13,14 +13,17 @@ import { commitMessagesOf } from '../reading/contents.js'
 
 type Request = typeof mergeRequests.$inferSelect
 
-/** All texts in which a request may name an issue. */
+/** All texts in which a merge request may mention issues. */
 export const textsOf = async (
   ctx: Context,
   project: ProjectSubject['project'],
   request: Pick<Request, 'id' | 'project_id' | 'version_id' | 'title' | 'description'>,
 ): Promise<string[]> => [request.title, request.description, ...(await commitMessagesOf(ctx, project, request))]
 
-/** The issues that merging a request closes, as one reader sees them: those named in its title, its description or a commit of its newest version, if it goes to the default branch (MR-82, MR-85). */
+/**
+ * The issues that merging a request closes, as one reader sees them: those that its title, its description or a commit
+ * of its newest version say it closes, if it goes to the default branch (MR-82, MR-85).
+ */
 export async function issuesClosedBy(
   ctx: Context,
   caller: Pick<Caller, 'user'>,
@@ -35,24 +38,24 @@ export async function issuesClosedBy(
   return references.length === 0 ? [] : issuesMeant(ctx, caller, subject, references)
 }
 
-/** How a merge commit names them (MR-67). */
+/** How a merge commit refers to them (MR-67). */
 export function issueReferences(subject: ProjectSubject, issues: IssueSubject[]): string {
   const names = issues.map(({ project, issue }) => `${project.id === subject.project.id ? '' : fullPathOf(project)}#${issue.iid}`)
   if (names.length < 3) return names.join(' and ')
   return `${names.slice(0, -1).join(', ')}, and ${names.at(-1)}`
 }
 
-/** Closes them in the name of who merged, where he may (MR-69). */
+/** Closes them in the name of the user who merged, where they may (MR-69). */
 export async function closeIssuesOf(ctx: Context, caller: SignedIn, subject: ProjectSubject, request: Request): Promise<void> {
   for (const issue of await issuesClosedBy(ctx, caller, subject, request)) {
     if (issue.issue.state === 'opened' && issue.may('update_issue')) await closeIssue(ctx, caller, issue, ` via merge request !${request.iid}`)
   }
 }
 
-/** One issue that is closed, of this service or of another tracker (MR-81). */
+/** An issue that is closed, of this service or of another tracker (MR-81). */
 export type ClosedIssue = { issue: IssueRecord } | { key: string }
 
-/** MR-81: those of this service first. */
+/** The issues that a merge request closes, those of this service first (MR-81). */
 export async function listClosedIssues(
   ctx: Context,
   caller: Pick<Caller, 'user'>,

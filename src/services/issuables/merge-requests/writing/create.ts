@@ -31,10 +31,10 @@ export interface NewMergeRequest {
   title: string
   source_branch: string
   target_branch: string
-  /** By default the source. */
+  /** The source by default. */
   target_project_id?: number | undefined
   description?: string | null | undefined
-  /** The first who can be is assigned. */
+  /** The first who may be assigned is. */
   assignee_ids?: number[] | undefined
   milestone_id?: number | undefined
   labels?: string[] | undefined
@@ -43,7 +43,10 @@ export interface NewMergeRequest {
   allow_collaboration?: boolean | undefined
 }
 
-/** MR-23 to MR-40. What the caller's role on the target does not cover is left out, not refused. */
+/**
+ * Creates a merge request (MR-23 to MR-40). Attributes that the caller's role on the target does not cover are ignored,
+ * not refused.
+ */
 export async function createMergeRequest(
   ctx: Context,
   caller: SignedIn,
@@ -55,7 +58,8 @@ export async function createMergeRequest(
   const branches = branchesOf(source, target, given)
   const mentioned = await thingsMentioned(ctx, caller, target, await mentionsIn(ctx, textOf(given)))
   const [id, draft] = await retryOnUniqueViolation(async () => {
-    // found out before the row is there, so that it is whole as soon as anybody sees it; a fork's commits are copied only once nothing is wrong
+    // made before the row exists, so that the row is complete as soon as anybody sees it; commits of a fork are copied
+    // only once everything else is valid
     const early = source.project.id === target.project.id ? draftFor(ctx, caller, source, target, given, branches) : null
     early?.catch(() => {})
     await refuse(ctx, caller, source, target, given, branches)
@@ -69,7 +73,7 @@ export async function createMergeRequest(
     })
     return [made, draft] as const
   })
-  // who pushed meanwhile did not see the row
+  // whoever pushed meanwhile did not see the row
   const { head, start } = await headsOf(ctx, draft.request)
   if (head !== draft.heads.head || start !== draft.heads.start) await updateVersion(ctx, { id })
   if (!draft.unlinked) await updateIssueLinks(ctx, id)
@@ -87,7 +91,7 @@ const branchesOf = (source: ProjectSubject, target: ProjectSubject, given: NewMe
 
 type Branches = ReturnType<typeof branchesOf>
 
-/** What its branches come to, and whether its texts name anything. */
+/** The first version, and whether the texts contain references. */
 async function draftFor(
   ctx: Context,
   caller: SignedIn,
@@ -105,10 +109,10 @@ async function draftFor(
   return { ...draft, unlinked: true }
 }
 
-/** A request without a row. */
+/** A merge request without a row. */
 const UNDRAWN = { id: 0, iid: 0, sha: null, version_id: null, version_due: false, commits: 0, merge_checks: 0 }
 
-/** MR-24: what is hidden is missing. */
+/** The target project; one that the caller does not see is missing (MR-24). */
 async function targetOf(ctx: Context, caller: SignedIn, source: ProjectSubject, id: number | undefined): Promise<ProjectSubject> {
   if (id === undefined || id === source.project.id) return source
   try {
@@ -118,14 +122,14 @@ async function targetOf(ctx: Context, caller: SignedIn, source: ProjectSubject, 
   }
 }
 
-/** MR-34. */
+/** What is wrong with its texts: a blank or too long title, blank branch names (MR-34). */
 function faultsOf({ title, description, labels, source_branch, target_branch }: NewMergeRequest): Record<string, string[]> {
   const blank = (name: string) => (name.trim() === '' ? ["can't be blank"] : [])
   const faults = { ...textFaults({ title, description, labels: [labels] }), source_branch: blank(source_branch), target_branch: blank(target_branch) }
   return Object.fromEntries(Object.entries(faults).filter(([, texts]) => texts.length > 0))
 }
 
-/** MR-30 to MR-34, in their order. */
+/** Refuses in the order of MR-30 to MR-34. */
 async function refuse(
   ctx: Context,
   caller: SignedIn,
@@ -193,7 +197,7 @@ async function insert(
   return { id, iid }
 }
 
-/** Its event, and what nobody of the lists may miss. */
+/** Writes its event, and updates the list version. */
 async function tellOfNew(tx: Transaction, { id, project_id }: VersionDraft['request'], { user }: SignedIn, now: Date): Promise<void> {
   const event = { project_id, author_id: user.id, action: 'created', target_type: 'MergeRequest', target_id: id, created_at: now } as const
   await Promise.all([recordEvent(tx, event), touchProjectList(tx, project_id, 'merge_requests')])

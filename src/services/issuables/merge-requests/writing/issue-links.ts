@@ -8,7 +8,7 @@ import { type IssueReference, referencesIn } from '../../../../lib/text/referenc
 import { issuesMeant } from '../../../activity/referenced-issues.js'
 import { issuesClosedBy, textsOf } from './closing-issues.js'
 
-/** Whose eyes the links are made with: they hold all that is meant, and whoever asks is shown what he may see. */
+/** The viewer that links are made for: links hold every reference, and each reader is shown those they may see. */
 const EVERYBODYS: ActorUser = {
   id: 0,
   username: '',
@@ -22,14 +22,17 @@ const EVERYBODYS: ActorUser = {
 
 type Row = typeof mergeRequests.$inferSelect
 
-/** Whether a text has what may be the name of an issue: without one there is nothing to link to. */
+/** Whether a text contains anything that may refer to an issue; otherwise there is nothing to link. */
 export const mentionsIssues = async (text: string, base: string): Promise<boolean> =>
   (await referencesIn(text, base)).some(({ kind }) => kind === 'issue')
 
-/** References of the texts of one request beyond which none is followed. */
+/** References in the texts of one merge request that are followed; further ones are ignored. */
 const MAX = 1_000
 
-/** Keeps which issues a request names and closes, after its texts, target or commits changed. The row says that it is due, so a kill before this is made good at the next start. */
+/**
+ * Updates which issues a merge request mentions and closes, after its texts, target or commits changed. The row says
+ * that this is due, so after a kill it is done at the next start.
+ */
 export async function updateIssueLinks(ctx: Context, id: number): Promise<void> {
   const viewer = { user: EVERYBODYS }
   for (let stale = true; stale; ) {
@@ -51,14 +54,14 @@ export async function updateIssueLinks(ctx: Context, id: number): Promise<void> 
   }
 }
 
-/** False: the request has changed meanwhile. */
+/** False: the merge request has changed meanwhile. */
 async function store(tx: Transaction, read: Row, links: Map<number, boolean>): Promise<boolean> {
   const [now] = await tx.select().from(mergeRequests).where(eq(mergeRequests.id, read.id)).for('update')
   if (!now) return true
   const same = (['title', 'description', 'target_branch', 'version_id'] as const).every((name) => now[name] === read[name])
   if (!same) return false
   const before = await tx.delete(mergeRequestIssues).where(eq(mergeRequestIssues.merge_request_id, read.id)).returning()
-  // one that was deleted meanwhile is not linked to
+  // a deleted one is not linked to
   const there =
     links.size === 0
       ? []
@@ -75,7 +78,10 @@ async function store(tx: Transaction, read: Row, links: Map<number, boolean>): P
   return true
 }
 
-/** Keeps the number of requests that will close an issue or have closed it: those of its own project, so that it tells nothing of others. */
+/**
+ * Updates the number of merge requests that will close an issue or have closed it. Only those of its own project count,
+ * so that the number says nothing about others.
+ */
 export async function countClosing(tx: Pick<Transaction, 'execute'>, issueIds: number[]): Promise<void> {
   if (issueIds.length === 0) return
   await tx.execute(sql`update ${issues} i set merge_requests_count = (select count(*) from ${mergeRequestIssues} l
@@ -87,7 +93,7 @@ export async function countClosing(tx: Pick<Transaction, 'execute'>, issueIds: n
     )})`)
 }
 
-/** After pushes, and at the start: all links that are due, of one project or of all. */
+/** After pushes, and at the start: updates all links that are due, of one project or of all. */
 export function updateIssueLinksSoon(ctx: Context, projectId?: number): void {
   ctx.jobs.coalesce(`links ${projectId ?? ''}`, 0, 'links of merge requests', async () => {
     const due = await ctx.db.write

@@ -6,10 +6,13 @@ import { mergeRequests } from '../../../../db/schema/index.js'
 import { type RefUpdate, ZERO } from '../../../../git/types.js'
 
 const HEADS = 'refs/heads/'
-/** Of one push. */
+/** Merge requests named to one push. */
 const MAX = 10
 
-/** What a push over Git is told: where the open requests of its branches are, if the project wants that (GH-23). There is no page to make one on, so none is named. */
+/**
+ * The message to a push over Git: the URLs of the open merge requests of its branches, if the project wants that
+ * (GH-23). There is no page to create one on, so none is named.
+ */
 export async function mergeRequestMessages(ctx: Context, { project }: ProjectSubject, moves: RefUpdate[]): Promise<string[]> {
   if (!project.printing_merge_request_link_enabled) return []
   const branches = moves
@@ -20,7 +23,7 @@ export async function mergeRequestMessages(ctx: Context, { project }: ProjectSub
   const found = await ctx.db.write
     .select({ iid: mergeRequests.iid, branch: mergeRequests.source_branch })
     .from(mergeRequests)
-    // of the project itself: who pushes here need not see where else the branch is to go
+    // of the project itself only: whoever pushes here need not see other targets of the branch
     .where(
       and(
         eq(mergeRequests.project_id, project.id),

@@ -9,7 +9,7 @@ import { NOT_DEFERRED } from '../merging/states.js'
 import { hideHead } from '../versions/keep-around.js'
 import { countClosing } from './issue-links.js'
 
-/** MR-57, MR-58: the record is kept and shown nowhere; its number is not given again. */
+/** Deletes a merge request: the record is kept but shown nowhere, and its number is not reused (MR-57, MR-58). */
 export async function deleteMergeRequest(ctx: Context, { request, project }: MergeRequestSubject): Promise<void> {
   await ctx.db.transaction(async (tx) => {
     const [gone] = await tx
@@ -28,10 +28,10 @@ export async function deleteMergeRequest(ctx: Context, { request, project }: Mer
   await hideHead(ctx, { project_id: project.id, storage: project.storage, iid: request.iid })
 }
 
-/** Requests of one transaction. */
+/** Merge requests deleted in one transaction. */
 const BATCH = 100
 
-/** All merge requests a person wrote, with all that hangs on them (U-34, U-36). */
+/** Deletes all merge requests that a user opened, with everything that belongs to them (U-34, U-36). */
 export async function removeMergeRequestsOf(ctx: Context, authorId: number): Promise<void> {
   for (;;) {
     const rows = await ctx.db.write
@@ -41,7 +41,7 @@ export async function removeMergeRequestsOf(ctx: Context, authorId: number): Pro
       .where(eq(mergeRequests.author_id, authorId))
       .orderBy(mergeRequests.id)
       .limit(BATCH)
-    // the rows go last: a kill in between leaves them to the next start
+    // the rows are deleted last: after a kill the next start finds them
     for (const row of rows) await hideHead(ctx, row)
     const ids = rows.map(({ id }) => id)
     if (ids.length === 0) return

@@ -27,7 +27,7 @@ export interface MergeRequestChanges {
   title?: string | undefined
   description?: string | null | undefined
   target_branch?: string | undefined
-  /** The first is assigned if he can be; nobody when it is 0 or there is none. */
+  /** The first is assigned if they may be; nobody when it is 0 or the list is empty. */
   assignee_ids?: number[] | undefined
   /** 0 clears. */
   milestone_id?: number | undefined
@@ -43,7 +43,10 @@ export interface MergeRequestChanges {
 
 type Columns = Partial<MergeRequest>
 
-/** MR-41 to MR-56: all that changes is changed at once, told in notes and in events. What the caller's role does not cover is left out. */
+/**
+ * Changes a merge request in one transaction, with its system notes and events (MR-41 to MR-56). Attributes that the
+ * caller's role does not cover are ignored.
+ */
 export async function updateMergeRequest(
   ctx: Context,
   caller: SignedIn,
@@ -65,7 +68,7 @@ export async function updateMergeRequest(
   return loadMergeRequest(ctx, caller, subject, id)
 }
 
-/** What is to be worked out anew because of a change: the newest version with all that rests on it, and what the request closes. */
+/** What a change makes necessary: a new version with everything that depends on it, and new links to issues. */
 interface Due {
   version: boolean
   links: boolean
@@ -120,10 +123,13 @@ async function change(ctx: Context, tx: Transaction, caller: SignedIn, subject: 
   return { version, links }
 }
 
-/** Nothing is known of how the branches stand to each other; what is being found out of the former ones does not count (MR-8). */
+/**
+ * Whether the branches can be merged is unknown; a check of the former branches that is under way does not count
+ * (MR-8).
+ */
 const UNKNOWN = { merge_status: 'unchecked', version_due: true, merge_checks: sql`${mergeRequests.merge_checks} + 1` } as const
 
-/** MR-53, TO-6: ticking a box of a task list is not dealing with it. */
+/** Whether a change finishes the user's todos; ticking a task does not (MR-53, TO-6). */
 async function dealtWith(before: MergeRequest, after: MergeRequest, values: Columns, worn: string[]): Promise<boolean> {
   if (worn.length > 0) return true
   if (values.description !== undefined && !(await sameButForTicks(before.description, after.description))) return true
@@ -133,7 +139,10 @@ async function dealtWith(before: MergeRequest, after: MergeRequest, values: Colu
 const differing = (before: MergeRequest, wanted: Columns): Columns =>
   Object.fromEntries(Object.entries(wanted).filter(([key, value]) => value !== before[key as keyof MergeRequest])) as Columns
 
-/** MR-50 to MR-52. One that has a twin by now, or whose source is gone, stays closed. */
+/**
+ * Closes or reopens (MR-50 to MR-52). A merge request that has a duplicate by now, or whose source is gone, stays
+ * closed.
+ */
 async function moveTo(tx: Transaction, caller: SignedIn, before: MergeRequest, event: StateEvent | undefined, now: Date): Promise<Columns> {
   if (!event) return {}
   const to = MOVES[before.state][event]
@@ -143,7 +152,10 @@ async function moveTo(tx: Transaction, caller: SignedIn, before: MergeRequest, e
   return reopened
 }
 
-/** MR-48. Whoever asked for a later merge asked for one into the former branch; what was merged stays where it is. */
+/**
+ * Changes the target branch (MR-48). This cancels a deferred merge, which was meant for the former branch; a merged
+ * request keeps its target.
+ */
 async function retargeted(
   tx: Transaction,
   caller: SignedIn,
@@ -162,7 +174,7 @@ async function retargeted(
   }
 }
 
-/** What everybody may change who may change the request at all. */
+/** What everybody may change who may change the merge request at all. */
 async function described(given: MergeRequestChanges): Promise<Columns> {
   const wanted: Columns = {}
   if (given.title !== undefined) wanted.title = given.title
@@ -177,7 +189,7 @@ async function described(given: MergeRequestChanges): Promise<Columns> {
   return wanted
 }
 
-/** MR-25, MR-44. */
+/** Attributes that need developer on the target project (MR-25, MR-44). */
 async function managed(tx: Transaction, subject: MergeRequestSubject, given: MergeRequestChanges): Promise<Columns> {
   const wanted: Columns = {}
   if (given.discussion_locked !== undefined) wanted.discussion_locked = given.discussion_locked
@@ -185,13 +197,13 @@ async function managed(tx: Transaction, subject: MergeRequestSubject, given: Mer
     wanted.milestone_id = given.milestone_id === 0 ? null : ((await usableMilestone(tx, subject, given.milestone_id))?.id ?? null)
   if (given.assignee_ids !== undefined) {
     const assignee = await assignable(tx, subject, given.assignee_ids)
-    // somebody who cannot be assigned leaves who is
+    // a user who cannot be assigned leaves the assignee unchanged
     if (assignee !== null || given.assignee_ids.every((id) => id === 0)) wanted.assignee_id = assignee
   }
   return wanted
 }
 
-/** What the service says of the changes (NT-6). Names of what not everybody may see are left out. */
+/** The system notes on the changes (NT-6). Names of what not every reader may see are left out. */
 async function notesOf(before: MergeRequest, values: Columns): Promise<string[]> {
   const told: string[] = []
   if (values.title !== undefined) told.push('changed the title')

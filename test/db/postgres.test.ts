@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type EmbeddedPostgres, findEmbeddedPostgres, startEmbeddedPostgres } from '../../src/db/embedded.js'
+import { type EmbeddedPostgres, findEmbeddedPostgres, startEmbeddedPostgres } from '../../src/db/postgres/index.js'
 import { StartFault } from '../../src/lib/start-fault.js'
 
 const log = { info: () => undefined, warn: () => undefined, error: () => undefined }

@@ -1,0 +1,106 @@
+import { mkdir, readFile, realpath, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { StartFault } from '../../lib/start-fault.js'
+import { type Account, accountForPostgres, give } from './account.js'
+import { homeFor } from './home.js'
+import { initialise } from './initialise.js'
+import { endLeftover } from './leftover.js'
+import { type Lock, ownerOf, releaseLock, takeLock } from './lock.js'
+import { newPassword, passwordFor } from './password.js'
+import { readRunning, removeRunning, writePreparation, writeRunning } from './records.js'
+import { chooseServer } from './server.js'
+import { clearSockets, makeSocketFolder } from './sockets.js'
+import { type Log, START_TIMEOUT, Supervisor } from './supervisor.js'
+
+export interface EmbeddedOptions {
+  /** The folder that is Postgres's own; made when absent. */
+  directory: string
+  log: Log
+  /** False trades safety for speed: for databases of tests, which nobody misses. */
+  durable?: boolean
+}
+
+export interface EmbeddedPostgres {
+  url: string
+  /** Ends Postgres and leaves the folder free for the next start. */
+  stop(): Promise<void>
+}
+
+/** Starts the Postgres that comes along, from whatever a killed predecessor left; a StartFault says in one line what is missing. */
+export async function startEmbeddedPostgres({ directory, log, durable = true }: EmbeddedOptions): Promise<EmbeddedPostgres> {
+  const account = await accountForPostgres()
+  await mkdir(directory, { recursive: true, mode: account ? 0o711 : 0o700 }).catch((error: NodeJS.ErrnoException) => {
+    throw new StartFault(`cannot make ${directory}: ${error.code}`)
+  })
+  const lock = await takeLock(directory)
+  try {
+    return await startLocked(await realpath(directory), account, log, durable, lock)
+  } catch (error) {
+    await releaseLock(lock)
+    throw error
+  }
+}
+
+/** The number of the process whose service holds this folder; undefined when none does. */
+export async function holderOf(directory: string): Promise<string | undefined> {
+  return (await ownerOf(directory))?.split(' ')[0]
+}
+
+/** The URL of the Postgres that a running service started in this folder; undefined when none runs. */
+export async function findEmbeddedPostgres(directory: string): Promise<string | undefined> {
+  const deadline = Date.now() + START_TIMEOUT
+  while (Date.now() < deadline) {
+    const owner = await ownerOf(directory)
+    if (owner === undefined) return undefined
+    const running = await readRunning(directory)
+    if (running?.owner === owner) return running.url
+    await sleep(50) // it is starting
+  }
+  return undefined
+}
+
+async function startLocked(directory: string, account: Account | undefined, log: Log, durable: boolean, lock: Lock): Promise<EmbeddedPostgres> {
+  const home = await homeFor(directory, account)
+  const data = join(home, 'data')
+  await clearSockets((await readRunning(directory))?.sockets)
+  await removeRunning(directory)
+
+  const existing = await readFile(join(data, 'PG_VERSION'), 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw new StartFault(`cannot read ${data} (${error.code}): it belongs to another user`)
+  })
+  if (existing !== undefined) await endLeftover(data, log)
+  const server = await chooseServer(directory, account, existing === undefined ? undefined : Number.parseInt(existing, 10))
+  if (existing === undefined) {
+    log.info({ server: server.origin }, 'preparing the database')
+    await initialise(server, home, account, durable, await newPassword(directory))
+    await writePreparation(directory, { origin: server.origin, major: server.major, home })
+  } else if (account && (await stat(data)).uid !== account.uid) await give(data, account)
+  const password = await passwordFor(directory, server, data, account, existing !== undefined)
+
+  const sockets = await makeSocketFolder(account)
+  const supervisor = new Supervisor(server, data, sockets, account, log, durable)
+  try {
+    await supervisor.start()
+  } catch (error) {
+    await clearSockets(sockets)
+    throw error
+  }
+  const url = `postgresql://roost:${password}@localhost/postgres?host=${encodeURIComponent(sockets)}`
+  await writeRunning(directory, { url, sockets, owner: lock.owner })
+  let stopping: Promise<void> | undefined
+  const stop = async () => {
+    await supervisor.stop()
+    await clearSockets(sockets)
+    await removeRunning(directory)
+    await releaseLock(lock)
+  }
+  return {
+    url,
+    stop() {
+      stopping ??= stop()
+      return stopping
+    },
+  }
+}

@@ -1,0 +1,51 @@
+import { readFile, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import { StartFault } from '../../lib/start-fault.js'
+import { run } from './processes.js'
+
+/** Milliseconds Postgres has to end on its own. */
+export const STOP_TIMEOUT = 8_000
+
+/** Ends the Postgres a killed predecessor left on this data, and removes its lock file when it names a process that is something else by now. */
+export async function endLeftover(data: string, log: Pick<Logger, 'warn'>): Promise<void> {
+  const file = join(data, 'postmaster.pid')
+  const read = async () => Number((await readFile(file, 'utf8').catch(() => '')).split('\n')[0]) || undefined
+  const pid = await read()
+  if (pid === undefined) return
+  if (!(await isPostgresOn(pid, data))) {
+    // Postgres itself would trust the number and refuse to start.
+    await unlink(file).catch(() => undefined)
+    return
+  }
+  log.warn({ pid }, 'a Postgres left over by a killed process is ended first')
+  for (const [signal, patience] of [
+    ['SIGINT', STOP_TIMEOUT],
+    ['SIGQUIT', 3_000],
+    ['SIGKILL', 3_000],
+  ] as const) {
+    try {
+      process.kill(pid, signal)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ESRCH') return
+      throw new StartFault(`Postgres (process ${pid}) runs on ${data} under another user`)
+    }
+    for (const until = Date.now() + patience; Date.now() < until; await sleep(10)) {
+      if (!(await isPostgresOn(pid, data))) return
+    }
+  }
+  throw new StartFault(`Postgres (process ${pid}) on ${data} does not end`)
+}
+
+async function isPostgresOn(pid: number, data: string): Promise<boolean> {
+  try {
+    const command =
+      process.platform === 'linux'
+        ? (await readFile(`/proc/${pid}/cmdline`, 'utf8')).replaceAll('\0', ' ')
+        : (await run('ps', ['-o', 'command=', '-p', String(pid)], { cwd: '/' })).stdout
+    return command.includes('postgres') && command.includes(data)
+  } catch {
+    return false
+  }
+}

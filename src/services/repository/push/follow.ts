@@ -1,0 +1,136 @@
+import { and, eq, inArray, sql } from 'drizzle-orm'
+import type { Context, PushEvent } from '../../../context.js'
+import type { Transaction } from '../../../db/client.js'
+import { events, type MergeIntent, projects, protectedBranches, refIntents, releases, users } from '../../../db/schema/index.js'
+import { type GitRepository, type RefUpdate, ZERO } from '../../../git/types.js'
+import type { Settings } from '../../core/settings.js'
+import { Protections } from '../protection.js'
+import { pushDataOf } from '../push-events.js'
+import { repositoryById } from '../repositories.js'
+import { leaveIntent } from './intents.js'
+import { maintainSoon } from './upkeep.js'
+
+/**
+ * Does everything that follows when refs have moved, and ends the intent. All of it holds before the caller gets an
+ * answer (PU-1), except maintenance, which runs soon after. `repository` is looked up when it is not given; `merge` is
+ * what the moves merged. The refs have moved, so what fails here is tried again until it succeeds.
+ */
+export async function finishMoves(
+  ctx: Context,
+  projectId: number,
+  moves: RefUpdate[],
+  intent: number | null,
+  settings: Settings,
+  repository?: GitRepository,
+  merge: MergeIntent | null = null,
+): Promise<void> {
+  try {
+    await follow(ctx, projectId, moves, intent, settings, repository, merge)
+    if (intent !== null) ctx.intents.delete(intent)
+  } catch (error) {
+    // what took too long is quick once maintenance has written the new commits into the graph
+    maintainSoon(ctx, projectId)
+    if (intent !== null) leaveIntent(ctx, intent)
+    throw error
+  }
+}
+
+export async function follow(
+  ctx: Context,
+  projectId: number,
+  moves: RefUpdate[],
+  intent: number | null,
+  settings: Settings,
+  repository: GitRepository | undefined,
+  merge: MergeIntent | null,
+): Promise<void> {
+  let actor: Promise<number | null> | undefined
+  let found: Promise<GitRepository | null> | undefined
+  const event: PushEvent = {
+    projectId,
+    moves,
+    intent,
+    merge,
+    actor: () => (actor ??= actorIdOf(ctx, intent)),
+    repository: () => (found ??= repository ? Promise.resolve(repository) : repositoryById(ctx, projectId).then((known) => known?.git ?? null)),
+  }
+  const [told] = await Promise.all([
+    event.repository().then((git) => (git ? pushDataOf(git, moves) : [])),
+    followBranches(ctx, projectId, moves, settings),
+    dropReleases(ctx, projectId, moves),
+    ...ctx.followers.push.map((follower) => follower(ctx, event)),
+  ])
+  const now = ctx.now().toISOString()
+  const pushed = sql`insert into ${events} (project_id, author_id, action, push, created_at)
+    select ${projectId}::bigint, finished.actor_id, 'pushed', told.push, ${now}::timestamptz
+    from finished join ${users} on ${users.id} = finished.actor_id, jsonb_array_elements(${JSON.stringify(told)}::jsonb) with ordinality as told (push, turn)
+    order by told.turn`
+  // The only statement of these that waits for the disk, which takes everything committed before it along: what is answered now stays (SEC-157).
+  // The events go with the intent, so a push is told once however often it is finished.
+  await ctx.db.write.execute(sql`with finished as (delete from ${refIntents} where ${refIntents.id} = ${intent} returning actor_id), pushed as (${pushed})
+    update ${projects} set last_activity_at = greatest(last_activity_at, ${now}::timestamptz), pushes_since_gc = pushes_since_gc + 1
+    where id = ${projectId}`)
+  maintainSoon(ctx, projectId)
+}
+
+/** Who moved the refs of an intent, unless that user has been removed meanwhile. */
+async function actorIdOf(ctx: Context, intent: number | null): Promise<number | null> {
+  if (intent === null) return null
+  const [row] = await ctx.db.write
+    .select({ id: users.id })
+    .from(refIntents)
+    .innerJoin(users, eq(users.id, refIntents.actor_id))
+    .where(eq(refIntents.id, intent))
+  return row?.id ?? null
+}
+
+/** A deleted tag loses its release (PU-8). */
+async function dropReleases(ctx: Context, projectId: number, moves: RefUpdate[]): Promise<void> {
+  const gone = moves.filter((move) => move.new === ZERO && move.ref.startsWith('refs/tags/')).map(({ ref }) => ref.slice('refs/tags/'.length))
+  if (gone.length > 0) await ctx.db.write.delete(releases).where(and(eq(releases.project_id, projectId), inArray(releases.tag, gone)))
+}
+
+/**
+ * The first branch becomes the default branch and is protected; without its last branch a repository is empty again
+ * (PU-1, BR-17).
+ */
+export async function followBranches(ctx: Context, projectId: number, moves: RefUpdate[], settings: Settings) {
+  const branches = moves.filter(({ ref }) => ref.startsWith('refs/heads/'))
+  if (!branches.some((move) => move.old === ZERO || move.new === ZERO)) return
+  const repository = await repositoryById(ctx, projectId)
+  if (!repository) return
+  const heads = await repository.git.refs('refs/heads/')
+  await ctx.db.transaction(async (tx) => {
+    const [project] = await tx
+      .select({ id: projects.id, empty_repo: projects.empty_repo, default_branch: projects.default_branch })
+      .from(projects)
+      .where(eq(projects.id, projectId))
+      .for('update')
+    if (!project || project.empty_repo === (heads.length === 0)) return
+    if (heads.length === 0) {
+      await tx.update(projects).set({ empty_repo: true }).where(eq(projects.id, projectId))
+      return
+    }
+    const names = heads.map(({ name }) => name.slice('refs/heads/'.length))
+    const first = branches.find((move) => move.new !== ZERO && heads.some(({ name }) => name === move.ref))?.ref.slice('refs/heads/'.length)
+    const branch = names.includes(project.default_branch) ? project.default_branch : (first ?? (names[0] as string))
+    if (branch !== project.default_branch) await repository.git.setHeadBranch(branch)
+    await tx.update(projects).set({ empty_repo: false, default_branch: branch }).where(eq(projects.id, projectId))
+    await protectDefaultBranch(tx, projectId, branch, settings)
+  })
+}
+
+/**
+ * Protects the first default branch of a project as the setting `default_branch_protection` says: not at all, with push
+ * level developer, or with push and merge level maintainer (G-73).
+ */
+export async function protectDefaultBranch(tx: Transaction, projectId: number, branch: string, settings: Settings) {
+  const level = settings.default_branch_protection
+  if (level === 0) return
+  const entries = await tx.select().from(protectedBranches).where(eq(protectedBranches.project_id, projectId))
+  if (new Protections(entries, []).isProtected(branch)) return
+  await tx
+    .insert(protectedBranches)
+    .values({ project_id: projectId, name: branch, push_level: level === 1 ? 30 : 40, merge_level: 40 })
+    .onConflictDoNothing()
+}

@@ -1,0 +1,51 @@
+import { eq } from 'drizzle-orm'
+import type { Context } from '../../../context.js'
+import { type MergeIntent, refIntents } from '../../../db/schema/index.js'
+import { RefChanged, RefNameConflict } from '../../../git/errors.js'
+import type { RefUpdate } from '../../../git/types.js'
+import { isUnavailable } from '../../../lib/unavailable.js'
+import type { Door } from './rules.js'
+
+/** Records what is about to move, after the objects and before the refs (SEC-158). Returns the row's id. */
+export async function recordIntent(
+  ctx: Context,
+  projectId: number,
+  actorId: number,
+  door: Door,
+  updates: RefUpdate[],
+  merge: MergeIntent | null = null,
+): Promise<number> {
+  const [row] = await ctx.db.write
+    .insert(refIntents)
+    .values({
+      project_id: projectId,
+      actor_id: actorId,
+      origin: door,
+      updates: updates.map(({ ref, old, new: to }) => ({ ref, old, new: to })),
+      merge,
+    })
+    .returning({ id: refIntents.id })
+  const id = row?.id as number
+  ctx.intents.set(id, 'moving')
+  return id
+}
+
+/**
+ * Ends an intent whose refs were not moved because of `error`. Where git does not say that nothing moved, the refs are
+ * examined later.
+ */
+export async function abandonIntent(ctx: Context, intent: number, error: unknown): Promise<void> {
+  leaveIntent(ctx, intent)
+  if (!(error instanceof RefChanged || error instanceof RefNameConflict)) return
+  try {
+    await ctx.db.write.delete(refIntents).where(eq(refIntents.id, intent))
+    ctx.intents.delete(intent)
+  } catch (thrown) {
+    if (!isUnavailable(thrown)) throw thrown
+  }
+}
+
+/** Nobody works on this intent any more: it is settled in the background, according to the refs. */
+export function leaveIntent(ctx: Context, intent: number): void {
+  if (ctx.intents.has(intent)) ctx.intents.set(intent, 'left')
+}

@@ -1,0 +1,77 @@
+import type { ProjectSubject } from '../../../access/rules.js'
+import type { Context } from '../../../context.js'
+import { type GitRepository, type RefUpdate, ZERO } from '../../../git/types.js'
+import { branchNameFault } from '../../../lib/branch-name.js'
+import { readSettings, type Settings } from '../../core/settings.js'
+import { type Protections, protectionsOf, reaches } from '../protection.js'
+
+/** Where the move came from: some rules differ (BR-19). */
+export type Door = 'api' | 'git'
+
+/** What whoever may not write a protected branch is told, by whatever door they come (C-28, PU-9). */
+export const PROTECTED = 'You are not allowed to push into this branch'
+
+/** What the rules about a move need, loaded once for each push. */
+export interface PushSetting {
+  subject: ProjectSubject
+  protections: Protections
+  settings: Settings
+  door: Door
+  /** Reads the repository with the new objects in sight, for the fast-forward question. */
+  repository: Pick<GitRepository, 'isAncestor'>
+}
+
+export async function pushSetting(
+  ctx: Context,
+  subject: ProjectSubject,
+  door: Door,
+  repository: Pick<GitRepository, 'isAncestor'>,
+): Promise<PushSetting> {
+  const [protections, settings] = await Promise.all([protectionsOf(ctx, subject.project.id), readSettings(ctx)])
+  return { subject, protections, settings, door, repository }
+}
+
+/**
+ * Whether this caller may make this move, for every way to write (SEC-104): null, or the reason why not (GH-19, GH-20).
+ */
+export async function refusalOf(setting: PushSetting, move: RefUpdate): Promise<string | null> {
+  const { subject } = setting
+  if (!subject.can('push_code')) return 'You are not allowed to push code to this project.'
+  if (move.ref.startsWith('refs/heads/')) return refuseBranch(setting, move, move.ref.slice('refs/heads/'.length))
+  if (move.ref.startsWith('refs/tags/')) return refuseTag(setting, move, move.ref.slice('refs/tags/'.length))
+  // notes move as they like, forward or not
+  return move.ref.startsWith('refs/notes/') ? null : 'Only branches, tags and notes can be pushed.'
+}
+
+async function refuseBranch(
+  { subject, protections, settings, door, repository }: PushSetting,
+  move: RefUpdate,
+  branch: string,
+): Promise<string | null> {
+  const { project } = subject
+  const deletes = move.new === ZERO
+  if (deletes) {
+    if (branch === project.default_branch && !project.empty_repo) return 'The default branch of a project cannot be deleted.'
+    if (!protections.isProtected(branch)) return null
+    if (door === 'git') return 'You can only delete protected branches through the API.'
+    return subject.can('delete_protected_branch') ? null : 'You are not allowed to delete protected branches from this project.'
+  }
+  if (move.old === ZERO) {
+    const fault = branchNameFault(branch)
+    if (fault) return `Branch name '${branch}' is invalid`
+  }
+  if (project.empty_repo && settings.default_branch_protection === 2 && !reaches(subject, 40)) return PROTECTED
+  if (!protections.isProtected(branch)) return null
+  if (!reaches(subject, protections.pushLevel(branch))) return PROTECTED
+  if (move.old === ZERO || protections.allowsForcePush(branch)) return null
+  return (await repository.isAncestor(move.old, move.new)) ? null : 'You are not allowed to force push code to a protected branch on this project.'
+}
+
+function refuseTag({ subject, protections }: PushSetting, move: RefUpdate, tag: string): string | null {
+  // a delete is one whatever old value the client claims
+  const creates = move.old === ZERO && move.new !== ZERO
+  if (!creates && !subject.can('delete_tag')) return 'You are not allowed to change existing tags on this project.'
+  if (!protections.isTagProtected(tag)) return null
+  if (!creates) return move.new === ZERO ? 'Protected tags cannot be deleted.' : 'Protected tags cannot be updated.'
+  return reaches(subject, protections.createTagLevel(tag)) ? null : 'You are not allowed to create this tag as it is protected.'
+}

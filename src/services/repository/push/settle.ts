@@ -1,0 +1,92 @@
+import { eq, sql } from 'drizzle-orm'
+import type { Context } from '../../../context.js'
+import { refIntents } from '../../../db/schema/index.js'
+import { RepositoryMissing } from '../../../git/errors.js'
+import { type GitRepository, type Oid, type RefUpdate, ZERO } from '../../../git/types.js'
+import { readSettings } from '../../core/settings.js'
+import { repositoryById } from '../repositories.js'
+import { follow } from './follow.js'
+import { leaveIntent } from './intents.js'
+
+/**
+ * Finishes or drops one intent by its refs: a ref that has its new value, or has moved on from it, did move (SEC-158).
+ * Returns whether any did.
+ */
+export async function settleIntent(
+  ctx: Context,
+  intent: typeof refIntents.$inferSelect,
+  may: { finish: boolean; drop: boolean } = { finish: true, drop: true },
+): Promise<boolean> {
+  const repository = await repositoryById(ctx, intent.project_id)
+  const moved: RefUpdate[] = []
+  // of a repository that is gone nothing is left to finish; where that cannot be told this throws
+  if (repository && (await ctx.git.exists(repository.git.key))) {
+    for (const update of intent.updates) {
+      const now: Oid = (await repository.git.ref(update.ref)) ?? ZERO
+      if (now === update.new || (await hasGoneOn(repository.git, update.new, now))) moved.push(update)
+    }
+  }
+  if (moved.length > 0 ? !may.finish : !may.drop) return false
+  if (moved.length > 0) await follow(ctx, intent.project_id, moved, intent.id, await readSettings(ctx), undefined, intent.merge)
+  else await ctx.db.write.delete(refIntents).where(eq(refIntents.id, intent.id))
+  ctx.intents.delete(intent.id)
+  return moved.length > 0
+}
+
+/** Whether a ref that was at one commit may since have moved on to the other. */
+async function hasGoneOn(repository: GitRepository, from: Oid, to: Oid): Promise<boolean> {
+  if (from === ZERO || to === ZERO) return false
+  const known = await Promise.all([repository.commit(from), repository.commit(to)])
+  return known.every((commit) => commit !== null) && repository.isAncestor(from, to)
+}
+
+/** Milliseconds: an intent younger than this may have an owner that does not know its id yet. */
+const YOUNG = 3_000
+/**
+ * Milliseconds after which an intent of another service on the same database is taken over: one whose refs have moved,
+ * and one whose refs have not.
+ */
+const OTHERS_MOVED = 60_000
+const OTHERS_UNMOVED = 600_000
+
+/**
+ * Finishes or drops the intents that nobody works on (SEC-158): those of a killed process at the start, and those that
+ * a lost database connection cut short while the service runs. `alone`: no other service can be at work on this
+ * database, whoever it belongs to. Returns the ids of the merge requests found merged.
+ */
+export async function settleLeftIntents(ctx: Context, { start = false, alone = false } = {}): Promise<number[]> {
+  const age = sql<number>`extract(epoch from now() - ${refIntents.created_at})::float8 * 1000`
+  const left = await ctx.db.write.select({ intent: refIntents, age }).from(refIntents).orderBy(refIntents.id)
+  const merged: number[] = []
+  for (const { intent, age } of left) {
+    const state = ctx.intents.get(intent.id)
+    if ((state === 'moving' && age < OTHERS_UNMOVED) || (!state && !start && age < YOUNG)) continue
+    // a database of our own has no other service that could be at work on it
+    const shared = !alone && ctx.config.databaseUrl !== undefined && state !== 'left'
+    // whoever was killed while they moved the refs has left their locks
+    await (await repositoryById(ctx, intent.project_id))?.git.removeStaleLocks()
+    const may = shared ? { finish: start || age > OTHERS_MOVED, drop: age > OTHERS_UNMOVED } : { finish: true, drop: true }
+    try {
+      if ((await settleIntent(ctx, intent, may)) && intent.merge) merged.push(intent.merge.request)
+    } catch (error) {
+      // its disk may be mounted later; the others are settled all the same
+      if (!(error instanceof RepositoryMissing)) throw error
+    }
+  }
+  // those that are gone from the table were settled by somebody else
+  const known = new Set(left.map(({ intent }) => intent.id))
+  for (const [id, state] of ctx.intents) if (state === 'left' && !known.has(id)) ctx.intents.delete(id)
+  return merged
+}
+
+/** Settles an intent whose push is over. */
+export async function settleOwn(ctx: Context, id: number): Promise<void> {
+  try {
+    const [left] = await ctx.db.write.select().from(refIntents).where(eq(refIntents.id, id))
+    if (left) await settleIntent(ctx, left)
+    else ctx.intents.delete(id)
+  } catch (error) {
+    leaveIntent(ctx, id)
+    throw error
+  }
+}
