@@ -56,6 +56,8 @@ const Environment = z.object({
   ROOST_FAILED_CREDENTIALS: int(0, 1_000_000).default(10),
   ROOST_FAILED_CREDENTIALS_WINDOW: int(1, 86_400).default(180),
   ROOST_FAILED_CREDENTIALS_DELAY: int(0, 60_000).default(1_000),
+  ROOST_ARGON2_MEMORY: int(8, 4 * 1024 * 1024).default(19_456),
+  ROOST_ARGON2_PASSES: int(1, 1_000).default(2),
   ROOST_REQUESTS_PER_USER: int(0, 1_000_000_000).default(0),
   ROOST_REQUESTS_PER_ADDRESS: int(0, 1_000_000_000).default(0),
   ROOST_REQUESTS_WINDOW: int(1, 86_400).default(60),
@@ -142,6 +144,8 @@ export type Config = Readonly<{
    * credentials in all; 0 attempts: no limit. Refusals are answered after a delay in milliseconds (SEC-26).
    */
   failedCredentials: Readonly<{ attempts: number; window: number; delay: number }>
+  /** What a hash of a password costs: KiB of memory, and passes over it (SEC-25). */
+  argon2: Readonly<{ memory: number; passes: number }>
   /**
    * How many requests a person, and an address without a credential, may make in so many seconds; 0: any number
    * (SEC-148).
@@ -203,6 +207,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
       window: env.ROOST_FAILED_CREDENTIALS_WINDOW,
       delay: env.ROOST_FAILED_CREDENTIALS_DELAY,
     }),
+    argon2: Object.freeze({ memory: env.ROOST_ARGON2_MEMORY, passes: env.ROOST_ARGON2_PASSES }),
     requests: Object.freeze({ user: env.ROOST_REQUESTS_PER_USER, anonymous: env.ROOST_REQUESTS_PER_ADDRESS, window: env.ROOST_REQUESTS_WINDOW }),
   })
 }

@@ -15,6 +15,7 @@ describe('readConfig', () => {
       version: '10.5.0',
       defaultBranch: 'main',
       trustedProxies: [],
+      argon2: { memory: 19_456, passes: 2 },
     })
   })
 
@@ -61,6 +62,8 @@ describe('readConfig', () => {
     ['ROOST_DATABASE_UNNAMED_STATEMENTS', 'maybe'],
     ['ROOST_BODY_MEMORY_BYTES', '1048576'],
     ['ROOST_MAX_CONNECTIONS', '0'],
+    ['ROOST_ARGON2_MEMORY', '7'],
+    ['ROOST_ARGON2_PASSES', '0'],
   ])('names %s when it is %j', (name, value) => {
     const read = () => readConfig({ [name]: value })
     expect(read).toThrow(ConfigFault)

@@ -9,6 +9,7 @@ import { killMerges } from '../bench/kill-merges.mjs'
 import { build } from '../scripts/build.mjs'
 import { repositoryDirectory } from '../src/git/storage/create.js'
 import { commitIn, gitOut, gitRun } from './support/git-client.js'
+import { rounds } from './support/rounds.js'
 import { createTestDatabase } from './support/template-database.js'
 
 beforeAll(async () => {
@@ -120,7 +121,7 @@ describe('two processes over one database and one storage', () => {
     await twins(async (urls, { folder, repository, query }) => {
       await gitOut(folder, 'init', '-q', '-b', 'x', 'source')
       await commitIn(join(folder, 'source'), 'a')
-      for (let round = 0; round < 3; round++) {
+      for (let round = 0; round < rounds(1, 6); round++) {
         const made = await call(urls[0], 'POST', '/projects', { name: `first ${round}`, path: `first${round}` })
         const { id, path_with_namespace } = bodyOf(made, 201) as { id: number; path_with_namespace: string }
         const pushes = await Promise.all(
@@ -139,9 +140,10 @@ describe('two processes over one database and one storage', () => {
 
 it('SEC-157, SEC-158, SEC-159: kill -9 of the service, its git or Postgres in the middle of writes loses and undoes nothing that was acknowledged', async () => {
   const lines: string[] = []
-  const faults = await killRounds(5, (line) => lines.push(line), ['all', 'git', 'backend', 'postmaster', 'service'])
+  const amount = rounds(5, 25)
+  const faults = await killRounds(amount, (line) => lines.push(line), ['all', 'git', 'backend', 'postmaster', 'service'])
   expect(faults).toEqual([])
-  expect(lines).toHaveLength(5)
+  expect(lines).toHaveLength(amount)
   // the rounds were not idle
   const acknowledged = lines.map((line) => Number(/: (\d+) writes/.exec(line)?.[1]))
   expect(acknowledged.reduce((sum, n) => sum + n, 0)).toBeGreaterThan(10)
@@ -149,8 +151,9 @@ it('SEC-157, SEC-158, SEC-159: kill -9 of the service, its git or Postgres in th
 
 it('SEC-158: after kill -9 while requests are accepted each is merged if and only if its merge commit is reachable', async () => {
   const lines: string[] = []
-  expect(await killMerges(4, (line) => lines.push(line))).toEqual([])
-  expect(lines).toHaveLength(4)
+  const amount = rounds(1, 12)
+  expect(await killMerges(amount, (line) => lines.push(line))).toEqual([])
+  expect(lines).toHaveLength(amount)
 }, 240_000)
 
 it('SEC-158: kill -9 while forks are made leaves each of them whole or not at all', async () => {
@@ -169,13 +172,13 @@ it('SEC-158: kill -9 while forks are made leaves each of them whole or not at al
     const actions = Array.from({ length: 50 }, (_, n) => ({ action: 'create', file_path: `f${n}`, content: `${n}` }))
     bodyOf(await call(service.url, 'POST', `/projects/${id}/repository/commits`, { branch: 'main', commit_message: 'x', actions }), 201)
     const acknowledged: number[] = []
-    for (let round = 0; round < 4; round++) {
+    for (let round = 0; round < rounds(1, 8); round++) {
       const forks = Array.from({ length: 12 }, async (_, n) => {
         const name = `fork-${round}-${n}`
         const answer = await call(service.url, 'POST', `/projects/${id}/fork`, { name, path: name })
         if (answer?.status === 201) acknowledged.push(answer.body.id)
       })
-      await sleep(30 + 60 * round)
+      await sleep(30 + 60 * (round % 4))
       await service.end('SIGKILL')
       await Promise.all(forks)
       service = await startService(dataDir)

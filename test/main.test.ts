@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { build } from '../scripts/build.mjs'
+import { rounds } from './support/rounds.js'
 
 const startScript = fileURLToPath(new URL('../scripts/start.mjs', import.meta.url))
 /** In a group of its own the service would outlive an interrupted run of the tests. */
@@ -207,7 +208,7 @@ describe('roost', () => {
   })
 
   it('starts again after kill -9 of its whole group', async () => {
-    for (let round = 0; round < 3; round++) {
+    for (let round = 0; round < rounds(1, 10); round++) {
       const service = roost()
       expect((await fetch(`${await service.ready}/-/readiness`)).status).toBe(200)
       process.kill(-service.pid, 'SIGKILL')

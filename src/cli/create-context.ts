@@ -30,7 +30,7 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     onFault: (fault, key) => log.error({ err: fault, repository: key }, 'a repository is missing or cannot be read'),
   })
   const now = () => new Date()
-  const argon2 = new Argon2()
+  const argon2 = new Argon2(config.argon2)
   const stop = new AbortController()
   const jobs = createJobs({
     onFault: (fault, name) => log.error({ err: fault, job: name }, 'background work failed'),

@@ -30,11 +30,8 @@ describe('matchesPattern (BR-16, G-71)', () => {
     ['__proto__', '__proto__', true],
   ])('%j against %j: %s', (pattern, name, expected) => expect(matchesPattern(pattern, name)).toBe(expected))
 
-  it('takes no longer for a pattern made to be slow', () => {
-    const started = performance.now()
-    expect(matchesPattern(`${'*a'.repeat(100)}*b`, 'a'.repeat(20_000))).toBe(false)
-    expect(performance.now() - started).toBeLessThan(1_000)
-  })
+  // by trying all ways to match, this would not end
+  it('does not backtrack', () => expect(matchesPattern(`${'*a'.repeat(100)}*b`, 'a'.repeat(20_000))).toBe(false))
 })
 
 describe('Protections (BR-16, BR-19, G-71)', () => {

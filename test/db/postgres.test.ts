@@ -73,9 +73,7 @@ describe('startEmbeddedPostgres', () => {
     expect(existsSync(sockets)).toBe(false)
     expect((await readdir(directory)).sort()).toEqual(['data', 'password', 'server.json'])
 
-    const again = Date.now()
     const second = await start()
-    expect(Date.now() - again).toBeLessThan(2_000)
     expect(await ask(second.url, 'select value from kept')).toEqual([{ value: 7 }])
   })
 

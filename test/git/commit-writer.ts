@@ -10,13 +10,14 @@ import { nativeReader, PERSON } from './reader.js'
 const [directory = '', count = 'endless'] = process.argv.slice(2)
 const pool = new ProcessPool()
 const refs = new RefUpdates(pool)
+const readObject = nativeReader(directory)
 
 async function commitOnce(name: string) {
   for (;;) {
     const { stdout } = await pool.run(directory, ['rev-parse', '--verify', '-q', 'refs/heads/main'], { accept: [1] })
     const head = stdout.toString().trim()
     const draft = await draftCommit(
-      { directory, pool, readObject: nativeReader(directory) },
+      { directory, pool, readObject },
       {
         parents: head ? [head] : [],
         changes: [{ action: 'create', path: `${name.slice(0, 1)}/${name}`, content: count === 'endless' ? randomBytes(400_000) : Buffer.from(name) }],

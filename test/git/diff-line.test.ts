@@ -10,7 +10,7 @@ function changed(before: Files, after: Files) {
   const repository = t.make()
   const [from, to] = repository.commits({ parents: [], files: before }, { files: after }) as [string, string]
   const { reader } = repository
-  return async (path: string, side: 'old' | 'new', upTo = 12) => {
+  return async (path: string, side: 'old' | 'new', upTo = 4) => {
     const lines: number[] = []
     for (let line = -1; line <= upTo; line++)
       if (await reader.diffLine(from, to, { path, old_line: null, new_line: null, [`${side}_line`]: line })) lines.push(line)
@@ -26,8 +26,8 @@ describe('whether a line is in a difference', () => {
   it('of a changed file: what is added in the new one, what is removed in the old one, nothing around it', async () => {
     const after = [...TEN.slice(0, 2), 'new\n', 'newer\n', ...TEN.slice(2, 6), ...TEN.slice(7, 9), 'last']
     const lines = changed({ f: text(...TEN) }, { f: text(...after) })
-    expect(await lines('f', 'new')).toEqual([3, 4, 11])
-    expect(await lines('f', 'old')).toEqual([7, 10])
+    expect(await lines('f', 'new', 12)).toEqual([3, 4, 11])
+    expect(await lines('f', 'old', 11)).toEqual([7, 10])
   })
 
   it('of an added and a deleted file: all, on one side', async () => {
@@ -38,7 +38,7 @@ describe('whether a line is in a difference', () => {
 
   it('of a renamed file: only what changed, under the new path', async () => {
     const lines = changed({ was: text(...TEN) }, { was: null, is: text(...TEN.slice(0, 9), 'other\n') })
-    expect([await lines('is', 'new'), await lines('is', 'old')]).toEqual([[10], [10]])
+    expect([await lines('is', 'new', 11), await lines('is', 'old', 11)]).toEqual([[10], [10]])
     expect([await lines('was', 'new'), await lines('was', 'old')]).toEqual([[], []])
   })
 
@@ -61,7 +61,7 @@ describe('whether a line is in a difference', () => {
       { b: Buffer.from([0, 1, 10, 2]), m: 'a\n', same: 'a\n' },
       { b: Buffer.from([0, 3, 10, 4]), m: { mode: '100755', content: 'a\n' } },
     )
-    for (const path of ['b', 'm', 'same', 'none', '', '*', ':(top)m', '-x', 'b/']) expect([path, await lines(path, 'new', 3)]).toEqual([path, []])
+    for (const path of ['b', 'm', 'same', 'none', '', '*', ':(top)m', '-x', 'b/']) expect([path, await lines(path, 'new', 2)]).toEqual([path, []])
   })
 
   it('whatever the text looks like and the file is called', async () => {
@@ -71,7 +71,7 @@ describe('whether a line is in a difference', () => {
     const lines = changed(files('a\n'), files(`a\n${sly}`))
     for (const name of names) expect([name, await lines(name, 'new', 6)]).toEqual([name, [2, 3, 4, 5]])
     const odd = changed([[Buffer.from([0x66, 0xff]), text(...TEN)]], [[Buffer.from([0x66, 0xff]), null], ['plain', text(...TEN, 'new\n')]]) // biome-ignore format: before and after
-    expect(await odd('plain', 'new')).toEqual([11])
+    expect(await odd('plain', 'new', 12)).toEqual([11])
   })
 
   it('in a difference that is far too large to be shown', async () => {
@@ -88,7 +88,7 @@ describe('whether a line is in a difference', () => {
     const { reader } = repository
     const shown: [number, number][] = []
     for (let old_line = 1; old_line <= 10; old_line++)
-      for (let new_line = 1; new_line <= 11; new_line++)
+      for (const new_line of [old_line - 1, old_line, old_line + 1, old_line + 2])
         if (await reader.diffLine(from, to, { path: 'is', old_line, new_line })) shown.push([old_line, new_line])
     expect(shown).toEqual([
       [2, 2],

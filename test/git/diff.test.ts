@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import type { DiffLimits, FileDiff } from '../../src/git/types.js'
 import type { TestCommit, TestFile } from '../support/git.js'
 import { random, testRepositories } from '../support/reader.js'
+import { seeds } from '../support/rounds.js'
 
 const t = testRepositories()
 const ALL: DiffLimits = { files: 1e6, lines: 1e9, bytes: 1e9, fileBytes: 1e9 }
@@ -102,7 +103,7 @@ function randomHistory(seed: number): TestCommit[] {
 }
 
 describe('diff', () => {
-  it.each([1, 2, 3, 4])(
+  it.each(seeds(1, 12))(
     'C-52 to C-56 SEC-153 SEC-154 says what git says, for odd names and kinds of files (history %i)',
     async (seed) => {
       const repository = t.make()

@@ -7,6 +7,7 @@ import { openGit } from '../../src/git/open.js'
 import { repositoryDirectory } from '../../src/git/storage/create.js'
 import type { Git, RepositoryKey } from '../../src/git/types.js'
 import { aBareRepository, type TestRepository } from '../support/git.js'
+import { rounds } from '../support/rounds.js'
 import { gitAsync } from './support.js'
 
 let storage: string
@@ -188,9 +189,9 @@ describe('forks of repositories (PR-25)', () => {
       return rounds
     })()
     const forks: TestRepository[] = []
-    for (let i = 0; i < 40; i++) forks.push(await forked(source.key))
+    for (let i = 0; i < rounds(8, 100); i++) forks.push(await forked(source.key))
     over = true
-    expect(await packing).toBeGreaterThan(2)
+    expect(await packing).toBeGreaterThan(0)
     for (const fork of forks) {
       expect(whole(fork)).toBe('')
       expect(readFileSync(join(fork.directory, 'HEAD'), 'utf8')).toBe('ref: refs/heads/main\n')

@@ -5,6 +5,7 @@ import { ObjectBuffer } from '../../src/git/objects/object-buffer.js'
 import { gitEnvironment } from '../../src/git/process/pool.js'
 import { aBareRepository, type TestCommit, type TestFile } from '../support/git.js'
 import { random } from '../support/reader.js'
+import { seeds } from '../support/rounds.js'
 import { git, nativeReader } from './reader.js'
 
 type Files = Map<string, string>
@@ -51,7 +52,7 @@ function commitOf(before: Files, after: Files, rest: Partial<TestCommit> = {}): 
 }
 
 describe('mergeInProcess', () => {
-  it.each([1, 2, 3])('MR-64, SEC-103: where it has an answer, it is the one of git merge-tree, over 150 pairs of sides (%i)', async (seed) => {
+  it.each(seeds(1, 10))('MR-64, SEC-103: where it has an answer, it is the one of git merge-tree, over 150 pairs of sides (%i)', async (seed) => {
     const bare = aBareRepository()
     try {
       const chances = random(seed)

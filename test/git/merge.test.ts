@@ -5,6 +5,7 @@ import { draftPick } from '../../src/git/merge/merge.js'
 import type { PickResult } from '../../src/git/types.js'
 import { aBareRepository, type TestCommit, type TestFile, type TestRepository } from '../support/git.js'
 import { random } from '../support/reader.js'
+import { seeds } from '../support/rounds.js'
 import { git, nativeReader, PERSON } from './reader.js'
 import { workshop } from './support.js'
 
@@ -96,7 +97,7 @@ function diverged(seed: number, amount: number): { bare: TestRepository; main: s
 }
 
 describe('draftPick', () => {
-  it.each([1, 2])(
+  it.each(seeds(1, 6))(
     'C-50, SEC-103: comes to what git cherry-pick and git revert come to, 40 commits of two branches (history %i)',
     async (seed) => {
       const { bare, main, topic } = diverged(seed, 40)

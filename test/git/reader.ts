@@ -24,13 +24,27 @@ export function git(cwd: string, args: string[], input?: string | Buffer, env: N
   })
 }
 
-/** Objects as native git reads them, for tests that write. */
+/** Objects as native git reads them, for tests that write. The first read takes all there are, so that few processes start. */
 export function nativeReader(directory: string): ReadObject {
+  let known: Map<string, { type: ObjectType; content: Buffer }> | undefined
+  const read = (arguments_: string[], input?: string) => objectsIn(Buffer.from(git(directory, ['cat-file', ...arguments_], input), 'latin1'))
   return async (oid) => {
-    const out = Buffer.from(git(directory, ['cat-file', '--batch'], `${oid}\n`), 'latin1')
-    const [, type, size] = out.toString('latin1', 0, out.indexOf(10)).split(' ')
-    if (type === 'missing') return null
-    const start = out.indexOf(10) + 1
-    return { type: type as ObjectType, content: out.subarray(start, start + Number(size)) }
+    known ??= read(['--batch', '--batch-all-objects', '--unordered'])
+    if (!known.has(oid)) for (const [made, object] of read(['--batch'], `${oid}\n`)) known.set(made, object)
+    return known.get(oid) ?? null
   }
+}
+
+/** What `cat-file --batch` prints. */
+function objectsIn(out: Buffer) {
+  const objects = new Map<string, { type: ObjectType; content: Buffer }>()
+  for (let at = 0; at < out.length; ) {
+    const end = out.indexOf(10, at)
+    const [oid = '', type, size] = out.toString('latin1', at, end).split(' ')
+    at = end + 1
+    if (type === 'missing') continue
+    objects.set(oid, { type: type as ObjectType, content: out.subarray(at, at + Number(size)) })
+    at += Number(size) + 1
+  }
+  return objects
 }

@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { GitFault, RefChanged, RefNameConflict } from '../../src/git/errors.js'
 import { RefUpdates, withRefLock, writeHead } from '../../src/git/refs/ref-updates.js'
 import { type Oid, ZERO } from '../../src/git/types.js'
+import { rounds } from '../support/rounds.js'
 import { committed, git, gitAsync, workshop } from './support.js'
 
 const { pool, repository, draft, refs, folder } = workshop()
@@ -148,7 +149,8 @@ describe('RefUpdates', () => {
     )
   }, 30_000)
 
-  it('SEC-102: 20 parallel commits in each of 2 processes, 10 native pushes and a pack-refs loop lose nothing', async () => {
+  const [each, pushes] = [rounds(8, 40), rounds(4, 20)]
+  it(`SEC-102: ${each} parallel commits in each of 2 processes, ${pushes} native pushes and a pack-refs loop lose nothing`, async () => {
     const directory = await repository()
     const [first = ''] = await commits(directory, 1)
     await refs.update(directory, [{ ref: 'refs/heads/main', old: ZERO, new: first }])
@@ -159,14 +161,14 @@ describe('RefUpdates', () => {
     const writers = [1, 2].map(
       () =>
         new Promise<number | null>((resolve) => {
-          const arguments_ = ['--import', 'tsx', join(import.meta.dirname, 'commit-writer.ts'), directory, '20']
+          const arguments_ = ['--import', 'tsx', join(import.meta.dirname, 'commit-writer.ts'), directory, String(each)]
           spawn(process.execPath, arguments_, { stdio: ['ignore', 'ignore', 'inherit'] }).once('close', resolve)
         }),
     )
     const work = await folder()
     git(work, ['clone', '-q', directory, 'w'], undefined, { GIT_ALLOW_PROTOCOL: 'file' })
     const clone = join(work, 'w')
-    for (let i = 0; i < 10; ) {
+    for (let i = 0; i < pushes; ) {
       git(clone, ['commit', '-q', '--allow-empty', '-m', `push ${i}`])
       const pushed = await gitAsync(clone, ['push', '-q', 'origin', 'HEAD:main'])
       if (pushed.code === 0) i++
@@ -178,7 +180,7 @@ describe('RefUpdates', () => {
     expect(await Promise.all(writers)).toEqual([0, 0])
     busy = false
     await packing
-    expect(git(directory, ['rev-list', '--count', 'main']).trim()).toBe('51')
+    expect(git(directory, ['rev-list', '--count', 'main']).trim()).toBe(String(1 + 2 * each + pushes))
     expect(
       git(directory, ['log', '--format=%s', 'main'])
         .split('\n')

@@ -9,6 +9,7 @@ import { writePack } from '../../src/git/objects/pack-writer.js'
 import { decodeTree, encodeTree } from '../../src/git/objects/tree-codec.js'
 import { writeCommit, writeTag } from '../../src/git/objects/writer.js'
 import { type Change, ZERO } from '../../src/git/types.js'
+import { rounds, seeds } from '../support/rounds.js'
 import { committed, git, PERSON, workshop } from './support.js'
 
 const { repository, draft, refs } = workshop()
@@ -33,7 +34,7 @@ describe('encodeTree', () => {
         const native = git(directory, ['mktree', '-z'], Buffer.from(rows.join(''), 'latin1')).trim()
         expect(git(directory, ['cat-file', 'tree', native])).toBe(encoded.toString('latin1'))
       }),
-      { numRuns: 60 },
+      { numRuns: rounds(20, 300) },
     )
   }, 60_000)
 })
@@ -179,7 +180,7 @@ describe('draftCommit', () => {
 
   it('SEC-157: a kill -9 while packs are written leaves a repository that git finds sound, and a retry works', async () => {
     const directory = await repository()
-    for (const delay of [250, 400, 600]) {
+    for (const delay of seeds(1, 10).map((n) => 150 * n)) {
       const child = spawn(process.execPath, ['--import', 'tsx', join(import.meta.dirname, 'commit-writer.ts'), directory, 'endless'], {
         stdio: ['ignore', 'pipe', 'inherit'],
       })

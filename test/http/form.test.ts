@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { Failure } from '../../src/failures.js'
 import { FormReader, type ParameterBag, parseForm } from '../../src/http/form.js'
 import { JsonReader } from '../../src/http/json.js'
+import { rounds } from '../support/rounds.js'
 
 /** As JSON shows it, so that objects without a prototype compare. */
 const plain = (bag: ParameterBag) => JSON.parse(JSON.stringify(bag)) as unknown
@@ -100,7 +101,7 @@ describe('parseForm', () => {
         refusal(() => parseForm(pieces.join('')))
         expect(Object.keys(Object.prototype)).toEqual([])
       }),
-      { numRuns: 2_000 },
+      { numRuns: rounds(200, 20_000) },
     )
   })
 
@@ -134,7 +135,7 @@ describe('FormReader', () => {
         if (failed) expect(refusal(() => readForm(text, size))).toBeDefined()
         else expect(plain(readForm(text, size))).toEqual(plain(parseForm(text)))
       }),
-      { numRuns: 2_000 },
+      { numRuns: rounds(200, 20_000) },
     )
   })
 
@@ -243,9 +244,9 @@ describe('JsonReader', () => {
           read++
         }
       }),
-      { numRuns: 5_000 },
+      { numRuns: rounds(500, 20_000) },
     )
-    expect(read).toBeGreaterThan(500)
+    expect(read).toBeGreaterThan(rounds(100, 2_000))
   })
 
   it.each([1, 2, 3, 5, 7, 11, 64])('reads escapes and letters that end in the next piece of %i bytes', (size) => {

@@ -441,13 +441,12 @@ describe('parameters over HTTP', () => {
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined()
   })
 
-  it('SEC-67: long runs of one character cost nothing', async () => {
+  // an expression that backtracks would exceed the timeout many times
+  it('SEC-67: long runs of one character are refused in linear time', async () => {
     for (const char of ['-', '.', ' ', 'a', '/', '@']) {
-      const text = char.repeat(100_000)
-      const begin = performance.now()
+      const text = char.repeat(1_000_000)
       await t.api('post', '/groups', user).send({ name: text, path: text, description: text }).expect(400)
       await t.api('post', '/users', admin).send({ name: text, username: text, email: text, password: text, website_url: text, bio: text }).expect(400)
-      expect(performance.now() - begin).toBeLessThan(2_000)
     }
   })
 })

@@ -1,20 +1,34 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { afterAll, describe, expect, it } from 'vitest'
+import { readConfig } from '../../src/config.js'
 import { Argon2 } from '../../src/lib/crypto/argon2.js'
 import { Unavailable } from '../../src/lib/unavailable.js'
 
-const argon2 = new Argon2()
+const argon2 = new Argon2({ memory: 8, passes: 1 })
 afterAll(() => argon2.close())
 
 describe('hashing of passwords (SEC-25, SEC-26)', () => {
   it('verifies what it hashed, and nothing else', async () => {
     const stored = await argon2.hash('a password')
-    expect(stored).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
     expect(await argon2.hash('a password')).not.toBe(stored)
     expect(await argon2.verify(stored, 'a password')).toBe(true)
     expect(await argon2.verify(stored, 'another one')).toBe(false)
     await expect(argon2.verify('no hash', 'a password')).rejects.toThrow()
     expect(await argon2.verify(stored, 'a password')).toBe(true)
+  })
+
+  it('costs 19 MiB and two passes unless configured otherwise', async () => {
+    const configured = new Argon2(readConfig({}).argon2)
+    const stored = await configured.hash('a password')
+    expect(stored).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
+    expect(await configured.verify(stored, 'a password')).toBe(true)
+    await configured.close()
+  })
+
+  it('SEC-27: an account without a password is checked at the cost of all others', async () => {
+    const costOf = (stored: string) => stored.split('$').slice(0, 4)
+    expect(costOf(argon2.decoy)).toEqual(costOf(await argon2.hash('a password')))
+    expect(await argon2.verify(argon2.decoy, 'a password')).toBe(false)
   })
 
   it('two at once, 32 waiting, and no more; who may set a password waits', async () => {
@@ -45,7 +59,7 @@ describe('hashing of passwords (SEC-25, SEC-26)', () => {
   })
 
   it('ends with the service: what waits is refused, and nothing is begun', async () => {
-    const ending = new Argon2()
+    const ending = new Argon2(argon2.cost)
     const waiting = Promise.allSettled(Array.from({ length: 8 }, () => ending.hash('a password')))
     await ending.close()
     expect((await waiting).filter(({ status }) => status === 'rejected').length).toBeGreaterThan(0)

@@ -53,6 +53,9 @@ const hash = (digit: string) => digit.repeat(40)
 afterEach(async () => {
   await t.ctx.jobs.drain()
   expect((await found()).map(({ kind, of, text }) => `${kind}: ${of}: ${text}`)).toEqual([])
+  // the doctor looks at every repository, and the next test need not wait for those of this one
+  for (const { id } of await t.ctx.db.write.delete(projects).returning({ id: projects.id }))
+    for (const kind of ['project', 'wiki'] as const) await rm(directoryOf(t, id, kind), { recursive: true, force: true })
 })
 
 describe('what the doctor finds and makes good', () => {

@@ -16,7 +16,7 @@ import { families } from '../../src/routes/index.js'
 import type { Credentialed } from './factories.js'
 import { createTestDatabase } from './template-database.js'
 
-/** Asked once a second by whoever comes first, whatever he wants. */
+/** The first request of each second asks for them. */
 const SETTINGS = /^select "values" from "application_settings"/
 
 type Method = 'get' | 'post' | 'put' | 'patch' | 'delete' | 'head'
@@ -37,7 +37,10 @@ export interface TestApp {
   databaseUrl: string
 }
 
-/** Starts the service before the file's tests and takes it away after them; refused credentials are not counted, for all tests come from one address. `environment` adds to the configuration. */
+/**
+ * Starts the service before the file's tests and takes it away after them. Refused credentials are not counted, because all tests come from one
+ * address, and hashing a password costs as little as argon2 allows. `environment` adds to the configuration.
+ */
 export function testApp(environment: Record<string, string> = {}): TestApp {
   const t = { logged: [] as string[] } as TestApp
   let seen: string[] | undefined
@@ -54,6 +57,8 @@ export function testApp(environment: Record<string, string> = {}): TestApp {
       BASE_URL: 'http://roost.test',
       ROOST_FAILED_CREDENTIALS: '0',
       ROOST_FAILED_CREDENTIALS_DELAY: '0',
+      ROOST_ARGON2_MEMORY: '8',
+      ROOST_ARGON2_PASSES: '1',
       ...environment,
     })
     const log = pino({ level: base.logLevel }, { write: (line: string) => void t.logged.push(line) })

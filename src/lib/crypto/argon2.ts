@@ -10,6 +10,12 @@ const PATIENCE = 5_000
 const RETRY_AFTER = 5
 
 type Task = { password: string; stored?: string }
+
+export interface Argon2Cost {
+  /** KiB. */
+  memory: number
+  passes: number
+}
 type Reply = { value: string | boolean } | { error: string }
 
 interface Waiting {
@@ -25,24 +31,30 @@ interface Waiting {
 const PROGRAM = `
 const { parentPort, workerData } = require('node:worker_threads')
 if (process.platform === 'linux') require('node:os').setPriority(10)
-const { hashSync, verifySync } = require(workerData)
+const { hashSync, verifySync } = require(workerData.library)
 parentPort.on('message', ({ password, stored }) => {
   try {
-    parentPort.postMessage({ value: stored === undefined ? hashSync(password) : verifySync(stored, password) })
+    parentPort.postMessage({ value: stored === undefined ? hashSync(password, workerData.cost) : verifySync(stored, password) })
   } catch (error) {
     parentPort.postMessage({ error: String(error) })
   }
 })`
 
 /**
- * argon2id with the library's default costs (19 MiB, two passes), in threads of its own: those of libuv also read all
- * files, and a flood of passwords would keep them from that.
+ * argon2id in threads of its own: those of libuv also read all files, and a flood of passwords would keep them from
+ * that.
  */
 export class Argon2 {
   readonly #idle: Worker[] = []
   readonly #all = new Set<Worker>()
   readonly #waiting: Waiting[] = []
   #closed = false
+  /** The hash of a password that nobody knows, at the cost of all others. */
+  readonly decoy: string
+
+  constructor(readonly cost: Argon2Cost) {
+    this.decoy = `$argon2id$v=19$m=${cost.memory},t=${cost.passes},p=1$Yw6VHd7XuLk2sSMiF2qpqQ$LJ/ukHO0PkCuoEOQtMSf5kmMMxShoNevRM5dD6kNC9Q`
+  }
 
   /** For callers who may set a password: waits as long as it takes. */
   async hash(password: string): Promise<string> {
@@ -115,7 +127,13 @@ export class Argon2 {
     const library = createRequire(import.meta.url).resolve('@node-rs/argon2')
     const resourceLimits = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 4 }
     // it inherits nothing from the process: neither its loaders nor its environment
-    const thread = new Worker(PROGRAM, { eval: true, workerData: library, execArgv: [], env: {}, resourceLimits })
+    const thread = new Worker(PROGRAM, {
+      eval: true,
+      workerData: { library, cost: { memoryCost: this.cost.memory, timeCost: this.cost.passes } },
+      execArgv: [],
+      env: {},
+      resourceLimits,
+    })
     thread.unref()
     this.#all.add(thread)
     thread.on('error', () => undefined) // its work notices that by its end

@@ -5,18 +5,12 @@ import { tooMany } from '../../failures.js'
 export const hashPassword = (ctx: Context, password: string) => ctx.argon2.hash(password)
 
 /**
- * The hash of a password that nobody knows, at the usual costs: an account without a password is checked against it
- * (SEC-27).
- */
-const DECOY = '$argon2id$v=19$m=19456,t=2,p=1$Yw6VHd7XuLk2sSMiF2qpqQ$LJ/ukHO0PkCuoEOQtMSf5kmMMxShoNevRM5dD6kNC9Q'
-
-/**
  * Whether the password is the account's. An unknown account, or one without a password, takes the same time as a wrong
  * password (SEC-27).
  */
 export async function checkPassword(ctx: Context, stored: string | null | undefined, password: string, begin?: () => void): Promise<boolean> {
   if (password.length === 0 || password.length > 128) return false
-  const matches = await ctx.argon2.verify(stored ?? DECOY, password, begin)
+  const matches = await ctx.argon2.verify(stored ?? ctx.argon2.decoy, password, begin)
   return matches && typeof stored === 'string'
 }
 

@@ -6,6 +6,7 @@ import { aCast } from '../../support/cast.js'
 import { aCommit, anAdmin, aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'
 import { aMergeRequest, rowOfRequest, showRequest, type TestRequest } from '../../support/merge-requests.js'
 import { bareOf } from '../../support/repositories.js'
+import { rounds } from '../../support/rounds.js'
 
 const t = testApp()
 
@@ -285,12 +286,12 @@ describe('at the same time', () => {
 
   it('SEC-112: what is merged is what `sha` names, or nothing, while the source moves', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
-    for (let round = 0; round < 12; round++) {
+    for (let round = 0; round < rounds(4, 40); round++) {
       const request = await aMergeRequest(t, { project })
       const head = headOf(project, request.source)
       const before = headOf(project, 'main')
       const push = async () => {
-        await new Promise((resolve) => setTimeout(resolve, round * 4))
+        await new Promise((resolve) => setTimeout(resolve, (round % 12) * 4))
         await aCommit(t.ctx, project, { [`more${round}`]: 'x' }, { branch: request.source })
       }
       const [{ status, body }] = await Promise.all([accept(request, { sha: head }), push()])

@@ -152,11 +152,12 @@ describe('a push to the source', () => {
       await t.ctx.jobs.drain()
       return texts.length
     }
-    await push()
-    const one = await push()
+    // background work may begin while a push is counted, so the least of several counts
+    const fewest = async () => Math.min(await push(), await push(), await push())
+    const one = await fewest()
     for (const target of ['t2', 't3', 't4', 't5', 't6']) await open({ project, source: request.source, files: null, target })
     await t.ctx.jobs.drain()
-    expect(await push()).toBeLessThanOrEqual(one + 2)
+    expect(await fewest()).toBeLessThanOrEqual(one + 2)
   })
 })
 

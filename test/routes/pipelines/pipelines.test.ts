@@ -7,6 +7,7 @@ import { testApp } from '../../support/app.js'
 import { aCast, type Cast, type Role, statuses } from '../../support/cast.js'
 import { aProject, aUser, type Credentialed, type TestProject } from '../../support/factories.js'
 import { bareOf } from '../../support/repositories.js'
+import { rounds } from '../../support/rounds.js'
 
 const t = testApp()
 let cast: Cast
@@ -364,7 +365,7 @@ describe('the status of a pipeline', () => {
         const { body } = await get(project, `/pipelines/${row.pipeline_id}`).expect(200)
         expect(body.status).toBe(reading([...latest, last]))
       }),
-      { numRuns: 60 },
+      { numRuns: rounds(10, 300) },
     )
   })
 
