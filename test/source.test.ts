@@ -32,6 +32,11 @@ describe('the source', () => {
     expect(where(/\beval\(|new Function\(|setTimeout\(['"`]/)).toEqual([])
   })
 
+  it('how an expression is read is known to prepared reads, and no library is used by its private parts', () => {
+    expect(where(/\.mapWith\(|import \{[^}]*\b(count|countDistinct|sum|avg|min|max)\b[^}]*\} from 'drizzle-orm'/)).toEqual(['db/decoded.ts'])
+    expect(where(/\b_result\b|\b_parsers\b|stream\.cork|from '(pg|drizzle-orm)\/(lib|src|sql|dist)/)).toEqual([])
+  })
+
   it('SEC-43: objects go from one repository to another through one file, which asks who may read them', () => {
     expect(where(/\bgit\.fork\(/)).toEqual(['services/repository/object-copies.ts'])
     expect(where(/\.take\((?!chunk\)|rest\)|data\))/).filter((name) => name.startsWith('services/'))).toEqual([

@@ -2,6 +2,7 @@ import { and, eq, gt, lte, ne, sql } from 'drizzle-orm'
 import { LRUCache } from 'lru-cache'
 import type { Context } from '../context.js'
 import type { Database } from '../db/client.js'
+import { decoded } from '../db/decoded.js'
 import { userAddresses, users } from '../db/schema/index.js'
 import { forbidden } from '../failures.js'
 
@@ -28,7 +29,7 @@ export async function checkAddress(ctx: Context, userId: number, address: string
     // one at a time, so that two new addresses cannot both take the last place
     await tx.select({ id: users.id }).from(users).where(eq(users.id, userId)).for('no key update')
     const [others] = await tx
-      .select({ count: sql<number>`count(*)`.mapWith(Number) })
+      .select({ count: decoded(sql<number>`count(*)`, Number) })
       .from(userAddresses)
       .where(and(eq(userAddresses.user_id, userId), ne(userAddresses.address, address), gt(userAddresses.seen_at, since)))
     if ((others?.count ?? 0) >= most) throw forbidden('Too many logins from different IPs')

@@ -1,6 +1,7 @@
 import { eq, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import type { Context } from '../context.js'
+import { decoded } from '../db/decoded.js'
 import { namespaces, projects, redirects, routes, users } from '../db/schema/index.js'
 import { statement } from '../db/statement.js'
 import { forbidden, notFound } from '../failures.js'
@@ -90,7 +91,7 @@ export interface ProjectSubject extends ProjectStanding {
 
 const findProject = statement('project for caller', (db, { by, signed }: { by: 'id' | 'path'; signed: boolean }) => {
   const level = signed ? projectLevel(projects, sql`${sql.placeholder('user')}::bigint`) : sql<number>`0`
-  const query = db.select({ project: projects, namespace: namespaces, level: level.mapWith(Number) }).from(projects)
+  const query = db.select({ project: projects, namespace: namespaces, level: decoded(level, Number) }).from(projects)
   const joined = query.innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
   return by === 'id'
     ? joined.where(eq(projects.id, sql.placeholder('value')))
@@ -171,7 +172,7 @@ const findGroup = statement('group for caller', (db, { by, eyes }: { by: 'id' | 
   const level = eyes === 'anonymous' ? sql<number>`0` : groupLevel(namespaces.id, user)
   // asked only where it decides: it costs more than everything else
   const seesProjectIn = sql<boolean>`(${namespaces.visibility} < 20 and ${level} = 0 and ${holdsVisibleProject(eyes, namespaces.id, user)})`
-  const query = db.select({ group: namespaces, level: level.mapWith(Number), seesProjectIn }).from(namespaces)
+  const query = db.select({ group: namespaces, level: decoded(level, Number), seesProjectIn }).from(namespaces)
   return by === 'id'
     ? query.where(sql`${namespaces.id} = ${sql.placeholder('value')} and ${namespaces.kind} = 'group'`)
     : query

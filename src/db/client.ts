@@ -1,4 +1,3 @@
-import type { Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DrizzleQueryError } from 'drizzle-orm'
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
@@ -6,7 +5,6 @@ import type { PgTransactionConfig } from 'drizzle-orm/pg-core'
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { Unavailable } from '../lib/unavailable.js'
-import { sendNamed } from './named-query.js'
 
 export interface DatabaseOptions {
   log: Pick<Logger, 'warn' | 'info'>
@@ -29,12 +27,13 @@ export type Transaction = Parameters<Parameters<NodePgDatabase['transaction']>[0
 /** The connection a burst is sent on, for `step` of statement.ts. */
 export interface Sender {
   client: pg.Client
-  builder: NodePgDatabase
 }
 
 export interface Database {
   /** Short autocommit reads, pipelined over few connections; prepare statements on it. */
   read: ReadDatabase
+  /** Rows as arrays, by a statement of the read lane that is prepared when it has a name; for `statement` of statement.ts. */
+  readRows(name: string | undefined, text: string, values: unknown[]): Promise<unknown[][]>
   /** Single writes, and reads that may take long. */
   write: NodePgDatabase
   /** Runs `work` in a transaction, again from the start when Postgres found it in conflict: `work` must bear being repeated. */
@@ -120,6 +119,24 @@ function isLoss(error: unknown) {
   return cause instanceof Error && (LOST.test(codeOf(cause)) || UNAVAILABLE_TEXT.test(cause.message))
 }
 
+/** Moments, dates and intervals stay text: the columns read them, as the builder has it. */
+const TEXT_TYPES = new Set<number>([
+  pg.types.builtins.TIMESTAMPTZ,
+  pg.types.builtins.TIMESTAMP,
+  pg.types.builtins.DATE,
+  pg.types.builtins.INTERVAL,
+  // arrays of them and of numeric
+  1231,
+  1115,
+  1185,
+  1187,
+  1182,
+])
+const asText = (value: string) => value
+const TYPES = {
+  getTypeParser: (id: number, format?: string) => (TEXT_TYPES.has(id) ? asText : pg.types.getTypeParser(id, format as 'text')),
+} as pg.CustomTypesConfig
+
 interface Statement extends pg.QueryConfig {
   name?: string
   rowMode?: string
@@ -165,9 +182,7 @@ function connectionClass({ unnamedStatements, onQuery }: DatabaseOptions, availa
       super(config)
       // Between the statements of a transaction nobody else listens, and an error nobody hears ends the process.
       this.on('error', () => undefined)
-      const plain = super.query.bind(this) as unknown as Send & ((query: pg.Submittable) => unknown)
-      const send: Send = (statement, values) =>
-        statement.name && statement.rowMode === 'array' ? sendNamed(plain, statement, values) : plain(statement, values)
+      const send = super.query.bind(this) as unknown as Send
       const query: Send = async (config, values) => {
         const statement = typeof config === 'string' ? { text: config as string } : config
         onQuery?.(statement.text)
@@ -357,6 +372,11 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
     read: drizzle({ client: lane as unknown as pg.Client }),
     write,
 
+    async readRows(name, text, values) {
+      const { rows } = await lane.query({ ...(name !== undefined && { name }), text, values, rowMode: 'array', types: TYPES })
+      return rows as unknown[][]
+    },
+
     transaction: (work, config) => retried(() => write.transaction(work, config)),
 
     async burst(send) {
@@ -365,17 +385,12 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
       try {
         const results = await retried(async () => {
           const client = await bursts.client()
-          // in one write
-          const { stream } = (client as unknown as { connection: { stream: Writable } }).connection
-          stream.cork()
           const statements: Promise<unknown>[] = [client.query('begin; set local synchronous_commit = off')]
           try {
-            statements.push(...send({ client, builder: write }), client.query('commit'))
+            statements.push(...send({ client }), client.query('commit'))
           } catch (fault) {
             void Promise.allSettled([...statements, client.query('rollback')])
             throw fault
-          } finally {
-            stream.uncork()
           }
           const settled = await Promise.allSettled(statements)
           // those after the first failure failed because of it

@@ -1,7 +1,9 @@
-import { Column, getTableName, is, SQL } from 'drizzle-orm'
+import { Column, getTableColumns, getTableName, is, SQL, Subquery, Table } from 'drizzle-orm'
+import type { PgSelectConfig } from 'drizzle-orm/pg-core'
+import { DecodedSql } from './decoded.js'
 
-/** One selected column: where it goes in the result and how its text becomes a value. */
-export interface SelectedField {
+/** One selected column: where it goes in the result and how it is read. */
+interface SelectedField {
   path: string[]
   field: unknown
 }
@@ -9,25 +11,27 @@ export interface SelectedField {
 type Decode = (value: unknown) => unknown
 type Shape = Record<string, unknown>
 
-/** The same objects as drizzle's own mapper makes of a row, several times as quickly: what follows from the columns is worked out once a statement, and each object starts as a copy of a full one, so that engines keep its fields in place. */
-export function rowMapper(fields: SelectedField[], notNullable: Record<string, boolean> | undefined): (row: unknown[]) => unknown {
+/**
+ * The same objects as the builder makes of rows, several times as quickly: what follows from the columns is worked out
+ * once a statement, and each object starts as a copy of a full one, so that engines keep its fields in place.
+ */
+export function rowMapper(config: PgSelectConfig): (row: unknown[]) => unknown {
+  const fields = selectedFields(config.fields, [])
   const template: Shape = {}
   const parts: { name: string; template: Shape }[] = []
   const columns = fields.map(({ path, field }) => {
     const [first = '', second] = path
     if (path.length > 2) throw new Error(`a selection is nested too deeply: ${path.join('.')}`)
     const decode = decoderOf(field)
-    if (second === undefined) {
-      template[first] = null
-      return { part: -1, key: first, decode }
-    }
     template[first] = null
+    if (second === undefined) return { part: -1, key: first, decode }
     let part = parts.findIndex(({ name }) => name === first)
     if (part < 0) part = parts.push({ name: first, template: {} }) - 1
     ;(parts[part] as { template: Shape }).template[second] = null
     return { part, key: second, decode }
   })
-  const optional = parts.map(({ name }) => optionalKey(name, fields, notNullable))
+  const nullable = leftJoined(config)
+  const optional = parts.map(({ name }) => optionalKey(name, fields, nullable))
   const settled = JSON.parse(JSON.stringify(template)) as Shape
   const settledParts = parts.map((part) => JSON.parse(JSON.stringify(part.template)) as Shape)
 
@@ -37,7 +41,7 @@ export function rowMapper(fields: SelectedField[], notNullable: Record<string, b
     for (let i = 0; i < columns.length; i++) {
       const { part, key, decode } = columns[i] as (typeof columns)[number]
       const raw = row[i]
-      const value = raw === null ? null : decode(raw)
+      const value = raw === null || decode === undefined ? raw : decode(raw)
       if (part < 0) result[key] = value
       else (objects[part] as Shape)[key] = value
     }
@@ -50,19 +54,41 @@ export function rowMapper(fields: SelectedField[], notNullable: Record<string, b
   }
 }
 
-function decoderOf(field: unknown): Decode {
-  const decoder = is(field, Column) ? field : is(field, SQL) ? decoderIn(field) : decoderIn((field as { sql: SQL }).sql)
-  return (value) => decoder.mapFromDriverValue(value)
+/** The columns of a selection in the order in which the builder writes them into the statement. */
+function selectedFields(selection: Record<string, unknown>, above: string[]): SelectedField[] {
+  return Object.entries(selection).flatMap(([name, field]) => {
+    const path = [...above, name]
+    if (is(field, Column) || is(field, SQL) || is(field, SQL.Aliased)) return [{ path, field }]
+    if (is(field, Subquery)) throw new Error(`select a subquery as an expression: ${path.join('.')}`)
+    return selectedFields(is(field, Table) ? getTableColumns(field) : (field as Record<string, unknown>), path)
+  })
 }
 
-const decoderIn = (expression: SQL) => (expression as unknown as { decoder: { mapFromDriverValue: Decode } }).decoder
+/** Undefined where the value stays as the driver gives it. */
+function decoderOf(field: unknown): Decode | undefined {
+  if (is(field, Column)) {
+    // most columns have no reading of their own
+    return field.mapFromDriverValue === Column.prototype.mapFromDriverValue ? undefined : (value) => field.mapFromDriverValue(value)
+  }
+  const expression = is(field, SQL.Aliased) ? field.sql : field
+  return expression instanceof DecodedSql ? expression.decode : undefined
+}
+
+/** The names of the tables whose columns are null where nothing was joined. */
+function leftJoined({ joins = [] }: PgSelectConfig): Set<string> {
+  for (const { joinType } of joins) {
+    if (joinType === 'right' || joinType === 'full') throw new Error(`prepared reads have no ${joinType} joins`)
+  }
+  return new Set(
+    joins.filter(({ joinType }) => joinType === 'left').map(({ alias, table }) => alias ?? (is(table, Table) ? getTableName(table) : '')),
+  )
+}
 
 /** For the columns of a left-joined table: the one whose null says that there was no row. */
-function optionalKey(name: string, fields: SelectedField[], notNullable: Record<string, boolean> | undefined): string | undefined {
+function optionalKey(name: string, fields: SelectedField[], nullable: Set<string>): string | undefined {
   // an expression beside columns, such as the beginning of a text, says nothing of its table
   const own = fields.filter(({ path, field }) => path[0] === name && path.length === 2 && is(field, Column))
   const tables = new Set(own.map(({ field }) => getTableName((field as Column).table)))
   const [table] = tables
-  if (tables.size !== 1 || table === undefined || !notNullable || notNullable[table] !== false) return undefined
-  return own[0]?.path[1]
+  return tables.size === 1 && table !== undefined && nullable.has(table) ? own[0]?.path[1] : undefined
 }

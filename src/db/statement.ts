@@ -1,23 +1,43 @@
 import { createHash } from 'node:crypto'
-import type { NodePgDatabase } from 'drizzle-orm/node-postgres'
+import { is, Param, Placeholder, type Query } from 'drizzle-orm'
+import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
+import type { PgSelectConfig } from 'drizzle-orm/pg-core'
 import type { Database, ReadDatabase, Sender } from './client.js'
-import { rowMapper, type SelectedField } from './row-mapper.js'
+import { rowMapper } from './row-mapper.js'
 
-/** Named statements a database connection keeps; shapes beyond that many are prepared without a name, so callers cannot fill Postgres' memory with them (SEC-150). */
+/**
+ * Named statements a database connection keeps. Shapes beyond that many are prepared without a name, so callers cannot
+ * fill Postgres' memory with them (SEC-150).
+ */
 const NAMED = 400
 const CACHE_SIZE = 1_000
+
+type Values = Record<string, unknown>
+
+interface Select extends PromiseLike<unknown> {
+  readonly _: { readonly config: PgSelectConfig }
+  toSQL(): Query
+}
+
+/** A prepared read. */
+interface Prepared<Rows> {
+  execute(values?: Values): Promise<Rows>
+}
 
 interface Preparable {
   prepare(name: string): unknown
 }
 
-const kept = new WeakMap<Database, Map<string, unknown>>()
+const kept = new WeakMap<Database, Map<string, Prepared<unknown>>>()
 
-/** A query of the read lane, built once per shape and prepared: building it anew for each call costs more than running it. `shape` names all that changes its text. */
-export function statement<Shape, Q extends Preparable>(
+/**
+ * A query of the read lane, built once per shape and prepared: building it anew for each call costs more than running
+ * it. `shape` names all that changes its text.
+ */
+export function statement<Shape, Q extends Select>(
   name: string,
   build: (read: ReadDatabase, shape: Shape) => Q,
-): (db: Database, shape: Shape) => ReturnType<Q['prepare']> {
+): (db: Database, shape: Shape) => Prepared<Awaited<Q>> {
   return (db, shape) => {
     let statements = kept.get(db)
     if (!statements) {
@@ -27,12 +47,44 @@ export function statement<Shape, Q extends Preparable>(
     const key = `${name} ${JSON.stringify(shape)}`
     let prepared = statements.get(key)
     if (!prepared) {
-      const label = statements.size < NAMED ? createHash('sha1').update(key).digest('hex') : ''
-      prepared = quick(build(db.read, shape).prepare(label))
+      prepared = prepare(db, build(db.read, shape), statements.size < NAMED ? digest(key) : undefined)
       if (statements.size < CACHE_SIZE) statements.set(key, prepared)
     }
-    return prepared as ReturnType<Q['prepare']>
+    return prepared as Prepared<Awaited<Q>>
   }
+}
+
+const digest = (key: string) => createHash('sha1').update(key).digest('hex')
+
+function prepare(db: Database, query: Select, name: string | undefined): Prepared<unknown> {
+  const { sql, params } = query.toSQL()
+  const sources = params.map(sourceOf)
+  const map = rowMapper(query._.config)
+  return {
+    async execute(values = {}) {
+      const rows = await db.readRows(
+        name,
+        sql,
+        sources.map((source) => source(values)),
+      )
+      return rows.map(map)
+    },
+  }
+}
+
+/** How a parameter of a statement is found among the values of a call. */
+function sourceOf(param: unknown): (values: Values) => unknown {
+  if (is(param, Placeholder)) return (values) => given(values, param.name)
+  if (is(param, Param) && is(param.value, Placeholder)) {
+    const { encoder, value } = param
+    return (values) => encoder.mapToDriverValue(given(values, value.name))
+  }
+  return () => param
+}
+
+function given(values: Values, name: string): unknown {
+  if (!(name in values)) throw new Error(`no value for the placeholder ${name}`)
+  return values[name]
 }
 
 const steps = new WeakMap<object, Map<string, unknown>>()
@@ -42,7 +94,7 @@ export function step<Shape, Q extends Preparable>(
   name: string,
   build: (db: NodePgDatabase, shape: Shape) => Q,
 ): (on: Sender, shape: Shape) => ReturnType<Q['prepare']> {
-  return ({ client, builder }, shape) => {
+  return ({ client }, shape) => {
     let known = steps.get(client)
     if (!known) {
       known = new Map()
@@ -51,25 +103,9 @@ export function step<Shape, Q extends Preparable>(
     const key = `${name} ${JSON.stringify(shape)}`
     let prepared = known.get(key)
     if (!prepared) {
-      prepared = quick(build(builder, shape).prepare(createHash('sha1').update(key).digest('hex')))
-      // the builder would send it to a connection of the pool
-      ;(prepared as { client: unknown }).client = client
+      prepared = build(drizzle({ client }), shape).prepare(digest(key))
       known.set(key, prepared)
     }
     return prepared as ReturnType<Q['prepare']>
   }
-}
-
-/** Gives a prepared statement our own mapper of rows in place of drizzle's. */
-function quick<P>(prepared: P): P {
-  const inner = prepared as {
-    fields?: SelectedField[]
-    joinsNotNullableMap?: Record<string, boolean>
-    customResultMapper?: (rows: unknown[][]) => unknown[]
-  }
-  if (inner.fields && !inner.customResultMapper) {
-    const map = rowMapper(inner.fields, inner.joinsNotNullableMap)
-    inner.customResultMapper = (rows) => rows.map(map)
-  }
-  return prepared
 }

@@ -1,11 +1,10 @@
-import type { EventEmitter } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { sql } from 'drizzle-orm'
-import { integer, pgTable, text } from 'drizzle-orm/pg-core'
-import type pg from 'pg'
+import { alias, integer, pgTable, text } from 'drizzle-orm/pg-core'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { type Database, databaseError, openDatabase } from '../../src/db/client.js'
-import { step } from '../../src/db/statement.js'
+import { type Database, databaseError, openDatabase, type ReadDatabase } from '../../src/db/client.js'
+import { decoded } from '../../src/db/decoded.js'
+import { statement, step } from '../../src/db/statement.js'
 import { Unavailable } from '../../src/lib/unavailable.js'
 import { createTestDatabase } from '../support/template-database.js'
 
@@ -21,6 +20,17 @@ const find = step('find a thing', (db, _: null) =>
     .for('update'),
 )
 const insert = step('insert a thing', (db, _: null) => db.insert(things).values({ id: sql.placeholder('id'), name: 'new' }))
+const failed = { code: '22012' }
+const inverse = statement('inverse of a thing', (read, _: null) =>
+  read
+    .select({
+      id: things.id,
+      inverse: decoded(sql`/* inverse of */ case when id = 3 then null else (6 / (2 - id))::bigint end`, Number),
+      name: things.name,
+    })
+    .from(things)
+    .where(sql`${things.id} = ${sql.placeholder('id')}`),
+)
 const failureOf = (work: PromiseLike<unknown>) => Promise.resolve(work).then(() => undefined, databaseError)
 
 describe('openDatabase', () => {
@@ -53,27 +63,30 @@ describe('openDatabase', () => {
     expect(await db.read.select({ name: things.name }).from(things).orderBy(things.id).limit(1)).toEqual([{ name: 'thing 1' }])
   })
 
-  it('has the columns of a prepared statement described once, and bears that it fails or finds nothing', async () => {
+  it('prepares a statement once, and bears that it fails or finds nothing', async () => {
     const single = await openDatabase(test.url, { log, poolSize: 1 })
-    const inverse = single.write
-      .select({ id: things.id, inverse: sql<string | null>`case when id = 3 then null else (6 / (2 - id))::text end`, name: things.name })
-      .from(things)
-      .where(sql`${things.id} = ${sql.placeholder('id')}`)
-      .prepare('inverse_of_thing')
-    const failed = { code: '22012' }
-    const answers = [[], failed, [{ id: 1, inverse: '6', name: 'thing 1' }], failed, [], [{ id: 3, inverse: null, name: 'thing 3' }]]
+    const answers = [[], failed, [{ id: 1, inverse: 6, name: 'thing 1' }], failed, [], [{ id: 3, inverse: null, name: 'thing 3' }]]
     const ids = [9, 2, 1, 2, 9, 3]
-    for (const [i, id] of ids.entries()) expect(await inverse.execute({ id }).catch(databaseError), `call ${i}`).toMatchObject(answers[i] as object)
-    const together = await Promise.all([...ids, ...ids].map((id) => inverse.execute({ id }).catch(databaseError)))
-    expect(together).toMatchObject([...answers, ...answers])
-    const { client } = (single.write as unknown as { session: { client: pg.Pool } }).session
-    const connection = await client.connect()
-    const said: string[] = []
-    ;(connection as unknown as { connection: EventEmitter }).connection.on('rowDescription', () => said.push('columns'))
-    connection.release()
-    for (const id of ids) await inverse.execute({ id }).catch(databaseError)
-    expect(said).toEqual([])
+    const ask = (id: number) => inverse(single, null).execute({ id }).catch(databaseError)
+    for (const [i, id] of ids.entries()) expect(await ask(id), `call ${i}`).toMatchObject(answers[i] as object)
+    expect(await Promise.all([...ids, ...ids].map(ask))).toMatchObject([...answers, ...answers])
+    const { rows } = await single.read.execute(sql`select name from pg_prepared_statements where statement like '%inverse of%'`)
+    expect(rows).toHaveLength(1)
     await single.close()
+  })
+
+  it('gives the same rows prepared as built', async () => {
+    const other = alias(things, 'other')
+    const build = (read: ReadDatabase) =>
+      read
+        .select({ thing: things, other, length: decoded(sql`length(${things.name})::bigint`, Number), at: sql<string>`timestamptz '2020-01-01Z'` })
+        .from(things)
+        .leftJoin(other, sql`${other.id} = ${things.id} + ${sql.placeholder('step')}`)
+        .orderBy(things.id)
+    const prepared = await statement('neighbours', build)(db, null).execute({ step: 1 })
+    expect(prepared).toEqual(await build(db.read).prepare('').execute({ step: 1 }))
+    expect(prepared[2]).toEqual({ thing: { id: 3, name: 'thing 3' }, other: null, length: 7, at: expect.stringMatching(/^2020-01-01/) })
+    await expect(statement('neighbours', build)(db, null).execute({})).rejects.toThrow('placeholder step')
   })
 
   it('announces every statement, transactions included', async () => {

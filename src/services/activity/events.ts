@@ -14,6 +14,7 @@ import {
 } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
+import { decoded } from '../../db/decoded.js'
 import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
 import { EVENT_ACTIONS, events, issues, mergeRequests, milestones, notes, projects, snippets, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
@@ -127,7 +128,7 @@ const matching = ({ of, eyes, filters }: Omit<Shape, 'descending'>) =>
 
 const counted = statement('count of events', (db, shape: Omit<Shape, 'descending'>) =>
   db
-    .select({ total: sql<number>`count(*)`.mapWith(Number) })
+    .select({ total: decoded(sql<number>`count(*)`, Number) })
     .from(events)
     .innerJoin(projects, eq(projects.id, events.project_id))
     .where(matching(shape)),
@@ -166,7 +167,7 @@ const listed = statement('events', (db, { descending, ...shape }: Shape) => {
       milestone: { iid: milestones.iid, title: milestones.title },
       note: READ_COLUMNS.notes,
       resolver: { id: resolvers.id, name: resolvers.name, username: resolvers.username, state: resolvers.state, avatar: resolvers.avatar },
-      noted_iid: noted<number>(sql`iid`, [issues, mergeRequests]).mapWith((iid) => (iid === null ? null : Number(iid))),
+      noted_iid: decoded(noted<number>(sql`iid`, [issues, mergeRequests]), (iid) => (iid === null ? null : Number(iid))),
       noted_title: noted<string>(sql`title`, [issues, mergeRequests, snippets]),
     })
     .from(events)

@@ -1,6 +1,7 @@
 import { and, asc, eq, sql } from 'drizzle-orm'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
+import { decoded } from '../../db/decoded.js'
 import { commitStatuses, pipelines, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { JobRecord } from '../../entities/ci/job.js'
@@ -47,7 +48,7 @@ const find = statement('jobs', (db, { of, scope }: Shape) => {
       },
       author: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar },
       pipeline: { ...basicColumns, tag: pipelines.tag },
-      total: sql<number>`${page.total}`.mapWith(Number),
+      total: decoded(sql<number>`${page.total}`, Number),
     })
     .from(page)
     .innerJoin(commitStatuses, eq(commitStatuses.id, page.id))

@@ -3,6 +3,7 @@ import type { SignedIn } from '../../access/actor.js'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { isMissingReference, isUniqueViolation, type Sender } from '../../db/client.js'
+import { decoded } from '../../db/decoded.js'
 import { commitStatuses, mergeRequests, pipelines, users } from '../../db/schema/index.js'
 import { statement, step } from '../../db/statement.js'
 import type { PipelineBasicRecord, PipelineRecord, PipelineRefRecord } from '../../entities/ci/pipeline.js'
@@ -183,7 +184,7 @@ const FILTERS: Record<string, SQL> = {
 const listed = statement('pipelines', (db, { scope, order, descending, filters }: ListShape) => {
   const direction = descending ? desc : asc
   return db
-    .select({ ...basicColumns, total: sql<number>`count(*) over ()`.mapWith(Number) })
+    .select({ ...basicColumns, total: decoded(sql<number>`count(*) over ()`, Number) })
     .from(pipelines)
     .where(and(ofProject, scope ? SCOPED[scope] : undefined, ...filters.map((name) => FILTERS[name])))
     .orderBy(direction(pipelines[order]), ...(order === 'id' ? [] : [direction(pipelines.id)]))
@@ -216,10 +217,13 @@ const single = statement('pipeline', (db, by: 'id' | 'ref') =>
       ...basicColumns,
       tag: pipelines.tag,
       user: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar },
-      started_at: sql<Date | null>`(select min(s.started_at) ${ofPipeline})`.mapWith(pipelines.created_at),
-      finished_at: sql<Date | null>`case when ${pipelines.status} not in ('created', 'pending', 'running')
-        then (select max(s.finished_at) ${ofPipeline}) end`.mapWith(pipelines.created_at),
-      coverage: sql<number | null>`(select avg(s.coverage) ${ofPipeline})`.mapWith(Number),
+      started_at: decoded(sql<Date | null>`(select min(s.started_at) ${ofPipeline})`, pipelines.created_at),
+      finished_at: decoded(
+        sql<Date | null>`case when ${pipelines.status} not in ('created', 'pending', 'running')
+        then (select max(s.finished_at) ${ofPipeline}) end`,
+        pipelines.created_at,
+      ),
+      coverage: decoded(sql<number | null>`(select avg(s.coverage) ${ofPipeline})`, Number),
     })
     .from(pipelines)
     .leftJoin(users, eq(users.id, pipelines.user_id))

@@ -2,6 +2,7 @@ import { and, asc, eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
+import { decoded } from '../../db/decoded.js'
 import { commitStatuses, pipelines, users } from '../../db/schema/index.js'
 import { statement, step } from '../../db/statement.js'
 import type { CommitStatusRecord } from '../../entities/ci/commit-status.js'
@@ -127,16 +128,16 @@ const post = step('post a status', (db, at: PipelineShape) => {
     .with(pipeline, open, changed, replaced, added)
     .select({
       author: userColumns,
-      pipeline: sql<number | null>`pipeline.id`.mapWith(Number),
+      pipeline: decoded(sql<number | null>`pipeline.id`, Number),
       ref: sql<string | null>`pipeline.ref`,
       open: sql<PipelineState | null>`open.status`,
-      id: sql<number | null>`written.id`.mapWith(Number),
+      id: decoded(sql<number | null>`written.id`, Number),
       target_url: sql<string | null>`written.target_url`,
       description: sql<string | null>`written.description`,
       coverage: sql<number | null>`written.coverage`,
-      created_at: sql<Date>`written.created_at`.mapWith(commitStatuses.created_at),
-      started_at: sql<Date | null>`written.started_at`.mapWith(commitStatuses.started_at),
-      finished_at: sql<Date | null>`written.finished_at`.mapWith(commitStatuses.finished_at),
+      created_at: decoded(sql<Date>`written.created_at`, commitStatuses.created_at),
+      started_at: decoded(sql<Date | null>`written.started_at`, commitStatuses.started_at),
+      finished_at: decoded(sql<Date | null>`written.finished_at`, commitStatuses.finished_at),
     })
     .from(users)
     .leftJoin(pipeline, sql`true`)
@@ -253,7 +254,7 @@ const listed = statement('commit statuses', (db, { all, ref, name }: ListShape) 
       sha: page.sha,
       ref: page.ref,
       author: userColumns,
-      total: sql<number>`${page.total}`.mapWith(Number),
+      total: decoded(sql<number>`${page.total}`, Number),
     })
     .from(page)
     .innerJoin(commitStatuses, eq(commitStatuses.id, page.id))

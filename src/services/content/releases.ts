@@ -3,6 +3,7 @@ import type { SignedIn } from '../../access/actor.js'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
+import { decoded } from '../../db/decoded.js'
 import { completeTexts, LONG, prefixOf } from '../../db/long-text.js'
 import { releaseLinks, releases, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
@@ -44,7 +45,7 @@ const selected = statement('releases', (db, { one, order, descending }: Shape) =
       release: { ...getTableColumns(releases), description: prefixOf(releases.description), description_html: prefixOf(releases.description_html) },
       author: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar },
       links,
-      total: sql<number>`count(*) over ()`.mapWith(Number),
+      total: decoded(sql<number>`count(*) over ()`, Number),
     })
     .from(releases)
     .innerJoin(users, eq(users.id, releases.author_id))
@@ -293,7 +294,7 @@ export async function addLink(ctx: Context, subject: ProjectSubject, tag: string
       ctx.db.transaction(async (tx) => {
         await lockRelease(tx, id)
         const [{ count } = { count: 0 }] = await tx
-          .select({ count: sql<number>`count(*)`.mapWith(Number) })
+          .select({ count: decoded(sql<number>`count(*)`, Number) })
           .from(releaseLinks)
           .where(eq(releaseLinks.release_id, id))
         if (count >= MAX_LINKS) throw refused(TOO_MANY_LINKS)

@@ -5,6 +5,7 @@ import { seesInProject, seesPersonal } from '../../access/snippets.js'
 import { type SqlViewer, sqlViewer } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
+import { decoded } from '../../db/decoded.js'
 import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
 import { namespaces, projects, snippets, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
@@ -71,7 +72,7 @@ const listed = statement('snippets', (db, shape: Shape) =>
 
 const counted = statement('number of snippets', (db, shape: Shape) =>
   db
-    .select({ total: sql<number>`count(*)`.mapWith(Number) })
+    .select({ total: decoded(sql<number>`count(*)`, Number) })
     .from(snippets)
     .where(conditions(shape)),
 )

@@ -1,6 +1,7 @@
 import { type SQLWrapper, sql } from 'drizzle-orm'
 import { qualified } from '../../access/roles.js'
 import type { Transaction } from '../../db/client.js'
+import { decoded } from '../../db/decoded.js'
 import { namespaceAncestry, projectListVersions, projects } from '../../db/schema/index.js'
 
 type Kind = (typeof projectListVersions.$inferSelect)['kind']
@@ -10,7 +11,8 @@ type Kind = (typeof projectListVersions.$inferSelect)['kind']
  * ever written.
  */
 export const projectVersionOf = (kind: Kind, projectId: SQLWrapper) =>
-  qualified(sql<number | null>`(select v.version from ${projectListVersions} v where v.project_id = ${projectId} and v.kind = ${kind})`).mapWith(
+  decoded(
+    qualified(sql<number | null>`(select v.version from ${projectListVersions} v where v.project_id = ${projectId} and v.kind = ${kind})`),
     (value) => (value === null ? null : Number(value)),
   )
 

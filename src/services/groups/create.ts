@@ -4,6 +4,7 @@ import { canGroup } from '../../access/can.js'
 import { findGroupFor, type Namespace } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
+import { decoded } from '../../db/decoded.js'
 import { members, namespaceAncestry, namespaces } from '../../db/schema/index.js'
 import { unlessUniqueViolation } from '../../db/taken.js'
 import { failedTo, forbidden, notFound } from '../../failures.js'
@@ -76,7 +77,7 @@ export async function createGroup(ctx: Context, caller: SignedIn, given: NewGrou
 /** Whether a parent has as many ancestors as a group may (GR-32). */
 async function isTooDeep(tx: Transaction, parent: Namespace) {
   const [depth] = await tx
-    .select({ count: sql<number>`count(*)`.mapWith(Number) })
+    .select({ count: decoded(sql<number>`count(*)`, Number) })
     .from(namespaceAncestry)
     .where(eq(namespaceAncestry.descendant_id, parent.id))
   return (depth?.count ?? 0) > MAX_ANCESTORS

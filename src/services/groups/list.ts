@@ -4,6 +4,7 @@ import { membershipCounts } from '../../access/roles.js'
 import type { Namespace } from '../../access/rules.js'
 import { listedGroups, type SqlViewer, sqlViewer } from '../../access/visible.js'
 import type { Context } from '../../context.js'
+import { decoded } from '../../db/decoded.js'
 import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
 import { namespaces, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
@@ -85,7 +86,7 @@ const ids = statement('ids of groups', (db, { order, descending, ...filters }: S
 
 const counted = statement('number of groups', (db, filters: Filters) =>
   db
-    .select({ total: sql<number>`count(*)`.mapWith(Number), version: versionOf('groups') })
+    .select({ total: decoded(sql<number>`count(*)`, Number), version: versionOf('groups') })
     .from(namespaces)
     .where(conditions(filters)),
 )
@@ -138,7 +139,7 @@ export interface GroupStatistics {
 
 const sizes = statement('sizes of groups', (db) =>
   db
-    .select({ id: projects.namespace_id, size: sql<number>`sum(${projects.repository_size})`.mapWith(Number) })
+    .select({ id: projects.namespace_id, size: decoded(sql<number>`sum(${projects.repository_size})`, Number) })
     .from(projects)
     .where(sql`${projects.namespace_id} = any(${sql.placeholder('ids')})`)
     .groupBy(projects.namespace_id),

@@ -5,6 +5,7 @@ import { membershipCounts, shareCounts } from '../../access/roles.js'
 import { fullPathOf, type GroupSubject, type ProjectSubject } from '../../access/rules.js'
 import type { Context, MemberRemovedEvent } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
+import { decoded } from '../../db/decoded.js'
 import { substring } from '../../db/fuzzy.js'
 import { members, namespaces, projects, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
@@ -74,7 +75,7 @@ const direct = statement('direct members', (db, shape: Shape) =>
       access_level: members.access_level,
       expires_at: members.expires_at,
       created_at: members.created_at,
-      total: sql<number>`count(*) over ()`.mapWith(Number),
+      total: decoded(sql<number>`count(*) over ()`, Number),
     })
     .from(members)
     .innerJoin(users, eq(users.id, members.user_id))
@@ -105,10 +106,10 @@ const effective = statement('effective members', (db, shape: Shape) => {
   return db
     .select({
       user: userColumns,
-      access_level: sql<number>`best.access_level`.mapWith(Number),
+      access_level: decoded(sql<number>`best.access_level`, Number),
       expires_at: sql<string | null>`best.expires_at::text`,
-      created_at: sql<Date>`best.created_at`.mapWith(members.created_at),
-      total: sql<number>`count(*) over ()`.mapWith(Number),
+      created_at: decoded(sql<Date>`best.created_at`, members.created_at),
+      total: decoded(sql<number>`count(*) over ()`, Number),
     })
     .from(users)
     .innerJoin(best, sql`best.user_id = ${users.id}`)

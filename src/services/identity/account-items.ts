@@ -1,6 +1,7 @@
 import { and, asc, eq, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
+import { decoded } from '../../db/decoded.js'
 import type { emails, gpgKeys, sshKeys } from '../../db/schema/index.js'
 import { retryOnUniqueViolation } from '../../db/taken.js'
 import { invalidRecord, notFound } from '../../failures.js'
@@ -41,7 +42,7 @@ export function accountItems<T extends AccountItem>(given: T, noun: string, type
       const [items, [count]] = await Promise.all([
         ctx.db.read.select().from(table).where(mine).orderBy(asc(table.id)).limit(limit).offset(offset),
         ctx.db.read
-          .select({ total: sql<number>`count(*)`.mapWith(Number) })
+          .select({ total: decoded(sql<number>`count(*)`, Number) })
           .from(table)
           .where(mine),
       ])

@@ -4,6 +4,7 @@ import { ANY_LEVEL, groupLevel, groupsWithLevel, membershipCounts } from '../../
 import type { Namespace } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
+import { decoded } from '../../db/decoded.js'
 import { substring } from '../../db/fuzzy.js'
 import { namespaceAncestry, namespaces, redirects, routes } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
@@ -111,7 +112,7 @@ const own = (admin: boolean) => {
 
 const listed = statement('namespaces of a caller', (db, { admin, search }: { admin: boolean; search: boolean }) =>
   db
-    .select({ ...columns, members_count: membersCount(admin), total: sql<number>`count(*) over ()`.mapWith(Number) })
+    .select({ ...columns, members_count: membersCount(admin), total: decoded(sql<number>`count(*) over ()`, Number) })
     .from(namespaces)
     .where(
       and(

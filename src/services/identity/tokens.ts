@@ -3,6 +3,7 @@ import type { SignedIn } from '../../access/actor.js'
 import { SCOPES, type Scope } from '../../access/scopes.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
+import { decoded } from '../../db/decoded.js'
 import { substring } from '../../db/fuzzy.js'
 import { tokens, users } from '../../db/schema/index.js'
 import { forbidden, invalidRecord, notFound, refused, unauthenticated } from '../../failures.js'
@@ -180,7 +181,7 @@ export async function listTokens(ctx: Context, caller: SignedIn, filter: TokenFi
       .limit(limit)
       .offset(offset),
     ctx.db.read
-      .select({ total: sql<number>`count(*)`.mapWith(Number) })
+      .select({ total: decoded(sql<number>`count(*)`, Number) })
       .from(tokens)
       .where(where),
   ])

@@ -1,6 +1,7 @@
-import { and, asc, count, desc, eq, or, type SQL, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, or, type SQL, sql } from 'drizzle-orm'
 import type { Caller } from '../../access/actor.js'
 import type { Context } from '../../context.js'
+import { count } from '../../db/decoded.js'
 import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
 import { identities, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'

@@ -4,6 +4,7 @@ import type { ActorUser, Caller } from '../../access/actor.js'
 import { qualified } from '../../access/roles.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
+import { decoded } from '../../db/decoded.js'
 import { identities, namespaces, projects, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { retryOnUniqueViolation } from '../../db/taken.js'
@@ -250,7 +251,7 @@ const identitiesOf = qualified(
 )
 
 /** What the largest view needs in addition to the row. */
-export const more = { identities: identitiesOf, namespace_id: namespaceOf.mapWith(Number), personal_projects: personalCount.mapWith(Number) }
+export const more = { identities: identitiesOf, namespace_id: decoded(namespaceOf, Number), personal_projects: decoded(personalCount, Number) }
 
 /** The user with everything the largest view shows. */
 export interface UserRecord extends User {

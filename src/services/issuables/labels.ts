@@ -6,6 +6,7 @@ import type { GroupSubject, ProjectSubject } from '../../access/rules.js'
 import { issuesInReach, mergeRequestsInReach, type SqlViewer, sqlViewer, visibleIssues, visibleMergeRequests } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
+import { decoded } from '../../db/decoded.js'
 import { substring } from '../../db/fuzzy.js'
 import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
 import { issueLabels, issues, labels, mergeRequestLabels, mergeRequests, namespaceAncestry, projects, subscriptions } from '../../db/schema/index.js'
@@ -106,9 +107,9 @@ const listed = statement('labels', (db, shape: Shape) => {
       .select({
         label: READ_COLUMNS.labels,
         counts: counts(shape),
-        open_merge_requests_count: requestCount(shape).mapWith(Number),
+        open_merge_requests_count: decoded(requestCount(shape), Number),
         subscribed: sql<boolean>`coalesce((select s.subscribed from ${subscriptions} s where s.target_type = 'Label' and s.target_id = ${labels.id} and s.user_id = ${user}), false)`,
-        total: sql<number>`${page.total}`.mapWith(Number),
+        total: decoded(sql<number>`${page.total}`, Number),
       })
       .from(labels)
       .innerJoin(page, eq(page.id, labels.id))

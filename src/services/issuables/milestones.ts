@@ -3,6 +3,7 @@ import type { SignedIn } from '../../access/actor.js'
 import { fullPathOf, type GroupSubject, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
+import { decoded } from '../../db/decoded.js'
 import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
 import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
 import { milestones, namespaceAncestry, projects } from '../../db/schema/index.js'
@@ -41,7 +42,7 @@ const FILTERS = {
 
 const listed = statement('milestones', (db, { of, filters, search }: Shape) =>
   db
-    .select({ milestone: READ_COLUMNS.milestones, total: sql<number>`count(*) over ()`.mapWith(Number) })
+    .select({ milestone: READ_COLUMNS.milestones, total: decoded(sql<number>`count(*) over ()`, Number) })
     .from(milestones)
     .where(
       and(

@@ -1,6 +1,7 @@
 import { and, asc, eq, inArray, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import type { Context } from '../../context.js'
+import { decoded } from '../../db/decoded.js'
 import { awardEmoji, issues, mergeRequests, notes, snippets, todos, users } from '../../db/schema/index.js'
 import { statement, step } from '../../db/statement.js'
 import type { UserRefRecord } from '../../entities/identity/user.js'
@@ -47,7 +48,7 @@ const listed = statement('award emoji of a thing', (db) =>
 
 const counted = statement('number of award emoji of a thing', (db) =>
   db
-    .select({ total: sql<number>`count(*)`.mapWith(Number) })
+    .select({ total: decoded(sql<number>`count(*)`, Number) })
     .from(awardEmoji)
     .where(onThing),
 )
@@ -102,7 +103,7 @@ const given = step('give an emoji', (db, type: Row['awardable_type']) => {
     and t.user_id = ${value('user')} and t.state = 'pending'`)
   return db
     .with(thing, award, ...counts, done)
-    .select({ id: sql<number>`award.id`.mapWith(Number), user: shown.user })
+    .select({ id: decoded(sql<number>`award.id`, Number), user: shown.user })
     .from(users)
     .innerJoin(sql`award`, sql`true`)
     .where(eq(users.id, sql.placeholder('user')))

@@ -1,10 +1,11 @@
-import { and, asc, count, desc, eq, getTableColumns, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, getTableColumns, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import type { Caller } from '../../access/actor.js'
 import { qualified } from '../../access/roles.js'
 import { type SqlViewer, sqlViewer } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import type { ReadDatabase } from '../../db/client.js'
+import { count, decoded } from '../../db/decoded.js'
 import { completeTexts, LONG, prefixOf } from '../../db/long-text.js'
 import { issues, mergeRequests, notes, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
@@ -90,7 +91,7 @@ const counted = statement('number of notes of a thing', (db, shape: Shape) => {
   const comments = sql`${thing.user_notes_count}`
   const total = { all_notes: sql`${comments} + ${activities}`, only_comments: comments, only_activity: activities }[activity]
   return db
-    .select({ total: sql<number>`${total}`.mapWith(Number) })
+    .select({ total: decoded(sql<number>`${total}`, Number) })
     .from(thing)
     .where(eq(thing.id, value('key')))
 })
@@ -140,7 +141,7 @@ export interface DiscussionRecord {
 /** The ids of one page; threads are ordered by their first notes. */
 const begun = statement('discussions of a thing', (db, place: Place) =>
   db
-    .select({ id: notes.discussion_id, total: sql<number>`count(*) over ()`.mapWith(Number) })
+    .select({ id: notes.discussion_id, total: decoded(sql<number>`count(*) over ()`, Number) })
     .from(notes)
     .where(about(place))
     .groupBy(notes.discussion_id)

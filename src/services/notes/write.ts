@@ -3,6 +3,7 @@ import { and, eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import type { Context } from '../../context.js'
 import type { Sender, Transaction } from '../../db/client.js'
+import { decoded } from '../../db/decoded.js'
 import { events, issues, mentions, mergeRequests, notes, projects, snippets, todos, users } from '../../db/schema/index.js'
 import { step } from '../../db/statement.js'
 import { failedTo, forbidden, notFound } from '../../failures.js'
@@ -83,7 +84,7 @@ const written = step('write a note', (db, type: Noteable['type']) => {
   return db
     .with(thing, note, event, active, ...followed)
     .select({
-      id: sql<number>`note.id`.mapWith(Number),
+      id: decoded(sql<number>`note.id`, Number),
       author: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar },
     })
     .from(users)

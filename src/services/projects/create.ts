@@ -5,6 +5,7 @@ import { canGroup } from '../../access/can.js'
 import { findGroupFor, findProjectFor, type Namespace } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
+import { decoded } from '../../db/decoded.js'
 import { members, namespaces, projects } from '../../db/schema/index.js'
 import { unlessUniqueViolation } from '../../db/taken.js'
 import { Failure, invalidRecord } from '../../failures.js'
@@ -198,7 +199,7 @@ const limitReached = (limit: number) =>
 export async function checkLimit(tx: Transaction, user: ActorUser, namespaceId: number) {
   if (user.admin) return
   const [row] = await tx
-    .select({ count: sql<number>`count(*)`.mapWith(Number) })
+    .select({ count: decoded(sql<number>`count(*)`, Number) })
     .from(projects)
     .where(eq(projects.namespace_id, namespaceId))
   if ((row?.count ?? 0) >= user.projects_limit) throw limitReached(user.projects_limit)

@@ -3,6 +3,7 @@ import type { Caller } from '../../access/actor.js'
 import { ANY_LEVEL, membershipCounts, shareCounts, withLevel } from '../../access/roles.js'
 import { type SqlViewer, sqlViewer, visibleProject, visibleProjects } from '../../access/visible.js'
 import type { Context } from '../../context.js'
+import { decoded } from '../../db/decoded.js'
 import { type Fuzzy, fuzzy, fuzzyMatch, substring } from '../../db/fuzzy.js'
 import { namespaces, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
@@ -114,7 +115,7 @@ const ids = statement('ids of projects', (db, { order, descending, ...shape }: S
 
 const counted = statement('number of projects', (db, shape: Omit<Shape, 'order' | 'descending'>) =>
   db
-    .select({ total: sql<number>`count(*)`.mapWith(Number), version: versionOf('projects') })
+    .select({ total: decoded(sql<number>`count(*)`, Number), version: versionOf('projects') })
     .from(projects)
     .where(conditions(shape)),
 )

@@ -6,6 +6,7 @@ import { directLevel, groupLevel, shareCounts, sharedLevel } from '../../access/
 import { type SqlViewer, sqlViewer, visibleProject } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import type { ReadDatabase } from '../../db/client.js'
+import { decoded } from '../../db/decoded.js'
 import { namespaces, projects, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { NamespaceRecord } from '../../entities/identity/namespace.js'
@@ -95,10 +96,10 @@ const records = statement('project records', (db, eyes: SqlViewer) => {
     namespace: namespaceColumns,
     owner: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar },
     shares,
-    own_confidential: ownConfidential.mapWith(Number),
-    direct: direct.mapWith(Number),
-    group: group.mapWith(Number),
-    shared: shared.mapWith(Number),
+    own_confidential: decoded(ownConfidential, Number),
+    direct: decoded(direct, Number),
+    group: decoded(group, Number),
+    shared: decoded(shared, Number),
     source,
     sourcePlace,
   }

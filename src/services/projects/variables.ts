@@ -1,6 +1,7 @@
 import { and, asc, eq, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
+import { decoded } from '../../db/decoded.js'
 import { variables } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { unlessUniqueViolation } from '../../db/taken.js'
@@ -55,7 +56,7 @@ const listed = statement('variables', (db, kind: VariableSource['kind']) =>
       key: variables.key,
       sealed: variables.sealed,
       protected: variables.protected,
-      total: sql<number>`count(*) over ()`.mapWith(Number),
+      total: decoded(sql<number>`count(*) over ()`, Number),
     })
     .from(variables)
     .where(eq(kind === 'project' ? variables.project_id : variables.group_id, sql.placeholder('source')))

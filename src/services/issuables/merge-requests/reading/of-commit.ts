@@ -3,6 +3,7 @@ import type { SignedIn } from '../../../../access/actor.js'
 import type { ProjectSubject } from '../../../../access/rules.js'
 import { type SqlViewer, sqlViewer, visibleMergeRequests } from '../../../../access/visible.js'
 import type { Context } from '../../../../context.js'
+import { decoded } from '../../../../db/decoded.js'
 import { mergeRequestCommits, mergeRequests, projects } from '../../../../db/schema/index.js'
 import { statement } from '../../../../db/statement.js'
 import { limits, type Page, type Paging, pageFrom } from '../../../core/page.js'
@@ -11,7 +12,7 @@ import { loadListed, type MergeRequestRecord } from './load.js'
 
 const found = statement('merge requests of a commit', (db, eyes: SqlViewer) =>
   db
-    .select({ id: mergeRequests.id, total: sql<number>`count(*) over ()`.mapWith(Number) })
+    .select({ id: mergeRequests.id, total: decoded(sql<number>`count(*) over ()`, Number) })
     .from(mergeRequests)
     .innerJoin(projects, sql`${projects.id} = ${mergeRequests.project_id}`)
     .where(

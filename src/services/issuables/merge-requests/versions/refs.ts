@@ -2,6 +2,7 @@ import { eq, type SQL, sql } from 'drizzle-orm'
 import { alias, type SelectedFields } from 'drizzle-orm/pg-core'
 import type { Context } from '../../../../context.js'
 import type { ReadDatabase } from '../../../../db/client.js'
+import { decoded } from '../../../../db/decoded.js'
 import { mergeRequests, mergeRequestVersions, projects } from '../../../../db/schema/index.js'
 import type { GitRepository, RepositoryKey } from '../../../../git/types.js'
 
@@ -23,7 +24,7 @@ export const mergeRequestRefColumns = {
   version_id: mergeRequests.version_id,
   version_due: mergeRequests.version_due,
   /** Of the newest version. */
-  commits: sql<number>`coalesce(${mergeRequestVersions.commits_count}, 0)`.mapWith(Number),
+  commits: decoded(sql<number>`coalesce(${mergeRequestVersions.commits_count}, 0)`, Number),
   merge_checks: mergeRequests.merge_checks,
 }
 

@@ -1,0 +1,22 @@
+import { type Column, type GetDecoderResult, SQL, sql } from 'drizzle-orm'
+
+type Decode = (value: unknown) => unknown
+// biome-ignore lint/suspicious/noExplicitAny: a decoder takes what its column or expression yields
+type Decoder = Column | ((value: any) => unknown)
+
+/** An expression that knows how its value is read. The builder's own `mapWith` keeps that to itself, so prepared reads cannot use it. */
+export class DecodedSql<T = unknown> extends SQL<T> {
+  readonly decode: Decode
+
+  constructor(expression: SQL, decoder: Decoder) {
+    super([expression])
+    this.decode = typeof decoder === 'function' ? decoder : (value) => decoder.mapFromDriverValue(value)
+    this.mapWith(this.decode)
+  }
+}
+
+/** The expression with its value read as the function or the column does it; null stays null. */
+export const decoded = <D extends Decoder>(expression: SQL, decoder: D): DecodedSql<GetDecoderResult<D>> => new DecodedSql(expression, decoder)
+
+/** The number of rows. */
+export const count = () => decoded(sql`count(*)`, Number)
