@@ -7,7 +7,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const program = join(root, 'dist/main.js')
 const stamp = join(root, 'dist/sources')
 
-/** Builds dist/main.js when the sources differ from what it was built of; a package without sources is taken as built. */
+/** Builds dist/main.js, and dist/spawner.js beside it, when the sources differ from what it was built of; a package without sources is taken as built. */
 export async function build() {
   if (!existsSync(join(root, 'src'))) return program
   const sources = fingerprint()
@@ -15,8 +15,8 @@ export async function build() {
   const { build: bundle, stop } = await import('esbuild')
   const { outputFiles } = await bundle({
     absWorkingDir: root,
-    entryPoints: ['src/main.ts'],
-    outfile: program,
+    entryPoints: { main: 'src/main.ts', spawner: 'src/git/process/spawner-entry.ts' },
+    outdir: join(root, 'dist'),
     bundle: true,
     write: false,
     format: 'esm',
@@ -49,7 +49,7 @@ export async function build() {
   // Each file appears whole, the stamp last: a killed build is built again.
   for (const { path, text } of [...outputFiles, { path: stamp, text: sources }]) {
     const aside = `${path}.${process.pid}`
-    writeFileSync(aside, path === program ? inAscii(text) : text)
+    writeFileSync(aside, path.endsWith('.js') ? inAscii(text) : text)
     renameSync(aside, path)
   }
   return program

@@ -7,6 +7,7 @@ import type { Config } from '../config.js'
 import type { Context } from '../context.js'
 import type { Database } from '../db/client.js'
 import { openGit } from '../git/open.js'
+import type { Spawner } from '../git/process/spawner.js'
 import { TRANSPORT_LIMITS } from '../git/wire/transport.js'
 import { Fragments } from '../http/fragments.js'
 import { createJobs } from '../jobs/queue.js'
@@ -19,12 +20,13 @@ import { holdsRepositories } from '../services/repository/repositories.js'
 import { followers } from './followers.js'
 
 /** Wires the parts of the service; the configuration's address must be settled. */
-export async function createContext(config: Config & { baseUrl: string }, db: Database, log: Logger): Promise<Context> {
+export async function createContext(config: Config & { baseUrl: string }, db: Database, log: Logger, spawner?: Spawner): Promise<Context> {
   const hooks = join(config.dataDir, 'hooks')
   await mkdir(hooks, { recursive: true, mode: 0o700 })
   const git = openGit({
     storages: config.storages,
     hooks,
+    ...(spawner && { spawner }),
     shared: config.databaseUrl !== undefined,
     transport: { ...TRANSPORT_LIMITS, ...(config.limits.pushBytes > 0 && { packBytes: config.limits.pushBytes }) },
     onFault: (fault, key) => log.error({ err: fault, repository: key }, 'a repository is missing or cannot be read'),

@@ -1,8 +1,11 @@
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import type { Config } from '../config.js'
 import { holderOf } from '../db/postgres/index.js'
+import { SpawnerProcess } from '../git/process/spawner-process.js'
 import { StartFault } from '../lib/start-fault.js'
 import { createLog } from '../log.js'
 import { embeddedFolder, openMigrated, ownPostgres } from './database.js'
@@ -15,6 +18,8 @@ import { cannotListen, checkAddress, checkDescriptors, checkFolders, checkGit, s
 const DRAIN = 7_000
 /** Milliseconds between two log lines about a slow start. */
 const SAY_EVERY = 10_000
+/** The program of the spawner process, beside this one where it is built. */
+const SPAWNER = fileURLToPath(new URL('./spawner.js', import.meta.url))
 
 type Step = () => Promise<unknown>
 
@@ -57,7 +62,9 @@ async function start(given: Config, log: Logger, opened: Step[], signal: AbortSi
   const database = await openMigrated(url, config, { log })
   opened.push(() => database.close())
 
-  const ctx = await createContext(config, database, log)
+  const spawner = new SpawnerProcess(SPAWNER, join(config.dataDir, 'run'))
+  opened.push(() => spawner.close())
+  const ctx = await createContext(config, database, log, spawner)
   opened.push(() => ctx.close())
   await bootstrapAdministrator(ctx)
   await recover(ctx)

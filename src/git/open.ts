@@ -8,6 +8,7 @@ import { take } from './objects/fetch-objects.js'
 import { fileSizes } from './objects/file-sizes.js'
 import { draftCommit, writeCommit, writeTag } from './objects/writer.js'
 import { GIT_NICENESS, PER_HOLDER, type PoolLimits, ProcessPool } from './process/pool.js'
+import type { Spawner } from './process/spawner.js'
 import { quarantineReader, type Reader, type ReadFloor, readerFor, readFloor } from './reader.js'
 import { RefUpdates, writeHead } from './refs/ref-updates.js'
 import { restoreRepository, saveRepository } from './storage/copies.js'
@@ -37,6 +38,8 @@ export interface GitOptions {
   pool?: PoolLimits
   /** Of fetches and pushes. */
   wirePool?: PoolLimits
+  /** Starts the processes; by default this process does. */
+  spawner?: Spawner
   /** Services on other machines may use the storages as well. */
   shared?: boolean
 }
@@ -56,8 +59,8 @@ export interface GitInstallation {
 }
 
 /** Opens the storages for reading. */
-export function openInstallation({ storages, onFault, pool }: GitOptions): GitInstallation {
-  const floor = readFloor(new ProcessPool(pool))
+export function openInstallation({ storages, onFault, pool, spawner }: GitOptions): GitInstallation {
+  const floor = readFloor(new ProcessPool(pool, spawner))
   const directory = (key: RepositoryKey) => directoryOf(storages, key)
   return {
     floor,
@@ -98,8 +101,8 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
   const ground = openInstallation(options)
   const { pool } = ground.floor
   // clones and pushes keep their turns for as long as they take, so reads must not queue behind them
-  const checks = new ProcessPool(CHECK_POOL)
-  const archives = new ProcessPool(options.wirePool ?? ARCHIVE_POOL)
+  const checks = new ProcessPool(CHECK_POOL, options.spawner)
+  const archives = new ProcessPool(options.wirePool ?? ARCHIVE_POOL, options.spawner)
   const shared = options.shared ?? false
   const stale = { ...STALE, shared }
   const updates = new RefUpdates(pool, { shared })
@@ -107,7 +110,7 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
     const holdsNone = (group: number) => group === asking || group === updates.unused(directory)
     await removeStaleLocks(directory, { shared, paths, holdsNone })
   }
-  const wire = new Transport(new ProcessPool(options.wirePool ?? WIRE_POOL), options.hooks, options.transport, unlock)
+  const wire = new Transport(new ProcessPool(options.wirePool ?? WIRE_POOL, options.spawner), options.hooks, options.transport, unlock)
   const fetchLimits = { bytes: wire.limits.packBytes, deadline: IMPORT_DEADLINE }
 
   const open = (key: RepositoryKey): GitRepository => {

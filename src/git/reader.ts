@@ -69,7 +69,7 @@ export interface ReadFloor {
 
 const floorOf = (pool: ProcessPool, memory: Memory): ReadFloor => ({
   pool,
-  searches: new ProcessPool(SEARCH_LIMITS),
+  searches: new ProcessPool(SEARCH_LIMITS, pool.spawner),
   searching: new SingleFlight(),
   batchProcesses: new BatchProcesses(pool),
   memory,

@@ -1,6 +1,7 @@
 import { getPriority } from 'node:os'
 import { afterAll, describe, expect, it } from 'vitest'
 import { POOL_LIMITS, ProcessPool } from '../../src/git/process/pool.js'
+import { kill } from '../../src/git/process/spawner.js'
 import { FairQueue } from '../../src/lib/async/fair-queue.js'
 import { inNameOf } from '../../src/lib/async/holder.js'
 import { Unavailable } from '../../src/lib/unavailable.js'
@@ -37,9 +38,9 @@ describe('turns for git', () => {
   })
 
   it('SEC-180: git stands back behind the service', async () => {
-    const child = pool.start('/', ['cat-file', '--batch'])
-    expect(getPriority(child.pid as number)).toBe(getPriority() + 10)
-    child.kill()
+    const child = await pool.start('/', ['cat-file', '--batch'])
+    expect(getPriority(child.pid)).toBe(getPriority() + 10)
+    kill(child)
   })
 })
 

@@ -1,6 +1,7 @@
 import { gitFailure } from '../errors.js'
 import { literal } from '../history/log.js'
-import { kill, type ProcessPool } from '../process/pool.js'
+import type { ProcessPool } from '../process/pool.js'
+import { kill } from '../process/spawner.js'
 import type { DiffLine, DiffPaths, Oid } from '../types.js'
 import { CONFIG, EMPTY_TREE, OPTIONS } from './diff.js'
 
@@ -126,7 +127,7 @@ const LONGEST = 20_000
 async function streamOf({ pool, directory, env }: Repository, args: string[], take: (chunk: Buffer) => boolean): Promise<void> {
   const release = await pool.acquire(directory)
   try {
-    const child = pool.start(directory, [...CONFIG, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = await pool.start(directory, [...CONFIG, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
     let enough = false
     let stderr = ''
     child.stderr?.on('data', (chunk: Buffer) => {
@@ -138,8 +139,7 @@ async function streamOf({ pool, directory, env }: Repository, args: string[], ta
         enough = true
         kill(child)
       })
-      child.on('error', reject)
-      child.on('close', (code) => (code === 0 || enough ? resolve() : reject(gitFailure(args[0] ?? '', code, stderr))))
+      void child.closed.then((code) => (code === 0 || enough ? resolve() : reject(gitFailure(args[0] ?? '', code, stderr))))
     })
   } finally {
     release()

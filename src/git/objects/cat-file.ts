@@ -1,7 +1,8 @@
 import { finished, Readable } from 'node:stream'
 import { GitFault } from '../errors.js'
 import { BatchProcess, type Exchange } from '../process/batch-process.js'
-import { kill, type ProcessPool } from '../process/pool.js'
+import type { ProcessPool } from '../process/pool.js'
+import { kill } from '../process/spawner.js'
 import type { Oid } from '../types.js'
 
 export type ObjectType = 'commit' | 'tree' | 'blob' | 'tag'
@@ -89,22 +90,28 @@ export class CatFile {
     }
     const release = await this.pool.acquire(this.directory, signal)
     try {
-      const child = this.pool.start(this.directory, ['cat-file', info.type, info.oid], {
+      const child = await this.pool.start(this.directory, ['cat-file', info.type, info.oid], {
         env: this.env,
         signal,
         deadline: 0,
         stdio: ['ignore', 'pipe', 'ignore'],
       })
-      child.once('error', release)
-      child.once('close', release)
-      const stream = child.stdout as Readable
+      void child.closed.then(release)
+      const stdout = child.stdout as Readable
+      const relay = async function* () {
+        for await (const chunk of stdout) {
+          timer.refresh()
+          yield chunk as Buffer
+        }
+        const code = await child.exited
+        if (code !== 0) throw new GitFault('cat-file', code, 'ended early')
+      }
+      const stream = Readable.from(relay(), { objectMode: false })
       // the deadline counts from the last byte that was read, not from the start
       const timer = setTimeout(() => stream.destroy(new GitFault('cat-file', null, 'stalled')), this.pool.limits.deadline)
-      stream.on('data', () => timer.refresh())
-      stream.pause()
-      child.once('exit', (code) => code !== 0 && stream.destroy(new GitFault('cat-file', code, 'ended early')))
       finished(stream, () => {
         clearTimeout(timer)
+        stdout.destroy()
         kill(child)
       })
       return stream

@@ -1,6 +1,5 @@
-import type { ChildProcess } from 'node:child_process'
 import { GitFault, gitFailure, OutOfTime } from '../errors.js'
-import { kill } from './pool.js'
+import { type GitProcess, kill } from './spawner.js'
 
 /** Returned by an exchange that needs no more of its answer: the process is ended, which costs less than reading on. */
 export const ENOUGH = Symbol('enough')
@@ -30,7 +29,8 @@ const WINDOW = { questions: 256, bytes: 33_554_432 }
  * again when it dies.
  */
 export class BatchProcess {
-  #child: ChildProcess | null = null
+  #child: GitProcess | null = null
+  #starting = false
   /** Questions that were sent and not answered, and those not sent yet. */
   #sent: Pending[] = []
   #unsent: Pending[] = []
@@ -41,7 +41,7 @@ export class BatchProcess {
 
   /** `closing` is written after each bundle of questions, such as a command to flush. */
   constructor(
-    readonly start: () => ChildProcess,
+    readonly start: () => Promise<GitProcess>,
     readonly deadline: number,
     readonly closing = '',
   ) {}
@@ -83,6 +83,11 @@ export class BatchProcess {
   }
 
   #send() {
+    const child = this.#child
+    if (!child) {
+      void this.#begin()
+      return
+    }
     let text = ''
     for (let next = this.#unsent[0]; next; next = this.#unsent[0]) {
       const full = this.#sent.length >= WINDOW.questions || this.#bytes + next.exchange.weight > WINDOW.bytes
@@ -93,21 +98,32 @@ export class BatchProcess {
       text += next.exchange.question
     }
     if (!text) return
-    this.#child ??= this.#begin()
-    this.#child.stdin?.write(text + this.closing)
+    child.stdin?.write(text + this.closing)
     if (!this.#deadline) this.#watch()
   }
 
-  #begin(): ChildProcess {
-    const child = this.start()
+  async #begin() {
+    if (this.#starting || this.#unsent.length === 0) return
+    this.#starting = true
+    try {
+      this.#child = this.#listen(await this.start())
+    } catch (fault) {
+      this.#failed(this.#unsent, fault as Error)
+    } finally {
+      this.#starting = false
+    }
+    if (this.#unsent.length > 0) this.#schedule()
+    else if (this.#retired && this.idle) this.#child?.stdin?.end()
+  }
+
+  #listen(child: GitProcess): GitProcess {
     let stderr = ''
     child.stdout?.on('data', (chunk: Buffer) => child === this.#child && this.#take(chunk))
     child.stderr?.on('data', (chunk: Buffer) => {
       stderr = (stderr + chunk.toString('utf8')).slice(-2_000)
     })
-    child.stdin?.on('error', () => {}) // it died; 'close' says how
-    child.on('error', (fault) => this.#died(child, fault))
-    child.on('close', (code) => this.#died(child, gitFailure('batch process', code, stderr)))
+    child.stdin?.on('error', () => {}) // it died; `closed` says how
+    void child.closed.then((code) => this.#died(child, gitFailure('batch process', code, stderr)))
     return child
   }
 
@@ -159,16 +175,19 @@ export class BatchProcess {
     this.#again()
   }
 
-  /** The question that was being answered is asked once more; a process that cannot even start fails all. */
-  #died(child: ChildProcess, fault: Error) {
+  #died(child: GitProcess, fault: Error) {
     if (child !== this.#child) return
     this.#child = null
-    const head = this.#sent[0]
-    if (head && head.tries++ > 0) {
-      const hopeless = !(fault instanceof GitFault) || fault.stderr.includes('not a git repository')
-      for (const pending of hopeless ? [...this.#sent.splice(0), ...this.#unsent.splice(0)] : this.#sent.splice(0, 1)) pending.reject(fault)
-    }
+    this.#failed(this.#sent, fault)
     this.#again()
+  }
+
+  /** The question that was being answered is asked once more; a process that cannot even start fails all. */
+  #failed(asked: Pending[], fault: Error) {
+    const head = asked[0]
+    if (!head || head.tries++ === 0) return
+    const hopeless = !(fault instanceof GitFault) || fault.stderr.includes('not a git repository')
+    for (const pending of hopeless ? [...this.#sent.splice(0), ...this.#unsent.splice(0)] : asked.splice(0, 1)) pending.reject(fault)
   }
 
   #again() {

@@ -1,11 +1,11 @@
-import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
-import { accessSync, constants, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { availableParallelism, setPriority } from 'node:os'
+import { accessSync, constants, readFileSync, statSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { delimiter, isAbsolute, join } from 'node:path'
 import { FairQueue } from '../../lib/async/fair-queue.js'
 import { currentHolder } from '../../lib/async/holder.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import { gitFailure } from '../errors.js'
+import { directSpawner, type GitProcess, kill, type Spawner, type SpawnOptions } from './spawner.js'
 
 /** The environment of every git process: it inherits only PATH and the temporary directory (SEC-84). */
 export function gitEnvironment(): NodeJS.ProcessEnv {
@@ -143,9 +143,14 @@ export type ScanEnd = 'whole' | 'enough' | 'late'
  */
 export class ProcessPool {
   readonly #queue: FairQueue
-  readonly #children = new Set<ChildProcess>()
+  readonly #children = new Set<GitProcess>()
+  readonly #starting = new Set<Promise<unknown>>()
+  #closed = false
 
-  constructor(readonly limits: PoolLimits = POOL_LIMITS) {
+  constructor(
+    readonly limits: PoolLimits = POOL_LIMITS,
+    readonly spawner: Spawner = directSpawner,
+  ) {
     this.#queue = new FairQueue({ ...limits, refusals: { late: 'no git process became free in time', full: 'too many git calls are waiting' } })
   }
 
@@ -155,8 +160,8 @@ export class ProcessPool {
   async run(directory: string, args: string[], options: RunOptions = {}): Promise<RunResult> {
     const release = await this.acquire(directory, options.signal)
     try {
+      const child = await this.start(directory, args, { env: options.env, signal: options.signal, deadline: options.deadline })
       return await new Promise<RunResult>((resolve, reject) => {
-        const child = this.start(directory, args, { env: options.env, signal: options.signal, deadline: options.deadline })
         if (options.memory !== undefined) endBeyond(child, options.memory)
         const chunks: Buffer[] = []
         const errors: Buffer[] = []
@@ -176,8 +181,7 @@ export class ProcessPool {
           errorSize += chunk.length
           if (errorSize < 65_536) errors.push(chunk)
         })
-        child.on('error', reject)
-        child.on('close', (code) => {
+        void child.closed.then((code) => {
           const stderr = Buffer.concat(errors).toString('utf8')
           if (options.signal?.aborted) reject(options.signal.reason)
           else if (truncated || code === 0 || (code !== null && options.accept?.includes(code))) {
@@ -202,8 +206,8 @@ export class ProcessPool {
   async scan(directory: string, args: string[], take: (chunk: Buffer) => boolean, options: Omit<RunOptions, 'maxBytes'> = {}): Promise<ScanEnd> {
     const release = await this.acquire(directory, options.signal)
     try {
+      const child = await this.start(directory, args, { env: options.env, signal: options.signal, deadline: options.deadline })
       return await new Promise<ScanEnd>((resolve, reject) => {
-        const child = this.start(directory, args, { env: options.env, signal: options.signal, deadline: options.deadline })
         let enough = false
         let stderr = ''
         child.stdout?.on('data', (chunk: Buffer) => {
@@ -219,8 +223,7 @@ export class ProcessPool {
         child.stderr?.setEncoding('utf8').on('data', (text: string) => {
           if (stderr.length < 65_536) stderr += text
         })
-        child.on('error', reject)
-        child.on('close', (code) => {
+        void child.closed.then((code) => {
           if (options.signal?.aborted) reject(options.signal.reason)
           else if (enough) resolve('enough')
           else if (code === 0 || (code !== null && options.accept?.includes(code))) resolve('whole')
@@ -259,65 +262,58 @@ export class ProcessPool {
       deadline?: number | undefined
       stdio?: SpawnOptions['stdio']
     } = {},
-  ): ChildProcess {
+  ): Promise<GitProcess> {
     git ??= programOnPath('git')
-    const child = spawn(git ?? 'git', [...GIT_OPTIONS, ...args], {
+    const starting = this.spawner.spawn(git ?? 'git', [...GIT_OPTIONS, ...args], {
       cwd: directory,
       env: { ...gitEnvironment(), GIT_DIR: directory, ...options.env },
       stdio: options.stdio ?? ['pipe', 'pipe', 'pipe'],
-      detached: true,
+      niceness: this.limits.niceness,
     })
+    const watched = starting.then((child) => {
+      this.#watch(child, options.deadline ?? this.limits.deadline, options.signal)
+      return child
+    })
+    this.#starting.add(watched)
+    const settled = () => void this.#starting.delete(watched)
+    watched.then(settled, settled)
+    return watched
+  }
+
+  #watch(child: GitProcess, deadline: number, signal: AbortSignal | undefined) {
     this.#children.add(child)
-    if (this.limits.niceness && child.pid !== undefined) standBack(child.pid, this.limits.niceness)
-    const deadline = options.deadline ?? this.limits.deadline
-    const timer =
-      deadline > 0
-        ? setTimeout(() => {
-            timedOut.add(child)
-            kill(child)
-          }, deadline)
-        : undefined
+    const late = () => {
+      timedOut.add(child)
+      kill(child)
+    }
+    const timer = deadline > 0 ? setTimeout(late, deadline) : undefined
     const onAbort = () => kill(child)
-    if (options.signal?.aborted) kill(child)
-    else options.signal?.addEventListener('abort', onAbort, { once: true })
-    child.once('close', () => {
+    if (signal?.aborted || this.#closed) kill(child)
+    else signal?.addEventListener('abort', onAbort, { once: true })
+    void child.closed.then(() => {
       this.#children.delete(child)
       clearTimeout(timer)
-      options.signal?.removeEventListener('abort', onAbort)
+      signal?.removeEventListener('abort', onAbort)
     })
-    child.once('error', () => this.#children.delete(child))
-    return child
   }
 
   /** Refuses new calls and ends every process that is still running. */
   async close() {
+    this.#closed = true
     this.#queue.close(new Unavailable('the service is stopping'))
-    const ended = [...this.#children].map((child) => new Promise<void>((resolve) => child.once('close', () => resolve())))
+    await Promise.allSettled(this.#starting)
     for (const child of this.#children) kill(child)
-    await Promise.all(ended)
+    await Promise.all([...this.#children].map((child) => child.closed))
   }
 }
 
-const timedOut = new WeakSet<ChildProcess>()
-
-/**
- * Lowers the priority of a process. Each is the first of its session, and where Linux schedules sessions as groups the
- * priority of the group has to be lowered as well.
- */
-function standBack(pid: number, niceness: number) {
-  try {
-    setPriority(pid, niceness)
-    writeFileSync(`/proc/${pid}/autogroup`, String(niceness))
-  } catch {
-    // it has just ended, or the system has no such groups, or allows only a few changes a second
-  }
-}
+const timedOut = new WeakSet<GitProcess>()
 
 /** Milliseconds between two checks of the memory of a process. */
 const LOOK = 100
 
 /** Ends a process that takes more memory than it may. */
-function endBeyond(child: ChildProcess, bytes: number) {
+function endBeyond(child: GitProcess, bytes: number) {
   const timer = setInterval(() => {
     try {
       const [, kilobytes] = /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${child.pid}/status`, 'latin1')) ?? []
@@ -326,16 +322,5 @@ function endBeyond(child: ChildProcess, bytes: number) {
       // it has just ended, or the system does not tell
     }
   }, LOOK)
-  child.once('close', () => clearInterval(timer))
-  child.once('error', () => clearInterval(timer))
-}
-
-/** Kills a process and everything it started. */
-export function kill(child: ChildProcess) {
-  if (child.pid === undefined || child.exitCode !== null) return
-  try {
-    process.kill(-child.pid, 'SIGKILL')
-  } catch {
-    // it has just ended
-  }
+  void child.closed.then(() => clearInterval(timer))
 }

@@ -1,4 +1,3 @@
-import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
@@ -6,7 +5,8 @@ import { withMutex } from '../../lib/async/keyed-mutex.js'
 import { syncDirectory, writeNewFile } from '../../lib/durable.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import { GitFault, gitFailure, RefChanged, RefLocked, RefNameConflict } from '../errors.js'
-import { kill, type ProcessPool } from '../process/pool.js'
+import type { ProcessPool } from '../process/pool.js'
+import { type GitProcess, kill } from '../process/spawner.js'
 import { removeStaleLocks } from '../storage/leftovers.js'
 import { type Oid, type RefUpdate, ZERO } from '../types.js'
 
@@ -82,7 +82,7 @@ export class RefUpdates {
    */
   async holding<T>(directory: string, ref: string, oid: Oid, work: () => Promise<T>): Promise<T> {
     return this.#pastLocks(directory, async () => {
-      const updater = new Updater(this.pool, directory)
+      const updater = await Updater.start(this.pool, directory)
       try {
         return await updater.holding(directory, { ref, old: oid, new: oid }, this.limits.deadline, work)
       } finally {
@@ -124,7 +124,7 @@ export class RefUpdates {
     if (this.#running >= this.limits.processes) await new Promise<void>((resolve) => this.#turns.push(resolve))
     else this.#running++
     try {
-      const updater = this.#take(directory)
+      const updater = await this.#take(directory)
       await updater.transact(directory, updates, this.limits.deadline)
       updater.rest(this.limits.idle, () => this.#idle.delete(directory))
       this.#idle.set(directory, updater)
@@ -135,32 +135,35 @@ export class RefUpdates {
     }
   }
 
-  #take(directory: string): Updater {
+  async #take(directory: string): Promise<Updater> {
     const known = this.#idle.get(directory)
     this.#idle.delete(directory)
     if (known?.alive) return known
     const [oldest] = this.#idle.keys()
     if (oldest !== undefined && this.#idle.size + this.#running > this.limits.processes) this.forget(oldest)
-    return new Updater(this.pool, directory)
+    return Updater.start(this.pool, directory)
   }
 }
 
 /** One `git update-ref --stdin`. It ends at the first transaction that fails, and says why. */
 class Updater {
-  readonly #child: ChildProcess
+  readonly #child: GitProcess
   #out = ''
   #errors = ''
   #timer: NodeJS.Timeout | undefined
   #said: (() => void) | undefined
-  readonly #ended: Promise<number | null>
   alive = true
 
   get pid() {
     return this.#child.pid
   }
 
-  constructor(pool: ProcessPool, directory: string) {
-    this.#child = pool.start(directory, [...OPTIONS, 'update-ref', '--stdin', '-z'], { deadline: 0 })
+  static async start(pool: ProcessPool, directory: string): Promise<Updater> {
+    return new Updater(await pool.start(directory, [...OPTIONS, 'update-ref', '--stdin', '-z'], { deadline: 0 }))
+  }
+
+  private constructor(child: GitProcess) {
+    this.#child = child
     this.#child.stdin?.on('error', () => {}) // it ended early; its exit code says why
     this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       this.#out += text
@@ -169,13 +172,8 @@ class Updater {
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       if (this.#errors.length < 65_536) this.#errors += text
     })
-    this.#ended = new Promise((resolve) => {
-      const end = (code: number | null) => {
-        this.alive = false
-        resolve(code)
-      }
-      this.#child.once('error', () => end(null))
-      this.#child.once('close', end)
+    void child.exited.then(() => {
+      this.alive = false
     })
   }
 
@@ -212,7 +210,7 @@ class Updater {
       kill(this.#child)
     }, deadline)
     const expect = async (answer: string) => {
-      const outcome = await Promise.race([this.#hears(answer), this.#ended])
+      const outcome = await Promise.race([this.#hears(answer), this.#child.closed])
       if (outcome !== 'heard') throw late ? new Unavailable('git update-ref ran out of time') : failure(outcome, this.#errors, updates)
     }
     try {

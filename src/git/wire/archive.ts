@@ -1,6 +1,7 @@
 import { finished, Readable } from 'node:stream'
 import { GitFault, gitFailure } from '../errors.js'
-import { kill, type ProcessPool, programOnPath } from '../process/pool.js'
+import { type ProcessPool, programOnPath } from '../process/pool.js'
+import { kill } from '../process/spawner.js'
 import type { ArchiveKind, ArchiveOptions } from '../types.js'
 
 /**
@@ -32,24 +33,17 @@ export async function archive(
   try {
     const bzip2 = kind === 'tar.bz2' ? ['-c', `tar.tar.bz2.command=${bzip2Path()}`] : []
     const args = [...CONFIG, ...bzip2, 'archive', `--format=${kind}`, `--prefix=${prefix}/`, commit, ...(path === '' ? [] : ['--', path])]
-    const child = pool.start(directory, args, { env: ALONE, signal, stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = await pool.start(directory, args, { env: ALONE, signal, stdio: ['ignore', 'pipe', 'pipe'] })
     let stderr = ''
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       if (stderr.length < 65_536) stderr += text
     })
-    const ended = new Promise<number | null>((resolve) => {
-      const end = (code: number | null) => {
-        release()
-        resolve(code)
-      }
-      child.once('error', () => end(null))
-      child.once('close', end)
-    })
+    void child.closed.then(release)
     const stdout = child.stdout as Readable
-    await Promise.race([new Promise<void>((resolve) => stdout.once('readable', resolve)), ended])
+    await Promise.race([new Promise<void>((resolve) => stdout.once('readable', resolve)), child.closed])
     if (signal.aborted || stdout.readableLength === 0) {
       stdout.resume()
-      throw signal.aborted ? signal.reason : gitFailure('archive', await ended, stderr)
+      throw signal.aborted ? signal.reason : gitFailure('archive', await child.closed, stderr)
     }
 
     const relay = async function* () {
@@ -58,7 +52,7 @@ export async function archive(
         yield chunk as Buffer
       }
       // a truncated archive must not look complete
-      const code = await ended
+      const code = await child.closed
       if (code !== 0) throw gitFailure('archive', code, stderr)
     }
     const out = Readable.from(relay(), { objectMode: false })

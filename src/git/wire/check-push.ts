@@ -1,7 +1,8 @@
 import type { Readable } from 'node:stream'
 import { Slice } from '../../lib/async/yield.js'
 import { GitFault } from '../errors.js'
-import { kill, type ProcessPool } from '../process/pool.js'
+import type { ProcessPool } from '../process/pool.js'
+import { kill } from '../process/spawner.js'
 import type { Oid } from '../types.js'
 
 /** Bytes of a commit or an annotated tag, because they are read whole. */
@@ -57,12 +58,12 @@ interface Listed {
 async function listed({ pool, directory, env, objectBytes, deadline }: PushedObjects): Promise<Listed> {
   // without the repository's own objects: only the pushed ones are meant
   const args = ['cat-file', '--batch-all-objects', '--unordered', '--batch-check=%(objecttype) %(objectsize) %(objectname)']
-  const child = pool.start(directory, args, {
+  const child = await pool.start(directory, args, {
     env: { GIT_OBJECT_DIRECTORY: env.GIT_OBJECT_DIRECTORY },
     deadline,
     stdio: ['ignore', 'pipe', 'ignore'],
   })
-  const ended = exitOf(child)
+  const ended = child.exited
   const found: Listed = { fault: null, trees: [], wide: [] }
   let names = 0
   let rest = ''
@@ -94,8 +95,8 @@ async function listed({ pool, directory, env, objectBytes, deadline }: PushedObj
 
 async function anyWithMoreParents({ pool, directory, env, deadline }: PushedObjects, commits: Oid[]): Promise<boolean> {
   const args = ['rev-list', '--no-walk=unsorted', `--min-parents=${PARENTS + 1}`, '--max-count=1', '--stdin']
-  const child = pool.start(directory, args, { env, deadline, stdio: ['pipe', 'pipe', 'ignore'] })
-  const ended = exitOf(child)
+  const child = await pool.start(directory, args, { env, deadline, stdio: ['pipe', 'pipe', 'ignore'] })
+  const ended = child.exited
   child.stdin?.on('error', () => {})
   child.stdin?.end(`${commits.join('\n')}\n`)
   let bytes = 0
@@ -112,8 +113,8 @@ async function anyWithMoreParents({ pool, directory, env, deadline }: PushedObje
 async function longestPath({ pool, directory, env, deadline }: PushedObjects, trees: Oid[]): Promise<number> {
   const numbers = new Map(trees.map((oid, at) => [Buffer.from(oid, 'hex').toString('latin1'), at]))
   const reader = new TreeReader(numbers)
-  const child = pool.start(directory, ['cat-file', '--batch', '--buffer'], { env, deadline, stdio: ['pipe', 'pipe', 'ignore'] })
-  const ended = exitOf(child)
+  const child = await pool.start(directory, ['cat-file', '--batch', '--buffer'], { env, deadline, stdio: ['pipe', 'pipe', 'ignore'] })
+  const ended = child.exited
   child.stdin?.on('error', () => {})
   child.stdin?.end(`${trees.join('\n')}\n`)
   const slice = new Slice(1)
@@ -223,13 +224,4 @@ class TreeReader {
     }
     return longest
   }
-}
-
-const exitOf = (child: ReturnType<ProcessPool['start']>) => {
-  const ended = new Promise<number | null>((resolve, reject) => {
-    child.once('error', reject)
-    child.once('close', resolve)
-  })
-  ended.catch(() => {})
-  return ended
 }

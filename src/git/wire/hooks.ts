@@ -1,10 +1,10 @@
-import type { ChildProcess } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { access, mkdir, rename, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { writeNewFile } from '../../lib/durable.js'
+import type { GitProcess } from '../process/spawner.js'
 import type { PushCommand } from '../types.js'
 
 /**
@@ -86,7 +86,7 @@ export class HookChannel {
   readonly #work: Promise<void>
 
   constructor(
-    child: ChildProcess,
+    child: GitProcess,
     readonly directory: string,
     readonly limit: number,
     readonly answers: HookAnswers,

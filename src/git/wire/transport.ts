@@ -1,4 +1,3 @@
-import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { link, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -7,7 +6,8 @@ import { finished } from 'node:stream/promises'
 import { syncDirectory } from '../../lib/durable.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import { GitFault, gitFailure } from '../errors.js'
-import { kill, type ProcessPool } from '../process/pool.js'
+import type { ProcessPool } from '../process/pool.js'
+import { type GitProcess, kill } from '../process/spawner.js'
 import { syncRefs } from '../refs/ref-updates.js'
 import type { GitRepository, PushCommand, PushPolicy, Quarantine, Service, TransportRequest } from '../types.js'
 import { faultOfObjects } from './check-push.js'
@@ -115,7 +115,7 @@ export class Transport {
       const config = service === 'git-upload-pack' ? UPLOAD : RECEIVE
       const env = version === 1 ? { GIT_PROTOCOL: 'version=1' } : {}
       const args = [...config, service.slice(4), '--stateless-rpc', '--http-backend-info-refs', '.']
-      const child = this.pool.start(directory, args, { env, signal, deadline: this.limits.deadline, stdio: ['ignore', 'pipe', 'pipe'] })
+      const child = await this.pool.start(directory, args, { env, signal, deadline: this.limits.deadline, stdio: ['ignore', 'pipe', 'pipe'] })
       const line = `# service=${service}\n`
       await relay(child, out, service, { prefix: `${(line.length + 4).toString(16).padStart(4, '0')}${line}0000`, stall: this.limits.stall })
     } finally {
@@ -127,7 +127,7 @@ export class Transport {
     const release = await this.pool.acquire(directory, signal, holder)
     try {
       const version = protocolVersion(protocol)
-      const child = this.pool.start(directory, [...UPLOAD, 'upload-pack', '--strict', '--stateless-rpc', '.'], {
+      const child = await this.pool.start(directory, [...UPLOAD, 'upload-pack', '--strict', '--stateless-rpc', '.'], {
         env: version > 0 ? { GIT_PROTOCOL: `version=${version}` } : {},
         signal,
         deadline: this.limits.deadline,
@@ -151,7 +151,7 @@ export class Transport {
         ...['-c', `receive.maxInputSize=${packBytes}`, '-c', `core.hooksPath=${hooks}`],
         ...['receive-pack', '--stateless-rpc', '.'],
       ]
-      const child = this.pool.start(directory, args, {
+      const child = await this.pool.start(directory, args, {
         env: { GIT_ALLOC_LIMIT: `${objectBytes}`, ...(protocolVersion(protocol) === 1 && { GIT_PROTOCOL: 'version=1' }) },
         deadline,
         stdio: ['pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
@@ -305,7 +305,7 @@ function protocolVersion(protocol: string | undefined): 0 | 1 | 2 {
  * Pipes the body into git. A git that has read enough does not end the connection, because its answer still has to be
  * sent; a client that stops in the middle ends git.
  */
-function feed(body: Readable, child: ChildProcess, leave: () => void) {
+function feed(body: Readable, child: GitProcess, leave: () => void) {
   const stdin = child.stdin as Writable
   stdin.on('error', () => {
     body.unpipe(stdin)
@@ -334,16 +334,11 @@ interface Relaying {
  * that a status can still be chosen; afterwards the output itself tells the client.
  */
 async function relay(
-  child: ChildProcess,
+  child: GitProcess,
   out: Writable,
   command: string,
   { prefix = '', leave = () => stop(child), stall = 0, asking }: Relaying = {},
 ) {
-  const ended = new Promise<number | null>((resolve, reject) => {
-    child.once('error', reject)
-    child.once('close', resolve)
-  })
-  ended.catch(() => {})
   let stderr = ''
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     if (stderr.length < 65_536) stderr += text
@@ -373,7 +368,7 @@ async function relay(
       if (!out.write(chunk)) await Promise.race([once(out, 'drain').catch(() => {}), closed])
       moved()
     }
-    const exitCode = await ended
+    const exitCode = await child.closed
     if (gone || stalled) {
       if (stalled && !said) throw new Unavailable(`git ${command} stalled`)
       return
@@ -389,12 +384,8 @@ async function relay(
 }
 
 /** Lets git clean up after itself, for a moment. */
-function stop(child: ChildProcess) {
-  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
-  try {
-    process.kill(-child.pid, 'SIGTERM')
-  } catch {
-    return
-  }
+function stop(child: GitProcess) {
+  if (!child.running) return
+  kill(child, 'SIGTERM')
   setTimeout(() => kill(child), 500)
 }

@@ -1,0 +1,75 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { connect, type Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { lowerPriority } from './spawner.js'
+import { HEADER, type SpawnReport, type SpawnRequest } from './spawner-protocol.js'
+
+/**
+ * The spawner process: starts the processes it is asked for on its IPC channel. For each descriptor of one it opens a
+ * connection to the socket named on its command line, and that connection becomes the descriptor. Ends when the service
+ * does, however that ends.
+ */
+const path = process.argv[2] as string
+
+process.once('disconnect', () => process.exit())
+// a terminal sends these to the whole group; the service says when it is time
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
+process.on('message', (request: SpawnRequest) => void start(request))
+
+const report = (message: SpawnReport) => process.connected && process.send?.(message)
+
+async function start({ id, program, args, cwd, env, stdio, niceness }: SpawnRequest): Promise<void> {
+  const sockets: (Socket | null)[] = []
+  try {
+    for (const [descriptor, kind] of stdio.entries()) sockets.push(kind === 'pipe' ? await open(id, descriptor) : null)
+    // a process gets its first three descriptors in blocking mode, but not the others: those have a pipe in between
+    const child = spawn(program, args, {
+      cwd,
+      env,
+      detached: true,
+      stdio: sockets.map((socket, i) => (socket && (i < 3 ? socket : 'pipe')) || 'ignore'),
+    })
+    await started(child)
+    child.once('exit', (code) => report({ id, code }))
+    if (niceness !== undefined) lowerPriority(child.pid as number, niceness)
+    for (const [i, socket] of sockets.entries()) {
+      if (i < 3) socket?.destroy()
+      else if (socket) join(socket, child.stdio[i] as Duplex)
+    }
+    report({ id, pid: child.pid as number })
+  } catch (error) {
+    for (const socket of sockets) socket?.destroy()
+    const { message, code, syscall } = error as NodeJS.ErrnoException
+    report({ id, error: { message, code, syscall } })
+  }
+}
+
+/** A connection to the service that is not read from here. */
+function open(id: number, descriptor: number): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(path)
+    socket.pause()
+    socket.once('error', reject)
+    const header = Buffer.alloc(HEADER)
+    header.writeUInt32BE(id)
+    header.writeUInt32BE(descriptor, 4)
+    socket.write(header, (error) => {
+      socket.off('error', reject)
+      socket.on('error', () => {})
+      if (error) reject(error)
+      else resolve(socket)
+    })
+  })
+}
+
+const started = (child: ChildProcess) =>
+  new Promise<void>((resolve, reject) => {
+    child.once('spawn', resolve)
+    child.once('error', reject)
+  })
+
+function join(socket: Socket, pipe: Duplex) {
+  pipe.on('error', () => socket.destroy())
+  socket.pipe(pipe)
+  pipe.pipe(socket)
+}

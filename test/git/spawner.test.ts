@@ -1,0 +1,152 @@
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { getPriority, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { directSpawner, type GitProcess, kill, type Spawner, type SpawnOptions } from '../../src/git/process/spawner.js'
+import { SpawnerProcess } from '../../src/git/process/spawner-process.js'
+import { Unavailable } from '../../src/lib/unavailable.js'
+
+let folder: string
+let entry: string
+const ENTRY = fileURLToPath(new URL('../../src/git/process/spawner-entry.ts', import.meta.url))
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'spawner-'))
+  entry = join(folder, 'spawner.mjs')
+  await build({ entryPoints: [ENTRY], outfile: entry, bundle: true, platform: 'node', format: 'esm' })
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+const open = (name: string) => new SpawnerProcess(entry, join(folder, name))
+
+const OPTIONS: SpawnOptions = { cwd: '/', env: { PATH: process.env['PATH'] }, stdio: ['pipe', 'pipe', 'pipe'], niceness: undefined }
+const sh = (spawner: Spawner, script: string, options: Partial<SpawnOptions> = {}) =>
+  spawner.spawn('/bin/sh', ['-c', script], { ...OPTIONS, ...options })
+
+/** Its exit code and all it writes. */
+async function outcome(child: GitProcess, input?: string | Buffer) {
+  const out: Buffer[] = []
+  const err: Buffer[] = []
+  child.stdout?.on('data', (chunk: Buffer) => out.push(chunk))
+  child.stderr?.on('data', (chunk: Buffer) => err.push(chunk))
+  child.stdin?.on('error', () => {})
+  child.stdin?.end(input)
+  const code = await child.closed
+  return { code, out: Buffer.concat(out), err: Buffer.concat(err).toString() }
+}
+
+const lives = (pid: number) =>
+  readFile(`/proc/${pid}/stat`, 'utf8').then(
+    (text) => !text.includes(') Z '),
+    () => false,
+  )
+const sameGroup = async (pid: number) => Number((await readFile(`/proc/${pid}/stat`, 'utf8')).split(') ')[1]?.split(' ')[2])
+
+describe.each<[string, () => Spawner]>([
+  ['this process', () => directSpawner],
+  ['a spawner process', () => open('each')],
+])('processes started by %s', (_, make) => {
+  let spawner: Spawner
+  beforeAll(() => {
+    spawner = make()
+  })
+  afterAll(() => spawner.close())
+
+  it('get input and give output, errors and an exit code', async () => {
+    const child = await sh(spawner, 'cat; echo gone wrong >&2; exit 7')
+    expect(await outcome(child, 'some input')).toEqual({ code: 7, out: Buffer.from('some input'), err: 'gone wrong\n' })
+    expect(child.running).toBe(false)
+  })
+
+  it('give all of a large output, read slowly, and take all of a large input', async () => {
+    const input = Buffer.alloc(30_000_000, 'abcdefghij')
+    const child = await sh(spawner, 'cat')
+    child.stdin?.end(input)
+    let size = 0
+    for await (const chunk of child.stdout ?? []) {
+      size += (chunk as Buffer).length
+      if (size % 7 === 0) await new Promise(setImmediate)
+    }
+    expect(size).toBe(input.length)
+    expect(await child.closed).toBe(0)
+  })
+
+  it('give the output they wrote before they ended without reading their input', async () => {
+    const child = await sh(spawner, 'head -c 3000000 /dev/zero; exit 3')
+    const { code, out } = await outcome(child, Buffer.alloc(5_000_000))
+    expect([code, out.length]).toEqual([3, 3_000_000])
+  })
+
+  it('lead a group of their own, which a signal ends', async () => {
+    const child = await sh(spawner, 'sleep 600 & echo $!; wait')
+    const other = await new Promise<number>((resolve) => child.stdout?.once('data', (chunk: Buffer) => resolve(Number(chunk))))
+    expect(await sameGroup(other)).toBe(child.pid)
+    kill(child)
+    expect(await child.exited).toBeNull()
+    await expect.poll(() => lives(other)).toBe(false)
+  })
+
+  it('have their folder, environment and priority', async () => {
+    const child = await sh(spawner, 'pwd; echo $WHAT; read -r x; nice', { cwd: folder, env: { ...OPTIONS.env, WHAT: 'this' }, niceness: 7 })
+    const { out } = await outcome(child, 'go\n')
+    expect(out.toString()).toBe(`${folder}\nthis\n${getPriority() + 7}\n`)
+  })
+
+  it('talk over further descriptors, in both directions', async () => {
+    const child = await sh(spawner, 'echo question >&3; read -r answer <&4; echo "$answer"', { stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'] })
+    const [questions, answers] = child.stdio.slice(3) as unknown as [Readable, Writable]
+    const asked = await new Promise<string>((resolve) => questions.once('data', (chunk: Buffer) => resolve(chunk.toString())))
+    answers.write('an answer\n')
+    expect([asked, await outcome(child)]).toEqual(['question\n', { code: 0, out: Buffer.from('an answer\n'), err: '' }])
+  })
+
+  it('that cannot be started say why', async () => {
+    await expect(spawner.spawn('/nowhere/git', [], OPTIONS)).rejects.toMatchObject({ code: 'ENOENT', syscall: 'spawn /nowhere/git' })
+    await expect(sh(spawner, 'true', { cwd: '/nowhere' })).rejects.toMatchObject({ code: 'ENOENT' })
+  })
+
+  it('run a hundred at a time', async () => {
+    const all = await Promise.all(Array.from({ length: 100 }, (_, i) => sh(spawner, `read -r x; echo ${i} $x`)))
+    const outcomes = await Promise.all(all.map((child, i) => outcome(child, `in ${i}\n`)))
+    expect(outcomes.map(({ out }) => out.toString())).toEqual(all.map((_, i) => `${i} in ${i}\n`))
+    const silent = await Promise.all(Array.from({ length: 100 }, () => sh(spawner, ':')))
+    expect(await Promise.all(silent.map((child) => outcome(child)))).toEqual(silent.map(() => ({ code: 0, out: Buffer.of(), err: '' })))
+  })
+})
+
+describe('the spawner process', () => {
+  const pidOf = async (spawner: Spawner) => {
+    const child = await sh(spawner, 'echo $PPID')
+    return Number((await outcome(child)).out)
+  }
+
+  it('is started anew when it was killed; what it had started is ended', async () => {
+    const spawner = open('killed')
+    const child = await sh(spawner, 'sleep 600')
+    const pid = await pidOf(spawner)
+    process.kill(pid, 'SIGKILL')
+    expect(await child.closed).toBeNull()
+    await expect.poll(() => lives(child.pid)).toBe(false)
+    expect(await pidOf(spawner)).not.toBe(pid)
+    await spawner.close()
+  })
+
+  it('ends when it is closed, leaves nothing, and starts nothing any more', async () => {
+    const spawner = open('closed')
+    const pid = await pidOf(spawner)
+    expect(pid).not.toBe(process.pid)
+    await spawner.close()
+    expect(await lives(pid)).toBe(false)
+    await expect(stat(join(folder, 'closed'))).rejects.toMatchObject({ code: 'ENOENT' })
+    await expect(sh(spawner, 'true')).rejects.toThrow(Unavailable)
+  })
+
+  it('works where the folder has a path too long for a socket', async () => {
+    const spawner = new SpawnerProcess(entry, join(folder, 'x'.repeat(120)))
+    expect((await outcome(await sh(spawner, 'echo yes'))).out.toString()).toBe('yes\n')
+    await spawner.close()
+  })
+})
