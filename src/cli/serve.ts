@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
@@ -62,7 +61,7 @@ async function start(given: Config, log: Logger, opened: Step[], signal: AbortSi
   const database = await openMigrated(url, config, { log })
   opened.push(() => database.close())
 
-  const spawner = new SpawnerProcess(SPAWNER, join(config.dataDir, 'run'))
+  const spawner = new SpawnerProcess(SPAWNER)
   opened.push(() => spawner.close())
   const ctx = await createContext(config, database, log, spawner)
   opened.push(() => ctx.close())

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import type { ReadObject } from '../../src/git/objects/changes.js'
 import type { ObjectType } from '../../src/git/objects/object-buffer.js'
-import { gitEnvironment } from '../../src/git/process/pool.js'
+import { gitEnvironment } from '../../src/git/process/environment.js'
 
 export const PERSON = { name: 'Ada', email: 'ada@example.org', seconds: 1_700_000_000, offset: '+0100' }
 

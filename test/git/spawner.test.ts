@@ -1,6 +1,9 @@
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { getPriority, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
@@ -20,7 +23,8 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-const open = (name: string) => new SpawnerProcess(entry, join(folder, name))
+const open = () => new SpawnerProcess(entry)
+const places = async () => (await readdir(tmpdir())).filter((name) => name.startsWith('roost-git-'))
 
 const OPTIONS: SpawnOptions = { cwd: '/', env: { PATH: process.env['PATH'] }, stdio: ['pipe', 'pipe', 'pipe'], niceness: undefined }
 const sh = (spawner: Spawner, script: string, options: Partial<SpawnOptions> = {}) =>
@@ -47,7 +51,7 @@ const sameGroup = async (pid: number) => Number((await readFile(`/proc/${pid}/st
 
 describe.each<[string, () => Spawner]>([
   ['this process', () => directSpawner],
-  ['a spawner process', () => open('each')],
+  ['a spawner process', () => open()],
 ])('processes started by %s', (_, make) => {
   let spawner: Spawner
   beforeAll(() => {
@@ -124,7 +128,7 @@ describe('the spawner process', () => {
   }
 
   it('is started anew when it was killed; what it had started is ended', async () => {
-    const spawner = open('killed')
+    const spawner = open()
     const child = await sh(spawner, 'sleep 600')
     const pid = await pidOf(spawner)
     process.kill(pid, 'SIGKILL')
@@ -135,18 +139,27 @@ describe('the spawner process', () => {
   })
 
   it('ends when it is closed, leaves nothing, and starts nothing any more', async () => {
-    const spawner = open('closed')
+    const spawner = open()
     const pid = await pidOf(spawner)
-    expect(pid).not.toBe(process.pid)
+    const [, place = ''] = /(\/[^\0]+)\/spawner\0$/.exec(await readFile(`/proc/${pid}/cmdline`, 'utf8')) ?? []
+    expect(await places()).toContain(basename(place))
     await spawner.close()
     expect(await lives(pid)).toBe(false)
-    await expect(stat(join(folder, 'closed'))).rejects.toMatchObject({ code: 'ENOENT' })
+    expect(await places()).not.toContain(basename(place))
     await expect(sh(spawner, 'true')).rejects.toThrow(Unavailable)
   })
 
-  it('works where the folder has a path too long for a socket', async () => {
-    const spawner = new SpawnerProcess(entry, join(folder, 'x'.repeat(120)))
-    expect((await outcome(await sh(spawner, 'echo yes'))).out.toString()).toBe('yes\n')
+  it('removes what a service that was killed has left, and leaves that of others alone', async () => {
+    const [left, other] = [await mkdtemp(join(tmpdir(), 'roost-git-')), await mkdtemp(join(tmpdir(), 'roost-git-'))]
+    const script = `require('node:net').createServer().listen('${left}/spawner', () => process.kill(process.pid, 'SIGKILL'))`
+    await once(spawn(process.execPath, ['-e', script]), 'exit')
+    const server = createServer().listen(join(other, 'spawner'))
+    const spawner = open()
+    await pidOf(spawner)
+    expect(await places()).not.toContain(basename(left))
+    expect(await places()).toContain(basename(other))
     await spawner.close()
+    server.close()
+    await rm(other, { recursive: true, force: true })
   })
 })

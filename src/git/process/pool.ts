@@ -1,47 +1,11 @@
-import { accessSync, constants, readFileSync, statSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { delimiter, isAbsolute, join } from 'node:path'
 import { FairQueue } from '../../lib/async/fair-queue.js'
 import { currentHolder } from '../../lib/async/holder.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import { gitFailure } from '../errors.js'
+import { gitEnvironment, programOnPath } from './environment.js'
 import { directSpawner, type GitProcess, kill, type Spawner, type SpawnOptions } from './spawner.js'
-
-/** The environment of every git process: it inherits only PATH and the temporary directory (SEC-84). */
-export function gitEnvironment(): NodeJS.ProcessEnv {
-  return {
-    PATH: process.env['PATH'],
-    TMPDIR: process.env['TMPDIR'],
-    HOME: '/nonexistent',
-    XDG_CONFIG_HOME: '/nonexistent',
-    GIT_CONFIG_NOSYSTEM: '1',
-    GIT_CONFIG_GLOBAL: '/dev/null',
-    GIT_ATTR_NOSYSTEM: '1',
-    GIT_NO_REPLACE_OBJECTS: '1',
-    GIT_LITERAL_PATHSPECS: '1',
-    GIT_TERMINAL_PROMPT: '0',
-    GIT_OPTIONAL_LOCKS: '0',
-    GIT_ALLOW_PROTOCOL: 'file',
-    GIT_ADVICE: '0',
-    LC_ALL: 'C',
-    TZ: 'UTC',
-  }
-}
-
-/** The path of a program; null when it is not found. */
-export function programOnPath(name: string): string | null {
-  const folders = (process.env['PATH'] ?? '').split(delimiter).filter(isAbsolute)
-  return folders.map((folder) => join(folder, name)).find(isExecutable) ?? null
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK)
-    return statSync(path).isFile()
-  } catch {
-    return false
-  }
-}
 
 /** An absolute path, so that a git that must find no other program can be given an empty PATH. */
 let git: string | null = null

@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { rmSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
+import { dirname } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { lowerPriority } from './spawner.js'
 import { HEADER, type SpawnReport, type SpawnRequest } from './spawner-protocol.js'
@@ -11,7 +13,10 @@ import { HEADER, type SpawnReport, type SpawnRequest } from './spawner-protocol.
  */
 const path = process.argv[2] as string
 
-process.once('disconnect', () => process.exit())
+process.once('disconnect', () => {
+  rmSync(dirname(path), { recursive: true, force: true })
+  process.exit()
+})
 // a terminal sends these to the whole group; the service says when it is time
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 process.on('message', (request: SpawnRequest) => void start(request))

@@ -1,9 +1,10 @@
 import { type ChildProcess, fork } from 'node:child_process'
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
-import { createServer, type Server, type Socket } from 'node:net'
+import { mkdtemp, readdir, realpath, rm } from 'node:fs/promises'
+import { connect, createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Unavailable } from '../../lib/unavailable.js'
+import { gitEnvironment } from './environment.js'
 import type { GitProcess, Spawner, SpawnOptions } from './spawner.js'
 import { HEADER, type SpawnFault, type SpawnReport, type SpawnRequest } from './spawner-protocol.js'
 
@@ -11,6 +12,9 @@ import { HEADER, type SpawnFault, type SpawnReport, type SpawnRequest } from './
 const PATIENCE = 30_000
 /** Bytes that the path of a socket may have everywhere. */
 const LONGEST_PATH = 100
+const PREFIX = 'roost-git-'
+const PLACE = /^roost-git-[A-Za-z0-9]{6}$/
+const SOCKET = 'spawner'
 
 /** A start that was asked for. */
 interface Starting {
@@ -31,14 +35,8 @@ export class SpawnerProcess implements Spawner {
   #helper: Promise<Helper> | undefined
   #closed = false
 
-  /**
-   * `entry`: the program of the process; `folder`: one of our own, where its socket lies; what an earlier service left
-   * there is removed.
-   */
-  constructor(
-    readonly entry: string,
-    readonly folder: string,
-  ) {}
+  /** `entry`: the program of the process. */
+  constructor(readonly entry: string) {}
 
   async spawn(program: string, args: string[], options: SpawnOptions): Promise<GitProcess> {
     for (let attempt = 1; ; attempt++) {
@@ -60,7 +58,7 @@ export class SpawnerProcess implements Spawner {
 
   /** The process, started anew when it has ended. */
   #running(): Promise<Helper> {
-    this.#helper ??= Helper.start(this.entry, this.folder, () => {
+    this.#helper ??= Helper.start(this.entry, () => {
       this.#helper = undefined
     }).catch((error) => {
       this.#helper = undefined
@@ -83,14 +81,14 @@ class Helper {
   /** When the process last reported something. */
   #heard = 0
 
-  static async start(entry: string, folder: string, lost: () => void): Promise<Helper> {
-    const place = await placeFor(folder)
+  static async start(entry: string, lost: () => void): Promise<Helper> {
+    const place = await makePlace()
     const server = createServer()
-    await new Promise<void>((resolve, reject) => server.once('error', reject).listen(join(place, 'spawner'), resolve))
+    await new Promise<void>((resolve, reject) => server.once('error', reject).listen(join(place, SOCKET), resolve))
     server.unref()
-    const child = fork(entry, [join(place, 'spawner')], {
+    const child = fork(entry, [join(place, SOCKET)], {
       cwd: '/',
-      env: { PATH: process.env['PATH'] },
+      env: gitEnvironment(),
       execArgv: ['--max-old-space-size=64', '--max-semi-space-size=1'],
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
       detached: true,
@@ -205,12 +203,23 @@ class Helper {
   }
 }
 
-/** A folder of our own for the socket: the given one where its path is short enough. */
-async function placeFor(folder: string): Promise<string> {
-  if (Buffer.byteLength(folder) + '/spawner'.length > LONGEST_PATH) return mkdtemp(join(tmpdir(), 'roost-'))
-  await rm(folder, { recursive: true, force: true })
-  await mkdir(folder, { recursive: true, mode: 0o700 })
-  return folder
+/** A folder for the socket that only we can enter. Those of services that were killed on this machine go. */
+async function makePlace(): Promise<string> {
+  const temporary = await realpath(tmpdir())
+  const parent = Buffer.byteLength(temporary) + `/${PREFIX}123456/${SOCKET}`.length <= LONGEST_PATH ? temporary : '/tmp'
+  for (const name of await readdir(parent)) if (PLACE.test(name)) await removeIfStale(join(parent, name))
+  return mkdtemp(join(parent, PREFIX))
+}
+
+async function removeIfStale(place: string): Promise<void> {
+  const refusal = await new Promise<string | undefined>((resolve) => {
+    const socket = connect(join(place, SOCKET), () => {
+      socket.destroy()
+      resolve(undefined)
+    })
+    socket.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code))
+  })
+  if (refusal === 'ECONNREFUSED') await rm(place, { recursive: true, force: true }).catch(() => {}) // another user's
 }
 
 class RemoteProcess implements GitProcess {

@@ -1,6 +1,7 @@
 import { finished, Readable } from 'node:stream'
 import { GitFault, gitFailure } from '../errors.js'
-import { type ProcessPool, programOnPath } from '../process/pool.js'
+import { programOnPath } from '../process/environment.js'
+import type { ProcessPool } from '../process/pool.js'
 import { kill } from '../process/spawner.js'
 import type { ArchiveKind, ArchiveOptions } from '../types.js'
 
