@@ -14,7 +14,7 @@ export default defineConfig({
     pool: 'forks',
     // Modules are shared by the files of a worker: keep no state of an application or a pool at module level.
     isolate: false,
-    maxWorkers: 2,
+    maxWorkers: 3,
     setupFiles: ['./test/support/end-with-run.ts'],
     globalSetup: ['./test/support/global-setup.ts'],
     reporters: ['default', './test/support/count-reporter.ts'],

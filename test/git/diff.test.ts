@@ -1,6 +1,8 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { POOL_LIMITS, ProcessPool } from '../../src/git/process/pool.js'
+import { readerFor, readFloor } from '../../src/git/reader.js'
 import type { DiffLimits, FileDiff } from '../../src/git/types.js'
 import type { TestCommit, TestFile } from '../support/git.js'
 import { random, testRepositories } from '../support/reader.js'
@@ -196,6 +198,8 @@ describe('diff', () => {
 describe('a difference that takes git too long', () => {
   it('C-52, C-57, SEC-143: leaves the text of large files out and shows the rest, of one commit and of a range', async () => {
     const repository = t.make()
+    const floor = readFloor(new ProcessPool({ ...POOL_LIMITS, deadline: 3_000 }))
+    const reader = readerFor(floor, repository.directory)
     const { below } = random(7)
     // nothing in common but chance: git needs a minute of work to tell how to get from one to the other
     const noise = () => Array.from({ length: 2_200_000 }, () => below(4_096).toString(36)).join('\n')
@@ -205,7 +209,7 @@ describe('a difference that takes git too long', () => {
       { files: { more: 'x' } },
     ) as [string, string, string]
     for (const to of [second, third]) {
-      const { files, truncated } = await repository.reader.diff(first, to, { files: 100, lines: 5_000, bytes: 512_000, fileBytes: 102_400 })
+      const { files, truncated } = await reader.diff(first, to, { files: 100, lines: 5_000, bytes: 512_000, fileBytes: 102_400 })
       expect(truncated).toBe(false)
       const texts = files.map(({ new_path, diff }) => [new_path, diff])
       expect(texts.slice(0, 2)).toEqual([
@@ -213,6 +217,8 @@ describe('a difference that takes git too long', () => {
         to === second ? ['small', expect.stringContaining('+two')] : ['more', expect.stringContaining('+x')],
       ])
     }
-    expect(await repository.reader.stats([second])).toEqual([{ additions: 1, deletions: 1 }])
+    expect(await reader.stats([second])).toEqual([{ additions: 1, deletions: 1 }])
+    floor.batchProcesses.close()
+    await Promise.all([floor.pool.close(), floor.searches.close()])
   }, 60_000)
 })

@@ -9,10 +9,10 @@ import { DiffParser } from './diff-parser.js'
 export const EMPTY_TREE = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
 
 /**
- * Milliseconds for a diff. Files of millions of lines with little in common take git much longer; they are left out in
- * a second attempt (C-52).
+ * Milliseconds for a diff, five seconds of the usual thirty. Files of millions of lines with little in common take git
+ * much longer; they are left out in a second attempt (C-52).
  */
-const PATIENCE = 5_000
+const patienceOf = ({ limits }: ProcessPool) => limits.deadline / 6
 
 /** Files of more bytes are left out of the second attempt. */
 const SMALL = ['-c', 'core.bigFileThreshold=256k']
@@ -55,7 +55,7 @@ export class DiffTree {
     const output = kind === 'patch' ? PATCH : ['--numstat']
     this.batchProcess = new BatchProcess(
       () => pool.start(directory, [...CONFIG, 'diff-tree', '--stdin', ...OPTIONS, ...output], { env, deadline: 0 }),
-      PATIENCE,
+      patienceOf(pool),
     )
   }
 
@@ -114,7 +114,7 @@ async function patchOf({ pool, directory, env, from, to }: TreePair, config: str
     return !parser.full
   }
   const args = [...config, 'diff-tree', ...OPTIONS, ...PATCH, from, to]
-  return { parser, end: await pool.scan(directory, args, take, { deadline: PATIENCE, ...(env && { env }) }) }
+  return { parser, end: await pool.scan(directory, args, take, { deadline: patienceOf(pool), ...(env && { env }) }) }
 }
 
 /** Added and removed lines of all but large files, which count as binary; none where even that takes too long. */
@@ -123,7 +123,7 @@ export async function statsOfSmall({ pool, directory, env, from, to }: TreePair)
   const chunks: Buffer[] = []
   const take = (chunk: Buffer) => chunks.push(chunk) > 0
   const args = [...CONFIG, ...SMALL, 'diff-tree', ...OPTIONS, '--numstat', from, to]
-  if ((await pool.scan(directory, args, take, { deadline: PATIENCE, ...(env && { env }) })) === 'late') return stats
+  if ((await pool.scan(directory, args, take, { deadline: patienceOf(pool), ...(env && { env }) })) === 'late') return stats
   const fields = Buffer.concat(chunks).toString('latin1').split('\0')
   for (let at = 0; at < fields.length; at++) {
     const [added = '', deleted = '', path] = (fields[at] as string).split('\t')
