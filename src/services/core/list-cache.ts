@@ -1,14 +1,15 @@
-import { type SQL, sql } from 'drizzle-orm'
+import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { LRUCache } from 'lru-cache'
-import type { Database, Transaction } from '../../db/client.js'
+import type { Database } from '../../db/client.js'
 import { listVersions } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { limits, type Page, type Paging } from './page.js'
 
-export type ListKind = (typeof listVersions.$inferSelect)['kind']
+type ProjectListKind = 'issues' | 'merge_requests'
+export type ListKind = Exclude<(typeof listVersions.$inferSelect)['kind'], ProjectListKind>
 
 /** The version of a list that something was read at; null: unknown. */
-export type Version = string | number | null
+export type Version = string | null
 
 /** Characters of keys, and bytes of ids, that are cached (SEC-150). */
 const CACHE_SIZE = 4 * 1024 * 1024
@@ -17,7 +18,7 @@ const KEPT_IDS = 16 * 1024 * 1024
 /** Ids of one list that are cached; longer lists are read page by page. */
 export const LONGEST = 10_000
 
-/** How a list is read, see `Totals.whole`. */
+/** How a list is read, see `ListCache.whole`. */
 export interface ListQuery<T> {
   /** Ids in the order of the list. */
   ids(at: { limit: number; offset: number }): PromiseLike<{ ids: string; version: Version }[]>
@@ -28,9 +29,11 @@ export interface ListQuery<T> {
 
 /**
  * Exact totals of lists, counted once for each version of a list: counting ten thousand rows costs more than reading a
- * page of twenty. The version is read in the same statement as the page, so every process sees every change.
+ * page of twenty. The version is read in the same statement as the page, so every process sees every change; the
+ * database raises it by itself with whatever changes what lists filter or sort by. Not for reads within a transaction
+ * that has written: these see its own changes too, which no other version number stands for.
  */
-export class Totals {
+export class ListCache {
   readonly #known = new LRUCache<string, number>({ maxSize: CACHE_SIZE, sizeCalculation: (_, key) => key.length + 50 })
   readonly #lists = new LRUCache<string, { version: Version; ids: Float64Array }>({
     maxSize: KEPT_IDS,
@@ -42,7 +45,7 @@ export class Totals {
    * key, a version or a row it is counted again.
    */
   async page<T extends { version: Version }>(
-    kind: ListKind | 'issues' | 'merge_requests',
+    kind: ListKind | ProjectListKind,
     key: string | null,
     rows: T[],
     { page, per_page }: Paging,
@@ -100,6 +103,12 @@ export class Totals {
     const { total } = await this.page(kind, key, rows, paging, list.count)
     return { items: rows, total }
   }
+
+  /** Drops everything. A crash of Postgres may undo commits that were read, and their numbers are given once more. */
+  clear(): void {
+    this.#known.clear()
+    this.#lists.clear()
+  }
 }
 
 const idsOf = (text = '{}') => (text === '{}' ? [] : text.slice(1, -1).split(',').map(Number))
@@ -116,23 +125,10 @@ export const idList = (query: SQL) => sql<string>`array(${query})::text`
  * A column of list queries: the version of the list and, because memberships and shares end by date (ME-10), the day.
  */
 export const versionOf = (kind: ListKind) =>
-  sql<Version>`(select v.version || ' ' || (now() at time zone 'utc')::date from ${listVersions} v where v.kind = ${kind})`
+  sql<Version>`(select coalesce(sum(v.version), 0) || ' ' || (now() at time zone 'utc')::date from ${listVersions} v where v.kind = ${kind})`
 
 const stateOf = statement('version of a list', (db, kind: ListKind) => db.select({ version: versionOf(kind) }).from(sql`(select 1) as one`))
 
-/**
- * Records that rows of a kind were added, removed, or changed in what their lists filter by. Call it at the end of the
- * transaction: from there to the commit, others who change the same kind wait.
- */
-export async function touchList(tx: Pick<Transaction, 'insert'>, ...kinds: ListKind[]): Promise<void> {
-  await tx
-    .insert(listVersions)
-    .values(kinds.sort().map((kind) => ({ kind, version: 1 })))
-    .onConflictDoUpdate({ target: listVersions.kind, set: { version: sql`${listVersions.version} + 1` } })
-}
-
-/**
- * The same for groups and projects, whose lists depend on who may see them: whatever changes one of these, a membership
- * or a share calls it.
- */
-export const touchLists = (tx: Pick<Transaction, 'insert'>) => touchList(tx, 'groups', 'projects')
+/** The same for lists of issues or merge requests within one project; changes of a few other projects raise it as well. */
+export const projectVersionOf = (kind: ProjectListKind, projectId: SQLWrapper) =>
+  sql<Version>`(select coalesce(sum(v.version), 0)::text from ${listVersions} v where v.kind = ${kind} and v.bucket = ${projectId} % 256)`
