@@ -161,22 +161,34 @@ describe('lists of groups and projects (G-57, SEC-33, SEC-41, AC-15)', () => {
     expect(await ids()).not.toContain(project.id)
   })
 
-  it('of more than are remembered are read page by page', async () => {
+  it('of many thousands are read in windows, each once', async () => {
     const long = Array.from({ length: 10_050 }, (_, i) => i + 1)
+    const read: number[] = []
+    let counted = 0
     const list = {
-      ids: async ({ limit, offset }: { limit: number; offset: number }) => [
-        { ids: `{${long.slice(offset, offset + limit).join(',')}}`, version: '1 today' },
-      ],
-      count: async () => [{ total: long.length, version: '1 today' }],
+      ids: async ({ limit, offset }: { limit: number; offset: number }) => {
+        read.push(offset)
+        return [{ ids: `{${long.slice(offset, offset + limit).join(',')}}`, version: '1 today' }]
+      },
+      count: async () => {
+        counted++
+        return [{ total: long.length, version: '1 today' }]
+      },
       rows: async (ids: number[]) => [...ids].reverse().map((id) => ({ id, version: '1 today' })),
     }
     const cache = new ListCache()
-    const ask = (at: number) => cache.whole(t.ctx.db, 'projects', 'key', { page: at, per_page: 20 }, list)
-    for (const at of [1, 1, 503]) {
-      const { items, total } = await ask(at)
-      expect(total).toBe(10_050)
-      expect(items.map(({ id }) => id)).toEqual(long.slice((at - 1) * 20, at * 20))
-    }
+    for (const per_page of [20, 30])
+      for (const page of [1, 2, Math.ceil(10_050 / per_page), 334, 1, Math.ceil(10_050 / per_page) + 1]) {
+        const { items, total } = await cache.whole(t.ctx.db, 'projects', 'key', { page, per_page }, list)
+        expect(total).toBe(10_050)
+        expect(items.map(({ id }) => id)).toEqual(long.slice((page - 1) * per_page, page * per_page))
+      }
+    // of pages of 20 and of 30, each with a window that is full; a page past the end asks for the version, which is another here
+    expect(read).toEqual([0, 10_000, 10_000, 0, 9_990, 9_990])
+    expect(counted).toBe(1)
+    cache.clear()
+    await cache.whole(t.ctx.db, 'projects', 'key', { page: 1, per_page: 20 }, list)
+    expect(counted).toBe(2)
   })
 })
 

@@ -15,7 +15,7 @@ export type Version = string | null
 const CACHE_SIZE = 4 * 1024 * 1024
 const KEPT_IDS = 16 * 1024 * 1024
 
-/** Ids of one list that are cached; longer lists are read page by page. */
+/** Ids that are read and cached at once. */
 export const LONGEST = 10_000
 
 /** How a list is read, see `ListCache.whole`. */
@@ -63,9 +63,9 @@ export class ListCache {
   }
 
   /**
-   * A page of a list whose ids are read once for each version: finding out whom a list of thousands is open to costs
-   * more than reading the rows of one page, wherever that is. `key` names everything else that ids and order depend on;
-   * null: that cannot be named.
+   * A page of a list whose ids are read once for each version, in windows of up to `LONGEST`: finding out whom a list
+   * of thousands is open to costs more than reading the rows of one page, wherever that is. `key` names everything else
+   * that ids and order depend on; null: that cannot be named.
    */
   async whole<T extends { id: number; version: Version }>(
     db: Database,
@@ -75,33 +75,32 @@ export class ListCache {
     list: ListQuery<T>,
   ): Promise<Page<T>> {
     const { limit, offset } = limits(paging)
-    const name = `${kind} ${key}`
+    // the longest window that ends with a page; for pages of 20, 50 and 100 the same one
+    const span = key === null ? limit : Math.max(1, Math.floor(LONGEST / limit)) * limit
+    const start = offset - (offset % span)
+    const pageOf = (ids: Float64Array) => [...ids.subarray(offset - start, offset - start + limit)]
+    const name = `${kind} ${start} ${span} ${key}`
     const kept = key === null ? undefined : this.#lists.get(name)
-    const wanted = kept ? [...kept.ids.subarray(offset, offset + limit)] : []
+    const wanted = kept ? pageOf(kept.ids) : []
     if (kept && wanted.length === 0) {
       const [now] = await stateOf(db, kind).execute()
-      if (now?.version === kept.version) return { items: [], total: kept.ids.length }
+      if (now?.version === kept.version) return { items: [], total: start + kept.ids.length }
     }
     const read = wanted.length > 0 ? await list.rows(wanted) : []
     const isAt = (version: Version | undefined) => read.length > 0 && read.length === wanted.length && read.every((row) => row.version === version)
-    if (kept && isAt(kept.version)) return { items: inOrder(wanted, read), total: kept.ids.length }
-    if (key !== null) {
-      const [found] = await list.ids({ limit: LONGEST + 1, offset: 0 })
-      const ids = idsOf(found?.ids)
-      if (ids.length <= LONGEST) {
-        if (found?.version) this.#lists.set(name, { version: found.version, ids: Float64Array.from(ids) })
-        const these = ids.slice(offset, offset + limit)
-        // something else has changed: the page that was read is the right one
-        const same = isAt(found?.version) && these.length === wanted.length && these.every((id, i) => id === wanted[i])
-        const rows = same ? read : these.length > 0 ? await list.rows(these) : []
-        return { items: inOrder(these, rows), total: ids.length }
-      }
+    const page = async (ids: Float64Array, items: T[]): Promise<Page<T>> => {
+      // the last window
+      if (ids.length < span && (ids.length > 0 || start === 0)) return { items, total: start + ids.length }
+      return this.page(kind, key, items, paging, list.count)
     }
-    const [found] = await list.ids({ limit, offset })
+    if (kept && isAt(kept.version)) return page(kept.ids, inOrder(wanted, read))
+    const [found] = await list.ids({ limit: span, offset: start })
     const ids = idsOf(found?.ids)
-    const rows = ids.length > 0 ? inOrder(ids, await list.rows(ids)) : []
-    const { total } = await this.page(kind, key, rows, paging, list.count)
-    return { items: rows, total }
+    if (key !== null && found?.version && ids.length > 0) this.#lists.set(name, { version: found.version, ids })
+    const these = pageOf(ids)
+    // something else has changed: the page that was read is the right one
+    const same = isAt(found?.version) && these.length === wanted.length && these.every((id, i) => id === wanted[i])
+    return page(ids, inOrder(these, same || these.length === 0 ? read : await list.rows(these)))
   }
 
   /** Drops everything. A crash of Postgres may undo commits that were read, and their numbers are given once more. */
@@ -111,7 +110,7 @@ export class ListCache {
   }
 }
 
-const idsOf = (text = '{}') => (text === '{}' ? [] : text.slice(1, -1).split(',').map(Number))
+const idsOf = (text = '{}') => Float64Array.from(text === '{}' ? [] : text.slice(1, -1).split(','), Number)
 
 function inOrder<T extends { id: number }>(ids: number[], rows: T[]): T[] {
   const byId = new Map(rows.map((row) => [row.id, row]))
