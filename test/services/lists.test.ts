@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { eq, sql } from 'drizzle-orm'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { createContext } from '../../src/cli/create-context.js'
 import { members, projectShares } from '../../src/db/schema/index.js'
 import { ListCache, versionOf } from '../../src/services/core/list-cache.js'
@@ -81,6 +81,18 @@ describe('lists of groups and projects (G-57, SEC-33, SEC-41, AC-15)', () => {
       expect(texts.filter((text) => text.includes('array(select "id"'))).toEqual([])
       expect(texts.filter((text) => / from "(projects|namespaces)"/.test(text))).toHaveLength(1)
     }
+  })
+
+  it('are read anew when connections to the database were lost: a crash may undo what was read (SEC-162)', async () => {
+    const ask = () => t.api('get', '/projects', person).expect(200)
+    const reads = async () => (await t.queriesOf(ask)).filter((text) => text.includes('array(select "id"')).length
+    await ask()
+    expect(await reads()).toBe(0)
+    await t.ctx.db.write.execute(
+      sql`select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and datname = current_database()`,
+    )
+    await vi.waitFor(() => expect(t.logged.join('')).toContain('the database is gone'))
+    expect([await reads(), await reads()]).toEqual([1, 0])
   })
 
   it('follow a group from its creation to its end', async () => {
@@ -265,6 +277,7 @@ describe('rows that are changed by SQL alone, by nobody who knows of lists (G-57
       where table_schema = 'public' and table_name = '${table}' and is_generated = 'NEVER' and is_identity = 'NO'`)
     const people = { nobody: null, stranger, person, external }
     const before = await everything(t.ctx, people)
+    const uncached = await afresh()
     const found: string[] = []
     for (const { name = '', type = '' } of columns) {
       if (`${table}.${name}` === 'members.project_id') continue // null with groups
@@ -272,13 +285,13 @@ describe('rows that are changed by SQL alone, by nobody who knows of lists (G-57
       const [row] = (await run(`select ctid, ${name}::text as value from ${table} where ${where} limit 1`)).rows
       const [moved] = (await run(`update ${table} set ${name} = ${other} where ctid = '${row?.['ctid']}' returning ctid`)).rows
       const after = await everything(t.ctx, people)
-      const uncached = await afresh()
+      uncached.listCache.clear()
       expect(after, `${table}.${name}`).toEqual(await everything(uncached, people))
-      await uncached.close()
       if (!isDeepStrictEqual(after, before)) found.push(name)
       const old = row?.['value'] === null ? 'null' : `'${row?.['value']}'::${type === 'ARRAY' ? 'text[]' : type}`
       await run(`update ${table} set ${name} = ${old} where ctid = '${moved?.['ctid']}'`)
     }
+    await uncached.close()
     expect(found.sort()).toEqual(filtered.split(' '))
   })
 
