@@ -135,14 +135,20 @@ export class Bench {
 
   /** Runs SQL in the service's database, for more rows than calls could make in time; gives the rows. */
   async sql(text, values) {
-    const { url } = JSON.parse(readFileSync(join(this.dataDir, 'postgres/running.json'), 'utf8'))
-    const client = new pg.Client(url)
-    await client.connect()
+    const client = await this.connection()
     try {
       return (await client.query(text, values)).rows
     } finally {
       await client.end()
     }
+  }
+
+  /** A connection of one's own to the service's database. */
+  async connection() {
+    const { url } = JSON.parse(readFileSync(join(this.dataDir, 'postgres/running.json'), 'utf8'))
+    const client = new pg.Client(url)
+    await client.connect()
+    return client
   }
 
   /** Ends everything and leaves nothing behind. */

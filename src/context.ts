@@ -12,7 +12,7 @@ import type { Argon2 } from './lib/crypto/argon2.js'
 import type { Encryption } from './lib/crypto/encryption.js'
 import type { PipelineState } from './lib/pipeline-states.js'
 import type { Links } from './links.js'
-import type { Totals } from './services/core/list-cache.js'
+import type { ListCache } from './services/core/list-cache.js'
 import type { Settings } from './services/core/settings-table.js'
 
 /** The call that a piece of work is done for. */
@@ -83,7 +83,7 @@ export interface Context {
   links: Links
   /** What lists have rendered before. */
   fragments: Fragments
-  totals: Totals
+  listCache: ListCache
   throttle: Throttle
   /** Hashes passwords. */
   argon2: Argon2

@@ -106,6 +106,5 @@ async function seed(bench, { id, namespace }) {
     [id, LABELS],
   )
   await bench.sql(`insert into iid_counters (project_id, kind, last) values ($1, 'issue', $2)`, [id, IN_ONE])
-  await bench.sql(`insert into project_list_versions (project_id, kind, version) values ($1, 'issues', 1)`, [id])
   await bench.sql('vacuum analyze')
 }

@@ -1,8 +1,14 @@
-import { median } from '../harness.mjs'
+import { call, median, timed } from '../harness.mjs'
 
 const CLIENTS = 32
+const CREATORS = 16
+const EACH = 8
+const MANY = 100_000
 
-/** A list of projects, against a bare Fastify that sends the same; and for five times as many clients as keep the service busy (SEC-149). */
+/**
+ * A list of projects, against a bare Fastify that sends the same; for five times as many clients as keep the service
+ * busy (SEC-149); while many create projects; and on an instance with a great many of them.
+ */
 export async function projects(bench) {
   const list = (clients) => bench.throughput(`${bench.api}/projects?per_page=20`, clients)
   const rates = await bench.againstConstantList(CLIENTS, () => list(CLIENTS))
@@ -13,4 +19,82 @@ export async function projects(bench) {
     many.push(await list(5 * CLIENTS))
   }
   bench.row(`the same for ${5 * CLIENTS} clients, for ${CLIENTS}`, median(many), median(few), 0.9, { unit: '/s', atLeast: true })
+  await creations(bench)
+  await inserts(bench)
+  await longList(bench)
+}
+
+/** Clients who create projects at once, each in a group of their own, against the same without versions of lists. */
+async function creations(bench) {
+  const groups = []
+  for (let i = 0; i < CREATORS; i++)
+    groups.push(await call(`${bench.api}/groups`, { method: 'POST', body: { name: `Creator ${i}`, path: `creator${i}` } }))
+  let n = 0
+  const create = async ({ id }) => {
+    for (let i = 0; i < EACH; i++) await call(`${bench.api}/projects`, { method: 'POST', body: { name: `Created ${n++}`, namespace_id: id } })
+  }
+  const rate = async () => (CREATORS * EACH * 1_000) / (await timed(() => Promise.all(groups.map(create))))
+  const tables = ['projects', 'members', 'namespaces']
+  const triggers = async (state) => {
+    for (const table of tables) await bench.sql(`alter table ${table} ${state} trigger user`)
+  }
+  const [counted, free] = [[], []]
+  await rate()
+  for (let i = 0; i < 5; i++) {
+    await triggers('disable')
+    free.push(await rate())
+    await triggers('enable')
+    counted.push(await rate())
+  }
+  bench.row(`projects created by ${CREATORS} clients, without versions of lists`, median(counted), median(free), 0.8, { unit: '/s', atLeast: true })
+}
+
+/** Transactions of 10 ms that insert a project: by many connections at once, against as many times one alone. */
+async function inserts(bench) {
+  const [{ id }] = await bench.sql(`select id from namespaces where path = 'creator0'`)
+  const connections = await Promise.all(Array.from({ length: CREATORS }, () => bench.connection()))
+  let n = 0
+  const insert = async (connection) => {
+    for (let i = 0; i < 50; i++) {
+      await connection.query('begin')
+      await connection.query(
+        `insert into projects (namespace_id, name, path, visibility, storage, default_branch) values ($1, $2, $2, 0, 'default', 'main')`,
+        [id, `inserted-${n++}`],
+      )
+      await connection.query('select pg_sleep(0.01)')
+      await connection.query('commit')
+    }
+  }
+  const rate = async (some) => (some.length * 50 * 1_000) / (await timed(() => Promise.all(some.map(insert))))
+  const [all, one] = [[], []]
+  for (let i = 0; i < 5; i++) {
+    one.push(await rate(connections.slice(0, 1)))
+    all.push(await rate(connections))
+  }
+  await Promise.all(connections.map((connection) => connection.end()))
+  bench.row(`inserts of projects by ${CREATORS} connections, ${CREATORS} times one`, median(all), CREATORS * median(one), 0.8, {
+    unit: '/s',
+    atLeast: true,
+  })
+}
+
+/** The first and the last page of a list longer than what is cached of it. */
+async function longList(bench) {
+  const [{ id }] = await bench.sql(`select id from namespaces where path = 'creator0'`)
+  await bench.sql(
+    `insert into projects (namespace_id, creator_id, name, path, visibility, storage, default_branch, created_at)
+    select $1::bigint, 1, 'many ' || i, 'many-' || i, 20, 'default', 'main', now() - i * interval '1 minute' from generate_series(1, $2::integer) i`,
+    [id, MANY],
+  )
+  await bench.sql('vacuum analyze')
+  const list = `${bench.api}/projects?per_page=20`
+  const answer = await fetch(list)
+  const total = Number(answer.headers.get('x-total'))
+  if (total !== MANY) throw new Error(`${total} projects are listed instead of ${MANY}`)
+  const [first, last] = [[], []]
+  for (let i = 0; i < bench.rounds; i++) {
+    first.push(await timed(() => fetch(list).then((page) => page.text())))
+    last.push(await timed(() => fetch(`${list}&page=${MANY / 20}`).then((page) => page.text())))
+  }
+  bench.row(`page ${MANY / 20} of ${MANY} projects, page 1`, median(last), median(first), 2)
 }

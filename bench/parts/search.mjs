@@ -120,8 +120,5 @@ async function seed(bench, { id, namespace }) {
     select project_id, project_id, project_id, i, 'branch-' || i, 'main', title, repeat('What is changed by it. ', 10), 'can_be_merged', false, ${user}, at, at
     from (select i, ${place}, '${text('Request')} as title, now() - (i * 7919 % 100000) * interval '1 minute' as at from generate_series(1, ${ROWS}) i) m`,
   )
-  await bench.sql(
-    `insert into list_versions (kind, version) values ('projects', 1) on conflict (kind) do update set version = list_versions.version + 1`,
-  )
   await bench.sql('vacuum analyze')
 }

@@ -14,7 +14,7 @@ import { createJobs } from '../jobs/queue.js'
 import { Argon2 } from '../lib/crypto/argon2.js'
 import { encryptionWith, ownSecret } from '../lib/crypto/encryption.js'
 import { linksFor } from '../links.js'
-import { Totals } from '../services/core/list-cache.js'
+import { ListCache } from '../services/core/list-cache.js'
 import { readSettings } from '../services/core/settings.js'
 import { holdsRepositories } from '../services/repository/repositories.js'
 import { followers } from './followers.js'
@@ -38,6 +38,9 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     onFault: (fault, name) => log.error({ err: fault, job: name }, 'background work failed'),
     onRetry: (fault, name, wait) => log.debug({ err: fault, job: name, wait }, 'background work is tried again'),
   })
+  const listCache = new ListCache()
+  // what a crash of Postgres took back may have been read and cached
+  db.onBack(() => listCache.clear())
   const ctx: Context = {
     config,
     db,
@@ -46,7 +49,7 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     followers,
     links: linksFor(config.baseUrl),
     fragments: new Fragments(),
-    totals: new Totals(),
+    listCache,
     throttle: new Throttle(config.failedCredentials, now),
     argon2,
     requestLimit: new RequestLimit(config.requests, now),

@@ -2,7 +2,6 @@ import { eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { projectShares, projects } from '../../src/db/schema/index.js'
 import { families } from '../../src/routes/index.js'
-import { touchLists } from '../../src/services/core/list-cache.js'
 import { testApp } from '../support/app.js'
 import { aCommit, aGroup, anAdmin, aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
 import { BODIES } from './matrix.js'
@@ -70,7 +69,6 @@ async function hide() {
   await project(6, { namespace_id: inside.id })
   await project(7, { namespace_id: open.group })
   await t.ctx.db.write.insert(projectShares).values({ project_id: shared.id, group_id: open.group, group_access: 30 })
-  await touchLists(t.ctx.db.write)
   for (const { id } of hidden.projects) {
     await t.api('post', `/projects/${id}/star`, keeper).expect(201)
     await t.api('post', `/projects/${id}/repository/tags`, keeper).send({ tag_name: SENTINEL, ref: 'main' }).expect(201)

@@ -1,11 +1,9 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { eq } from 'drizzle-orm'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { isDeepStrictEqual } from 'node:util'
+import { eq, sql } from 'drizzle-orm'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { createContext } from '../../src/cli/create-context.js'
 import { members, projectShares } from '../../src/db/schema/index.js'
-import { touchLists } from '../../src/services/core/list-cache.js'
+import { ListCache, versionOf } from '../../src/services/core/list-cache.js'
 import { listGroups } from '../../src/services/groups/list.js'
 import { listProjects, type ProjectFilter } from '../../src/services/projects/list.js'
 import { testApp } from '../support/app.js'
@@ -28,14 +26,14 @@ beforeAll(async () => {
 const afresh = () => createContext({ ...t.ctx.config, baseUrl: 'http://roost.test' }, t.ctx.db, t.ctx.log)
 const page = { page: 1, per_page: 100 }
 
-/** What every list holds for everybody, in order, by this context. */
-async function everything(ctx: typeof t.ctx) {
+/** What every list holds, in order, for all of these people, by this context. */
+async function everything(ctx: typeof t.ctx, people: Record<string, TestUser | null> = { nobody: null, person, external, owner, admin }) {
   const found: Record<string, unknown> = {}
-  for (const [name, user] of Object.entries({ nobody: null, person, external, owner, admin })) {
+  for (const [name, user] of Object.entries(people)) {
     const caller = { user: user?.caller.user ?? null }
-    for (const all_available of [false, true]) {
-      const groups = await listGroups(ctx, caller, { ...page, order_by: 'name', sort: 'asc', all_available })
-      found[`groups of ${name}, ${all_available}`] = [groups.total, groups.items.map(({ id }) => id)]
+    for (const more of [{}, { all_available: true, order_by: 'path' as const }, { all_available: true, top_level_only: true }]) {
+      const groups = await listGroups(ctx, caller, { ...page, order_by: 'name', sort: 'asc', ...more })
+      found[`groups of ${name}, ${Object.keys(more)}`] = [groups.total, groups.items.map(({ id }) => id)]
     }
     const filters: Record<string, Partial<ProjectFilter>> = {
       all: {},
@@ -44,6 +42,11 @@ async function everything(ctx: typeof t.ctx) {
       open: { visibility: 'public' },
       called: { search: 'listed' },
       developed: { min_access_level: 30 },
+      owned: { owned: true },
+      sorted: { order_by: 'path' },
+      discussed: { with_issues_enabled: true, order_by: 'created_at' },
+      changed: { with_merge_requests_enabled: true },
+      marked: { topic: ['watched'] },
     }
     for (const [filter, more] of Object.entries(filters)) {
       const projects = await listProjects(ctx, caller, { ...page, order_by: 'name', sort: 'asc', ...more })
@@ -78,6 +81,18 @@ describe('lists of groups and projects (G-57, SEC-33, SEC-41, AC-15)', () => {
       expect(texts.filter((text) => text.includes('array(select "id"'))).toEqual([])
       expect(texts.filter((text) => / from "(projects|namespaces)"/.test(text))).toHaveLength(1)
     }
+  })
+
+  it('are read anew when connections to the database were lost: a crash may undo what was read (SEC-162)', async () => {
+    const ask = () => t.api('get', '/projects', person).expect(200)
+    const reads = async () => (await t.queriesOf(ask)).filter((text) => text.includes('array(select "id"')).length
+    await ask()
+    expect(await reads()).toBe(0)
+    await t.ctx.db.write.execute(
+      sql`select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and datname = current_database()`,
+    )
+    await vi.waitFor(() => expect(t.logged.join('')).toContain('the database is gone'))
+    expect([await reads(), await reads()]).toEqual([1, 0])
   })
 
   it('follow a group from its creation to its end', async () => {
@@ -133,14 +148,10 @@ describe('lists of groups and projects (G-57, SEC-33, SEC-41, AC-15)', () => {
     const asked = { user_id: external.id, access_level: 30, requested_at: new Date() }
     await t.ctx.db.write.insert(members).values({ ...asked, ...(kind === 'project' ? { project_id: source.id } : { namespace_id: source.id }) })
     await changed(() => t.api('put', `${source.path}/access_requests/${external.id}/approve`, owner).expect(201))
-    await changed(async () => {
-      await t.ctx.db.write.update(members).set({ expires_at: '2001-01-01' }).where(eq(members.user_id, external.id))
-      await touchLists(t.ctx.db.write)
-    })
+    await changed(() => t.ctx.db.write.update(members).set({ expires_at: '2001-01-01' }).where(eq(members.user_id, external.id)))
   })
 
   it('hold for one day: a membership ends without a change', async () => {
-    const { versionOf } = await import('../../src/services/core/list-cache.js')
     const [row] = await t.ctx.db.read
       .select({ version: versionOf('projects') })
       .from(members)
@@ -153,72 +164,145 @@ describe('lists of groups and projects (G-57, SEC-33, SEC-41, AC-15)', () => {
     const project = await aProject(t.ctx, { creator: owner, namespace_id: group.id })
     const ids = async () => ((await t.api('get', '/projects?per_page=100', person).expect(200)).body as { id: number }[]).map(({ id }) => id)
     expect(await ids()).toContain(project.id)
-    // behind the back of the version
-    await t.ctx.db.write.delete(members).where(eq(members.user_id, person.id))
+    // without a new version
+    await t.ctx.db.write.transaction(async (tx) => {
+      await tx.execute(sql`alter table members disable trigger user`)
+      await tx.delete(members).where(eq(members.user_id, person.id))
+      await tx.execute(sql`alter table members enable trigger user`)
+    })
     expect(await ids()).not.toContain(project.id)
   })
 
-  it('of more than are remembered are read page by page', async () => {
-    const { Totals } = await import('../../src/services/core/list-cache.js')
+  it('of many thousands are read in windows, each once', async () => {
     const long = Array.from({ length: 10_050 }, (_, i) => i + 1)
+    const read: number[] = []
+    let counted = 0
     const list = {
-      ids: async ({ limit, offset }: { limit: number; offset: number }) => [
-        { ids: `{${long.slice(offset, offset + limit).join(',')}}`, version: '1 today' },
-      ],
-      count: async () => [{ total: long.length, version: '1 today' }],
+      ids: async ({ limit, offset }: { limit: number; offset: number }) => {
+        read.push(offset)
+        return [{ ids: `{${long.slice(offset, offset + limit).join(',')}}`, version: '1 today' }]
+      },
+      count: async () => {
+        counted++
+        return [{ total: long.length, version: '1 today' }]
+      },
       rows: async (ids: number[]) => [...ids].reverse().map((id) => ({ id, version: '1 today' })),
     }
-    const totals = new Totals()
-    const ask = (at: number) => totals.whole(t.ctx.db, 'projects', 'key', { page: at, per_page: 20 }, list)
-    for (const at of [1, 1, 503]) {
-      const { items, total } = await ask(at)
-      expect(total).toBe(10_050)
-      expect(items.map(({ id }) => id)).toEqual(long.slice((at - 1) * 20, at * 20))
-    }
+    const cache = new ListCache()
+    for (const per_page of [20, 30])
+      for (const page of [1, 2, Math.ceil(10_050 / per_page), 334, 1, Math.ceil(10_050 / per_page) + 1]) {
+        const { items, total } = await cache.whole(t.ctx.db, 'projects', 'key', { page, per_page }, list)
+        expect(total).toBe(10_050)
+        expect(items.map(({ id }) => id)).toEqual(long.slice((page - 1) * per_page, page * per_page))
+      }
+    // of pages of 20 and of 30, each with a window that is full; a page past the end asks for the version, which is another here
+    expect(read).toEqual([0, 10_000, 10_000, 0, 9_990, 9_990])
+    expect(counted).toBe(1)
+    cache.clear()
+    await cache.whole(t.ctx.db, 'projects', 'key', { page: 1, per_page: 20 }, list)
+    expect(counted).toBe(2)
   })
 })
 
-describe('what changes who is shown what', () => {
-  /** Files that write to one of these tables and need no touch, with the reason. */
-  const EXCEPT: Record<string, string> = {
-    'services/identity/users.ts': 'a new personal namespace is in no list',
-    'services/issuables/issues/attributes.ts': 'how many issues there are is filtered by nowhere',
-    'services/issuables/issues/remove.ts': 'the same',
-    'services/projects/fork-network.ts': 'its callers touch, once for all they do',
-    'services/projects/import.ts': 'the state of an import is filtered by nowhere',
-    'services/repository/maintenance.ts': 'pushes are counted and shown nowhere',
-    'services/repository/push/upkeep.ts': 'branches and sizes are filtered by nowhere',
-    'services/repository/push/follow.ts': 'branches and sizes are filtered by nowhere',
-    'services/activity/events.ts': 'lists that follow the activity are not remembered',
-    'services/notes/write.ts': 'the same',
-  }
+/** What lists of projects and groups depend on: a row of each table, and its columns that change some list below. */
+const SOURCES = {
+  projects: {
+    where: `path = 'watched'`,
+    filtered:
+      'archived created_at description issues_access_level merge_requests_access_level name namespace_id path repository_access_level tag_list visibility',
+  },
+  namespaces: { where: `path = 'watched-group'`, filtered: 'kind name owner_id parent_id path visibility' },
+  namespace_ancestry: {
+    where: `descendant_id = (select id from namespaces where path = 'watched-group') and ancestor_id <> descendant_id`,
+    filtered: 'ancestor_id descendant_id',
+  },
+  members: {
+    where: `namespace_id = (select id from namespaces where path = 'watched-group') and access_level = 30`,
+    filtered: 'access_level expires_at namespace_id requested_at user_id',
+  },
+  project_shares: {
+    where: `project_id = (select id from projects where path = 'watched')`,
+    filtered: 'expires_at group_access group_id project_id',
+  },
+}
 
-  it('touches the lists: every file that writes rows of these tables does', () => {
-    const root = fileURLToPath(new URL('../../src/', import.meta.url))
-    const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts') && !name.startsWith('db/'))
-    const writes =
-      /\.(insert|update|delete)\((members|namespaces|projects|projectShares)\)|(insert into|update|delete from) (\$\{)?(members|namespaces|projects|project_shares)\b/
-    const writers = files.filter((name) => writes.test(readFileSync(join(root, name), 'utf8')))
-    expect(writers.length).toBeGreaterThan(8)
-    const silent = writers.filter((name) => !(name in EXCEPT) && !/touchLists?\(/.test(readFileSync(join(root, name), 'utf8')))
-    // rows go with `deleteProjectRows`, whose callers touch once for all
-    expect(silent).toEqual(['services/projects/remove.ts'])
-    expect(unfollowed(files, root)).toEqual([])
+/** Another value of a column, by its type. */
+const OTHER: Record<string, (column: string) => string> = {
+  text: () => `'aa listed'`,
+  ARRAY: () => `array['watched']`,
+  boolean: (column) => `not ${column}`,
+  integer: (column) => `case when ${column} >= 20 then 10 else ${column} + 10 end`,
+  bigint: (column) => `coalesce(${column}, 0) + 1`,
+  date: () => `'2001-01-01'`,
+  'timestamp with time zone': () => `'2001-01-01T00:00:00Z'`,
+}
+
+/** Columns that refer to rows, and another row for each. */
+const REFERENCES: Record<string, string> = {
+  'projects.namespace_id': `(select id from namespaces where path = 'elsewhere')`,
+  'projects.creator_id': 'null',
+  'projects.forked_from_id': '(select min(id) from projects)',
+  'namespaces.parent_id': 'null',
+  'namespaces.owner_id': `(select id from users where username = 'stranger')`,
+  'namespace_ancestry.ancestor_id': `(select id from namespaces where path = 'elsewhere')`,
+  'namespace_ancestry.descendant_id': `(select id from namespaces where path = 'elsewhere')`,
+  'members.user_id': `(select id from users where username = 'stranger')`,
+  'members.namespace_id': `(select id from namespaces where path = 'elsewhere')`,
+  'members.created_by_id': 'null',
+  'project_shares.project_id': `(select id from projects where path = 'unwatched')`,
+  'project_shares.group_id': `(select id from namespaces where path = 'elsewhere')`,
+}
+
+describe('rows that are changed by SQL alone, by nobody who knows of lists (G-57)', () => {
+  let stranger: TestUser
+
+  beforeAll(async () => {
+    stranger = await aUser(t.ctx, { username: 'stranger' })
+    // a person owns one namespace at most
+    await t.ctx.db.write.execute(sql`delete from namespaces where owner_id = ${stranger.id}`)
+    const parent = await aGroup(t.ctx, { creator: owner, name: 'Parent' })
+    const group = await aGroup(t.ctx, { creator: owner, name: 'Watched', path: 'watched-group', parent_id: parent.id, developer: person })
+    const invited = await aGroup(t.ctx, { creator: owner, developer: external })
+    await aGroup(t.ctx, { path: 'elsewhere', visibility: 'public' })
+    const project = await aProject(t.ctx, { creator: owner, name: 'Watched', path: 'watched', namespace_id: group.id })
+    // visible to strangers in a private group, so that each column counts for somebody
+    await t.ctx.db.write.execute(sql`update projects set visibility = 10 where id = ${project.id}`)
+    await aProject(t.ctx, { creator: owner, path: 'unwatched' })
+    await t.ctx.db.write.insert(projectShares).values({ project_id: project.id, group_id: invited.id, group_access: 30 })
   })
 
-  /** Callers of `deleteProjectRows` that do not touch. */
-  const unfollowed = (files: string[], root: string) =>
-    files.filter((name) => {
-      const text = readFileSync(join(root, name), 'utf8')
-      return name !== 'services/projects/remove.ts' && /deleteProjectRows\(/.test(text) && !/touchLists\(/.test(text)
-    })
+  it.each(Object.entries(SOURCES))('every column of %s', async (table, { where, filtered }) => {
+    const run = (text: string) => t.ctx.db.write.execute<Record<string, string>>(sql.raw(text))
+    const { rows: columns } = await run(`select column_name as name, data_type as type from information_schema.columns
+      where table_schema = 'public' and table_name = '${table}' and is_generated = 'NEVER' and is_identity = 'NO'`)
+    const people = { nobody: null, stranger, person, external }
+    const before = await everything(t.ctx, people)
+    const uncached = await afresh()
+    const found: string[] = []
+    for (const { name = '', type = '' } of columns) {
+      if (`${table}.${name}` === 'members.project_id') continue // null with groups
+      const other = REFERENCES[`${table}.${name}`] ?? OTHER[type]?.(name)
+      const [row] = (await run(`select ctid, ${name}::text as value from ${table} where ${where} limit 1`)).rows
+      const [moved] = (await run(`update ${table} set ${name} = ${other} where ctid = '${row?.['ctid']}' returning ctid`)).rows
+      const after = await everything(t.ctx, people)
+      uncached.listCache.clear()
+      expect(after, `${table}.${name}`).toEqual(await everything(uncached, people))
+      if (!isDeepStrictEqual(after, before)) found.push(name)
+      const old = row?.['value'] === null ? 'null' : `'${row?.['value']}'::${type === 'ARRAY' ? 'text[]' : type}`
+      await run(`update ${table} set ${name} = ${old} where ctid = '${moved?.['ctid']}'`)
+    }
+    await uncached.close()
+    expect(found.sort()).toEqual(filtered.split(' '))
+  })
 
-  it('a share that is made, changed or ended by hand is one of them', async () => {
+  it('a row that is added or removed', async () => {
     const group = await aGroup(t.ctx, { creator: owner, developer: external })
     const project = await aProject(t.ctx, { creator: owner })
-    await changed(async () => {
-      await t.ctx.db.write.insert(projectShares).values({ project_id: project.id, group_id: group.id, group_access: 30 })
-      await touchLists(t.ctx.db.write)
-    })
+    await changed(() => t.ctx.db.write.insert(projectShares).values({ project_id: project.id, group_id: group.id, group_access: 30 }))
+    await changed(() => t.ctx.db.write.delete(projectShares).where(eq(projectShares.project_id, project.id)))
+    await changed(() => t.ctx.db.write.insert(members).values({ project_id: project.id, user_id: external.id, access_level: 30 }))
+    await changed(() => t.ctx.db.write.delete(members).where(eq(members.project_id, project.id)))
+    await changed(() => t.ctx.db.write.execute(sql`update projects set visibility = 20 where id = ${project.id}`))
+    await changed(() => t.ctx.db.write.execute(sql`delete from projects where id = ${project.id}`))
   })
 })

@@ -4,7 +4,6 @@ import { findProjectFor } from '../../src/access/rules.js'
 import type { Scope } from '../../src/access/scopes.js'
 import type { Context } from '../../src/context.js'
 import { applicationSettings, members, users } from '../../src/db/schema/index.js'
-import { touchList, touchLists } from '../../src/services/core/list-cache.js'
 import { forgetSettings, type Settings } from '../../src/services/core/settings.js'
 import { createGroup, type NewGroup } from '../../src/services/groups/create.js'
 import { createToken } from '../../src/services/identity/tokens.js'
@@ -46,7 +45,6 @@ export async function aUser(ctx: Context, given: Partial<NewUser> & { scopes?: S
   const { token, value } = await createToken(ctx, user, { name: 'test', scopes: scopes ?? (user.admin ? ['api', 'sudo'] : ['api']) })
   if (state) {
     await ctx.db.write.update(users).set({ state }).where(eq(users.id, user.id))
-    await touchList(ctx.db.write, 'users')
   }
   return {
     ...user,
@@ -71,7 +69,6 @@ async function addMembers(ctx: Context, source: { project_id: number } | { names
     for (const person of [people].flat())
       if (person) await ctx.db.write.insert(members).values({ ...source, user_id: person.id, access_level: ROLES[role as keyof typeof ROLES] })
   }
-  await touchLists(ctx.db.write)
 }
 
 function split<T extends object>(given: T & Roles): [T, Roles] {

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { type AnyPgColumn, bigint, boolean, check, date, index, integer, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { type AnyPgColumn, boolean, check, date, index, integer, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
 import { id, moment, ref } from './columns.js'
 import { namespaces } from './namespaces.js'
 import { notes } from './notes.js'
@@ -70,19 +70,6 @@ export const groupIidCounters = pgTable(
     last: integer().notNull(),
   },
   (t) => [primaryKey({ columns: [t.namespace_id, t.kind] })],
-)
-
-/** For lists within one project what `list_versions` is for those of all. */
-export const projectListVersions = pgTable(
-  'project_list_versions',
-  {
-    project_id: ref()
-      .notNull()
-      .references(() => projects.id, { onDelete: 'cascade' }),
-    kind: text({ enum: ['issues', 'merge_requests'] }).notNull(),
-    version: bigint({ mode: 'number' }).notNull(),
-  },
-  (t) => [primaryKey({ columns: [t.project_id, t.kind] })],
 )
 
 export const issues = pgTable(

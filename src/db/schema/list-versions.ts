@@ -1,7 +1,18 @@
-import { bigint, pgTable, text } from 'drizzle-orm/pg-core'
+import { bigint, index, integer, pgTable, text } from 'drizzle-orm/pg-core'
+import { id } from './columns.js'
 
-/** For each kind of list a number that grows with every change of what such lists hold: totals counted at one number hold while it stands. */
-export const listVersions = pgTable('list_versions', {
-  kind: text({ enum: ['users', 'projects', 'groups'] }).primaryKey(),
-  version: bigint({ mode: 'number' }).notNull(),
-})
+/**
+ * Slotted counters: the version of a kind of list is the sum over its rows. Triggers raise it, and each running
+ * transaction raises a row of its own, so that writers never wait for each other; see the end of the migration.
+ */
+export const listVersions = pgTable(
+  'list_versions',
+  {
+    id: id(),
+    kind: text({ enum: ['users', 'projects', 'groups', 'issues', 'merge_requests'] }).notNull(),
+    /** For lists within one project its id modulo 256; for others 0. */
+    bucket: integer().notNull().default(0),
+    version: bigint({ mode: 'number' }).notNull(),
+  },
+  (t) => [index('list_versions_kind_bucket_idx').on(t.kind, t.bucket)],
+)

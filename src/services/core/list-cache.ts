@@ -1,23 +1,24 @@
-import { type SQL, sql } from 'drizzle-orm'
+import { type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { LRUCache } from 'lru-cache'
-import type { Database, Transaction } from '../../db/client.js'
+import type { Database } from '../../db/client.js'
 import { listVersions } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { limits, type Page, type Paging } from './page.js'
 
-export type ListKind = (typeof listVersions.$inferSelect)['kind']
+type ProjectListKind = 'issues' | 'merge_requests'
+export type ListKind = Exclude<(typeof listVersions.$inferSelect)['kind'], ProjectListKind>
 
 /** The version of a list that something was read at; null: unknown. */
-export type Version = string | number | null
+export type Version = string | null
 
 /** Characters of keys, and bytes of ids, that are cached (SEC-150). */
 const CACHE_SIZE = 4 * 1024 * 1024
 const KEPT_IDS = 16 * 1024 * 1024
 
-/** Ids of one list that are cached; longer lists are read page by page. */
+/** Ids that are read and cached at once. */
 export const LONGEST = 10_000
 
-/** How a list is read, see `Totals.whole`. */
+/** How a list is read, see `ListCache.whole`. */
 export interface ListQuery<T> {
   /** Ids in the order of the list. */
   ids(at: { limit: number; offset: number }): PromiseLike<{ ids: string; version: Version }[]>
@@ -28,9 +29,11 @@ export interface ListQuery<T> {
 
 /**
  * Exact totals of lists, counted once for each version of a list: counting ten thousand rows costs more than reading a
- * page of twenty. The version is read in the same statement as the page, so every process sees every change.
+ * page of twenty. The version is read in the same statement as the page, so every process sees every change; the
+ * database raises it by itself with whatever changes what lists filter or sort by. Not for reads within a transaction
+ * that has written: these see its own changes too, which no other version number stands for.
  */
-export class Totals {
+export class ListCache {
   readonly #known = new LRUCache<string, number>({ maxSize: CACHE_SIZE, sizeCalculation: (_, key) => key.length + 50 })
   readonly #lists = new LRUCache<string, { version: Version; ids: Float64Array }>({
     maxSize: KEPT_IDS,
@@ -42,7 +45,7 @@ export class Totals {
    * key, a version or a row it is counted again.
    */
   async page<T extends { version: Version }>(
-    kind: ListKind | 'issues' | 'merge_requests',
+    kind: ListKind | ProjectListKind,
     key: string | null,
     rows: T[],
     { page, per_page }: Paging,
@@ -60,9 +63,9 @@ export class Totals {
   }
 
   /**
-   * A page of a list whose ids are read once for each version: finding out whom a list of thousands is open to costs
-   * more than reading the rows of one page, wherever that is. `key` names everything else that ids and order depend on;
-   * null: that cannot be named.
+   * A page of a list whose ids are read once for each version, in windows of up to `LONGEST`: finding out whom a list
+   * of thousands is open to costs more than reading the rows of one page, wherever that is. `key` names everything else
+   * that ids and order depend on; null: that cannot be named.
    */
   async whole<T extends { id: number; version: Version }>(
     db: Database,
@@ -72,37 +75,42 @@ export class Totals {
     list: ListQuery<T>,
   ): Promise<Page<T>> {
     const { limit, offset } = limits(paging)
-    const name = `${kind} ${key}`
+    // the longest window that ends with a page; for pages of 20, 50 and 100 the same one
+    const span = key === null ? limit : Math.max(1, Math.floor(LONGEST / limit)) * limit
+    const start = offset - (offset % span)
+    const pageOf = (ids: Float64Array) => [...ids.subarray(offset - start, offset - start + limit)]
+    const name = `${kind} ${start} ${span} ${key}`
     const kept = key === null ? undefined : this.#lists.get(name)
-    const wanted = kept ? [...kept.ids.subarray(offset, offset + limit)] : []
+    const wanted = kept ? pageOf(kept.ids) : []
     if (kept && wanted.length === 0) {
       const [now] = await stateOf(db, kind).execute()
-      if (now?.version === kept.version) return { items: [], total: kept.ids.length }
+      if (now?.version === kept.version) return { items: [], total: start + kept.ids.length }
     }
     const read = wanted.length > 0 ? await list.rows(wanted) : []
     const isAt = (version: Version | undefined) => read.length > 0 && read.length === wanted.length && read.every((row) => row.version === version)
-    if (kept && isAt(kept.version)) return { items: inOrder(wanted, read), total: kept.ids.length }
-    if (key !== null) {
-      const [found] = await list.ids({ limit: LONGEST + 1, offset: 0 })
-      const ids = idsOf(found?.ids)
-      if (ids.length <= LONGEST) {
-        if (found?.version) this.#lists.set(name, { version: found.version, ids: Float64Array.from(ids) })
-        const these = ids.slice(offset, offset + limit)
-        // something else has changed: the page that was read is the right one
-        const same = isAt(found?.version) && these.length === wanted.length && these.every((id, i) => id === wanted[i])
-        const rows = same ? read : these.length > 0 ? await list.rows(these) : []
-        return { items: inOrder(these, rows), total: ids.length }
-      }
+    const page = async (ids: Float64Array, items: T[]): Promise<Page<T>> => {
+      // the last window
+      if (ids.length < span && (ids.length > 0 || start === 0)) return { items, total: start + ids.length }
+      return this.page(kind, key, items, paging, list.count)
     }
-    const [found] = await list.ids({ limit, offset })
+    if (kept && isAt(kept.version)) return page(kept.ids, inOrder(wanted, read))
+    const [found] = await list.ids({ limit: span, offset: start })
     const ids = idsOf(found?.ids)
-    const rows = ids.length > 0 ? inOrder(ids, await list.rows(ids)) : []
-    const { total } = await this.page(kind, key, rows, paging, list.count)
-    return { items: rows, total }
+    if (key !== null && found?.version && ids.length > 0) this.#lists.set(name, { version: found.version, ids })
+    const these = pageOf(ids)
+    // something else has changed: the page that was read is the right one
+    const same = isAt(found?.version) && these.length === wanted.length && these.every((id, i) => id === wanted[i])
+    return page(ids, inOrder(these, same || these.length === 0 ? read : await list.rows(these)))
+  }
+
+  /** Drops everything. A crash of Postgres may undo commits that were read, and their numbers are given once more. */
+  clear(): void {
+    this.#known.clear()
+    this.#lists.clear()
   }
 }
 
-const idsOf = (text = '{}') => (text === '{}' ? [] : text.slice(1, -1).split(',').map(Number))
+const idsOf = (text = '{}') => Float64Array.from(text === '{}' ? [] : text.slice(1, -1).split(','), Number)
 
 function inOrder<T extends { id: number }>(ids: number[], rows: T[]): T[] {
   const byId = new Map(rows.map((row) => [row.id, row]))
@@ -116,23 +124,10 @@ export const idList = (query: SQL) => sql<string>`array(${query})::text`
  * A column of list queries: the version of the list and, because memberships and shares end by date (ME-10), the day.
  */
 export const versionOf = (kind: ListKind) =>
-  sql<Version>`(select v.version || ' ' || (now() at time zone 'utc')::date from ${listVersions} v where v.kind = ${kind})`
+  sql<Version>`(select coalesce(sum(v.version), 0) || ' ' || (now() at time zone 'utc')::date from ${listVersions} v where v.kind = ${kind})`
 
 const stateOf = statement('version of a list', (db, kind: ListKind) => db.select({ version: versionOf(kind) }).from(sql`(select 1) as one`))
 
-/**
- * Records that rows of a kind were added, removed, or changed in what their lists filter by. Call it at the end of the
- * transaction: from there to the commit, others who change the same kind wait.
- */
-export async function touchList(tx: Pick<Transaction, 'insert'>, ...kinds: ListKind[]): Promise<void> {
-  await tx
-    .insert(listVersions)
-    .values(kinds.sort().map((kind) => ({ kind, version: 1 })))
-    .onConflictDoUpdate({ target: listVersions.kind, set: { version: sql`${listVersions.version} + 1` } })
-}
-
-/**
- * The same for groups and projects, whose lists depend on who may see them: whatever changes one of these, a membership
- * or a share calls it.
- */
-export const touchLists = (tx: Pick<Transaction, 'insert'>) => touchList(tx, 'groups', 'projects')
+/** The same for lists of issues or merge requests within one project; changes of a few other projects raise it as well. */
+export const projectVersionOf = (kind: ProjectListKind, projectId: SQLWrapper) =>
+  sql<Version>`(select coalesce(sum(v.version), 0)::text from ${listVersions} v where v.kind = ${kind} and v.bucket = ${projectId} % 256)`

@@ -7,7 +7,6 @@ import { members, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { AccessRequesterRecord } from '../../entities/groups/member.js'
 import { forbidden, invalidRecord, notFound } from '../../failures.js'
-import { touchLists } from '../core/list-cache.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
 import { checkGrant, isOver, lockSource, type MemberSource, placeOf, recordMembership, sourceIs, tell, userColumns } from './members.js'
 
@@ -85,7 +84,6 @@ export async function approveRequest(ctx: Context, source: MemberSource, caller:
       .where(eq(members.id, row.id))
     await tell(ctx, tx, source, 'member_added', userId, { access_level, expires_at: null })
     await recordMembership(ctx, tx, source, userId, 'joined')
-    await touchLists(tx)
   })
 }
 

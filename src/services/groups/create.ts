@@ -10,7 +10,6 @@ import { unlessUniqueViolation } from '../../db/taken.js'
 import { failedTo, forbidden, notFound } from '../../failures.js'
 import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
 import { audit } from '../core/audit.js'
-import { touchLists } from '../core/list-cache.js'
 import { readSettings } from '../core/settings.js'
 import { keepAvatar } from '../identity/avatars.js'
 import { claimRoute, lockNamespace } from '../identity/namespaces.js'
@@ -63,7 +62,6 @@ export async function createGroup(ctx: Context, caller: SignedIn, given: NewGrou
       await claimRoute(tx, full_path, { namespace_id: id })
       await tx.insert(members).values({ user_id: caller.user.id, namespace_id: id, access_level: 50, created_by_id: caller.user.id })
       await audit(ctx, tx, { action: 'group_created', target: { type: 'group', id, name: full_path } })
-      await touchLists(tx)
       return id
     })
   const id = await unlessUniqueViolation(create, () => failedToSave({ path: ['has already been taken'] }))

@@ -13,7 +13,6 @@ import type { MemberRecord } from '../../entities/groups/member.js'
 import { conflict, forbidden, invalidRecord, notFound } from '../../failures.js'
 import { recordEvent } from '../activity/events.js'
 import { type AuditAction, audit, changesOf } from '../core/audit.js'
-import { touchLists } from '../core/list-cache.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
 import { lockNamespace } from '../identity/namespaces.js'
 
@@ -205,7 +204,6 @@ export async function addMembers(ctx: Context, source: MemberSource, caller: Sig
     await lockSource(tx, source)
     // always in the same order, so that two calls do not wait for each other
     for (const userId of [...new Set(userIds)].sort((a, b) => a - b)) await addOne(ctx, tx, source, caller, userId, given)
-    await touchLists(tx)
   })
 }
 
@@ -294,7 +292,6 @@ export async function changeMember(
       .set({ access_level, ...(expires_at !== undefined && { expires_at }), updated_at: ctx.now() })
       .where(eq(members.id, row.id))
     await tell(ctx, tx, source, 'member_updated', userId, changesOf(row, { access_level, expires_at }))
-    await touchLists(tx)
   })
   return getMember(ctx, source, userId)
 }
@@ -310,7 +307,6 @@ export async function removeMember(ctx: Context, source: MemberSource, caller: S
     await tell(ctx, tx, source, 'member_removed', userId, { access_level: row.access_level })
     await recordMembership(ctx, tx, source, userId, 'left')
     await followRemoval(ctx, { tx, userId, project_id: row.project_id, namespace_id: row.namespace_id })
-    await touchLists(tx)
   })
 }
 

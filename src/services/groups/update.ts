@@ -7,7 +7,6 @@ import { retryOnUniqueViolation } from '../../db/taken.js'
 import { invalidRecord, notFound } from '../../failures.js'
 import { VISIBILITY_LEVEL, visibilityWord } from '../../lib/visibility.js'
 import { audit, changesOf } from '../core/audit.js'
-import { touchLists } from '../core/list-cache.js'
 import { readSettings } from '../core/settings.js'
 import { dropAvatar, keepAvatar } from '../identity/avatars.js'
 import { lockNamespace, renameNamespace } from '../identity/namespaces.js'
@@ -49,7 +48,6 @@ export async function updateGroup(ctx: Context, caller: SignedIn, { group }: Gro
           target,
           changes: { visibility: [visibilityWord(self.visibility), visibilityWord(level ?? self.visibility)] },
         })
-      await touchLists(tx)
       return self
     })
   const before = await retryOnUniqueViolation(update)

@@ -2,7 +2,6 @@ import { eq } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import { isUniqueViolation } from '../../db/client.js'
 import { namespaces, users } from '../../db/schema/index.js'
-import { touchList } from '../core/list-cache.js'
 import { claimRoute, isRouteTaken } from './namespaces.js'
 
 /** The id of the account that owns what deleted users left; it is created on first use (G-70). */
@@ -45,7 +44,6 @@ async function createGhost(ctx: Context): Promise<number> {
       .values({ kind: 'user', name: username, path: username, full_path: username, full_name: username, owner_id: id, visibility: 20 })
       .returning({ id: namespaces.id })
     await claimRoute(tx, username, { namespace_id: namespace?.id as number })
-    await touchList(tx, 'users')
     return id
   })
 }

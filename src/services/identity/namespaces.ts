@@ -11,7 +11,6 @@ import { statement } from '../../db/statement.js'
 import type { NamespaceRecord } from '../../entities/identity/namespace.js'
 import { notFound } from '../../failures.js'
 import { numericId } from '../../lib/numeric-id.js'
-import { touchLists } from '../core/list-cache.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
 
 /**
@@ -82,7 +81,6 @@ export async function renameNamespace(tx: Transaction, id: number, { path, name 
       full_path = ${full_path} || substr(full_path, ${old.full_path.length + 1}::integer),
       full_name = ${full_name} || substr(full_name, ${old.full_name.length + 1}::integer) where id in ${below}`)
   await tx.update(namespaces).set({ path, name }).where(eq(namespaces.id, id))
-  await touchLists(tx)
 }
 
 const columns = {

@@ -160,5 +160,5 @@ export async function listUsers(ctx: Context, { user: viewer }: Pick<Caller, 'us
   const count = () => counted(ctx.db, shape).execute(values)
   // custom attributes are not part of the list's version
   const key = given.custom_attributes === undefined ? JSON.stringify([shape, values]) : null
-  return ctx.totals.page('users', key, rows, filter, count)
+  return ctx.listCache.page('users', key, rows, filter, count)
 }

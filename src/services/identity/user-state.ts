@@ -4,7 +4,6 @@ import type { Transaction } from '../../db/client.js'
 import { users } from '../../db/schema/index.js'
 import { forbidden, notFound } from '../../failures.js'
 import { audit } from '../core/audit.js'
-import { touchList } from '../core/list-cache.js'
 
 /**
  * There is always an active administrator (SEC-123): 403 when this one is the last, also when two are removed at once.
@@ -47,7 +46,6 @@ export async function setBlocked(ctx: Context, id: number, blocked: boolean): Pr
     if (next === user.state) return false
     if (blocked && user.admin) await keepAnAdministrator(tx, id)
     await tx.update(users).set({ state: next, updated_at: ctx.now() }).where(eq(users.id, id))
-    await touchList(tx, 'users')
     await audit(ctx, tx, { action: blocked ? 'user_blocked' : 'user_unblocked', target: { type: 'user', id, name: user.username } })
     return true
   })

@@ -6,7 +6,6 @@ import { retryOnUniqueViolation } from '../../db/taken.js'
 import { Failure, forbidden, notFound } from '../../failures.js'
 import { normaliseEmail } from '../../lib/email.js'
 import { audit, changesOf } from '../core/audit.js'
-import { touchList } from '../core/list-cache.js'
 import { readSettings, usualProjectsLimit } from '../core/settings.js'
 import { dropAvatar, keepAvatar } from './avatars.js'
 import { renameNamespace } from './namespaces.js'
@@ -91,7 +90,6 @@ export async function updateUser(ctx: Context, id: number, given: UserChange): P
         ...(given.provider && { identity: [given.provider, given.extern_uid] }),
       }
       if (password_hash !== undefined) await endGrants(tx, id, ctx.now())
-      await touchList(tx, 'users')
       if (Object.keys(changes).length > 0)
         await audit(ctx, tx, { action: 'user_updated', target: { type: 'user', id, name: user.username }, changes })
       return user

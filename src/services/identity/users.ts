@@ -14,7 +14,6 @@ import { numericId } from '../../lib/numeric-id.js'
 import { lengthOf, namespacePathFaults, tooLong } from '../../lib/path.js'
 import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
 import { audit } from '../core/audit.js'
-import { touchList } from '../core/list-cache.js'
 import { isRestricted, readSettings, usualProjectsLimit } from '../core/settings.js'
 import { imageFaults, keepAvatar } from './avatars.js'
 import { isEmailTaken } from './emails.js'
@@ -100,7 +99,6 @@ export async function createUser(ctx: Context, given: NewUser): Promise<User> {
         .values({ kind: 'user', name: username, path: username, full_path: username, full_name: username, owner_id: user.id, visibility: 20 })
         .returning({ id: namespaces.id })
       await claimRoute(tx, username, { namespace_id: namespace?.id as number })
-      await touchList(tx, 'users')
       await audit(ctx, tx, {
         action: 'user_created',
         target: { type: 'user', id: user.id, name: username },

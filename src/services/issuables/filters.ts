@@ -113,8 +113,11 @@ export function conditionsOf(tables: Tables): Conditions {
   }
 }
 
-/** Filters whose results change without a change of the list's version. */
+/** Filters whose results change without a change of the list's version, such as titles of milestones. */
 export const UNKEPT = [
+  'milestone',
+  'not_milestone',
+  'not_labels',
   'updated_after',
   'updated_before',
   'author_username',

@@ -19,7 +19,6 @@ import { parseColor } from '../../lib/text/color.js'
 import { markdownToHtml } from '../../lib/text/markdown.js'
 import { setSubscribed } from '../activity/subscriptions.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
-import { touchWhatIsBelow } from '../core/project-list-versions.js'
 
 /** Where labels are looked up: in a project, with those of its groups, or in a group. */
 export type LabelSource = { project: ProjectSubject } | { group: GroupSubject }
@@ -249,10 +248,6 @@ export interface LabelChanges {
   priority?: number | null | undefined
 }
 
-/** Lists of issues and merge requests can be filtered by names of labels. */
-const touchLists = (tx: Transaction, source: LabelSource) =>
-  touchWhatIsBelow(tx, 'project' in source ? { projectId: source.project.project.id } : { groupId: source.group.group.id })
-
 /** Changes a label of this project, or of this group; an inherited one can be changed in its group only (LB-4). */
 export async function updateLabel(
   ctx: Context,
@@ -274,7 +269,6 @@ export async function updateLabel(
           .where(eq(labels.id, label.id))
           .returning({ id: labels.id })
         if (changed.length === 0) throw noLabel()
-        await touchLists(tx, source)
       }),
     taken,
   )
@@ -288,7 +282,6 @@ export async function deleteLabel(ctx: Context, caller: SignedIn, source: LabelS
   await ctx.db.transaction(async (tx) => {
     await tx.delete(subscriptions).where(and(eq(subscriptions.target_type, 'Label'), eq(subscriptions.target_id, label.id)))
     await tx.delete(labels).where(eq(labels.id, label.id))
-    await touchLists(tx, source)
   })
 }
 

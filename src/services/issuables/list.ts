@@ -8,8 +8,8 @@ import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
 import { labels, namespaceAncestry, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { dayOf } from '../../lib/text/day.js'
+import { projectVersionOf, type Version } from '../core/list-cache.js'
 import { limits } from '../core/page.js'
-import { projectVersionOf } from '../core/project-list-versions.js'
 import { type Conditions, conditionsOf, hasLabels, type IssuableFilter, type ORDERS, type Tables, UNKEPT, valuesOf } from './filters.js'
 
 /** The things of one project, of the projects of a group and its descendants, or of all projects. */
@@ -72,8 +72,7 @@ export function listerOf<Reach extends string>(kind: Kind<Reach>) {
       ),
     )
 
-  const versionIn = (place: Shape['in']) =>
-    place === 'project' ? projectVersionOf(list, sql`${value('place')}::bigint`) : sql<number | null>`null::bigint`
+  const versionIn = (place: Shape['in']) => (place === 'project' ? projectVersionOf(list, sql`${value('place')}::bigint`) : sql<Version>`null::text`)
 
   /**
    * The ids of one page, by the filters alone. What is shown of them is joined in a separate statement: in a single one
@@ -154,7 +153,7 @@ export function listerOf<Reach extends string>(kind: Kind<Reach>) {
     })
     const key = where.in === 'project' && !filters.some((name) => UNKEPT.includes(name)) ? JSON.stringify([shape, values]) : null
     const [{ total }, items] = await Promise.all([
-      ctx.totals.page(list, key, rows, filter, () => counted(ctx.db, shape).execute(values)),
+      ctx.listCache.page(list, key, rows, filter, () => counted(ctx.db, shape).execute(values)),
       load(rows.map((row) => row.id)),
     ])
     return { items, total }

@@ -14,7 +14,6 @@ import { lengthOf, tooLong } from '../../lib/path.js'
 import { recordEvent } from '../activity/events.js'
 import { nextGroupIid, nextIid } from '../core/iids.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
-import { touchWhatIsBelow } from '../core/project-list-versions.js'
 
 /** The owner of milestones: a project or a group. */
 export type MilestoneSource = { project: ProjectSubject } | { group: GroupSubject }
@@ -197,10 +196,6 @@ export async function createMilestone(
 
 const EVENTS = { close: { to: 'closed', told: 'closed' }, activate: { to: 'active', told: 'reopened' } } as const
 
-/** Lists of issues and merge requests can be filtered by titles of milestones. */
-const touchLists = (tx: Transaction, source: MilestoneSource) =>
-  touchWhatIsBelow(tx, 'project' in source ? { projectId: source.project.project.id } : { groupId: source.group.group.id })
-
 /** Changes, closes or activates a milestone (MI-4). */
 export async function updateMilestone(
   ctx: Context,
@@ -225,7 +220,6 @@ export async function updateMilestone(
           .returning()
         const milestone = row as Milestone
         if (moved) await tell(ctx, tx, caller, milestone, moved.told)
-        if (milestone.title !== before.title) await touchLists(tx, source)
         return { milestone, path }
       }),
     taken,
@@ -246,7 +240,6 @@ export async function deleteMilestone(
     const gone = await tx.delete(milestones).where(eq(milestones.id, milestoneId)).returning()
     if (gone.length === 0) throw notFound()
     await tell(ctx, tx, caller, milestone, 'destroyed')
-    await touchLists(tx, source)
   })
 }
 

@@ -2,7 +2,6 @@ import { eq, type SQL, sql } from 'drizzle-orm'
 import { sqlViewer, visibleIssues, visibleMergeRequests } from '../../access/visible.js'
 import type { Context, MemberRemovedEvent } from '../../context.js'
 import { issues, mergeRequests, namespaceAncestry, projects, todos, users } from '../../db/schema/index.js'
-import { touchProjectList } from '../core/project-list-versions.js'
 import { targetIsSeen } from '../issuables/todo-list.js'
 
 /**
@@ -19,17 +18,14 @@ export async function unassignFormerMember(ctx: Context, { tx, userId, ...left }
     left.project_id !== null
       ? sql`${project} = ${left.project_id}`
       : sql`${project} in (select p.id from ${namespaceAncestry} a join ${projects} p on p.namespace_id = a.descendant_id where a.ancestor_id = ${left.namespace_id})`
-  for (const { table, kind, seen } of [
-    { table: issues, kind: 'issues', seen: visibleIssues, visibleMergeRequests },
-    { table: mergeRequests, kind: 'merge_requests', seen: visibleMergeRequests },
+  for (const { table, seen } of [
+    { table: issues, seen: visibleIssues },
+    { table: mergeRequests, seen: visibleMergeRequests },
   ] as const) {
-    const { rows } = await tx.execute<{ project_id: string }>(
+    await tx.execute(
       sql`update ${table} set assignee_id = null, updated_at = ${now.toISOString()}::timestamptz from ${projects}
-        where ${table.assignee_id} = ${own} and ${among(sql`${table.project_id}`)} and ${projects.id} = ${table.project_id} and not ${seen(eyes, own)}
-        returning ${table.project_id} as project_id`,
+        where ${table.assignee_id} = ${own} and ${among(sql`${table.project_id}`)} and ${projects.id} = ${table.project_id} and not ${seen(eyes, own)}`,
     )
-    // always in the same order, so that two who leave do not wait for each other
-    for (const id of [...new Set(rows.map(({ project_id }) => Number(project_id)))].sort((a, b) => a - b)) await touchProjectList(tx, id, kind)
   }
   await tx.execute(
     sql`delete from ${todos} using ${projects} where ${todos.user_id} = ${own} and ${todos.state} = 'pending'

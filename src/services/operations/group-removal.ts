@@ -4,7 +4,6 @@ import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { namespaceAncestry, namespaces } from '../../db/schema/index.js'
 import { audit } from '../core/audit.js'
-import { touchLists } from '../core/list-cache.js'
 import { deleteProjectRows, finishDeletions } from '../projects/remove.js'
 
 /**
@@ -27,7 +26,6 @@ export async function removeGroup(ctx: Context, tx: Transaction, group: { id: nu
     where n.id = any(${sql.param(ids)}::bigint[]) and n.avatar is not null on conflict do nothing`)
   await tx.delete(namespaces).where(inArray(namespaces.id, ids))
   await audit(ctx, tx, { action: 'group_deleted', target: { type: 'group', id: group.id, name: group.full_path }, changes: { groups: ids.length } })
-  await touchLists(tx)
 }
 
 /**

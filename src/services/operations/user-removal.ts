@@ -20,8 +20,6 @@ import {
 import { conflict, forbidden, notFound } from '../../failures.js'
 import { removeSnippetsOf } from '../content/snippets.js'
 import { audit } from '../core/audit.js'
-import { touchList, touchLists } from '../core/list-cache.js'
-import { touchAllProjectLists } from '../core/project-list-versions.js'
 import { dropAvatar } from '../identity/avatars.js'
 import { ghostId } from '../identity/ghost.js'
 import { keepAnAdministrator } from '../identity/user-state.js'
@@ -72,8 +70,6 @@ export async function removeUser(ctx: Context, id: number, hard: boolean, check:
       .update(users)
       .set({ removal: hard ? 'hard' : 'soft', state: 'blocked' })
       .where(eq(users.id, id))
-    await touchLists(tx)
-    await touchList(tx, 'users')
     await audit(ctx, tx, { action: 'user_deleted', target: { type: 'user', id, name: user.username }, changes: { hard_delete: hard } })
   })
   await finishRemoval(ctx, id, hard)
@@ -118,9 +114,6 @@ async function finishRemoval(ctx: Context, id: number, hard: boolean): Promise<v
     // nobody is left in whose name to merge
     await tx.update(mergeRequests).set(NOT_DEFERRED).where(eq(mergeRequests.merge_user_id, id))
     await tx.delete(users).where(eq(users.id, id))
-    await touchAllProjectLists(tx)
-    await touchLists(tx)
-    await touchList(tx, 'users')
   })
   await dropAvatar(ctx, 'user', id)
   ctx.jobs.add('remove repositories', () => finishDeletions(ctx))

@@ -13,7 +13,6 @@ import { branchNameFault } from '../../lib/branch-name.js'
 import { pathFromName, projectNameFaults, projectPathFaults } from '../../lib/path.js'
 import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
 import { recordEvent } from '../activity/events.js'
-import { touchLists } from '../core/list-cache.js'
 import { readSettings, type Settings } from '../core/settings.js'
 import { imageFaults, keepAvatar } from '../identity/avatars.js'
 import { claimRoute, isRouteTaken, lockNamespace } from '../identity/namespaces.js'
@@ -102,7 +101,6 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
       // inside the transaction: a project whose row exists has its repository
       await ctx.git.create({ storage, id, kind: 'project' }, branch)
       await endReservation(tx, id)
-      await touchLists(tx)
     })
   await unlessUniqueViolation(make, taken).catch(async (error: unknown) => {
     await giveUpReservation(ctx, id)

@@ -10,7 +10,6 @@ import { numericId } from '../../lib/numeric-id.js'
 import { projectNameFaults, projectPathFaults } from '../../lib/path.js'
 import { VISIBILITY_LEVEL, type Visibility } from '../../lib/visibility.js'
 import { recordEvent } from '../activity/events.js'
-import { touchLists } from '../core/list-cache.js'
 import { isRestricted, readSettings, type Settings } from '../core/settings.js'
 import { claimRoute, lockNamespace } from '../identity/namespaces.js'
 import { copyRepository, mayReadCode } from '../repository/object-copies.js'
@@ -213,7 +212,6 @@ async function insertFork(
     created_at: now,
   })
   await endReservation(tx, id)
-  await touchLists(tx)
 }
 
 /** Makes a project the fork of another one whose code the caller may copy (PR-20). Nothing is copied. */
@@ -238,7 +236,6 @@ export async function linkFork(ctx: Context, caller: SignedIn, subject: ProjectS
     if (faults.length > 0) throw invalidRecord({ visibility_level: faults })
     await tx.update(projects).set({ forked_from_id: from.id, updated_at: ctx.now() }).where(eq(projects.id, id))
     await countForks(tx, from.id, 1)
-    await touchLists(tx)
   })
 }
 
@@ -253,7 +250,6 @@ export async function unlinkFork(ctx: Context, subject: ProjectSubject): Promise
       .set({ forked_from_id: null, updated_at: ctx.now() })
       .where(and(eq(projects.id, id), eq(projects.forked_from_id, fork.from)))
     await countForks(tx, fork.from, -1)
-    await touchLists(tx)
     return true
   })
 }

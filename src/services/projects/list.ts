@@ -176,7 +176,7 @@ export async function listProjects(ctx: Context, { user: viewer }: Pick<Caller, 
   const descending = filter.sort === 'desc'
   const values = { ...given, ...words.values, group: filter.group?.id, user: viewer?.id ?? 0 }
   const versioned = order !== 'updated_at' && order !== 'last_activity_at' && !filters.some((name) => UNVERSIONED.has(name))
-  return ctx.totals.whole(ctx.db, 'projects', versioned ? JSON.stringify([shape, order, descending, values]) : null, filter, {
+  return ctx.listCache.whole(ctx.db, 'projects', versioned ? JSON.stringify([shape, order, descending, values]) : null, filter, {
     ids: (at) => ids(ctx.db, { ...shape, order, descending }).execute({ ...values, ...at }),
     count: () => counted(ctx.db, shape).execute(values),
     rows: (wanted) => rows(ctx.db, eyes).execute({ ids: wanted, user: values.user }),

@@ -19,11 +19,9 @@ export async function deleteProjectRows(tx: Transaction, which: SQL): Promise<vo
   await tx.execute(sql`update projects s set forks_count = greatest(s.forks_count - f.gone, 0)
     from (select p.forked_from_id as id, count(*) as gone from projects p where ${which} and p.forked_from_id is not null group by 1) f where s.id = f.id`)
   // open merge requests from them are closed (PR-26)
-  await tx.execute(sql`with closed as (
-      update merge_requests r set state = 'closed', closed_at = now(), updated_at = now(), merge_when_pipeline_succeeds = false, merge_user_id = null,
+  await tx.execute(sql`update merge_requests r set state = 'closed', closed_at = now(), updated_at = now(), merge_when_pipeline_succeeds = false, merge_user_id = null,
         merge_commit_message = null, should_remove_source_branch = null, rebase_user_id = null
-      from projects p where p.id = r.source_project_id and r.project_id <> p.id and r.state = 'opened' and ${which} returning r.project_id)
-    update project_list_versions v set version = version + 1 where v.kind = 'merge_requests' and v.project_id in (select project_id from closed)`)
+      from projects p where p.id = r.source_project_id and r.project_id <> p.id and r.state = 'opened' and ${which}`)
   await tx.execute(sql`delete from projects p where ${which}`)
 }
 

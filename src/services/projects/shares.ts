@@ -6,7 +6,6 @@ import type { Transaction } from '../../db/client.js'
 import { namespaceAncestry, namespaces, projectShares, projects } from '../../db/schema/index.js'
 import { conflict, invalidRecord, notFound, refused } from '../../failures.js'
 import { audit } from '../core/audit.js'
-import { touchLists } from '../core/list-cache.js'
 
 export interface NewShare {
   group_id: number
@@ -48,7 +47,6 @@ export async function shareProject(
       target: { type: 'project', id, name: fullPathOf(subject.project) },
       changes: { group_id: group.id, group: group.full_path, group_access: given.group_access, expires_at: given.expires_at ?? null },
     })
-    await touchLists(tx)
     return share as typeof projectShares.$inferSelect
   })
 }
@@ -80,6 +78,5 @@ export async function unshareProject(ctx: Context, subject: ProjectSubject, grou
       target: { type: 'project', id, name: fullPathOf(subject.project) },
       changes: { group_id: groupId, group_access: gone.group_access },
     })
-    await touchLists(tx)
   })
 }

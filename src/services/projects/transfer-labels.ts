@@ -12,7 +12,6 @@ import {
   releases,
 } from '../../db/schema/index.js'
 import { nextIid } from '../core/iids.js'
-import { touchProjectList } from '../core/project-list-versions.js'
 
 /** A thing of the old group, and its replacement in the project's new namespace. */
 interface Twin {
@@ -28,7 +27,6 @@ interface Twin {
 export async function transferLabels(tx: Transaction, projectId: number, namespaceId: number, now: Date): Promise<void> {
   await bringLabels(tx, projectId, namespaceId, now)
   await bringMilestones(tx, projectId, namespaceId, now)
-  for (const kind of ['issues', 'merge_requests'] as const) await touchProjectList(tx, projectId, kind)
 }
 
 const WORN = [

@@ -8,7 +8,6 @@ import { type Failure, forbidden, notFound } from '../../failures.js'
 import { numericId } from '../../lib/numeric-id.js'
 import { visibilityWord } from '../../lib/visibility.js'
 import { audit } from '../core/audit.js'
-import { touchLists } from '../core/list-cache.js'
 import { isRouteTaken, lockNamespace, moveRoute } from '../identity/namespaces.js'
 import { addTakenFaults, checkLimit, placeIn } from './create.js'
 import { lowerForks } from './fork-network.js'
@@ -64,7 +63,6 @@ export async function transferProject(
       },
     })
     if (visibility < project.visibility) await lowerForks(ctx, tx, id, visibility)
-    await touchLists(tx)
   })
 }
 

@@ -8,7 +8,6 @@ import { forbidden, invalidRecord, notFound } from '../../failures.js'
 import { projectNameFaults, projectPathFaults } from '../../lib/path.js'
 import { VISIBILITY_LEVEL, visibilityWord } from '../../lib/visibility.js'
 import { audit } from '../core/audit.js'
-import { touchLists } from '../core/list-cache.js'
 import { readSettings } from '../core/settings.js'
 import { dropAvatar, imageFaults, keepAvatar } from '../identity/avatars.js'
 import { moveRoute } from '../identity/namespaces.js'
@@ -77,7 +76,6 @@ export async function updateProject(ctx: Context, caller: SignedIn, subject: Pro
           })
         if (level < project.visibility) await lowerForks(ctx, tx, project.id, level)
         if (moved) await moveRoute(tx, project.id, `${place.full_path}/${project.path}`, `${place.full_path}/${path}`)
-        await touchLists(tx)
       }),
     taken,
   )
@@ -94,10 +92,7 @@ export async function setAvatar(ctx: Context, project: { id: number; avatar: str
 
 /** Archives or unarchives; the same answer when nothing changes (PR-12). */
 export async function setArchived(ctx: Context, subject: ProjectSubject, archived: boolean): Promise<void> {
-  await ctx.db.transaction(async (tx) => {
-    await tx.update(projects).set({ archived, updated_at: ctx.now() }).where(eq(projects.id, subject.project.id))
-    await touchLists(tx)
-  })
+  await ctx.db.write.update(projects).set({ archived, updated_at: ctx.now() }).where(eq(projects.id, subject.project.id))
 }
 
 /** The caller's star, counted once; 304 when nothing changes (PR-22). */
@@ -126,7 +121,6 @@ export async function setStar(ctx: Context, caller: SignedIn, subject: ProjectSu
 export async function deleteProject(ctx: Context, subject: ProjectSubject): Promise<void> {
   await ctx.db.transaction(async (tx) => {
     await deleteProjectRows(tx, sql`p.id = ${subject.project.id}`)
-    await touchLists(tx)
   })
   ctx.jobs.add('remove repositories', () => finishDeletions(ctx))
 }

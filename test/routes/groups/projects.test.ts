@@ -1,9 +1,8 @@
 import { eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { projectShares, projects } from '../../../src/db/schema/index.js'
-import { touchLists } from '../../../src/services/core/list-cache.js'
 import { testApp } from '../../support/app.js'
-import { aGroup, anAdmin, aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'
+import { aGroup, anAdmin, aProject, aUser, type TestProject, type TestUser, unique } from '../../support/factories.js'
 
 const t = testApp()
 let admin: TestUser
@@ -17,7 +16,6 @@ const made: Record<string, TestProject> = {}
 
 const share = async (project: TestProject, to: { id: number }, level = 20) => {
   await t.ctx.db.write.insert(projectShares).values({ project_id: project.id, group_id: to.id, group_access: level })
-  await touchLists(t.ctx.db.write)
 }
 
 beforeAll(async () => {
@@ -183,7 +181,6 @@ describe('GET /groups/:id and lists, the rest', () => {
     expect(await shown(null)).toEqual([[own.id], [guest.id]])
     expect(await shown(owner)).toEqual([[own.id], [secret.id, guest.id]])
     await t.ctx.db.write.update(projectShares).set({ expires_at: '2001-01-01' }).where(eq(projectShares.project_id, secret.id))
-    await touchLists(t.ctx.db.write)
     expect(await shown(owner)).toEqual([[own.id], [guest.id]])
   })
 
@@ -296,7 +293,10 @@ describe('GET /groups/:id and lists, the rest', () => {
     const count = async () => {
       // known, and out of date: the dearest case
       await t.api('get', `${place.path}/projects?per_page=100`, owner).expect(200)
-      await touchLists(t.ctx.db.write)
+      await t.ctx.db.write
+        .update(projects)
+        .set({ description: `${unique()}` })
+        .where(eq(projects.id, (made.hidden as TestProject).id))
       return (await t.queriesOf(() => t.api('get', `${place.path}/projects?per_page=100`, owner).expect(200))).length
     }
     await aProject(t.ctx, { creator: owner, namespace_id: place.id })

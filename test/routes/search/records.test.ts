@@ -1,7 +1,6 @@
 import { eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { issues, mergeRequests, milestones, notes, projectShares, projects, snippets } from '../../../src/db/schema/index.js'
-import { touchLists } from '../../../src/services/core/list-cache.js'
 import { testApp } from '../../support/app.js'
 import { aGroup, anAdmin, aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'
 import { aMergeRequest } from '../../support/merge-requests.js'
@@ -41,7 +40,6 @@ beforeAll(async () => {
   place.below = await aProject(t.ctx, { creator: keeper, visibility: 'public', namespace_id: below.id, files })
   place.shared = await aProject(t.ctx, { creator: keeper, visibility: 'public', files })
   await t.ctx.db.write.insert(projectShares).values({ project_id: place.shared.id, group_id: group.id, group_access: 30 })
-  await touchLists(t.ctx.db.write)
 })
 
 const ask = (path: string, scope: string, search: string, caller: TestUser | null, more = '') =>

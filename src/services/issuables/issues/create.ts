@@ -11,7 +11,6 @@ import { recordEvent } from '../../activity/events.js'
 import { followMentions } from '../../activity/mentions.js'
 import { createTodos } from '../../activity/todos.js'
 import { nextIid, takeIid } from '../../core/iids.js'
-import { touchProjectList } from '../../core/project-list-versions.js'
 import { recordUserAgent } from '../../identity/user-agents.js'
 import { assignLabels } from '../assigned-labels.js'
 import { labelIdsOf } from '../labels.js'
@@ -105,6 +104,5 @@ async function insertIssue(
   const { confidential } = values
   await recordEvent(tx, { project_id: project.id, author_id, action: 'created', target_type: 'Issue', target_id: id, created_at: now, confidential })
   await updateIssueCounts(tx, project.id, null, { state: 'opened', confidential })
-  await touchProjectList(tx, project.id, 'issues')
   return id
 }

@@ -11,7 +11,6 @@ import { recordEvent } from '../../activity/events.js'
 import { writeSystemNotes } from '../../activity/system-notes.js'
 import { finishTodos } from '../../activity/todos.js'
 import { nextIid } from '../../core/iids.js'
-import { touchProjectList } from '../../core/project-list-versions.js'
 import { labelIdsOf } from '../labels.js'
 import { MAX_DESCRIPTION } from '../texts.js'
 import { assignable, updateIssueCounts } from './attributes.js'
@@ -97,8 +96,6 @@ async function move(
   await recordEvent(tx, { ...event, project_id: to.id, action: 'created', target_id: copy.id })
   await updateIssueCounts(tx, from.id, issue, { ...issue, state: 'closed' })
   await updateIssueCounts(tx, to.id, null, copy)
-  await touchProjectList(tx, from.id, 'issues')
-  await touchProjectList(tx, to.id, 'issues')
   return copy.id
 }
 

@@ -1,9 +1,8 @@
 import { eq, inArray, sql } from 'drizzle-orm'
 import type { IssueSubject } from '../../../access/issues.js'
 import type { Context } from '../../../context.js'
-import { issues, projectListVersions, projects } from '../../../db/schema/index.js'
+import { issues, projects } from '../../../db/schema/index.js'
 import { notFound } from '../../../failures.js'
-import { touchProjectList } from '../../core/project-list-versions.js'
 import { removeDependents } from '../remove.js'
 import { updateIssueCounts } from './attributes.js'
 
@@ -15,7 +14,6 @@ export async function deleteIssue(ctx: Context, { issue }: IssueSubject): Promis
     await removeDependents(tx, 'Issue', [row])
     await tx.delete(issues).where(eq(issues.id, row.id))
     await updateIssueCounts(tx, row.project_id, row, null)
-    await touchProjectList(tx, row.project_id, 'issues')
   })
 }
 
@@ -32,8 +30,7 @@ export async function removeIssuesOf(ctx: Context, authorId: number): Promise<vo
       await removeDependents(tx, 'Issue', rows)
       await tx.execute(sql`with gone as (delete from ${issues} where ${inArray(issues.id, ids)} returning project_id, state, confidential),
         counts as (select project_id, count(*) filter (where state = 'opened' and not confidential) as plain,
-          count(*) filter (where state = 'opened' and confidential) as hidden from gone group by project_id),
-        touched as (update ${projectListVersions} v set version = version + 1 from counts where v.project_id = counts.project_id and v.kind = 'issues')
+          count(*) filter (where state = 'opened' and confidential) as hidden from gone group by project_id)
         update ${projects} p set open_issues_count = p.open_issues_count - counts.plain,
           open_confidential_issues_count = p.open_confidential_issues_count - counts.hidden
         from counts where p.id = counts.project_id`)

@@ -11,7 +11,6 @@ import { recordEvent } from '../../activity/events.js'
 import { followMentions } from '../../activity/mentions.js'
 import { writeSystemNotes } from '../../activity/system-notes.js'
 import { createTodos, finishTodos } from '../../activity/todos.js'
-import { touchProjectList } from '../../core/project-list-versions.js'
 import { changeLabels } from '../assigned-labels.js'
 import { usableMilestone } from '../milestones.js'
 import { checkTexts } from '../texts.js'
@@ -101,7 +100,6 @@ async function change(ctx: Context, tx: Transaction, caller: SignedIn, subject: 
     await recordEvent(tx, { ...event, confidential: after.confidential })
   }
   await updateIssueCounts(tx, project.id, before, after)
-  await touchProjectList(tx, project.id, 'issues')
 }
 
 /** The columns that change, with those derived from them. */

@@ -2,7 +2,6 @@ import { eq } from 'drizzle-orm'
 import type { Context } from '../../../context.js'
 import { projects, refIntents } from '../../../db/schema/index.js'
 import type { Examination, GitRepository } from '../../../git/types.js'
-import { touchLists } from '../../core/list-cache.js'
 import { readSettings } from '../../core/settings.js'
 import { protectDefaultBranch } from '../../repository/push/follow.js'
 import type { Check } from './fault.js'
@@ -65,7 +64,6 @@ async function mend(ctx: Context, projectId: number, repository: GitRepository):
       .set({ default_branch: branch, empty_repo: branches.length === 0 })
       .where(eq(projects.id, projectId))
     if (branches.length > 0) await protectDefaultBranch(tx, projectId, branch, settings)
-    await touchLists(tx)
     return branches.length === 0 ? 'called empty' : `the default branch and HEAD are ${branch}`
   })
 }

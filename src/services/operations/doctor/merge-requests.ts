@@ -2,7 +2,6 @@ import { and, desc, eq, isNotNull, isNull, sql } from 'drizzle-orm'
 import type { Context } from '../../../context.js'
 import { events, mergeRequests, mergeRequestVersions } from '../../../db/schema/index.js'
 import { type GitRepository, type Oid, ZERO } from '../../../git/types.js'
-import { touchProjectList } from '../../core/project-list-versions.js'
 import { readSettings } from '../../core/settings.js'
 import { headRef, keepRef, setRefs } from '../../issuables/merge-requests/versions/keep-around.js'
 import { followBranches } from '../../repository/push/follow.js'
@@ -95,7 +94,7 @@ async function* merges(ctx: Context, projectId: number, repository: GitRepositor
           return `${branch} put to ${oid}`
         }
         if (there.has(oid) && now !== ZERO && (await repository.isAncestor(oid, now))) return 'in the branch again'
-        await unmerge(ctx, projectId, id)
+        await unmerge(ctx, id)
         return 'closed, and no longer called merged'
       }
       yield { kind: 'lost merge', of: `merge request ${iid} of project ${projectId}`, text: `it is merged, but ${oid} is not in ${branch}`, repair }
@@ -104,11 +103,8 @@ async function* merges(ctx: Context, projectId: number, repository: GitRepositor
 }
 
 /** Closed, not opened: there may be another open merge request for the same branches by now. */
-async function unmerge(ctx: Context, projectId: number, id: number): Promise<void> {
+async function unmerge(ctx: Context, id: number): Promise<void> {
   const now = ctx.now()
   const back = { state: 'closed', merge_commit_sha: null, merged_at: null, merged_by_id: null, closed_at: now, updated_at: now } as const
-  await ctx.db.transaction(async (tx) => {
-    await tx.update(mergeRequests).set(back).where(eq(mergeRequests.id, id))
-    await touchProjectList(tx, projectId, 'merge_requests')
-  })
+  await ctx.db.write.update(mergeRequests).set(back).where(eq(mergeRequests.id, id))
 }

@@ -3,7 +3,6 @@ import type { Context } from '../../../context.js'
 import { events, notes, pipelines, projects, todos } from '../../../db/schema/index.js'
 import type { Examination } from '../../../git/types.js'
 import { type GitRepository, type Oid, type RepositoryKey, ZERO } from '../../../git/types.js'
-import { touchLists } from '../../core/list-cache.js'
 import { readSettings } from '../../core/settings.js'
 import { followBranches } from '../../repository/push/follow.js'
 import { repositoryOf, wikiKeyOf } from '../../repository/repositories.js'
@@ -48,10 +47,7 @@ async function* repositoryFaults(ctx: Context, project: Project, options: Doctor
   if (!(await ctx.git.exists(key))) {
     const repair = async () => {
       await ctx.git.create(key, project.default_branch)
-      await ctx.db.transaction(async (tx) => {
-        await tx.update(projects).set({ empty_repo: true, commit_count: 0, repository_size: 0 }).where(eq(projects.id, project.id))
-        await touchLists(tx)
-      })
+      await ctx.db.write.update(projects).set({ empty_repo: true, commit_count: 0, repository_size: 0 }).where(eq(projects.id, project.id))
       return 'made anew, empty: what was in it must come from a backup or from a clone'
     }
     yield { kind: 'missing repository', of, text: 'its repository is not there', repair }

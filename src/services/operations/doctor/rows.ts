@@ -1,7 +1,6 @@
 import { isNotNull, type SQL, sql } from 'drizzle-orm'
 import type { Context } from '../../../context.js'
 import { awardEmoji, issues, mergeRequests, namespaces, notes, projectStars, projects, users } from '../../../db/schema/index.js'
-import { touchLists } from '../../core/list-cache.js'
 import { type AvatarKind, dropAvatar, imageFaults, readAvatar } from '../../identity/avatars.js'
 import type { Check } from './fault.js'
 
@@ -55,7 +54,6 @@ export async function* counters(ctx: Context): Check {
         await ctx.db.transaction(async (tx) => {
           await tx.execute(sql`select 1 from ${table} r where r.id = ${id} for update`)
           await tx.execute(sql`update ${table} r set ${name} = ${truth} where r.id = ${id}`)
-          await touchLists(tx)
         })
         return 'counted again'
       }
@@ -76,10 +74,7 @@ export async function* avatars(ctx: Context): Check {
     for (const { id, name } of rows) {
       if (await isReadable(ctx, kind, id, name as string)) continue
       const repair = async () => {
-        await ctx.db.transaction(async (tx) => {
-          await tx.execute(sql`update ${table} set ${sql.identifier(column.name)} = null where id = ${id}`)
-          await touchLists(tx)
-        })
+        await ctx.db.write.execute(sql`update ${table} set ${sql.identifier(column.name)} = null where id = ${id}`)
         await dropAvatar(ctx, kind, id)
         return 'taken away'
       }

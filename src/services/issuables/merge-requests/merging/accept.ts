@@ -10,7 +10,6 @@ import { withMutex } from '../../../../lib/async/keyed-mutex.js'
 import { isUnavailable } from '../../../../lib/unavailable.js'
 import { writeSystemNotes } from '../../../activity/system-notes.js'
 import { createTodos } from '../../../activity/todos.js'
-import { touchProjectList } from '../../../core/project-list-versions.js'
 import { actingUser, findVisibleProject } from '../../../identity/acting-users.js'
 import { branchProtectionsOf, mayMergeInto } from '../../../repository/protection.js'
 import { loadMergeRequest, type SingleMergeRequest } from '../reading/load.js'
@@ -54,7 +53,6 @@ export async function cancelAutomaticMerge(ctx: Context, caller: SignedIn, subje
       ['canceled the automatic merge'],
       now,
     )
-    await touchProjectList(tx, row.project_id, 'merge_requests')
   })
   return loadMergeRequest(ctx, caller, subject, request.id)
 }
@@ -132,7 +130,6 @@ async function giveUp(ctx: Context, request: typeof mergeRequests.$inferSelect, 
     const target = { type: 'MergeRequest' as const, id: request.id, project_id: request.project_id }
     await createTodos(tx, { users: [userId], author_id: request.author_id, target, action: 'unmergeable' }, now)
     await writeSystemNotes(tx, target, userId, ['aborted the automatic merge'], now)
-    await touchProjectList(tx, request.project_id, 'merge_requests')
   })
 }
 

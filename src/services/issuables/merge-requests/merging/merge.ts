@@ -13,7 +13,6 @@ import type { PipelineState } from '../../../../lib/pipeline-states.js'
 import { isWorkInProgress } from '../../../../lib/text/work-in-progress.js'
 import { Unavailable } from '../../../../lib/unavailable.js'
 import { writeSystemNotes } from '../../../activity/system-notes.js'
-import { touchProjectList } from '../../../core/project-list-versions.js'
 import { readSettings } from '../../../core/settings.js'
 import { branchProtectionsOf, mayMergeInto } from '../../../repository/protection.js'
 import { moveUnderIntent, withBranch } from '../../../repository/push/door.js'
@@ -172,7 +171,6 @@ async function defer(ctx: Context, caller: SignedIn, request: Request, given: Ac
     const target = { type: 'MergeRequest' as const, id: request.id, project_id: request.project_id }
     if (!request.merge_when_pipeline_succeeds)
       await writeSystemNotes(tx, target, caller.user.id, [`enabled an automatic merge when the pipeline for ${request.sha} succeeds`], now)
-    await touchProjectList(tx, request.project_id, 'merge_requests')
   })
 }
 

@@ -4,7 +4,7 @@ import type { Context } from '../../../../context.js'
 import type { Transaction } from '../../../../db/client.js'
 import { isOpen } from '../../../../db/conditions.js'
 import { commitAsynchronously } from '../../../../db/relaxed.js'
-import { events, mergeRequests, notes, projectListVersions, todos } from '../../../../db/schema/index.js'
+import { events, mergeRequests, notes, todos } from '../../../../db/schema/index.js'
 import type { Oid } from '../../../../git/types.js'
 import { audit } from '../../../core/audit.js'
 import { closed, NOT_DEFERRED } from './states.js'
@@ -37,9 +37,6 @@ async function end(
     ), done as (
       update ${todos} set state = 'done', updated_at = ${at} from ended where ${todos.project_id} = ended.project_id
       and ${todos.target_type} = 'MergeRequest' and ${todos.target_id} = ended.id and ${todos.user_id} = ${actor} and ${todos.state} = 'pending'
-    ), listed as (
-      insert into ${projectListVersions} (project_id, kind, version) select distinct project_id, 'merge_requests', 1 from ended
-      on conflict (project_id, kind) do update set version = ${projectListVersions.version} + 1
     ) select id, project_id, iid from ended`)
   return rows.map((row) => ({ id: Number(row.id), project_id: Number(row.project_id), iid: Number(row.iid) }))
 }

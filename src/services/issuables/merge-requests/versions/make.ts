@@ -7,7 +7,6 @@ import { mergeRequestCommits, mergeRequests, mergeRequestVersions, notes, pipeli
 import type { Diff, GitRepository, Oid } from '../../../../git/types.js'
 import { mapConcurrently } from '../../../../lib/async/concurrency.js'
 import { withMutex } from '../../../../lib/async/keyed-mutex.js'
-import { touchProjectList } from '../../../core/project-list-versions.js'
 import { copyCommits, mayReadCode } from '../../../repository/object-copies.js'
 import { type MergeStatus, mergeStatus } from '../merging/merge-status.js'
 import { updateIssueLinksSoon } from '../writing/issue-links.js'
@@ -177,8 +176,6 @@ async function tellHeld(tx: Transaction, drafts: VersionDraft[], at: Date): Prom
         where n.noteable_type = 'MergeRequest' and n.noteable_id = r.id and n.system and n.note = ${HELD} and n.created_at >= coalesce(v.created_at, r.created_at))
       order by r.id returning noteable_id
     ) update ${mergeRequests} r set updated_at = ${now} from said where r.id = said.noteable_id`)
-  for (const project of new Set(drafts.filter(({ held }) => held).map(({ request }) => request.project_id)))
-    await touchProjectList(tx, project, 'merge_requests')
 }
 
 /**
@@ -230,8 +227,6 @@ export async function recordVersions(tx: Transaction, drafts: VersionDraft[], { 
       updated_at = case when ${pushed === true} and not d.held then ${now}::timestamptz else r.updated_at end
     from drawn d left join made on made.merge_request_id = d.request
     where r.id = d.request and r.state = 'opened'
-    returning r.id, r.project_id, r.merge_status`)
-  if (pushed)
-    for (const project of new Set(written.map(({ project_id }) => Number(project_id)))) await touchProjectList(tx, project, 'merge_requests')
+    returning r.id, r.merge_status`)
   return written.filter(({ merge_status }) => merge_status === 'unchecked').map(({ id }) => Number(id))
 }

@@ -7,7 +7,6 @@ import { statement } from '../../../../db/statement.js'
 import { type GitRepository, type Oid, type RefUpdate, ZERO } from '../../../../git/types.js'
 import { titleOf } from '../../../../lib/text/commit-title.js'
 import { isWorkInProgress } from '../../../../lib/text/work-in-progress.js'
-import { touchProjectList } from '../../../core/project-list-versions.js'
 import { actingUser, findVisibleProject } from '../../../identity/acting-users.js'
 import { checkMergeabilitySoon } from '../merging/checks.js'
 import { NOT_DEFERRED } from '../merging/states.js'
@@ -160,7 +159,6 @@ async function followSource(
     )
     const shared = { noteable_type: 'MergeRequest' as const, system: true, created_at: now, updated_at: now }
     if (said.length > 0) await tx.insert(notes).values(said.map((each) => ({ ...each, ...shared })))
-    for (const project of new Set(group.map(({ project_id }) => project_id))) await touchProjectList(tx, project, 'merge_requests')
   })
   await updatePushedVersions(ctx, ids)
 }

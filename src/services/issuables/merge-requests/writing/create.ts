@@ -11,7 +11,6 @@ import { recordEvent } from '../../../activity/events.js'
 import { followMentions } from '../../../activity/mentions.js'
 import { createTodos } from '../../../activity/todos.js'
 import { lastIid, nextIid } from '../../../core/iids.js'
-import { touchProjectList } from '../../../core/project-list-versions.js'
 import { inOneNetwork } from '../../../projects/fork-network.js'
 import { repositoryOf } from '../../../repository/repositories.js'
 import { assignLabels } from '../../assigned-labels.js'
@@ -197,8 +196,6 @@ async function insert(
   return { id, iid }
 }
 
-/** Writes its event, and updates the list version. */
-async function tellOfNew(tx: Transaction, { id, project_id }: VersionDraft['request'], { user }: SignedIn, now: Date): Promise<void> {
-  const event = { project_id, author_id: user.id, action: 'created', target_type: 'MergeRequest', target_id: id, created_at: now } as const
-  await Promise.all([recordEvent(tx, event), touchProjectList(tx, project_id, 'merge_requests')])
-}
+/** Writes its event. */
+const tellOfNew = (tx: Transaction, { id, project_id }: VersionDraft['request'], { user }: SignedIn, now: Date) =>
+  recordEvent(tx, { project_id, author_id: user.id, action: 'created', target_type: 'MergeRequest', target_id: id, created_at: now })

@@ -3,7 +3,6 @@ import type { MergeRequestSubject } from '../../../../access/merge-requests.js'
 import type { Context } from '../../../../context.js'
 import { mergeRequestIssues, mergeRequests, projects } from '../../../../db/schema/index.js'
 import { notFound } from '../../../../failures.js'
-import { touchProjectList } from '../../../core/project-list-versions.js'
 import { removeDependents } from '../../remove.js'
 import { NOT_DEFERRED } from '../merging/states.js'
 import { hideHead } from '../versions/keep-around.js'
@@ -23,7 +22,6 @@ export async function deleteMergeRequest(ctx: Context, { request, project }: Mer
       tx,
       links.filter(({ closes }) => closes).map(({ issue_id }) => issue_id),
     )
-    await touchProjectList(tx, project.id, 'merge_requests')
   })
   await hideHead(ctx, { project_id: project.id, storage: project.storage, iid: request.iid })
 }
@@ -53,7 +51,6 @@ export async function removeMergeRequestsOf(ctx: Context, authorId: number): Pro
         tx,
         links.filter(({ closes }) => closes).map(({ issue_id }) => issue_id),
       )
-      for (const project of new Set(rows.map(({ project_id }) => project_id))) await touchProjectList(tx, project, 'merge_requests')
     })
   }
 }

@@ -12,7 +12,6 @@ import { recordEvent } from '../../../activity/events.js'
 import { followMentions } from '../../../activity/mentions.js'
 import { writeSystemNotes } from '../../../activity/system-notes.js'
 import { createTodos, finishTodos } from '../../../activity/todos.js'
-import { touchProjectList } from '../../../core/project-list-versions.js'
 import { changeLabels } from '../../assigned-labels.js'
 import { usableMilestone } from '../../milestones.js'
 import { checkTexts } from '../../texts.js'
@@ -119,7 +118,6 @@ async function change(ctx: Context, tx: Transaction, caller: SignedIn, subject: 
       created_at: now,
     })
   }
-  await touchProjectList(tx, project.id, 'merge_requests')
   return { version, links }
 }
 
