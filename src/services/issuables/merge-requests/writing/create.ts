@@ -1,23 +1,20 @@
+import type { SQL } from 'drizzle-orm'
 import type { SignedIn } from '../../../../access/actor.js'
 import { findProjectFor, type ProjectSubject } from '../../../../access/rules.js'
 import type { Context } from '../../../../context.js'
 import type { Transaction } from '../../../../db/client.js'
+import { onlyRow } from '../../../../db/only-row.js'
 import { mergeRequests } from '../../../../db/schema/index.js'
 import { retryOnUniqueViolation } from '../../../../db/taken.js'
 import { Failure, forbidden, notFound, unprocessable } from '../../../../failures.js'
-import { tasksIn } from '../../../../lib/text/references.js'
 import { mentionsIn, recordCrossReferences, thingsMentioned } from '../../../activity/cross-references.js'
 import { recordEvent } from '../../../activity/events.js'
-import { followMentions } from '../../../activity/mentions.js'
-import { createTodos } from '../../../activity/todos.js'
 import { lastIid, nextIid } from '../../../core/iids.js'
 import { touchProjectList } from '../../../core/project-list-versions.js'
 import { inOneNetwork } from '../../../projects/fork-network.js'
 import { repositoryOf } from '../../../repository/repositories.js'
-import { assignLabels } from '../../assigned-labels.js'
-import { labelIdsOf } from '../../labels.js'
-import { usableMilestone } from '../../milestones.js'
 import { refuseFaults, textFaults } from '../../texts.js'
+import { descriptionColumns, followCreation, type NewIssuable, newAttributes, textOf } from '../../writing.js'
 import { MAX_MESSAGES } from '../reading/contents.js'
 import { loadMergeRequest, type SingleMergeRequest } from '../reading/load.js'
 import { readersAmong } from '../reading/readers.js'
@@ -27,17 +24,11 @@ import { updateVersion } from '../versions/update.js'
 import { assignable, refuseDuplicate, refuseSameBranch } from './attributes.js'
 import { mentionsIssues, updateIssueLinks } from './issue-links.js'
 
-export interface NewMergeRequest {
-  title: string
+export interface NewMergeRequest extends NewIssuable {
   source_branch: string
   target_branch: string
   /** The source by default. */
   target_project_id?: number | undefined
-  description?: string | null | undefined
-  /** The first who may be assigned is. */
-  assignee_ids?: number[] | undefined
-  milestone_id?: number | undefined
-  labels?: string[] | undefined
   remove_source_branch?: boolean | undefined
   squash?: boolean | undefined
   allow_collaboration?: boolean | undefined
@@ -79,8 +70,6 @@ export async function createMergeRequest(
   if (!draft.unlinked) await updateIssueLinks(ctx, id)
   return loadMergeRequest(ctx, caller, target, id)
 }
-
-const textOf = ({ title, description }: NewMergeRequest) => `${description ?? ''}\n\n${title.trim()}`
 
 const branchesOf = (source: ProjectSubject, target: ProjectSubject, given: NewMergeRequest) => ({
   project_id: target.project.id,
@@ -155,45 +144,33 @@ async function insert(
   branches: Branches,
 ): Promise<{ id: number; iid: number }> {
   const { project } = target
-  const title = given.title.trim()
-  const description = given.description ?? ''
-  const { id: author_id } = caller.user
   const now = ctx.now()
-  const wanted = target.can('manage_merge_request') ? given : ({} as Partial<NewMergeRequest>)
-  const assignee_id = await assignable(tx, target, wanted.assignee_ids ?? [])
-  const milestone = wanted.milestone_id ? await usableMilestone(tx, target, wanted.milestone_id) : null
-  const labelIds = await labelIdsOf(tx, target, wanted.labels ?? [], target.can('manage_label'), now)
-  const tasks = await tasksIn(description)
+  const wanted: Partial<NewMergeRequest> = target.can('manage_merge_request') ? given : {}
+  const { labelIds, ...assigned } = await newAttributes(tx, target, wanted, assignable, now)
   const values = {
     ...branches,
     original_source_project_id: branches.source_project_id,
-    title,
-    description,
-    author_id,
-    assignee_id,
-    milestone_id: milestone?.id ?? null,
+    title: given.title.trim(),
+    ...(await descriptionColumns(given.description ?? '')),
+    author_id: caller.user.id,
+    ...assigned,
     force_remove_source_branch: given.remove_source_branch ?? false,
     squash: given.squash ?? false,
     allow_collaboration: given.allow_collaboration ?? false,
-    task_count: tasks.count,
-    task_completed_count: tasks.completed,
     created_at: now,
     updated_at: now,
   }
-  const [iid, [row]] = await Promise.all([
+  const [iid, rows] = await Promise.all([
     nextIid(tx, project.id, 'merge_request'),
     tx
       .insert(mergeRequests)
       .values({ ...values, iid: lastIid(project.id, 'merge_request') })
       .returning({ id: mergeRequests.id }),
   ])
-  const id = row?.id as number
+  const { id } = onlyRow(rows)
   const about = { type: 'MergeRequest' as const, id, project_id: project.id }
-  await assignLabels(tx, about, labelIds)
-  if (assignee_id !== null && assignee_id !== author_id)
-    await createTodos(tx, { users: [assignee_id], author_id, target: about, action: 'assigned' }, now)
-  const readers = (who: Parameters<typeof readersAmong>[3]) => readersAmong(tx, project, values, who)
-  await followMentions(tx, caller, { target: about, note_id: null, text: textOf(given) }, readers, now)
+  const readers = (who: SQL) => readersAmong(tx, project, values, who)
+  await followCreation(tx, caller, { target: about, assignee_id: assigned.assignee_id, labelIds, text: textOf(given), readers }, now)
   return { id, iid }
 }
 
