@@ -4,6 +4,7 @@ import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { isMissingReference, isUniqueViolation, type Sender } from '../../db/client.js'
 import { decoded } from '../../db/decoded.js'
+import { onlyRow } from '../../db/only-row.js'
 import { commitStatuses, mergeRequests, pipelines, users } from '../../db/schema/index.js'
 import { statement, step } from '../../db/statement.js'
 import type { PipelineBasicRecord, PipelineRecord, PipelineRefRecord } from '../../entities/ci/pipeline.js'
@@ -59,14 +60,16 @@ export async function makePipeline(ctx: Context, { project }: ProjectSubject, ca
   try {
     await ctx.db.transaction(async (tx) => {
       const iid = await nextIid(tx, project.id, 'pipeline')
-      const [made] = await tx
-        .insert(pipelines)
-        .values({ project_id: project.id, iid, ...more })
-        .returning({ id: pipelines.id })
+      const made = onlyRow(
+        await tx
+          .insert(pipelines)
+          .values({ project_id: project.id, iid, ...more })
+          .returning({ id: pipelines.id }),
+      )
       // it becomes the head pipeline of merge requests of the branch, if the commit is their head (ST-21, PL-6)
       await tx
         .update(mergeRequests)
-        .set({ head_pipeline_id: made?.id as number })
+        .set({ head_pipeline_id: made.id })
         .where(
           and(
             eq(mergeRequests.source_project_id, project.id),

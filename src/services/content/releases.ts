@@ -5,6 +5,7 @@ import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { decoded } from '../../db/decoded.js'
 import { completeTexts, LONG, prefixOf } from '../../db/long-text.js'
+import { onlyRow } from '../../db/only-row.js'
 import { releaseLinks, releases, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { unlessUniqueViolation } from '../../db/taken.js'
@@ -193,8 +194,7 @@ async function insertRelease(
   await unlessUniqueViolation(
     () =>
       ctx.db.transaction(async (tx) => {
-        const [row] = await tx.insert(releases).values(values).returning({ id: releases.id })
-        const id = row?.id as number
+        const { id } = onlyRow(await tx.insert(releases).values(values).returning({ id: releases.id }))
         if (links.length > 0) await tx.insert(releaseLinks).values(links.map((link) => linkValues(id, link, now)))
         await setReleaseMilestones(tx, id, milestones)
       }),
@@ -298,11 +298,13 @@ export async function addLink(ctx: Context, subject: ProjectSubject, tag: string
           .from(releaseLinks)
           .where(eq(releaseLinks.release_id, id))
         if (count >= MAX_LINKS) throw refused(TOO_MANY_LINKS)
-        const [link] = await tx
-          .insert(releaseLinks)
-          .values(linkValues(id, given, ctx.now()))
-          .returning()
-        return link as ReleaseLinkRecord
+        const link = onlyRow(
+          await tx
+            .insert(releaseLinks)
+            .values(linkValues(id, given, ctx.now()))
+            .returning(),
+        )
+        return link
       }),
     taken,
   )

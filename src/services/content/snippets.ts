@@ -7,6 +7,7 @@ import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { decoded } from '../../db/decoded.js'
 import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
+import { onlyRow } from '../../db/only-row.js'
 import { namespaces, projects, snippets, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { forbidden, invalidInput, invalidRecord, notFound } from '../../failures.js'
@@ -230,8 +231,7 @@ export async function createSnippet(
     updated_at: ctx.now(),
   }
   return ctx.db.transaction(async (tx) => {
-    const [row] = await tx.insert(snippets).values(values).returning({ id: snippets.id })
-    const id = row?.id as number
+    const { id } = onlyRow(await tx.insert(snippets).values(values).returning({ id: snippets.id }))
     await recordUserAgent(ctx, tx, caller, { snippet_id: id })
     return id
   })

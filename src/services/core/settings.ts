@@ -5,7 +5,7 @@ import type { Context } from '../../context.js'
 import type { Database } from '../../db/client.js'
 import { applicationSettings } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
-import { Failure, invalidRecord } from '../../failures.js'
+import { invalidRecord, nullOnFailure } from '../../failures.js'
 import { emailFault } from '../../lib/email.js'
 import { parseDuration } from '../../lib/text/duration.js'
 import { isDsn, isUrl } from '../../lib/url.js'
@@ -117,12 +117,8 @@ const present = (given: SettingsInput) => Object.fromEntries(Object.entries(give
 /** The group named by full path or id; an unknown one clears the setting (AS-48). */
 async function groupNamed(ctx: Context, caller: SignedIn, named: string | null): Promise<string | null> {
   if (named === null || named.trim() === '') return null
-  try {
-    return String((await findGroupFor(ctx, caller, named)).group.id)
-  } catch (error) {
-    if (error instanceof Failure) return null
-    throw error
-  }
+  const found = await nullOnFailure(findGroupFor(ctx, caller, named))
+  return found && String(found.group.id)
 }
 
 const BLANK = "can't be blank"

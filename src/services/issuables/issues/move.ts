@@ -4,6 +4,7 @@ import type { IssueSubject } from '../../../access/issues.js'
 import { findProjectFor, fullPathOf, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
+import { onlyRow } from '../../../db/only-row.js'
 import { awardEmoji, issueLabels, issues, labels, mentions, milestones, notes, subscriptions } from '../../../db/schema/index.js'
 import { notFound, refused } from '../../../failures.js'
 import { referencesIn } from '../../../lib/text/references.js'
@@ -49,34 +50,35 @@ async function move(
     .where(eq(issueLabels.issue_id, issue.id))
   const titles = worn.map(({ title }) => title)
   const labelIds = await labelIdsOf(tx, target, titles, false, now)
-  const [created] = await tx
-    .insert(issues)
-    .values({
-      project_id: to.id,
-      iid: await nextIid(tx, to.id, 'issue'),
-      title: issue.title,
-      description: await elsewhere(issue.description, fullPathOf(from)),
-      state: issue.state,
-      closed_at: issue.closed_at,
-      closed_by_id: issue.closed_by_id,
-      author_id: issue.author_id,
-      assignee_id: issue.assignee_id === null ? null : await assignable(tx, target, [issue.assignee_id]),
-      milestone_id: await twinOf(tx, target, issue.milestone_id),
-      confidential: issue.confidential,
-      discussion_locked: issue.discussion_locked,
-      due_date: issue.due_date,
-      time_estimate: issue.time_estimate,
-      total_time_spent: issue.total_time_spent,
-      task_count: issue.task_count,
-      task_completed_count: issue.task_completed_count,
-      user_notes_count: issue.user_notes_count,
-      upvotes: issue.upvotes,
-      downvotes: issue.downvotes,
-      created_at: issue.created_at,
-      updated_at: now,
-    })
-    .returning()
-  const copy = created as typeof issue
+  const copy = onlyRow(
+    await tx
+      .insert(issues)
+      .values({
+        project_id: to.id,
+        iid: await nextIid(tx, to.id, 'issue'),
+        title: issue.title,
+        description: await elsewhere(issue.description, fullPathOf(from)),
+        state: issue.state,
+        closed_at: issue.closed_at,
+        closed_by_id: issue.closed_by_id,
+        author_id: issue.author_id,
+        assignee_id: issue.assignee_id === null ? null : await assignable(tx, target, [issue.assignee_id]),
+        milestone_id: await twinOf(tx, target, issue.milestone_id),
+        confidential: issue.confidential,
+        discussion_locked: issue.discussion_locked,
+        due_date: issue.due_date,
+        time_estimate: issue.time_estimate,
+        total_time_spent: issue.total_time_spent,
+        task_count: issue.task_count,
+        task_completed_count: issue.task_completed_count,
+        user_notes_count: issue.user_notes_count,
+        upvotes: issue.upvotes,
+        downvotes: issue.downvotes,
+        created_at: issue.created_at,
+        updated_at: now,
+      })
+      .returning(),
+  )
   if (labelIds.length > 0) await tx.insert(issueLabels).values(labelIds.map((label_id) => ({ project_id: to.id, issue_id: copy.id, label_id })))
   await copyWhatWasSaid(tx, issue, copy)
   await tx

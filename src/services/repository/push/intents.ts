@@ -1,5 +1,6 @@
 import { eq } from 'drizzle-orm'
 import type { Context } from '../../../context.js'
+import { onlyRow } from '../../../db/only-row.js'
 import { type MergeIntent, refIntents } from '../../../db/schema/index.js'
 import { RefChanged, RefNameConflict } from '../../../git/errors.js'
 import type { RefUpdate } from '../../../git/types.js'
@@ -15,17 +16,18 @@ export async function recordIntent(
   updates: RefUpdate[],
   merge: MergeIntent | null = null,
 ): Promise<number> {
-  const [row] = await ctx.db.write
-    .insert(refIntents)
-    .values({
-      project_id: projectId,
-      actor_id: actorId,
-      origin: door,
-      updates: updates.map(({ ref, old, new: to }) => ({ ref, old, new: to })),
-      merge,
-    })
-    .returning({ id: refIntents.id })
-  const id = row?.id as number
+  const { id } = onlyRow(
+    await ctx.db.write
+      .insert(refIntents)
+      .values({
+        project_id: projectId,
+        actor_id: actorId,
+        origin: door,
+        updates: updates.map(({ ref, old, new: to }) => ({ ref, old, new: to })),
+        merge,
+      })
+      .returning({ id: refIntents.id }),
+  )
   ctx.intents.set(id, 'moving')
   return id
 }

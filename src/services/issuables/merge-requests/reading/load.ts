@@ -2,7 +2,7 @@ import { eq, type SQL, sql } from 'drizzle-orm'
 import { alias, type SelectedFields } from 'drizzle-orm/pg-core'
 import type { Caller, SignedIn } from '../../../../access/actor.js'
 import type { MergeRequestSubject } from '../../../../access/merge-requests.js'
-import { findProjectFor, fullPathOf, type ProjectSubject } from '../../../../access/rules.js'
+import { fullPathOf, type ProjectSubject } from '../../../../access/rules.js'
 import type { Context } from '../../../../context.js'
 import type { ReadDatabase } from '../../../../db/client.js'
 import { completeTexts, LONG, READ_COLUMNS } from '../../../../db/long-text.js'
@@ -20,10 +20,11 @@ import {
 import { statement } from '../../../../db/statement.js'
 import type { PipelineRecord } from '../../../../entities/ci/pipeline.js'
 import type { UserRefRecord } from '../../../../entities/identity/user.js'
-import { Failure, notFound } from '../../../../failures.js'
+import { notFound } from '../../../../failures.js'
 import type { PipelineState } from '../../../../lib/pipeline-states.js'
 import { isSubscribed } from '../../../activity/subscriptions.js'
 import { getPipeline } from '../../../ci/pipelines.js'
+import { findVisibleProject } from '../../../identity/acting-users.js'
 import { branchProtectionsOf, mayMergeInto, type Protections } from '../../../repository/protection.js'
 
 type Request = typeof mergeRequests.$inferSelect
@@ -225,11 +226,5 @@ export async function sourceOf(
   { source_project_id }: MergeRequestRecord['request'],
 ): Promise<ProjectSubject | null> {
   if (source_project_id === null) return null
-  if (source_project_id === subject.project.id) return subject
-  try {
-    return await findProjectFor(ctx, caller, String(source_project_id))
-  } catch (error) {
-    if (error instanceof Failure) return null
-    throw error
-  }
+  return source_project_id === subject.project.id ? subject : findVisibleProject(ctx, caller, source_project_id)
 }

@@ -1,16 +1,17 @@
 import type { SQL } from 'drizzle-orm'
 import type { SignedIn } from '../../../../access/actor.js'
-import { findProjectFor, type ProjectSubject } from '../../../../access/rules.js'
+import type { ProjectSubject } from '../../../../access/rules.js'
 import type { Context } from '../../../../context.js'
 import type { Transaction } from '../../../../db/client.js'
 import { onlyRow } from '../../../../db/only-row.js'
 import { mergeRequests } from '../../../../db/schema/index.js'
 import { retryOnUniqueViolation } from '../../../../db/taken.js'
-import { Failure, forbidden, notFound, unprocessable } from '../../../../failures.js'
+import { forbidden, notFound, unprocessable } from '../../../../failures.js'
 import { mentionsIn, recordCrossReferences, thingsMentioned } from '../../../activity/cross-references.js'
 import { recordEvent } from '../../../activity/events.js'
 import { lastIid, nextIid } from '../../../core/iids.js'
 import { touchProjectList } from '../../../core/project-list-versions.js'
+import { findVisibleProject } from '../../../identity/acting-users.js'
 import { inOneNetwork } from '../../../projects/fork-network.js'
 import { repositoryOf } from '../../../repository/repositories.js'
 import { refuseFaults, textFaults } from '../../texts.js'
@@ -104,11 +105,9 @@ const UNDRAWN = { id: 0, iid: 0, sha: null, version_id: null, version_due: false
 /** The target project; one that the caller does not see is missing (MR-24). */
 async function targetOf(ctx: Context, caller: SignedIn, source: ProjectSubject, id: number | undefined): Promise<ProjectSubject> {
   if (id === undefined || id === source.project.id) return source
-  try {
-    return await findProjectFor(ctx, caller, String(id))
-  } catch (error) {
-    throw error instanceof Failure ? notFound() : error
-  }
+  const target = await findVisibleProject(ctx, caller, id)
+  if (!target) throw notFound()
+  return target
 }
 
 /** What is wrong with its texts: a blank or too long title, blank branch names (MR-34). */
