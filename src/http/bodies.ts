@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Config } from '../config.js'
+import type { Context } from '../context.js'
 import { Failure, STATUS, tooLarge, unknownType } from '../failures.js'
 import { type Pace, watchPace } from '../lib/async/pace.js'
-import { Slices } from '../lib/async/slices.js'
+import type { Slices } from '../lib/async/slices.js'
 import { Unavailable } from '../lib/unavailable.js'
 import { emptyParameterBag, FormReader, type ParameterBag } from './form.js'
 import { JsonReader } from './json.js'
@@ -77,8 +77,7 @@ class BodyMemory {
  * more is refused once 64 KiB have been read, and a body that breaks a limit where it breaks it (SEC-71, SEC-75,
  * SEC-142, SEC-145).
  */
-export function parseBodies(app: FastifyInstance, { limits }: Config, pace: Pace): void {
-  const slices = new Slices()
+export function parseBodies(app: FastifyInstance, { config: { limits }, slices }: Pick<Context, 'config' | 'slices'>, pace: Pace): void {
   const memory = new BodyMemory(limits.bodyMemory, limits.bodyBytes)
   const add = (type: string, readerOf: (request: FastifyRequest) => BodyReader) =>
     app.addContentTypeParser(type, async (request: FastifyRequest, payload: IncomingMessage) => {

@@ -1,6 +1,7 @@
 import type { SQL } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import type { ProjectSubject } from '../../access/rules.js'
+import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { sameButForTicks, tasksIn } from '../../lib/text/references.js'
 import { recordEvent } from '../activity/events.js'
@@ -59,8 +60,11 @@ export const textOf = ({ title, description }: { title?: string | undefined; des
   `${description ?? ''}\n\n${title?.trim() ?? ''}`
 
 /** A description, and the number of tasks in it. */
-export async function descriptionColumns(description: string): Promise<Pick<Columns, 'description' | 'task_count' | 'task_completed_count'>> {
-  const { count, completed } = await tasksIn(description)
+export async function descriptionColumns(
+  { slices }: Context,
+  description: string,
+): Promise<Pick<Columns, 'description' | 'task_count' | 'task_completed_count'>> {
+  const { count, completed } = await tasksIn(slices, description)
   return { description, task_count: count, task_completed_count: completed }
 }
 
@@ -79,9 +83,9 @@ export async function newAttributes(
 }
 
 /** The texts that change. */
-export const changedTexts = async ({ title, description }: IssuableChanges): Promise<Partial<Columns>> => ({
+export const changedTexts = async (ctx: Context, { title, description }: IssuableChanges): Promise<Partial<Columns>> => ({
   ...(title !== undefined && { title }),
-  ...(description !== undefined && (await descriptionColumns(description ?? ''))),
+  ...(description !== undefined && (await descriptionColumns(ctx, description ?? ''))),
 })
 
 /** The attributes that change and that need a role on the project. */
@@ -107,10 +111,10 @@ export const differing = <T extends object>(before: T, wanted: Partial<T>): Part
   Object.fromEntries(Object.entries(wanted).filter(([key, value]) => value !== before[key as keyof T])) as Partial<T>
 
 /** The system notes on changed texts and a changed state (NT-6); `how` says what closed it. */
-export async function notesOnTexts(before: Row, { title, description, state }: Partial<Row>, how = ''): Promise<string[]> {
+export async function notesOnTexts({ slices }: Context, before: Row, { title, description, state }: Partial<Row>, how = ''): Promise<string[]> {
   const lines: string[] = []
   if (title !== undefined) lines.push('changed the title')
-  if (description !== undefined && !(await sameButForTicks(description, before.description))) lines.push('changed the description')
+  if (description !== undefined && !(await sameButForTicks(slices, description, before.description))) lines.push('changed the description')
   if (state !== undefined) lines.push(state === 'closed' ? `closed${how}` : 'reopened')
   return lines
 }
@@ -133,14 +137,14 @@ interface Created {
 
 /** What follows the row of a new thing: its labels, the assignee's todo, and what its text mentions. */
 export async function followCreation(
+  ctx: Context,
   tx: Transaction,
   caller: SignedIn,
   { target, assignee_id, labelIds, text, readers }: Created,
-  now: Date,
 ): Promise<void> {
   await assignLabels(tx, target, labelIds)
-  await tellAssignee(tx, caller, target, assignee_id, now)
-  await followMentions(tx, caller, { target, note_id: null, text }, readers, now)
+  await tellAssignee(tx, caller, target, assignee_id, ctx.now())
+  await followMentions(ctx, tx, caller, { target, note_id: null, text }, readers)
 }
 
 interface Changed {
@@ -155,6 +159,7 @@ interface Changed {
 
 /** What follows a changed row: system notes, the new assignee's todo, new mentions, and the event of a new state. */
 export async function followChange(
+  ctx: Context,
   tx: Transaction,
   caller: SignedIn,
   { target, before, after, notes, readers, confidential = false }: Changed,
@@ -164,7 +169,7 @@ export async function followChange(
   await writeSystemNotes(tx, target, author_id, notes, now)
   if (after.assignee_id !== before.assignee_id) await tellAssignee(tx, caller, target, after.assignee_id, now)
   if (after.title !== before.title || after.description !== before.description)
-    await followMentions(tx, caller, { target, note_id: null, text: textOf(after), before: textOf(before) }, readers, now)
+    await followMentions(ctx, tx, caller, { target, note_id: null, text: textOf(after), before: textOf(before) }, readers)
   if (after.state === before.state) return
   const action = after.state === 'closed' ? 'closed' : 'reopened'
   const about = { project_id: target.project_id, target_type: target.type, target_id: target.id }

@@ -120,7 +120,7 @@ export async function createNote(
   const { noteable } = subject
   const now = ctx.now()
   const created_at = (subject.can('backdate_note') && given.created_at) || now
-  const { people, spokenTo } = await peopleNamed(caller, await namesIn(given.body), (who) => subject.readersAmong(ctx.db.write, who))
+  const { people, spokenTo } = await peopleNamed(caller, await namesIn(ctx.slices, given.body), (who) => subject.readersAmong(ctx.db.write, who))
   const told = people.filter((id) => id !== caller.user.id)
   const mentioner = mentionerOf(noteable)
   const mentioned = mentioner ? await thingsMentioned(ctx, caller, subject, await mentionsIn(ctx, given.body)) : []
@@ -228,7 +228,7 @@ export async function updateNote(
     if (mentioner) await recordCrossReferences(tx, mentioner, mentioned, caller.user.id, now)
     const target = targetOf(noteable)
     if (target)
-      await followMentions(tx, caller, { target, note_id: id, text: body, before: before.note }, (who) => subject.readersAmong(tx, who), now)
+      await followMentions(ctx, tx, caller, { target, note_id: id, text: body, before: before.note }, (who) => subject.readersAmong(tx, who))
   })
   return getNote(ctx, caller, noteable, id)
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { languageTable } from '../../../src/services/repository/languages.js'
+import { languageTable } from '../../../src/services/repository/language-table.js'
 import { testApp } from '../../support/app.js'
 import { aCast, statuses } from '../../support/cast.js'
 import { aCommit, aGroup, aProject, aUser } from '../../support/factories.js'
@@ -110,6 +110,6 @@ describe('GET /projects/:id/languages (PR-5)', () => {
     ['__proto__', null],
     ['a.constructor', null],
   ])('%s counts as %s', async (path, language) => {
-    expect((await languageTable()).of(path)).toBe(language)
+    expect(languageTable.of(path)).toBe(language)
   })
 })

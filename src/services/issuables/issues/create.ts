@@ -71,7 +71,7 @@ async function insertIssue(
     project_id: project.id,
     iid: chosen ?? (await nextIid(tx, project.id, 'issue')),
     title: given.title,
-    ...(await descriptionColumns(given.description)),
+    ...(await descriptionColumns(ctx, given.description)),
     author_id,
     ...assigned,
     confidential: given.confidential ?? false,
@@ -83,7 +83,7 @@ async function insertIssue(
   const target = { type: 'Issue' as const, id, project_id: project.id }
   await recordUserAgent(ctx, tx, caller, { issue_id: id })
   const readers = (who: SQL) => readersAmong(tx, project, values, who)
-  await followCreation(tx, caller, { target, assignee_id: assigned.assignee_id, labelIds, text: textOf(given), readers }, now)
+  await followCreation(ctx, tx, caller, { target, assignee_id: assigned.assignee_id, labelIds, text: textOf(given), readers })
   const { confidential } = values
   await recordEvent(tx, { project_id: project.id, author_id, action: 'created', target_type: 'Issue', target_id: id, created_at: now, confidential })
   await updateIssueCounts(tx, project.id, null, { state: 'opened', confidential })

@@ -7,6 +7,7 @@ import type { Transaction } from '../../../db/client.js'
 import { onlyRow } from '../../../db/only-row.js'
 import { awardEmoji, issueLabels, issues, labels, mentions, milestones, notes, subscriptions } from '../../../db/schema/index.js'
 import { notFound, refused } from '../../../failures.js'
+import type { Slices } from '../../../lib/async/slices.js'
 import { referencesIn } from '../../../lib/text/references.js'
 import { recordEvent } from '../../activity/events.js'
 import { writeSystemNotes } from '../../activity/system-notes.js'
@@ -57,7 +58,7 @@ async function move(
         project_id: to.id,
         iid: await nextIid(tx, to.id, 'issue'),
         title: issue.title,
-        description: await elsewhere(issue.description, fullPathOf(from)),
+        description: await elsewhere(ctx.slices, issue.description, fullPathOf(from)),
         state: issue.state,
         closed_at: issue.closed_at,
         closed_by_id: issue.closed_by_id,
@@ -105,10 +106,10 @@ async function move(
 }
 
 /** Qualifies references, so that numbers in a text still mean the things of the project it was written in. */
-async function elsewhere(text: string, fullPath: string): Promise<string> {
+async function elsewhere(slices: Slices, text: string, fullPath: string): Promise<string> {
   let moved = ''
   let done = 0
-  for (const reference of await referencesIn(text)) {
+  for (const reference of await referencesIn(slices, text)) {
     if (!('number' in reference) || reference.project !== null) continue
     moved += `${text.slice(done, reference.start)}${fullPath}`
     done = reference.start

@@ -49,7 +49,7 @@ export async function updateIssue(ctx: Context, caller: SignedIn, subject: Issue
   const { project, issue } = subject
   const mentioned = await thingsMentioned(ctx, caller, subject, await mentionsIn(ctx, textOf(given)))
   await ctx.db.transaction(async (tx) => {
-    await change(ctx, tx, caller, subject, { ...given, ...texts })
+    await change({ ctx, tx, caller, subject, given: { ...given, ...texts } })
     await recordCrossReferences(tx, { type: 'Issue', project_id: project.id, id: issue.id, sha: null }, mentioned, caller.user.id, ctx.now())
   })
   return loadIssue(ctx, caller, subject.issue.id)
@@ -57,18 +57,30 @@ export async function updateIssue(ctx: Context, caller: SignedIn, subject: Issue
 
 /** Closes an issue that a commit or a merge closes; `how` is noted. Nothing happens when it is closed already. */
 export async function closeIssue(ctx: Context, caller: SignedIn, subject: IssueSubject, how: string): Promise<void> {
-  await ctx.db.transaction((tx) => change(ctx, tx, caller, subject, { state_event: 'close' }, how))
+  await ctx.db.transaction((tx) => change({ ctx, tx, caller, subject, given: { state_event: 'close' }, how }))
 }
 
-async function change(ctx: Context, tx: Transaction, caller: SignedIn, subject: IssueSubject, given: IssueChanges, how?: string) {
+/** One change, within its transaction. */
+interface Change {
+  ctx: Context
+  tx: Transaction
+  caller: SignedIn
+  subject: IssueSubject
+  given: IssueChanges
+  /** Completes the system note when it is closed. */
+  how?: string
+}
+
+async function change({ how, ...change }: Change): Promise<void> {
+  const { ctx, tx, caller, subject, given } = change
   const { project } = subject
   const [before] = await tx.select().from(issues).where(eq(issues.id, subject.issue.id)).for('update')
   if (!before) throw notFound()
   const now = ctx.now()
   const target = { type: 'Issue' as const, id: before.id, project_id: project.id }
-  const values = await changedColumns(tx, caller, subject, before, given, now)
+  const values = await changedColumns(change, before, now)
   const labelNotes = subject.can('manage_issue') ? await changeLabels(tx, subject, target, given, now) : []
-  const notes = [...(await notesOf(before, values, how)), ...labelNotes]
+  const notes = [...(await notesOf(ctx, before, values, how)), ...labelNotes]
   const stamped = subject.can('admin_issue') ? given.updated_at : undefined
   if (Object.keys(values).length === 0 && labelNotes.length === 0) {
     if (stamped) await tx.update(issues).set({ updated_at: stamped }).where(eq(issues.id, before.id))
@@ -81,24 +93,17 @@ async function change(ctx: Context, tx: Transaction, caller: SignedIn, subject: 
     .returning()
   const after = onlyRow(await written)
   const readers = (who: SQL) => readersAmong(tx, project, after, who)
-  await followChange(tx, caller, { target, before, after, notes, readers, confidential: after.confidential }, now)
+  await followChange(ctx, tx, caller, { target, before, after, notes, readers, confidential: after.confidential }, now)
   // ticking a task does not finish the user's todos (TO-6)
-  const ticked = notes.length === 0 && (await sameButForTicks(before.description, after.description))
+  const ticked = notes.length === 0 && (await sameButForTicks(ctx.slices, before.description, after.description))
   if (!ticked) await finishTodos(tx, caller.user.id, target, now)
   await updateIssueCounts(tx, project.id, before, after)
   await touchProjectList(tx, project.id, 'issues')
 }
 
 /** The columns that change, with those derived from them. */
-async function changedColumns(
-  tx: Transaction,
-  caller: SignedIn,
-  subject: IssueSubject,
-  before: Issue,
-  given: IssueChanges,
-  now: Date,
-): Promise<Partial<Issue>> {
-  const wanted: Partial<Issue> = await changedTexts(given)
+async function changedColumns({ ctx, tx, caller, subject, given }: Omit<Change, 'how'>, before: Issue, now: Date): Promise<Partial<Issue>> {
+  const wanted: Partial<Issue> = await changedTexts(ctx, given)
   if (given.confidential !== undefined) wanted.confidential = given.confidential
   if (subject.can('manage_issue')) Object.assign(wanted, await managed(tx, subject, given))
   const event = given.state_event && STATE_EVENTS[given.state_event]
@@ -122,8 +127,8 @@ const managed = async (tx: Transaction, subject: IssueSubject, given: IssueChang
 })
 
 /** The system notes on the changes (NT-6). Names of what not every reader may see are left out. */
-async function notesOf(before: Issue, values: Partial<Issue>, how?: string): Promise<string[]> {
-  const lines = [...(await notesOnTexts(before, values, how)), ...notesOnAttributes(values)]
+async function notesOf(ctx: Context, before: Issue, values: Partial<Issue>, how?: string): Promise<string[]> {
+  const lines = [...(await notesOnTexts(ctx, before, values, how)), ...notesOnAttributes(values)]
   if (values.due_date !== undefined) lines.push(values.due_date === null ? 'removed the due date' : `changed the due date to ${values.due_date}`)
   if (values.confidential !== undefined) lines.push(values.confidential ? 'made the issue confidential' : 'made the issue visible to everyone')
   if (values.discussion_locked !== undefined) lines.push(values.discussion_locked ? 'locked this issue' : 'unlocked this issue')

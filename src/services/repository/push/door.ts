@@ -4,7 +4,6 @@ import type { MergeIntent } from '../../../db/schema/index.js'
 import { forbidden, refused } from '../../../failures.js'
 import { RefNameConflict } from '../../../git/errors.js'
 import { type GitRepository, type RefUpdate, ZERO } from '../../../git/types.js'
-import { withMutex } from '../../../lib/async/keyed-mutex.js'
 import type { Settings } from '../../core/settings.js'
 import { quotaRefusal } from '../quotas.js'
 import { repositoryOf } from '../repositories.js'
@@ -61,8 +60,8 @@ export async function moveUnderIntent(ctx: Context, write: Write, move = () => w
 }
 
 /** Runs work on one branch after the work asked for before it, in this process: saves writers lost races, which compare-and-swap decides. */
-export const withBranch = <T>(projectId: number, branch: string, work: () => Promise<T>): Promise<T> =>
-  withMutex(`branch ${projectId} ${branch}`, work)
+export const withBranch = <T>(ctx: Context, projectId: number, branch: string, work: () => Promise<T>): Promise<T> =>
+  ctx.mutex.run(`branch ${projectId} ${branch}`, work)
 
 /** Names like `a` and `a/b` cannot coexist (SEC-83). */
 function nameConflict(ref: string) {

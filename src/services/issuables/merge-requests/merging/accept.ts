@@ -6,7 +6,6 @@ import type { Context } from '../../../../context.js'
 import { isOpen } from '../../../../db/conditions.js'
 import { mergeRequests, pipelines, users } from '../../../../db/schema/index.js'
 import { Failure, forbidden, unauthenticated } from '../../../../failures.js'
-import { withMutex } from '../../../../lib/async/keyed-mutex.js'
 import { isUnavailable } from '../../../../lib/unavailable.js'
 import { writeSystemNotes } from '../../../activity/system-notes.js'
 import { createTodos } from '../../../activity/todos.js'
@@ -84,7 +83,7 @@ export async function waitingAmong(ctx: Context, id: number | null): Promise<num
  * it is done once, however often and by how many this is called.
  */
 export async function mergeWaiting(ctx: Context, ids: number[]): Promise<void> {
-  for (const id of ids) await withMutex(`deferred merge ${id}`, () => mergeOne(ctx, id))
+  for (const id of ids) await ctx.mutex.run(`deferred merge ${id}`, () => mergeOne(ctx, id))
 }
 
 async function mergeOne(ctx: Context, id: number): Promise<void> {

@@ -57,7 +57,7 @@ export async function merge(
 ): Promise<boolean> {
   if (lengthOf(given.merge_commit_message ?? '') > MAX_MESSAGE) throw refused('The commit message is too long')
   for (let branch = seen; ; ) {
-    const outcome = await withBranch(subject.project.id, branch, () => mergeInto(ctx, caller, subject, id, branch, given, deferred))
+    const outcome = await withBranch(ctx, subject.project.id, branch, () => mergeInto(ctx, caller, subject, id, branch, given, deferred))
     if (typeof outcome === 'boolean') return outcome
     branch = outcome.elsewhere
   }

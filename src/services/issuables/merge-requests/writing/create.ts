@@ -95,7 +95,7 @@ async function draftFor(
   if (draft.held) throw forbidden()
   const commits = await repositoryOf(ctx, target.project).commits(draft.version?.oids.slice(0, MAX_MESSAGES) ?? [])
   const texts = [textOf(given), ...commits.map((commit) => commit?.message ?? '')]
-  for (const text of texts) if (await mentionsIssues(text, ctx.links.base)) return { ...draft, unlinked: false }
+  for (const text of texts) if (await mentionsIssues(ctx, text)) return { ...draft, unlinked: false }
   return { ...draft, unlinked: true }
 }
 
@@ -150,7 +150,7 @@ async function insert(
     ...branches,
     original_source_project_id: branches.source_project_id,
     title: given.title.trim(),
-    ...(await descriptionColumns(given.description ?? '')),
+    ...(await descriptionColumns(ctx, given.description ?? '')),
     author_id: caller.user.id,
     ...assigned,
     force_remove_source_branch: given.remove_source_branch ?? false,
@@ -169,7 +169,7 @@ async function insert(
   const { id } = onlyRow(rows)
   const about = { type: 'MergeRequest' as const, id, project_id: project.id }
   const readers = (who: SQL) => readersAmong(tx, project, values, who)
-  await followCreation(tx, caller, { target: about, assignee_id: assigned.assignee_id, labelIds, text: textOf(given), readers }, now)
+  await followCreation(ctx, tx, caller, { target: about, assignee_id: assigned.assignee_id, labelIds, text: textOf(given), readers })
   return { id, iid }
 }
 

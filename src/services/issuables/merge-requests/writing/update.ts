@@ -81,11 +81,11 @@ async function change(ctx: Context, tx: Transaction, caller: SignedIn, subject: 
   const values = differing(before, {
     ...moved,
     ...(await retargeted(tx, caller, subject, { ...before, ...moved }, given.target_branch)),
-    ...(await described(given)),
+    ...(await described(ctx, given)),
     ...(subject.can('manage_merge_request') ? await changedAttributes(tx, subject, given, assignable) : {}),
   })
   const labelNotes = subject.can('manage_merge_request') ? await changeLabels(tx, subject, target, given, now) : []
-  const notes = [...(await notesOf(before, values)), ...labelNotes]
+  const notes = [...(await notesOf(ctx, before, values)), ...labelNotes]
   if (Object.keys(values).length === 0 && labelNotes.length === 0) return { version: false, links: false }
   const version = values.target_branch !== undefined || values.state === 'opened'
   const links = version || values.title !== undefined || values.description !== undefined
@@ -96,8 +96,8 @@ async function change(ctx: Context, tx: Transaction, caller: SignedIn, subject: 
     .returning()
   const after = onlyRow(await written)
   const readers = (who: SQL) => readersAmong(tx, project, after, who)
-  await followChange(tx, caller, { target, before, after, notes, readers }, now)
-  if (labelNotes.length > 0 || (await dealtWith(before, after, values))) await finishTodos(tx, caller.user.id, target, now)
+  await followChange(ctx, tx, caller, { target, before, after, notes, readers }, now)
+  if (labelNotes.length > 0 || (await dealtWith(ctx, before, after, values))) await finishTodos(tx, caller.user.id, target, now)
   await touchProjectList(tx, project.id, 'merge_requests')
   return { version, links }
 }
@@ -109,8 +109,8 @@ async function change(ctx: Context, tx: Transaction, caller: SignedIn, subject: 
 const UNKNOWN = { merge_status: 'unchecked', version_due: true, merge_checks: sql`${mergeRequests.merge_checks} + 1` } as const
 
 /** Whether changed columns finish the user's todos; ticking a task does not (MR-53, TO-6). */
-async function dealtWith(before: MergeRequest, after: MergeRequest, values: Columns): Promise<boolean> {
-  if (values.description !== undefined && !(await sameButForTicks(before.description, after.description))) return true
+async function dealtWith(ctx: Context, before: MergeRequest, after: MergeRequest, values: Columns): Promise<boolean> {
+  if (values.description !== undefined && !(await sameButForTicks(ctx.slices, before.description, after.description))) return true
   return (['title', 'assignee_id', 'milestone_id', 'target_branch', 'state'] as const).some((name) => values[name] !== undefined)
 }
 
@@ -150,8 +150,8 @@ async function retargeted(
 }
 
 /** What everybody may change who may change the merge request at all. */
-async function described(given: MergeRequestChanges): Promise<Columns> {
-  const wanted: Columns = await changedTexts(given)
+async function described(ctx: Context, given: MergeRequestChanges): Promise<Columns> {
+  const wanted: Columns = await changedTexts(ctx, given)
   if (given.remove_source_branch !== undefined) wanted.force_remove_source_branch = given.remove_source_branch
   if (given.squash !== undefined) wanted.squash = given.squash
   if (given.allow_collaboration !== undefined) wanted.allow_collaboration = given.allow_collaboration
@@ -159,8 +159,8 @@ async function described(given: MergeRequestChanges): Promise<Columns> {
 }
 
 /** The system notes on the changes (NT-6). Names of what not every reader may see are left out. */
-async function notesOf(before: MergeRequest, values: Columns): Promise<string[]> {
-  const lines = await notesOnTexts(before, values)
+async function notesOf(ctx: Context, before: MergeRequest, values: Columns): Promise<string[]> {
+  const lines = await notesOnTexts(ctx, before, values)
   if (values.target_branch !== undefined) lines.push(`changed the target branch from \`${before.target_branch}\` to \`${values.target_branch}\``)
   lines.push(...notesOnAttributes(values))
   if (values.discussion_locked !== undefined) lines.push(values.discussion_locked ? 'locked this merge request' : 'unlocked this merge request')
