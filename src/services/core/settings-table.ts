@@ -104,7 +104,11 @@ export const SETTINGS = {
   clientside_errtracker_enabled: bool(false),
   container_registry_token_expire_delay: count(5, { above: 0 }),
   default_artifacts_expire_in: needed('30 days'),
-  default_branch_protection: level(2, [0, 1, 2], 'protection of the default branch when it is created: 0 none, 1 developers may push, 2 only maintainers may push, also to an empty project'),
+  default_branch_protection: level(
+    2,
+    [0, 1, 2],
+    'protection of the default branch when it is created: 0 none, 1 developers may push, 2 only maintainers may push, also to an empty project',
+  ),
   default_group_visibility: visibility('visibility of a new group that is created without one'),
   default_project_visibility: visibility('visibility of a new project that is created without one'),
   default_projects_limit: int(100_000, { least: 0 }, 'maximum number of personal projects of a new user'),
@@ -153,11 +157,7 @@ export const SETTINGS = {
   performance_bar_enabled: bool(false),
   diagram_enabled: bool(false),
   diagram_url: text(null, 'url'),
-  polling_interval_multiplier: decimal<number>(
-    1,
-    { present: true, least: 0 },
-    'factor of the `Poll-Interval` header of endpoints that clients poll',
-  ),
+  polling_interval_multiplier: decimal<number>(1, { present: true, least: 0 }, 'factor of the `Poll-Interval` header of endpoints that clients poll'),
   project_export_enabled: bool(true),
   monitoring_metrics_enabled: bool(false),
   captcha_enabled: bool(false),
@@ -194,7 +194,11 @@ export const SETTINGS = {
   user_oauth_applications: bool(true),
   version_check_enabled: bool(true),
   // in addition to the contract's
-  repository_size_limit: count(0, { least: 0 }, 'maximum size of a repository on disk in MiB; beyond it, pushes and commits are refused; 0: unlimited'),
+  repository_size_limit: count(
+    0,
+    { least: 0 },
+    'maximum size of a repository on disk in MiB; beyond it, pushes and commits are refused; 0: unlimited',
+  ),
   user_uploads_size_limit: count(0, { least: 0 }, 'maximum total size in MiB of the files that one user uploads; 0: unlimited'),
   project_uploads_size_limit: count(0, { least: 0 }, 'maximum total size in MiB of the files that are uploaded to one project; 0: unlimited'),
 }
