@@ -177,12 +177,13 @@ class Body {
  */
 const DISCARDING = 10_000
 const PAUSE = 5
-/** Bodies of which the rest is thrown away at once: the connections of further ones end with the answer. */
+/** Bodies discarded at a time; the connections of further ones end with the answer. */
 const MAX_DISCARDED = 32
 
 /**
- * An answer to a request whose body nobody will read ends the connection, which would else wait for the rest of it at any pace. Many clients look
- * for an answer only when they have sent everything, and would find the connection reset: so a bounded rest is thrown away first.
+ * An answer to a request whose body nobody will read ends the connection, which would otherwise wait for the rest of
+ * the body at any pace. Many clients look for an answer only after sending everything, and would get a connection
+ * reset: so a bounded part of the rest is discarded first.
  */
 export function unreadCloser() {
   let discarded = 0

@@ -19,7 +19,7 @@ export interface Credentialed {
 
 export interface TestUser extends User, Credentialed {
   password: string
-  /** The same person as services see him. */
+  /** The same user, as services see them. */
   caller: SignedIn
 }
 

@@ -107,7 +107,8 @@ const isBlank = (value: unknown) =>
   value === null || (typeof value === 'string' && value.trim() === '') || (Array.isArray(value) && value.length === 0)
 
 /**
- * Field → messages, in the order of the table: for what is given, and for what a switch that is on depends on (AS-13).
+ * Field → messages, in the order of the table: for the given attributes, and for those that a switch requires when it
+ * is on (AS-13).
  */
 function faultsOf(ctx: Context, next: Settings, given: SettingsInput): Record<string, string[]> {
   const faults: Record<string, string[]> = {}

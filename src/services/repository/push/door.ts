@@ -44,8 +44,9 @@ export interface Write {
 }
 
 /**
- * Moves refs under an intent, and does all that follows (SEC-158): the one way for commits, merges, branches and tags of the API. A push over Git
- * goes the same way, with git in the place of `move`. Throws what `move` throws, such as RefChanged, when nothing has moved.
+ * Moves refs under an intent, and does all that follows (SEC-158): the one way for commits, merges, branches and tags
+ * of the API. A push over Git goes the same way, with git in place of `move`. Throws what `move` throws, such as
+ * RefChanged, when nothing has moved.
  */
 export async function moveUnderIntent(ctx: Context, write: Write, move = () => write.repository.updateRefs(write.moves)): Promise<void> {
   const { projectId, actorId, moves, settings, repository, merge = null } = write
@@ -59,7 +60,7 @@ export async function moveUnderIntent(ctx: Context, write: Write, move = () => w
   await finishMoves(ctx, projectId, moves, intent, settings, repository, merge)
 }
 
-/** Runs work on one branch after the work asked for before it, in this process: saves writers lost races, which compare-and-swap decides. */
+/** Serialises work on one branch in this process. This saves writers lost races; compare-and-swap makes them safe. */
 export const withBranch = <T>(ctx: Context, projectId: number, branch: string, work: () => Promise<T>): Promise<T> =>
   ctx.mutex.run(`branch ${projectId} ${branch}`, work)
 
@@ -93,7 +94,7 @@ export async function acceptPush(
   const full = commands.some((command) => command.new !== ZERO) && (await quotaRefusal(ctx, repositoryOf(ctx, subject.project)))
   if (full) return full
   for (const command of commands) {
-    // a ref whose old value nobody has is taken for broken, and git compares nothing before it moves or deletes it (GH-22)
+    // git treats a ref whose old value is missing as broken, and then moves or deletes it without comparing (GH-22)
     if ((command.old !== ZERO || command.new === ZERO) && !(await repository.objectInfo(command.old)))
       return `The old value of ${command.ref} is not known here.`
     const reason = await refusalOf(setting, command)
