@@ -149,7 +149,7 @@ export async function createRelease(ctx: Context, subject: ProjectSubject, calle
     if (!given.ref) throw new Failure('unprocessable', { message: 'Ref is not specified' })
     await createTag(ctx, subject, caller, { tag_name: tag, ref: given.ref, message: given.tag_message })
   }
-  await insertRelease(ctx, subject, caller, tag, given, links, milestones)
+  await insertRelease(ctx, subject, caller, { ...given, tag, links, milestones })
   return getRelease(ctx, subject, tag)
 }
 
@@ -172,10 +172,7 @@ async function insertRelease(
   ctx: Context,
   subject: ProjectSubject,
   caller: SignedIn,
-  tag: string,
-  given: ReleaseAttributes,
-  links: NewLink[],
-  milestones: number[] = [],
+  { tag, links = [], milestones = [], ...given }: Omit<ReleaseAttributes, 'milestones'> & { tag: string; links?: NewLink[]; milestones?: number[] },
 ) {
   const now = ctx.now()
   const { project } = subject
@@ -211,7 +208,7 @@ export async function createReleaseNote(ctx: Context, subject: ProjectSubject, c
   if (!(await tagExists(ctx, subject, tag))) throw missing(NO_TAG)
   checkNote(description)
   if (await findRelease(ctx, subject, tag)) throw alreadyThere()
-  await insertRelease(ctx, subject, caller, tag, { description }, [])
+  await insertRelease(ctx, subject, caller, { tag, description })
   return { tag_name: tag, description }
 }
 
@@ -234,7 +231,7 @@ export async function createDescribedTag(
   if (!description) return createTag(ctx, subject, caller, given)
   checkNote(description)
   const tag = await createTag(ctx, subject, caller, given)
-  await insertRelease(ctx, subject, caller, tag.name, { description }, [])
+  await insertRelease(ctx, subject, caller, { tag: tag.name, description })
   return { ...tag, release: { tag_name: tag.name, description } }
 }
 

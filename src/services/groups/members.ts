@@ -204,7 +204,8 @@ export async function addMembers(ctx: Context, source: MemberSource, caller: Sig
   await ctx.db.transaction(async (tx) => {
     await lockSource(tx, source)
     // always in the same order, so that two calls do not wait for each other
-    for (const userId of [...new Set(userIds)].sort((a, b) => a - b)) await addOne(ctx, tx, source, caller, userId, given)
+    for (const userId of [...new Set(userIds)].sort((a, b) => a - b))
+      await addOne(ctx, tx, source, userId, { ...given, created_by_id: caller.user.id })
     await touchLists(tx)
   })
 }
@@ -213,13 +214,12 @@ async function addOne(
   ctx: Context,
   tx: Transaction,
   source: MemberSource,
-  caller: SignedIn,
   user_id: number,
-  { access_level, expires_at = null }: NewMembership,
+  { access_level, expires_at = null, created_by_id }: NewMembership & { created_by_id: number },
 ) {
   const [user] = await tx.select({ id: users.id, kind: users.kind }).from(users).where(eq(users.id, user_id)).for('key share')
   if (!user || user.kind === 'ghost') throw notFound('User')
-  const values = { access_level, expires_at, created_by_id: caller.user.id, requested_at: null }
+  const values = { access_level, expires_at, created_by_id, requested_at: null }
   const [existing] = await tx
     .select()
     .from(members)

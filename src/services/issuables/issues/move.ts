@@ -1,7 +1,7 @@
 import { eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../../access/actor.js'
 import type { IssueSubject } from '../../../access/issues.js'
-import { findProjectFor, fullPathOf, type ProjectSubject } from '../../../access/rules.js'
+import { findProjectFor, fullPathOf, type Project, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
 import { onlyRow } from '../../../db/only-row.js'
@@ -28,37 +28,24 @@ export async function moveIssue(ctx: Context, caller: SignedIn, subject: IssueSu
     const [issue] = await tx.select().from(issues).where(eq(issues.id, subject.issue.id)).for('update')
     if (!issue) throw notFound('Issue')
     if (issue.moved_to_id !== null) throw refused('Cannot move issue that was moved already!')
-    return move(ctx, tx, caller, subject, target, issue)
+    return move(ctx, tx, caller, subject.project, { target, issue })
   })
   return loadIssue(ctx, caller, id)
 }
 
-async function move(
-  ctx: Context,
-  tx: Transaction,
-  caller: SignedIn,
-  { project: from }: IssueSubject,
-  target: ProjectSubject,
-  issue: typeof issues.$inferSelect,
-): Promise<number> {
-  const now = ctx.now()
-  const { id: callerId } = caller.user
+type Issue = typeof issues.$inferSelect
+
+/** The issue as a row of another project; `from` is the full path of its own. */
+async function insertCopy(ctx: Context, tx: Transaction, target: ProjectSubject, issue: Issue, from: string): Promise<Issue> {
   const { project: to } = target
-  const worn = await tx
-    .select({ title: labels.title })
-    .from(issueLabels)
-    .innerJoin(labels, eq(labels.id, issueLabels.label_id))
-    .where(eq(issueLabels.issue_id, issue.id))
-  const titles = worn.map(({ title }) => title)
-  const labelIds = await labelIdsOf(tx, target, titles, false, now)
-  const copy = onlyRow(
+  return onlyRow(
     await tx
       .insert(issues)
       .values({
         project_id: to.id,
         iid: await nextIid(tx, to.id, 'issue'),
         title: issue.title,
-        description: await elsewhere(ctx.slices, issue.description, fullPathOf(from)),
+        description: await elsewhere(ctx.slices, issue.description, from),
         state: issue.state,
         closed_at: issue.closed_at,
         closed_by_id: issue.closed_by_id,
@@ -76,10 +63,30 @@ async function move(
         upvotes: issue.upvotes,
         downvotes: issue.downvotes,
         created_at: issue.created_at,
-        updated_at: now,
+        updated_at: ctx.now(),
       })
       .returning(),
   )
+}
+
+async function move(
+  ctx: Context,
+  tx: Transaction,
+  caller: SignedIn,
+  from: Project,
+  { target, issue }: { target: ProjectSubject; issue: Issue },
+): Promise<number> {
+  const now = ctx.now()
+  const { id: callerId } = caller.user
+  const { project: to } = target
+  const worn = await tx
+    .select({ title: labels.title })
+    .from(issueLabels)
+    .innerJoin(labels, eq(labels.id, issueLabels.label_id))
+    .where(eq(issueLabels.issue_id, issue.id))
+  const titles = worn.map(({ title }) => title)
+  const labelIds = await labelIdsOf(tx, target, titles, false, now)
+  const copy = await insertCopy(ctx, tx, target, issue, fullPathOf(from))
   if (labelIds.length > 0) await tx.insert(issueLabels).values(labelIds.map((label_id) => ({ project_id: to.id, issue_id: copy.id, label_id })))
   await copyWhatWasSaid(tx, issue, copy)
   await tx

@@ -50,14 +50,14 @@ export interface Write {
  */
 export async function moveUnderIntent(ctx: Context, write: Write, move = () => write.repository.updateRefs(write.moves)): Promise<void> {
   const { projectId, actorId, moves, settings, repository, merge = null } = write
-  const intent = write.intent ?? (await recordIntent(ctx, projectId, actorId, 'api', moves, merge))
+  const intent = write.intent ?? (await recordIntent(ctx, { projectId, actorId, door: 'api', moves, merge }))
   try {
     await move()
   } catch (error) {
     await abandonIntent(ctx, intent, error)
     throw error
   }
-  await finishMoves(ctx, projectId, moves, intent, settings, repository, merge)
+  await finishMoves(ctx, { projectId, moves, intent, settings, repository, merge })
 }
 
 /** Serialises work on one branch in this process. This saves writers lost races; compare-and-swap makes them safe. */
@@ -101,11 +101,11 @@ export async function acceptPush(
     if (reason) return reason
   }
   const { id } = subject.project
-  const intent = await recordIntent(ctx, id, actorId, 'git', commands)
+  const intent = await recordIntent(ctx, { projectId: id, actorId, door: 'git', moves: commands })
   let finished = false
   return {
     async finish(moved) {
-      await finishMoves(ctx, id, moved, intent, setting.settings, repositoryOf(ctx, subject.project))
+      await finishMoves(ctx, { projectId: id, moves: moved, intent, settings: setting.settings, repository: repositoryOf(ctx, subject.project) })
       finished = true
     },
     async settle() {

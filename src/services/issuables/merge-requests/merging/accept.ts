@@ -103,7 +103,7 @@ async function mergeOne(ctx: Context, id: number): Promise<void> {
       should_remove_source_branch: request.should_remove_source_branch ?? undefined,
       sha: request.sha ?? undefined,
     }
-    if (await merge(ctx, caller, subject, request, given, { deferred: true })) await finishAccepted(ctx, caller, subject, id)
+    if (await merge(ctx, caller, subject, request, { ...given, deferred: true })) await finishAccepted(ctx, caller, subject, id)
   } catch (error) {
     if (error instanceof Failure) await giveUp(ctx, request, user.id, error)
     // what cannot be done now is tried at the next start, or when the pipeline changes again

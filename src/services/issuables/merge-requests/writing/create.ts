@@ -47,17 +47,17 @@ export async function createMergeRequest(
 ): Promise<SingleMergeRequest> {
   const target = await targetOf(ctx, caller, source, given.target_project_id)
   if (target.project.archived) throw forbidden()
-  const branches = branchesOf(source, target, given)
+  const request: Requested = { caller, source, target, given, branches: branchesOf(source, target, given) }
   const mentioned = await thingsMentioned(ctx, caller, target, await mentionsIn(ctx, textOf(given)))
   const [id, draft] = await retryOnUniqueViolation(async () => {
     // made before the row exists, so that the row is complete as soon as anybody sees it; commits of a fork are copied
     // only once everything else is valid
-    const early = source.project.id === target.project.id ? draftFor(ctx, caller, source, target, given, branches) : null
+    const early = source.project.id === target.project.id ? draftFor(ctx, request) : null
     early?.catch(() => {})
-    await refuse(ctx, caller, source, target, given, branches)
-    const draft = await (early ?? draftFor(ctx, caller, source, target, given, branches))
+    await refuse(ctx, request)
+    const draft = await (early ?? draftFor(ctx, request))
     const made = await ctx.db.transaction(async (tx) => {
-      const { id, iid } = await insert(ctx, tx, caller, target, given, branches)
+      const { id, iid } = await insert(ctx, tx, request)
       const drawn = { ...draft, request: { ...draft.request, id, iid } }
       await Promise.all([keepFirstVersion(ctx, drawn), recordVersions(tx, [drawn], {}, ctx.now()), tellOfNew(tx, drawn.request, caller, ctx.now())])
       await recordCrossReferences(tx, { type: 'MergeRequest', project_id: target.project.id, id, sha: null }, mentioned, caller.user.id, ctx.now())
@@ -79,17 +79,17 @@ const branchesOf = (source: ProjectSubject, target: ProjectSubject, given: NewMe
   source_branch: given.source_branch,
 })
 
-type Branches = ReturnType<typeof branchesOf>
+/** A merge request to be created. */
+interface Requested {
+  caller: SignedIn
+  source: ProjectSubject
+  target: ProjectSubject
+  given: NewMergeRequest
+  branches: ReturnType<typeof branchesOf>
+}
 
 /** The first version, and whether the texts contain references. */
-async function draftFor(
-  ctx: Context,
-  caller: SignedIn,
-  source: ProjectSubject,
-  target: ProjectSubject,
-  given: NewMergeRequest,
-  branches: Branches,
-): Promise<VersionDraft> {
+async function draftFor(ctx: Context, { caller, source, target, given, branches }: Requested): Promise<VersionDraft> {
   const request = { ...branches, author_id: caller.user.id, storage: target.project.storage, source_storage: source.project.storage }
   const draft = await draftFirstVersion(ctx, { ...request, ...UNDRAWN, title: given.title })
   if (draft.held) throw forbidden()
@@ -118,14 +118,7 @@ function faultsOf({ title, description, labels, source_branch, target_branch }: 
 }
 
 /** Refuses in the order of MR-30 to MR-34. */
-async function refuse(
-  ctx: Context,
-  caller: SignedIn,
-  source: ProjectSubject,
-  target: ProjectSubject,
-  given: NewMergeRequest,
-  branches: Branches,
-): Promise<void> {
+async function refuse(ctx: Context, { caller, source, target, given, branches }: Requested): Promise<void> {
   refuseSameBranch(branches)
   if (!(await inOneNetwork(ctx.db.write, source.project.id, target.project.id)))
     throw unprocessable('Source project is not a fork of the target project')
@@ -134,14 +127,7 @@ async function refuse(
   refuseFaults(faultsOf(given))
 }
 
-async function insert(
-  ctx: Context,
-  tx: Transaction,
-  caller: SignedIn,
-  target: ProjectSubject,
-  given: NewMergeRequest,
-  branches: Branches,
-): Promise<{ id: number; iid: number }> {
+async function insert(ctx: Context, tx: Transaction, { caller, target, given, branches }: Requested): Promise<{ id: number; iid: number }> {
   const { project } = target
   const now = ctx.now()
   const wanted: Partial<NewMergeRequest> = target.can('manage_merge_request') ? given : {}

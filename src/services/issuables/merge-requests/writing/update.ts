@@ -123,7 +123,7 @@ async function moveTo(tx: Transaction, caller: SignedIn, before: MergeRequest, e
   const to = MOVES[before.state][event]
   if (to === before.state) return {}
   if (to === 'closed') return closed(caller.user.id, now)
-  if (before.source_project_id === null || (await findDuplicate(tx, before, before.id))) return {}
+  if (before.source_project_id === null || (await findDuplicate(tx, before))) return {}
   return reopened
 }
 
@@ -141,7 +141,7 @@ async function retargeted(
   if (target_branch === undefined || target_branch === before.target_branch || before.state === 'merged') return {}
   const branches = { ...before, target_branch }
   refuseSameBranch(branches)
-  if (before.state === 'opened') await refuseDuplicate(tx, caller, subject, branches, before.title, before.id)
+  if (before.state === 'opened') await refuseDuplicate(tx, caller, subject, branches, before.title)
   return {
     target_branch,
     should_remove_source_branch: null,
