@@ -13,6 +13,7 @@ import type { Oid } from '../../git/types.js'
 import { PIPELINE_STATES, type PipelineState } from '../../lib/pipeline-states.js'
 import { nextIid } from '../core/iids.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
+import { userRefColumns } from '../identity/user-ref.js'
 import { repositoryOf } from '../repository/repositories.js'
 
 const ofProject = eq(pipelines.project_id, sql.placeholder('project'))
@@ -219,7 +220,7 @@ const single = statement('pipeline', (db, by: 'id' | 'ref') =>
     .select({
       ...basicColumns,
       tag: pipelines.tag,
-      user: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar },
+      user: userRefColumns(users),
       started_at: decoded(sql<Date | null>`(select min(s.started_at) ${ofPipeline})`, pipelines.created_at),
       finished_at: decoded(
         sql<Date | null>`case when ${pipelines.status} not in ('created', 'pending', 'running')

@@ -15,6 +15,7 @@ import { lengthOf, tooLong } from '../../lib/path.js'
 import { checkRefName } from '../../lib/ref-name.js'
 import { markdownToHtml } from '../../lib/text/markdown.js'
 import { limits, type Page, type Paging, pageFrom, slice } from '../core/page.js'
+import { userRefColumns } from '../identity/user-ref.js'
 import type { MilestoneRecord } from '../issuables/milestones.js'
 import { repositoryOf } from '../repository/repositories.js'
 import { createTag, type TagRecord } from '../repository/tags.js'
@@ -44,7 +45,7 @@ const selected = statement('releases', (db, { one, order, descending }: Shape) =
   return db
     .select({
       release: { ...getTableColumns(releases), description: prefixOf(releases.description), description_html: prefixOf(releases.description_html) },
-      author: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar },
+      author: userRefColumns(users),
       links,
       total: decoded(sql<number>`count(*) over ()`, Number),
     })

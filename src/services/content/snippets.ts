@@ -17,6 +17,7 @@ import { removeNotesAndEmoji } from '../activity/note-removal.js'
 import { limits, type Page, type Paging } from '../core/page.js'
 import { isRestricted, readSettings } from '../core/settings.js'
 import { recordUserAgent } from '../identity/user-agents.js'
+import { userRefColumns } from '../identity/user-ref.js'
 
 type Row = typeof snippets.$inferSelect
 
@@ -57,7 +58,7 @@ const listed = statement('snippets', (db, shape: Shape) =>
   db
     .select({
       snippet: READ_COLUMNS.snippets,
-      author: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar },
+      author: userRefColumns(users),
       fullPath: sql<string | null>`${namespaces.full_path} || '/' || ${projects.path}`,
     })
     .from(snippets)

@@ -16,6 +16,7 @@ import { type AuditAction, audit, changesOf } from '../core/audit.js'
 import { touchLists } from '../core/list-cache.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
 import { lockNamespace } from '../identity/namespaces.js'
+import { userRefColumns } from '../identity/user-ref.js'
 
 /** A project or a group, as far as members are concerned. */
 export interface MemberSource {
@@ -48,7 +49,7 @@ export const sourceOfGroup = (subject: GroupSubject): MemberSource => ({
   takesRequests: subject.group.request_access_enabled && isOpenTo(subject.group.visibility, subject.user),
 })
 
-export const userColumns = { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar }
+export const userColumns = userRefColumns(users)
 const counts = sql`${members.requested_at} is null and (${members.expires_at} is null or ${members.expires_at} > (now() at time zone 'utc')::date)`
 
 interface Shape {

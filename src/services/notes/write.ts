@@ -12,6 +12,7 @@ import { titleOf } from '../../lib/text/commit-title.js'
 import { type Mentioner, mentionsIn, recordCrossReferences, tellOfMentionsOn, thingsMentioned } from '../activity/cross-references.js'
 import { followMentions, namesIn, peopleNamed } from '../activity/mentions.js'
 import { removeNotes } from '../activity/note-removal.js'
+import { userRefColumns } from '../identity/user-ref.js'
 import { getNote, type NoteRecord } from './list.js'
 import { counts, isAbout, keyOf, type Noteable, type NoteableSubject, recountThreads, targetOf } from './noteables.js'
 
@@ -85,7 +86,7 @@ const written = step('write a note', (db, type: Noteable['type']) => {
     .with(thing, note, event, active, ...followed)
     .select({
       id: decoded(sql<number>`note.id`, Number),
-      author: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar },
+      author: userRefColumns(users),
     })
     .from(users)
     .innerJoin(sql`note`, sql`true`)

@@ -25,6 +25,7 @@ import type { PipelineState } from '../../../../lib/pipeline-states.js'
 import { isSubscribed } from '../../../activity/subscriptions.js'
 import { getPipeline } from '../../../ci/pipelines.js'
 import { findVisibleProject } from '../../../identity/acting-users.js'
+import { userRefColumns } from '../../../identity/user-ref.js'
 import { branchProtectionsOf, mayMergeInto, type Protections } from '../../../repository/protection.js'
 
 type Request = typeof mergeRequests.$inferSelect
@@ -65,23 +66,16 @@ export interface SingleMergeRequest extends FollowedMergeRequest {
 const assignees = alias(users, 'assignee')
 const mergers = alias(users, 'merger')
 const closers = alias(users, 'closer')
-const person = (table: typeof users | typeof assignees | typeof mergers | typeof closers) => ({
-  id: table.id,
-  name: table.name,
-  username: table.username,
-  state: table.state,
-  avatar: table.avatar,
-})
 
 const labelNames = sql<string[]>`(select coalesce(json_agg(l.title order by l.title), '[]') from ${mergeRequestLabels} ml
   join ${labels} l on l.id = ml.label_id where ml.merge_request_id = ${mergeRequests.id})`
 
 /** What is neither in the row nor in the project of a merge request. */
 const around = {
-  author: person(users),
-  assignee: person(assignees),
-  merged_by: person(mergers),
-  closed_by: person(closers),
+  author: userRefColumns(users),
+  assignee: userRefColumns(assignees),
+  merged_by: userRefColumns(mergers),
+  closed_by: userRefColumns(closers),
   milestone: READ_COLUMNS.milestones,
   milestone_path: sql<string | null>`(select n.full_path from ${namespaces} n where n.id = ${milestones.namespace_id})`,
   labels: labelNames as SQL<string[]>,
