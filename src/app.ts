@@ -12,7 +12,7 @@ import { mount } from './http/mount.js'
 import { DOCS, referenceRoutes } from './http/reference.js'
 import { PACE } from './lib/async/pace.js'
 import { withoutPrefix } from './lib/origin.js'
-import { newRequestId } from './lib/request-id.js'
+import { requestIds } from './lib/request-id.js'
 import { families } from './routes/index.js'
 import { healthRoutes } from './routes/instance/health.js'
 import { oauthRoutes } from './routes/oauth/index.js'
@@ -45,6 +45,7 @@ declare module 'fastify' {
 
 /** The whole service as a Fastify instance that is not listening yet. Reads nothing but its context. */
 export async function buildApp(ctx: Context, { pace = PACE } = {}): Promise<FastifyInstance> {
+  const requestId = requestIds()
   const app = Fastify({
     loggerInstance: ctx.log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
@@ -56,7 +57,7 @@ export async function buildApp(ctx: Context, { pace = PACE } = {}): Promise<Fast
     keepAliveTimeout: 65_000,
     forceCloseConnections: 'idle',
     http: { requireHostHeader: false, maxHeaderSize: MAX_HEADERS, headersTimeout: 10_000, connectionsCheckingInterval: 5_000, requestTimeout: 0 },
-    genReqId: (request) => newRequestId(request.headers['x-request-id']),
+    genReqId: (request) => requestId(request.headers['x-request-id']),
     trustProxy: [...ctx.config.trustedProxies],
     // surplus slashes are ignored (G-1); `%2F` is data, which the router does not decode to a slash
     routerOptions: { querystringParser: (text) => ({ text }), maxParamLength: 4_096, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true },
@@ -65,7 +66,7 @@ export async function buildApp(ctx: Context, { pace = PACE } = {}): Promise<Fast
     // called before any hook has run
     frameworkErrors: (error, request, reply) =>
       void refuse(error, request, reply.headers({ ...EVERY_ANSWER, 'x-request-id': request.id, connection: 'close' })),
-    clientErrorHandler: refuseClient,
+    clientErrorHandler: (error, socket) => refuseClient(error, socket, requestId(undefined)),
   })
 
   app.server.maxConnections = ctx.config.limits.connections
@@ -103,7 +104,7 @@ export async function buildApp(ctx: Context, { pace = PACE } = {}): Promise<Fast
 
   await app.register(gitHttp, { ctx, pace, others: (request, reply) => serveUpload(ctx, request, reply) })
   await app.register(async (scope) => {
-    parseBodies(scope, ctx.config, pace)
+    parseBodies(scope, ctx, pace)
     homeRoute(scope, ctx)
     healthRoutes(scope, ctx)
     oauthRoutes(scope, ctx)
@@ -129,7 +130,7 @@ const loggedPath = (url = '') =>
     .slice(0, 500)
 
 /** What is not HTTP, or exceeds its limits, gets a plain answer, and the connection is closed (SEC-69, SEC-76). */
-function refuseClient(this: unknown, error: Error & { code?: string }, socket: Socket) {
+function refuseClient(error: Error & { code?: string }, socket: Socket, requestId: string) {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
   const [status, reason] =
     error.code === 'HPE_HEADER_OVERFLOW'
@@ -140,7 +141,7 @@ function refuseClient(this: unknown, error: Error & { code?: string }, socket: S
   const body = JSON.stringify({ message: `${status} ${reason}` })
   const headers = {
     ...EVERY_ANSWER,
-    'x-request-id': newRequestId(undefined),
+    'x-request-id': requestId,
     'content-type': 'application/json',
     'content-length': body.length,
     connection: 'close',

@@ -1,3 +1,4 @@
+import type { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 import type { Caller, SignedIn } from './access/actor.js'
 import type { RequestLimit } from './access/request-limit.js'
@@ -8,11 +9,14 @@ import type { MergeIntent } from './db/schema/index.js'
 import type { Git, GitRepository, Oid, RefUpdate } from './git/types.js'
 import type { Fragments } from './http/fragments.js'
 import type { Jobs } from './jobs/queue.js'
+import type { KeyedMutex } from './lib/async/keyed-mutex.js'
+import type { Slices } from './lib/async/slices.js'
 import type { Argon2 } from './lib/crypto/argon2.js'
 import type { Encryption } from './lib/crypto/encryption.js'
 import type { PipelineState } from './lib/pipeline-states.js'
 import type { Links } from './links.js'
 import type { ListCache } from './services/core/list-cache.js'
+import type { SettingsCache } from './services/core/settings-cache.js'
 import type { Settings } from './services/core/settings-table.js'
 
 /** The call that a piece of work is done for. */
@@ -87,22 +91,27 @@ export interface Context {
   throttle: Throttle
   /** Hashes passwords. */
   argon2: Argon2
+  /** Takes turns for long work on the event loop. */
+  slices: Slices
+  /** Work that must not run twice at a time in this process. */
+  mutex: KeyedMutex
   requestLimit: RequestLimit
+  /** Addresses that users were admitted from a moment ago. */
+  admittedAddresses: LRUCache<string, number>
+  settingsCache: SettingsCache
   /** The settings in force, at most a second old. */
   settings(): Promise<Settings>
   /** The address of the avatar service with `%{hash}` in it, while the settings have it on (G-83). */
   avatarService(): Promise<string | null>
   /** Ref intents of this process: refs are being moved, or that was cut short and the intent is to be settled. */
   intents: Map<number, 'moving' | 'left'>
-  /** Set while a call is answered (see `during`); absent in the service's own work. */
   encryption: Encryption
   log: Logger
   /** Set while a call is answered (see `during`); absent in work of the service's own. */
   origin?: Origin
-  /** Fires when the service ends: long work stops, and is resumed at the next start. */
   revision: string
   now(): Date
-  /** Fires when the service ends: what takes long stops and is taken up at the next start. */
+  /** Fires when the service ends: long work stops, and is resumed at the next start. */
   stopping: AbortSignal
   /** Waits for background work, then ends all git processes; the database is its opener's to close. */
   close(): Promise<void>

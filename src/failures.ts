@@ -37,6 +37,13 @@ export class Failure extends Error {
   }
 }
 
+/** What a lookup finds; null where it refuses the caller. */
+export const nullOnFailure = <T>(lookup: Promise<T>): Promise<T | null> =>
+  lookup.catch((error: unknown) => {
+    if (error instanceof Failure) return null
+    throw error
+  })
+
 /** The message of a refusal as plain text, without the JSON around it and the status in front. */
 export function wordsOf(body: Failure['body']): string {
   const told = typeof body === 'string' ? body : 'message' in body ? body.message : body.error

@@ -5,10 +5,10 @@ const shown = (value: unknown) => (value === null ? 'none' : `\`${JSON.stringify
 const row = (name: (typeof SETTING_NAMES)[number]) => `| \`${name}\` | ${shown(SETTINGS[name].default)} | ${SETTINGS[name].effect ?? 'stored only'} |`
 
 describe('docs/settings.md', () => {
-  it('says of every setting what it does, or that it is stored only, as the table of the code has it', async () => {
+  it('describes every setting as the table in the code does', async () => {
     const text = `# Settings
 
-What administrators set with \`PUT /api/v4/application/settings\`. A change holds from the next request on, in other processes on the same database within a second. What is stored only is kept and shown, and governs nothing here.
+Administrators change these with \`PUT /api/v4/application/settings\`. A change takes effect with the next request, in other processes on the same database within a second. Settings that are *stored only* are kept and shown, and have no effect.
 
 | setting | default | what it does |
 |---|---|---|

@@ -1,7 +1,6 @@
 import { and, eq, gt, lte, ne, sql } from 'drizzle-orm'
 import { LRUCache } from 'lru-cache'
 import type { Context } from '../context.js'
-import type { Database } from '../db/client.js'
 import { decoded } from '../db/decoded.js'
 import { userAddresses, users } from '../db/schema/index.js'
 import { forbidden } from '../failures.js'
@@ -10,7 +9,7 @@ import { forbidden } from '../failures.js'
 const KNOWN_FOR = 1_000
 
 /** Which user was admitted from which address, and until when. */
-const known = new WeakMap<Database, LRUCache<string, number>>()
+export const admittedAddresses = () => new LRUCache<string, number>({ max: 10_000 })
 
 /**
  * Refuses a user who has recently called from as many other addresses as the settings allow (AS-66,
@@ -20,10 +19,8 @@ export async function checkAddress(ctx: Context, userId: number, address: string
   const { unique_ips_limit_enabled: limited, unique_ips_limit_per_user: most, unique_ips_limit_time_window: window } = await ctx.settings()
   if (!limited || most === null || window === null) return
   const now = ctx.now()
-  const letIn = known.get(ctx.db) ?? new LRUCache<string, number>({ max: 10_000 })
-  known.set(ctx.db, letIn)
   const key = `${userId} ${address}`
-  if ((letIn.get(key) ?? 0) > now.getTime()) return
+  if ((ctx.admittedAddresses.get(key) ?? 0) > now.getTime()) return
   const since = new Date(now.getTime() - window * 1000)
   await ctx.db.transaction(async (tx) => {
     // one at a time, so that two new addresses cannot both take the last place
@@ -39,5 +36,5 @@ export async function checkAddress(ctx: Context, userId: number, address: string
       .values({ user_id: userId, address, seen_at: now })
       .onConflictDoUpdate({ target: [userAddresses.user_id, userAddresses.address], set: { seen_at: now } })
   })
-  letIn.set(key, now.getTime() + KNOWN_FOR)
+  ctx.admittedAddresses.set(key, now.getTime() + KNOWN_FOR)
 }

@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
+import { admittedAddresses } from '../access/addresses.js'
 import { RequestLimit } from '../access/request-limit.js'
 import { Throttle } from '../access/throttle.js'
 import type { Config } from '../config.js'
@@ -11,11 +12,13 @@ import type { Spawner } from '../git/process/spawner.js'
 import { TRANSPORT_LIMITS } from '../git/wire/transport.js'
 import { Fragments } from '../http/fragments.js'
 import { createJobs } from '../jobs/queue.js'
+import { KeyedMutex } from '../lib/async/keyed-mutex.js'
+import { Slices } from '../lib/async/slices.js'
 import { Argon2 } from '../lib/crypto/argon2.js'
 import { encryptionWith, ownSecret } from '../lib/crypto/encryption.js'
 import { linksFor } from '../links.js'
 import { ListCache } from '../services/core/list-cache.js'
-import { readSettings } from '../services/core/settings.js'
+import { SettingsCache } from '../services/core/settings-cache.js'
 import { holdsRepositories } from '../services/repository/repositories.js'
 import { followers } from './followers.js'
 
@@ -52,14 +55,18 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     listCache,
     throttle: new Throttle(config.failedCredentials, now),
     argon2,
+    slices: new Slices(),
+    mutex: new KeyedMutex(),
     requestLimit: new RequestLimit(config.requests, now),
+    admittedAddresses: admittedAddresses(),
+    settingsCache: new SettingsCache(db),
     intents: new Map(),
     encryption: encryptionWith(config.secretKey ?? (await ownSecret(config.dataDir))),
     log,
     revision: config.revision,
     now,
     stopping: stop.signal,
-    settings: () => readSettings(ctx),
+    settings: () => ctx.settingsCache.read(),
     async avatarService() {
       return config.avatarService !== undefined && (await ctx.settings()).avatarsvc_enabled ? config.avatarService : null
     },

@@ -9,9 +9,12 @@ import { Unavailable } from '../lib/unavailable.js'
 export interface DatabaseOptions {
   log: Pick<Logger, 'warn' | 'info'>
   poolSize?: number
-  /** True sends statements without their names and no startup parameters: for poolers that share a connection between transactions. */
+  /**
+   * Send statements without names and connect without startup parameters, for poolers that share a connection between
+   * transactions.
+   */
   unnamedStatements?: boolean
-  /** Sees the text of every statement before it is sent; for tests that count. */
+  /** Called with the text of every statement before it is sent; for tests that count. */
   onQuery?: (text: string) => void
   /** Milliseconds one statement may run, in the lane and in the pool. */
   readTimeout?: number
@@ -20,7 +23,10 @@ export interface DatabaseOptions {
   waitTimeout?: number
 }
 
-/** The builder of the read lane: without what writes and without transactions, which other callers' statements would fall into. */
+/**
+ * The query builder of the read lane: without writes and transactions, because its connections are shared by all
+ * callers.
+ */
 export type ReadDatabase = Pick<NodePgDatabase, 'select' | 'selectDistinct' | 'selectDistinctOn' | '$with' | 'with' | '$count' | 'execute'>
 export type Transaction = Parameters<Parameters<NodePgDatabase['transaction']>[0]>[0]
 
@@ -32,21 +38,27 @@ export interface Sender {
 export interface Database {
   /** Short autocommit reads, pipelined over few connections; prepare statements on it. */
   read: ReadDatabase
-  /** Rows as arrays, by a statement of the read lane that is prepared when it has a name; for `statement` of statement.ts. */
+  /** Runs a statement on the read lane, prepared if it has a name; rows are arrays. For `statement` of statement.ts. */
   readRows(name: string | undefined, text: string, values: unknown[]): Promise<unknown[][]>
-  /** Single writes, and reads that may take long. */
+  /** Single writes, and reads that may take long; a pool. */
   write: NodePgDatabase
-  /** Runs `work` in a transaction, again from the start when Postgres found it in conflict: `work` must bear being repeated. */
+  /**
+   * Runs `work` in a transaction, and again from the start after a serialisation failure or a deadlock: `work` must be
+   * repeatable.
+   */
   transaction<T>(work: (tx: Transaction) => Promise<T>, config?: PgTransactionConfig): Promise<T>
   /**
-   * One short transaction whose statements are all sent before the first is answered, for rows that many callers want at once: its locks are held
-   * neither while we think nor while the disk works, though it settles only when the disk has it. `send` starts all statements without waiting, in
-   * their order; when one fails nothing is written. Sent again when Postgres found it in conflict.
+   * One short transaction whose statements are all sent before the first is answered, for rows that many callers want
+   * at once: its locks are held neither during our own work nor during the write to disk. It settles when the commit is
+   * durable. `send` starts all statements in order without awaiting any; if one fails, nothing is written. Repeated
+   * after a conflict, like `transaction`.
    */
   burst<T extends Promise<unknown>[]>(send: (on: Sender) => [...T]): Promise<{ [K in keyof T]: Awaited<T[K]> }>
   /** Settles when the lane and the pool both answer; rejects with Unavailable within two seconds otherwise. */
   ping(): Promise<void>
-  /** Calls the listener each time the database answers again after connections were lost: what was under way then may be half done. */
+  /**
+   * Registers a listener for the return of the database after lost connections, when work may have been left half done.
+   */
   onBack(listener: () => void): void
   /** Waits for running statements, then closes every connection. */
   close(): Promise<void>
@@ -60,11 +72,14 @@ const CONNECT_TIMEOUT = 2_000
 const PING_TIMEOUT = 1_500
 const MAX_WAITING = 1_000
 const TRIES = 6
-/** Milliseconds added to a statement's time limit before the connection is given up: Postgres itself did not answer. */
+/**
+ * Milliseconds beyond a statement's time limit after which the connection is given up, because Postgres itself did not
+ * answer.
+ */
 const GRACE = 2_000
 
 const RETRIED = new Set(['40001', '40P01'])
-/** What Postgres or the system says when the fault is not the statement's. */
+/** Error codes of Postgres and the system that mean unavailability, not a fault of the statement. */
 const UNAVAILABLE_CODES = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -96,15 +111,18 @@ const TRANSACTION_WORDS = /^\s*(begin|start\s+transaction|commit|end|rollback|ab
 
 const codeOf = (error: unknown) => (error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '')
 
-/** The error Postgres or the connection gave; the builder's wrapper around it has the parameters in its message and belongs in no log (SEC-167). */
+/**
+ * The error of Postgres or the connection, without the query builder's wrapper, whose message contains parameters and
+ * must not be logged (SEC-167).
+ */
 export function databaseError(error: unknown): unknown {
   return error instanceof DrizzleQueryError && error.cause !== undefined ? error.cause : error
 }
 
-/** Whether Postgres refused a row because a unique index holds one like it: somebody else was quicker. */
+/** Whether a row violated a unique index. */
 export const isUniqueViolation = (error: unknown) => codeOf(databaseError(error)) === '23505'
 
-/** Whether Postgres refused a row because what it refers to is gone. */
+/** Whether a row violated a foreign key. */
 export const isMissingReference = (error: unknown) => codeOf(databaseError(error)) === '23503'
 
 function translated(error: unknown): unknown {
@@ -119,7 +137,7 @@ function isLoss(error: unknown) {
   return cause instanceof Error && (LOST.test(codeOf(cause)) || UNAVAILABLE_TEXT.test(cause.message))
 }
 
-/** Moments, dates and intervals stay text: the columns read them, as the builder has it. */
+/** Timestamps, dates and intervals stay text and are decoded by their columns, as drizzle does it. */
 const TEXT_TYPES = new Set<number>([
   pg.types.builtins.TIMESTAMPTZ,
   pg.types.builtins.TIMESTAMP,
@@ -143,7 +161,9 @@ interface Statement extends pg.QueryConfig {
 }
 type Send = (config: Statement, values?: unknown[]) => Promise<pg.QueryResult>
 
-/** Whether connections to the database hold: one log line when they are lost and one when a statement succeeds again. */
+/**
+ * Tracks whether the database answers; logs one line when connections are lost and one when a statement succeeds again.
+ */
 class Availability {
   #lostAt: number | undefined
   #closed = false
@@ -175,12 +195,15 @@ class Availability {
   }
 }
 
-/** A connection class whose statements are announced, nameless where wished, and whose losses are Unavailable. */
+/**
+ * A connection class that reports every statement, drops statement names if asked to, and turns losses into
+ * Unavailable.
+ */
 function connectionClass({ unnamedStatements, onQuery }: DatabaseOptions, availability: Availability) {
   return class Connection extends pg.Client {
     constructor(config?: string | pg.ClientConfig) {
       super(config)
-      // Between the statements of a transaction nobody else listens, and an error nobody hears ends the process.
+      // an `error` event without a listener ends the process, and between the statements of a transaction there is none
       this.on('error', () => undefined)
       const send = super.query.bind(this) as unknown as Send
       const query: Send = async (config, values) => {
@@ -192,7 +215,7 @@ function connectionClass({ unnamedStatements, onQuery }: DatabaseOptions, availa
           return result
         } catch (error) {
           if (isLoss(translated(error))) availability.lost(error)
-          // A connection that did not answer in time would give its late answer to the next caller.
+          // the late answer of this connection would go to the next caller
           if (error instanceof Error && error.message === 'Query read timeout') (this as unknown as pg.Client).end().catch(() => undefined)
           throw translated(error)
         }
@@ -202,7 +225,7 @@ function connectionClass({ unnamedStatements, onQuery }: DatabaseOptions, availa
   }
 }
 
-/** A pool that refuses at once when too many wait, and forgets a connection that failed. */
+/** A pool that refuses callers when too many wait, and drops connections that failed. */
 class BoundedPool extends pg.Pool {
   override connect(): Promise<pg.PoolClient>
   override connect(callback: (err: Error | undefined, client: pg.PoolClient | undefined, done: (release?: unknown) => void) => void): void
@@ -214,7 +237,7 @@ class BoundedPool extends pg.Pool {
     })
   }
 
-  // The overloads of the library's types cannot be repeated here one by one; drizzle and our own code call this one shape.
+  // the overloads of the library's types cannot be repeated here; drizzle and our own code use only this one
   override query = (async (config: Statement, values?: unknown[]) => {
     const client = await this.connect()
     let lost = false
@@ -229,7 +252,7 @@ class BoundedPool extends pg.Pool {
   }) as unknown as pg.Pool['query']
 }
 
-/** One pipelined connection that is made anew after a loss; what was on its way is read once more, for reads do no harm twice. */
+/** One pipelined connection, reopened after a loss; reads that were under way are repeated, which is harmless. */
 class Lane {
   #connected: Promise<pg.Client> | undefined
   #waiting = 0
@@ -277,7 +300,7 @@ class Lane {
   }
 }
 
-/** Runs the work again from the start when Postgres found it in conflict. */
+/** Repeats the work after a serialisation failure or a deadlock. */
 async function retried<T>(work: () => Promise<T>): Promise<T> {
   for (let tried = 1; ; tried++) {
     try {
@@ -291,7 +314,7 @@ async function retried<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** One run of the work at a time for all who ask; a run serves those who asked before it began. */
+/** Runs the work once at a time for all callers; a run serves the callers that asked before it began. */
 function together(work: () => Promise<unknown>): () => Promise<unknown> {
   let running: Promise<unknown> | undefined
   let next: Promise<unknown> | undefined
@@ -310,7 +333,7 @@ function together(work: () => Promise<unknown>): () => Promise<unknown> {
   }
 }
 
-/** Connects to Postgres; rejects with Unavailable when nothing answers. Later losses heal by themselves (SEC-162). */
+/** Connects to Postgres; rejects with Unavailable if nothing answers. Lost connections are reopened (SEC-162). */
 export async function openDatabase(url: string, options: DatabaseOptions): Promise<Database> {
   const { log, poolSize = 8, unnamedStatements = false } = options
   const availability = new Availability(log)
@@ -340,7 +363,7 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
       return client
     })
   const lanes = Array.from({ length: LANES }, () => pipelined(settings(readTimeout, ' -c default_transaction_read_only=on')))
-  // planned once: what bursts ask is found by keys, and a plan costs more than its run
+  // planned once: bursts look rows up by key, and planning costs more than running
   const bursts = pipelined(settings(writeTimeout, ' -c plan_cache_mode=force_generic_plan'))
   let turn = 0
   const lane = {
@@ -349,7 +372,7 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
 
   const pool = new BoundedPool({
     ...settings(writeTimeout, ''),
-    // what a transaction asks without waiting in between goes out at once
+    // statements that a transaction sends without awaiting each other go out at once
     pipeline: true,
     ...(!unnamedStatements && { idle_in_transaction_session_timeout: writeTimeout * 2 }),
     max: poolSize,
@@ -357,14 +380,14 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
     connectionTimeoutMillis: options.waitTimeout ?? WAIT_TIMEOUT,
     Client: Connection,
   })
-  // Without a listener an idle connection that dies takes the process with it.
+  // without a listener, the loss of an idle connection ends the process
   pool.on('error', (error) => {
-    // the pool's end does not wait for its sockets: Postgres may stop first
+    // the pool's end does not wait for its sockets, so Postgres may stop first
     if (!pool.ending) availability.lost(error)
   })
 
   const write = drizzle({ client: pool })
-  // a commit that waits for the disk takes along all that came before it
+  // a commit that waits for the disk makes all earlier commits durable
   const onDisk = together(() => pool.query({ text: "select pg_logical_emit_message(true, 'roost', '')" }))
   let bursting = 0
 
@@ -393,7 +416,7 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
             throw fault
           }
           const settled = await Promise.allSettled(statements)
-          // those after the first failure failed because of it
+          // later statements failed because of the first failure
           return settled.map((each) => {
             if (each.status === 'rejected') throw each.reason
             return each.value

@@ -27,7 +27,10 @@ const connection = async (url: string) => {
 /** Who asks a client for rows. */
 export type Ask = <Row>(text: string) => Promise<Row[]>
 
-/** Writes every table as it is at one moment into files of a folder. `frozen` runs at that moment: while it does no move of a ref can begin or be written down as done, so refs read in it and rows of this copy fit together as they would after a kill (SEC-158, SEC-163). */
+/**
+ * Writes a snapshot of all tables into files of a folder. `frozen` runs at the moment of the snapshot, while no move of
+ * a ref can begin or be recorded as done: refs read in it match the rows, as after a kill (SEC-158, SEC-163).
+ */
 export async function copyOut(url: string, folder: string, frozen: (ask: Ask) => Promise<void>): Promise<CopiedDatabase> {
   const gate = await connection(url)
   const reader = await connection(url)
@@ -46,14 +49,18 @@ export async function copyOut(url: string, folder: string, frozen: (ask: Ask) =>
       copies.push(() => ({ name, columns, rows: rows.rowCount }))
     }
     const sequences = await ask<{ name: string; last: string }>(SEQUENCES)
-    // the server tells how many rows a copy had after its last byte: by now, for it has answered what was asked later
+    // Postgres reports the number of copied rows after the last byte; it has arrived, because a later statement was
+    // answered
     return { schema: await lastApplied(reader), tables: copies.map((copy) => copy()), sequences }
   } finally {
     await Promise.all([gate.end(), reader.end()])
   }
 }
 
-/** Fills an empty database with such a copy, whole or not at all, but for projects that are `gone`. The schema must be the one it was made with. */
+/**
+ * Fills an empty database from a snapshot in one transaction, without the projects in `gone`. The schema must be the
+ * one of the snapshot.
+ */
 export async function copyIn(url: string, folder: string, { schema, tables, sequences }: CopiedDatabase, gone: number[]): Promise<void> {
   const client = await connection(url)
   try {
@@ -62,7 +69,7 @@ export async function copyIn(url: string, folder: string, { schema, tables, sequ
     await client.query('begin')
     const { rows: people } = await client.query('select 1 from users limit 1')
     if (people.length > 0) throw new StartFault('the database is not empty')
-    // rows refer to one another in circles: what says so is taken away for the time, and judges all of them when it comes back
+    // foreign keys form cycles: they are dropped for the import, and adding them again checks all rows
     const { rows: references } = await client.query<{ table: string; name: string; definition: string }>(REFERENCES)
     for (const { table, name } of references) await client.query(`alter table ${table} drop constraint ${name}`)
     // versions of lists are copied with the other rows

@@ -4,7 +4,7 @@ type Decode = (value: unknown) => unknown
 // biome-ignore lint/suspicious/noExplicitAny: a decoder takes what its column or expression yields
 type Decoder = Column | ((value: any) => unknown)
 
-/** An expression that knows how its value is read. The builder's own `mapWith` keeps that to itself, so prepared reads cannot use it. */
+/** An expression with a decoder that the row mapper can read, unlike that of `mapWith`. */
 export class DecodedSql<T = unknown> extends SQL<T> {
   readonly decode: Decode
 
@@ -15,7 +15,7 @@ export class DecodedSql<T = unknown> extends SQL<T> {
   }
 }
 
-/** The expression with its value read as the function or the column does it; null stays null. */
+/** The expression, decoded by the function or as the column; null stays null. */
 export const decoded = <D extends Decoder>(expression: SQL, decoder: D): DecodedSql<GetDecoderResult<D>> => new DecodedSql(expression, decoder)
 
 /** The number of rows. */

@@ -10,7 +10,10 @@ export interface Fuzzy {
 
 const MAX_WORDS = 32
 
-/** Reads a search text; white space is folded, quoted parts are one word, words below three characters count only when there is no longer one: then the field must be equal to all of it, or have each of them as a `part`. */
+/**
+ * Parses a search text. White space is folded, and quoted parts are one word. Words below three characters count only
+ * if there is no longer one; then the field must equal the whole text, or contain each of them as a `part`.
+ */
 export function fuzzy(text: string | undefined, short: 'whole' | 'part' = 'whole'): Fuzzy {
   const folded = (text ?? '').trim().replace(/\s+/g, ' ')
   if (folded === '') return { shape: 'all', values: {} }

@@ -3,14 +3,17 @@ import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
 import type { Database } from './client.js'
 import { issues, labels, mergeRequests, milestones, notes, releases, snippets } from './schema/index.js'
 
-/** Characters of a text that come by the read lane: what is longer would hold up the short answers behind it (SEC-179). */
+/**
+ * Characters of a text that are read on the read lane; longer texts would delay the short answers behind them
+ * (SEC-179).
+ */
 const BEGINNING = 8_192
 /** Bytes of the long texts of one page, beyond which each is cut (SEC-178). */
 const PAGE_BYTES = 4 * 1024 * 1024
-/** Bytes of the long texts of a call from which it waits for its turn: JSON may make six times as much of them (SEC-180). */
+/** Bytes of long texts from which a call waits for its turn; JSON may be six times as large (SEC-180). */
 const LARGE_BYTES = 256 * 1024
 
-/** A text for the read lane: of a long one its beginning, which `completeTexts` replaces. */
+/** A text for the read lane: the beginning of a long one, which `completeTexts` replaces. */
 export const prefixOf = (text: SQLWrapper): SQL<string> => sql<string>`left(${text}, ${sql.raw(String(BEGINNING + 1))})`
 /** The same where there may be none. */
 export const nullablePrefixOf = (text: SQLWrapper): SQL<string | null> => prefixOf(text) as SQL<string | null>
@@ -50,13 +53,16 @@ export const READ_COLUMNS = {
   },
 }
 
-/** What texts are read for: a database, and a call that may have to wait until it may hold so much. */
+/** What reading texts needs: a database, and a call that may have to wait before it holds large texts. */
 interface Reading {
   db: Database
   origin?: { holdLarge?: () => Promise<void> }
 }
 
-/** Puts long texts in the place of their beginnings, by a connection of the pool. Whole for single views; texts of a page that are too large together are cut by the database, so that they never travel. */
+/**
+ * Replaces the beginnings of long texts by the texts, read through the pool: whole for single views; for a page,
+ * Postgres cuts texts that are too large together.
+ */
 export async function completeTexts<Name extends string>(
   { db, origin }: Reading,
   { table, id, text, name }: LongText & { name: Name },

@@ -27,7 +27,10 @@ export interface MigrateOptions {
   patience?: number
 }
 
-/** Brings the schema up to date, one process at a time; a schema newer than this program is a StartFault and nothing is touched (SEC-161). */
+/**
+ * Migrates the schema, one process at a time. A schema newer than this program is a StartFault, and nothing is changed
+ * (SEC-161).
+ */
 export async function migrate(
   url: string,
   { folder = migrationsFolder(), create = true, onWait, patience = GIVE_UP_AFTER }: MigrateOptions = {},

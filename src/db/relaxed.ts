@@ -1,7 +1,10 @@
 import { sql } from 'drizzle-orm'
 import type { Transaction } from './client.js'
 
-/** Lets a transaction end before the disk has it. For what is written before the end of an intent, or of a row that says it is to be done: a loss of power takes both, and it is done again. */
+/**
+ * Commits a transaction asynchronously. For what is written before the end of an intent, or of a row that marks work as
+ * due: a loss of power takes both, and the work is repeated.
+ */
 export async function commitAsynchronously(tx: Pick<Transaction, 'execute'>): Promise<void> {
   await tx.execute(sql`set local synchronous_commit = off`)
 }

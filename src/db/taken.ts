@@ -1,6 +1,6 @@
 import { databaseError, isUniqueViolation } from './client.js'
 
-/** Runs work. Where a unique index refuses its row because somebody else was quicker, what `refusal` makes of the index's name is thrown. */
+/** Runs work, and throws `refusal(index)` if it violates a unique index. */
 export async function unlessUniqueViolation<T>(work: () => Promise<T>, refusal: (index: string) => Error): Promise<T> {
   try {
     return await work()
@@ -11,7 +11,7 @@ export async function unlessUniqueViolation<T>(work: () => Promise<T>, refusal: 
   }
 }
 
-/** Runs work, and once more where a unique index refuses its row: now the checks in it see who was quicker and say so. */
+/** Runs work, and once more if it violates a unique index: the checks in it then see the other row and report it. */
 export const retryOnUniqueViolation = <T>(work: () => Promise<T>): Promise<T> =>
   work().catch((thrown: unknown) => {
     if (isUniqueViolation(thrown)) return work()

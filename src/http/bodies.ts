@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Config } from '../config.js'
+import type { Context } from '../context.js'
 import { Failure, STATUS, tooLarge, unknownType } from '../failures.js'
 import { type Pace, watchPace } from '../lib/async/pace.js'
-import { Slices } from '../lib/async/slices.js'
+import type { Slices } from '../lib/async/slices.js'
 import { Unavailable } from '../lib/unavailable.js'
 import { emptyParameterBag, FormReader, type ParameterBag } from './form.js'
 import { JsonReader } from './json.js'
@@ -77,8 +77,7 @@ class BodyMemory {
  * more is refused once 64 KiB have been read, and a body that breaks a limit where it breaks it (SEC-71, SEC-75,
  * SEC-142, SEC-145).
  */
-export function parseBodies(app: FastifyInstance, { limits }: Config, pace: Pace): void {
-  const slices = new Slices()
+export function parseBodies(app: FastifyInstance, { config: { limits }, slices }: Pick<Context, 'config' | 'slices'>, pace: Pace): void {
   const memory = new BodyMemory(limits.bodyMemory, limits.bodyBytes)
   const add = (type: string, readerOf: (request: FastifyRequest) => BodyReader) =>
     app.addContentTypeParser(type, async (request: FastifyRequest, payload: IncomingMessage) => {
@@ -178,12 +177,13 @@ class Body {
  */
 const DISCARDING = 10_000
 const PAUSE = 5
-/** Bodies of which the rest is thrown away at once: the connections of further ones end with the answer. */
+/** Bodies discarded at a time; the connections of further ones end with the answer. */
 const MAX_DISCARDED = 32
 
 /**
- * An answer to a request whose body nobody will read ends the connection, which would else wait for the rest of it at any pace. Many clients look
- * for an answer only when they have sent everything, and would find the connection reset: so a bounded rest is thrown away first.
+ * An answer to a request whose body nobody will read ends the connection, which would otherwise wait for the rest of
+ * the body at any pace. Many clients look for an answer only after sending everything, and would get a connection
+ * reset: so a bounded part of the rest is discarded first.
  */
 export function unreadCloser() {
   let discarded = 0

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { Slices } from '../lib/async/slices.js'
+import type { Context } from '../context.js'
+import type { Slices } from '../lib/async/slices.js'
 import { Rendered } from './fragments.js'
 
 /** Bytes that the answer to a list has at most (SEC-178). */
@@ -17,17 +18,15 @@ const MARK_BYTES = 3
 /** Characters rendered before yielding to the event loop, and bytes written at a time. */
 const PIECE = 64 * 1024
 
-const slices = new Slices()
-
 /**
  * The elements of a list as JSON, one text each. When they are larger together than a list may be, long texts are cut
- * to a common length at which they fit (SEC-178); the view of a single element has them whole. `hold` waits until
- * another large list may be held.
+ * to a common length at which they fit (SEC-178); the view of a single element has them whole. A
+ * large list waits until it may be held.
  */
-export async function renderElements(items: unknown[], hold: () => Promise<void> = async () => {}): Promise<string[]> {
+export async function renderElements({ slices, origin }: Pick<Context, 'slices' | 'origin'>, items: unknown[]): Promise<string[]> {
   if (longTextBytes(items) > LARGE_BYTES) {
-    await hold()
-    return cutElements(items)
+    await origin?.holdLarge?.()
+    return cutElements(slices, items)
   }
   const texts: string[] = []
   // the brackets
@@ -38,8 +37,8 @@ export async function renderElements(items: unknown[], hold: () => Promise<void>
     const text = unwatched < PIECE ? render() : await slices.run(render)
     unwatched = unwatched < PIECE ? unwatched + text.length : text.length
     bytes += Buffer.byteLength(text) + 1
-    if (bytes > LARGE_BYTES) await hold()
-    if (bytes > LIST_BYTES) return cutElements(items)
+    if (bytes > LARGE_BYTES) await origin?.holdLarge?.()
+    if (bytes > LIST_BYTES) return cutElements(slices, items)
     texts.push(text)
   }
   return texts
@@ -54,7 +53,7 @@ function longTextBytes(items: unknown[]): number {
   return bytes
 }
 
-async function cutElements(items: unknown[]): Promise<string[]> {
+async function cutElements(slices: Slices, items: unknown[]): Promise<string[]> {
   const values: unknown[] = []
   const sizes: number[] = []
   let rest = 2

@@ -208,8 +208,8 @@ function send(result: unknown, declared: Endpoint, request: FastifyRequest, repl
 }
 
 /** Sends a list element by element: a large one neither blocks the event loop nor is held in memory twice. */
-async function sendList({ origin }: Context, reply: FastifyReply, items: unknown[]) {
-  const { body, bytes } = listBody(await renderElements(items, origin?.holdLarge))
+async function sendList(ctx: Context, reply: FastifyReply, items: unknown[]) {
+  const { body, bytes } = listBody(await renderElements(ctx, items))
   if (typeof body === 'string') return sendJsonText(reply, body)
   return reply.headers({ 'content-type': 'application/json', 'content-length': bytes }).send(body)
 }

@@ -181,7 +181,7 @@ describe('what a role may on a project (section 5.1)', () => {
     expect(canProject(on(user, PUBLIC, 50, { repository_access_level: 0 }), 'manage_project')).toBe(true)
   })
 
-  it('section 5.1 note 3: a guest reads pipelines where the project is open to him, or its jobs are public', () => {
+  it('section 5.1 note 3: a guest reads pipelines where the project is open to them, or its jobs are public', () => {
     const read = (who: ProjectStanding['user'], visibility: number, level: number, public_jobs: boolean) =>
       canProject(on(who, visibility, level, { public_jobs }), 'read_pipeline')
     expect([read(user, PRIVATE, 10, true), read(user, PRIVATE, 10, false), read(user, PRIVATE, 0, true)]).toEqual([true, false, false])

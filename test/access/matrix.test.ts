@@ -58,7 +58,7 @@ const kindOf = ({ access }: Endpoint) =>
       ? 'group'
       : null
 
-/** After these the thing is another or gone, so who gets in gets one of his own. */
+/** These change or delete the thing, so each caller who is let in gets a thing of their own. */
 const CHANGING = new Set([
   'DELETE /projects/:id',
   'DELETE /groups/:id',

@@ -4,7 +4,7 @@ import { utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { GitFault, RefChanged, RefNameConflict } from '../../src/git/errors.js'
-import { RefUpdates, withRefLock, writeHead } from '../../src/git/refs/ref-updates.js'
+import { RefUpdates, writeHead } from '../../src/git/refs/ref-updates.js'
 import { type Oid, ZERO } from '../../src/git/types.js'
 import { rounds } from '../support/rounds.js'
 import { committed, git, gitAsync, workshop } from './support.js'
@@ -198,23 +198,5 @@ describe('writeHead', () => {
     await writeHead(directory, 'feature/ü')
     expect(git(directory, ['symbolic-ref', 'HEAD'])).toBe(`${Buffer.from('refs/heads/feature/ü').toString('latin1')}\n`)
     await expect(writeHead(directory, 'a\nb')).rejects.toThrow(GitFault)
-  })
-})
-
-describe('withRefLock', () => {
-  it('runs one after the other for one ref, beside each other for two, and goes on after a failure', async () => {
-    const seen: string[] = []
-    const work =
-      (name: string, fail = false) =>
-      async () => {
-        seen.push(`${name} begins`)
-        await new Promise((resolve) => setTimeout(resolve, 20))
-        seen.push(`${name} ends`)
-        if (fail) throw new Error(name)
-      }
-    const first = withRefLock('d', 'r', work('1', true))
-    await Promise.all([expect(first).rejects.toThrow('1'), withRefLock('d', 'r', work('2')), withRefLock('d', 'other', work('3'))])
-    expect(seen.filter((line) => !line.startsWith('3'))).toEqual(['1 begins', '1 ends', '2 begins', '2 ends'])
-    expect(seen.indexOf('3 begins')).toBeLessThan(seen.indexOf('1 ends'))
   })
 })

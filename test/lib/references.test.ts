@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { Slices } from '../../src/lib/async/slices.js'
 import { closingReferences, codeSpans, type Reference, referencesIn, tasksIn, withoutTicks } from '../../src/lib/text/references.js'
 import { rounds } from '../support/rounds.js'
 
@@ -13,8 +14,9 @@ const short = (reference: Reference) => {
   const what = 'number' in reference ? reference.number : 'oid' in reference ? reference.oid : reference.name
   return `${kind} ${reference.project === null ? '' : `${reference.project} `}${what}`
 }
-const found = async (text: string) => (await referencesIn(text, BASE)).map(short)
-const closed = async (text: string) => (await closingReferences(text, BASE)).map((each) => short(each).replace('issue ', ''))
+const slices = new Slices()
+const found = async (text: string) => (await referencesIn(slices, text, BASE)).map(short)
+const closed = async (text: string) => (await closingReferences(slices, text, BASE)).map((each) => short(each).replace('issue ', ''))
 
 describe('referencesIn', () => {
   it.each<[string, string[]]>([
@@ -79,7 +81,7 @@ describe('referencesIn', () => {
 
   it('IS-23: tells where each stands', async () => {
     const text = 'see group/p#3 and @ada'
-    expect((await referencesIn(text)).map(({ start, end }) => text.slice(start, end))).toEqual(['group/p#3', '@ada'])
+    expect((await referencesIn(slices, text)).map(({ start, end }) => text.slice(start, end))).toEqual(['group/p#3', '@ada'])
   })
 
   it('SEC-67: reads any text, and the spans are in order and of the text', async () => {
@@ -88,19 +90,20 @@ describe('referencesIn', () => {
       fc.asyncProperty(fc.array(fc.oneof(part, fc.string()), { maxLength: 40 }), async (parts) => {
         const text = parts.join('')
         let last = 0
-        for (const { start, end } of await referencesIn(text, BASE)) {
+        for (const { start, end } of await referencesIn(slices, text, BASE)) {
           expect(start).toBeGreaterThanOrEqual(last)
           expect(end).toBeGreaterThan(start)
           last = end
         }
         expect(last).toBeLessThanOrEqual(text.length)
-        const code = await codeSpans(text)
-        for (const { start, end } of await referencesIn(text, BASE)) expect(code.some((span) => span.start < end && start < span.end)).toBe(false)
-        const known = new Set((await referencesIn(text, BASE)).map(({ start }) => start))
-        for (const { start } of await closingReferences(text, BASE)) expect(known.has(start)).toBe(true)
-        const { count, completed } = await tasksIn(text)
+        const code = await codeSpans(slices, text)
+        for (const { start, end } of await referencesIn(slices, text, BASE))
+          expect(code.some((span) => span.start < end && start < span.end)).toBe(false)
+        const known = new Set((await referencesIn(slices, text, BASE)).map(({ start }) => start))
+        for (const { start } of await closingReferences(slices, text, BASE)) expect(known.has(start)).toBe(true)
+        const { count, completed } = await tasksIn(slices, text)
         expect(completed).toBeLessThanOrEqual(count)
-        expect(await tasksIn(await withoutTicks(text))).toEqual({ count, completed: 0 })
+        expect(await tasksIn(slices, await withoutTicks(slices, text))).toEqual({ count, completed: 0 })
       }),
       { numRuns: rounds(100, 5_000) },
     )
@@ -112,7 +115,7 @@ describe('referencesIn', () => {
       for (const read of [referencesIn, closingReferences]) {
         let turns = 0
         let done = false
-        const reading = read(text, BASE).then(() => {
+        const reading = read(slices, text, BASE).then(() => {
           done = true
         })
         while (!done) {
@@ -130,12 +133,12 @@ describe('referencesIn', () => {
     const hostile = ['#', '`', '` ', '``` ', 'a/', 'a#', '@', '~"', '~"a', '~a', 'Closes ', 'Closes #1, ', 'Closes issue ', '\\', 'https://', `${BASE}/`, '- [', '   ', ' and', '> ', '1'] // biome-ignore format: one list
     for (const piece of hostile) {
       const text = piece.repeat(length / piece.length)
-      await referencesIn(text, BASE)
-      await closingReferences(`${text} Closes #1 ${text}`, BASE)
-      await tasksIn(text)
+      await referencesIn(slices, text, BASE)
+      await closingReferences(slices, `${text} Closes #1 ${text}`, BASE)
+      await tasksIn(slices, text)
     }
     // runs of backticks of all lengths, none of which has a partner
-    expect(await codeSpans(Array.from({ length: 1_400 }, (_, i) => '`'.repeat(i + 1)).join(' '))).toEqual([])
+    expect(await codeSpans(slices, Array.from({ length: 1_400 }, (_, i) => '`'.repeat(i + 1)).join(' '))).toEqual([])
   }, 60_000)
 })
 
@@ -174,10 +177,10 @@ describe('closingReferences', () => {
 
 describe('tasksIn', () => {
   it('section 15: counts boxes of lists, not of code', async () => {
-    expect(await tasksIn('- [ ] a\n* [x] b\n1. [X] c\n  - [ ] d\n> - [x] e\n- [y] f\n-[ ] g\n- []\n```\n- [x] no\n```\ntext - [x]')).toEqual({
+    expect(await tasksIn(slices, '- [ ] a\n* [x] b\n1. [X] c\n  - [ ] d\n> - [x] e\n- [y] f\n-[ ] g\n- []\n```\n- [x] no\n```\ntext - [x]')).toEqual({
       count: 5,
       completed: 3,
     })
-    expect(await tasksIn('')).toEqual({ count: 0, completed: 0 })
+    expect(await tasksIn(slices, '')).toEqual({ count: 0, completed: 0 })
   })
 })

@@ -4,7 +4,7 @@ import { findProjectFor } from '../../src/access/rules.js'
 import type { Scope } from '../../src/access/scopes.js'
 import type { Context } from '../../src/context.js'
 import { applicationSettings, members, users } from '../../src/db/schema/index.js'
-import { forgetSettings, type Settings } from '../../src/services/core/settings.js'
+import type { Settings } from '../../src/services/core/settings.js'
 import { createGroup, type NewGroup } from '../../src/services/groups/create.js'
 import { createToken } from '../../src/services/identity/tokens.js'
 import { actorOf, createUser, type NewUser, type User } from '../../src/services/identity/users.js'
@@ -18,7 +18,7 @@ export interface Credentialed {
 
 export interface TestUser extends User, Credentialed {
   password: string
-  /** The same person as services see him. */
+  /** The same user, as services see them. */
   caller: SignedIn
 }
 
@@ -136,5 +136,5 @@ export async function aGroup(
 /** Puts settings in force as an administrator would. */
 export async function setSettings(ctx: Context, values: Partial<Settings>): Promise<void> {
   await ctx.db.write.insert(applicationSettings).values({ id: 1, values }).onConflictDoUpdate({ target: applicationSettings.id, set: { values } })
-  forgetSettings(ctx.db)
+  ctx.settingsCache.forget()
 }

@@ -348,7 +348,7 @@ describe('credentials (31.2, GH-9, SEC-12)', () => {
     agent.destroy()
   })
 
-  it('SEC-14, SEC-15: a blocked user is 401 with his password and 403 with his tokens until he is unblocked', async () => {
+  it('SEC-14, SEC-15: a blocked user gets 401 with a password and 403 with a token until unblocked', async () => {
     const blocked = await aUser(t.ctx)
     const own = await aProject(t.ctx, { creator: blocked, visibility: 'public', files: { a: 'a' } })
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
@@ -592,7 +592,7 @@ describe('former paths (GH-4, AC-12)', () => {
     await client.cloned(client.url(`${fullPath}.wiki`, creator))
   })
 
-  it('leads nobody to what he may not see, and gives way to a new project of that path', async () => {
+  it('leads no caller to a project they may not see, and gives way to a new project of that path', async () => {
     const { id, path, fullPath, creator } = await aProject(t.ctx, { files: { a: 'a' } })
     await t
       .api('put', path, creator)

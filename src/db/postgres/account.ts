@@ -2,18 +2,21 @@ import { constants } from 'node:fs'
 import { lchown, readdir, readFile, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
-/** Who Postgres runs as; it refuses to be root. */
+/** The account that Postgres runs as; it refuses to run as root. */
 export interface Account {
   uid: number
   gid: number
-  /** Has an entry in /etc/passwd, without which the database cannot be prepared. */
+  /** Whether it has an entry in /etc/passwd; initdb needs one. */
   named: boolean
 }
 
-/** Of no account: whoever gets this number can do nothing else on the machine. From the range set aside for services without an entry in /etc/passwd. */
+/**
+ * A user id without an account, from the range for services without an entry in /etc/passwd; it has no other rights on
+ * the machine.
+ */
 const UNNAMED = 62_578
 
-/** Postgres refuses root, so root hands it to the account made for it, or to nobody. */
+/** For root, the account created for Postgres, or the id without an account. */
 export async function accountForPostgres(): Promise<Account | undefined> {
   if (process.getuid?.() !== 0) return undefined
   return (await accountNamed('postgres')) ?? { uid: UNNAMED, gid: UNNAMED, named: false }
@@ -25,7 +28,7 @@ export async function accountNamed(wanted: string): Promise<Account | undefined>
   return found && { uid: Number(found[2]), gid: Number(found[3]), named: true }
 }
 
-/** Makes a folder and all in it an account's own. */
+/** Gives a folder and everything in it to an account. */
 export async function give(path: string, account: Account): Promise<void> {
   await lchown(path, account.uid, account.gid)
   for (const entry of await readdir(path, { withFileTypes: true })) {
@@ -35,7 +38,7 @@ export async function give(path: string, account: Account): Promise<void> {
   }
 }
 
-/** Whether every folder on the way may be passed by the account. */
+/** Whether the account can pass through every folder on the way. */
 export async function canEnter(path: string, { uid, gid }: Account): Promise<boolean> {
   for (let folder = path; ; folder = dirname(folder)) {
     const { mode, uid: owner, gid: group } = await stat(folder)
@@ -45,5 +48,5 @@ export async function canEnter(path: string, { uid, gid }: Account): Promise<boo
   }
 }
 
-/** The part of a process's options that makes it run as the account. */
+/** The spawn options that run a process as the account. */
 export const spawnAs = (account: Account | undefined) => account && { uid: account.uid, gid: account.gid }

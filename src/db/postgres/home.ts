@@ -4,10 +4,13 @@ import { join } from 'node:path'
 import { type Account, canEnter } from './account.js'
 import { readPreparation } from './records.js'
 
-/** The folder for what Postgres needs where its account can enter, when ours are closed to it. */
+/** The folder for Postgres if its account cannot enter ours. */
 export const SHARED = '/var/lib/roost'
 
-/** The folder that holds the database: `directory`, or one under /var/lib where Postgres's account cannot enter `directory`. Once chosen it stays. */
+/**
+ * The folder of the database: `directory`, or one below /var/lib if the account of Postgres cannot enter `directory`.
+ * It never changes.
+ */
 export async function homeFor(directory: string, account: Account | undefined): Promise<string> {
   const recorded = await readPreparation(directory)
   if (recorded && recorded.home !== directory && existsSync(recorded.home)) return recorded.home

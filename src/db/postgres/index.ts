@@ -14,20 +14,20 @@ import { clearSockets, makeSocketFolder } from './sockets.js'
 import { type Log, START_TIMEOUT, Supervisor } from './supervisor.js'
 
 export interface EmbeddedOptions {
-  /** The folder that is Postgres's own; made when absent. */
+  /** The folder of Postgres; created if missing. */
   directory: string
   log: Log
-  /** False trades safety for speed: for databases of tests, which nobody misses. */
+  /** False trades durability for speed; for test databases. */
   durable?: boolean
 }
 
 export interface EmbeddedPostgres {
   url: string
-  /** Ends Postgres and leaves the folder free for the next start. */
+  /** Stops Postgres and releases the folder. */
   stop(): Promise<void>
 }
 
-/** Starts the Postgres that comes along, from whatever a killed predecessor left; a StartFault says in one line what is missing. */
+/** Starts the embedded Postgres, also after a kill; a StartFault says in one line what is missing. */
 export async function startEmbeddedPostgres({ directory, log, durable = true }: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const account = await accountForPostgres()
   await mkdir(directory, { recursive: true, mode: account ? 0o711 : 0o700 }).catch((error: NodeJS.ErrnoException) => {
@@ -42,12 +42,12 @@ export async function startEmbeddedPostgres({ directory, log, durable = true }: 
   }
 }
 
-/** The number of the process whose service holds this folder; undefined when none does. */
+/** The process id of the service that holds the folder; undefined if there is none. */
 export async function holderOf(directory: string): Promise<string | undefined> {
   return (await ownerOf(directory))?.split(' ')[0]
 }
 
-/** The URL of the Postgres that a running service started in this folder; undefined when none runs. */
+/** The URL of the Postgres that a running service started in the folder; undefined if there is none. */
 export async function findEmbeddedPostgres(directory: string): Promise<string | undefined> {
   const deadline = Date.now() + START_TIMEOUT
   while (Date.now() < deadline) {

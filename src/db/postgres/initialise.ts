@@ -6,7 +6,10 @@ import { HBA } from './password.js'
 import { run } from './processes.js'
 import { type Server, serverEnvironment } from './server.js'
 
-/** Makes the database aside and puts it in place when it is whole: what a killed start left half done is never taken for one. */
+/**
+ * Creates the database in a temporary folder and renames it when complete, so that a killed start leaves no partial
+ * database.
+ */
 export async function initialise(server: Server, home: string, owner: Account | undefined, durable: boolean, password: string): Promise<void> {
   const account = owner && !owner.named ? await accountNamed('nobody') : owner
   if (owner && !account) throw new StartFault('as root an account named postgres or nobody is needed to prepare the database; or set DATABASE_URL')

@@ -5,17 +5,20 @@ import type { Logger } from 'pino'
 import { StartFault } from '../../lib/start-fault.js'
 import { run } from './processes.js'
 
-/** Milliseconds Postgres has to end on its own. */
+/** Milliseconds that Postgres gets to shut down. */
 export const STOP_TIMEOUT = 8_000
 
-/** Ends the Postgres a killed predecessor left on this data, and removes its lock file when it names a process that is something else by now. */
+/**
+ * Ends the Postgres that a killed service left running, and removes its lock file if the process id in it belongs to
+ * another process by now.
+ */
 export async function endLeftover(data: string, log: Pick<Logger, 'warn'>): Promise<void> {
   const file = join(data, 'postmaster.pid')
   const read = async () => Number((await readFile(file, 'utf8').catch(() => '')).split('\n')[0]) || undefined
   const pid = await read()
   if (pid === undefined) return
   if (!(await isPostgresOn(pid, data))) {
-    // Postgres itself would trust the number and refuse to start.
+    // Postgres would trust the process id and refuse to start
     await unlink(file).catch(() => undefined)
     return
   }

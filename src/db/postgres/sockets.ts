@@ -5,7 +5,7 @@ import { type Account, canEnter } from './account.js'
 
 export async function makeSocketFolder(account: Account | undefined): Promise<string> {
   const temporary = await realpath(tmpdir())
-  // A socket's path has at most 107 bytes, and Postgres's account must get there.
+  // a socket's path has at most 107 bytes, and the account of Postgres must reach it
   const fits = temporary.length <= 70 && (!account || (await canEnter(temporary, account)))
   const sockets = await mkdtemp(join(fits ? temporary : '/tmp', 'roost-'))
   if (account) await chown(sockets, account.uid, account.gid)

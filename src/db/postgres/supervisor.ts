@@ -12,12 +12,12 @@ import { settings } from './settings.js'
 
 export type Log = Pick<Logger, 'info' | 'warn' | 'error'>
 
-/** Milliseconds that recovery after a loss of power may take; how it goes is logged. */
+/** Milliseconds that crash recovery may take; its progress is logged. */
 export const START_TIMEOUT = 900_000
 
 const SAY_EVERY = 10_000
 
-/** Keeps one Postgres running: starts it again when it ends without having been asked to. */
+/** Keeps Postgres running: restarts it when it ends without being asked to. */
 export class Supervisor {
   #child: ChildProcess | undefined
   #ended: Promise<number | null> = Promise.resolve(null)
@@ -39,7 +39,7 @@ export class Supervisor {
       this.#launch()
       if (await this.#becomesReady(deadline)) break
       const said = this.#said.join(' ')
-      // The processes of a postmaster that was killed need a moment to notice.
+      // the children of a killed postmaster need a moment to exit
       if (/pre-existing shared memory block|lock file .* already exists/.test(said) && Date.now() < deadline && !this.#stopping) {
         await sleep(100)
         await endLeftover(this.data, this.log)

@@ -147,7 +147,10 @@ export const issueLabels = pgTable(
 /** What people may follow, and be told of. */
 export const TARGETS = ['Issue', 'MergeRequest'] as const
 
-/** What somebody said about being told: it beats whatever he takes part in (SB-1). Whoever deletes the thing deletes these. */
+/**
+ * Explicit choices of users to get notifications or not; they override participation (SB-1). Code that deletes the
+ * thing deletes these.
+ */
 export const subscriptions = pgTable(
   'subscriptions',
   {

@@ -87,7 +87,7 @@ export const mergeRequests = pgTable(
   },
   (t) => [
     uniqueIndex('merge_requests_project_id_iid_key').on(t.project_id, t.iid),
-    /** MR-32. */
+    /** One open merge request for the same branches (MR-32). */
     uniqueIndex('merge_requests_open_key')
       .on(t.project_id, t.target_branch, t.source_project_id, t.source_branch)
       .where(sql`${t.state} = 'opened' and ${t.deleted_at} is null`),

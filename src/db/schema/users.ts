@@ -17,7 +17,7 @@ export const users = pgTable(
     kind: text({ enum: ['human', 'ghost'] })
       .notNull()
       .default('human'),
-    /** Set from the moment a deletion is certain until the row is gone; `hard` takes what he made along (U-36). */
+    /** Set from the moment a deletion is certain until the row is gone; `hard` deletes what they made as well (U-36). */
     removal: text({ enum: ['soft', 'hard'] }),
     admin: boolean().notNull().default(false),
     external: boolean().notNull().default(false),
@@ -36,7 +36,7 @@ export const users = pgTable(
     organization: text().notNull().default(''),
     /** The uploaded image, by its name in the uploads. */
     avatar_file: text(),
-    /** What is shown: that name, or `@` and the digest of the address, by which an avatar service knows him (G-83). */
+    /** What is shown: that name, or `@` and the digest of the address, by which an avatar service knows them (G-83). */
     avatar: text().generatedAlwaysAs(sql`coalesce(avatar_file, '@' || md5(lower(btrim(email))))`),
     theme_id: integer().notNull().default(1),
     color_scheme_id: integer().notNull().default(1),

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
-import { withMutex } from '../../lib/async/keyed-mutex.js'
+import { KeyedMutex } from '../../lib/async/keyed-mutex.js'
 import { syncDirectory, writeNewFile } from '../../lib/durable.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import { GitFault, gitFailure, RefChanged, RefLocked, RefNameConflict } from '../errors.js'
@@ -39,6 +39,8 @@ export class RefUpdates {
   readonly #idle = new Map<string, Updater>()
   #running = 0
   readonly #turns: (() => void)[] = []
+  /** One update of a repository at a time: this saves writers lost races, and compare-and-swap makes them safe. */
+  readonly #mutex = new KeyedMutex()
   readonly #queued = new Map<string, number>()
 
   readonly limits: RefUpdatesLimits
@@ -63,7 +65,7 @@ export class RefUpdates {
     if (queued >= this.limits.waiting) throw new Unavailable('too many ref updates are waiting')
     this.#queued.set(directory, queued + 1)
     try {
-      await withRefLock(directory, '', () => this.#pastLocks(directory, () => this.#transact(directory, updates)))
+      await this.#mutex.run(directory, () => this.#pastLocks(directory, () => this.#transact(directory, updates)))
     } finally {
       const left = (this.#queued.get(directory) ?? 1) - 1
       if (left > 0) this.#queued.set(directory, left)
@@ -325,9 +327,3 @@ export async function writeHead(directory: string, branch: string) {
   }
   await syncDirectory(directory)
 }
-
-/**
- * Runs work on one ref after earlier work on it in this process. This saves writers lost races; compare-and-swap makes
- * them safe.
- */
-export const withRefLock = <T>(directory: string, ref: string, work: () => Promise<T>): Promise<T> => withMutex(`${directory}\0${ref}`, work)

@@ -32,8 +32,7 @@ export async function fork(pool: ProcessPool, source: ForkSource, directory: str
     await linkObjects(join(source.directory, 'objects'), join(temporary, 'objects'))
     await writeNewFile(join(temporary, 'packed-refs'), packedRefs(refs))
     await checkTips(pool, temporary, refs)
-    // what nothing in the source reaches any more, because it was pushed by mistake and taken back, is not copied
-    // (SEC-43)
+    // objects that no ref of the source reaches any more, such as a secret pushed by mistake, are not copied (SEC-43)
     await dropUnreached(
       pool,
       temporary,

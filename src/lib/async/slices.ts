@@ -1,9 +1,12 @@
-/** Milliseconds that all slices together may take in one turn of the event loop. */
-const SHARE = 5
+/** Milliseconds that all sliced work together may take in one turn of the event loop. */
+const SHARE = 2
+
+/** Work that can pause wherever it yields. */
+export type Steps<T> = Generator<undefined, T, undefined>
 
 /**
  * Runs long work of any number of callers in short pieces: once the pieces have used their share of a turn of the event
- * loop, the next ones wait for the next turn (SEC-145).
+ * loop, the next ones wait for the next turn (SEC-145). A process has one, so that the share is one for all its work.
  */
 export class Slices {
   #used = 0
@@ -26,15 +29,10 @@ export class Slices {
       this.#used += performance.now() - begin
     }
   }
-}
 
-/** Work that can pause wherever it yields. */
-export type Steps<T> = Generator<undefined, T, undefined>
-
-const steps = new Slices()
-
-/** Runs work in steps, a few of them in one turn of the event loop; work that yields nowhere runs at once. */
-export async function stepwise<T>(work: () => Steps<T>): Promise<T> {
-  const running = work()
-  for (let step = running.next(); ; step = await steps.run(() => running.next())) if (step.done) return step.value
+  /** Runs work step by step; work that yields nowhere runs at once. */
+  async steps<T>(work: () => Steps<T>): Promise<T> {
+    const running = work()
+    for (let step = running.next(); ; step = await this.run(() => running.next())) if (step.done) return step.value
+  }
 }

@@ -1,4 +1,4 @@
-import { type Steps, stepwise } from '../async/slices.js'
+import type { Slices, Steps } from '../async/slices.js'
 
 /** A part of a text, by its offsets. */
 interface Span {
@@ -25,7 +25,7 @@ export type IssueReference = Extract<Reference, { number: number }>
  * The parts of a text that are code: fenced blocks, to the end where none closes them, and what is between equal runs
  * of backticks.
  */
-export const codeSpans = (text: string): Promise<Span[]> => stepwise(() => spansOf(text))
+export const codeSpans = (slices: Slices, text: string): Promise<Span[]> => slices.steps(() => spansOf(text))
 
 function* spansOf(text: string): Steps<Span[]> {
   const spans: Span[] = []
@@ -140,8 +140,8 @@ const MATCHES = 2_000
  * Everything that a text refers to outside of its code (IS-23), in order. Never throws, takes linear time, and yields
  * regularly. `base` is the URL of the service, whose own pages are references too.
  */
-export function referencesIn(text: string, base?: string): Promise<Reference[]> {
-  return stepwise(function* () {
+export function referencesIn(slices: Slices, text: string, base?: string): Promise<Reference[]> {
+  return slices.steps(function* () {
     return yield* referencesBetween(text, yield* spansOf(text), base)
   })
 }
@@ -296,8 +296,8 @@ const CLOSING = new Set(
 )
 
 /** The issues that a text says it closes (MR-83, IS-22), in order. Code does not count. */
-export function closingReferences(text: string, base?: string): Promise<IssueReference[]> {
-  return stepwise(function* () {
+export function closingReferences(slices: Slices, text: string, base?: string): Promise<IssueReference[]> {
+  return slices.steps(function* () {
     const code = yield* spansOf(text)
     const issues = new Map<number, IssueReference>()
     for (const reference of yield* referencesBetween(text, code, base)) if (reference.kind === 'issue') issues.set(reference.start, reference)
@@ -308,8 +308,8 @@ export function closingReferences(text: string, base?: string): Promise<IssueRef
 const KEY = /(?<![\p{L}\p{N}_/#-])[A-Z][A-Z0-9_]{1,50}-\d{1,18}(?![\p{L}\p{N}_-])/gu
 
 /** Keys of another tracker's issues that a text says it closes (MR-84), in order. */
-export function externalClosings(text: string): Promise<string[]> {
-  return stepwise(function* () {
+export function externalClosings(slices: Slices, text: string): Promise<string[]> {
+  return slices.steps(function* () {
     const keys = new Map<number, Span & { key: string }>()
     let steps = 0
     for (const { 0: key, index: start } of text.matchAll(KEY)) {
@@ -377,8 +377,8 @@ function skipSeparator(text: string, from: number): number | null {
 }
 
 /** The tasks of task lists outside of code, and how many are ticked. */
-export function tasksIn(text: string): Promise<{ count: number; completed: number }> {
-  return stepwise(() => tasksOf(text))
+export function tasksIn(slices: Slices, text: string): Promise<{ count: number; completed: number }> {
+  return slices.steps(() => tasksOf(text))
 }
 
 function* tasksOf(text: string): Steps<{ count: number; completed: number }> {
@@ -399,12 +399,12 @@ function* tasksOf(text: string): Steps<{ count: number; completed: number }> {
 const TASK = /^[ \t]{0,200}(?:>[ \t]{0,8}){0,8}(?:[-*+]|\d{1,9}[.)])[ \t]{1,8}\[([ xX])\](?=\s|$)/gm
 
 /** Whether two texts differ in nothing but the ticks of their tasks. */
-export const sameButForTicks = async (a: string, b: string): Promise<boolean> =>
-  a === b || (a.length === b.length && (await withoutTicks(a)) === (await withoutTicks(b)))
+export const sameButForTicks = async (slices: Slices, a: string, b: string): Promise<boolean> =>
+  a === b || (a.length === b.length && (await withoutTicks(slices, a)) === (await withoutTicks(slices, b)))
 
 /** The text with all tasks unticked. */
-export const withoutTicks = (text: string): Promise<string> =>
-  stepwise(function* () {
+export const withoutTicks = (slices: Slices, text: string): Promise<string> =>
+  slices.steps(function* () {
     const parts: string[] = []
     let from = 0
     let steps = 0

@@ -47,8 +47,8 @@ export const contents = [
       const commits = await ctx.fragments.lasting(`commits ${version_id} ${page} ${per_page} ${project.fullPath}`, async () => {
         const { items, total } = await listRequestCommits(ctx, subject.project, subject.request, input)
         const texts = await renderElements(
+          ctx,
           items.map((commit) => presentCommit(commit, project, view)),
-          ctx.origin?.holdLarge,
         )
         return { items: texts.map((text) => new Rendered(text)), total }
       })
@@ -124,11 +124,7 @@ export const contents = [
     async handler({ ctx, subject, input, view }) {
       const details = await getVersion(ctx, subject.project, subject.request, input.version_id)
       const { commits, ...shown } = presentVersionDetail(details, { fullPath: fullPathOf(subject.project) }, view)
-      return new Answer(
-        200,
-        renderWith(shown, { commits: await renderElements(commits, ctx.origin?.holdLarge) }),
-        overflowHeaders(shown.state === 'overflow'),
-      )
+      return new Answer(200, renderWith(shown, { commits: await renderElements(ctx, commits) }), overflowHeaders(shown.state === 'overflow'))
     },
   }),
   endpoint({

@@ -79,7 +79,7 @@ export const repository = [
         compare_same_ref: sameRef,
         web_url: `${view.links.project(fullPath)}/compare/${range}`,
       }
-      return new Answer(200, renderWith(comparison, { commits: await renderElements(shown, ctx.origin?.holdLarge) }), overflowHeaders(overflow))
+      return new Answer(200, renderWith(comparison, { commits: await renderElements(ctx, shown) }), overflowHeaders(overflow))
     },
   }),
 ]

@@ -29,7 +29,7 @@ const numbersOf = (references: IssueReference[], kind: IssueReference['kind'], p
 
 /** The references of a text that may be recorded where they lead to. */
 export const mentionsIn = async (ctx: Context, text: string): Promise<IssueReference[]> =>
-  (await referencesIn(text, ctx.links.base))
+  (await referencesIn(ctx.slices, text, ctx.links.base))
     .filter((each): each is IssueReference => each.kind === 'issue' || each.kind === 'merge_request')
     .slice(0, MAX)
 

@@ -23,6 +23,7 @@ import { numericId } from '../../lib/numeric-id.js'
 import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
 import { limits, type Page, type Paging } from '../core/page.js'
 import { isRestricted, readSettings } from '../core/settings.js'
+import { userRefColumns } from '../identity/user-ref.js'
 import { findUserByName, getUser } from '../identity/users.js'
 
 type Row = typeof events.$inferInsert
@@ -160,13 +161,13 @@ const listed = statement('events', (db, { descending, ...shape }: Shape) => {
   return db
     .select({
       event: events,
-      author: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar },
+      author: userRefColumns(users),
       project: { name: projects.name },
       issue: { iid: issues.iid, title: issues.title },
       request: { iid: mergeRequests.iid, title: mergeRequests.title },
       milestone: { iid: milestones.iid, title: milestones.title },
       note: READ_COLUMNS.notes,
-      resolver: { id: resolvers.id, name: resolvers.name, username: resolvers.username, state: resolvers.state, avatar: resolvers.avatar },
+      resolver: userRefColumns(resolvers),
       noted_iid: decoded(noted<number>(sql`iid`, [issues, mergeRequests]), (iid) => (iid === null ? null : Number(iid))),
       noted_title: noted<string>(sql`title`, [issues, mergeRequests, snippets]),
     })

@@ -2,8 +2,10 @@ import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import { membershipCounts } from '../../access/roles.js'
 import { sqlViewer, visibleGroups } from '../../access/visible.js'
+import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { members, mentions, namespaceAncestry, namespaces } from '../../db/schema/index.js'
+import type { Slices } from '../../lib/async/slices.js'
 import { referencesIn } from '../../lib/text/references.js'
 import type { Target } from './subscriptions.js'
 import { createTodos } from './todos.js'
@@ -12,11 +14,11 @@ import { createTodos } from './todos.js'
 const MAX_NAMES = 100
 
 /** The names mentioned in a text, in lower case, and those of them that it begins with. */
-export async function namesIn(text: string): Promise<{ all: string[]; direct: string[] }> {
+export async function namesIn(slices: Slices, text: string): Promise<{ all: string[]; direct: string[] }> {
   const all = new Set<string>()
   const direct = new Set<string>()
   let spoken = 0
-  for (const { kind, start, end, ...reference } of await referencesIn(text)) {
+  for (const { kind, start, end, ...reference } of await referencesIn(slices, text)) {
     if (kind !== 'user' || all.size >= MAX_NAMES) continue
     const name = (reference as unknown as { name: string }).name.toLowerCase()
     if (spoken >= 0 && /^[\s,]*$/.test(text.slice(spoken, Math.min(start, spoken + 100))) && start - spoken <= 100) {
@@ -57,14 +59,14 @@ export interface MentioningText {
  * (TO-5). `readersAmong` says which of them see the thing at all: nobody else is stored.
  */
 export async function followMentions(
+  ctx: Context,
   tx: Transaction,
   caller: SignedIn,
   { target, note_id, text, before }: MentioningText,
   readersAmong: (who: SQL) => Promise<number[]>,
-  now: Date,
 ): Promise<void> {
-  const { all, direct } = await namesIn(text)
-  const former = before === undefined ? [] : (await namesIn(before)).all
+  const { all, direct } = await namesIn(ctx.slices, text)
+  const former = before === undefined ? [] : (await namesIn(ctx.slices, before)).all
   if (all.length === 0 && former.length === 0) return
   const known = await tx
     .delete(mentions)
@@ -81,6 +83,7 @@ export async function followMentions(
   if (people.length === 0) return
   const row = { project_id: target.project_id, target_type: target.type, target_id: target.id, note_id }
   await tx.insert(mentions).values(people.map((user_id) => ({ ...row, user_id })))
+  const now = ctx.now()
   const told = new Set([...known.map(({ user_id }) => user_id), caller.user.id])
   const fresh = people.filter((id) => !told.has(id))
   const share = { author_id: caller.user.id, target, ...(note_id !== null && { note_id }) }

@@ -1,9 +1,9 @@
 import type { Caller } from '../../access/actor.js'
 import { findIssueFor, type IssueSubject } from '../../access/issues.js'
-import { findProjectFor, fullPathOf, type ProjectSubject } from '../../access/rules.js'
+import { fullPathOf, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
-import { Failure } from '../../failures.js'
 import type { IssueReference } from '../../lib/text/references.js'
+import { findVisibleProject } from '../identity/acting-users.js'
 
 /** References in one text that are followed; further ones are ignored. */
 const MAX = 1_000
@@ -23,7 +23,8 @@ export function projectsMeant(
     if (named === null) return Promise.resolve(subject)
     const path = named.includes('/') ? named : `${project.namespace.full_path}/${named}`
     const known =
-      projects.get(path) ?? (path.toLowerCase() === fullPathOf(project).toLowerCase() ? Promise.resolve(subject) : visible(ctx, caller, path))
+      projects.get(path) ??
+      (path.toLowerCase() === fullPathOf(project).toLowerCase() ? Promise.resolve(subject) : findVisibleProject(ctx, caller, path))
     projects.set(path, known)
     return known
   }
@@ -49,13 +50,4 @@ export async function issuesMeant(
     if (found) meant.set(found.issue.id, found)
   }
   return [...meant.values()]
-}
-
-async function visible(ctx: Context, caller: Pick<Caller, 'user'>, path: string): Promise<ProjectSubject | null> {
-  try {
-    return await findProjectFor(ctx, caller, path)
-  } catch (error) {
-    if (error instanceof Failure) return null
-    throw error
-  }
 }

@@ -8,6 +8,7 @@ import type { JobRecord } from '../../entities/ci/job.js'
 import { notFound } from '../../failures.js'
 import type { PipelineState } from '../../lib/pipeline-states.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
+import { userRefColumns } from '../identity/user-ref.js'
 import { repositoryOf } from '../repository/repositories.js'
 import { basicColumns, getPipeline } from './pipelines.js'
 
@@ -46,7 +47,7 @@ const find = statement('jobs', (db, { of, scope }: Shape) => {
         started_at: commitStatuses.started_at,
         finished_at: commitStatuses.finished_at,
       },
-      author: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar },
+      author: userRefColumns(users),
       pipeline: { ...basicColumns, tag: pipelines.tag },
       total: decoded(sql<number>`${page.total}`, Number),
     })

@@ -4,6 +4,7 @@ import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { isMissingReference, isUniqueViolation, type Sender } from '../../db/client.js'
 import { decoded } from '../../db/decoded.js'
+import { onlyRow } from '../../db/only-row.js'
 import { commitStatuses, mergeRequests, pipelines, users } from '../../db/schema/index.js'
 import { statement, step } from '../../db/statement.js'
 import type { PipelineBasicRecord, PipelineRecord, PipelineRefRecord } from '../../entities/ci/pipeline.js'
@@ -12,6 +13,7 @@ import type { Oid } from '../../git/types.js'
 import { PIPELINE_STATES, type PipelineState } from '../../lib/pipeline-states.js'
 import { nextIid } from '../core/iids.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
+import { userRefColumns } from '../identity/user-ref.js'
 import { repositoryOf } from '../repository/repositories.js'
 
 const ofProject = eq(pipelines.project_id, sql.placeholder('project'))
@@ -59,14 +61,16 @@ export async function makePipeline(ctx: Context, { project }: ProjectSubject, ca
   try {
     await ctx.db.transaction(async (tx) => {
       const iid = await nextIid(tx, project.id, 'pipeline')
-      const [made] = await tx
-        .insert(pipelines)
-        .values({ project_id: project.id, iid, ...more })
-        .returning({ id: pipelines.id })
+      const made = onlyRow(
+        await tx
+          .insert(pipelines)
+          .values({ project_id: project.id, iid, ...more })
+          .returning({ id: pipelines.id }),
+      )
       // it becomes the head pipeline of merge requests of the branch, if the commit is their head (ST-21, PL-6)
       await tx
         .update(mergeRequests)
-        .set({ head_pipeline_id: made?.id as number })
+        .set({ head_pipeline_id: made.id })
         .where(
           and(
             eq(mergeRequests.source_project_id, project.id),
@@ -216,7 +220,7 @@ const single = statement('pipeline', (db, by: 'id' | 'ref') =>
     .select({
       ...basicColumns,
       tag: pipelines.tag,
-      user: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar },
+      user: userRefColumns(users),
       started_at: decoded(sql<Date | null>`(select min(s.started_at) ${ofPipeline})`, pipelines.created_at),
       finished_at: decoded(
         sql<Date | null>`case when ${pipelines.status} not in ('created', 'pending', 'running')

@@ -12,6 +12,7 @@ import { lengthOf, tooLong } from '../../lib/path.js'
 import { type PipelineState, STAGE } from '../../lib/pipeline-states.js'
 import { isUrl } from '../../lib/url.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
+import { userRefColumns } from '../identity/user-ref.js'
 import { findCommit } from '../repository/commits/read.js'
 import { repositoryOf } from '../repository/repositories.js'
 import { followStatuses, isAt, lockPipeline, makePipeline, type PipelineShape, shapeOf } from './pipelines.js'
@@ -82,7 +83,7 @@ function checkTexts({
   if (Object.keys(faults).length > 0) throw invalidRecord(faults)
 }
 
-const userColumns = { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar }
+const userColumns = userRefColumns(users)
 
 const statusColumns = {
   id: commitStatuses.id,

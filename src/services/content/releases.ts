@@ -5,6 +5,7 @@ import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { decoded } from '../../db/decoded.js'
 import { completeTexts, LONG, prefixOf } from '../../db/long-text.js'
+import { onlyRow } from '../../db/only-row.js'
 import { releaseLinks, releases, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { unlessUniqueViolation } from '../../db/taken.js'
@@ -14,6 +15,7 @@ import { lengthOf, tooLong } from '../../lib/path.js'
 import { checkRefName } from '../../lib/ref-name.js'
 import { markdownToHtml } from '../../lib/text/markdown.js'
 import { limits, type Page, type Paging, pageFrom, slice } from '../core/page.js'
+import { userRefColumns } from '../identity/user-ref.js'
 import type { MilestoneRecord } from '../issuables/milestones.js'
 import { repositoryOf } from '../repository/repositories.js'
 import { createTag, type TagRecord } from '../repository/tags.js'
@@ -43,7 +45,7 @@ const selected = statement('releases', (db, { one, order, descending }: Shape) =
   return db
     .select({
       release: { ...getTableColumns(releases), description: prefixOf(releases.description), description_html: prefixOf(releases.description_html) },
-      author: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar },
+      author: userRefColumns(users),
       links,
       total: decoded(sql<number>`count(*) over ()`, Number),
     })
@@ -148,7 +150,7 @@ export async function createRelease(ctx: Context, subject: ProjectSubject, calle
     if (!given.ref) throw new Failure('unprocessable', { message: 'Ref is not specified' })
     await createTag(ctx, subject, caller, { tag_name: tag, ref: given.ref, message: given.tag_message })
   }
-  await insertRelease(ctx, subject, caller, tag, given, links, milestones)
+  await insertRelease(ctx, subject, caller, { ...given, tag, links, milestones })
   return getRelease(ctx, subject, tag)
 }
 
@@ -171,10 +173,7 @@ async function insertRelease(
   ctx: Context,
   subject: ProjectSubject,
   caller: SignedIn,
-  tag: string,
-  given: ReleaseAttributes,
-  links: NewLink[],
-  milestones: number[] = [],
+  { tag, links = [], milestones = [], ...given }: Omit<ReleaseAttributes, 'milestones'> & { tag: string; links?: NewLink[]; milestones?: number[] },
 ) {
   const now = ctx.now()
   const { project } = subject
@@ -193,8 +192,7 @@ async function insertRelease(
   await unlessUniqueViolation(
     () =>
       ctx.db.transaction(async (tx) => {
-        const [row] = await tx.insert(releases).values(values).returning({ id: releases.id })
-        const id = row?.id as number
+        const { id } = onlyRow(await tx.insert(releases).values(values).returning({ id: releases.id }))
         if (links.length > 0) await tx.insert(releaseLinks).values(links.map((link) => linkValues(id, link, now)))
         await setReleaseMilestones(tx, id, milestones)
       }),
@@ -211,7 +209,7 @@ export async function createReleaseNote(ctx: Context, subject: ProjectSubject, c
   if (!(await tagExists(ctx, subject, tag))) throw missing(NO_TAG)
   checkNote(description)
   if (await findRelease(ctx, subject, tag)) throw alreadyThere()
-  await insertRelease(ctx, subject, caller, tag, { description }, [])
+  await insertRelease(ctx, subject, caller, { tag, description })
   return { tag_name: tag, description }
 }
 
@@ -234,7 +232,7 @@ export async function createDescribedTag(
   if (!description) return createTag(ctx, subject, caller, given)
   checkNote(description)
   const tag = await createTag(ctx, subject, caller, given)
-  await insertRelease(ctx, subject, caller, tag.name, { description }, [])
+  await insertRelease(ctx, subject, caller, { tag: tag.name, description })
   return { ...tag, release: { tag_name: tag.name, description } }
 }
 
@@ -298,11 +296,13 @@ export async function addLink(ctx: Context, subject: ProjectSubject, tag: string
           .from(releaseLinks)
           .where(eq(releaseLinks.release_id, id))
         if (count >= MAX_LINKS) throw refused(TOO_MANY_LINKS)
-        const [link] = await tx
-          .insert(releaseLinks)
-          .values(linkValues(id, given, ctx.now()))
-          .returning()
-        return link as ReleaseLinkRecord
+        const link = onlyRow(
+          await tx
+            .insert(releaseLinks)
+            .values(linkValues(id, given, ctx.now()))
+            .returning(),
+        )
+        return link
       }),
     taken,
   )

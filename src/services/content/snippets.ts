@@ -7,6 +7,7 @@ import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { decoded } from '../../db/decoded.js'
 import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
+import { onlyRow } from '../../db/only-row.js'
 import { namespaces, projects, snippets, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { forbidden, invalidInput, invalidRecord, notFound } from '../../failures.js'
@@ -16,6 +17,7 @@ import { removeNotesAndEmoji } from '../activity/note-removal.js'
 import { limits, type Page, type Paging } from '../core/page.js'
 import { isRestricted, readSettings } from '../core/settings.js'
 import { recordUserAgent } from '../identity/user-agents.js'
+import { userRefColumns } from '../identity/user-ref.js'
 
 type Row = typeof snippets.$inferSelect
 
@@ -56,7 +58,7 @@ const listed = statement('snippets', (db, shape: Shape) =>
   db
     .select({
       snippet: READ_COLUMNS.snippets,
-      author: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar },
+      author: userRefColumns(users),
       fullPath: sql<string | null>`${namespaces.full_path} || '/' || ${projects.path}`,
     })
     .from(snippets)
@@ -230,8 +232,7 @@ export async function createSnippet(
     updated_at: ctx.now(),
   }
   return ctx.db.transaction(async (tx) => {
-    const [row] = await tx.insert(snippets).values(values).returning({ id: snippets.id })
-    const id = row?.id as number
+    const { id } = onlyRow(await tx.insert(snippets).values(values).returning({ id: snippets.id }))
     await recordUserAgent(ctx, tx, caller, { snippet_id: id })
     return id
   })

@@ -4,7 +4,6 @@ import type { Context } from '../../context.js'
 import { invalidRecord, notFound, refused, tooLarge } from '../../failures.js'
 import { RefChanged } from '../../git/errors.js'
 import { type Change, type GitRepository, type Oid, type TreeEntry, ZERO } from '../../git/types.js'
-import { withMutex } from '../../lib/async/keyed-mutex.js'
 import { checkPath } from '../../lib/git-path.js'
 import { EXTENSION, pageOfFile, slugOfTitle, titleOfSlug, type WikiFormat } from '../../lib/text/wiki-page.js'
 import { Unavailable } from '../../lib/unavailable.js'
@@ -202,7 +201,7 @@ async function commitPages(ctx: Context, project: Project, caller: SignedIn, mes
   if ([...message].length > MAX_MESSAGE) throw refused('The commit message is too long')
   if (!(await ctx.git.exists(wikiKeyOf(project)))) throw notFound('Wiki Page')
   const repository = wikiOf(ctx, project)
-  await withMutex(`wiki ${project.id}`, async () => {
+  await ctx.mutex.run(`wiki ${project.id}`, async () => {
     for (let tried = 1; ; tried++) {
       const { name, head } = await branchOf(ctx, repository)
       const changes = change(head ? await pagesAt(repository, head) : [])

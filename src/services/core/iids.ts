@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
 import type { Transaction } from '../../db/client.js'
+import { onlyRow } from '../../db/only-row.js'
 import { groupIidCounters, iidCounters } from '../../db/schema/index.js'
 
 /**
@@ -7,12 +8,14 @@ import { groupIidCounters, iidCounters } from '../../db/schema/index.js'
  * this transaction, and a number is given back when it fails: no gaps, and no number twice (SEC-165).
  */
 export async function nextIid(tx: Transaction, projectId: number, kind: 'pipeline' | 'issue' | 'merge_request' | 'milestone'): Promise<number> {
-  const [row] = await tx
-    .insert(iidCounters)
-    .values({ project_id: projectId, kind, last: 1 })
-    .onConflictDoUpdate({ target: [iidCounters.project_id, iidCounters.kind], set: { last: sql`${iidCounters.last} + 1` } })
-    .returning({ last: iidCounters.last })
-  return row?.last as number
+  const row = onlyRow(
+    await tx
+      .insert(iidCounters)
+      .values({ project_id: projectId, kind, last: 1 })
+      .onConflictDoUpdate({ target: [iidCounters.project_id, iidCounters.kind], set: { last: sql`${iidCounters.last} + 1` } })
+      .returning({ last: iidCounters.last }),
+  )
+  return row.last
 }
 
 /**
@@ -36,10 +39,12 @@ export async function takeIid(tx: Transaction, projectId: number, kind: 'issue',
 
 /** The next number of a kind of thing within its group. */
 export async function nextGroupIid(tx: Transaction, groupId: number, kind: 'milestone'): Promise<number> {
-  const [row] = await tx
-    .insert(groupIidCounters)
-    .values({ namespace_id: groupId, kind, last: 1 })
-    .onConflictDoUpdate({ target: [groupIidCounters.namespace_id, groupIidCounters.kind], set: { last: sql`${groupIidCounters.last} + 1` } })
-    .returning({ last: groupIidCounters.last })
-  return row?.last as number
+  const row = onlyRow(
+    await tx
+      .insert(groupIidCounters)
+      .values({ namespace_id: groupId, kind, last: 1 })
+      .onConflictDoUpdate({ target: [groupIidCounters.namespace_id, groupIidCounters.kind], set: { last: sql`${groupIidCounters.last} + 1` } })
+      .returning({ last: groupIidCounters.last }),
+  )
+  return row.last
 }

@@ -2,10 +2,8 @@ import { eq } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import { findGroupFor } from '../../access/rules.js'
 import type { Context } from '../../context.js'
-import type { Database } from '../../db/client.js'
 import { applicationSettings } from '../../db/schema/index.js'
-import { statement } from '../../db/statement.js'
-import { Failure, invalidRecord } from '../../failures.js'
+import { invalidRecord, nullOnFailure } from '../../failures.js'
 import { emailFault } from '../../lib/email.js'
 import { parseDuration } from '../../lib/text/duration.js'
 import { isDsn, isUrl } from '../../lib/url.js'
@@ -15,32 +13,8 @@ import { DEFAULTS, DEPENDENTS, SECRETS, SETTING_NAMES, SETTINGS, type SettingNam
 
 export type { Settings } from './settings-table.js'
 
-const read = statement('application settings', (db) =>
-  db.select({ values: applicationSettings.values }).from(applicationSettings).where(eq(applicationSettings.id, 1)),
-)
-
-/** Milliseconds for which settings are cached, and so the delay after which one process sees a change by another. */
-const FRESH = 1_000
-
-const known = new WeakMap<Database, { until: number; settings: Promise<Settings> }>()
-
 /** The settings in force, with secrets as stored; at most one query a second. */
-export function readSettings(ctx: Context): Promise<Settings> {
-  const now = Date.now()
-  const kept = known.get(ctx.db)
-  if (kept && kept.until > now) return kept.settings
-  const settings = read(ctx.db, null)
-    .execute()
-    .then(([row]) => ({ ...DEFAULTS, ...(row?.values as Partial<Settings> | undefined) }))
-  known.set(ctx.db, { until: now + FRESH, settings })
-  settings.catch(() => forgetSettings(ctx.db))
-  return settings
-}
-
-/** The settings were changed: the next reader reads them again. */
-export function forgetSettings(db: Database): void {
-  known.delete(db)
-}
+export const readSettings = (ctx: Context): Promise<Settings> => ctx.settingsCache.read()
 
 /** Whether only administrators may use a visibility level. */
 export const isRestricted = (settings: Settings, level: number) =>
@@ -108,7 +82,7 @@ export async function updateSettings(ctx: Context, caller: SignedIn, given: Sett
     })
     return { ...row, updated_at, values: next }
   })
-  forgetSettings(ctx.db)
+  ctx.settingsCache.forget()
   return record
 }
 
@@ -117,12 +91,8 @@ const present = (given: SettingsInput) => Object.fromEntries(Object.entries(give
 /** The group named by full path or id; an unknown one clears the setting (AS-48). */
 async function groupNamed(ctx: Context, caller: SignedIn, named: string | null): Promise<string | null> {
   if (named === null || named.trim() === '') return null
-  try {
-    return String((await findGroupFor(ctx, caller, named)).group.id)
-  } catch (error) {
-    if (error instanceof Failure) return null
-    throw error
-  }
+  const found = await nullOnFailure(findGroupFor(ctx, caller, named))
+  return found && String(found.group.id)
 }
 
 const BLANK = "can't be blank"
@@ -137,7 +107,8 @@ const isBlank = (value: unknown) =>
   value === null || (typeof value === 'string' && value.trim() === '') || (Array.isArray(value) && value.length === 0)
 
 /**
- * Field → messages, in the order of the table: for what is given, and for what a switch that is on depends on (AS-13).
+ * Field → messages, in the order of the table: for the given attributes, and for those that a switch requires when it
+ * is on (AS-13).
  */
 function faultsOf(ctx: Context, next: Settings, given: SettingsInput): Record<string, string[]> {
   const faults: Record<string, string[]> = {}

@@ -5,6 +5,7 @@ import { findGroupFor, type Namespace } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { decoded } from '../../db/decoded.js'
+import { onlyRow } from '../../db/only-row.js'
 import { members, namespaceAncestry, namespaces } from '../../db/schema/index.js'
 import { unlessUniqueViolation } from '../../db/taken.js'
 import { failedTo, forbidden, notFound } from '../../failures.js'
@@ -40,25 +41,27 @@ export async function createGroup(ctx: Context, caller: SignedIn, given: NewGrou
       if (parent && (await isTooDeep(tx, parent))) faults['parent_id'] = ['has too deep level of nesting']
       if (Object.keys(faults).length > 0) throw failedToSave(faults)
       const full_path = parent ? `${parent.full_path}/${given.path}` : given.path
-      const [group] = await tx
-        .insert(namespaces)
-        .values({
-          kind: 'group',
-          name: given.name,
-          path: given.path,
-          full_path,
-          full_name: parent ? `${parent.full_name} / ${given.name}` : given.name,
-          parent_id: parent?.id ?? null,
-          description: given.description ?? '',
-          visibility: level,
-          lfs_enabled: given.lfs_enabled ?? true,
-          request_access_enabled: given.request_access_enabled ?? false,
-          share_with_group_lock: given.share_with_group_lock ?? false,
-          created_at: ctx.now(),
-          updated_at: ctx.now(),
-        })
-        .returning({ id: namespaces.id })
-      const id = group?.id as number
+      const group = onlyRow(
+        await tx
+          .insert(namespaces)
+          .values({
+            kind: 'group',
+            name: given.name,
+            path: given.path,
+            full_path,
+            full_name: parent ? `${parent.full_name} / ${given.name}` : given.name,
+            parent_id: parent?.id ?? null,
+            description: given.description ?? '',
+            visibility: level,
+            lfs_enabled: given.lfs_enabled ?? true,
+            request_access_enabled: given.request_access_enabled ?? false,
+            share_with_group_lock: given.share_with_group_lock ?? false,
+            created_at: ctx.now(),
+            updated_at: ctx.now(),
+          })
+          .returning({ id: namespaces.id }),
+      )
+      const id = group.id
       await claimRoute(tx, full_path, { namespace_id: id })
       await tx.insert(members).values({ user_id: caller.user.id, namespace_id: id, access_level: 50, created_by_id: caller.user.id })
       await audit(ctx, tx, { action: 'group_created', target: { type: 'group', id, name: full_path } })

@@ -15,6 +15,7 @@ import { recordEvent } from '../activity/events.js'
 import { type AuditAction, audit, changesOf } from '../core/audit.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
 import { lockNamespace } from '../identity/namespaces.js'
+import { userRefColumns } from '../identity/user-ref.js'
 
 /** A project or a group, as far as members are concerned. */
 export interface MemberSource {
@@ -47,7 +48,7 @@ export const sourceOfGroup = (subject: GroupSubject): MemberSource => ({
   takesRequests: subject.group.request_access_enabled && isOpenTo(subject.group.visibility, subject.user),
 })
 
-export const userColumns = { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar }
+export const userColumns = userRefColumns(users)
 const counts = sql`${members.requested_at} is null and (${members.expires_at} is null or ${members.expires_at} > (now() at time zone 'utc')::date)`
 
 interface Shape {
@@ -203,7 +204,8 @@ export async function addMembers(ctx: Context, source: MemberSource, caller: Sig
   await ctx.db.transaction(async (tx) => {
     await lockSource(tx, source)
     // always in the same order, so that two calls do not wait for each other
-    for (const userId of [...new Set(userIds)].sort((a, b) => a - b)) await addOne(ctx, tx, source, caller, userId, given)
+    for (const userId of [...new Set(userIds)].sort((a, b) => a - b))
+      await addOne(ctx, tx, source, userId, { ...given, created_by_id: caller.user.id })
   })
 }
 
@@ -211,13 +213,12 @@ async function addOne(
   ctx: Context,
   tx: Transaction,
   source: MemberSource,
-  caller: SignedIn,
   user_id: number,
-  { access_level, expires_at = null }: NewMembership,
+  { access_level, expires_at = null, created_by_id }: NewMembership & { created_by_id: number },
 ) {
   const [user] = await tx.select({ id: users.id, kind: users.kind }).from(users).where(eq(users.id, user_id)).for('key share')
   if (!user || user.kind === 'ghost') throw notFound('User')
-  const values = { access_level, expires_at, created_by_id: caller.user.id, requested_at: null }
+  const values = { access_level, expires_at, created_by_id, requested_at: null }
   const [existing] = await tx
     .select()
     .from(members)

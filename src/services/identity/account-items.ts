@@ -2,6 +2,7 @@ import { and, asc, eq, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { decoded } from '../../db/decoded.js'
+import { onlyRow } from '../../db/only-row.js'
 import type { emails, gpgKeys, sshKeys } from '../../db/schema/index.js'
 import { retryOnUniqueViolation } from '../../db/taken.js'
 import { invalidRecord, notFound } from '../../failures.js'
@@ -73,9 +74,9 @@ export function accountItems<T extends AccountItem>(given: T, noun: string, type
           const held = await tx.$count(table, eq(table.user_id, owner.id))
           if (held >= MAX) throw invalidRecord({ base: [`there are already ${MAX}`] })
           const row = { ...values, user_id: owner.id, created_at: ctx.now(), updated_at: ctx.now() } as typeof emails.$inferInsert
-          const [stored] = await tx.insert(table).values(row).returning()
-          await tell(ctx, tx, owner, stored as Row, 'added')
-          return stored as Row
+          const stored = onlyRow(await tx.insert(table).values(row).returning()) as Row
+          await tell(ctx, tx, owner, stored, 'added')
+          return stored
         })
       return retryOnUniqueViolation(store)
     },

@@ -1,6 +1,7 @@
 import { eq } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import { isUniqueViolation } from '../../db/client.js'
+import { onlyRow } from '../../db/only-row.js'
 import { namespaces, users } from '../../db/schema/index.js'
 import { claimRoute, isRouteTaken } from './namespaces.js'
 
@@ -24,26 +25,30 @@ async function createGhost(ctx: Context): Promise<number> {
     let username = 'ghost'
     for (let n = 1; await isRouteTaken(tx, username); n++) username = `ghost${n}`
     const now = ctx.now()
-    const [ghost] = await tx
-      .insert(users)
-      .values({
-        username,
-        name: 'Ghost User',
-        // of a domain that can have no mailbox
-        email: `${username}@users.invalid`,
-        kind: 'ghost',
-        projects_limit: 0,
-        can_create_group: false,
-        created_at: now,
-        updated_at: now,
-      })
-      .returning({ id: users.id })
-    const id = ghost?.id as number
-    const [namespace] = await tx
-      .insert(namespaces)
-      .values({ kind: 'user', name: username, path: username, full_path: username, full_name: username, owner_id: id, visibility: 20 })
-      .returning({ id: namespaces.id })
-    await claimRoute(tx, username, { namespace_id: namespace?.id as number })
+    const ghost = onlyRow(
+      await tx
+        .insert(users)
+        .values({
+          username,
+          name: 'Ghost User',
+          // of a domain that can have no mailbox
+          email: `${username}@users.invalid`,
+          kind: 'ghost',
+          projects_limit: 0,
+          can_create_group: false,
+          created_at: now,
+          updated_at: now,
+        })
+        .returning({ id: users.id }),
+    )
+    const id = ghost.id
+    const namespace = onlyRow(
+      await tx
+        .insert(namespaces)
+        .values({ kind: 'user', name: username, path: username, full_path: username, full_name: username, owner_id: id, visibility: 20 })
+        .returning({ id: namespaces.id }),
+    )
+    await claimRoute(tx, username, { namespace_id: namespace.id })
     return id
   })
 }

@@ -1,5 +1,6 @@
 import { and, asc, eq, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
+import { onlyRow } from '../../db/only-row.js'
 import { tokens } from '../../db/schema/index.js'
 import { invalidRecord, notFound } from '../../failures.js'
 import { digestOf, newSecret } from '../../lib/crypto/secret.js'
@@ -77,21 +78,22 @@ export async function createImpersonationToken(
   const value = newSecret()
   return ctx.db.transaction(async (tx) => {
     await roomForToken(tx, user.id)
-    const [token] = await tx
-      .insert(tokens)
-      .values({
-        user_id: user.id,
-        kind: 'impersonation',
-        name,
-        digest: digestOf(value),
-        sealed: ctx.encryption.seal(value, PURPOSE),
-        scopes,
-        expires_at: expires_at ?? null,
-        created_at: ctx.now(),
-        updated_at: ctx.now(),
-      })
-      .returning()
-    const made = token as Token
+    const made = onlyRow(
+      await tx
+        .insert(tokens)
+        .values({
+          user_id: user.id,
+          kind: 'impersonation',
+          name,
+          digest: digestOf(value),
+          sealed: ctx.encryption.seal(value, PURPOSE),
+          scopes,
+          expires_at: expires_at ?? null,
+          created_at: ctx.now(),
+          updated_at: ctx.now(),
+        })
+        .returning(),
+    )
     await tellOfToken(ctx, tx, 'token_created', made)
     return { token: made, value, active: isActive(ctx, made) }
   })

@@ -3,13 +3,14 @@ import { checkAddress } from '../../access/addresses.js'
 import { SCOPES } from '../../access/scopes.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
+import { onlyRow } from '../../db/only-row.js'
 import { tokens, users } from '../../db/schema/index.js'
 import { Failure } from '../../failures.js'
 import { digestOf, newSecret } from '../../lib/crypto/secret.js'
 import { readSettings } from '../core/settings.js'
 import { forgetInitialPassword } from './initial-password.js'
 import { checkSignIn, mustChange } from './passwords.js'
-import { type Token, tellOfToken } from './tokens.js'
+import { tellOfToken } from './tokens.js'
 import { findUserByLogin, type User } from './users.js'
 
 /** Seconds that an access token is valid. */
@@ -81,21 +82,23 @@ function scopesOf(scope: string | undefined): string[] {
 async function issue(ctx: Context, userId: number, scopes: string[], db: Pick<Transaction, 'insert'> = ctx.db.write): Promise<Grant> {
   const [access, refresh] = [newSecret(), newSecret()]
   const now = ctx.now()
-  const [token] = await db
-    .insert(tokens)
-    .values({
-      user_id: userId,
-      kind: 'oauth',
-      name: 'password grant',
-      digest: digestOf(access),
-      refresh_digest: digestOf(refresh),
-      scopes,
-      valid_until: new Date(now.getTime() + LIFE * 1000),
-      created_at: now,
-      updated_at: now,
-    })
-    .returning()
-  await tellOfToken(ctx, db, 'token_created', token as Token)
+  const token = onlyRow(
+    await db
+      .insert(tokens)
+      .values({
+        user_id: userId,
+        kind: 'oauth',
+        name: 'password grant',
+        digest: digestOf(access),
+        refresh_digest: digestOf(refresh),
+        scopes,
+        valid_until: new Date(now.getTime() + LIFE * 1000),
+        created_at: now,
+        updated_at: now,
+      })
+      .returning(),
+  )
+  await tellOfToken(ctx, db, 'token_created', token)
   return {
     access_token: access,
     token_type: 'Bearer',

@@ -5,6 +5,7 @@ import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { decoded } from '../../db/decoded.js'
 import { substring } from '../../db/fuzzy.js'
+import { onlyRow } from '../../db/only-row.js'
 import { tokens, users } from '../../db/schema/index.js'
 import { forbidden, invalidRecord, notFound, refused, unauthenticated } from '../../failures.js'
 import { digestOf, newSecret } from '../../lib/crypto/secret.js'
@@ -58,21 +59,22 @@ export async function createToken(
   if (Object.keys(faults).length > 0) throw invalidRecord(faults)
   return ctx.db.transaction(async (tx) => {
     await roomForToken(tx, user.id)
-    const [row] = await tx
-      .insert(tokens)
-      .values({
-        user_id: user.id,
-        kind: 'personal',
-        name: given.name,
-        description: given.description ?? null,
-        digest: digestOf(value),
-        scopes: given.scopes,
-        expires_at: given.expires_at ?? null,
-        created_at: ctx.now(),
-        updated_at: ctx.now(),
-      })
-      .returning()
-    const token = row as Token
+    const token = onlyRow(
+      await tx
+        .insert(tokens)
+        .values({
+          user_id: user.id,
+          kind: 'personal',
+          name: given.name,
+          description: given.description ?? null,
+          digest: digestOf(value),
+          scopes: given.scopes,
+          expires_at: given.expires_at ?? null,
+          created_at: ctx.now(),
+          updated_at: ctx.now(),
+        })
+        .returning(),
+    )
     await tellOfToken(ctx, tx, 'token_created', token)
     return { token, value }
   })
@@ -228,12 +230,14 @@ export async function rotateToken(
     if (!old || !isActive(ctx, old)) throw unauthenticated()
     await tx.update(tokens).set({ revoked: true, updated_at: ctx.now() }).where(eq(tokens.id, old.id))
     const { user_id, kind, name, description, scopes } = old
-    const [fresh] = await tx
-      .insert(tokens)
-      .values({ user_id, kind, name, description, scopes, digest: digestOf(value), expires_at, created_at: ctx.now(), updated_at: ctx.now() })
-      .returning()
-    await tellOfToken(ctx, tx, 'token_rotated', fresh as Token)
-    return { token: fresh as Token, value }
+    const fresh = onlyRow(
+      await tx
+        .insert(tokens)
+        .values({ user_id, kind, name, description, scopes, digest: digestOf(value), expires_at, created_at: ctx.now(), updated_at: ctx.now() })
+        .returning(),
+    )
+    await tellOfToken(ctx, tx, 'token_rotated', fresh)
+    return { token: fresh, value }
   })
 }
 

@@ -5,6 +5,7 @@ import { qualified } from '../../access/roles.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { decoded } from '../../db/decoded.js'
+import { onlyRow } from '../../db/only-row.js'
 import { identities, namespaces, projects, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { retryOnUniqueViolation } from '../../db/taken.js'
@@ -70,35 +71,38 @@ export async function createUser(ctx: Context, given: NewUser): Promise<User> {
         const taken = await userConflict(tx, { email, username }, 0)
         throw taken ? conflict(taken) : invalidRecord(faults)
       }
-      const [user] = await tx
-        .insert(users)
-        .values({
-          username,
-          name,
-          email,
-          password_hash: hash,
-          admin: given.admin ?? false,
-          external,
-          projects_limit: external ? 0 : (given.projects_limit ?? usualProjectsLimit(settings)),
-          can_create_group: external ? false : (given.can_create_group ?? true),
-          confirmed_at: given.skip_confirmation ? ctx.now() : null,
-          bio: given.bio ?? null,
-          location: given.location ?? null,
-          messenger: given.messenger ?? '',
-          jobsnet: given.jobsnet ?? '',
-          microblog: given.microblog ?? '',
-          website_url: given.website_url ?? '',
-          organization: given.organization ?? '',
-        })
-        .returning()
-      if (!user) throw new Error('no row came back from an insert')
+      const user = onlyRow(
+        await tx
+          .insert(users)
+          .values({
+            username,
+            name,
+            email,
+            password_hash: hash,
+            admin: given.admin ?? false,
+            external,
+            projects_limit: external ? 0 : (given.projects_limit ?? usualProjectsLimit(settings)),
+            can_create_group: external ? false : (given.can_create_group ?? true),
+            confirmed_at: given.skip_confirmation ? ctx.now() : null,
+            bio: given.bio ?? null,
+            location: given.location ?? null,
+            messenger: given.messenger ?? '',
+            jobsnet: given.jobsnet ?? '',
+            microblog: given.microblog ?? '',
+            website_url: given.website_url ?? '',
+            organization: given.organization ?? '',
+          })
+          .returning(),
+      )
       if (given.provider && given.extern_uid)
         await tx.insert(identities).values({ user_id: user.id, provider: given.provider, extern_uid: given.extern_uid })
-      const [namespace] = await tx
-        .insert(namespaces)
-        .values({ kind: 'user', name: username, path: username, full_path: username, full_name: username, owner_id: user.id, visibility: 20 })
-        .returning({ id: namespaces.id })
-      await claimRoute(tx, username, { namespace_id: namespace?.id as number })
+      const namespace = onlyRow(
+        await tx
+          .insert(namespaces)
+          .values({ kind: 'user', name: username, path: username, full_path: username, full_name: username, owner_id: user.id, visibility: 20 })
+          .returning({ id: namespaces.id }),
+      )
+      await claimRoute(tx, username, { namespace_id: namespace.id })
       await audit(ctx, tx, {
         action: 'user_created',
         target: { type: 'user', id: user.id, name: username },

@@ -7,6 +7,7 @@ import { mentionedIn } from '../activity/mentions.js'
 import { setSubscribed, type Target } from '../activity/subscriptions.js'
 import { createTodos, hasPendingTodo } from '../activity/todos.js'
 import { type Page, type Paging, slice } from '../core/page.js'
+import { userRefColumns } from '../identity/user-ref.js'
 import { getTodo, type TodoRecord } from './todo-list.js'
 
 /**
@@ -53,7 +54,7 @@ export async function participantsOf(
   const { items, total } = slice(await readers(who), paging)
   if (items.length === 0) return { items: [], total }
   const people = await ctx.db.write
-    .select({ id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar })
+    .select(userRefColumns(users))
     .from(users)
     .where(sql`${users.id} = any(${sql.param(items)}::bigint[])`)
     .orderBy(asc(users.id))

@@ -43,7 +43,7 @@ export async function followCommitMessages(ctx: Context, { projectId, moves, int
       const said = await mentionsIn(ctx, message)
       if (said.length === 0) continue
       if (move.ref === main) {
-        for (const reference of await closingReferences(message, ctx.links.base)) closing.push({ oid, reference })
+        for (const reference of await closingReferences(ctx.slices, message, ctx.links.base)) closing.push({ oid, reference })
       }
       // a merge commit names its merge request, where the merge is already recorded
       naming.push(...said.filter(({ kind }) => parents.length < 2 || kind === 'issue').map((reference) => ({ oid, reference })))

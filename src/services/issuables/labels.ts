@@ -9,6 +9,7 @@ import type { Transaction } from '../../db/client.js'
 import { decoded } from '../../db/decoded.js'
 import { substring } from '../../db/fuzzy.js'
 import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
+import { onlyRow } from '../../db/only-row.js'
 import { issueLabels, issues, labels, mergeRequestLabels, mergeRequests, namespaceAncestry, projects, subscriptions } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { unlessUniqueViolation } from '../../db/taken.js'
@@ -229,11 +230,13 @@ export async function createLabel(
     () =>
       ctx.db.transaction(async (tx) => {
         if (await isTaken(tx, source, values.title as string)) throw alreadyThere()
-        const [row] = await tx
-          .insert(labels)
-          .values({ ...values, title: values.title as string, color: values.color as string, ...owner, created_at: now, updated_at: now })
-          .returning({ id: labels.id })
-        return row?.id as number
+        const row = onlyRow(
+          await tx
+            .insert(labels)
+            .values({ ...values, title: values.title as string, color: values.color as string, ...owner, created_at: now, updated_at: now })
+            .returning({ id: labels.id }),
+        )
+        return row.id
       }),
     alreadyThere,
   )

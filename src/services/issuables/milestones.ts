@@ -6,6 +6,7 @@ import type { Transaction } from '../../db/client.js'
 import { decoded } from '../../db/decoded.js'
 import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
 import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
+import { onlyRow } from '../../db/only-row.js'
 import { milestones, namespaceAncestry, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { unlessUniqueViolation } from '../../db/taken.js'
@@ -182,11 +183,12 @@ export async function createMilestone(
         await checkTitle(tx, source, title)
         const owner = 'project' in source ? { project_id: id } : { namespace_id: id }
         const iid = 'project' in source ? await nextIid(tx, id, 'milestone') : await nextGroupIid(tx, id, 'milestone')
-        const [row] = await tx
-          .insert(milestones)
-          .values({ ...values, title, ...owner, iid, created_at: now, updated_at: now })
-          .returning()
-        const milestone = row as Milestone
+        const milestone = onlyRow(
+          await tx
+            .insert(milestones)
+            .values({ ...values, title, ...owner, iid, created_at: now, updated_at: now })
+            .returning(),
+        )
         await tell(ctx, tx, caller, milestone, 'created')
         return { milestone, path }
       }),
@@ -213,12 +215,13 @@ export async function updateMilestone(
         const values = checked(given, before)
         if (values.title !== undefined && values.title !== before.title) await checkTitle(tx, source, values.title, milestoneId)
         const moved = state_event && EVENTS[state_event].to !== before.state ? EVENTS[state_event] : undefined
-        const [row] = await tx
-          .update(milestones)
-          .set({ ...values, ...(moved && { state: moved.to }), updated_at: ctx.now() })
-          .where(eq(milestones.id, milestoneId))
-          .returning()
-        const milestone = row as Milestone
+        const milestone = onlyRow(
+          await tx
+            .update(milestones)
+            .set({ ...values, ...(moved && { state: moved.to }), updated_at: ctx.now() })
+            .where(eq(milestones.id, milestoneId))
+            .returning(),
+        )
         if (moved) await tell(ctx, tx, caller, milestone, moved.told)
         return { milestone, path }
       }),

@@ -9,6 +9,7 @@ import { statement } from '../../db/statement.js'
 import type { UserRefRecord } from '../../entities/identity/user.js'
 import { notFound } from '../../failures.js'
 import { limits, type Page, type Paging } from '../core/page.js'
+import { userRefColumns } from '../identity/user-ref.js'
 import { type IssueRecord, loadIssues } from './issues/list.js'
 import { type FollowedMergeRequest, loadFollowed } from './merge-requests/reading/load.js'
 
@@ -68,7 +69,7 @@ const listed = statement('todos', (db, shape: Shape) =>
   db
     .select({
       todo: todos,
-      author: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar },
+      author: userRefColumns(users),
       project: {
         id: projects.id,
         name: projects.name,

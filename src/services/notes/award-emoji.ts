@@ -9,6 +9,7 @@ import { notFound, unauthenticated } from '../../failures.js'
 import { mainEmojiName } from '../../lib/text/emoji.js'
 import type { TargetType } from '../activity/subscriptions.js'
 import { limits, type Page, type Paging } from '../core/page.js'
+import { userRefColumns } from '../identity/user-ref.js'
 import type { Noteable } from './noteables.js'
 
 type Row = typeof awardEmoji.$inferSelect
@@ -27,7 +28,7 @@ export interface AwardRecord {
 }
 
 const value = (name: string) => sql`${sql.placeholder(name)}`
-const shown = { award: awardEmoji, user: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar } }
+const shown = { award: awardEmoji, user: userRefColumns(users) }
 const onThing = and(
   eq(awardEmoji.project_id, sql.placeholder('project')),
   eq(awardEmoji.awardable_type, sql.placeholder('type')),

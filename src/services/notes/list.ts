@@ -13,6 +13,7 @@ import type { UserRefRecord } from '../../entities/identity/user.js'
 import { notFound } from '../../failures.js'
 import { mentionerIsSeen, textOfNote } from '../activity/cross-references.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
+import { userRefColumns } from '../identity/user-ref.js'
 import { counts, isAbout, keyOf, type Noteable } from './noteables.js'
 
 /** A note with everything shown of it. */
@@ -34,8 +35,8 @@ export interface NoteFilter extends Paging {
 }
 
 const resolvers = alias(users, 'resolver')
-const author = { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar }
-const resolver = { id: resolvers.id, name: resolvers.name, username: resolvers.username, state: resolvers.state, avatar: resolvers.avatar }
+const author = userRefColumns(users)
+const resolver = userRefColumns(resolvers)
 
 /** Everything shown of notes. */
 const shown = (db: ReadDatabase) =>

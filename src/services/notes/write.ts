@@ -12,6 +12,7 @@ import { titleOf } from '../../lib/text/commit-title.js'
 import { type Mentioner, mentionsIn, recordCrossReferences, tellOfMentionsOn, thingsMentioned } from '../activity/cross-references.js'
 import { followMentions, namesIn, peopleNamed } from '../activity/mentions.js'
 import { removeNotes } from '../activity/note-removal.js'
+import { userRefColumns } from '../identity/user-ref.js'
 import { getNote, type NoteRecord } from './list.js'
 import { counts, isAbout, keyOf, type Noteable, type NoteableSubject, recountThreads, targetOf } from './noteables.js'
 
@@ -85,7 +86,7 @@ const written = step('write a note', (db, type: Noteable['type']) => {
     .with(thing, note, event, active, ...followed)
     .select({
       id: decoded(sql<number>`note.id`, Number),
-      author: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar },
+      author: userRefColumns(users),
     })
     .from(users)
     .innerJoin(sql`note`, sql`true`)
@@ -120,7 +121,7 @@ export async function createNote(
   const { noteable } = subject
   const now = ctx.now()
   const created_at = (subject.can('backdate_note') && given.created_at) || now
-  const { people, spokenTo } = await peopleNamed(caller, await namesIn(given.body), (who) => subject.readersAmong(ctx.db.write, who))
+  const { people, spokenTo } = await peopleNamed(caller, await namesIn(ctx.slices, given.body), (who) => subject.readersAmong(ctx.db.write, who))
   const told = people.filter((id) => id !== caller.user.id)
   const mentioner = mentionerOf(noteable)
   const mentioned = mentioner ? await thingsMentioned(ctx, caller, subject, await mentionsIn(ctx, given.body)) : []
@@ -228,7 +229,7 @@ export async function updateNote(
     if (mentioner) await recordCrossReferences(tx, mentioner, mentioned, caller.user.id, now)
     const target = targetOf(noteable)
     if (target)
-      await followMentions(tx, caller, { target, note_id: id, text: body, before: before.note }, (who) => subject.readersAmong(tx, who), now)
+      await followMentions(ctx, tx, caller, { target, note_id: id, text: body, before: before.note }, (who) => subject.readersAmong(tx, who))
   })
   return getNote(ctx, caller, noteable, id)
 }

@@ -15,9 +15,7 @@ export async function deleteGroup(ctx: Context, { group }: GroupSubject): Promis
   ctx.jobs.add('remove repositories', () => finishDeletions(ctx))
 }
 
-/**
- * Deletes the rows, for callers that delete a group together with something else; call `finishDeletions` after the commit.
- */
+/** Deletes the rows, for callers that delete more than the group; call `finishDeletions` after the commit. */
 export async function removeGroup(ctx: Context, tx: Transaction, group: { id: number; full_path: string }): Promise<void> {
   const ids = await lockTree(tx, group.id)
   if (ids.length === 0) return

@@ -8,7 +8,7 @@ import type { Transaction } from '../../db/client.js'
 import { decoded } from '../../db/decoded.js'
 import { members, namespaces, projects } from '../../db/schema/index.js'
 import { unlessUniqueViolation } from '../../db/taken.js'
-import { Failure, invalidRecord } from '../../failures.js'
+import { Failure, invalidRecord, nullOnFailure } from '../../failures.js'
 import { branchNameFault } from '../../lib/branch-name.js'
 import { pathFromName, projectNameFaults, projectPathFaults } from '../../lib/path.js'
 import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
@@ -156,10 +156,7 @@ export async function placeIn(ctx: Context, caller: SignedIn, namespace: Namespa
     if (owner_id !== caller.user.id && !caller.user.admin) return null
     return { id, personal: true, owner_id }
   }
-  const group = await findGroupFor(ctx, caller, String(id)).catch((error: unknown) => {
-    if (error instanceof Failure) return null
-    throw error
-  })
+  const group = await nullOnFailure(findGroupFor(ctx, caller, String(id)))
   if (!group || !canGroup(group, 'create_project')) return null
   return { id, personal: false, owner_id: null }
 }

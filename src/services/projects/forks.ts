@@ -45,13 +45,13 @@ export async function forkProject(ctx: Context, caller: SignedIn, subject: Proje
   // external users create no projects (AC-8)
   if (caller.user.external && !caller.user.admin) throw forbidden()
   const place = await targetOf(ctx, caller, given)
-  const settings = await readSettings(ctx)
+  const fork = { caller, subject, place, settings: await readSettings(ctx), given }
   const from = { storage: source.storage, id: source.id, kind: 'project' } as const
   if (!(await ctx.git.exists(from))) throw notFound('Repository')
   await checkQuota(ctx, repositoryOf(ctx, source))
   // on the storage of the source, whatever the storage of new projects: objects cannot be shared across storages
   const { storage } = source
-  await ctx.db.transaction((tx) => checkFork(tx, caller, subject, place, settings, given))
+  await ctx.db.transaction((tx) => checkFork(tx, fork))
   const id = await reserveProject(ctx, storage)
   try {
     const make = () =>
@@ -59,7 +59,7 @@ export async function forkProject(ctx: Context, caller: SignedIn, subject: Proje
         await holdReservation(tx, id)
         const copied = await alive(tx, () => copyRepository(ctx, caller.user.id, from, { ...from, id }, source.default_branch))
         if (!copied) throw await unreadable(ctx, caller, source.id)
-        await insertFork(ctx, tx, caller, subject, place, settings, given, { id, storage })
+        await insertFork(ctx, tx, fork, { id, storage })
       })
     await retryOnUniqueViolation(make)
   } catch (error) {
@@ -68,6 +68,15 @@ export async function forkProject(ctx: Context, caller: SignedIn, subject: Proje
   }
   if (!source.empty_repo) maintainSoon(ctx, id)
   return id
+}
+
+/** A fork to be created. */
+interface Fork {
+  caller: SignedIn
+  subject: ProjectSubject
+  place: Place
+  settings: Settings
+  given: NewFork
 }
 
 /** The answer to a caller who could read the code of a project a moment ago. */
@@ -123,7 +132,7 @@ function visibilityOf(
  * Everything that can be wrong, checked before anything is copied and again with the rows: 409 for names that are
  * taken, 400 for the rest.
  */
-async function checkFork(tx: Transaction, caller: SignedIn, { project }: ProjectSubject, place: Place, settings: Settings, given: NewFork) {
+async function checkFork(tx: Transaction, { caller, subject: { project }, place, settings, given }: Fork) {
   const namespace = await lockNamespace(tx, place.id)
   if (!namespace) throw notFound('Target Namespace')
   if (place.personal) await checkLimit(tx, caller.user, place.id)
@@ -143,17 +152,29 @@ async function checkFork(tx: Transaction, caller: SignedIn, { project }: Project
   return { attributes: { name, path, visibility: level }, fullPath: `${namespace.full_path}/${path}` }
 }
 
-async function insertFork(
-  ctx: Context,
-  tx: Transaction,
-  caller: SignedIn,
-  subject: ProjectSubject,
-  place: Place,
-  settings: Settings,
-  given: NewFork,
-  { id, storage }: { id: number; storage: string },
-) {
-  const { attributes, fullPath } = await checkFork(tx, caller, subject, place, settings, given)
+/** What a fork takes over from its source. */
+const inherited = (source: typeof projects.$inferSelect) => ({
+  default_branch: source.default_branch,
+  empty_repo: source.empty_repo,
+  commit_count: source.commit_count,
+  repository_size: source.repository_size,
+  // users who could not use a feature of the source must not use it in the copy
+  issues_access_level: source.issues_access_level,
+  merge_requests_access_level: source.merge_requests_access_level,
+  wiki_access_level: source.wiki_access_level,
+  snippets_access_level: source.snippets_access_level,
+  builds_access_level: source.builds_access_level,
+  repository_access_level: source.repository_access_level,
+  public_jobs: source.public_jobs,
+  lfs_enabled: source.lfs_enabled,
+  merge_method: source.merge_method,
+  ci_config_path: source.ci_config_path,
+  tag_list: source.tag_list,
+})
+
+async function insertFork(ctx: Context, tx: Transaction, fork: Fork, { id, storage }: { id: number; storage: string }) {
+  const { caller, subject, place, settings, given } = fork
+  const { attributes, fullPath } = await checkFork(tx, fork)
   // as it is now: if it was deleted or hidden meanwhile, there is nothing to fork
   const [source] = await tx.select().from(projects).where(eq(projects.id, subject.project.id)).for('update')
   if (!source) throw notFound('Project')
@@ -165,6 +186,7 @@ async function insertFork(
     .insert(projects)
     .overridingSystemValue()
     .values({
+      ...inherited(source),
       ...attributes,
       id,
       storage,
@@ -173,22 +195,6 @@ async function insertFork(
       forked_from_id: source.id,
       import_status: 'finished',
       description: given.description === undefined ? source.description : given.description,
-      default_branch: source.default_branch,
-      empty_repo: source.empty_repo,
-      commit_count: source.commit_count,
-      repository_size: source.repository_size,
-      // users who could not use a feature of the source must not use it in the copy
-      issues_access_level: source.issues_access_level,
-      merge_requests_access_level: source.merge_requests_access_level,
-      wiki_access_level: source.wiki_access_level,
-      snippets_access_level: source.snippets_access_level,
-      builds_access_level: source.builds_access_level,
-      repository_access_level: source.repository_access_level,
-      public_jobs: source.public_jobs,
-      lfs_enabled: source.lfs_enabled,
-      merge_method: source.merge_method,
-      ci_config_path: source.ci_config_path,
-      tag_list: source.tag_list,
       shared_runners_enabled: settings.shared_runners_enabled,
       created_at: now,
       updated_at: now,

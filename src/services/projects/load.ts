@@ -12,6 +12,7 @@ import { statement } from '../../db/statement.js'
 import type { NamespaceRecord } from '../../entities/identity/namespace.js'
 import type { UserRefRecord } from '../../entities/identity/user.js'
 import { notFound } from '../../failures.js'
+import { userRefColumns } from '../identity/user-ref.js'
 
 type Row = typeof projects.$inferSelect
 
@@ -94,7 +95,7 @@ const records = statement('project records', (db, eyes: SqlViewer) => {
   const columns = {
     project: projects,
     namespace: namespaceColumns,
-    owner: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar },
+    owner: userRefColumns(users),
     shares,
     own_confidential: decoded(ownConfidential, Number),
     direct: decoded(direct, Number),

@@ -26,8 +26,8 @@ export async function deleteProjectRows(tx: Transaction, which: SQL): Promise<vo
 }
 
 /**
- * Removes what deleted projects and groups stored, and the repositories of projects that came to nothing. A row that somebody holds is about a
- * project in the making. `alone`: no other service can be making one.
+ * Removes the files of deleted projects and groups, and the repositories of projects that were never completed. A
+ * locked row belongs to a project that is being created. `alone`: no other service can be creating one.
  */
 export async function finishDeletions(ctx: Context, { alone = false } = {}): Promise<void> {
   for (const { kind, id } of await ctx.db.write.select().from(pendingAvatarDeletions)) {

@@ -8,7 +8,10 @@ import { finishDeletions } from './remove.js'
 /** Time between the reservation of an id and the moment its transaction holds it. */
 const GRACE = '1 minute'
 
-/** Reserves the id of a project to come. Its repository is to be removed until the project is there, so a kill leaves nothing behind. */
+/**
+ * Reserves the id of a new project. Its repository is pending deletion until the project exists, so a kill leaves
+ * nothing behind.
+ */
 export async function reserveProject(ctx: Context, storage: string): Promise<number> {
   // what a loss of power undoes here is a reservation of which nothing was made
   const { rows } = await ctx.db.write.execute<{ id: string }>(sql`insert into ${pendingRepositoryDeletions} (project_id, storage, due_at)

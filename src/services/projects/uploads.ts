@@ -7,6 +7,7 @@ import { eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import { fullPathOf, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
+import { onlyRow } from '../../db/only-row.js'
 import { projectUploads, routes } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { tooLarge } from '../../failures.js'
@@ -75,14 +76,14 @@ export async function keepUpload(
   await writeNewFile(path, file.data, 0o600)
   await Promise.all([folder, dirname(folder)].map(syncDirectory))
   try {
-    const [row] = await ctx.db.transaction(async (tx) => {
+    const rows = await ctx.db.transaction(async (tx) => {
       await checkUploadQuota(ctx, tx, { uploaderId: caller.user.id, projectId: project.id, bytes: file.data.length })
       return tx
         .insert(projectUploads)
         .values({ project_id: project.id, uploader_id: caller.user.id, secret, filename, size: file.data.length, created_at: ctx.now() })
         .returning({ id: projectUploads.id })
     })
-    return { id: row?.id as number, secret, filename, fullPath: fullPathOf(project) }
+    return { id: onlyRow(rows).id, secret, filename, fullPath: fullPathOf(project) }
   } catch (error) {
     await rm(path, { force: true })
     throw error

@@ -2,6 +2,7 @@ import { and, asc, eq, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { decoded } from '../../db/decoded.js'
+import { onlyRow } from '../../db/only-row.js'
 import { variables } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { unlessUniqueViolation } from '../../db/taken.js'
@@ -99,19 +100,21 @@ export async function createVariable(
   return unlessUniqueViolation(
     () =>
       ctx.db.transaction(async (tx) => {
-        const [row] = await tx
-          .insert(variables)
-          .values({
-            [`${source.kind}_id`]: source.id,
-            key,
-            sealed: ctx.encryption.seal(given.value, purpose(source, key)),
-            protected: given.protected ?? false,
-            created_at: ctx.now(),
-            updated_at: ctx.now(),
-          })
-          .returning()
+        const row = onlyRow(
+          await tx
+            .insert(variables)
+            .values({
+              [`${source.kind}_id`]: source.id,
+              key,
+              sealed: ctx.encryption.seal(given.value, purpose(source, key)),
+              protected: given.protected ?? false,
+              created_at: ctx.now(),
+              updated_at: ctx.now(),
+            })
+            .returning(),
+        )
         await tell(ctx, tx, source, 'variable_added', key)
-        return opened(ctx, source, row as Row)
+        return opened(ctx, source, row)
       }),
     () => invalidRecord(TAKEN),
   )

@@ -11,6 +11,7 @@ import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
 import { issues, mergeRequests, notes, snippets, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { limits, type Page, type Paging } from '../core/page.js'
+import { userRefColumns } from '../identity/user-ref.js'
 import type { NoteRecord } from '../notes/list.js'
 
 interface Shape {
@@ -20,13 +21,6 @@ interface Shape {
 }
 
 const resolvers = alias(users, 'resolver')
-const person = (table: typeof users | typeof resolvers) => ({
-  id: table.id,
-  name: table.name,
-  username: table.username,
-  state: table.state,
-  avatar: table.avatar,
-})
 
 const about = {
   issue: and(eq(notes.noteable_type, 'Issue'), eq(issues.id, notes.noteable_id)),
@@ -46,8 +40,8 @@ const found = statement('notes of a search', (db, shape: Shape) =>
   db
     .select({
       note: READ_COLUMNS.notes,
-      author: person(users),
-      resolved_by: person(resolvers),
+      author: userRefColumns(users),
+      resolved_by: userRefColumns(resolvers),
       iid: sql<number | null>`coalesce(${issues.iid}, ${mergeRequests.iid})`,
     })
     .from(notes)

@@ -9,6 +9,7 @@ import { namespaces, projects, snippets, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { ListedSnippet } from '../content/snippets.js'
 import { limits, type Page, type Paging } from '../core/page.js'
+import { userRefColumns } from '../identity/user-ref.js'
 
 interface Shape {
   by: 'title' | 'content'
@@ -28,7 +29,7 @@ const found = statement('snippets of a search', (db, shape: Shape) =>
   db
     .select({
       snippet: shown,
-      author: { id: users.id, name: users.name, username: users.username, state: users.state, avatar: users.avatar },
+      author: userRefColumns(users),
       fullPath: sql<string | null>`${namespaces.full_path} || '/' || ${projects.path}`,
     })
     .from(snippets)

@@ -399,7 +399,7 @@ describe('the first branch (BR-17, BR-18, G-73, PU-1)', () => {
     expect(await stateOf(t, project)).toMatchObject({ head: 'refs/heads/dev\n', branches: state.branches })
   })
 
-  it('BR-18, SEC-109: with 2 a developer may not make it, with 0 and 1 he may', async () => {
+  it('BR-18, SEC-109: with 2 a developer may not create it, with 0 and 1 they may', async () => {
     const closed = await first(2, 'main', 'developer')
     expect([closed.made.status, closed.made.body]).toEqual([400, PROTECTED])
     expect((await stateOf(t, closed.project)).refs).toBe('')

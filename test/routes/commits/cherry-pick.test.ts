@@ -258,7 +258,7 @@ describe('who may pick', () => {
     }
   })
 
-  it('G-10: whoever may not is told so before his parameters are read', async () => {
+  it('G-10: whoever may not is refused before the parameters are read', async () => {
     await pick(cast.project, 'none', undefined, cast.as.guest).expect(403, FORBIDDEN)
   })
 

@@ -1004,7 +1004,7 @@ describe('who may', () => {
     }
   })
 
-  it('G-10, G-11: whoever may not commit is told so before his parameters are read', async () => {
+  it('G-10, G-11: whoever may not commit is refused before the parameters are read', async () => {
     await t.api('post', at(cast.project), cast.as.guest).send({}).expect(403, FORBIDDEN)
     await t.api('post', at(cast.project), cast.as.developer).send({}).expect(400)
   })

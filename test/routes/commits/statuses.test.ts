@@ -476,7 +476,7 @@ describe('POST /projects/:id/statuses/:sha', () => {
       await post(cast.project, sha, cast.as.developer, { state: 'success', [field]: 'a\u0000b' }).expect(400)
   })
 
-  it('G-28: sudo posts as the target, a blocked one too, and shows his state', async () => {
+  it("G-28: sudo posts as the target, a blocked one too, and shows the target's state", async () => {
     const { project, commit } = await aBuilt()
     const blocked = await aUser(t.ctx)
     await t.api('post', `${project.path}/members`, project.creator).send({ user_id: blocked.id, access_level: 30 }).expect(201)

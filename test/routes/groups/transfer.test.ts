@@ -66,7 +66,7 @@ describe('POST /groups/:id/projects/:project_id (GR-41 to GR-43)', () => {
     const moved = await supertest(t.url).get(`/${project.fullPath}.git/info/refs?service=git-upload-pack`)
     expect([200, 301, 302, 307, 308]).toContain(moved.status)
     expect((await t.api('get', `${project.path}/repository/commits`, owner).expect(200)).body).toHaveLength(1)
-    // somebody else may have the old path, and then Git finds him
+    // somebody else may take the old path, and then Git finds the new project
     await aProject(t.ctx, { creator: owner, name: 'moving' })
     await supertest(t.url).get(`/${project.fullPath}.git/info/refs?service=git-upload-pack`).expect(401)
   })
@@ -121,7 +121,7 @@ describe('POST /groups/:id/projects/:project_id (GR-41 to GR-43)', () => {
     await t.api('get', project.path, direct).expect(200)
   })
 
-  it('GR-43, AC-13: who owned a personal project stays with the level he is shown with', async () => {
+  it('GR-43, AC-13: the owner of a personal project stays with the level they are shown with', async () => {
     const group = await aGroup(t.ctx, { creator: admin })
     const project = await aProject(t.ctx, { creator: owner })
     await move(group, project).expect(201)

@@ -250,7 +250,7 @@ describe('commits that close issues', () => {
     expect((await stateOf(project, 4)).closed_by.id).toBe(as.maintainer.id)
   })
 
-  it('IS-22, SEC-32: other projects by their path, where the caller may close; what he does not see does not change', async () => {
+  it('IS-22, SEC-32: other projects by their path, where the caller may close; what they do not see does not change', async () => {
     const group = await aGroup(t.ctx)
     const { creator } = group
     const project = await aProject(t.ctx, { creator, namespace_id: group.id })

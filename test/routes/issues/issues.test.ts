@@ -349,13 +349,13 @@ describe('PUT /projects/:id/issues/:issue_iid', () => {
     expect((await update(project, 1, { state_event: 'close' }, as.owner).expect(200)).body).toEqual({ ...closed, subscribed: false })
     await update(project, 1, { discussion_locked: true }, as.reporter).expect(200)
     await update(project, 1, { state_event: 'reopen' }, as.stranger).expect(403)
-    await update(project, 1, { title: 'still his' }, as.stranger).expect(200)
+    await update(project, 1, { title: 'still theirs' }, as.stranger).expect(200)
     const open = (await update(project, 1, { state_event: 'reopen' }, as.reporter).expect(200)).body
     expect(open).toMatchObject({ state: 'opened', closed_at: null, closed_by: null })
     await update(project, 1, { state_event: 'shut' }, as.owner).expect(400, { error: 'state_event does not have a valid value' })
     const told = (await t.api('get', `${project.path}/events?target_type=issue`, as.owner).expect(200)).body
     expect(told.map((e: { action_name: string }) => e.action_name)).toEqual(['opened', 'closed', 'opened'])
-    expect(told[0]).toMatchObject({ target_iid: 1, target_title: 'still his', target_type: 'Issue' })
+    expect(told[0]).toMatchObject({ target_iid: 1, target_title: 'still theirs', target_type: 'Issue' })
     expect((await t.api('get', `${project.path}/events?action=reopened`, as.owner).expect(200)).body.length).toBe(1)
   })
 

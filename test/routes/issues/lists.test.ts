@@ -226,7 +226,7 @@ describe('GET /projects/:id/issues', () => {
 })
 
 describe('GET /issues and GET /groups/:id/issues', () => {
-  it('IS-1: what the caller made, unless he asks for more; without a token only for all', async () => {
+  it('IS-1: what the caller made, unless they ask for more; without a token only for all', async () => {
     const { project, as } = await aCast(t.ctx, { visibility: 'public' })
     await anIssue(project, {}, as.stranger)
     await anIssue(project, {}, as.owner)

@@ -126,7 +126,7 @@ describe.each(['project', 'group'] as const)('members of a %s', (kind) => {
     await t.api('put', `${source.path}/members/${admin.id}`, source.creator).send({ access_level: 10 }).expect(404, { message: '404 Not found' })
   })
 
-  it('ME-12: who leaves is taken off what he sees no longer, and only off that', async () => {
+  it('ME-12: who leaves is unassigned from what they no longer see, and only from that', async () => {
     const leaver = await aUser(t.ctx)
     const source = await make({ developer: leaver })
     const hidden = kind === 'project' ? source : await aProject(t.ctx, { creator: source.creator, namespace_id: source.id })
@@ -146,12 +146,12 @@ describe.each(['project', 'group'] as const)('members of a %s', (kind) => {
     expect(await assignee(hidden, lost)).toBeNull()
     expect(await assignee(elsewhere, kept)).toBe(leaver.id)
     expect(await assigned()).toBe('0')
-    // back again he finds what he lost gone, not hidden
+    // a returning member finds the assignments removed, not hidden
     await t.api('post', `${source.path}/members`, source.creator).send({ user_id: leaver.id, access_level: 30 }).expect(201)
     expect(await pending()).toEqual(['kept'])
   })
 
-  it('ME-12: what he still sees stays his', async () => {
+  it('ME-12: what they still see stays theirs', async () => {
     const leaver = await aUser(t.ctx)
     const source = await make({ developer: leaver, visibility: 'public' })
     const project = kind === 'project' ? source : await aProject(t.ctx, { creator: source.creator, namespace_id: source.id, visibility: 'public' })
@@ -242,7 +242,7 @@ describe('inherited members', () => {
 })
 
 describe('who may grant what (ME-8, ME-9)', () => {
-  it('ME-8: nobody above his own level', async () => {
+  it("ME-8: nobody above the caller's own level", async () => {
     const [maintainer, owner, person] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
     const group = await aGroup(t.ctx, { owner })
     const project = await aProject(t.ctx, { creator: group.creator, namespace_id: group.id, maintainer })

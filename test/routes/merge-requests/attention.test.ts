@@ -340,7 +340,7 @@ describe('what has merge requests besides', () => {
 })
 
 describe('who and what goes away', () => {
-  it('ME-12: a member who leaves keeps nothing where he sees nothing any more', async () => {
+  it('ME-12: a member who leaves keeps no assignment where they no longer see anything', async () => {
     const owner = await aUser(t.ctx)
     const group = await aGroup(t.ctx, { creator: owner })
     const member = await aUser(t.ctx)

@@ -344,7 +344,7 @@ describe('who reads a merge request', () => {
     await on(project, 1, external).expect(visibility === 'public' ? 200 : 404)
   })
 
-  it('1.10: a guest of a private project reads what he is the author or the assignee of', async () => {
+  it('1.10: a guest of a private project reads what they are the author or the assignee of', async () => {
     const { project, as } = await aPlace({ visibility: 'private' })
     for (const [i, column] of (['author_id', 'assignee_id'] as const).entries()) {
       const { body } = await create(project, as.owner, { target_branch: column }).expect(201)

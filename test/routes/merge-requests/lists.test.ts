@@ -234,7 +234,7 @@ describe('GET /projects/:id/merge_requests', () => {
 })
 
 describe('GET /merge_requests and GET /groups/:id/merge_requests', () => {
-  it('MR-14: what the caller made, unless he asks for more; authors and assignees combine with that', async () => {
+  it('MR-14: what the caller made, unless they ask for more; authors and assignees combine with that', async () => {
     const { project, as } = await aCast(t.ctx, { visibility: 'public' })
     await aRequest(project, { assignee_id: as.developer.id }, as.owner)
     await aRequest(project, {}, as.developer)

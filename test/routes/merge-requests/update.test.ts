@@ -123,7 +123,7 @@ describe('PUT /projects/:id/merge_requests/:merge_request_iid', () => {
       source_project_id: here.project.id,
       target_project_id: here.project.id,
       task_completion_status: { count: 1, completed_count: 1 },
-      // who changes it takes part in it: the service says so in a note of his (MR-86)
+      // whoever changes it takes part in it, because the system note is theirs (MR-86)
       subscribed: true,
     })
     expect((await put(here, as.owner, { remove_source_branch: false, description: null }).expect(200)).body).toMatchObject({

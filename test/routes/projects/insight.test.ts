@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { languageTable } from '../../../src/services/repository/languages.js'
+import { languageTable } from '../../../src/services/repository/language-table.js'
 import { testApp } from '../../support/app.js'
 import { aCast, statuses } from '../../support/cast.js'
 import { aCommit, aGroup, aProject, aUser } from '../../support/factories.js'
@@ -50,7 +50,7 @@ describe('GET /projects/:id/groups (PR-6)', () => {
     const list = async (caller: typeof creator) =>
       ((await t.api('get', `${project.path}/groups`, caller).expect(200)).body as { id: number }[]).map(({ id }) => id)
     expect(await list(creator)).toEqual([top.id, below.id])
-    // by the project he sees the group it is in, not the one above
+    // through the project they see its group, not the parent group
     expect(await list(member)).toEqual([below.id])
     const personal = await aProject(t.ctx, { creator })
     expect((await t.api('get', `${personal.path}/groups`, creator).expect(200)).body).toEqual([])
@@ -110,6 +110,6 @@ describe('GET /projects/:id/languages (PR-5)', () => {
     ['__proto__', null],
     ['a.constructor', null],
   ])('%s counts as %s', async (path, language) => {
-    expect((await languageTable()).of(path)).toBe(language)
+    expect(languageTable.of(path)).toBe(language)
   })
 })

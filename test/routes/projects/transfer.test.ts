@@ -157,7 +157,7 @@ describe('PUT /projects/:id/transfer (PR-13, PR-18)', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 400, 400, 400])
   })
 
-  it('AC-8, AC-13, PR-14: into a personal namespace its owner comes with a membership, up to his limit', async () => {
+  it('AC-8, AC-13, PR-14: the owner of the personal namespace gets a membership, within their limit', async () => {
     const { owner, project } = await inGroup()
     const user = await aUser(t.ctx, { projects_limit: 1 })
     const admin = await anAdmin(t.ctx)

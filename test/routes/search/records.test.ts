@@ -247,7 +247,7 @@ describe('merge requests (S-9, S-19)', () => {
     for (const path of ['/search', `${project.path}/search`]) expect(await ids(path, 'merge_requests', 'puffin', guest)).toEqual([request.id])
   })
 
-  it('S-6, S-19: a feature that is off for somebody finds him nothing, and is no error', async () => {
+  it('S-6, S-19: a feature that is off for the caller finds nothing, and is no error', async () => {
     const project = await aProject(t.ctx, { creator: keeper, visibility: 'public', files: { 'a.txt': 'a gannet\n' } })
     await issue(project, { title: 'gannet issue' })
     await aMergeRequest(t, { project, title: 'gannet request' })

@@ -1,6 +1,5 @@
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { applicationSettings } from '../../../src/db/schema/index.js'
-import { forgetSettings } from '../../../src/services/core/settings.js'
 import { testApp } from '../../support/app.js'
 import { anAdmin, aProject, aUser, type TestProject, type TestUser, unique } from '../../support/factories.js'
 
@@ -12,7 +11,7 @@ beforeAll(async () => {
 })
 afterEach(async () => {
   await t.ctx.db.write.delete(applicationSettings)
-  forgetSettings(t.ctx.db)
+  t.ctx.settingsCache.forget()
 })
 
 const put = (given: object) => t.api('put', '/application/settings', admin).send(given).expect(200)

@@ -3,7 +3,7 @@ import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { createContext } from '../../../src/cli/create-context.js'
 import { openDatabase } from '../../../src/db/client.js'
 import { applicationSettings, auditEvents } from '../../../src/db/schema/index.js'
-import { forgetSettings, readSettings } from '../../../src/services/core/settings.js'
+import { readSettings } from '../../../src/services/core/settings.js'
 import { testApp } from '../../support/app.js'
 import { aGroup, anAdmin, aUser, type TestUser, unique } from '../../support/factories.js'
 
@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 afterEach(async () => {
   await t.ctx.db.write.delete(applicationSettings)
-  forgetSettings(t.ctx.db)
+  t.ctx.settingsCache.forget()
 })
 
 type Body = Record<string, unknown>

@@ -179,7 +179,7 @@ describe('the avatar service (G-83, UP-5, AS-38)', () => {
     expect(await listed()).toBe(drawnOf(user))
     expect(await avatarOf('/avatar?email=ada@example.com')).toBe(drawnOf({ id: 0 }))
     await served.api('put', '/application/settings', root).send({ avatarsvc_enabled: true }).expect(200)
-    // his own comes first, and follows no address
+    // an uploaded one comes first, and follows no address
     const { body } = await served.api('put', `/users/${user.id}`, root).attach('avatar', png(), 'a.png').expect(200)
     const own = (body as { avatar_url: string }).avatar_url
     expect(own).toContain(`/uploads/-/system/user/avatar/${user.id}/`)

@@ -24,7 +24,7 @@ const add = (caller: TestUser, email: string, path = '/user/emails') => t.api('p
 const added = async (...given: Parameters<typeof add>) => (await add(...given).expect(201)).body as Shown
 
 describe('e-mail addresses: who may (K-1, K-2)', () => {
-  it('everybody his own, administrators all', async () => {
+  it('users get their own, administrators all', async () => {
     await clear()
     const mine = await added(user, 'mine@example.org')
     const theirs = await added(admin, 'theirs@example.org', `/users/${other.id}/emails`)

@@ -36,7 +36,7 @@ const add = (caller: TestUser, key: string, path = '/user/gpg_keys') => t.api('p
 const added = async (...given: Parameters<typeof add>) => ((await add(...given).expect(201)).body as [Shown])[0]
 
 describe('GPG keys: who may (K-1, K-2)', () => {
-  it('everybody his own, administrators all', async () => {
+  it('users get their own, administrators all', async () => {
     await clear()
     const mine = await added(user, rsa.key)
     const theirs = await added(admin, ed25519.key, `/users/${other.id}/gpg_keys`)

@@ -162,7 +162,7 @@ describe('DELETE /users/:user_id/impersonation_tokens/:impersonation_token_id (T
 })
 
 describe('what the token opens (T-8, T-9, SEC-19)', () => {
-  it('acts as the user, with his rights and no more', async () => {
+  it('acts as the user, with their rights and no more', async () => {
     const { token } = await create()
     expect((await t.api('get', '/user', { token }).expect(200)).body).toMatchObject({ id: user.id, username: user.username })
     await t.api('get', path, { token }).expect(403)
@@ -172,7 +172,7 @@ describe('what the token opens (T-8, T-9, SEC-19)', () => {
     await t.api('post', '/user/emails', { token: reader.token }).send({ email: 'x@example.org' }).expect(403)
   })
 
-  it("an administrator's carries his rights, one that only reads cannot write", async () => {
+  it('one of an administrator has administrator rights, and one with a read scope cannot write', async () => {
     const make = async (scopes: string[]) =>
       (await t.api('post', `/users/${admin.id}/impersonation_tokens`, admin).send({ name: 'x', scopes }).expect(201)).body as Shown
     const { token } = await make(['api'])

@@ -37,7 +37,7 @@ const add = (caller: TestUser, key = ed25519, title = 'laptop', path = '/user/ke
 const added = async (...given: Parameters<typeof add>) => (await add(...given).expect(201)).body as Shown
 
 describe('SSH keys: who may (K-1, K-2)', () => {
-  it('everybody his own, administrators all', async () => {
+  it('users get their own, administrators all', async () => {
     await clear()
     const mine = await added(user)
     const theirs = await added(admin, keyOf('ssh-rsa', 2048).line, 'work', `/users/${other.id}/keys`)
@@ -69,7 +69,7 @@ describe('SSH keys: who may (K-1, K-2)', () => {
     await t.api(method, path).send({ title: 'x', key: ed25519 }).expect(401, { message: '401 Unauthorized' })
   })
 
-  it('of others for nobody but administrators, not even his own by number', async () => {
+  it("by id for administrators only, even the caller's own", async () => {
     const forbidden = { message: '403 Forbidden' }
     for (const id of [user.id, other.id]) {
       await t.api('get', `/users/${id}/keys`, user).expect(403, forbidden)

@@ -42,7 +42,7 @@ describe('DELETE /users/:id (U-33 to U-36)', () => {
     expect(await isThere(user)).toBe(true)
   })
 
-  it('U-34: takes what is his own: personal projects, memberships, keys, addresses, tokens, avatar', async () => {
+  it("U-34: removes what is the user's own: personal projects, memberships, keys, addresses, tokens, avatar", async () => {
     const user = await aUser(t.ctx)
     const own = await aProject(t.ctx, { creator: user, files: { a: 'a' } })
     const group = await aGroup(t.ctx, { developer: user })
@@ -68,13 +68,13 @@ describe('DELETE /users/:id (U-33 to U-36)', () => {
     const root = t.ctx.config.storages['default'] as string
     expect(existsSync(repositoryDirectory(root, { storage: 'default', id: own.id, kind: 'project' }))).toBe(false)
     expect(existsSync(join(t.dataDir, 'uploads/user', String(user.id)))).toBe(false)
-    // SEC-134: his name and address are free, and nothing of his is under it
+    // SEC-134: the name and address are free, and nothing of the user is left there
     const heir = await aUser(t.ctx, { username: user.username, email: user.email })
     expect((await t.api('get', `/users/${heir.id}/projects`, heir).expect(200)).body).toEqual([])
     expect((await t.api('get', '/user/emails', heir).expect(200)).body).toEqual([])
   })
 
-  it('G-70, U-34, SEC-127: what he made for others goes to the ghost', async () => {
+  it('G-70, U-34, SEC-127: what the user made for others goes to the ghost', async () => {
     const user = await aUser(t.ctx)
     await t.ctx.db.write.insert(members).values({ project_id: project.id, user_id: user.id, access_level: 30 })
     await t.api('post', `${project.path}/repository/commits/${sha}/comments`, user).send({ note: 'of the deleted' }).expect(201)
@@ -118,7 +118,7 @@ describe('DELETE /users/:id (U-33 to U-36)', () => {
       .expect(404)
   })
 
-  it('U-36: with hard_delete what he said goes, what a pipeline rests on stays', async () => {
+  it('U-36: with hard_delete what the user wrote is deleted, what a pipeline needs stays', async () => {
     const user = await aUser(t.ctx)
     await t.ctx.db.write.insert(members).values({ project_id: project.id, user_id: user.id, access_level: 30 })
     await t.api('post', `${project.path}/repository/commits/${sha}/comments`, user).send({ note: 'gone for good' }).expect(201)
@@ -142,7 +142,7 @@ describe('DELETE /users/:id (U-33 to U-36)', () => {
     await remove(second).expect(409)
   })
 
-  it('U-36: with hard_delete the groups that were his alone go with their projects, others stay', async () => {
+  it('U-36: with hard_delete groups without another owner are deleted with their projects, others stay', async () => {
     const user = await aUser(t.ctx)
     const alone = await aGroup(t.ctx, { creator: user, developer: owner })
     const shared = await aGroup(t.ctx, { creator: user, owner })

@@ -105,7 +105,7 @@ describe('PUT /users/:id (U-25 to U-32)', () => {
     await put(user, { email: 'second@example.com' }).expect(404, { message: { email: ['has already been taken'] } })
   })
 
-  it('U-31: what he has himself is no conflict', async () => {
+  it("U-31: a user's own values are no conflict", async () => {
     const user = await aUser(t.ctx, { username: `Mixed${unique()}` })
     const { body } = await put(user, { email: user.email.toUpperCase(), username: user.username }).expect(200)
     expect(body).toMatchObject({ email: user.email, username: user.username })
@@ -174,7 +174,7 @@ describe('PUT /users/:id (U-25 to U-32)', () => {
     expect((await put(user, { external: false, projects_limit: 4 }).expect(200)).body).toMatchObject({ projects_limit: 4, can_create_group: true })
   })
 
-  it('U-28, AC-12, GH-4: a new username moves his projects, and Git finds them by the old path', async () => {
+  it("U-28, AC-12, GH-4: a new username moves the user's projects, and Git finds them by the old path", async () => {
     const user = await aUser(t.ctx)
     const project = await aProject(t.ctx, { creator: user, files: { 'a.txt': 'a\n' } })
     const renamed = `renamed${unique()}`
@@ -212,7 +212,7 @@ describe('PUT /users/:id (U-25 to U-32)', () => {
     expect(body).toMatchObject({ id: user.id, is_admin: false, state: 'active' })
   })
 
-  it('SEC-125: the ghost stays as he is', async () => {
+  it('SEC-125: the ghost cannot be changed', async () => {
     const ghost = await aUser(t.ctx)
     await t.ctx.db.write.update(users).set({ kind: 'ghost' }).where(eq(users.id, ghost.id))
     await put(ghost, { name: 'Boo' }).expect(403, { message: '403 Forbidden' })
@@ -221,7 +221,7 @@ describe('PUT /users/:id (U-25 to U-32)', () => {
 })
 
 describe('the last administrator (SEC-123)', () => {
-  it('keeps his rights, also when two are to go at once', async () => {
+  it('keeps their rights, also when two are to go at once', async () => {
     await t.ctx.db.write.update(users).set({ admin: false }).where(sql`${users.id} <> ${admin.id}`)
     await put(admin, { admin: false }).expect(403, { message: '403 Forbidden' })
     await t.api('post', `/users/${admin.id}/block`, admin).expect(403)
@@ -265,7 +265,7 @@ describe('POST /users/:id/block and /unblock (U-41 to U-44, X-12)', () => {
     await t.api('post', `/users/abc/${action}`, admin).expect(404, { error: '404 Not Found' })
   })
 
-  it('U-44: he keeps what he has and is still listed', async () => {
+  it('U-44: they keep what they have and are still listed', async () => {
     const user = await aUser(t.ctx)
     const project = await aProject(t.ctx, { creator: user, visibility: 'public' })
     await t.api('post', `/users/${user.id}/block`, admin).expect(201)

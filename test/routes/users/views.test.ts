@@ -75,7 +75,7 @@ describe('what is shown of people', () => {
     for (const shown of listed) expect(keysOf(shown)).toEqual([...ADMIN].sort())
   })
 
-  it('U-9, SEC-47: a list shows every change with the next call, to each what he may see', async () => {
+  it('U-9, SEC-47: a list shows every change with the next call, to each caller what they may see', async () => {
     const person = await aUser(t.ctx, { projects_limit: 1 })
     const listed = async (caller: TestUser) => ((await get(`/users?username=${person.username}`, caller)) as unknown as [Record<string, unknown>])[0]
     expect(await listed(admin)).toMatchObject({ name: person.name, identities: [], can_create_project: true })

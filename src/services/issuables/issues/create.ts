@@ -1,33 +1,24 @@
+import type { SQL } from 'drizzle-orm'
 import type { SignedIn } from '../../../access/actor.js'
 import type { ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
+import { onlyRow } from '../../../db/only-row.js'
 import { issues } from '../../../db/schema/index.js'
 import { unlessUniqueViolation } from '../../../db/taken.js'
 import { invalidRecord } from '../../../failures.js'
-import { tasksIn } from '../../../lib/text/references.js'
 import { mentionsIn, recordCrossReferences, thingsMentioned } from '../../activity/cross-references.js'
 import { recordEvent } from '../../activity/events.js'
-import { followMentions } from '../../activity/mentions.js'
-import { createTodos } from '../../activity/todos.js'
 import { nextIid, takeIid } from '../../core/iids.js'
 import { recordUserAgent } from '../../identity/user-agents.js'
-import { assignLabels } from '../assigned-labels.js'
-import { labelIdsOf } from '../labels.js'
-import { usableMilestone } from '../milestones.js'
 import { checkTexts } from '../texts.js'
+import { descriptionColumns, followCreation, type NewIssuable, newAttributes, textOf } from '../writing.js'
 import { assignable, updateIssueCounts } from './attributes.js'
 import { type IssueRecord, loadIssue } from './list.js'
 import { readersAmong } from './readers.js'
 
-export interface NewIssue {
-  title: string
-  description?: string | null | undefined
+export interface NewIssue extends NewIssuable {
   confidential?: boolean | undefined
-  /** The first who may be assigned is. */
-  assignee_ids?: number[] | undefined
-  milestone_id?: number | undefined
-  labels?: string[] | undefined
   due_date?: string | null | undefined
   iid?: number | undefined
   created_at?: Date | undefined
@@ -45,7 +36,7 @@ export async function createIssue(
   alongside?: (tx: Transaction) => Promise<void>,
 ): Promise<IssueRecord> {
   const { title = '', description = '' } = checkTexts({ ...given, labels: [given.labels] })
-  const mentioned = await thingsMentioned(ctx, caller, subject, await mentionsIn(ctx, `${description}\n\n${title}`))
+  const mentioned = await thingsMentioned(ctx, caller, subject, await mentionsIn(ctx, textOf({ title, description })))
   const insert = async (tx: Transaction) => {
     const made = await insertIssue(ctx, tx, caller, subject, { ...given, title, description })
     await recordCrossReferences(tx, { type: 'Issue', project_id: subject.project.id, id: made, sha: null }, mentioned, caller.user.id, ctx.now())
@@ -71,36 +62,27 @@ async function insertIssue(
   const admins = subject.can('admin_issue')
   const now = ctx.now()
   const created_at = (admins && given.created_at) || now
-  const wanted = manages ? given : ({} as Partial<NewIssue>)
-  const assignee_id = await assignable(tx, subject, wanted.assignee_ids ?? [])
-  const milestone = wanted.milestone_id ? await usableMilestone(tx, subject, wanted.milestone_id) : null
-  const labelIds = await labelIdsOf(tx, subject, wanted.labels ?? [], subject.can('manage_label'), now)
-  const tasks = await tasksIn(given.description)
+  const wanted: Partial<NewIssue> = manages ? given : {}
+  const { labelIds, ...assigned } = await newAttributes(tx, subject, wanted, assignable, now)
   const chosen = admins ? given.iid : undefined
   if (chosen !== undefined && !(await takeIid(tx, project.id, 'issue', chosen))) throw taken()
   const values = {
     project_id: project.id,
     iid: chosen ?? (await nextIid(tx, project.id, 'issue')),
     title: given.title,
-    description: given.description,
+    ...(await descriptionColumns(ctx, given.description)),
     author_id,
-    assignee_id,
-    milestone_id: milestone?.id ?? null,
+    ...assigned,
     confidential: given.confidential ?? false,
     due_date: wanted.due_date ?? null,
-    task_count: tasks.count,
-    task_completed_count: tasks.completed,
     created_at,
     updated_at: created_at,
   }
-  const [row] = await tx.insert(issues).values(values).returning({ id: issues.id })
-  const id = row?.id as number
+  const { id } = onlyRow(await tx.insert(issues).values(values).returning({ id: issues.id }))
   const target = { type: 'Issue' as const, id, project_id: project.id }
   await recordUserAgent(ctx, tx, caller, { issue_id: id })
-  await assignLabels(tx, target, labelIds)
-  if (assignee_id !== null && assignee_id !== author_id) await createTodos(tx, { users: [assignee_id], author_id, target, action: 'assigned' }, now)
-  const readers = (who: Parameters<typeof readersAmong>[3]) => readersAmong(tx, project, values, who)
-  await followMentions(tx, caller, { target, note_id: null, text: `${given.description}\n\n${given.title}` }, readers, now)
+  const readers = (who: SQL) => readersAmong(tx, project, values, who)
+  await followCreation(ctx, tx, caller, { target, assignee_id: assigned.assignee_id, labelIds, text: textOf(given), readers })
   const { confidential } = values
   await recordEvent(tx, { project_id: project.id, author_id, action: 'created', target_type: 'Issue', target_id: id, created_at: now, confidential })
   await updateIssueCounts(tx, project.id, null, { state: 'opened', confidential })

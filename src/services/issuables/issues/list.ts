@@ -12,6 +12,7 @@ import type { UserRefRecord } from '../../../entities/identity/user.js'
 import { dayOf } from '../../../lib/text/day.js'
 import { isSubscribed } from '../../activity/subscriptions.js'
 import type { Page } from '../../core/page.js'
+import { userRefColumns } from '../../identity/user-ref.js'
 import type { IssuableFilter } from '../filters.js'
 import { listerOf, type Place } from '../list.js'
 
@@ -43,13 +44,6 @@ export interface IssueRecord {
 
 const assignees = alias(users, 'assignee')
 const closers = alias(users, 'closer')
-const person = (table: typeof users | typeof assignees | typeof closers) => ({
-  id: table.id,
-  name: table.name,
-  username: table.username,
-  state: table.state,
-  avatar: table.avatar,
-})
 
 const labelsOf = (what: SQL) =>
   sql`(select coalesce(json_agg(${what} order by l.title), '[]') from ${issueLabels} il join ${labels} l on l.id = il.label_id where il.issue_id = ${issues.id})`
@@ -68,9 +62,9 @@ function shown<More extends Record<string, SQL>>(db: ReadDatabase, details: bool
     .select({
       issue: READ_COLUMNS.issues,
       path: sql<string>`${namespaces.full_path} || '/' || ${projects.path}`,
-      author: person(users),
-      assignee: person(assignees),
-      closed_by: person(closers),
+      author: userRefColumns(users),
+      assignee: userRefColumns(assignees),
+      closed_by: userRefColumns(closers),
       milestone: READ_COLUMNS.milestones,
       milestone_path: sql<string | null>`(select n.full_path from ${namespaces} n where n.id = ${milestones.namespace_id})`,
       labels: (details ? labelDetails : labelNames) as SQL<IssueLabel[] | string[]>,

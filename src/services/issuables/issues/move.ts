@@ -1,11 +1,13 @@
 import { eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../../access/actor.js'
 import type { IssueSubject } from '../../../access/issues.js'
-import { findProjectFor, fullPathOf, type ProjectSubject } from '../../../access/rules.js'
+import { findProjectFor, fullPathOf, type Project, type ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
+import { onlyRow } from '../../../db/only-row.js'
 import { awardEmoji, issueLabels, issues, labels, mentions, milestones, notes, subscriptions } from '../../../db/schema/index.js'
 import { notFound, refused } from '../../../failures.js'
+import type { Slices } from '../../../lib/async/slices.js'
 import { referencesIn } from '../../../lib/text/references.js'
 import { recordEvent } from '../../activity/events.js'
 import { writeSystemNotes } from '../../activity/system-notes.js'
@@ -25,18 +27,53 @@ export async function moveIssue(ctx: Context, caller: SignedIn, subject: IssueSu
     const [issue] = await tx.select().from(issues).where(eq(issues.id, subject.issue.id)).for('update')
     if (!issue) throw notFound('Issue')
     if (issue.moved_to_id !== null) throw refused('Cannot move issue that was moved already!')
-    return move(ctx, tx, caller, subject, target, issue)
+    return move(ctx, tx, caller, subject.project, { target, issue })
   })
   return loadIssue(ctx, caller, id)
+}
+
+type Issue = typeof issues.$inferSelect
+
+/** The issue as a row of another project; `from` is the full path of its own. */
+async function insertCopy(ctx: Context, tx: Transaction, target: ProjectSubject, issue: Issue, from: string): Promise<Issue> {
+  const { project: to } = target
+  return onlyRow(
+    await tx
+      .insert(issues)
+      .values({
+        project_id: to.id,
+        iid: await nextIid(tx, to.id, 'issue'),
+        title: issue.title,
+        description: await elsewhere(ctx.slices, issue.description, from),
+        state: issue.state,
+        closed_at: issue.closed_at,
+        closed_by_id: issue.closed_by_id,
+        author_id: issue.author_id,
+        assignee_id: issue.assignee_id === null ? null : await assignable(tx, target, [issue.assignee_id]),
+        milestone_id: await twinOf(tx, target, issue.milestone_id),
+        confidential: issue.confidential,
+        discussion_locked: issue.discussion_locked,
+        due_date: issue.due_date,
+        time_estimate: issue.time_estimate,
+        total_time_spent: issue.total_time_spent,
+        task_count: issue.task_count,
+        task_completed_count: issue.task_completed_count,
+        user_notes_count: issue.user_notes_count,
+        upvotes: issue.upvotes,
+        downvotes: issue.downvotes,
+        created_at: issue.created_at,
+        updated_at: ctx.now(),
+      })
+      .returning(),
+  )
 }
 
 async function move(
   ctx: Context,
   tx: Transaction,
   caller: SignedIn,
-  { project: from }: IssueSubject,
-  target: ProjectSubject,
-  issue: typeof issues.$inferSelect,
+  from: Project,
+  { target, issue }: { target: ProjectSubject; issue: Issue },
 ): Promise<number> {
   const now = ctx.now()
   const { id: callerId } = caller.user
@@ -48,34 +85,7 @@ async function move(
     .where(eq(issueLabels.issue_id, issue.id))
   const titles = worn.map(({ title }) => title)
   const labelIds = await labelIdsOf(tx, target, titles, false, now)
-  const [created] = await tx
-    .insert(issues)
-    .values({
-      project_id: to.id,
-      iid: await nextIid(tx, to.id, 'issue'),
-      title: issue.title,
-      description: await elsewhere(issue.description, fullPathOf(from)),
-      state: issue.state,
-      closed_at: issue.closed_at,
-      closed_by_id: issue.closed_by_id,
-      author_id: issue.author_id,
-      assignee_id: issue.assignee_id === null ? null : await assignable(tx, target, [issue.assignee_id]),
-      milestone_id: await twinOf(tx, target, issue.milestone_id),
-      confidential: issue.confidential,
-      discussion_locked: issue.discussion_locked,
-      due_date: issue.due_date,
-      time_estimate: issue.time_estimate,
-      total_time_spent: issue.total_time_spent,
-      task_count: issue.task_count,
-      task_completed_count: issue.task_completed_count,
-      user_notes_count: issue.user_notes_count,
-      upvotes: issue.upvotes,
-      downvotes: issue.downvotes,
-      created_at: issue.created_at,
-      updated_at: now,
-    })
-    .returning()
-  const copy = created as typeof issue
+  const copy = await insertCopy(ctx, tx, target, issue, fullPathOf(from))
   if (labelIds.length > 0) await tx.insert(issueLabels).values(labelIds.map((label_id) => ({ project_id: to.id, issue_id: copy.id, label_id })))
   await copyWhatWasSaid(tx, issue, copy)
   await tx
@@ -100,10 +110,10 @@ async function move(
 }
 
 /** Qualifies references, so that numbers in a text still mean the things of the project it was written in. */
-async function elsewhere(text: string, fullPath: string): Promise<string> {
+async function elsewhere(slices: Slices, text: string, fullPath: string): Promise<string> {
   let moved = ''
   let done = 0
-  for (const reference of await referencesIn(text)) {
+  for (const reference of await referencesIn(slices, text)) {
     if (!('number' in reference) || reference.project !== null) continue
     moved += `${text.slice(done, reference.start)}${fullPath}`
     done = reference.start

@@ -47,7 +47,7 @@ export async function commitToBranch<T>(
   describe: (commit: Oid) => Promise<T>,
 ): Promise<T> {
   const repository = repositoryOf(ctx, project)
-  return withBranch(project.id, branch, async () => {
+  return withBranch(ctx, project.id, branch, async () => {
     const [protections, settings] = await Promise.all([protectionsOf(ctx, project.id), readSettings(ctx)])
     for (let tried = 1; ; tried++) {
       const { commit, old } = await draft({ protections, settings })

@@ -4,7 +4,6 @@ import type { MergeIntent } from '../../../db/schema/index.js'
 import { forbidden, refused } from '../../../failures.js'
 import { RefNameConflict } from '../../../git/errors.js'
 import { type GitRepository, type RefUpdate, ZERO } from '../../../git/types.js'
-import { withMutex } from '../../../lib/async/keyed-mutex.js'
 import type { Settings } from '../../core/settings.js'
 import { quotaRefusal } from '../quotas.js'
 import { repositoryOf } from '../repositories.js'
@@ -45,24 +44,25 @@ export interface Write {
 }
 
 /**
- * Moves refs under an intent, and does all that follows (SEC-158): the one way for commits, merges, branches and tags of the API. A push over Git
- * goes the same way, with git in the place of `move`. Throws what `move` throws, such as RefChanged, when nothing has moved.
+ * Moves refs under an intent, and does all that follows (SEC-158): the one way for commits, merges, branches and tags
+ * of the API. A push over Git goes the same way, with git in place of `move`. Throws what `move` throws, such as
+ * RefChanged, when nothing has moved.
  */
 export async function moveUnderIntent(ctx: Context, write: Write, move = () => write.repository.updateRefs(write.moves)): Promise<void> {
   const { projectId, actorId, moves, settings, repository, merge = null } = write
-  const intent = write.intent ?? (await recordIntent(ctx, projectId, actorId, 'api', moves, merge))
+  const intent = write.intent ?? (await recordIntent(ctx, { projectId, actorId, door: 'api', moves, merge }))
   try {
     await move()
   } catch (error) {
     await abandonIntent(ctx, intent, error)
     throw error
   }
-  await finishMoves(ctx, projectId, moves, intent, settings, repository, merge)
+  await finishMoves(ctx, { projectId, moves, intent, settings, repository, merge })
 }
 
-/** Runs work on one branch after the work asked for before it, in this process: saves writers lost races, which compare-and-swap decides. */
-export const withBranch = <T>(projectId: number, branch: string, work: () => Promise<T>): Promise<T> =>
-  withMutex(`branch ${projectId} ${branch}`, work)
+/** Serialises work on one branch in this process. This saves writers lost races; compare-and-swap makes them safe. */
+export const withBranch = <T>(ctx: Context, projectId: number, branch: string, work: () => Promise<T>): Promise<T> =>
+  ctx.mutex.run(`branch ${projectId} ${branch}`, work)
 
 /** Names like `a` and `a/b` cannot coexist (SEC-83). */
 function nameConflict(ref: string) {
@@ -94,18 +94,18 @@ export async function acceptPush(
   const full = commands.some((command) => command.new !== ZERO) && (await quotaRefusal(ctx, repositoryOf(ctx, subject.project)))
   if (full) return full
   for (const command of commands) {
-    // a ref whose old value nobody has is taken for broken, and git compares nothing before it moves or deletes it (GH-22)
+    // git treats a ref whose old value is missing as broken, and then moves or deletes it without comparing (GH-22)
     if ((command.old !== ZERO || command.new === ZERO) && !(await repository.objectInfo(command.old)))
       return `The old value of ${command.ref} is not known here.`
     const reason = await refusalOf(setting, command)
     if (reason) return reason
   }
   const { id } = subject.project
-  const intent = await recordIntent(ctx, id, actorId, 'git', commands)
+  const intent = await recordIntent(ctx, { projectId: id, actorId, door: 'git', moves: commands })
   let finished = false
   return {
     async finish(moved) {
-      await finishMoves(ctx, id, moved, intent, setting.settings, repositoryOf(ctx, subject.project))
+      await finishMoves(ctx, { projectId: id, moves: moved, intent, settings: setting.settings, repository: repositoryOf(ctx, subject.project) })
       finished = true
     },
     async settle() {

@@ -10,22 +10,27 @@ import { repositoryById } from '../repositories.js'
 import { leaveIntent } from './intents.js'
 import { maintainSoon } from './upkeep.js'
 
+/** Refs that have moved. */
+export interface Moved {
+  projectId: number
+  moves: RefUpdate[]
+  intent: number | null
+  settings: Settings
+  /** Looked up if it is not given. */
+  repository?: GitRepository
+  /** What the moves merged. */
+  merge?: MergeIntent | null
+}
+
 /**
  * Does everything that follows when refs have moved, and ends the intent. All of it holds before the caller gets an
- * answer (PU-1), except maintenance, which runs soon after. `repository` is looked up when it is not given; `merge` is
- * what the moves merged. The refs have moved, so what fails here is tried again until it succeeds.
+ * answer (PU-1), except maintenance, which runs soon after. The refs have moved, so what fails here is tried again
+ * until it succeeds.
  */
-export async function finishMoves(
-  ctx: Context,
-  projectId: number,
-  moves: RefUpdate[],
-  intent: number | null,
-  settings: Settings,
-  repository?: GitRepository,
-  merge: MergeIntent | null = null,
-): Promise<void> {
+export async function finishMoves(ctx: Context, moved: Moved): Promise<void> {
+  const { projectId, intent } = moved
   try {
-    await follow(ctx, projectId, moves, intent, settings, repository, merge)
+    await follow(ctx, moved)
     if (intent !== null) ctx.intents.delete(intent)
   } catch (error) {
     // what took too long is quick once maintenance has written the new commits into the graph
@@ -35,15 +40,7 @@ export async function finishMoves(
   }
 }
 
-export async function follow(
-  ctx: Context,
-  projectId: number,
-  moves: RefUpdate[],
-  intent: number | null,
-  settings: Settings,
-  repository: GitRepository | undefined,
-  merge: MergeIntent | null,
-): Promise<void> {
+export async function follow(ctx: Context, { projectId, moves, intent, settings, repository, merge = null }: Moved): Promise<void> {
   let actor: Promise<number | null> | undefined
   let found: Promise<GitRepository | null> | undefined
   const event: PushEvent = {
@@ -65,7 +62,7 @@ export async function follow(
     select ${projectId}::bigint, finished.actor_id, 'pushed', told.push, ${now}::timestamptz
     from finished join ${users} on ${users.id} = finished.actor_id, jsonb_array_elements(${JSON.stringify(told)}::jsonb) with ordinality as told (push, turn)
     order by told.turn`
-  // The only statement of these that waits for the disk, which takes everything committed before it along: what is answered now stays (SEC-157).
+  // The only statement here that waits for the disk; it makes everything committed before it durable (SEC-157).
   // The events go with the intent, so a push is told once however often it is finished.
   await ctx.db.write.execute(sql`with finished as (delete from ${refIntents} where ${refIntents.id} = ${intent} returning actor_id), pushed as (${pushed})
     update ${projects} set last_activity_at = greatest(last_activity_at, ${now}::timestamptz), pushes_since_gc = pushes_since_gc + 1

@@ -1,31 +1,34 @@
 import { eq } from 'drizzle-orm'
 import type { Context } from '../../../context.js'
+import { onlyRow } from '../../../db/only-row.js'
 import { type MergeIntent, refIntents } from '../../../db/schema/index.js'
 import { RefChanged, RefNameConflict } from '../../../git/errors.js'
 import type { RefUpdate } from '../../../git/types.js'
 import { isUnavailable } from '../../../lib/unavailable.js'
 import type { Door } from './rules.js'
 
+interface Intent {
+  projectId: number
+  actorId: number
+  door: Door
+  moves: RefUpdate[]
+  merge?: MergeIntent | null
+}
+
 /** Records what is about to move, after the objects and before the refs (SEC-158). Returns the row's id. */
-export async function recordIntent(
-  ctx: Context,
-  projectId: number,
-  actorId: number,
-  door: Door,
-  updates: RefUpdate[],
-  merge: MergeIntent | null = null,
-): Promise<number> {
-  const [row] = await ctx.db.write
-    .insert(refIntents)
-    .values({
-      project_id: projectId,
-      actor_id: actorId,
-      origin: door,
-      updates: updates.map(({ ref, old, new: to }) => ({ ref, old, new: to })),
-      merge,
-    })
-    .returning({ id: refIntents.id })
-  const id = row?.id as number
+export async function recordIntent(ctx: Context, { projectId, actorId, door, moves, merge = null }: Intent): Promise<number> {
+  const { id } = onlyRow(
+    await ctx.db.write
+      .insert(refIntents)
+      .values({
+        project_id: projectId,
+        actor_id: actorId,
+        origin: door,
+        updates: moves.map(({ ref, old, new: to }) => ({ ref, old, new: to })),
+        merge,
+      })
+      .returning({ id: refIntents.id }),
+  )
   ctx.intents.set(id, 'moving')
   return id
 }

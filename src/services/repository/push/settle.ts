@@ -27,7 +27,8 @@ export async function settleIntent(
     }
   }
   if (moved.length > 0 ? !may.finish : !may.drop) return false
-  if (moved.length > 0) await follow(ctx, intent.project_id, moved, intent.id, await readSettings(ctx), undefined, intent.merge)
+  if (moved.length > 0)
+    await follow(ctx, { projectId: intent.project_id, moves: moved, intent: intent.id, settings: await readSettings(ctx), merge: intent.merge })
   else await ctx.db.write.delete(refIntents).where(eq(refIntents.id, intent.id))
   ctx.intents.delete(intent.id)
   return moved.length > 0

@@ -6,7 +6,6 @@ import type { Context } from '../../../../context.js'
 import { isOpen } from '../../../../db/conditions.js'
 import { mergeRequests, pipelines, users } from '../../../../db/schema/index.js'
 import { Failure, forbidden, unauthenticated } from '../../../../failures.js'
-import { withMutex } from '../../../../lib/async/keyed-mutex.js'
 import { isUnavailable } from '../../../../lib/unavailable.js'
 import { writeSystemNotes } from '../../../activity/system-notes.js'
 import { createTodos } from '../../../activity/todos.js'
@@ -82,7 +81,7 @@ export async function waitingAmong(ctx: Context, id: number | null): Promise<num
  * it is done once, however often and by how many this is called.
  */
 export async function mergeWaiting(ctx: Context, ids: number[]): Promise<void> {
-  for (const id of ids) await withMutex(`deferred merge ${id}`, () => mergeOne(ctx, id))
+  for (const id of ids) await ctx.mutex.run(`deferred merge ${id}`, () => mergeOne(ctx, id))
 }
 
 async function mergeOne(ctx: Context, id: number): Promise<void> {
@@ -102,7 +101,7 @@ async function mergeOne(ctx: Context, id: number): Promise<void> {
       should_remove_source_branch: request.should_remove_source_branch ?? undefined,
       sha: request.sha ?? undefined,
     }
-    if (await merge(ctx, caller, subject, request, given, { deferred: true })) await finishAccepted(ctx, caller, subject, id)
+    if (await merge(ctx, caller, subject, request, { ...given, deferred: true })) await finishAccepted(ctx, caller, subject, id)
   } catch (error) {
     if (error instanceof Failure) await giveUp(ctx, request, user.id, error)
     // what cannot be done now is tried at the next start, or when the pipeline changes again

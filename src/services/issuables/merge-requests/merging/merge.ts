@@ -51,25 +51,29 @@ export async function merge(
   caller: SignedIn,
   subject: ProjectSubject,
   { id, target_branch: seen }: Pick<Request, 'id' | 'target_branch'>,
-  given: Acceptance,
-  { deferred = false }: { deferred?: boolean } = {},
+  { deferred = false, ...given }: Acceptance & { deferred?: boolean },
 ): Promise<boolean> {
   if (lengthOf(given.merge_commit_message ?? '') > MAX_MESSAGE) throw refused('The commit message is too long')
   for (let branch = seen; ; ) {
-    const outcome = await withBranch(subject.project.id, branch, () => mergeInto(ctx, caller, subject, id, branch, given, deferred))
+    const outcome = await withBranch(ctx, subject.project.id, branch, () => mergeInto(ctx, { caller, subject, id, given, deferred }, branch))
     if (typeof outcome === 'boolean') return outcome
     branch = outcome.elsewhere
   }
 }
 
+interface Accepting {
+  caller: SignedIn
+  /** The target project. */
+  subject: ProjectSubject
+  id: number
+  given: Acceptance
+  deferred: boolean
+}
+
 async function mergeInto(
   ctx: Context,
-  caller: SignedIn,
-  subject: ProjectSubject,
-  id: number,
+  { caller, subject, id, given, deferred }: Accepting,
   branch: string,
-  given: Acceptance,
-  deferred: boolean,
 ): Promise<boolean | { elsewhere: string }> {
   const { project } = subject
   for (let tried = 1; ; tried++) {
@@ -114,7 +118,13 @@ async function mergeInto(
     // concurrently with the objects, and in any case before the ref: an intent whose ref never moves has no effect
     const noted: { intent?: number } = {}
     const intend = async (commit: Oid) => {
-      noted.intent = await recordIntent(ctx, project.id, caller.user.id, 'api', [{ ref, old: start, new: commit }], told)
+      noted.intent = await recordIntent(ctx, {
+        projectId: project.id,
+        actorId: caller.user.id,
+        door: 'api',
+        moves: [{ ref, old: start, new: commit }],
+        merge: told,
+      })
     }
     const drafted = await repository
       .draftMerge({ into: start, from: head, author: signature, committer: signature, message }, intend)

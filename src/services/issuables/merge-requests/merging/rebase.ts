@@ -8,7 +8,6 @@ import { mergeRequests, users } from '../../../../db/schema/index.js'
 import { conflict, Failure, forbidden } from '../../../../failures.js'
 import { RefChanged } from '../../../../git/errors.js'
 import type { Oid } from '../../../../git/types.js'
-import { withMutex } from '../../../../lib/async/keyed-mutex.js'
 import { isUnavailable } from '../../../../lib/unavailable.js'
 import { actingUser, findVisibleProject } from '../../../identity/acting-users.js'
 import { copyCommits } from '../../../repository/object-copies.js'
@@ -51,7 +50,7 @@ export async function rebaseLeftOver(ctx: Context): Promise<void> {
 }
 
 /** Resumed by whoever finds the row, one at a time: commits that have been rebased are kept. */
-const rebase = (ctx: Context, id: number): Promise<void> => withMutex(`rebase ${id}`, () => rebaseAsAsked(ctx, id))
+const rebase = (ctx: Context, id: number): Promise<void> => ctx.mutex.run(`rebase ${id}`, () => rebaseAsAsked(ctx, id))
 
 async function rebaseAsAsked(ctx: Context, id: number): Promise<void> {
   const [[asked], [request], [by]] = await Promise.all([

@@ -2,7 +2,7 @@ import { eq, type SQL, sql } from 'drizzle-orm'
 import { alias, type SelectedFields } from 'drizzle-orm/pg-core'
 import type { Caller, SignedIn } from '../../../../access/actor.js'
 import type { MergeRequestSubject } from '../../../../access/merge-requests.js'
-import { findProjectFor, fullPathOf, type ProjectSubject } from '../../../../access/rules.js'
+import { fullPathOf, type ProjectSubject } from '../../../../access/rules.js'
 import type { Context } from '../../../../context.js'
 import type { ReadDatabase } from '../../../../db/client.js'
 import { completeTexts, LONG, READ_COLUMNS } from '../../../../db/long-text.js'
@@ -20,10 +20,12 @@ import {
 import { statement } from '../../../../db/statement.js'
 import type { PipelineRecord } from '../../../../entities/ci/pipeline.js'
 import type { UserRefRecord } from '../../../../entities/identity/user.js'
-import { Failure, notFound } from '../../../../failures.js'
+import { notFound } from '../../../../failures.js'
 import type { PipelineState } from '../../../../lib/pipeline-states.js'
 import { isSubscribed } from '../../../activity/subscriptions.js'
 import { getPipeline } from '../../../ci/pipelines.js'
+import { findVisibleProject } from '../../../identity/acting-users.js'
+import { userRefColumns } from '../../../identity/user-ref.js'
 import { branchProtectionsOf, mayMergeInto, type Protections } from '../../../repository/protection.js'
 
 type Request = typeof mergeRequests.$inferSelect
@@ -64,23 +66,16 @@ export interface SingleMergeRequest extends FollowedMergeRequest {
 const assignees = alias(users, 'assignee')
 const mergers = alias(users, 'merger')
 const closers = alias(users, 'closer')
-const person = (table: typeof users | typeof assignees | typeof mergers | typeof closers) => ({
-  id: table.id,
-  name: table.name,
-  username: table.username,
-  state: table.state,
-  avatar: table.avatar,
-})
 
 const labelNames = sql<string[]>`(select coalesce(json_agg(l.title order by l.title), '[]') from ${mergeRequestLabels} ml
   join ${labels} l on l.id = ml.label_id where ml.merge_request_id = ${mergeRequests.id})`
 
 /** What is neither in the row nor in the project of a merge request. */
 const around = {
-  author: person(users),
-  assignee: person(assignees),
-  merged_by: person(mergers),
-  closed_by: person(closers),
+  author: userRefColumns(users),
+  assignee: userRefColumns(assignees),
+  merged_by: userRefColumns(mergers),
+  closed_by: userRefColumns(closers),
   milestone: READ_COLUMNS.milestones,
   milestone_path: sql<string | null>`(select n.full_path from ${namespaces} n where n.id = ${milestones.namespace_id})`,
   labels: labelNames as SQL<string[]>,
@@ -225,11 +220,5 @@ export async function sourceOf(
   { source_project_id }: MergeRequestRecord['request'],
 ): Promise<ProjectSubject | null> {
   if (source_project_id === null) return null
-  if (source_project_id === subject.project.id) return subject
-  try {
-    return await findProjectFor(ctx, caller, String(source_project_id))
-  } catch (error) {
-    if (error instanceof Failure) return null
-    throw error
-  }
+  return source_project_id === subject.project.id ? subject : findVisibleProject(ctx, caller, source_project_id)
 }

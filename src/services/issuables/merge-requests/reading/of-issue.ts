@@ -71,7 +71,7 @@ const MAX = 100
 /** Merge requests that mention the issue, and those that it mentions (IS-15). */
 export async function listRelated(ctx: Context, caller: Pick<Caller, 'user'>, subject: IssueSubject, paging: Paging) {
   const { issue } = subject
-  const named = (await referencesIn(`${issue.description}\n\n${issue.title}`, ctx.links.base))
+  const named = (await referencesIn(ctx.slices, `${issue.description}\n\n${issue.title}`, ctx.links.base))
     .filter((each): each is IssueReference => each.kind === 'merge_request')
     .slice(0, MAX)
   const projectOf = projectsMeant(ctx, caller, subject)

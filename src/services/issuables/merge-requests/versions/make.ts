@@ -6,7 +6,6 @@ import { commitAsynchronously } from '../../../../db/relaxed.js'
 import { mergeRequestCommits, mergeRequests, mergeRequestVersions, notes, pipelines } from '../../../../db/schema/index.js'
 import type { Diff, GitRepository, Oid } from '../../../../git/types.js'
 import { mapConcurrently } from '../../../../lib/async/concurrency.js'
-import { withMutex } from '../../../../lib/async/keyed-mutex.js'
 import { copyCommits, mayReadCode } from '../../../repository/object-copies.js'
 import { type MergeStatus, mergeStatus } from '../merging/merge-status.js'
 import { updateIssueLinksSoon } from '../writing/issue-links.js'
@@ -52,7 +51,7 @@ export async function makeVersions(ctx: Context, ids: number[], how: VersionOpti
     groups.set(key, [...(groups.get(key) ?? []), id])
   }
   // one at a time for each source, so that of two pushes the later one wins
-  const left = await Promise.all([...groups].map(([key, group]) => withMutex(`versions ${key}`, () => drawGroup(ctx, group, how))))
+  const left = await Promise.all([...groups].map(([key, group]) => ctx.mutex.run(`versions ${key}`, () => drawGroup(ctx, group, how))))
   return left.flat()
 }
 

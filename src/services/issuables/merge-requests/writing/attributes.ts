@@ -16,6 +16,8 @@ export const assignable = (tx: Transaction, { project }: ProjectSubject, userIds
 
 /** The source and the target. */
 export interface Branches {
+  /** The merge request that they are of, if it exists: it is not its own duplicate. */
+  id?: number
   project_id: number
   target_branch: string
   source_project_id: number | null
@@ -28,11 +30,10 @@ export function refuseSameBranch({ project_id, target_branch, source_project_id,
     throw unprocessable('You can not use same project/branch for source and target')
 }
 
-/** The open merge request for these branches, if there is one other than `except`. */
+/** Another open merge request for these branches. */
 export async function findDuplicate(
   tx: Pick<Transaction, 'select'>,
-  { project_id, target_branch, source_project_id, source_branch }: Branches,
-  except = 0,
+  { id = 0, project_id, target_branch, source_project_id, source_branch }: Branches,
 ): Promise<(MergeRequestTies & { title: string }) | null> {
   if (source_project_id === null) return null
   const [twin] = await tx
@@ -46,7 +47,7 @@ export async function findDuplicate(
         eq(mergeRequests.source_branch, source_branch),
         eq(mergeRequests.state, 'opened'),
         isNull(mergeRequests.deleted_at),
-        ne(mergeRequests.id, except),
+        ne(mergeRequests.id, id),
       ),
     )
   return twin ?? null
@@ -62,9 +63,8 @@ export async function refuseDuplicate(
   subject: ProjectSubject,
   branches: Branches,
   title: string,
-  except = 0,
 ): Promise<void> {
-  const twin = await findDuplicate(tx, branches, except)
+  const twin = await findDuplicate(tx, branches)
   if (!twin) return
   const shown = seesMergeRequest({ ...subject, user: caller.user }, twin) ? twin.title : title
   throw conflict([`Cannot Create: This merge request already exists: ["${shown}"]`])

@@ -34,7 +34,7 @@ export async function issuesClosedBy(
   if (request.target_branch !== project.default_branch) return []
   const texts = await textsOf(ctx, project, request)
   const references: IssueReference[] = []
-  for (const text of texts) for (const each of await closingReferences(text, ctx.links.base)) references.push(each)
+  for (const text of texts) for (const each of await closingReferences(ctx.slices, text, ctx.links.base)) references.push(each)
   return references.length === 0 ? [] : issuesMeant(ctx, caller, subject, references)
 }
 
@@ -66,7 +66,7 @@ export async function listClosedIssues(
   if (request.target_branch !== project.default_branch) return { items: [], total: 0 }
   const [texts, meant] = await Promise.all([textsOf(ctx, project, request), issuesClosedBy(ctx, caller, subject, request)])
   const keys = new Set<string>()
-  for (const text of texts) for (const key of await externalClosings(text)) keys.add(key)
+  for (const text of texts) for (const key of await externalClosings(ctx.slices, text)) keys.add(key)
   const { items, total } = slice<number | string>([...meant.map(({ issue }) => issue.id), ...keys], paging)
   const ids = items.filter((item) => typeof item === 'number')
   const known = new Map((await loadIssues(ctx, caller, ids)).map((issue) => [issue.issue.id, issue]))

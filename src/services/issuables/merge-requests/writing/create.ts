@@ -1,22 +1,20 @@
+import type { SQL } from 'drizzle-orm'
 import type { SignedIn } from '../../../../access/actor.js'
-import { findProjectFor, type ProjectSubject } from '../../../../access/rules.js'
+import type { ProjectSubject } from '../../../../access/rules.js'
 import type { Context } from '../../../../context.js'
 import type { Transaction } from '../../../../db/client.js'
+import { onlyRow } from '../../../../db/only-row.js'
 import { mergeRequests } from '../../../../db/schema/index.js'
 import { retryOnUniqueViolation } from '../../../../db/taken.js'
-import { Failure, forbidden, notFound, unprocessable } from '../../../../failures.js'
-import { tasksIn } from '../../../../lib/text/references.js'
+import { forbidden, notFound, unprocessable } from '../../../../failures.js'
 import { mentionsIn, recordCrossReferences, thingsMentioned } from '../../../activity/cross-references.js'
 import { recordEvent } from '../../../activity/events.js'
-import { followMentions } from '../../../activity/mentions.js'
-import { createTodos } from '../../../activity/todos.js'
 import { lastIid, nextIid } from '../../../core/iids.js'
+import { findVisibleProject } from '../../../identity/acting-users.js'
 import { inOneNetwork } from '../../../projects/fork-network.js'
 import { repositoryOf } from '../../../repository/repositories.js'
-import { assignLabels } from '../../assigned-labels.js'
-import { labelIdsOf } from '../../labels.js'
-import { usableMilestone } from '../../milestones.js'
 import { refuseFaults, textFaults } from '../../texts.js'
+import { descriptionColumns, followCreation, type NewIssuable, newAttributes, textOf } from '../../writing.js'
 import { MAX_MESSAGES } from '../reading/contents.js'
 import { loadMergeRequest, type SingleMergeRequest } from '../reading/load.js'
 import { readersAmong } from '../reading/readers.js'
@@ -26,17 +24,11 @@ import { updateVersion } from '../versions/update.js'
 import { assignable, refuseDuplicate, refuseSameBranch } from './attributes.js'
 import { mentionsIssues, updateIssueLinks } from './issue-links.js'
 
-export interface NewMergeRequest {
-  title: string
+export interface NewMergeRequest extends NewIssuable {
   source_branch: string
   target_branch: string
   /** The source by default. */
   target_project_id?: number | undefined
-  description?: string | null | undefined
-  /** The first who may be assigned is. */
-  assignee_ids?: number[] | undefined
-  milestone_id?: number | undefined
-  labels?: string[] | undefined
   remove_source_branch?: boolean | undefined
   squash?: boolean | undefined
   allow_collaboration?: boolean | undefined
@@ -54,17 +46,17 @@ export async function createMergeRequest(
 ): Promise<SingleMergeRequest> {
   const target = await targetOf(ctx, caller, source, given.target_project_id)
   if (target.project.archived) throw forbidden()
-  const branches = branchesOf(source, target, given)
+  const request: Requested = { caller, source, target, given, branches: branchesOf(source, target, given) }
   const mentioned = await thingsMentioned(ctx, caller, target, await mentionsIn(ctx, textOf(given)))
   const [id, draft] = await retryOnUniqueViolation(async () => {
     // made before the row exists, so that the row is complete as soon as anybody sees it; commits of a fork are copied
     // only once everything else is valid
-    const early = source.project.id === target.project.id ? draftFor(ctx, caller, source, target, given, branches) : null
+    const early = source.project.id === target.project.id ? draftFor(ctx, request) : null
     early?.catch(() => {})
-    await refuse(ctx, caller, source, target, given, branches)
-    const draft = await (early ?? draftFor(ctx, caller, source, target, given, branches))
+    await refuse(ctx, request)
+    const draft = await (early ?? draftFor(ctx, request))
     const made = await ctx.db.transaction(async (tx) => {
-      const { id, iid } = await insert(ctx, tx, caller, target, given, branches)
+      const { id, iid } = await insert(ctx, tx, request)
       const drawn = { ...draft, request: { ...draft.request, id, iid } }
       await Promise.all([keepFirstVersion(ctx, drawn), recordVersions(tx, [drawn], {}, ctx.now()), tellOfNew(tx, drawn.request, caller, ctx.now())])
       await recordCrossReferences(tx, { type: 'MergeRequest', project_id: target.project.id, id, sha: null }, mentioned, caller.user.id, ctx.now())
@@ -79,8 +71,6 @@ export async function createMergeRequest(
   return loadMergeRequest(ctx, caller, target, id)
 }
 
-const textOf = ({ title, description }: NewMergeRequest) => `${description ?? ''}\n\n${title.trim()}`
-
 const branchesOf = (source: ProjectSubject, target: ProjectSubject, given: NewMergeRequest) => ({
   project_id: target.project.id,
   target_branch: given.target_branch,
@@ -88,23 +78,23 @@ const branchesOf = (source: ProjectSubject, target: ProjectSubject, given: NewMe
   source_branch: given.source_branch,
 })
 
-type Branches = ReturnType<typeof branchesOf>
+/** A merge request to be created. */
+interface Requested {
+  caller: SignedIn
+  source: ProjectSubject
+  target: ProjectSubject
+  given: NewMergeRequest
+  branches: ReturnType<typeof branchesOf>
+}
 
 /** The first version, and whether the texts contain references. */
-async function draftFor(
-  ctx: Context,
-  caller: SignedIn,
-  source: ProjectSubject,
-  target: ProjectSubject,
-  given: NewMergeRequest,
-  branches: Branches,
-): Promise<VersionDraft> {
+async function draftFor(ctx: Context, { caller, source, target, given, branches }: Requested): Promise<VersionDraft> {
   const request = { ...branches, author_id: caller.user.id, storage: target.project.storage, source_storage: source.project.storage }
   const draft = await draftFirstVersion(ctx, { ...request, ...UNDRAWN, title: given.title })
   if (draft.held) throw forbidden()
   const commits = await repositoryOf(ctx, target.project).commits(draft.version?.oids.slice(0, MAX_MESSAGES) ?? [])
   const texts = [textOf(given), ...commits.map((commit) => commit?.message ?? '')]
-  for (const text of texts) if (await mentionsIssues(text, ctx.links.base)) return { ...draft, unlinked: false }
+  for (const text of texts) if (await mentionsIssues(ctx, text)) return { ...draft, unlinked: false }
   return { ...draft, unlinked: true }
 }
 
@@ -114,11 +104,9 @@ const UNDRAWN = { id: 0, iid: 0, sha: null, version_id: null, version_due: false
 /** The target project; one that the caller does not see is missing (MR-24). */
 async function targetOf(ctx: Context, caller: SignedIn, source: ProjectSubject, id: number | undefined): Promise<ProjectSubject> {
   if (id === undefined || id === source.project.id) return source
-  try {
-    return await findProjectFor(ctx, caller, String(id))
-  } catch (error) {
-    throw error instanceof Failure ? notFound() : error
-  }
+  const target = await findVisibleProject(ctx, caller, id)
+  if (!target) throw notFound()
+  return target
 }
 
 /** What is wrong with its texts: a blank or too long title, blank branch names (MR-34). */
@@ -129,14 +117,7 @@ function faultsOf({ title, description, labels, source_branch, target_branch }: 
 }
 
 /** Refuses in the order of MR-30 to MR-34. */
-async function refuse(
-  ctx: Context,
-  caller: SignedIn,
-  source: ProjectSubject,
-  target: ProjectSubject,
-  given: NewMergeRequest,
-  branches: Branches,
-): Promise<void> {
+async function refuse(ctx: Context, { caller, source, target, given, branches }: Requested): Promise<void> {
   refuseSameBranch(branches)
   if (!(await inOneNetwork(ctx.db.write, source.project.id, target.project.id)))
     throw unprocessable('Source project is not a fork of the target project')
@@ -145,54 +126,35 @@ async function refuse(
   refuseFaults(faultsOf(given))
 }
 
-async function insert(
-  ctx: Context,
-  tx: Transaction,
-  caller: SignedIn,
-  target: ProjectSubject,
-  given: NewMergeRequest,
-  branches: Branches,
-): Promise<{ id: number; iid: number }> {
+async function insert(ctx: Context, tx: Transaction, { caller, target, given, branches }: Requested): Promise<{ id: number; iid: number }> {
   const { project } = target
-  const title = given.title.trim()
-  const description = given.description ?? ''
-  const { id: author_id } = caller.user
   const now = ctx.now()
-  const wanted = target.can('manage_merge_request') ? given : ({} as Partial<NewMergeRequest>)
-  const assignee_id = await assignable(tx, target, wanted.assignee_ids ?? [])
-  const milestone = wanted.milestone_id ? await usableMilestone(tx, target, wanted.milestone_id) : null
-  const labelIds = await labelIdsOf(tx, target, wanted.labels ?? [], target.can('manage_label'), now)
-  const tasks = await tasksIn(description)
+  const wanted: Partial<NewMergeRequest> = target.can('manage_merge_request') ? given : {}
+  const { labelIds, ...assigned } = await newAttributes(tx, target, wanted, assignable, now)
   const values = {
     ...branches,
     original_source_project_id: branches.source_project_id,
-    title,
-    description,
-    author_id,
-    assignee_id,
-    milestone_id: milestone?.id ?? null,
+    title: given.title.trim(),
+    ...(await descriptionColumns(ctx, given.description ?? '')),
+    author_id: caller.user.id,
+    ...assigned,
     force_remove_source_branch: given.remove_source_branch ?? false,
     squash: given.squash ?? false,
     allow_collaboration: given.allow_collaboration ?? false,
-    task_count: tasks.count,
-    task_completed_count: tasks.completed,
     created_at: now,
     updated_at: now,
   }
-  const [iid, [row]] = await Promise.all([
+  const [iid, rows] = await Promise.all([
     nextIid(tx, project.id, 'merge_request'),
     tx
       .insert(mergeRequests)
       .values({ ...values, iid: lastIid(project.id, 'merge_request') })
       .returning({ id: mergeRequests.id }),
   ])
-  const id = row?.id as number
+  const { id } = onlyRow(rows)
   const about = { type: 'MergeRequest' as const, id, project_id: project.id }
-  await assignLabels(tx, about, labelIds)
-  if (assignee_id !== null && assignee_id !== author_id)
-    await createTodos(tx, { users: [assignee_id], author_id, target: about, action: 'assigned' }, now)
-  const readers = (who: Parameters<typeof readersAmong>[3]) => readersAmong(tx, project, values, who)
-  await followMentions(tx, caller, { target: about, note_id: null, text: textOf(given) }, readers, now)
+  const readers = (who: SQL) => readersAmong(tx, project, values, who)
+  await followCreation(ctx, tx, caller, { target: about, assignee_id: assigned.assignee_id, labelIds, text: textOf(given), readers })
   return { id, iid }
 }
 

@@ -23,8 +23,8 @@ const EVERYBODYS: ActorUser = {
 type Row = typeof mergeRequests.$inferSelect
 
 /** Whether a text contains anything that may refer to an issue; otherwise there is nothing to link. */
-export const mentionsIssues = async (text: string, base: string): Promise<boolean> =>
-  (await referencesIn(text, base)).some(({ kind }) => kind === 'issue')
+export const mentionsIssues = async (ctx: Context, text: string): Promise<boolean> =>
+  (await referencesIn(ctx.slices, text, ctx.links.base)).some(({ kind }) => kind === 'issue')
 
 /** References in the texts of one merge request that are followed; further ones are ignored. */
 const MAX = 1_000
@@ -46,7 +46,8 @@ export async function updateIssueLinks(ctx: Context, id: number): Promise<void> 
     const texts = await textsOf(ctx, subject.project, request)
     const mentioned: IssueReference[] = []
     for (const text of texts)
-      for (const each of await referencesIn(text, ctx.links.base)) if (each.kind === 'issue' && mentioned.length < MAX) mentioned.push(each)
+      for (const each of await referencesIn(ctx.slices, text, ctx.links.base))
+        if (each.kind === 'issue' && mentioned.length < MAX) mentioned.push(each)
     const [closing, named] = await Promise.all([issuesClosedBy(ctx, viewer, subject, request), issuesMeant(ctx, viewer, subject, mentioned)])
     const closes = new Set(closing.map(({ issue }) => issue.id))
     const links = new Map([...named, ...closing].map(({ issue }) => [issue.id, closes.has(issue.id)]))

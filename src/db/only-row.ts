@@ -1,0 +1,6 @@
+/** The row of a statement that returns exactly one, such as `insert … returning` with one row of values. */
+export function onlyRow<Row>(rows: Row[]): Row {
+  const [row] = rows
+  if (row === undefined || rows.length > 1) throw new Error(`expected one row, got ${rows.length}`)
+  return row
+}
