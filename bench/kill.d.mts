@@ -18,6 +18,6 @@ export function startService(dataDir: string, environment?: Record<string, strin
 export function call(url: string, method: string, path: string, body?: object): Promise<Answer | null>
 /** The service's URL with the administrator's token in it, as Git takes it. */
 export function withToken(url: string): string
-export type Victim = 'all' | 'service' | 'git' | 'backend' | 'postmaster'
+export type Victim = 'all' | 'service' | 'git' | 'spawner' | 'backend' | 'postmaster'
 /** Kills the victims in turn at random moments of writing, by default the whole service, and resolves with what was lost or undone. */
 export function killRounds(rounds: number, report: (line: string) => void, victims?: Victim[]): Promise<string[]>

@@ -113,8 +113,11 @@ const need = (answer, status, what) => {
   return answer.body
 }
 
-/** What a round kills: the service with all it started, the service alone, its git processes, one connection of Postgres, Postgres as a whole. */
-export const VICTIMS = ['all', 'service', 'git', 'backend', 'postmaster']
+/**
+ * What a round kills: the service with all it started, the service alone, its git processes, the process that starts git, one connection of
+ * Postgres, Postgres as a whole.
+ */
+export const VICTIMS = ['all', 'service', 'git', 'spawner', 'backend', 'postmaster']
 
 const running = (dataDir) => JSON.parse(readFileSync(join(dataDir, 'postgres/running.json'), 'utf8'))
 
@@ -149,11 +152,24 @@ export function gitProcesses(dataDir) {
   })
 }
 
+/** The process that starts git for the service. */
+function spawnerOf(service) {
+  return readdirSync('/proc').filter((pid) => {
+    try {
+      const parent = /^\d+ \(.*\) \S+ (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1]
+      return Number(parent) === service.pid && readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('spawner.js')
+    } catch {
+      return false
+    }
+  })
+}
+
 /** Kills a victim; true when the service is gone with it. */
 async function strike(victim, service, dataDir) {
   if (victim === 'all') process.kill(-service.pid, 'SIGKILL')
   else if (victim === 'service') process.kill(service.pid, 'SIGKILL')
   else if (victim === 'git') for (const pid of gitProcesses(dataDir)) killProcess(Number(pid))
+  else if (victim === 'spawner') for (const pid of spawnerOf(service)) killProcess(Number(pid))
   else if (victim === 'postmaster') {
     const { home } = JSON.parse(readFileSync(join(dataDir, 'postgres/server.json'), 'utf8'))
     killProcess(Number(readFileSync(join(home, 'data/postmaster.pid'), 'utf8').split('\n', 1)[0]))

@@ -141,7 +141,7 @@ describe('two processes over one database and one storage', () => {
 it('SEC-157, SEC-158, SEC-159: kill -9 of the service, its git or Postgres in the middle of writes loses and undoes nothing that was acknowledged', async () => {
   const lines: string[] = []
   const amount = rounds(5, 25)
-  const faults = await killRounds(amount, (line) => lines.push(line), ['all', 'git', 'backend', 'postmaster', 'service'])
+  const faults = await killRounds(amount, (line) => lines.push(line), ['all', 'git', 'backend', 'spawner', 'postmaster', 'service'])
   expect(faults).toEqual([])
   expect(lines).toHaveLength(amount)
   // the rounds were not idle

@@ -1,7 +1,10 @@
 import { index, jsonb, pgTable, text } from 'drizzle-orm/pg-core'
 import { id, moment, ref } from './columns.js'
 
-/** Who did what to whom; only ever added to (SEC-168). Names stand beside ids, for what is deleted later; nothing refers to other tables. */
+/**
+ * The audit log: rows are only ever added (SEC-168). Names are stored beside ids because what they name may be deleted
+ * later; there are no foreign keys.
+ */
 export const auditEvents = pgTable(
   'audit_events',
   {

@@ -4,7 +4,9 @@ import { id, moment, ref } from './columns.js'
 import { projects } from './projects.js'
 import { users } from './users.js'
 
-/** The words lists of events are filtered by; `actionName` of the entity makes the shown ones of them (EV-5). */
+/**
+ * The names by which lists of events are filtered; the entity's `actionName` turns them into the names shown (EV-5).
+ */
 export const EVENT_ACTIONS = [
   'created',
   'updated',
@@ -32,7 +34,7 @@ export interface PushData {
   commit_title: string | null
 }
 
-/** What happened in a project, one row a thing; never changed afterwards, and dropped when it is old. */
+/** An event of a project; never changed, and removed when it is old. */
 export const events = pgTable(
   'events',
   {
@@ -46,7 +48,7 @@ export const events = pgTable(
     action: text({ enum: EVENT_ACTIONS }).notNull(),
     target_type: text({ enum: EVENT_TARGETS }),
     target_id: ref(),
-    /** Of targets that never change it, such as commits. */
+    /** Only for targets whose title never changes, such as commits. */
     target_title: text(),
     push: jsonb().$type<PushData>(),
     created_at: moment().notNull(),

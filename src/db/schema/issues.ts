@@ -16,7 +16,7 @@ export const labels = pgTable(
     title: text().notNull(),
     color: text().notNull(),
     description: text(),
-    /** The description rendered: once when it is written, not each time it is read. */
+    /** The rendered description, made once when the description is written. */
     description_html: text().notNull().default(''),
     priority: integer(),
     created_at: moment().notNull(),
@@ -59,7 +59,7 @@ export const milestones = pgTable(
   ],
 )
 
-/** The last number given to a thing that is numbered within its group, as `iid_counters` has it for projects. */
+/** The last internal id given in a group, as `iid_counters` has it for projects. */
 export const groupIidCounters = pgTable(
   'group_iid_counters',
   {
@@ -101,7 +101,7 @@ export const issues = pgTable(
     /** Seconds. */
     time_estimate: integer().notNull().default(0),
     total_time_spent: integer().notNull().default(0),
-    /** Boxes of task lists in the description, and those that are ticked. */
+    /** Task list items in the description, and how many of them are checked. */
     task_count: integer().notNull().default(0),
     task_completed_count: integer().notNull().default(0),
     /** Notes of people (NT-7). */
@@ -132,7 +132,7 @@ export const issues = pgTable(
 export const issueLabels = pgTable(
   'issue_labels',
   {
-    /** The issue's: goes with that. */
+    /** The issue's project; the row is deleted with the issue. */
     project_id: ref().notNull(),
     issue_id: ref()
       .notNull()
@@ -144,7 +144,7 @@ export const issueLabels = pgTable(
   (t) => [primaryKey({ columns: [t.issue_id, t.label_id] }), index('issue_labels_label_id_idx').on(t.label_id, t.project_id, t.issue_id)],
 )
 
-/** What people may follow, and be told of. */
+/** What users may subscribe to and be notified about. */
 export const TARGETS = ['Issue', 'MergeRequest'] as const
 
 /**
@@ -170,7 +170,7 @@ export const subscriptions = pgTable(
   ],
 )
 
-/** Who is named with an `@` where: in the text of a thing itself, or in a note on it. Follows every change of the text. */
+/** Users mentioned in the text of an issue, merge request or commit, or in a note on it; kept equal to the text. */
 export const mentions = pgTable(
   'mentions',
   {
@@ -195,7 +195,7 @@ export const mentions = pgTable(
 
 export const TODO_ACTIONS = ['assigned', 'mentioned', 'build_failed', 'marked', 'unmergeable', 'directly_addressed'] as const
 
-/** Something a user is to look at (TO-5). Its words are those of the note, or else of the thing. */
+/** A to-do item of a user (TO-5). Its body is that of the note or, without one, of the target. */
 export const todos = pgTable(
   'todos',
   {

@@ -5,7 +5,7 @@ import { namespaces } from './namespaces.js'
 import { projects } from './projects.js'
 import { users } from './users.js'
 
-/** A person on a project or on a group. With `requested_at` it is only a wish (an access request) and gives nothing. */
+/** A membership of a project or group. With `requested_at` it is an access request and grants nothing. */
 export const members = pgTable(
   'members',
   {
@@ -16,7 +16,7 @@ export const members = pgTable(
     project_id: ref().references(() => projects.id, { onDelete: 'cascade' }),
     namespace_id: ref().references(() => namespaces.id, { onDelete: 'cascade' }),
     access_level: integer().notNull(),
-    /** Counts until 00:00 UTC of this day (ME-10). */
+    /** Valid until 00:00 UTC of this day (ME-10). */
     expires_at: date({ mode: 'string' }),
     requested_at: moment(),
     created_by_id: ref().references(() => users.id, { onDelete: 'set null' }),

@@ -6,7 +6,10 @@ import { pipelines } from './pipelines.js'
 import { projects } from './projects.js'
 import { users } from './users.js'
 
-/** A request to merge one branch into another; it belongs to the project of the target branch. What lists and views show of Git stands in the row (MR-5, MR-7, MR-8). */
+/**
+ * A merge request; it belongs to the project of the target branch. What lists and views show of Git is stored in the
+ * row (MR-5, MR-7, MR-8).
+ */
 export const mergeRequests = pgTable(
   'merge_requests',
   {
@@ -18,7 +21,7 @@ export const mergeRequests = pgTable(
     iid: integer().notNull(),
     /** Null: that fork was removed. */
     source_project_id: ref().references(() => projects.id, { onDelete: 'set null' }),
-    /** The same, kept when the fork goes: what is shown is never null (G-90), and ids are never reused. */
+    /** The same id, kept when the fork is removed: what is shown is never null (G-90), and ids are never reused. */
     original_source_project_id: ref().notNull(),
     source_branch: text().notNull(),
     target_branch: text().notNull(),
@@ -35,34 +38,37 @@ export const mergeRequests = pgTable(
     merge_status: text({ enum: ['unchecked', 'can_be_merged', 'cannot_be_merged'] })
       .notNull()
       .default('unchecked'),
-    /** Counts what made `merge_status` unknown: what was found out belongs to the count it was begun with. */
+    /**
+     * Raised by whatever makes `merge_status` unknown; a check's result is stored only if this has not changed since it
+     * began.
+     */
     merge_checks: integer().notNull().default(0),
-    /** The target has moved in a way that asks for a new version (MR-72). */
+    /** The target branch has moved in a way that needs a new version (MR-72). */
     version_due: boolean().notNull().default(false),
-    /** Set while the source branch is being rebased: who asked for it (X-8). */
+    /** While the source branch is being rebased: the user who asked for it (X-8). */
     rebase_user_id: ref().references(() => users.id, { onDelete: 'set null' }),
-    /** Why the last merge or rebase that nobody waited for failed. */
+    /** Why the last merge or rebase in the background failed. */
     merge_error: text(),
-    /** The newest version, and of it the head and how many files changed: null and `0` while no version was ever made. */
+    /** The newest version, its head and how many files it changes: null and `0` while there is no version. */
     version_id: ref().references((): AnyPgColumn => mergeRequestVersions.id, { onDelete: 'set null' }),
     sha: text(),
     changes_count: text().notNull().default('0'),
     head_pipeline_id: ref().references(() => pipelines.id, { onDelete: 'set null' }),
-    /** A deferred merge (MR-65): who asked for it, and with which words. */
+    /** A deferred merge (MR-65): the user who asked for it, and the merge commit message given. */
     merge_when_pipeline_succeeds: boolean().notNull().default(false),
     merge_user_id: ref().references(() => users.id, { onDelete: 'set null' }),
     merge_commit_message: text(),
-    /** What the merge, done or deferred, was told; null: nothing. */
+    /** As given with the merge, done or deferred; null: not given. */
     should_remove_source_branch: boolean(),
-    /** What the request was told when it was made or changed. */
+    /** As given when the merge request was created or updated. */
     force_remove_source_branch: boolean().notNull().default(false),
     squash: boolean().notNull().default(false),
     allow_collaboration: boolean().notNull().default(false),
-    /** Its texts, target or commits changed, and `merge_request_issues` does not know yet. */
+    /** Its texts, target or commits have changed, and `merge_request_issues` is not up to date yet. */
     links_due: boolean().notNull().default(true),
     /** Null until it is first set. */
     discussion_locked: boolean(),
-    /** Null until it is merged, and where a push did that (MR-6). */
+    /** Null until it is merged, and when a push merged it (MR-6). */
     merge_commit_sha: text(),
     merged_by_id: ref().references(() => users.id, { onDelete: 'set null' }),
     merged_at: moment(),
@@ -71,16 +77,16 @@ export const mergeRequests = pgTable(
     /** Seconds. */
     time_estimate: integer().notNull().default(0),
     total_time_spent: integer().notNull().default(0),
-    /** Boxes of task lists in the description, and those that are ticked. */
+    /** Task list items in the description, and how many of them are checked. */
     task_count: integer().notNull().default(0),
     task_completed_count: integer().notNull().default(0),
     /** Notes of people (MR-9). */
     user_notes_count: integer().notNull().default(0),
     upvotes: integer().notNull().default(0),
     downvotes: integer().notNull().default(0),
-    /** Discussions that wait to be resolved. */
+    /** Unresolved discussions. */
     unresolved_discussions_count: integer().notNull().default(0),
-    /** Set: kept, but shown nowhere (MR-58). */
+    /** Set: deleted for everybody; the row is kept (MR-58). */
     deleted_at: moment(),
     created_at: moment().notNull(),
     updated_at: moment().notNull(),
@@ -104,7 +110,7 @@ export const mergeRequests = pgTable(
     index('merge_requests_version_id_idx').on(t.version_id).where(sql`${t.version_id} is not null`),
     index('merge_requests_merge_user_id_idx').on(t.merge_user_id).where(sql`${t.merge_user_id} is not null`),
     index('merge_requests_merged_by_id_idx').on(t.merged_by_id).where(sql`${t.merged_by_id} is not null`),
-    /** What a start has to take up. */
+    /** What is resumed at the start. */
     index('merge_requests_unchecked_idx').on(t.project_id, t.id).where(sql`${t.merge_status} = 'unchecked' and ${t.state} = 'opened'`),
     index('merge_requests_links_due_idx').on(t.id).where(sql`${t.links_due}`),
     index('merge_requests_deferred_idx').on(t.id).where(sql`${t.merge_when_pipeline_succeeds} and ${t.state} = 'opened'`),
@@ -118,7 +124,7 @@ export const mergeRequests = pgTable(
 export const mergeRequestLabels = pgTable(
   'merge_request_labels',
   {
-    /** The request's: goes with that. */
+    /** The merge request's project; the row is deleted with the merge request. */
     project_id: ref().notNull(),
     merge_request_id: ref()
       .notNull()
@@ -133,11 +139,14 @@ export const mergeRequestLabels = pgTable(
   ],
 )
 
-/** Which issues a request names in its texts and commits, and which of them it will close when it is merged (IS-14, IS-15). Who may see which is asked when they are shown. */
+/**
+ * Issues that a merge request mentions in its texts and commits, and which of them it closes when merged (IS-14,
+ * IS-15). Who may see them is decided when they are shown.
+ */
 export const mergeRequestIssues = pgTable(
   'merge_request_issues',
   {
-    /** The request's: goes with that. */
+    /** The merge request's project; the row is deleted with the merge request. */
     project_id: ref().notNull(),
     merge_request_id: ref()
       .notNull()
@@ -150,18 +159,21 @@ export const mergeRequestIssues = pgTable(
   (t) => [primaryKey({ columns: [t.merge_request_id, t.issue_id] }), index('merge_request_issues_issue_id_idx').on(t.issue_id, t.closes)],
 )
 
-/** What a request would have merged at one moment (MR-91). Its three commits stay readable for ever: refs of the target's repository pin them. */
+/**
+ * A version of a merge request (MR-91). Its three commits stay readable: keep-around refs of the target's repository
+ * hold them.
+ */
 export const mergeRequestVersions = pgTable(
   'merge_request_versions',
   {
     id: id(),
-    /** The request's: goes with that. */
+    /** The merge request's project; the row is deleted with the merge request. */
     project_id: ref().notNull(),
     merge_request_id: ref()
       .notNull()
       .references((): AnyPgColumn => mergeRequests.id, { onDelete: 'cascade' }),
     start_commit_sha: text().notNull(),
-    /** Null: the histories have nothing in common (MR-93). */
+    /** Null: the histories have no merge base (MR-93). */
     base_commit_sha: text(),
     head_commit_sha: text().notNull(),
     state: text({ enum: ['collected', 'empty', 'overflow'] }).notNull(),
@@ -175,11 +187,11 @@ export const mergeRequestVersions = pgTable(
   ],
 )
 
-/** The commits of all versions of a request, the newest ones where there are very many. */
+/** The commits of all versions of a merge request; the newest ones where there are very many. */
 export const mergeRequestCommits = pgTable(
   'merge_request_commits',
   {
-    /** The request's: goes with that. */
+    /** The merge request's project; the row is deleted with the merge request. */
     project_id: ref().notNull(),
     sha: text().notNull(),
     merge_request_id: ref()

@@ -3,7 +3,7 @@ import { type AnyPgColumn, boolean, index, integer, pgTable, primaryKey, text, u
 import { id, moment, ref } from './columns.js'
 import { users } from './users.js'
 
-/** A group, or the one personal namespace of a user (AC-12). */
+/** A group, or the personal namespace of a user (AC-12). */
 export const namespaces = pgTable(
   'namespaces',
   {
@@ -35,7 +35,7 @@ export const namespaces = pgTable(
   ],
 )
 
-/** Who stands above whom, at any distance; a namespace is its own ancestor. Plain B-trees answer both directions. */
+/** All pairs of ancestor and descendant; a namespace is its own ancestor. */
 export const namespaceAncestry = pgTable(
   'namespace_ancestry',
   {

@@ -4,12 +4,15 @@ import { id, moment, ref } from './columns.js'
 import { projects } from './projects.js'
 import { users } from './users.js'
 
-/** What notes are about. */
+/** What notes can be about. */
 export const NOTEABLES = ['Commit', 'Issue', 'MergeRequest', 'Snippet'] as const
-/** What can name another thing, so that it is said there. */
+/** What can mention another thing, which then gets a system note. */
 export const MENTIONERS = ['Commit', 'Issue', 'MergeRequest'] as const
 
-/** A line of the difference between two commits: added with `new_line` alone, removed with `old_line` alone, unchanged with both (DI-10). */
+/**
+ * A line of the diff of two commits: added with `new_line` alone, removed with `old_line` alone, unchanged with both
+ * (DI-10).
+ */
 export interface Position {
   base_sha: string
   start_sha: string
@@ -21,10 +24,10 @@ export interface Position {
   new_line: number | null
 }
 
-/** Forty hex digits that nobody can guess. */
+/** Forty random hex digits. */
 const newDiscussion = sql`left(replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 40)`
 
-/** What people say about a thing of a project: a commit by its hash, anything else by its id. */
+/** A note on something of a project: on a commit by its SHA, on anything else by its id. */
 export const notes = pgTable(
   'notes',
   {
@@ -42,19 +45,22 @@ export const notes = pgTable(
     note: text().notNull(),
     /** Written by the service, not by a person. */
     system: boolean().notNull().default(false),
-    /** Null: it stands alone, and nobody answers to it (DI-5). */
+    /** Null: an individual note, which has no replies (DI-5). */
     type: text({ enum: ['DiscussionNote', 'DiffNote'] }),
-    /** Shared by the notes of a thread. A moved issue keeps those of its notes, so it is unique for one thing only. */
+    /**
+     * Shared by the notes of a thread. A moved issue keeps the ids of its discussions, so they are unique for one
+     * noteable only.
+     */
     discussion_id: text().notNull().default(newDiscussion),
     /** Of a `DiffNote`. */
     position: jsonb().$type<Position>(),
     resolved_at: moment(),
     resolved_by_id: ref().references(() => users.id, { onDelete: 'set null' }),
-    /** The place of a comment on a line of a diff as lists of comments tell it (C-60); an unchanged line has no type. */
+    /** The position of a comment on a diff line as lists of comments show it (C-60); an unchanged line has no type. */
     path: text(),
     line: integer(),
     line_type: text({ enum: ['new', 'old'] }),
-    /** Of a note that tells where its thing was mentioned: only those see it who see that place too, and only they read its name (SEC-35). */
+    /** For a cross-reference note, the place of the mention: only those who see that place see the note (SEC-35). */
     mentioned_in_type: text({ enum: MENTIONERS }),
     mentioned_in_project_id: ref().references(() => projects.id, { onDelete: 'cascade' }),
     /** Null for a commit. */

@@ -5,7 +5,9 @@ import { id, moment, ref } from './columns.js'
 import { projects } from './projects.js'
 import { users } from './users.js'
 
-/** The last number given to a thing that is numbered within its project. The row is locked until the thing is there, so numbers have no gaps (SEC-165). */
+/**
+ * The last internal id given in a project. The row is locked until the insert commits, so there are no gaps (SEC-165).
+ */
 export const iidCounters = pgTable(
   'iid_counters',
   {
@@ -18,7 +20,7 @@ export const iidCounters = pgTable(
   (t) => [primaryKey({ columns: [t.project_id, t.kind] })],
 )
 
-/** What holds the statuses of one commit on one ref. There is no runner, so there is one for each. */
+/** A pipeline: the statuses of one commit on one ref. There is no runner, so there is exactly one for each. */
 export const pipelines = pgTable(
   'pipelines',
   {
@@ -32,7 +34,7 @@ export const pipelines = pgTable(
     ref: text().notNull(),
     /** Whether `ref` was a tag, and no branch, when the first status came. */
     tag: boolean().notNull(),
-    /** Follows the latest statuses (ST-20, PL-5). */
+    /** Derived from the latest statuses (ST-20, PL-5). */
     status: text({ enum: PIPELINE_STATES }).notNull().default('created'),
     source: text().notNull().default('external'),
     user_id: ref().references(() => users.id, { onDelete: 'set null' }),
@@ -48,22 +50,22 @@ export const pipelines = pgTable(
   ],
 )
 
-/** What somebody said about a commit; commit and ref are its pipeline's. Also shown as a job. */
+/** A status of a commit; commit and ref are those of its pipeline. Also shown as a job. */
 export const commitStatuses = pgTable(
   'commit_statuses',
   {
     id: id(),
-    /** Its pipeline's: goes with that. */
+    /** The pipeline's project; the row is deleted with the pipeline. */
     project_id: ref().notNull(),
     pipeline_id: ref().notNull(),
     user_id: ref()
       .notNull()
       .references(() => users.id),
-    /** Its poster was deleted, and several such may wait under one name for ever: `user_id` is the ghost. */
+    /** Its author was deleted and `user_id` is the ghost; several of these may stay pending under one name. */
     orphaned: boolean().notNull().default(false),
     name: text().notNull(),
     status: text({ enum: PIPELINE_STATES }).notNull(),
-    /** No newer one of its name is in the pipeline (ST-16). */
+    /** The newest of its name in the pipeline (ST-16). */
     latest: boolean().notNull().default(true),
     target_url: text(),
     description: text(),

@@ -19,11 +19,11 @@ export const projects = pgTable(
     path: text().notNull(),
     description: text(),
     visibility: integer().notNull(),
-    /** Name of the storage its repositories are in. */
+    /** Name of the storage of its repositories. */
     storage: text().notNull(),
     /** The branch HEAD names; shown only when the repository has a branch (G-86). */
     default_branch: text().notNull(),
-    /** Follows the refs: true while there is no branch. */
+    /** True while there is no branch. */
     empty_repo: boolean().notNull().default(true),
     archived: boolean().notNull().default(false),
     issues_access_level: feature(),
@@ -49,7 +49,7 @@ export const projects = pgTable(
     avatar: text(),
     star_count: integer().notNull().default(0),
     forks_count: integer().notNull().default(0),
-    /** Of the open issues those everybody may see; the others are counted by themselves (GR-4). */
+    /** Open issues that are not confidential; the others are counted apart (GR-4). */
     open_issues_count: integer().notNull().default(0),
     open_confidential_issues_count: integer().notNull().default(0),
     import_status: text({ enum: ['none', 'scheduled', 'started', 'finished', 'failed'] })
@@ -59,7 +59,7 @@ export const projects = pgTable(
     forked_from_id: ref().references((): AnyPgColumn => projects.id, { onDelete: 'set null' }),
     commit_count: bigint({ mode: 'number' }).notNull().default(0),
     repository_size: bigint({ mode: 'number' }).notNull().default(0),
-    /** Pushes since objects were last collected, and how many of them maintenance has seen (AS-41). */
+    /** Pushes since the last garbage collection, and how many of them incremental maintenance has seen (AS-41). */
     pushes_since_gc: integer().notNull().default(0),
     pushes_housekept: integer().notNull().default(0),
     last_activity_at: moment().notNull().defaultNow(),
@@ -77,24 +77,25 @@ export const projects = pgTable(
 )
 
 /**
- * Repositories of projects that are to be removed: written with the deletion and worked off afterwards, so that a kill in between leaves nothing
- * behind (SEC-134). A project in the making is one, too, until its row is there: whoever makes it holds this row from soon after.
+ * Repositories to be removed: recorded in the transaction of the deletion and worked off afterwards, so that a kill in
+ * between leaves nothing behind (SEC-134). The id of a project that is being created is recorded as well until its row
+ * exists; its creator holds this row locked.
  */
 export const pendingRepositoryDeletions = pgTable('pending_repository_deletions', {
   project_id: ref().primaryKey(),
   storage: text().notNull(),
-  /** From when on they may be removed. */
+  /** When they may be removed. */
   due_at: moment().notNull().defaultNow(),
 })
 
-/** Images of deleted projects and groups that are to be removed, likewise. */
+/** Avatars of deleted projects and groups that are to be removed, likewise. */
 export const pendingAvatarDeletions = pgTable(
   'pending_avatar_deletions',
   { kind: text({ enum: ['project', 'group'] }).notNull(), id: ref().notNull() },
   (t) => [primaryKey({ columns: [t.kind, t.id] })],
 )
 
-/** When the objects of a project's repositories were last read to their end, and what was found; empty: nothing. */
+/** When all objects of a project's repositories were last checked, and the faults found; empty: none. */
 export const repositoryChecks = pgTable(
   'repository_checks',
   {
@@ -138,7 +139,7 @@ export const projectShares = pgTable(
   (t) => [uniqueIndex('project_shares_project_id_group_id_key').on(t.project_id, t.group_id), index('project_shares_group_id_idx').on(t.group_id)],
 )
 
-/** What a project's default branch is written in, as of one commit (PR-5); kept up after pushes. */
+/** Languages of a project's default branch as of one commit (PR-5); updated after pushes. */
 export const projectLanguages = pgTable('project_languages', {
   project_id: ref()
     .primaryKey()
@@ -148,7 +149,7 @@ export const projectLanguages = pgTable('project_languages', {
   bytes: jsonb().$type<Record<string, number>>().notNull(),
 })
 
-/** Imports that are not over: taken up again at every start until their project says `finished` or `failed` (OT-10). */
+/** Unfinished imports: resumed at every start until the project's import is `finished` or `failed` (OT-10). */
 export const projectImports = pgTable('project_imports', {
   project_id: ref()
     .primaryKey()
@@ -157,11 +158,11 @@ export const projectImports = pgTable('project_imports', {
   url: text().notNull(),
   /** The default branch asked for, before that of the source. */
   default_branch: text(),
-  /** Whoever works on it keeps putting this off; what is past belongs to nobody. */
+  /** The process that works on it keeps renewing this lease; past it, any process may take over. */
   held_until: moment().notNull().defaultNow(),
 })
 
-/** Files attached to a project's texts (UP-1). The address is the secret that opens images to everybody. */
+/** Files uploaded to a project (UP-1). The secret in its path gives everybody access to an image. */
 export const projectUploads = pgTable(
   'project_uploads',
   {

@@ -5,7 +5,7 @@ import { milestones } from './issues.js'
 import { projects } from './projects.js'
 import { users } from './users.js'
 
-/** What people say of a tag; one without a name is a release note (TG-5). */
+/** A release of a tag; without a name it is a release note (TG-5). */
 export const releases = pgTable(
   'releases',
   {
@@ -17,7 +17,7 @@ export const releases = pgTable(
     /** Null: the tag's name. */
     name: text(),
     description: text().notNull(),
-    /** The description rendered: once when it is written, not each time it is read. */
+    /** The rendered description, made once when the description is written. */
     description_html: text().notNull(),
     author_id: ref()
       .notNull()
@@ -34,7 +34,7 @@ export const releases = pgTable(
   ],
 )
 
-/** A further file of a release, wherever it lies. */
+/** A link of a release. */
 export const releaseLinks = pgTable(
   'release_links',
   {
@@ -44,7 +44,7 @@ export const releaseLinks = pgTable(
       .references(() => releases.id, { onDelete: 'cascade' }),
     name: text().notNull(),
     url: text().notNull(),
-    /** From `/` on; a lasting address of the file below the release. */
+    /** Starts with `/`: a permanent path of the file below the release. */
     filepath: text(),
     link_type: text({ enum: ['other', 'runbook', 'image', 'package'] }).notNull(),
     created_at: moment().notNull(),
@@ -57,7 +57,7 @@ export const releaseLinks = pgTable(
   ],
 )
 
-/** What a release brings about. */
+/** Milestones of a release. */
 export const releaseMilestones = pgTable(
   'release_milestones',
   {

@@ -3,7 +3,10 @@ import { ref } from './columns.js'
 import { namespaces } from './namespaces.js'
 import { projects } from './projects.js'
 
-/** The one name space of all paths: users, groups and projects cannot collide, whatever their case (GR-26, AC-12). */
+/**
+ * All paths in use: users, groups and projects share one name space and cannot collide, whatever the case (GR-26,
+ * AC-12).
+ */
 export const routes = pgTable(
   'routes',
   {
@@ -15,7 +18,7 @@ export const routes = pgTable(
   (t) => [index('routes_namespace_id_idx').on(t.namespace_id), index('routes_project_id_idx').on(t.project_id)],
 )
 
-/** Former full paths of projects, for Git only (GH-4); a new owner of the path takes it away. */
+/** Former full paths of projects, redirected for Git only (GH-4); removed when the path is taken again. */
 export const redirects = pgTable(
   'redirects',
   {

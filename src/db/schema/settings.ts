@@ -1,7 +1,7 @@
 import { bigint, jsonb, pgTable } from 'drizzle-orm/pg-core'
 import { moment } from './columns.js'
 
-/** One row: what an administrator has set; what is absent has its default. */
+/** One row: the settings that were changed; the others have their defaults. */
 export const applicationSettings = pgTable('application_settings', {
   id: bigint({ mode: 'number' }).primaryKey(),
   values: jsonb().$type<Record<string, unknown>>().notNull(),

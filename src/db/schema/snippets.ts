@@ -3,12 +3,12 @@ import { id, moment, ref } from './columns.js'
 import { projects } from './projects.js'
 import { users } from './users.js'
 
-/** A text of its own, of a person or in a project. */
+/** A snippet of a user or of a project. */
 export const snippets = pgTable(
   'snippets',
   {
     id: id(),
-    /** Null: a personal one. */
+    /** Null: a personal snippet. */
     project_id: ref().references(() => projects.id, { onDelete: 'cascade' }),
     author_id: ref()
       .notNull()

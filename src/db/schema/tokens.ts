@@ -3,7 +3,10 @@ import { boolean, date, index, pgTable, text, uniqueIndex } from 'drizzle-orm/pg
 import { id, moment, ref } from './columns.js'
 import { users } from './users.js'
 
-/** Everything that can be presented as a token, so that one look-up and one function judge every carrier (SEC-12). Only digests are kept, and of impersonation tokens what the vault seals (SEC-21). */
+/**
+ * All kinds of tokens, so that one query and one function judge every credential (SEC-12). Only digests are stored, and
+ * impersonation tokens encrypted as well (SEC-21).
+ */
 export const tokens = pgTable(
   'tokens',
   {
@@ -17,13 +20,13 @@ export const tokens = pgTable(
     /** SHA-256 of the value, hex. */
     digest: text().notNull(),
     refresh_digest: text(),
-    /** The value of an impersonation token, sealed: its answers show it again (CR-7, T-4). */
+    /** The encrypted value of an impersonation token, which is shown again (CR-7, T-4). */
     sealed: text(),
     scopes: text().array().notNull(),
     revoked: boolean().notNull().default(false),
-    /** Good until 00:00 UTC of this day (CR-8). */
+    /** Valid until 00:00 UTC of this day (CR-8). */
     expires_at: date({ mode: 'string' }),
-    /** OAuth tokens live to the second. */
+    /** For OAuth tokens, which expire to the second. */
     valid_until: moment(),
     last_used_at: moment(),
     created_at: moment().notNull().defaultNow(),

@@ -5,7 +5,10 @@ import { issues } from './issues.js'
 import { snippets } from './snippets.js'
 import { users } from './users.js'
 
-/** From where, and with what program, something was made that anybody may write; for administrators who look after spam. Goes with its person. */
+/**
+ * The address and user agent that created an issue or snippet, for administrators who look for spam. Deleted with its
+ * user.
+ */
 export const userAgentDetails = pgTable(
   'user_agent_details',
   {

@@ -13,15 +13,15 @@ export const users = pgTable(
     state: text({ enum: ['active', 'blocked', 'ldap_blocked'] })
       .notNull()
       .default('active'),
-    /** The ghost owns what deleted users left (G-70). */
+    /** The ghost owns what deleted users have left (G-70). */
     kind: text({ enum: ['human', 'ghost'] })
       .notNull()
       .default('human'),
-    /** Set from the moment a deletion is certain until the row is gone; `hard` deletes what they made as well (U-36). */
+    /** Set once a deletion has been accepted; `hard` deletes what they created as well (U-36). */
     removal: text({ enum: ['soft', 'hard'] }),
     admin: boolean().notNull().default(false),
     external: boolean().notNull().default(false),
-    /** argon2id, or null: no password logs in. */
+    /** An argon2id hash; null: no password signs in. */
     password_hash: text(),
     password_expired: boolean().notNull().default(false),
     two_factor_enabled: boolean().notNull().default(false),
@@ -36,7 +36,7 @@ export const users = pgTable(
     organization: text().notNull().default(''),
     /** The uploaded image, by its name in the uploads. */
     avatar_file: text(),
-    /** What is shown: that name, or `@` and the digest of the address, by which an avatar service knows them (G-83). */
+    /** What is shown: that name, or `@` and the digest of the e-mail address for an avatar service (G-83). */
     avatar: text().generatedAlwaysAs(sql`coalesce(avatar_file, '@' || md5(lower(btrim(email))))`),
     theme_id: integer().notNull().default(1),
     color_scheme_id: integer().notNull().default(1),
@@ -74,7 +74,7 @@ export const identities = pgTable(
   ],
 )
 
-/** Secondary addresses; the primary one stands on the user. */
+/** Secondary e-mail addresses; the primary one is a column of the user. */
 export const emails = pgTable(
   'emails',
   {

@@ -4,7 +4,7 @@ import { id, moment, ref } from './columns.js'
 import { namespaces } from './namespaces.js'
 import { projects } from './projects.js'
 
-/** What jobs are to be told, of a project or of a group: exactly one of the two. */
+/** A CI variable of a project or of a group: exactly one of the two. */
 export const variables = pgTable(
   'variables',
   {
@@ -12,7 +12,7 @@ export const variables = pgTable(
     project_id: ref().references(() => projects.id, { onDelete: 'cascade' }),
     group_id: ref().references(() => namespaces.id, { onDelete: 'cascade' }),
     key: text().notNull(),
-    /** The value as the vault sealed it (V-6). */
+    /** The encrypted value (V-6). */
     sealed: text().notNull(),
     protected: boolean().notNull().default(false),
     created_at: moment().notNull().defaultNow(),

@@ -8,7 +8,9 @@ import { gitEnvironment } from './environment.js'
 import type { GitProcess, Spawner, SpawnOptions } from './spawner.js'
 import { HEADER, type SpawnFault, type SpawnReport, type SpawnRequest } from './spawner-protocol.js'
 
-/** Milliseconds in which a process must have been started; a spawner process that reports nothing for so long is ended. */
+/**
+ * Milliseconds in which a process must have been started; a spawner process that reports nothing for so long is ended.
+ */
 const PATIENCE = 30_000
 /** Bytes that the path of a socket may have everywhere. */
 const LONGEST_PATH = 100

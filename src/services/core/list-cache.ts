@@ -128,6 +128,6 @@ export const versionOf = (kind: ListKind) =>
 
 const stateOf = statement('version of a list', (db, kind: ListKind) => db.select({ version: versionOf(kind) }).from(sql`(select 1) as one`))
 
-/** The same for lists of issues or merge requests within one project; changes of a few other projects raise it as well. */
+/** The same for issues or merge requests of one project; changes in a few other projects raise it as well. */
 export const projectVersionOf = (kind: ProjectListKind, projectId: SQLWrapper) =>
   sql<Version>`(select coalesce(sum(v.version), 0)::text from ${listVersions} v where v.kind = ${kind} and v.bucket = ${projectId} % 256)`
