@@ -153,6 +153,7 @@ export async function createNote(
   ])
   if (!row) throw notFound()
   const note: Row = {
+    ...NEW,
     id: row.id,
     project_id: noteable.project_id,
     noteable_type: noteable.type,
@@ -160,23 +161,22 @@ export async function createNote(
     commit_id,
     author_id: caller.user.id,
     note: given.body,
-    type,
-    discussion_id,
-    position,
-    resolved_at: null,
-    resolved_by_id: null,
-    system: false,
-    path,
-    line,
-    line_type,
-    mentioned_in_type: null,
-    mentioned_in_project_id: null,
-    mentioned_in_id: null,
-    mentioned_in_sha: null,
+    ...{ type, discussion_id, position, path, line, line_type },
     created_at,
     updated_at: created_at,
   }
   return { note, author: row.author, resolved_by: null, iid: noteable.iid }
+}
+
+/** What every note of a user has when it is new. */
+const NEW = {
+  resolved_at: null,
+  resolved_by_id: null,
+  system: false,
+  mentioned_in_type: null,
+  mentioned_in_project_id: null,
+  mentioned_in_id: null,
+  mentioned_in_sha: null,
 }
 
 /** Marks a thing as changed and locks it, with `more` notes counted. False when it is gone. */

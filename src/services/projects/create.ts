@@ -16,7 +16,7 @@ import { recordEvent } from '../activity/events.js'
 import { readSettings, type Settings } from '../core/settings.js'
 import { imageFaults, keepAvatar } from '../identity/avatars.js'
 import { claimRoute, isRouteTaken, lockNamespace } from '../identity/namespaces.js'
-import { createCommit } from '../repository/commits/create.js'
+import { createCommit, type NewCommit } from '../repository/commits/create.js'
 import { attributeFaults, columnsOf, type ProjectAttributes, visibilityFaults } from './attributes.js'
 import { importSoon, readImportUrl, recordImport } from './import.js'
 import { endReservation, giveUpReservation, holdReservation, reserveProject } from './reservations.js'
@@ -34,96 +34,112 @@ export interface NewProject extends ProjectAttributes {
 export async function createProject(ctx: Context, caller: SignedIn, given: NewProject): Promise<number> {
   const settings = await readSettings(ctx)
   const place = await placeFor(ctx, caller, given.namespace_id)
-  const path = given.path || pathFromName(given.name ?? '')
-  const name = given.name || (given.path ?? '')
-  const branch = given.default_branch || ctx.config.defaultBranch
-  const asked = given.visibility === undefined ? undefined : VISIBILITY_LEVEL[given.visibility]
-  const storage = pickStorage(ctx, settings)
-  const importUrl = given.import_url === undefined ? null : await readImportUrl(ctx, settings, given.import_url, given.initialize_with_readme)
-
-  const id = await reserveProject(ctx, storage)
-  const make = () =>
-    ctx.db.transaction(async (tx) => {
-      await holdReservation(tx, id)
-      const now = ctx.now()
-      // as it is now: a group may be deleted, renamed or made less visible at the same moment (SEC-132)
-      const locked = await lockNamespace(tx, place.id)
-      if (!locked) throw invalidNamespace()
-      const { full_path } = locked
-      const ceiling = place.personal ? null : locked.visibility
-      const level = asked ?? Math.min(VISIBILITY_LEVEL[settings.default_project_visibility], ceiling ?? VISIBILITY_LEVEL.public)
-      if (place.personal) await checkLimit(tx, caller.user, place.id)
-      const faults = attributeFaults(given)
-      const add = (field: string, texts: string[]) => {
-        if (texts.length > 0) faults[field] = [...(faults[field] ?? []), ...texts]
-      }
-      add('name', projectNameFaults(name))
-      add('path', projectPathFaults(path))
-      add('visibility_level', visibilityFaults(caller.user, settings, level, ceiling))
-      if (given.avatar) add('avatar', imageFaults(given.avatar.data))
-      if (branchNameFault(branch)) add('default_branch', ['is invalid'])
-      await addTakenFaults(tx, { id: place.id, full_path }, { name, path }, null, add)
-      if (Object.keys(faults).length > 0) throw invalidRecord(faults)
-
-      await tx
-        .insert(projects)
-        .overridingSystemValue()
-        .values({
-          id,
-          shared_runners_enabled: settings.shared_runners_enabled,
-          ...columnsOf(given),
-          namespace_id: place.id,
-          creator_id: caller.user.id,
-          name,
-          path,
-          visibility: level,
-          storage,
-          default_branch: branch,
-          import_status: importUrl === null ? 'none' : 'scheduled',
-          created_at: now,
-          updated_at: now,
-          last_activity_at: now,
-        })
-      await claimRoute(tx, `${full_path}/${path}`, { project_id: id })
-      if (place.personal)
-        await tx
-          .insert(members)
-          .values({ user_id: place.owner_id ?? caller.user.id, project_id: id, access_level: 40, created_by_id: caller.user.id })
-      await recordEvent(tx, {
-        project_id: id,
-        author_id: caller.user.id,
-        action: 'created',
-        target_type: 'Project',
-        target_id: id,
-        created_at: now,
-      })
-      if (importUrl !== null) await recordImport(ctx, tx, id, importUrl, given.default_branch ?? null)
-      // inside the transaction: a project whose row exists has its repository
-      await ctx.git.create({ storage, id, kind: 'project' }, branch)
-      await endReservation(tx, id)
-    })
+  const planned: Planned = {
+    ...{ given, settings, place },
+    path: given.path || pathFromName(given.name ?? ''),
+    name: given.name || (given.path ?? ''),
+    branch: given.default_branch || ctx.config.defaultBranch,
+    storage: pickStorage(ctx, settings),
+    importUrl: given.import_url === undefined ? null : await readImportUrl(ctx, settings, given.import_url, given.initialize_with_readme),
+  }
+  const id = await reserveProject(ctx, planned.storage)
+  const make = () => ctx.db.transaction((tx) => insertProject(ctx, tx, caller, id, planned))
   await unlessUniqueViolation(make, taken).catch(async (error: unknown) => {
     await giveUpReservation(ctx, id)
     throw error
   })
 
-  if (importUrl !== null) importSoon(ctx)
+  if (planned.importUrl !== null) importSoon(ctx)
   if (given.avatar) {
     const avatar = await keepAvatar(ctx, 'project', id, given.avatar.data)
     await ctx.db.write.update(projects).set({ avatar }).where(eq(projects.id, id))
   }
-  if (given.initialize_with_readme) {
-    const subject = await findProjectFor(ctx, { user: { ...caller.user, admin: true } }, String(id))
-    const content = `# ${name}\n\n${given.description ? `${given.description}\n` : ''}`
-    await createCommit(
-      ctx,
-      subject,
-      caller,
-      { branch, commit_message: 'Initial commit', actions: [{ action: 'create', file_path: 'README.md', content }] },
-      { bypassProtection: true },
-    )
-  }
+  if (given.initialize_with_readme) await commitReadme(ctx, caller, id, planned)
   return id
+}
+
+/** A project to be made, with its defaults filled in. */
+interface Planned {
+  given: NewProject
+  settings: Settings
+  place: Place
+  name: string
+  path: string
+  /** Its default branch. */
+  branch: string
+  storage: string
+  importUrl: string | null
+}
+
+/** Writes a reserved project and everything that belongs to it, its repository included. */
+async function insertProject(ctx: Context, tx: Transaction, caller: SignedIn, id: number, planned: Planned): Promise<void> {
+  const { given, settings, place, name, path, branch, storage, importUrl } = planned
+  await holdReservation(tx, id)
+  const now = ctx.now()
+  // as it is now: a group may be deleted, renamed or made less visible at the same moment (SEC-132)
+  const namespace = await lockNamespace(tx, place.id)
+  if (!namespace) throw invalidNamespace()
+  if (place.personal) await checkLimit(tx, caller.user, place.id)
+  const visibility = await checkedVisibility(tx, caller, namespace, planned)
+  await tx
+    .insert(projects)
+    .overridingSystemValue()
+    .values({
+      id,
+      shared_runners_enabled: settings.shared_runners_enabled,
+      ...columnsOf(given),
+      namespace_id: place.id,
+      creator_id: caller.user.id,
+      name,
+      path,
+      visibility,
+      storage,
+      default_branch: branch,
+      import_status: importUrl === null ? 'none' : 'scheduled',
+      created_at: now,
+      updated_at: now,
+      last_activity_at: now,
+    })
+  await claimRoute(tx, `${namespace.full_path}/${path}`, { project_id: id })
+  if (place.personal)
+    await tx.insert(members).values({ user_id: place.owner_id ?? caller.user.id, project_id: id, access_level: 40, created_by_id: caller.user.id })
+  const event = { project_id: id, author_id: caller.user.id, action: 'created', target_type: 'Project', target_id: id, created_at: now } as const
+  await recordEvent(tx, event)
+  if (importUrl !== null) await recordImport(ctx, tx, id, importUrl, given.default_branch ?? null)
+  // inside the transaction: a project whose row exists has its repository
+  await ctx.git.create({ storage, id, kind: 'project' }, branch)
+  await endReservation(tx, id)
+}
+
+/** The visibility of the new project; throws when anything that was given is invalid. */
+async function checkedVisibility(
+  tx: Transaction,
+  caller: SignedIn,
+  namespace: { full_path: string; visibility: number },
+  { given, settings, place, name, path, branch }: Planned,
+): Promise<number> {
+  const ceiling = place.personal ? null : namespace.visibility
+  const usual = () => Math.min(VISIBILITY_LEVEL[settings.default_project_visibility], ceiling ?? VISIBILITY_LEVEL.public)
+  const level = given.visibility === undefined ? usual() : VISIBILITY_LEVEL[given.visibility]
+  const faults = attributeFaults(given)
+  const add = (field: string, texts: string[]) => {
+    if (texts.length > 0) faults[field] = [...(faults[field] ?? []), ...texts]
+  }
+  add('name', projectNameFaults(name))
+  add('path', projectPathFaults(path))
+  add('visibility_level', visibilityFaults(caller.user, settings, level, ceiling))
+  if (given.avatar) add('avatar', imageFaults(given.avatar.data))
+  if (branchNameFault(branch)) add('default_branch', ['is invalid'])
+  await addTakenFaults(tx, { id: place.id, full_path: namespace.full_path }, { name, path }, null, add)
+  if (Object.keys(faults).length > 0) throw invalidRecord(faults)
+  return level
+}
+
+async function commitReadme(ctx: Context, caller: SignedIn, id: number, { given, name, branch }: Planned): Promise<void> {
+  const subject = await findProjectFor(ctx, { user: { ...caller.user, admin: true } }, String(id))
+  const content = `# ${name}\n\n${given.description ? `${given.description}\n` : ''}`
+  const commit: NewCommit = { branch, commit_message: 'Initial commit', actions: [{ action: 'create', file_path: 'README.md', content }] }
+  await createCommit(ctx, subject, caller, commit, { bypassProtection: true })
 }
 
 /** A namespace as a place for projects. */

@@ -69,21 +69,19 @@ export async function createCommit(
       if (blocked || !mayPushTo(subject, rules.protections, branch)) throw refused(PROTECTED)
     }
     const base = await baseOf(repository, given, empty)
-    if (base.parent && !(await mayStartFrom(subject, repository, rules, branch, base.old, base.parent))) throw refused(PROTECTED)
-    return { commit: await draftOf(ctx, caller, repository, given, identity, base.parent), old: base.old }
+    if (base.parent && !(await mayStartFrom({ subject, repository, ...rules }, branch, base.old, base.parent))) throw refused(PROTECTED)
+    return { commit: await draftOf(ctx, repository, { caller, given, author: identity }, base.parent), old: base.old }
   }
   const describe = (commit: Oid) => Promise.all([repository.commit(commit), repository.stats([commit])])
-  const [commit, [stats]] = await commitToBranch(ctx, subject, caller, branch, draft, describe)
+  const [commit, [stats]] = await commitToBranch(ctx, { subject, caller, branch }, draft, describe)
   return { commit: commit as Commit, stats: stats ?? { additions: 0, deletions: 0 } }
 }
 
 /** Makes the commit of all actions on top of a parent, with its objects on the disk. */
 async function draftOf(
   ctx: Context,
-  caller: SignedIn,
   repository: GitRepository,
-  given: NewCommit,
-  author: Signature,
+  { caller, given, author }: { caller: SignedIn; given: NewCommit; author: Signature },
   parent: Oid | null,
 ): Promise<Oid> {
   for (const action of given.actions) await checkLastCommit(repository, parent, action)
@@ -108,16 +106,14 @@ async function draftOf(
  * The message is that of any refused write to it (PU-9).
  */
 async function mayStartFrom(
-  subject: ProjectSubject,
-  repository: GitRepository,
-  { protections, settings }: Rules,
+  at: Rules & { subject: ProjectSubject; repository: GitRepository },
   branch: string,
   old: Oid,
   parent: Oid,
 ): Promise<boolean> {
   if (old === ZERO || old === parent) return true
   const move = { ref: `refs/heads/${branch}`, old, new: parent }
-  return (await refusalOf({ subject, protections, settings, door: 'api', repository }, move)) === null
+  return (await refusalOf({ ...at, door: 'api' }, move)) === null
 }
 
 /** The author: name and address may each be given, and default to the caller's (C-43, SEC-100). */

@@ -22,7 +22,7 @@ export interface Pick {
  */
 export async function cherryPick(ctx: Context, subject: ProjectSubject, caller: SignedIn, { sha, branch }: Pick): Promise<Commit> {
   const picked = await findCommit(ctx, subject, sha)
-  return pick(ctx, subject, caller, branch, 'cherry-pick', {
+  return pick(ctx, { subject, caller, branch }, 'cherry-pick', {
     commit: picked.oid,
     author: picked.author,
     message: `${picked.message}\n\n(cherry picked from commit ${picked.oid})`,
@@ -35,7 +35,7 @@ export async function revert(ctx: Context, subject: ProjectSubject, caller: Sign
   const [first, ...others] = reverted.parents
   const merge = others.length > 0 ? `, reversing\nchanges made to ${first}` : ''
   const subjectLine = reverted.message.replace(/^\s*\n/, '').split('\n', 1)[0] ?? ''
-  return pick(ctx, subject, caller, branch, 'revert', {
+  return pick(ctx, { subject, caller, branch }, 'revert', {
     commit: reverted.oid,
     reverse: true,
     author: signatureOf(ctx, caller),
@@ -47,18 +47,14 @@ const DONE = { 'cherry-pick': 'cherry-picked', revert: 'reverted' }
 
 async function pick(
   ctx: Context,
-  subject: ProjectSubject,
-  caller: SignedIn,
-  branch: string,
+  { subject, caller, branch }: { subject: ProjectSubject; caller: SignedIn; branch: string },
   verb: keyof typeof DONE,
   draft: Omit<PickDraft, 'onto' | 'committer'>,
 ): Promise<Commit> {
   const repository = repositoryOf(ctx, subject.project)
   const commit = await commitToBranch(
     ctx,
-    subject,
-    caller,
-    branch,
+    { subject, caller, branch },
     async ({ protections }) => {
       const head = branch === '' || branch.includes('\0') ? null : await repository.ref(`refs/heads/${branch}`)
       if (!head) throw notFound('Branch')

@@ -40,12 +40,11 @@ interface Drafted {
  */
 export async function commitToBranch<T>(
   ctx: Context,
-  { project }: ProjectSubject,
-  caller: SignedIn,
-  branch: string,
+  { subject, caller, branch }: { subject: ProjectSubject; caller: SignedIn; branch: string },
   draft: (rules: Rules) => Promise<Drafted>,
   describe: (commit: Oid) => Promise<T>,
 ): Promise<T> {
+  const { project } = subject
   const repository = repositoryOf(ctx, project)
   return withBranch(ctx, project.id, branch, async () => {
     const [protections, settings] = await Promise.all([protectionsOf(ctx, project.id), readSettings(ctx)])
