@@ -32,7 +32,15 @@ describe('roost', () => {
   function roost(args: string[] = [], environment: NodeJS.ProcessEnv = {}) {
     const child = spawn(process.execPath, ['--import', endWithParent, startScript, ...args], {
       detached: true,
-      env: { PATH: process.env['PATH'], TMPDIR: process.env['TMPDIR'], DATA_DIR: dataDir, PORT: '0', LOG_LEVEL: 'warn', ...environment },
+      env: {
+        PATH: process.env['PATH'],
+        TMPDIR: process.env['TMPDIR'],
+        DATA_DIR: dataDir,
+        PORT: '0',
+        SSH_PORT: '',
+        LOG_LEVEL: 'warn',
+        ...environment,
+      },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     })
     running.add(child)
@@ -138,7 +146,15 @@ describe('roost', () => {
     ['timeout', 'timeout', ['600', 'npm', 'start'], 'SIGTERM'],
     ['a terminal that closes', 'npm', ['start'], 'SIGHUP'],
   ] as const)('SEC-160: ends with its folder and port free when %s gets the signal that a supervisor sends', async (_, program, args, signal) => {
-    const environment = { PATH: process.env['PATH'], TMPDIR: process.env['TMPDIR'], HOME: parent, DATA_DIR: dataDir, PORT: '0', LOG_LEVEL: 'warn' }
+    const environment = {
+      PATH: process.env['PATH'],
+      TMPDIR: process.env['TMPDIR'],
+      HOME: parent,
+      DATA_DIR: dataDir,
+      PORT: '0',
+      SSH_PORT: '',
+      LOG_LEVEL: 'warn',
+    }
     const child = spawn(program, args, { cwd: fileURLToPath(new URL('..', import.meta.url)), env: environment, stdio: ['ignore', 'pipe', 'ignore'] })
     let said = ''
     const url = await new Promise<string>((resolve, reject) => {

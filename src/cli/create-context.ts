@@ -42,7 +42,7 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     git,
     jobs,
     followers,
-    links: linksFor(config.baseUrl),
+    links: linksFor(config.baseUrl, config.ssh),
     fragments: new Fragments(),
     totals: new Totals(),
     throttle: new Throttle(config.failedCredentials, now),

@@ -53,6 +53,7 @@ export function testApp(environment: Record<string, string> = {}): TestApp {
     const base = readConfig({
       DATA_DIR: t.dataDir,
       PORT: '0',
+      SSH_PORT: '',
       LOG_LEVEL: 'info',
       BASE_URL: 'http://roost.test',
       ROOST_FAILED_CREDENTIALS: '0',
