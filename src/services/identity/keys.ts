@@ -51,6 +51,11 @@ function keyFaults(title: string, line: string, read: ReadKey | null, taken: boo
   }
 }
 
+/** Why a stored key may not be used by the settings of now (GS-2); null: it may. */
+export async function restrictionOf(ctx: Context, { key }: Pick<SshKey, 'key'>): Promise<string | null> {
+  return restrictionText(parseSshKey(key), await readSettings(ctx))
+}
+
 function restrictionText(read: ReadKey | null, settings: Settings): string | null {
   if (!read || leastBits(settings, read.type) === -1) {
     const allowed = TYPES.filter((type) => leastBits(settings, type) !== -1).map((type) => NAMES[type])
