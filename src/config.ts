@@ -235,3 +235,19 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     requests: Object.freeze({ user: env.ROOST_REQUESTS_PER_USER, anonymous: env.ROOST_REQUESTS_PER_ADDRESS, window: env.ROOST_REQUESTS_WINDOW }),
   })
 }
+
+/** What an OpenSSH server tells its forced command about the client. */
+export interface SshCall {
+  /** Empty: a shell. */
+  command: string
+  address: string
+  protocol: string | undefined
+}
+
+export function readSshCall(environment: NodeJS.ProcessEnv = process.env): SshCall {
+  return {
+    command: environment['SSH_ORIGINAL_COMMAND'] ?? '',
+    address: environment['SSH_CONNECTION']?.split(' ', 1)[0] ?? '',
+    protocol: environment['GIT_PROTOCOL'],
+  }
+}

@@ -7,13 +7,14 @@ import { readSettings } from '../services/core/settings.js'
 import { forgetInitialPassword } from '../services/identity/initial-password.js'
 import { checkSignIn, mustChange } from '../services/identity/passwords.js'
 import { actorOf, findUserByLogin } from '../services/identity/users.js'
+import { findDeployToken, levelOfToken } from '../services/projects/deploy-tokens.js'
 import { DENIED, type GitCaller, type GitRefusal, isRefusal } from './admission.js'
 
 const TOKEN_NEEDED: GitRefusal = { status: 401, text: 'HTTP Basic: Access denied. A personal access token is needed as the password' }
 
 /**
- * Identifies the caller over HTTP Basic (companions 31.2): a token as the password with any user name, otherwise the
- * account's own password. Without credentials the caller is anonymous.
+ * Identifies the caller over HTTP Basic (companions 31.2): a token as the password with any user name, a deploy token
+ * with its own, otherwise the account's own password. Without credentials the caller is anonymous.
  */
 export async function gitCaller(ctx: Context, headers: IncomingHttpHeaders, address: string): Promise<GitCaller | GitRefusal> {
   const caller = await judged(ctx, headers, address)
@@ -48,6 +49,14 @@ async function judged(ctx: Context, headers: IncomingHttpHeaders, address: strin
   }
   if (verdict.known && verdict.blocked) return { status: 403, text: 'Your account is blocked' }
   if (verdict.known) {
+    await countBadToken(ctx, address)
+    return DENIED
+  }
+
+  const deploy = await findDeployToken(ctx, password)
+  if (deploy) {
+    if (deploy.valid && deploy.username === name)
+      return { user: null, reads: true, writes: false, level: async (project) => levelOfToken(deploy, project) }
     await countBadToken(ctx, address)
     return DENIED
   }

@@ -31,7 +31,7 @@ export function sshClient(t: TestApp) {
       type === 'ed25519'
         ? ssh2.utils.generateKeyPairSync('ed25519').private
         : type === 'ecdsa'
-          ? (generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'sec1', format: 'pem' }) as string)
+          ? (generateKeyPairSync('ec', { namedCurve: 'prime256v1' }).privateKey.export({ type: 'sec1', format: 'pem' }) as string)
           : (generateKeyPairSync('rsa', { modulusLength: bits }).privateKey.export({ type: 'pkcs1', format: 'pem' }) as string)
     const parsed = ssh2.utils.parseKey(pem)
     if (parsed instanceof Error) throw parsed

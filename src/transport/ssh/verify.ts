@@ -49,13 +49,15 @@ const TOKENS = {
     const point = key.next()
     const signed = signedByToken(key.next(), text, signature)
     if (!signed || point.length !== 65 || point[0] !== 4) return false
-    const [x, y] = [point.subarray(1, 33), point.subarray(33)].map((part) => part.toString('base64url')) as [string, string]
     const numbers = new Fields(signed.signature)
     const raw = Buffer.concat([in32(numbers.next()), in32(numbers.next())])
-    const jwk = { kty: 'EC', crv: 'P-256', x, y }
-    return verifySignature('sha256', signed.text, { key: createPublicKey({ key: jwk, format: 'jwk' }), dsaEncoding: 'ieee-p1363' }, raw)
+    const spki = createPublicKey({ key: Buffer.concat([NISTP256, point]), format: 'der', type: 'spki' })
+    return verifySignature('sha256', signed.text, { key: spki, dsaEncoding: 'ieee-p1363' }, raw)
   },
 }
+
+/** What comes before a point of the curve nistp256 in the format of public keys that Node reads. */
+const NISTP256 = Buffer.from('3059301306072a8648ce3d020106082a8648ce3d030107034200', 'hex')
 
 function signedByToken(application: Buffer, text: Buffer, signature: Buffer): { text: Buffer; signature: Buffer } | null {
   const at = signature.length - 5
