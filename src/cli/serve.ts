@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Config } from '../config.js'
@@ -7,6 +6,7 @@ import { holderOf } from '../db/postgres/index.js'
 import { ownHostKeys } from '../lib/crypto/host-keys.js'
 import { StartFault } from '../lib/start-fault.js'
 import { createLog } from '../log.js'
+import { sshFolder } from '../transport/ssh/client.js'
 import { embeddedFolder, openMigrated, ownPostgres } from './database.js'
 import { cannotListen, checkAddress, checkDescriptors, checkFolders, checkGit, settleAddress, settleSsh } from './host.js'
 
@@ -50,7 +50,7 @@ async function start(given: Config, log: Logger, opened: Step[], signal: AbortSi
   await checkFolders(given)
   const settled = await settleSsh(given, (fault) => log.warn(`SSH is off: ${fault.message}`))
   // at the first start they take a second or two
-  const keys = ownHostKeys(join(settled.dataDir, 'ssh'))
+  const keys = ownHostKeys(sshFolder(settled.dataDir))
   keys.catch(() => {})
   const launch = async () => {
     const own = await ownPostgres(settled, log)

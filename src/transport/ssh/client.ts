@@ -1,7 +1,12 @@
 import { once } from 'node:events'
 import { readlink } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
 import { firstLine, type KeyAnswer, type Question } from './frames.js'
+
+/** The folder of host keys and of the socket, in the data folder. */
+export const sshFolder = (dataDir: string) => join(dataDir, 'ssh')
+export const socketIn = (dataDir: string) => join(sshFolder(dataDir), 'socket')
 
 /** A connection to the service, on which a question has been sent. */
 export async function askService(path: string, question: Question): Promise<Socket> {

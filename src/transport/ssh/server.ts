@@ -1,16 +1,12 @@
 import { once } from 'node:events'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import type { Context } from '../../context.js'
 import { ownHostKeys } from '../../lib/crypto/host-keys.js'
 import { StartFault } from '../../lib/start-fault.js'
+import { socketIn, sshFolder } from './client.js'
 import { SSH_LIMITS, type SshLimits } from './limits.js'
 import { listenOnSocket } from './socket.js'
-
-/** The folder of host keys and of the socket, in the data folder. */
-export const sshFolder = (dataDir: string) => join(dataDir, 'ssh')
-export const socketIn = (dataDir: string) => join(sshFolder(dataDir), 'socket')
 
 /** Milliseconds before the worker is started again after it has ended by itself. */
 const AGAIN = 1_000
