@@ -3,14 +3,14 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'n
 import { createServer } from 'node:net'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
-import { cache, call, median, native, rss, timed } from '../harness.mjs'
+import { cache, call, median, native, timed } from '../harness.mjs'
 import { bulky, git } from '../repository.mjs'
 
 const SSHD = '/usr/sbin/sshd'
 
 /** SSH against the same over HTTP, with OpenSSH's client. */
 export async function ssh(bench) {
-  const { scratch, child, quick } = bench
+  const { scratch, quick } = bench
   const key = join(scratch, 'key')
   execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', key])
   await call(`${bench.api}/user/keys`, { method: 'POST', body: { title: 'bench', key: readFileSync(`${key}.pub`, 'utf8') } })
@@ -32,9 +32,6 @@ export async function ssh(bench) {
   const big = bulky(cache)
   const bulk = await bench.project('bulk over ssh')
   git(big, ['push', '-q', bench.remote(bulk.path_with_namespace), 'main'])
-  const before = rss(child.pid)
-  let peak = before
-  const watch = setInterval(() => (peak = Math.max(peak, rss(child.pid))), 50)
   const turns = quick ? 2 : 5
 
   const push = [[], []]
@@ -55,17 +52,17 @@ export async function ssh(bench) {
     const clones = Array.from({ length: 4 }, (_, i) => start(`${name}${i}.git`))
     const all = Promise.all(clones)
     let running = true
-    all.finally(() => (running = false))
+    const ended = all.finally(() => {
+      running = false
+    })
     const times = []
     while (running) times.push(await timed(() => call(`${bench.api}/projects/${bulk.id}`)))
-    await all
+    await ended
     return median(times)
   }
   const http = await beside('beside-http', (to) => native(scratch, ['clone', '-q', '--bare', bench.remote(bulk.path_with_namespace), to]))
   const secure = await beside('beside-ssh', (to) => native(scratch, [...over, 'clone', '-q', '--bare', bulk.ssh_url_to_repo, to]))
   bench.row('GET /projects/:id beside 4 clones over SSH, against 4 over HTTP', secure, http, 2)
-  clearInterval(watch)
-  bench.figure('growth of memory meanwhile (RSS)', peak - before, 60, 'MB')
   if (existsSync(SSHD)) await login(bench, { key, options, port: new URL(bulk.ssh_url_to_repo).port })
 }
 

@@ -32,6 +32,8 @@ export interface KeyAnswer {
 }
 
 export const FRAME = { out: 1, err: 2, exit: 3 } as const
+/** Bytes of output that may be written before the socket takes them. */
+const AHEAD = 262_144
 /** Bytes before the content of a frame. */
 const HEAD = 5
 
@@ -57,17 +59,31 @@ export class FrameWriter extends Writable {
   override _write(chunk: Buffer, _: BufferEncoding, done: (error?: Error | null) => void) {
     this.socket.cork()
     this.socket.write(head(this.type, chunk.length))
-    this.socket.write(chunk, (error) => done(error))
+    this.socket.write(chunk)
     this.socket.uncork()
+    if (this.socket.writableLength < AHEAD || this.socket.destroyed) done()
+    else this.#wait(done)
+  }
+
+  #wait(done: () => void) {
+    const more = () => {
+      this.socket.off('drain', more).off('close', more)
+      done()
+    }
+    this.socket.on('drain', more).on('close', more)
   }
 }
 
-/** The frames that arrive; the content of one may come in several pieces. */
+/**
+ * The content that arrives. That of one frame may come in several pieces, and what came together is given together:
+ * each piece becomes a packet.
+ */
 export async function* frames(chunks: AsyncIterable<Buffer>): AsyncGenerator<{ type: number; content: Buffer }> {
   let rest: Buffer = Buffer.alloc(0)
   let type = 0
   let left = 0
   for await (const chunk of chunks) {
+    const found: { type: number; content: Buffer }[] = []
     let data = rest.length > 0 ? Buffer.concat([rest, chunk]) : chunk
     while (data.length > 0) {
       if (left === 0) {
@@ -80,9 +96,17 @@ export async function* frames(chunks: AsyncIterable<Buffer>): AsyncGenerator<{ t
       if (content.length === 0) continue
       left -= content.length
       data = data.subarray(content.length)
-      yield { type, content }
+      found.push({ type, content })
     }
     rest = data
+    for (let at = 0; at < found.length; ) {
+      const { type: same } = found[at] as { type: number }
+      let end = at + 1
+      while (found[end]?.type === same) end++
+      const pieces = found.slice(at, end).map(({ content }) => content)
+      yield { type: same, content: pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces) }
+      at = end
+    }
   }
 }
 

@@ -17,7 +17,7 @@ const PLAIN = new Set(['ssh-ed25519', 'ecdsa-sha2-nistp256', 'ecdsa-sha2-nistp38
 
 /** The algorithms that OpenSSH 9 accepts: no DSA, and no RSA with SHA-1. */
 export const isAccepted = (algorithm: string, hash: string | undefined): boolean =>
-  PLAIN.has(algorithm) || algorithm in TOKENS || (algorithm === 'ssh-rsa' && (hash === 'sha256' || hash === 'sha512'))
+  PLAIN.has(algorithm) || Object.hasOwn(TOKENS, algorithm) || (algorithm === 'ssh-rsa' && (hash === 'sha256' || hash === 'sha512'))
 
 /** Whether the signature was made with the key. Throws where one of them cannot be read. */
 export function isProof({ algorithm, key, text, signature, hash }: Proof): boolean {
