@@ -17,5 +17,5 @@ RUN mkdir /data && chown node:node /data
 USER node
 ENV DATA_DIR=/data NODE_ENV=production
 VOLUME /data
-EXPOSE 8080
+EXPOSE 8080 2222
 CMD ["node", "scripts/start.mjs"]

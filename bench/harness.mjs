@@ -107,7 +107,15 @@ export class Bench {
     return new Promise((resolve, reject) => {
       const begun = performance.now()
       const child = spawn(process.execPath, [join(root, 'dist/main.js')], {
-        env: { PATH: process.env.PATH, DATA_DIR: this.dataDir, PORT: '0', ROOST_ADMIN_TOKEN: TOKEN, LOG_LEVEL: 'warn', TMPDIR: tmpdir() },
+        env: {
+          PATH: process.env.PATH,
+          DATA_DIR: this.dataDir,
+          PORT: '0',
+          SSH_PORT: '0',
+          ROOST_ADMIN_TOKEN: TOKEN,
+          LOG_LEVEL: 'warn',
+          TMPDIR: tmpdir(),
+        },
         stdio: ['ignore', 'pipe', 'inherit'],
       })
       child.stdout.on('data', (chunk) => {

@@ -15,6 +15,7 @@ import { people } from './parts/people.mjs'
 import { projects } from './parts/projects.mjs'
 import { reads } from './parts/reads.mjs'
 import { search } from './parts/search.mjs'
+import { ssh } from './parts/ssh.mjs'
 import { start } from './parts/start.mjs'
 import { statuses } from './parts/statuses.mjs'
 import { upkeep } from './parts/upkeep.mjs'
@@ -39,6 +40,7 @@ const PARTS = {
   search,
   flood,
   wire,
+  ssh,
 }
 
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'))

@@ -35,6 +35,29 @@ CREATE TABLE "custom_attributes" (
 	CONSTRAINT "custom_attributes_one_source" CHECK (num_nonnulls("custom_attributes"."user_id", "custom_attributes"."group_id", "custom_attributes"."project_id") = 1)
 );
 --> statement-breakpoint
+CREATE TABLE "deploy_keys_projects" (
+	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "deploy_keys_projects_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"key_id" bigint NOT NULL,
+	"project_id" bigint NOT NULL,
+	"can_push" boolean DEFAULT false NOT NULL,
+	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "deploy_tokens" (
+	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "deploy_tokens_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"project_id" bigint,
+	"group_id" bigint,
+	"creator_id" bigint,
+	"name" text NOT NULL,
+	"username" text NOT NULL,
+	"digest" text NOT NULL,
+	"scopes" text[] NOT NULL,
+	"expires_at" timestamp (3) with time zone,
+	"last_used_at" timestamp (3) with time zone,
+	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "deploy_tokens_one_source" CHECK (num_nonnulls("deploy_tokens"."project_id", "deploy_tokens"."group_id") = 1)
+);
+--> statement-breakpoint
 CREATE TABLE "events" (
 	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "events_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	"project_id" bigint NOT NULL,
@@ -165,11 +188,14 @@ CREATE TABLE "gpg_keys" (
 --> statement-breakpoint
 CREATE TABLE "ssh_keys" (
 	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "ssh_keys_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
-	"user_id" bigint NOT NULL,
+	"user_id" bigint,
+	"creator_id" bigint,
 	"title" text NOT NULL,
 	"key" text NOT NULL,
 	"fingerprint" text NOT NULL,
 	"fingerprint_sha256" text NOT NULL,
+	"expires_at" timestamp (3) with time zone,
+	"last_used_at" timestamp (3) with time zone,
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	"updated_at" timestamp (3) with time zone DEFAULT now() NOT NULL
 );
@@ -682,6 +708,18 @@ CREATE UNIQUE INDEX "custom_attributes_project_id_key" ON "custom_attributes" US
 --> statement-breakpoint
 CREATE INDEX "custom_attributes_key_idx" ON "custom_attributes" USING btree ("key",md5("value"));
 --> statement-breakpoint
+CREATE UNIQUE INDEX "deploy_keys_projects_project_id_key_id_key" ON "deploy_keys_projects" USING btree ("project_id","key_id");
+--> statement-breakpoint
+CREATE INDEX "deploy_keys_projects_key_id_idx" ON "deploy_keys_projects" USING btree ("key_id");
+--> statement-breakpoint
+CREATE UNIQUE INDEX "deploy_tokens_digest_key" ON "deploy_tokens" USING btree ("digest");
+--> statement-breakpoint
+CREATE INDEX "deploy_tokens_project_id_idx" ON "deploy_tokens" USING btree ("project_id","id") WHERE "deploy_tokens"."project_id" is not null;
+--> statement-breakpoint
+CREATE INDEX "deploy_tokens_group_id_idx" ON "deploy_tokens" USING btree ("group_id","id") WHERE "deploy_tokens"."group_id" is not null;
+--> statement-breakpoint
+CREATE INDEX "deploy_tokens_creator_id_idx" ON "deploy_tokens" USING btree ("creator_id");
+--> statement-breakpoint
 CREATE INDEX "events_project_id_created_at_idx" ON "events" USING btree ("project_id","created_at","id");
 --> statement-breakpoint
 CREATE INDEX "events_target_idx" ON "events" USING btree ("target_type","target_id") WHERE "events"."target_id" is not null;
@@ -769,6 +807,8 @@ CREATE UNIQUE INDEX "ssh_keys_fingerprint_sha256_key" ON "ssh_keys" USING btree 
 CREATE INDEX "ssh_keys_user_id_idx" ON "ssh_keys" USING btree ("user_id","id");
 --> statement-breakpoint
 CREATE INDEX "list_versions_kind_bucket_idx" ON "list_versions" USING btree ("kind","bucket");
+--> statement-breakpoint
+CREATE INDEX "ssh_keys_creator_id_idx" ON "ssh_keys" USING btree ("creator_id") WHERE "ssh_keys"."creator_id" is not null;
 --> statement-breakpoint
 CREATE UNIQUE INDEX "members_user_id_project_id_key" ON "members" USING btree ("user_id","project_id") WHERE "members"."project_id" is not null;
 --> statement-breakpoint
@@ -982,6 +1022,16 @@ ALTER TABLE "custom_attributes" ADD CONSTRAINT "custom_attributes_group_id_names
 --> statement-breakpoint
 ALTER TABLE "custom_attributes" ADD CONSTRAINT "custom_attributes_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE cascade ON UPDATE no action;
 --> statement-breakpoint
+ALTER TABLE "deploy_keys_projects" ADD CONSTRAINT "deploy_keys_projects_key_id_ssh_keys_id_fk" FOREIGN KEY ("key_id") REFERENCES "public"."ssh_keys"("id") ON DELETE cascade ON UPDATE no action;
+--> statement-breakpoint
+ALTER TABLE "deploy_keys_projects" ADD CONSTRAINT "deploy_keys_projects_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE cascade ON UPDATE no action;
+--> statement-breakpoint
+ALTER TABLE "deploy_tokens" ADD CONSTRAINT "deploy_tokens_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE cascade ON UPDATE no action;
+--> statement-breakpoint
+ALTER TABLE "deploy_tokens" ADD CONSTRAINT "deploy_tokens_group_id_namespaces_id_fk" FOREIGN KEY ("group_id") REFERENCES "public"."namespaces"("id") ON DELETE cascade ON UPDATE no action;
+--> statement-breakpoint
+ALTER TABLE "deploy_tokens" ADD CONSTRAINT "deploy_tokens_creator_id_users_id_fk" FOREIGN KEY ("creator_id") REFERENCES "public"."users"("id") ON DELETE set null ON UPDATE no action;
+--> statement-breakpoint
 ALTER TABLE "events" ADD CONSTRAINT "events_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE cascade ON UPDATE no action;
 --> statement-breakpoint
 ALTER TABLE "events" ADD CONSTRAINT "events_author_id_users_id_fk" FOREIGN KEY ("author_id") REFERENCES "public"."users"("id") ON DELETE no action ON UPDATE no action;
@@ -1033,6 +1083,8 @@ ALTER TABLE "todos" ADD CONSTRAINT "todos_note_id_notes_id_fk" FOREIGN KEY ("not
 ALTER TABLE "gpg_keys" ADD CONSTRAINT "gpg_keys_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."users"("id") ON DELETE cascade ON UPDATE no action;
 --> statement-breakpoint
 ALTER TABLE "ssh_keys" ADD CONSTRAINT "ssh_keys_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."users"("id") ON DELETE cascade ON UPDATE no action;
+--> statement-breakpoint
+ALTER TABLE "ssh_keys" ADD CONSTRAINT "ssh_keys_creator_id_users_id_fk" FOREIGN KEY ("creator_id") REFERENCES "public"."users"("id") ON DELETE set null ON UPDATE no action;
 --> statement-breakpoint
 ALTER TABLE "members" ADD CONSTRAINT "members_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."users"("id") ON DELETE cascade ON UPDATE no action;
 --> statement-breakpoint
@@ -1267,3 +1319,11 @@ BEGIN
       FROM regexp_split_to_table(dependency.columns, '\s+') c);
   END LOOP;
 END $$;
+--> statement-breakpoint
+-- A deploy key that opens no project any more is removed (DK-6), also when the project was.
+CREATE FUNCTION drop_deploy_key() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  DELETE FROM ssh_keys WHERE id = OLD.key_id AND user_id IS NULL AND NOT EXISTS (SELECT FROM deploy_keys_projects WHERE key_id = OLD.key_id);
+  RETURN NULL;
+END $$;
+--> statement-breakpoint
+CREATE TRIGGER deploy_keys_projects_drop_key AFTER DELETE ON deploy_keys_projects FOR EACH ROW EXECUTE FUNCTION drop_deploy_key();

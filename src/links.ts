@@ -13,9 +13,19 @@ export interface Links {
   ssh(fullPath: string): string
 }
 
-export function linksFor(baseUrl: string): Links {
+/** Where clone URLs for SSH point to, unless to the host of the base URL and port 22. */
+export interface SshAddress {
+  port: number | null
+  publicHost: string | undefined
+  publicPort: number | undefined
+}
+
+export function linksFor(baseUrl: string, ssh?: SshAddress): Links {
   const base = baseUrl.replace(/\/+$/, '')
-  const { hostname: host, pathname } = new URL(base)
+  const { hostname, pathname } = new URL(base)
+  const host = ssh?.publicHost === undefined ? hostname : ssh.publicHost.includes(':') ? `[${ssh.publicHost}]` : ssh.publicHost
+  // without a server of our own there may be one at the usual port
+  const port = ssh?.publicPort ?? ssh?.port ?? 22
   return {
     base,
     prefix: pathname === '/' ? '' : pathname,
@@ -24,6 +34,6 @@ export function linksFor(baseUrl: string): Links {
     project: (fullPath) => `${base}/${fullPath}`,
     api: (path) => `${base}/api/v4${path}`,
     http: (fullPath) => `${base}/${fullPath}.git`,
-    ssh: (fullPath) => `git@${host}:${fullPath}.git`,
+    ssh: (fullPath) => (port === 22 ? `git@${host}:${fullPath}.git` : `ssh://git@${host}:${port}/${fullPath}.git`),
   }
 }

@@ -3,6 +3,7 @@ import { AUDIT_USAGE, printAudit } from './cli/audit.js'
 import { BACKUP_USAGE, backup, RESTORE_USAGE, restore } from './cli/backup.js'
 import { DOCTOR_USAGE, doctor } from './cli/doctor.js'
 import { serve } from './cli/serve.js'
+import { SSH_KEYS_USAGE, SSH_SERVE_USAGE, sshKeys, sshServe } from './cli/ssh.js'
 import { createToken, TOKEN_USAGE } from './cli/token.js'
 import { type Config, readConfig } from './config.js'
 import { type Failure, wordsOf } from './failures.js'
@@ -40,6 +41,16 @@ const COMMANDS: Record<string, Command> = {
     about:
       'Copies everything, as of one moment, into a new folder, while the service runs. With --verify, says whether a backup is whole; exit code 1 while it is not.',
     run: backup,
+  },
+  'ssh keys': {
+    usage: SSH_KEYS_USAGE,
+    about: "Answers an OpenSSH server's AuthorizedKeysCommand, see docs/ssh.md.",
+    run: sshKeys,
+  },
+  'ssh serve': {
+    usage: SSH_SERVE_USAGE,
+    about: 'Runs what a client of an OpenSSH server asks for, as the forced command of a key, see docs/ssh.md.',
+    run: sshServe,
   },
   restore: {
     usage: RESTORE_USAGE,

@@ -25,6 +25,19 @@ describe('readConfig', () => {
     expect(Object.isFrozen(config) && Object.isFrozen(config.admin) && Object.isFrozen(config.storages)).toBe(true)
   })
 
+  it('has SSH on port 2222 unless another or none is named', () => {
+    expect(readConfig({}).ssh).toEqual({ host: '127.0.0.1', port: 2222, named: false, publicHost: undefined, publicPort: undefined })
+    expect(readConfig({ SSH_PORT: '2222', HOST: '0.0.0.0' }).ssh).toMatchObject({ host: '0.0.0.0', port: 2222, named: true })
+    expect(readConfig({ SSH_PORT: '0', SSH_HOST: '::1', SSH_PUBLIC_HOST: 'h', SSH_PUBLIC_PORT: '22' }).ssh).toEqual({
+      host: '::1',
+      port: 0,
+      named: true,
+      publicHost: 'h',
+      publicPort: 22,
+    })
+    expect(readConfig({ SSH_PORT: '' }).ssh.port).toBeNull()
+  })
+
   it('makes paths absolute and drops the slash at the end of the base URL', () => {
     const config = readConfig({ DATA_DIR: 'd', STORAGES: 'fast=/srv/a, slow=b', BASE_URL: 'https://git.example.com/roost/' })
     expect(config.dataDir).toBe(resolve('d'))
@@ -43,6 +56,9 @@ describe('readConfig', () => {
     ['PORT', '70000'],
     ['PORT', '-1'],
     ['HOST', 'a b'],
+    ['SSH_PORT', 'on'],
+    ['SSH_PUBLIC_PORT', '0'],
+    ['SSH_PUBLIC_HOST', 'git@h'],
     ['BASE_URL', 'git.example.com'],
     ['BASE_URL', 'ftp://git.example.com'],
     ['BASE_URL', 'http://h/?a=1'],

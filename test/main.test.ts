@@ -32,7 +32,15 @@ describe('roost', () => {
   function roost(args: string[] = [], environment: NodeJS.ProcessEnv = {}) {
     const child = spawn(process.execPath, ['--import', endWithParent, startScript, ...args], {
       detached: true,
-      env: { PATH: process.env['PATH'], TMPDIR: process.env['TMPDIR'], DATA_DIR: dataDir, PORT: '0', LOG_LEVEL: 'warn', ...environment },
+      env: {
+        PATH: process.env['PATH'],
+        TMPDIR: process.env['TMPDIR'],
+        DATA_DIR: dataDir,
+        PORT: '0',
+        SSH_PORT: '',
+        LOG_LEVEL: 'warn',
+        ...environment,
+      },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     })
     running.add(child)
@@ -51,7 +59,7 @@ describe('roost', () => {
     )
     const ready = new Promise<string>((resolve, reject) => {
       child.stdout?.on('data', () => {
-        const url = /^Roost is ready at (\S+)\n/.exec(output.stdout)?.[1]
+        const url = /^Roost is ready at (\S+)\n/m.exec(output.stdout)?.[1]
         if (url !== undefined) resolve(url)
       })
       void ended.then(({ code, stderr }) => reject(new Error(`ended with ${code}: ${stderr}`)))
@@ -138,7 +146,15 @@ describe('roost', () => {
     ['timeout', 'timeout', ['600', 'npm', 'start'], 'SIGTERM'],
     ['a terminal that closes', 'npm', ['start'], 'SIGHUP'],
   ] as const)('SEC-160: ends with its folder and port free when %s gets the signal that a supervisor sends', async (_, program, args, signal) => {
-    const environment = { PATH: process.env['PATH'], TMPDIR: process.env['TMPDIR'], HOME: parent, DATA_DIR: dataDir, PORT: '0', LOG_LEVEL: 'warn' }
+    const environment = {
+      PATH: process.env['PATH'],
+      TMPDIR: process.env['TMPDIR'],
+      HOME: parent,
+      DATA_DIR: dataDir,
+      PORT: '0',
+      SSH_PORT: '',
+      LOG_LEVEL: 'warn',
+    }
     const child = spawn(program, args, { cwd: fileURLToPath(new URL('..', import.meta.url)), env: environment, stdio: ['ignore', 'pipe', 'ignore'] })
     let said = ''
     const url = await new Promise<string>((resolve, reject) => {
@@ -223,6 +239,59 @@ describe('roost', () => {
     service.child.kill('SIGINT')
     const { code, stdout, stderr } = await service.ended
     expect({ code, stdout, stderr }).toMatchObject({ code: 0, stdout: '', stderr: '' })
+  })
+
+  const freePort = async () => {
+    const other = createServer()
+    const port = await new Promise<number>((resolve) => other.listen(0, '127.0.0.1', () => resolve((other.address() as { port: number }).port)))
+    await new Promise((resolve) => other.close(resolve))
+    return port
+  }
+  /** What a server says first; its refusal where there is none. */
+  const greeting = (port: number) =>
+    new Promise<string>((resolve) => {
+      const socket = connect(port, '127.0.0.1')
+      socket.once('data', (data) => {
+        resolve(data.toString())
+        socket.destroy()
+      })
+      socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? ''))
+    })
+
+  it('serves SSH until it ends, however that is, and keeps its host keys (GS-6)', async () => {
+    const port = await freePort()
+    const hostKeys = () => Promise.all(['ssh_host_ed25519_key', 'ssh_host_rsa_key'].map((name) => readFile(join(dataDir, 'ssh', name), 'utf8')))
+    const service = roost([], { SSH_PORT: String(port) })
+    await service.ready
+    expect(await greeting(port)).toBe('SSH-2.0-Roost\r\n')
+    const keys = await hostKeys()
+    process.kill(service.pid, 'SIGKILL')
+    await service.ended
+    expect(await greeting(port)).toBe('ECONNREFUSED')
+    const again = roost([], { SSH_PORT: String(port) })
+    await again.ready
+    expect(await greeting(port)).toBe('SSH-2.0-Roost\r\n')
+    expect(await hostKeys()).toEqual(keys)
+    again.child.kill('SIGTERM')
+    expect((await again.ended).code).toBe(0)
+    expect(await greeting(port)).toBe('ECONNREFUSED')
+  })
+
+  it('GS-8: a port for SSH that was named must be free; without the default one it serves all else', async () => {
+    const other = createServer()
+    const port = await new Promise<number>((resolve) => other.listen(0, '127.0.0.1', () => resolve((other.address() as { port: number }).port)))
+    const { code, stderr } = await roost([], { SSH_PORT: String(port) }).ended
+    await new Promise((resolve) => other.close(resolve))
+    const line = `roost: cannot listen on 127.0.0.1:${port} (EADDRINUSE): set SSH_HOST and SSH_PORT, or SSH_PORT to nothing\n`
+    expect({ code, stderr }).toEqual({ code: 1, stderr: line })
+    // taken by this test, unless somebody else has it already
+    const usual = createServer()
+    await new Promise((resolve) => usual.once('error', resolve).listen(2222, '127.0.0.1', () => resolve(null)))
+    const service = roost([], { SSH_PORT: undefined })
+    expect((await fetch(`${await service.ready}/-/readiness`)).status).toBe(200)
+    service.child.kill('SIGTERM')
+    expect((await service.ended).stderr).toContain('SSH is off: cannot listen on 127.0.0.1:2222 (EADDRINUSE)')
+    await new Promise((resolve) => usual.close(resolve))
   })
 
   it.each([

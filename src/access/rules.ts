@@ -9,7 +9,7 @@ import { numericId } from '../lib/numeric-id.js'
 import type { GroupAbility } from './abilities/group.js'
 import type { ProjectAbility } from './abilities/project.js'
 import type { Access } from './access.js'
-import type { Caller, SignedIn } from './actor.js'
+import type { ActorUser, Caller, SignedIn } from './actor.js'
 import { canGroup, canProject, type GroupStanding, type ProjectStanding, seesGroup, seesProject } from './can.js'
 import { groupLevel, projectLevel } from './roles.js'
 import { holdsVisibleProject, type SqlViewer, sqlViewer } from './visible.js'
@@ -113,6 +113,26 @@ export async function findProjectFor(ctx: Context, caller: Pick<Caller, 'user'>,
   const project: Project = { ...row.project, namespace: row.namespace }
   const standing: ProjectStanding = { user, level: row.level, project }
   if (!seesProject(standing)) throw notFound(kind)
+  return { ...standing, project, can: (ability) => canProject(standing, ability) }
+}
+
+/**
+ * The same at the level that a credential of the project itself gives, in whose name ever; 404 where it gives none. An
+ * administrator who made such a credential is none through it.
+ */
+export async function findProjectAtLevel(
+  ctx: Context,
+  user: ActorUser | null,
+  named: string,
+  levelOn: (project: Project) => Promise<number>,
+): Promise<ProjectSubject> {
+  const id = numericId(named)
+  const [row] = await findProject(ctx.db, { by: id === null ? 'path' : 'id', signed: false }).execute({ value: id ?? named.toLowerCase(), user: 0 })
+  if (!row) throw notFound('Project')
+  const project: Project = { ...row.project, namespace: row.namespace }
+  const level = await levelOn(project)
+  if (level === 0) throw notFound('Project')
+  const standing: ProjectStanding = { user: user && { ...user, admin: false }, level, project }
   return { ...standing, project, can: (ability) => canProject(standing, ability) }
 }
 

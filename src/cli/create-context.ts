@@ -50,7 +50,7 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     git,
     jobs,
     followers,
-    links: linksFor(config.baseUrl),
+    links: linksFor(config.baseUrl, config.ssh),
     fragments: new Fragments(),
     listCache,
     throttle: new Throttle(config.failedCredentials, now),

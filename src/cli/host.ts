@@ -38,6 +38,22 @@ export async function checkAddress({ host, port }: Config): Promise<void> {
   if (port !== 0) await listenOnce(host, port)
 }
 
+/**
+ * The configuration with the real port of SSH, a free one for 0. A port that was asked for and is taken is refused; of
+ * the default port `warn` is told, and SSH is off.
+ */
+export async function settleSsh(config: Config, warn: (fault: StartFault) => void): Promise<Config> {
+  const { host, port, named } = config.ssh
+  if (port === null) return config
+  const settled = await listenOnce(host, port).catch((error: StartFault) => {
+    const fault = new StartFault(error.message.replace('set HOST and PORT', 'set SSH_HOST and SSH_PORT, or SSH_PORT to nothing'))
+    if (named) throw fault
+    warn(fault)
+    return null
+  })
+  return Object.freeze({ ...config, ssh: Object.freeze({ ...config.ssh, port: settled }) })
+}
+
 /** Refuses a data folder that no service has used: a command would create a new, empty instance there. */
 export async function checkInstance(config: Config): Promise<void> {
   const kept = config.databaseUrl === undefined ? 'postgres/server.json' : config.secretKey === undefined ? 'secret.key' : '.'

@@ -5,10 +5,12 @@ import type { Logger } from 'pino'
 import type { Config } from '../config.js'
 import { holderOf } from '../db/postgres/index.js'
 import { SpawnerProcess } from '../git/process/spawner-process.js'
+import { ownHostKeys } from '../lib/crypto/host-keys.js'
 import { StartFault } from '../lib/start-fault.js'
 import { createLog } from '../log.js'
+import { sshFolder } from '../transport/ssh/client.js'
 import { embeddedFolder, openMigrated, ownPostgres } from './database.js'
-import { cannotListen, checkAddress, checkDescriptors, checkFolders, checkGit, settleAddress } from './host.js'
+import { cannotListen, checkAddress, checkDescriptors, checkFolders, checkGit, settleAddress, settleSsh } from './host.js'
 
 /**
  * Milliseconds that running requests get after a signal; with everything else the process ends within ten seconds
@@ -50,14 +52,18 @@ async function start(given: Config, log: Logger, opened: Step[], signal: AbortSi
     throw holder === undefined ? error : new StartFault(`${embeddedFolder(given)} is in use by process ${holder}: Roost is running there already`)
   })
   await checkFolders(given)
+  const settled = await settleSsh(given, (fault) => log.warn(`SSH is off: ${fault.message}`))
+  // at the first start they take a second or two
+  const keys = ownHostKeys(sshFolder(settled.dataDir))
+  keys.catch(() => {})
   const launch = async () => {
-    const own = await ownPostgres(given, log)
+    const own = await ownPostgres(settled, log)
     opened.push(() => own.stop())
     return own.url
   }
-  const [url, { createContext, buildApp, bootstrapAdministrator, recover }] = await Promise.all([launch(), loadProgram()])
+  const [url, { createContext, buildApp, startSsh, bootstrapAdministrator, recover }] = await Promise.all([launch(), loadProgram(), keys])
   signal.throwIfAborted()
-  const config = await settleAddress(given)
+  const config = await settleAddress(settled)
   const database = await openMigrated(url, config, { log })
   opened.push(() => database.close())
 
@@ -68,27 +74,31 @@ async function start(given: Config, log: Logger, opened: Step[], signal: AbortSi
   await bootstrapAdministrator(ctx)
   await recover(ctx)
   const app = await buildApp(ctx)
+  let ssh: { close(wait: number): Promise<void> } | undefined
   opened.push(async () => {
     const late = setTimeout(() => app.server.closeAllConnections(), DRAIN)
-    await app.close().finally(() => clearTimeout(late))
+    await Promise.all([ssh?.close(DRAIN), app.close()]).finally(() => clearTimeout(late))
   })
   signal.throwIfAborted()
   const address = await app.listen({ host: config.host, port: config.port }).catch((error: NodeJS.ErrnoException) => {
     throw cannotListen(config.host, config.port, error)
   })
+  // the bundler puts it beside this program
+  ssh = await startSsh(ctx, { program: new URL('./ssh.js', import.meta.url) })
   await succeeds(new URL('/-/readiness', address.replace('0.0.0.0', '127.0.0.1').replace('[::]', '[::1]')), log, signal)
   process.stdout.write(`Roost is ready at ${config.baseUrl}\n`)
 }
 
 /** The larger part of the program, loaded while Postgres starts. */
 async function loadProgram() {
-  const [{ createContext }, { buildApp }, { bootstrapAdministrator }, { recover }] = await Promise.all([
+  const [{ createContext }, { buildApp }, { startSsh }, { bootstrapAdministrator }, { recover }] = await Promise.all([
     import('./create-context.js'),
     import('../app.js'),
+    import('../transport/ssh/server.js'),
     import('../services/operations/bootstrap.js'),
     import('../services/operations/recovery.js'),
   ])
-  return { createContext, buildApp, bootstrapAdministrator, recover }
+  return { createContext, buildApp, startSsh, bootstrapAdministrator, recover }
 }
 
 /**

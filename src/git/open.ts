@@ -139,6 +139,7 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
       archive: (options) => archive(archives, directory, options),
       advertise: (service, request) => wire.advertise(directory, service, request),
       uploadPack: (request) => wire.uploadPack(directory, request),
+      uploadArchive: (request) => wire.uploadArchive(archives, directory, request),
       receivePack: (request, policy) => wire.receivePack(directory, request, policy, openWith),
       remoteHead: (source, signal) => remoteHead(wire.pool, directory, source, signal),
       fetch: (source, signal, bytes = Number.POSITIVE_INFINITY) => {

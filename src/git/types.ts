@@ -274,6 +274,11 @@ export interface TransportRequest {
   out: Writable
   /** The Git-Protocol header, if it is one Git knows. */
   protocol?: string | undefined
+  /**
+   * The whole conversation is one stream, as over SSH: an advertisement has no service line, and a fetch is all its
+   * rounds.
+   */
+  duplex?: boolean
   /** Kills the process group when it fires. */
   signal: AbortSignal
   /** The holder of the turn, such as the client's address. */
@@ -465,6 +470,8 @@ export interface GitRepository {
   archive(options: ArchiveOptions): Promise<Readable>
   advertise(service: Service, request: Omit<TransportRequest, 'body'>): Promise<void>
   uploadPack(request: TransportRequest): Promise<void>
+  /** `git archive --remote`: the files of a commit that a ref names. */
+  uploadArchive(request: TransportRequest): Promise<void>
   receivePack(request: TransportRequest, policy: PushPolicy): Promise<void>
 
   // other repositories

@@ -1,5 +1,8 @@
 import { randomBytes } from 'node:crypto'
 
+/** A new id, for what is no HTTP request. */
+export const newRequestId = (): string => randomBytes(12).toString('hex')
+
 /**
  * Gives each request its id: the client's own when it is harmless (SEC-5), otherwise a new one. New ids have a random
  * prefix and a counter, which is unique without asking the system's generator for every call.

@@ -7,6 +7,8 @@ import { commits } from './commits/commits.js'
 import { commitRefs } from './commits/refs.js'
 import { commitStatuses } from './commits/statuses.js'
 import { customAttributes } from './custom-attributes/index.js'
+import { deployKeys } from './deploy/keys.js'
+import { deployTokens } from './deploy/tokens.js'
 import { events } from './events/index.js'
 import { files } from './files/index.js'
 import { groupChanges } from './groups/changes.js'
@@ -111,5 +113,7 @@ export const families: Endpoint[][] = [
   userAgents,
   search,
   variables,
+  deployKeys,
+  deployTokens,
   settings,
 ]

@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { ActorUser } from '../access/actor.js'
 import { checkAddress } from '../access/addresses.js'
 import { countBadToken, judgeToken } from '../access/authenticate.js'
 import type { Context } from '../context.js'
@@ -8,28 +7,14 @@ import { readSettings } from '../services/core/settings.js'
 import { forgetInitialPassword } from '../services/identity/initial-password.js'
 import { checkSignIn, mustChange } from '../services/identity/passwords.js'
 import { actorOf, findUserByLogin } from '../services/identity/users.js'
+import { findDeployToken, levelOfToken } from '../services/projects/deploy-tokens.js'
+import { DENIED, type GitCaller, type GitRefusal, isRefusal } from './admission.js'
 
-/** What a Git client may do by its credentials alone. */
-export interface GitCaller {
-  user: ActorUser | null
-  reads: boolean
-  writes: boolean
-}
-
-/** A refusal as text: 401 asks for credentials again, 403 does not. */
-export interface GitRefusal {
-  status: 401 | 403 | 404 | 415 | 503
-  text: string
-}
-
-export const DENIED: GitRefusal = { status: 401, text: 'HTTP Basic: Access denied' }
 const TOKEN_NEEDED: GitRefusal = { status: 401, text: 'HTTP Basic: Access denied. A personal access token is needed as the password' }
 
-export const isRefusal = <T extends object>(value: T | GitRefusal): value is GitRefusal => 'status' in value
-
 /**
- * Identifies the caller over HTTP Basic (companions 31.2): a token as the password with any user name, otherwise the
- * account's own password. Without credentials the caller is anonymous.
+ * Identifies the caller over HTTP Basic (companions 31.2): a token as the password with any user name, a deploy token
+ * with its own, otherwise the account's own password. Without credentials the caller is anonymous.
  */
 export async function gitCaller(ctx: Context, headers: IncomingHttpHeaders, address: string): Promise<GitCaller | GitRefusal> {
   const caller = await judged(ctx, headers, address)
@@ -64,6 +49,14 @@ async function judged(ctx: Context, headers: IncomingHttpHeaders, address: strin
   }
   if (verdict.known && verdict.blocked) return { status: 403, text: 'Your account is blocked' }
   if (verdict.known) {
+    await countBadToken(ctx, address)
+    return DENIED
+  }
+
+  const deploy = await findDeployToken(ctx, password)
+  if (deploy) {
+    if (deploy.valid && deploy.username === name)
+      return { user: null, reads: true, writes: false, level: async (project) => levelOfToken(deploy, project) }
     await countBadToken(ctx, address)
     return DENIED
   }

@@ -2,34 +2,26 @@ import { PassThrough, type Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import ipaddr from 'ipaddr.js'
-import { type ActorUser, withoutToken } from '../access/actor.js'
-import { findProjectFor, formerProjectId, fullPathOf, type ProjectSubject } from '../access/rules.js'
-import { type Context, during } from '../context.js'
-import { Failure, noSuchRoute, wordsOf } from '../failures.js'
-import { GitFault, RepositoryMissing } from '../git/errors.js'
-import { type GitRepository, type PushCommand, type PushPolicy, type RepositoryKey, type Service, type TransportRequest, ZERO } from '../git/types.js'
+import { fullPathOf } from '../access/rules.js'
+import type { Context } from '../context.js'
+import { noSuchRoute } from '../failures.js'
+import { GitFault } from '../git/errors.js'
+import type { Service } from '../git/types.js'
 import { holderOfCall, inNameOf } from '../lib/async/holder.js'
 import { PACE, type Pace, watchPace } from '../lib/async/pace.js'
 import { originOf } from '../lib/origin.js'
 import { asUnavailable } from '../lib/unavailable.js'
-import { keepUpWikiSoon } from '../services/content/wikis.js'
-import { readSettings } from '../services/core/settings.js'
-import { recordActivity } from '../services/identity/users.js'
-import { mergeRequestMessages } from '../services/issuables/merge-requests/writing/push-messages.js'
-import { createProject, type PushPlace, placeForPush } from '../services/projects/create.js'
-import { acceptPush, type PushIntent } from '../services/repository/push/door.js'
-import { quotaRefusal } from '../services/repository/quotas.js'
+import { type Admitted, type Asked, admit, type GitRefusal, isRefusal } from './admission.js'
 import { BodyRefused, limited, ReadAhead, type Waiting } from './bodies.js'
-import { DENIED, type GitRefusal, gitCaller, isRefusal } from './credentials.js'
+import { holderOf, SENSELESS } from './clients.js'
+import { gitCaller } from './credentials.js'
+import { push } from './push.js'
 
 const ROUTE = /^(.+?)(\.git)?\/(info\/refs|git-upload-pack|git-receive-pack|info\/lfs\/(?:objects\/batch|locks(?:\/verify|\/\d+\/unlock)?))$/
 const SERVICES = new Set(['git-upload-pack', 'git-receive-pack'])
 const config = { policy: 'Git: the credentials and rights of section 31' }
 /** The headers of git's own server: proxies of any age do not cache such answers. */
 const UNCACHED = { 'cache-control': 'no-cache, max-age=0, must-revalidate', pragma: 'no-cache', expires: 'Fri, 01 Jan 1980 00:00:00 GMT' }
-/** Refs of one push that the log names. */
-const MAX_LOGGED = 20
 
 /** What answering needs in addition to the call. */
 interface Serving {
@@ -93,132 +85,26 @@ async function serve(serving: Serving, request: FastifyRequest, reply: FastifyRe
     )
   }
   if (!ENCODINGS.has(encodingOf(request))) return plain(reply, { status: 415, text: 'Only gzip is understood' })
-  const admitted = await admit(ctx, request, path, service, get).catch((error: unknown): GitRefusal => {
+  const admitted = await admitRequest(ctx, request, { path, service, advertises: get }).catch((error: unknown): GitRefusal => {
     const unavailable = asUnavailable(error)
     if (!unavailable) throw error
     request.log.warn({ err: error }, 'a Git call could not be served')
     return { status: 503, text: `${unavailable.message}. Please try again.` }
   })
   if (isRefusal(admitted)) return plain(reply, admitted)
-  return inNameOf(holderOfCall(admitted.user?.id, holderOf(request.ip)), () => stream(serving, request, reply, service, get, admitted))
-}
-
-const NOT_FOUND: GitRefusal = { status: 404, text: 'The project you were looking for could not be found.' }
-
-/** Who has been admitted, and to what. */
-interface Admitted {
-  user: ActorUser | null
-  /** Null where the project is created by the push that follows. */
-  subject: ProjectSubject | null
-  key?: RepositoryKey
-  repository: Pick<GitRepository, 'advertise' | 'uploadPack' | 'receivePack'>
-  /** Messages for whoever pushes. */
-  notices: string[]
+  return inNameOf(holderOfCall(admitted.caller.user?.id, holderOf(request.ip)), () => stream(serving, request, reply, service, get, admitted))
 }
 
 /** Credentials first, then visibility of the project, then rights on the repository (31.2, 31.3). */
-async function admit(ctx: Context, request: FastifyRequest, path: string, service: Service, advertises: boolean): Promise<Admitted | GitRefusal> {
-  const pushes = service === 'git-receive-pack'
+async function admitRequest(
+  ctx: Context,
+  request: FastifyRequest,
+  asked: Pick<Asked, 'path' | 'service' | 'advertises'>,
+): Promise<Admitted | GitRefusal> {
   const caller = await gitCaller(ctx, request.headers, request.ip)
   if (isRefusal(caller)) return caller
-  const { user } = caller
-  const anonymous = user === null
-  let found = await findRepository(ctx, user, path)
-  if (!found && (!pushes || anonymous)) return anonymous ? DENIED : NOT_FOUND
-  if (anonymous && pushes) return DENIED
-  if (pushes && !caller.writes) return { status: 403, text: 'The token was made for reading only' }
-  const { enabled_git_access_protocol } = await readSettings(ctx)
-  if (enabled_git_access_protocol === 'ssh') return { status: 403, text: 'Git access over HTTP is not allowed' }
-  const notices: string[] = []
-  if (!found) {
-    const place = user && (await placeForPush(ctx, withoutToken(user), path))
-    if (!place) return NOT_FOUND
-    // created by the push itself: asking alone leaves nothing behind
-    if (advertises) return { user, subject: null, repository: { ...NO_REPOSITORY, advertise: ctx.git.advertiseEmpty }, notices }
-    const refusal = await createByPush(ctx, user, place, request)
-    if (refusal) return refusal
-    found = await findRepository(ctx, user, path)
-    if (!found) return NOT_FOUND
-    const address = ctx.links.http(fullPathOf(found.subject.project))
-    notices.push(
-      `The private project ${fullPathOf(found.subject.project)} was created.`,
-      '',
-      'To add it as a remote:',
-      '',
-      `  git remote add origin ${address}`,
-      '',
-    )
-  }
-  const { subject, wiki } = found
-  const mayRead = subject.can(wiki ? 'read_wiki' : 'download_code')
-  if (!mayRead) return anonymous ? DENIED : { status: 403, text: 'You are not allowed to download code from this project.' }
-  const mayWrite = subject.can(wiki ? 'write_wiki' : 'push_code')
-  if (pushes && !mayWrite)
-    return { status: 403, text: subject.project.archived ? 'This project is archived.' : 'You are not allowed to push code to this project.' }
-  if (user) ctx.jobs.add('user activity', () => recordActivity(ctx, user.id))
-  const key: RepositoryKey = { storage: subject.project.storage, id: subject.project.id, kind: wiki ? 'wiki' : 'project' }
-  // a wiki's repository is created on first access; a project's exists since its creation
-  if (wiki) await ctx.git.create(key, ctx.config.defaultBranch)
-  else if (!(await ctx.git.exists(key))) {
-    ctx.log.error({ repository: key }, 'a repository is missing')
-    throw new RepositoryMissing()
-  }
-  if (found.moved) notices.push(`Project was moved. The new address is ${ctx.links.http(fullPathOf(subject.project))}`)
-  return { user, subject, key, repository: ctx.git.open(key), notices }
-}
-
-/** For a project that is created by the push that follows. */
-const NO_REPOSITORY = {
-  uploadPack: () => Promise.reject(new RepositoryMissing()),
-  receivePack: () => Promise.reject(new RepositoryMissing()),
-}
-
-/**
- * Creates the private project that somebody pushes to (GH-26); returns a refusal as text where that is not possible.
- */
-async function createByPush(ctx: Context, user: ActorUser, place: PushPlace, request: FastifyRequest): Promise<GitRefusal | null> {
-  const caller = withoutToken(user)
-  try {
-    await createProject(during(ctx, { caller, address: request.ip, userAgent: request.headers['user-agent'] ?? '', requestId: request.id }), caller, {
-      namespace_id: place.namespace_id,
-      path: place.path,
-      visibility: 'private',
-    })
-    return null
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error
-    // two pushes at once: the other one has created it
-    return (await findRepository(ctx, user, place.full_path))
-      ? null
-      : { status: 403, text: `The project could not be created: ${wordsOf(error.body)}` }
-  }
-}
-
-/** The project with the user's abilities; null when it is absent or they do not see it. */
-async function findSubject(ctx: Context, user: ActorUser | null, named: string): Promise<ProjectSubject | null> {
-  try {
-    return await findProjectFor(ctx, { user }, named)
-  } catch (error) {
-    if (error instanceof Failure && error.kind === 'not_found') return null
-    throw error
-  }
-}
-
-async function findRepository(
-  ctx: Context,
-  user: ActorUser | null,
-  path: string,
-): Promise<{ subject: ProjectSubject; wiki: boolean; moved: boolean } | null> {
-  const find = (named: string) => findSubject(ctx, user, named)
-  const whole = path.includes('/') ? await find(path) : null
-  if (whole) return { subject: whole, wiki: false, moved: false }
-  const wiki = path.endsWith('.wiki')
-  const stem = wiki ? path.slice(0, -'.wiki'.length) : path
-  const ofWiki = wiki ? await find(stem) : null
-  if (ofWiki) return { subject: ofWiki, wiki, moved: false }
-  const former = await formerProjectId(ctx, stem)
-  const subject = former === null ? null : await find(String(former))
-  return subject && { subject, wiki, moved: true }
+  const client = { address: request.ip, userAgent: request.headers['user-agent'] ?? '', requestId: request.id }
+  return admit(ctx, caller, { ...asked, protocol: 'http', client })
 }
 
 function plain(reply: FastifyReply, { status, text }: GitRefusal) {
@@ -272,7 +158,7 @@ async function stream(
     if (body === null) await repository.advertise(service, shared)
     else {
       if (service === 'git-upload-pack') await repository.uploadPack({ ...shared, body })
-      else await push(ctx, admitted, { ...shared, body }, request, bytes)
+      else await push(ctx, admitted, { ...shared, body }, { log: request.log, ip: request.ip, bytes })
     }
     await delivered
   } catch (error) {
@@ -296,7 +182,8 @@ async function stream(
     unwatch?.()
     ahead?.destroy()
     const { method, ip } = request
-    const { user, subject } = admitted
+    const { subject } = admitted
+    const { user } = admitted.caller
     const about = { ...(user && { user: user.username }), ...(subject && { project: fullPathOf(subject.project) }) }
     const ms = Math.round(reply.elapsedTime)
     request.log.info(
@@ -306,20 +193,9 @@ async function stream(
   }
 }
 
-/** What git says, in its locale C, about a request it cannot make sense of. */
-const SENSELESS =
-  /protocol error|the remote end hung up|unknown capability|invalid command|no command requested|unexpected (line|data|flush|end)|expected (flush|object)|early EOF/
-
 const encodingOf = (request: FastifyRequest) => (request.headers['content-encoding'] ?? 'identity').toLowerCase()
 
 const ENCODINGS = new Set(['identity', 'gzip', 'x-gzip'])
-
-/** The holder of turns: for IPv6 the network, because one client has as many addresses as it likes. */
-function holderOf(address: string): string {
-  if (!ipaddr.IPv6.isValid(address)) return address
-  const parsed = ipaddr.IPv6.parse(address)
-  return parsed.isIPv4MappedAddress() ? parsed.toIPv4Address().toString() : parsed.toByteArray().slice(0, 8).join('.')
-}
 
 const bodyOf = (request: FastifyRequest) => (request.body as Readable | undefined) ?? request.raw
 
@@ -332,54 +208,4 @@ function inflated(request: FastifyRequest, body = bodyOf(request)): Readable {
     if (!body.readableEnded) inflating.destroy(body.errored ?? undefined)
   })
   return body.pipe(inflating)
-}
-
-async function push(
-  ctx: Context,
-  { user, subject, key, repository, notices }: Admitted,
-  request: TransportRequest,
-  { log, ip }: Pick<FastifyRequest, 'log' | 'ip'>,
-  bytes: () => number,
-) {
-  if (!user || !subject || !key) throw new Error('a push without a user or a project was let in')
-  const tell = (commands: PushCommand[]) => {
-    const refs = commands.slice(0, MAX_LOGGED).map(({ ref, old, new: to }) => `${ref} ${old.slice(0, 12)}..${to.slice(0, 12)}`)
-    log.info(
-      { user: user.username, project: fullPathOf(subject.project), kind: key.kind, refs, refs_total: commands.length, bytes: bytes(), ip },
-      'push',
-    )
-  }
-  if (key.kind === 'wiki') {
-    const policy: PushPolicy = {
-      verdict: async (commands) => (commands.some((command) => command.new !== ZERO) ? quotaRefusal(ctx, ctx.git.open(key)) : null),
-      moved: async (commands) => {
-        tell(commands)
-        keepUpWikiSoon(ctx, subject.project)
-        return notices
-      },
-    }
-    return repository.receivePack(request, policy)
-  }
-  let intent: PushIntent | undefined
-  const policy: PushPolicy = {
-    async verdict(commands, quarantine) {
-      // the rights as they are now: they may have changed while the pack arrived (SEC-14)
-      const fresh = await findSubject(ctx, user, String(subject.project.id))
-      if (!fresh) return NOT_FOUND.text
-      const decided = await acceptPush(ctx, fresh, user.id, commands, quarantine)
-      if (typeof decided === 'string') return decided
-      intent = decided
-      return null
-    },
-    async moved(commands) {
-      tell(commands)
-      await intent?.finish(commands)
-      return [...notices, ...(await mergeRequestMessages(ctx, subject, commands))]
-    },
-  }
-  try {
-    await repository.receivePack(request, policy)
-  } finally {
-    await intent?.settle()
-  }
 }

@@ -101,6 +101,7 @@ const FROM: [ProjectAbility, number][] = [
   ['manage_project', 40],
   ['manage_members', 40],
   ['manage_protection', 40],
+  ['manage_deploy_keys', 40],
   ['manage_shares', 40],
   ['link_fork', 40],
   ['delete_tag', 40],

@@ -147,7 +147,7 @@ export const MATRIX: Record<string, Rows> = {
     internal: '401  404  in   403  403  403  403  403  403',
     public:   '401  in   in   403  403  403  403  403  403',
   },
-  ...each(['manage_project', 'manage_members', 'manage_protection', 'manage_shares', 'delete_tag', 'delete_protected_branch', 'delete_wiki_page', 'manage_variables', 'link_fork'], {
+  ...each(['manage_project', 'manage_members', 'manage_protection', 'manage_shares', 'delete_tag', 'delete_protected_branch', 'delete_wiki_page', 'manage_variables', 'manage_deploy_keys', 'link_fork'], {
     private:  '401  404  404  403  403  403  in   in   in',
     internal: '401  404  403  403  403  403  in   in   in',
     public:   '401  403  403  403  403  403  in   in   in',
@@ -173,7 +173,7 @@ export const MATRIX: Record<string, Rows> = {
     internal: '401  404  in   403  403  403  403  403  403',
     public:   '401  in   in   403  403  403  403  403  403',
   },
-  ...each(['create_project', 'manage_variables'], {
+  ...each(['create_project', 'manage_variables', 'manage_deploy_tokens'], {
     private:  '401  404  404  403  403  403  in   in   in',
     internal: '401  404  403  403  403  403  in   in   in',
     public:   '401  403  403  403  403  403  in   in   in',
@@ -236,6 +236,9 @@ export const BODIES: Record<string, object> = {
   'POST /projects/:id/merge_requests': { title: 'x', source_branch: 'a', target_branch: 'a' },
   'POST /groups/:id/variables': { key: 'x', value: 'x' },
   'PUT /groups/:id/variables/:key': { value: 'x' },
+  'POST /groups/:id/deploy_tokens': { name: 'x', scopes: [] },
+  // of a GET it is the query
+  'GET /keys': { fingerprint: 'x' },
   'POST /groups/:id/members': { user_id: 999_999, access_level: 10 },
   'PUT /groups/:id/members/:user_id': { access_level: 10 },
   'PUT /groups/:id/custom_attributes/:key': { value: 'x' },

@@ -9,6 +9,7 @@ import { createContext } from '../../src/cli/create-context.js'
 import { readConfig } from '../../src/config.js'
 import type { Context } from '../../src/context.js'
 import { type Database, openDatabase } from '../../src/db/client.js'
+import { ownHostKeys } from '../../src/lib/crypto/host-keys.js'
 import { backUp, backupFaults, bringBackSecret, openBackup, restoreRepository } from '../../src/services/operations/backup.js'
 import { faults } from '../../src/services/operations/doctor/index.js'
 import { recover } from '../../src/services/operations/recovery.js'
@@ -83,6 +84,7 @@ describe('a backup (SEC-163)', () => {
     // as git holds a pack with while it takes a push in
     await mkdir(join(directoryOf(t, project.id), 'objects/pack'), { recursive: true })
     await writeFile(join(directoryOf(t, project.id), 'objects/pack/pack-1.keep'), '')
+    const hostKeys = await ownHostKeys(join(t.dataDir, 'ssh'))
     await backUp(t.ctx, t.databaseUrl, folder('first'))
     await rm(join(directoryOf(t, project.id), 'objects/pack/pack-1.keep'))
     const copied = await readdir(join(folder('first'), 'repositories'), { recursive: true })
@@ -90,6 +92,8 @@ describe('a backup (SEC-163)', () => {
     expect(copied.filter((path) => path.endsWith('.keep'))).toEqual([])
     const { ctx, db } = await restored(folder('first'), 'first-back')
     expect(await told(ctx)).toEqual([])
+    // clients know the service by them (GS-6)
+    expect(await ownHostKeys(join(ctx.config.dataDir, 'ssh'))).toEqual(hostKeys)
     const app = await buildApp(ctx)
     const get = async (url: string) => {
       const answer = await app.inject({ method: 'GET', url, headers: { 'private-token': admin.token } })

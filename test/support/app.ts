@@ -2,17 +2,22 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import supertest from 'supertest'
 import { afterAll, beforeAll, expect } from 'vitest'
 import type { z } from 'zod'
+import { build } from '../../scripts/build.mjs'
 import { buildApp } from '../../src/app.js'
 import { createContext } from '../../src/cli/create-context.js'
+import { settleSsh } from '../../src/cli/host.js'
 import { readConfig } from '../../src/config.js'
 import type { Context } from '../../src/context.js'
 import { openDatabase } from '../../src/db/client.js'
 import { families } from '../../src/routes/index.js'
+import type { SshLimits } from '../../src/transport/ssh/limits.js'
+import { startSsh } from '../../src/transport/ssh/server.js'
 import type { Credentialed } from './factories.js'
 import { createTestDatabase } from './template-database.js'
 
@@ -39,9 +44,9 @@ export interface TestApp {
 
 /**
  * Starts the service before the file's tests and takes it away after them. Refused credentials are not counted, because all tests come from one
- * address, and hashing a password costs as little as argon2 allows. `environment` adds to the configuration.
+ * address, and hashing a password costs as little as argon2 allows. `environment` adds to the configuration; SSH is off unless it names a port.
  */
-export function testApp(environment: Record<string, string> = {}): TestApp {
+export function testApp(environment: Record<string, string> = {}, sshOptions: { limits?: SshLimits } = {}): TestApp {
   const t = { logged: [] as string[] } as TestApp
   let seen: string[] | undefined
   let close: () => Promise<void>
@@ -53,6 +58,7 @@ export function testApp(environment: Record<string, string> = {}): TestApp {
     const base = readConfig({
       DATA_DIR: t.dataDir,
       PORT: '0',
+      SSH_PORT: '',
       LOG_LEVEL: 'info',
       BASE_URL: 'http://roost.test',
       ROOST_FAILED_CREDENTIALS: '0',
@@ -63,12 +69,14 @@ export function testApp(environment: Record<string, string> = {}): TestApp {
     })
     const log = pino({ level: base.logLevel }, { write: (line: string) => void t.logged.push(line) })
     const db = await openDatabase(database.url, { log, poolSize: 4, onQuery: (text) => SETTINGS.test(text) || seen?.push(text) })
-    t.ctx = await createContext({ ...base, baseUrl: base.baseUrl ?? '' }, db, log)
+    const config = await settleSsh(base, (fault) => expect.fail(fault.message))
+    t.ctx = await createContext({ ...config, baseUrl: base.baseUrl ?? '' }, db, log)
     t.app = await buildApp(t.ctx)
     await t.app.listen({ host: '127.0.0.1', port: 0 })
     t.url = `http://127.0.0.1:${(t.app.server.address() as AddressInfo).port}`
+    const ssh = config.ssh.port === null ? null : await startSsh(t.ctx, { program: new URL('ssh.js', pathToFileURL(await build())), ...sshOptions })
     close = async () => {
-      await t.app.close()
+      await Promise.all([ssh?.close(5_000), t.app.close()])
       await t.ctx.close()
       await db.close()
       await database.drop()

@@ -5,7 +5,7 @@ export const GROUP_ROLES = {
   guest: [],
   reporter: ['manage_label'],
   developer: ['manage_milestone'],
-  maintainer: ['create_project', 'manage_variables'],
+  maintainer: ['create_project', 'manage_variables', 'manage_deploy_tokens'],
   owner: ['create_subgroup', 'manage_group', 'manage_members', 'remove_group'],
 } as const
 

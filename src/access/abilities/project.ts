@@ -60,6 +60,8 @@ export const PROJECT_ROLES = {
     'manage_project',
     'manage_members',
     'manage_protection',
+    // deploy tokens too
+    'manage_deploy_keys',
     'delete_tag',
     'delete_protected_branch',
     'manage_shares',

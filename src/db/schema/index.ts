@@ -1,6 +1,7 @@
 export * from './audit.js'
 export * from './award-emoji.js'
 export * from './custom-attributes.js'
+export * from './deploy.js'
 export * from './events.js'
 export * from './issues.js'
 export * from './keys.js'

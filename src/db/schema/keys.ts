@@ -13,7 +13,10 @@ export const sshKeys = pgTable(
   'ssh_keys',
   {
     id: id(),
-    user_id: owner(),
+    /** Null: a deploy key, which belongs to the projects it opens (DK-7). */
+    user_id: ref().references(() => users.id, { onDelete: 'cascade' }),
+    /** Of a deploy key, while there is that account; its pushes are theirs. */
+    creator_id: ref().references(() => users.id, { onDelete: 'set null' }),
     title: text().notNull(),
     /** One line, as it was given but for line breaks (K-6). */
     key: text().notNull(),
@@ -21,6 +24,9 @@ export const sshKeys = pgTable(
     fingerprint: text().notNull(),
     /** SHA-256 of the same, base64 without padding. */
     fingerprint_sha256: text().notNull(),
+    expires_at: moment(),
+    /** To the minute (GS-2). */
+    last_used_at: moment(),
     created_at: moment().notNull().defaultNow(),
     updated_at: moment().notNull().defaultNow(),
   },
@@ -28,6 +34,7 @@ export const sshKeys = pgTable(
     uniqueIndex('ssh_keys_fingerprint_key').on(t.fingerprint),
     uniqueIndex('ssh_keys_fingerprint_sha256_key').on(t.fingerprint_sha256),
     index('ssh_keys_user_id_idx').on(t.user_id, t.id),
+    index('ssh_keys_creator_id_idx').on(t.creator_id).where(sql`${t.creator_id} is not null`),
   ],
 )
 

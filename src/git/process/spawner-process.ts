@@ -1,8 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process'
-import { mkdtemp, readdir, realpath, rm } from 'node:fs/promises'
-import { connect, createServer, type Server, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
+import { rm } from 'node:fs/promises'
+import { createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { makeSocketFolder } from '../../lib/socket-folder.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import { gitEnvironment } from './environment.js'
 import type { GitProcess, Spawner, SpawnOptions } from './spawner.js'
@@ -12,10 +12,6 @@ import { HEADER, type SpawnFault, type SpawnReport, type SpawnRequest } from './
  * Milliseconds in which a process must have been started; a spawner process that reports nothing for so long is ended.
  */
 const PATIENCE = 30_000
-/** Bytes that the path of a socket may have everywhere. */
-const LONGEST_PATH = 100
-const PREFIX = 'roost-git-'
-const PLACE = /^roost-git-[A-Za-z0-9]{6}$/
 const SOCKET = 'spawner'
 
 /** A start that was asked for. */
@@ -84,7 +80,7 @@ class Helper {
   #heard = 0
 
   static async start(entry: string, lost: () => void): Promise<Helper> {
-    const place = await makePlace()
+    const place = await makeSocketFolder('roost-git', SOCKET)
     const server = createServer()
     await new Promise<void>((resolve, reject) => server.once('error', reject).listen(join(place, SOCKET), resolve))
     server.unref()
@@ -203,25 +199,6 @@ class Helper {
     for (const process of this.#processes.values()) process.abandon()
     this.#processes.clear()
   }
-}
-
-/** A folder for the socket that only we can enter. Those of services that were killed on this machine go. */
-async function makePlace(): Promise<string> {
-  const temporary = await realpath(tmpdir())
-  const parent = Buffer.byteLength(temporary) + `/${PREFIX}123456/${SOCKET}`.length <= LONGEST_PATH ? temporary : '/tmp'
-  for (const name of await readdir(parent)) if (PLACE.test(name)) await removeIfStale(join(parent, name))
-  return mkdtemp(join(parent, PREFIX))
-}
-
-async function removeIfStale(place: string): Promise<void> {
-  const refusal = await new Promise<string | undefined>((resolve) => {
-    const socket = connect(join(place, SOCKET), () => {
-      socket.destroy()
-      resolve(undefined)
-    })
-    socket.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code))
-  })
-  if (refusal === 'ECONNREFUSED') await rm(place, { recursive: true, force: true }).catch(() => {}) // another user's
 }
 
 class RemoteProcess implements GitProcess {

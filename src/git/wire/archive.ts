@@ -9,13 +9,13 @@ import type { ArchiveKind, ArchiveOptions } from '../types.js'
  * Git compresses by itself, except bzip2, which it starts without a shell (SEC-79). Large files are streamed in pieces
  * (SEC-147).
  */
-const CONFIG = ['-c', 'tar.tar.gz.command=git archive gzip', '-c', 'core.bigFileThreshold=32m']
+export const ARCHIVE_CONFIG = ['-c', 'tar.tar.gz.command=git archive gzip', '-c', 'core.bigFileThreshold=32m']
 
 /**
  * Git finds no program but its own: otherwise a repository's attributes could have it start a verifier of signatures
  * (SEC-85).
  */
-const ALONE = { PATH: '/nonexistent' }
+export const ALONE = { PATH: '/nonexistent' }
 
 /** Milliseconds without a byte read after which an archive is cancelled. */
 const STALLED = 30_000
@@ -33,7 +33,7 @@ export async function archive(
   const release = await pool.acquire(directory, signal, holder)
   try {
     const bzip2 = kind === 'tar.bz2' ? ['-c', `tar.tar.bz2.command=${bzip2Path()}`] : []
-    const args = [...CONFIG, ...bzip2, 'archive', `--format=${kind}`, `--prefix=${prefix}/`, commit, ...(path === '' ? [] : ['--', path])]
+    const args = [...ARCHIVE_CONFIG, ...bzip2, 'archive', `--format=${kind}`, `--prefix=${prefix}/`, commit, ...(path === '' ? [] : ['--', path])]
     const child = await pool.start(directory, args, { env: ALONE, signal, stdio: ['ignore', 'pipe', 'pipe'] })
     let stderr = ''
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {

@@ -10,6 +10,7 @@ import type { ProcessPool } from '../process/pool.js'
 import { type GitProcess, kill } from '../process/spawner.js'
 import { syncRefs } from '../refs/ref-updates.js'
 import type { GitRepository, PushCommand, PushPolicy, Quarantine, Service, TransportRequest } from '../types.js'
+import { ALONE, ARCHIVE_CONFIG } from './archive.js'
 import { faultOfObjects } from './check-push.js'
 import { HookChannel, installHooks } from './hooks.js'
 import { tolerated } from './tolerated.js'
@@ -100,7 +101,7 @@ export class Transport {
   ) {}
 
   /** Writes the answer to `info/refs`. For protocol 2 it does not depend on the repository, so it is made once. */
-  async advertise(directory: string, service: Service, { out, protocol, signal, holder }: Omit<TransportRequest, 'body'>) {
+  async advertise(directory: string, service: Service, { out, protocol, duplex, signal, holder }: Omit<TransportRequest, 'body'>) {
     const version = protocolVersion(protocol)
     if (service === 'git-upload-pack' && version === 2) {
       this.#capabilities ??= this.#readCapabilities(directory)
@@ -117,23 +118,36 @@ export class Transport {
       const args = [...config, service.slice(4), '--stateless-rpc', '--http-backend-info-refs', '.']
       const child = await this.pool.start(directory, args, { env, signal, deadline: this.limits.deadline, stdio: ['ignore', 'pipe', 'pipe'] })
       const line = `# service=${service}\n`
-      await relay(child, out, service, { prefix: `${(line.length + 4).toString(16).padStart(4, '0')}${line}0000`, stall: this.limits.stall })
+      const prefix = duplex ? '' : `${(line.length + 4).toString(16).padStart(4, '0')}${line}0000`
+      await relay(child, out, service, { prefix, stall: this.limits.stall })
     } finally {
       release()
     }
   }
 
-  async uploadPack(directory: string, { body, out, protocol, signal, holder }: TransportRequest) {
+  async uploadPack(directory: string, { body, out, protocol, duplex = false, signal, holder }: TransportRequest) {
     const release = await this.pool.acquire(directory, signal, holder)
     try {
       const version = protocolVersion(protocol)
-      const child = await this.pool.start(directory, [...UPLOAD, 'upload-pack', '--strict', '--stateless-rpc', '.'], {
+      const child = await this.pool.start(directory, [...UPLOAD, 'upload-pack', '--strict', ...(duplex ? [] : ['--stateless-rpc']), '.'], {
         env: version > 0 ? { GIT_PROTOCOL: `version=${version}` } : {},
         signal,
         deadline: this.limits.deadline,
       })
       feed(body, child, () => stop(child))
-      await relay(child, out, 'upload-pack', { stall: this.limits.stall, asking: body })
+      await relay(child, out, 'upload-pack', { stall: this.limits.stall, asking: body, exits: duplex })
+    } finally {
+      release()
+    }
+  }
+
+  /** Runs in the pool of archives. Only what a ref names is served, and git starts no program but its own (SEC-85). */
+  async uploadArchive(pool: ProcessPool, directory: string, { body, out, signal, holder }: TransportRequest) {
+    const release = await pool.acquire(directory, signal, holder)
+    try {
+      const child = await pool.start(directory, [...ARCHIVE_CONFIG, 'upload-archive', '.'], { env: ALONE, signal, deadline: this.limits.deadline })
+      feed(body, child, () => stop(child))
+      await relay(child, out, 'upload-archive', { stall: this.limits.stall, asking: body, exits: true })
     } finally {
       release()
     }
@@ -325,6 +339,8 @@ interface Relaying {
   leave?: () => void
   /** Milliseconds without a byte sent after which the answer is ended; 0: never. */
   stall?: number
+  /** Whether an exit code that is not 0 is a failure also after the first byte. */
+  exits?: boolean
   /** A body that git may still be reading: while it arrives, an answer need not come. */
   asking?: Readable
 }
@@ -337,7 +353,7 @@ async function relay(
   child: GitProcess,
   out: Writable,
   command: string,
-  { prefix = '', leave = () => stop(child), stall = 0, asking }: Relaying = {},
+  { prefix = '', leave = () => stop(child), stall = 0, asking, exits = false }: Relaying = {},
 ) {
   let stderr = ''
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
@@ -373,7 +389,8 @@ async function relay(
       if (stalled && !said) throw new Unavailable(`git ${command} stalled`)
       return
     }
-    if (!said && exitCode !== 0) throw exitCode === null ? new Unavailable(`git ${command} was ended`) : gitFailure(command, exitCode, stderr)
+    if ((!said || exits) && exitCode !== 0)
+      throw exitCode === null ? new Unavailable(`git ${command} was ended`) : gitFailure(command, exitCode, stderr)
     out.end()
     moved()
     await closed

@@ -3,7 +3,7 @@ import type { Access } from '../../access/access.js'
 import { type AccountSubject, onSelf, onUser } from '../../access/rules.js'
 import { presentSshKey, SshKey } from '../../entities/identity/key.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { paging, rowId, str } from '../../http/params.js'
+import { datetime, opt, paging, rowId, str } from '../../http/params.js'
 import { addKey, findKey, listKeys, removeKey } from '../../services/identity/keys.js'
 
 const keysOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access: Access<AccountSubject, true>) => [
@@ -21,7 +21,7 @@ const keysOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access: A
     path: `${prefix}/keys`,
     summary: `Add one of ${whose} SSH keys`,
     access,
-    input: z.object({ key: str(), title: str() }),
+    input: z.object({ key: str(), title: str(), expires_at: opt(datetime()) }),
     output: SshKey,
     handler: async ({ ctx, subject, input }) => presentSshKey(await addKey(ctx, subject.account, input)),
   }),

@@ -10,6 +10,8 @@ export type AuditAction =
   | `user_${'created' | 'updated' | 'blocked' | 'unblocked' | 'deleted'}`
   | `token_${'created' | 'revoked' | 'rotated'}`
   | `${'key' | 'gpg_key' | 'email'}_${'added' | 'removed'}`
+  | `deploy_key_${'added' | 'updated' | 'removed'}`
+  | `deploy_token_${'created' | 'revoked'}`
   | `member_${'added' | 'updated' | 'removed'}`
   | `group_${'created' | 'updated' | 'deleted'}`
   | 'visibility_changed'

@@ -19,15 +19,30 @@ const TYPES = Object.keys(NAMES) as SshKeyType[]
 /** The minimum bits of a key type by the settings: 0 allows all, -1 none (K-7). */
 const leastBits = (settings: Settings, type: SshKeyType) => settings[`${type}_key_restriction`]
 
-/** Adds an SSH key (K-5 to K-10); 400 with all faults. */
-export async function addKey(ctx: Context, owner: Owner, { title, key }: { title: string; key: string }): Promise<SshKey> {
+/** A key as somebody gives it. */
+export interface GivenKey {
+  title: string
+  key: string
+  expires_at?: Date | undefined
+}
+
+/** The columns of a given key, and what is wrong with it, while the same key is stored already or not. */
+export async function readKey(ctx: Context, { title, key, expires_at }: GivenKey) {
   const line = key.replace(/[\r\n]+/g, '').trim()
   const read = line.length > MAX_KEY ? null : parseSshKey(line)
   const settings = await readSettings(ctx)
-  const found = { fingerprint: read?.fingerprint ?? '', fingerprint_sha256: read?.sha256 ?? '' }
-  return own.add(ctx, owner, { title, key: line, ...found }, async (tx) => {
-    const taken = read ? await tx.$count(sshKeys, eq(sshKeys.fingerprint_sha256, read.sha256)) : 0
-    return keyFaults(title, line, read, taken > 0, settings)
+  return {
+    values: { title, key: line, fingerprint: read?.fingerprint ?? '', fingerprint_sha256: read?.sha256 ?? '', expires_at: expires_at ?? null },
+    faults: (taken: boolean) => keyFaults(title, line, read, taken, settings),
+  }
+}
+
+/** Adds an SSH key (K-5 to K-10); 400 with all faults. */
+export async function addKey(ctx: Context, owner: Owner, given: GivenKey): Promise<SshKey> {
+  const { values, faults } = await readKey(ctx, given)
+  return own.add(ctx, owner, values, async (tx) => {
+    const known = values.fingerprint_sha256 !== ''
+    return faults(known && (await tx.$count(sshKeys, eq(sshKeys.fingerprint_sha256, values.fingerprint_sha256))) > 0)
   })
 }
 
@@ -49,6 +64,11 @@ function keyFaults(title: string, line: string, read: ReadKey | null, taken: boo
     ...(!read && { fingerprint: ['cannot be generated'] }),
     ...(taken && TAKEN),
   }
+}
+
+/** Why a stored key may not be used by the settings of now (GS-2); null: it may. */
+export async function restrictionOf(ctx: Context, { key }: Pick<SshKey, 'key'>): Promise<string | null> {
+  return restrictionText(parseSshKey(key), await readSettings(ctx))
 }
 
 function restrictionText(read: ReadKey | null, settings: Settings): string | null {

@@ -1,9 +1,10 @@
-import { cp, mkdir, readdir, readFile, stat } from 'node:fs/promises'
+import { cp, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Context } from '../../context.js'
 import { type CopiedDatabase, copyIn, copyOut, fileOf } from '../../db/copy.js'
 import type { RefsThen, RepositoryKey } from '../../git/types.js'
 import { mapConcurrently } from '../../lib/async/concurrency.js'
+import { HOST_KEY_FILES } from '../../lib/crypto/host-keys.js'
 import { syncDirectory, writeNewFile } from '../../lib/durable.js'
 import { StartFault } from '../../lib/start-fault.js'
 import { finishAcceptedInBackground } from '../issuables/merge-requests/merging/post-merge.js'
@@ -43,7 +44,7 @@ const folderOf = (root: string, { storage, id, kind }: RepositoryKey) =>
   join(root, 'repositories', storage, `${id}${kind === 'wiki' ? '.wiki' : ''}.git`)
 
 /**
- * Copies rows, repositories and uploads into a new folder, all as of one moment, while the service runs (SEC-163).
+ * Copies rows, repositories, uploads and keys into a new folder, all as of one moment, while the service runs (SEC-163).
  * Pushes wait while all refs are read.
  */
 export async function backUp(ctx: Context, databaseUrl: string, root: string): Promise<Pick<Manifest, 'repositories' | 'gone'>> {
@@ -67,6 +68,7 @@ export async function backUp(ctx: Context, databaseUrl: string, root: string): P
     else if (key.kind === 'project') gone.push(key.id)
   }
   if (await isThere(uploadsOf(ctx))) await cp(uploadsOf(ctx), join(root, 'uploads'), { recursive: true, dereference: true })
+  await copyHostKeys(hostKeysOf(ctx.config.dataDir), join(root, 'ssh'))
   const secret = ctx.config.secretKey === undefined ? 'file' : 'environment'
   if (secret === 'file') await cp(secretOf(ctx.config.dataDir), join(root, 'secret.key'))
   const { version } = ctx.config
@@ -83,6 +85,19 @@ export async function backUp(ctx: Context, databaseUrl: string, root: string): P
 
 const uploadsOf = (ctx: Context) => join(ctx.config.dataDir, 'uploads')
 const secretOf = (dataDir: string) => join(dataDir, 'secret.key')
+const hostKeysOf = (dataDir: string) => join(dataDir, 'ssh')
+
+/** Copies those that are there: clients know the service by them (GS-6). */
+async function copyHostKeys(from: string, to: string) {
+  for (const name of HOST_KEY_FILES) {
+    const key = await readFile(join(from, name)).catch(() => null)
+    if (!key) continue
+    await mkdir(to, { recursive: true, mode: 0o700 })
+    await rm(join(to, name), { force: true })
+    await writeNewFile(join(to, name), key, 0o600)
+  }
+}
+
 const isThere = (path: string) =>
   stat(path).then(
     () => true,
@@ -152,6 +167,7 @@ export async function restoreRepository(ctx: Context, databaseUrl: string, { roo
   await copyIn(databaseUrl, join(root, 'database'), database, gone)
   for (const key of repositories) await ctx.git.restoreRepository(folderOf(root, key), key)
   if (await isThere(join(root, 'uploads'))) await cp(join(root, 'uploads'), uploadsOf(ctx), { recursive: true })
+  await copyHostKeys(join(root, 'ssh'), hostKeysOf(ctx.config.dataDir))
   // nobody else was at work on the empty database
   await finishAcceptedInBackground(ctx, await settleLeftIntents(ctx, { start: true, alone: true }))
   await finishDeletions(ctx)

@@ -1,0 +1,106 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { userInfo } from 'node:os'
+import { join } from 'node:path'
+import { cache, call, median, native, timed } from '../harness.mjs'
+import { bulky, git } from '../repository.mjs'
+
+const SSHD = '/usr/sbin/sshd'
+
+/** SSH against the same over HTTP, with OpenSSH's client. */
+export async function ssh(bench) {
+  const { scratch, quick } = bench
+  const key = join(scratch, 'key')
+  execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', key])
+  await call(`${bench.api}/user/keys`, { method: 'POST', body: { title: 'bench', key: readFileSync(`${key}.pub`, 'utf8') } })
+  const options = [
+    '-F',
+    '/dev/null',
+    '-i',
+    key,
+    '-o',
+    'IdentitiesOnly=yes',
+    '-o',
+    'StrictHostKeyChecking=no',
+    '-o',
+    'UserKnownHostsFile=/dev/null',
+    '-o',
+    'LogLevel=ERROR',
+  ]
+  const over = ['-c', `core.sshCommand=ssh ${options.join(' ')}`]
+  const big = bulky(cache)
+  const bulk = await bench.project('bulk over ssh')
+  git(big, ['push', '-q', bench.remote(bulk.path_with_namespace), 'main'])
+  const turns = quick ? 2 : 5
+
+  const push = [[], []]
+  for (let i = 0; i < turns; i++) {
+    const [near, far] = [await bench.project(`http ${i}`), await bench.project(`ssh ${i}`)]
+    push[1].push(await timed(() => native(big, ['push', '-q', bench.remote(near.path_with_namespace), 'main'])))
+    push[0].push(await timed(() => native(big, [...over, 'push', '-q', far.ssh_url_to_repo, 'main'])))
+  }
+  bench.row('push of 100 MB over SSH, against HTTP', median(push[0]), median(push[1]), 1.5)
+  const clone = [[], []]
+  for (let i = 0; i < turns; i++) {
+    clone[1].push(await timed(() => native(scratch, ['clone', '-q', '--bare', bench.remote(bulk.path_with_namespace), `by-http${i}.git`])))
+    clone[0].push(await timed(() => native(scratch, [...over, 'clone', '-q', '--bare', bulk.ssh_url_to_repo, `by-ssh${i}.git`])))
+  }
+  bench.row('clone of 100 MB over SSH, against HTTP', median(clone[0]), median(clone[1]), 1.5)
+
+  const beside = async (name, start) => {
+    const clones = Array.from({ length: 4 }, (_, i) => start(`${name}${i}.git`))
+    const all = Promise.all(clones)
+    let running = true
+    const ended = all.finally(() => {
+      running = false
+    })
+    const times = []
+    while (running) times.push(await timed(() => call(`${bench.api}/projects/${bulk.id}`)))
+    await ended
+    return median(times)
+  }
+  const http = await beside('beside-http', (to) => native(scratch, ['clone', '-q', '--bare', bench.remote(bulk.path_with_namespace), to]))
+  const secure = await beside('beside-ssh', (to) => native(scratch, [...over, 'clone', '-q', '--bare', bulk.ssh_url_to_repo, to]))
+  bench.row('GET /projects/:id beside 4 clones over SSH, against 4 over HTTP', secure, http, 2)
+  if (existsSync(SSHD)) await login(bench, { key, options, port: new URL(bulk.ssh_url_to_repo).port })
+}
+
+/** A login and a line of output, side by side with a local sshd that runs a shell's `echo`. */
+async function login(bench, { key, options, port }) {
+  const folder = join(bench.scratch, 'sshd')
+  mkdirSync(folder, { mode: 0o700 })
+  execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(folder, 'host')])
+  writeFileSync(join(folder, 'keys'), readFileSync(`${key}.pub`))
+  chmodSync(join(folder, 'keys'), 0o600)
+  const free = createServer()
+  const theirs = await new Promise((resolve) => free.listen(0, '127.0.0.1', () => resolve(free.address().port)))
+  await new Promise((resolve) => free.close(resolve))
+  const config = [
+    `Port ${theirs}`,
+    'ListenAddress 127.0.0.1',
+    `HostKey ${join(folder, 'host')}`,
+    `AuthorizedKeysFile ${join(folder, 'keys')}`,
+    'UsePAM no',
+    'StrictModes no',
+    'PermitRootLogin yes',
+    `PidFile ${join(folder, 'pid')}`,
+  ]
+  writeFileSync(join(folder, 'config'), `${config.join('\n')}\n`)
+  if (process.getuid() === 0) mkdirSync('/run/sshd', { recursive: true })
+  const sshd = spawn(SSHD, ['-D', '-e', '-f', join(folder, 'config')], { stdio: ['ignore', 'ignore', 'pipe'] })
+  await new Promise((resolve) => sshd.stderr.on('data', (data) => String(data).includes('Server listening') && resolve()))
+  // the algorithms that both have
+  const same = ['-o', 'Ciphers=aes128-gcm@openssh.com', '-o', 'KexAlgorithms=curve25519-sha256']
+  const run = (at, ...command) =>
+    new Promise((resolve, reject) => {
+      const child = spawn('ssh', [...options, ...same, '-T', '-p', String(at), ...command], { stdio: ['ignore', 'ignore', 'inherit'] })
+      child.once('close', (code) => (code === 0 ? resolve() : reject(new Error(`ssh ended with ${code}`))))
+    })
+  const [ours, others] = await bench.interleaved(
+    () => run(port, 'git@127.0.0.1'),
+    () => run(theirs, `${userInfo().username}@127.0.0.1`, 'echo', 'welcome'),
+  )
+  sshd.kill()
+  bench.figure(`a login over SSH, beyond ${others.toFixed(0)} ms of a local sshd`, ours - others, 60, 'ms')
+}

@@ -1,0 +1,63 @@
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { parseArgs } from 'node:util'
+import { type Config, ConfigFault, readSshCall } from '../config.js'
+import { StartFault } from '../lib/start-fault.js'
+import { askKey, askService, socketAt, socketIn } from '../transport/ssh/client.js'
+import { FRAME, frames } from '../transport/ssh/frames.js'
+
+export const SSH_KEYS_USAGE = 'roost ssh keys USER TYPE KEY'
+export const SSH_SERVE_USAGE = 'roost ssh serve KEY_ID'
+
+/** No shell but the forced command; no forwarding, terminal or file of the user's own. */
+const RESTRICTED = 'restrict'
+
+const unreachable = ({ code }: NodeJS.ErrnoException) => new StartFault(`the service cannot be reached (${code}): is it running with this DATA_DIR?`)
+
+/**
+ * Answers an OpenSSH server that asks which keys may log in: the key it names, with `roost ssh serve` as the only
+ * command, or nothing.
+ */
+export async function sshKeys(config: Config, args: string[]): Promise<void> {
+  const { positionals } = parseArgs({ args, allowPositionals: true })
+  const [user, type, blob] = positionals
+  if (user === undefined || type === undefined || blob === undefined || positionals.length > 3) throw new ConfigFault(`usage: ${SSH_KEYS_USAGE}`)
+  if (!/^[\w@.-]+$/.test(type) || !/^[A-Za-z0-9+/]+=*$/.test(blob)) return
+  const sha256 = createHash('sha256').update(Buffer.from(blob, 'base64')).digest('base64').replace(/=+$/, '')
+  const key = await askKey(await socketAt(socketIn(config.dataDir)), sha256).catch((error: NodeJS.ErrnoException) => {
+    throw unreachable(error)
+  })
+  if (key === null) return
+  // the server runs it with an environment of its own
+  const command = ['/usr/bin/env', `DATA_DIR=${config.dataDir}`, process.execPath, process.argv[1] ?? '', 'ssh', 'serve', String(key)].map(quoted)
+  process.stdout.write(`command="${command.join(' ').replace(/["\\]/g, '\\$&')}",${RESTRICTED} ${type} ${blob}\n`)
+}
+
+/** A word for the shell that an OpenSSH server starts a command with. */
+const quoted = (word: string) => (/^[\w./=:-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)
+
+/** The forced command of a key: passes its streams on to the service, which does the work. */
+export async function sshServe(config: Config, args: string[]): Promise<void> {
+  const { positionals } = parseArgs({ args, allowPositionals: true })
+  const [id] = positionals
+  if (id === undefined || !/^\d{1,15}$/.test(id) || positionals.length > 1) throw new ConfigFault(`usage: ${SSH_SERVE_USAGE}`)
+  const { command, address, protocol } = readSshCall()
+  const question = { ask: 'run' as const, key: Number(id), command, address, ...(protocol && { protocol }) }
+  const service = await askService(await socketAt(socketIn(config.dataDir)), question).catch((error: NodeJS.ErrnoException) => {
+    throw unreachable(error)
+  })
+  process.stdin.on('error', () => {})
+  process.stdin.pipe(service)
+  // a client that has gone ends the command
+  process.stdout.on('error', () => service.destroy())
+  let code = 1
+  for await (const { type, content } of frames(service)) {
+    if (type === FRAME.exit) code = content[0] ?? 1
+    else {
+      const target = type === FRAME.out ? process.stdout : process.stderr
+      if (!target.write(content)) await Promise.race([once(target, 'drain'), once(service, 'close')])
+    }
+  }
+  process.exitCode = code
+  process.stdin.destroy()
+}

@@ -1,0 +1,202 @@
+import { and, asc, eq, isNull, sql } from 'drizzle-orm'
+import type { SignedIn } from '../../access/actor.js'
+import { LEVELS } from '../../access/can.js'
+import { projectLevel } from '../../access/roles.js'
+import { fullPathOf, type Project } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import type { Transaction } from '../../db/client.js'
+import { decoded } from '../../db/decoded.js'
+import { deployKeysProjects, projects, sshKeys } from '../../db/schema/index.js'
+import { retryOnUniqueViolation } from '../../db/taken.js'
+import { invalidRecord, notFound } from '../../failures.js'
+import { type AuditAction, audit } from '../core/audit.js'
+import { limits, type Page, type Paging } from '../core/page.js'
+import { type GivenKey, readKey, type SshKey } from '../identity/keys.js'
+
+/** A deploy key as one project has it. */
+export interface DeployKey {
+  key: SshKey
+  can_push: boolean
+}
+
+/** Deploy keys one project may have (SEC-130). */
+const MAX = 100
+
+const fields = { key: sshKeys, can_push: deployKeysProjects.can_push }
+const TOTAL = decoded(sql<number>`count(*)`, Number)
+const missing = () => notFound('Deploy Key')
+
+const tell = (ctx: Context, tx: Transaction, project: Project, action: AuditAction, { id, fingerprint }: SshKey) =>
+  audit(ctx, tx, { action, target: { type: 'project', id: project.id, name: fullPathOf(project) }, changes: { key_id: id, fingerprint } })
+
+/** All deploy keys, by id (DK-1). */
+export async function listAllDeployKeys(ctx: Context, paging: Paging): Promise<Page<SshKey>> {
+  const { limit, offset } = limits(paging)
+  const deploy = isNull(sshKeys.user_id)
+  const [items, total] = await Promise.all([
+    ctx.db.read.select().from(sshKeys).where(deploy).orderBy(asc(sshKeys.id)).limit(limit).offset(offset),
+    ctx.db.read.select({ total: TOTAL }).from(sshKeys).where(deploy),
+  ])
+  return { items, total: total[0]?.total ?? 0 }
+}
+
+/** Those of a project, by id (DK-2). */
+export async function listDeployKeys(ctx: Context, { id }: Project, paging: Paging): Promise<Page<DeployKey>> {
+  const { limit, offset } = limits(paging)
+  const here = eq(deployKeysProjects.project_id, id)
+  const [items, total] = await Promise.all([
+    ctx.db.read
+      .select(fields)
+      .from(deployKeysProjects)
+      .innerJoin(sshKeys, eq(sshKeys.id, deployKeysProjects.key_id))
+      .where(here)
+      .orderBy(asc(sshKeys.id))
+      .limit(limit)
+      .offset(offset),
+    ctx.db.read.select({ total: TOTAL }).from(deployKeysProjects).where(here),
+  ])
+  return { items, total: total[0]?.total ?? 0 }
+}
+
+const onProject = (projectId: number, keyId: number) => and(eq(deployKeysProjects.project_id, projectId), eq(deployKeysProjects.key_id, keyId))
+
+async function linked(db: Pick<Transaction, 'select'>, projectId: number, keyId: number): Promise<DeployKey | null> {
+  const [found] = await db
+    .select(fields)
+    .from(deployKeysProjects)
+    .innerJoin(sshKeys, eq(sshKeys.id, deployKeysProjects.key_id))
+    .where(onProject(projectId, keyId))
+  return found ?? null
+}
+
+export async function findDeployKey(ctx: Context, { id }: Project, keyId: number): Promise<DeployKey> {
+  const found = await linked(ctx.db.write, id, keyId)
+  if (!found) throw missing()
+  return found
+}
+
+/** Whether the caller manages a project that has the key, and so knows it. */
+async function reaches(tx: Transaction, { user }: SignedIn, keyId: number): Promise<boolean> {
+  if (user.admin) return true
+  const level = projectLevel(projects, sql`${user.id}::bigint`)
+  const found = await tx
+    .select({ id: projects.id })
+    .from(deployKeysProjects)
+    .innerJoin(projects, eq(projects.id, deployKeysProjects.project_id))
+    .where(and(eq(deployKeysProjects.key_id, keyId), sql`${level} >= ${LEVELS.maintainer}`))
+    .limit(1)
+  return found.length > 0
+}
+
+async function link(ctx: Context, tx: Transaction, project: Project, key: SshKey, can_push: boolean): Promise<DeployKey> {
+  const held = await tx.$count(deployKeysProjects, eq(deployKeysProjects.project_id, project.id))
+  if (held >= MAX) throw invalidRecord({ base: [`there are already ${MAX}`] })
+  await tx.insert(deployKeysProjects).values({ key_id: key.id, project_id: project.id, can_push, created_at: ctx.now() })
+  await tell(ctx, tx, project, 'deploy_key_added', key)
+  return { key, can_push }
+}
+
+/**
+ * Adds a key to a project: one that is there is returned as it is, one that the caller knows from another project is
+ * shared; 400 for any other that is stored already (DK-3).
+ */
+export function addDeployKey(ctx: Context, caller: SignedIn, project: Project, given: GivenKey & { can_push: boolean }): Promise<DeployKey> {
+  const add = async (tx: Transaction) => {
+    const { values, faults } = await readKey(ctx, given)
+    const same = values.fingerprint_sha256
+    const [known] = same === '' ? [] : await tx.select().from(sshKeys).where(eq(sshKeys.fingerprint_sha256, same))
+    if (known?.user_id === null) {
+      const here = await linked(tx, project.id, known.id)
+      if (here) return here
+      if (await reaches(tx, caller, known.id)) return link(ctx, tx, project, known, given.can_push)
+    }
+    const found = faults(known !== undefined)
+    if (Object.keys(found).length > 0) throw invalidRecord(found)
+    const [row] = await tx
+      .insert(sshKeys)
+      .values({ ...values, creator_id: caller.user.id, created_at: ctx.now(), updated_at: ctx.now() })
+      .returning()
+    return link(ctx, tx, project, row as SshKey, given.can_push)
+  }
+  return retryOnUniqueViolation(() => ctx.db.transaction(add))
+}
+
+/** Opens the project to a key that the caller knows from another one (DK-5). */
+export function enableDeployKey(ctx: Context, caller: SignedIn, project: Project, keyId: number): Promise<DeployKey> {
+  const enable = async (tx: Transaction) => {
+    const here = await linked(tx, project.id, keyId)
+    if (here) return here
+    const [key] = await tx
+      .select()
+      .from(sshKeys)
+      .where(and(eq(sshKeys.id, keyId), isNull(sshKeys.user_id)))
+    if (!key || !(await reaches(tx, caller, keyId))) throw missing()
+    return link(ctx, tx, project, key, false)
+  }
+  return retryOnUniqueViolation(() => ctx.db.transaction(enable))
+}
+
+/** Changes the title, which all projects of the key see, and whether it may write this one (DK-4). */
+export function updateDeployKey(
+  ctx: Context,
+  project: Project,
+  keyId: number,
+  { title, can_push }: { title?: string | undefined; can_push?: boolean | undefined },
+): Promise<DeployKey> {
+  return ctx.db.transaction(async (tx) => {
+    const found = await linked(tx, project.id, keyId)
+    if (!found) throw missing()
+    if (title !== undefined) {
+      const { faults } = await readKey(ctx, { title, key: found.key.key })
+      const { title: wrong } = faults(false)
+      if (wrong) throw invalidRecord({ title: wrong })
+      await tx.update(sshKeys).set({ title, updated_at: ctx.now() }).where(eq(sshKeys.id, keyId))
+    }
+    if (can_push !== undefined) await tx.update(deployKeysProjects).set({ can_push }).where(onProject(project.id, keyId))
+    await tell(ctx, tx, project, 'deploy_key_updated', found.key)
+    return { key: { ...found.key, title: title ?? found.key.title }, can_push: can_push ?? found.can_push }
+  })
+}
+
+/** Takes a key from a project; with its last project a trigger removes it (DK-6). */
+export async function removeDeployKey(ctx: Context, project: Project, keyId: number): Promise<void> {
+  await ctx.db.transaction(async (tx) => {
+    const found = await linked(tx, project.id, keyId)
+    if (!found) throw missing()
+    await tx.delete(deployKeysProjects).where(onProject(project.id, keyId))
+    await tell(ctx, tx, project, 'deploy_key_removed', found.key)
+  })
+}
+
+/** What a deploy key may do in a project; null: nothing. */
+export async function deployKeyReach(ctx: Context, keyId: number, projectId: number): Promise<{ can_push: boolean } | null> {
+  const [row] = await ctx.db.read.select({ can_push: deployKeysProjects.can_push }).from(deployKeysProjects).where(onProject(projectId, keyId))
+  return row ?? null
+}
+
+/** A key of anybody, with the projects that a deploy key opens. */
+export interface AnyKey {
+  key: SshKey
+  projects: { id: number; project_id: number; can_push: boolean }[]
+}
+
+/** Any key, by its id or by a fingerprint of either kind (OT-6). */
+export async function findAnyKey(ctx: Context, by: { id: number } | { fingerprint: string }): Promise<AnyKey> {
+  const [key] = await ctx.db.write
+    .select()
+    .from(sshKeys)
+    .where('id' in by ? eq(sshKeys.id, by.id) : fingerprintIs(by.fingerprint))
+  if (!key) throw notFound('Key')
+  const found = await ctx.db.write
+    .select({ id: deployKeysProjects.id, project_id: deployKeysProjects.project_id, can_push: deployKeysProjects.can_push })
+    .from(deployKeysProjects)
+    .where(eq(deployKeysProjects.key_id, key.id))
+    .orderBy(asc(deployKeysProjects.id))
+    .limit(MAX)
+  return { key, projects: found }
+}
+
+const fingerprintIs = (given: string) =>
+  given.startsWith('SHA256:')
+    ? eq(sshKeys.fingerprint_sha256, given.slice('SHA256:'.length))
+    : eq(sshKeys.fingerprint, given.replace(/^MD5:/i, '').toLowerCase())

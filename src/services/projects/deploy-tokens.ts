@@ -1,0 +1,140 @@
+import { and, asc, eq, type SQL, sql } from 'drizzle-orm'
+import type { SignedIn } from '../../access/actor.js'
+import { LEVELS } from '../../access/can.js'
+import type { Project } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import { decoded } from '../../db/decoded.js'
+import { deployTokens, namespaces } from '../../db/schema/index.js'
+import { invalidRecord, notFound } from '../../failures.js'
+import { digestOf, newSecret } from '../../lib/crypto/secret.js'
+import { lengthOf, tooLong } from '../../lib/path.js'
+import { audit } from '../core/audit.js'
+import { limits, type Page, type Paging } from '../core/page.js'
+
+export type DeployToken = typeof deployTokens.$inferSelect
+
+/** The owner of the tokens. */
+export interface TokenSource {
+  kind: 'project' | 'group'
+  id: number
+  fullPath: string
+}
+
+/** Tokens one project or group may have (SEC-130). */
+const MAX = 100
+/** What a token may be made for: neither packages nor images are served here. */
+const SCOPES = ['read_repository']
+/** Milliseconds within which a second use is not recorded. */
+const USED_EVERY = 60_000
+
+const TOTAL = decoded(sql<number>`count(*)`, Number)
+
+const of = ({ kind, id }: TokenSource) => eq(kind === 'project' ? deployTokens.project_id : deployTokens.group_id, id)
+
+/** Tokens by id: of one source, or of all (DK-8). */
+export async function listDeployTokens(ctx: Context, source: TokenSource | null, paging: Paging): Promise<Page<DeployToken>> {
+  const { limit, offset } = limits(paging)
+  const here: SQL | undefined = source ? of(source) : undefined
+  const [items, total] = await Promise.all([
+    ctx.db.read.select().from(deployTokens).where(here).orderBy(asc(deployTokens.id)).limit(limit).offset(offset),
+    ctx.db.read.select({ total: TOTAL }).from(deployTokens).where(here),
+  ])
+  return { items, total: total[0]?.total ?? 0 }
+}
+
+export async function getDeployToken(ctx: Context, source: TokenSource, id: number): Promise<DeployToken> {
+  const [row] = await ctx.db.write
+    .select()
+    .from(deployTokens)
+    .where(and(of(source), eq(deployTokens.id, id)))
+  if (!row) throw notFound('DeployToken')
+  return row
+}
+
+export interface NewDeployToken {
+  name: string
+  username?: string | undefined
+  scopes: string[]
+  expires_at?: Date | undefined
+}
+
+function faultsOf({ name, username, scopes }: NewDeployToken): Record<string, string[]> {
+  const faults: Record<string, string[]> = {}
+  if (name.trim() === '') faults['name'] = ["can't be blank"]
+  else if (lengthOf(name) > 255) faults['name'] = [tooLong(255)]
+  if (username !== undefined && !/^[\w.+-]{1,255}$/.test(username)) faults['username'] = ["can contain only letters, digits, '_', '-', '+', and '.'"]
+  if (scopes.length === 0) faults['scopes'] = ["can't be blank"]
+  else if (new Set(scopes).size < scopes.length || scopes.some((scope) => !SCOPES.includes(scope)))
+    faults['scopes'] = ['can only contain available scopes']
+  return faults
+}
+
+/** Creates a token and returns it with its value, which is stored nowhere. */
+export async function createDeployToken(
+  ctx: Context,
+  { user }: SignedIn,
+  source: TokenSource,
+  given: NewDeployToken,
+): Promise<{ token: DeployToken; value: string }> {
+  const faults = faultsOf(given)
+  if (Object.keys(faults).length > 0) throw invalidRecord(faults)
+  const value = newSecret()
+  return ctx.db.transaction(async (tx) => {
+    if ((await tx.$count(deployTokens, of(source))) >= MAX) throw invalidRecord({ base: [`there are already ${MAX} tokens`] })
+    const owner = source.kind === 'project' ? { project_id: source.id } : { group_id: source.id }
+    const { name, scopes, username = '', expires_at = null } = given
+    const values = { ...owner, creator_id: user.id, name, username, scopes, expires_at, digest: digestOf(value), created_at: ctx.now() }
+    const [row] = await tx.insert(deployTokens).values(values).returning()
+    const token = row as DeployToken
+    if (username === '') {
+      token.username = `deploy-token-${token.id}`
+      await tx.update(deployTokens).set({ username: token.username }).where(eq(deployTokens.id, token.id))
+    }
+    const target = { type: source.kind, id: source.id, name: source.fullPath }
+    await audit(ctx, tx, { action: 'deploy_token_created', target, changes: { token_id: token.id, name } })
+    return { token, value }
+  })
+}
+
+export async function revokeDeployToken(ctx: Context, source: TokenSource, id: number): Promise<void> {
+  const token = await getDeployToken(ctx, source, id)
+  await ctx.db.transaction(async (tx) => {
+    await tx.delete(deployTokens).where(eq(deployTokens.id, token.id))
+    const target = { type: source.kind, id: source.id, name: source.fullPath }
+    await audit(ctx, tx, { action: 'deploy_token_revoked', target, changes: { token_id: id, name: token.name } })
+  })
+}
+
+/** A deploy token that somebody presents to Git. */
+export interface PresentedToken {
+  username: string
+  valid: boolean
+  project_id: number | null
+  /** Full path of the group whose projects it opens. */
+  group: string | null
+}
+
+/** The token of this value; null when it is none. */
+export async function findDeployToken(ctx: Context, value: string): Promise<PresentedToken | null> {
+  const [row] = await ctx.db.read
+    .select({ token: deployTokens, group: namespaces.full_path })
+    .from(deployTokens)
+    .leftJoin(namespaces, eq(namespaces.id, deployTokens.group_id))
+    .where(eq(deployTokens.digest, digestOf(value)))
+  if (!row) return null
+  const { token, group } = row
+  const now = ctx.now()
+  const valid = token.expires_at === null || token.expires_at > now
+  if (valid && (!token.last_used_at || now.getTime() - token.last_used_at.getTime() > USED_EVERY))
+    ctx.jobs.add('deploy token last used', async () => {
+      await ctx.db.write.update(deployTokens).set({ last_used_at: now }).where(eq(deployTokens.id, token.id))
+    })
+  return { username: token.username, valid, project_id: token.project_id, group }
+}
+
+/** The level a token gives on a project: that of a reporter on its own, and on those of its group and below. */
+export function levelOfToken({ project_id, group }: PresentedToken, project: Project): number {
+  const { full_path } = project.namespace
+  const opens = project_id === project.id || (group !== null && (full_path === group || full_path.startsWith(`${group}/`)))
+  return opens ? LEVELS.reporter : 0
+}

@@ -1,0 +1,160 @@
+import type { ActorUser } from '../access/actor.js'
+import { withoutToken } from '../access/actor.js'
+import { findProjectAtLevel, findProjectFor, formerProjectId, fullPathOf, type Project, type ProjectSubject } from '../access/rules.js'
+import { type Context, during } from '../context.js'
+import { Failure, wordsOf } from '../failures.js'
+import { RepositoryMissing } from '../git/errors.js'
+import type { GitRepository, RepositoryKey, Service } from '../git/types.js'
+import { readSettings } from '../services/core/settings.js'
+import { recordActivity } from '../services/identity/users.js'
+import { createProject, type PushPlace, placeForPush } from '../services/projects/create.js'
+
+/** What a Git client may do by its credentials alone. */
+export interface GitCaller {
+  user: ActorUser | null
+  reads: boolean
+  writes: boolean
+  /** Of a deploy key or deploy token: the level it gives on a project, whoever its creator is; 0: none. */
+  level?: (project: Project) => Promise<number>
+}
+
+/** A refusal as text: over HTTP 401 asks for credentials again, 403 does not. */
+export interface GitRefusal {
+  status: 401 | 403 | 404 | 415 | 503
+  text: string
+}
+
+export const DENIED: GitRefusal = { status: 401, text: 'HTTP Basic: Access denied' }
+export const NOT_FOUND: GitRefusal = { status: 404, text: 'The project you were looking for could not be found.' }
+
+export const isRefusal = <T extends object>(value: T | GitRefusal): value is GitRefusal => 'status' in value
+
+/** What a Git client asks for. */
+export interface Asked {
+  protocol: 'http' | 'ssh'
+  /** Full path of the project, without `.git`. */
+  path: string
+  service: Service | 'git-upload-archive'
+  /** Only what there is: nothing is created, and nothing is recorded as done. */
+  advertises: boolean
+  client: { address: string; userAgent: string; requestId: string }
+}
+
+/** Who has been admitted, and to what. */
+export interface Admitted {
+  caller: GitCaller
+  /** Null where the project is created by the push that follows. */
+  subject: ProjectSubject | null
+  key?: RepositoryKey
+  repository: Pick<GitRepository, 'advertise' | 'uploadPack' | 'receivePack' | 'uploadArchive'>
+  /** Messages for whoever pushes. */
+  notices: string[]
+}
+
+/** Visibility of the project, then rights on the repository (31.2, 31.3); the credentials have been checked. */
+export async function admit(ctx: Context, caller: GitCaller, asked: Asked): Promise<Admitted | GitRefusal> {
+  const { path, protocol, advertises } = asked
+  const pushes = asked.service === 'git-receive-pack'
+  const { user } = caller
+  const anonymous = user === null && !caller.level
+  const notices: string[] = []
+  let found = await findRepository(ctx, caller, path)
+  if (!found && (!pushes || anonymous)) return anonymous ? DENIED : NOT_FOUND
+  if (anonymous && pushes) return DENIED
+  if (pushes && !caller.level && !caller.writes) return { status: 403, text: 'The token was made for reading only' }
+  const { enabled_git_access_protocol } = await readSettings(ctx)
+  if (enabled_git_access_protocol && enabled_git_access_protocol !== protocol)
+    return { status: 403, text: `Git access over ${protocol.toUpperCase()} is not allowed` }
+  if (!found) {
+    const place = user && !caller.level && (await placeForPush(ctx, withoutToken(user), path))
+    if (!place) return NOT_FOUND
+    // created by the push itself: asking alone leaves nothing behind
+    if (advertises) return { caller, subject: null, repository: { ...NO_REPOSITORY, advertise: ctx.git.advertiseEmpty }, notices }
+    const refusal = await createByPush(ctx, user, place, asked.client)
+    if (refusal) return refusal
+    found = await findRepository(ctx, caller, path)
+    if (!found) return NOT_FOUND
+    const address = ctx.links[protocol](fullPathOf(found.subject.project))
+    notices.push(
+      `The private project ${fullPathOf(found.subject.project)} was created.`,
+      '',
+      'To add it as a remote:',
+      '',
+      `  git remote add origin ${address}`,
+      '',
+    )
+  }
+  const { subject, wiki } = found
+  if (!subject.can(wiki ? 'read_wiki' : 'download_code'))
+    return anonymous ? DENIED : { status: 403, text: 'You are not allowed to download code from this project.' }
+  if (pushes && !(caller.writes && subject.can(wiki ? 'write_wiki' : 'push_code')))
+    return { status: 403, text: subject.project.archived ? 'This project is archived.' : 'You are not allowed to push code to this project.' }
+  if (user && !caller.level) ctx.jobs.add('user activity', () => recordActivity(ctx, user.id))
+  const key = await repositoryKey(ctx, subject, wiki)
+  if (found.moved) notices.push(`Project was moved. The new address is ${ctx.links[protocol](fullPathOf(subject.project))}`)
+  return { caller, subject, key, repository: ctx.git.open(key), notices }
+}
+
+/** A wiki's repository is created on first access; a project's exists since its creation. */
+async function repositoryKey(ctx: Context, { project }: ProjectSubject, wiki: boolean): Promise<RepositoryKey> {
+  const key: RepositoryKey = { storage: project.storage, id: project.id, kind: wiki ? 'wiki' : 'project' }
+  if (wiki) await ctx.git.create(key, ctx.config.defaultBranch)
+  else if (!(await ctx.git.exists(key))) {
+    ctx.log.error({ repository: key }, 'a repository is missing')
+    throw new RepositoryMissing()
+  }
+  return key
+}
+
+const missing = () => Promise.reject(new RepositoryMissing())
+
+/** For a project that is created by the push that follows. */
+const NO_REPOSITORY = { uploadPack: missing, receivePack: missing, uploadArchive: missing }
+
+/**
+ * Creates the private project that somebody pushes to (GH-26); returns a refusal as text where that is not possible.
+ */
+async function createByPush(ctx: Context, user: ActorUser, place: PushPlace, client: Asked['client']): Promise<GitRefusal | null> {
+  const caller = withoutToken(user)
+  try {
+    await createProject(during(ctx, { caller, ...client }), caller, {
+      namespace_id: place.namespace_id,
+      path: place.path,
+      visibility: 'private',
+    })
+    return null
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    // two pushes at once: the other one has created it
+    return (await findRepository(ctx, { user, reads: true, writes: true }, place.full_path))
+      ? null
+      : { status: 403, text: `The project could not be created: ${wordsOf(error.body)}` }
+  }
+}
+
+/** The project with the caller's abilities as they are now; null when it is absent or they do not see it. */
+export async function findSubject(ctx: Context, caller: GitCaller, named: string): Promise<ProjectSubject | null> {
+  try {
+    return caller.level ? await findProjectAtLevel(ctx, caller.user, named, caller.level) : await findProjectFor(ctx, caller, named)
+  } catch (error) {
+    if (error instanceof Failure && error.kind === 'not_found') return null
+    throw error
+  }
+}
+
+async function findRepository(
+  ctx: Context,
+  caller: GitCaller,
+  path: string,
+): Promise<{ subject: ProjectSubject; wiki: boolean; moved: boolean } | null> {
+  const find = (named: string) => findSubject(ctx, caller, named)
+  const whole = path.includes('/') ? await find(path) : null
+  if (whole) return { subject: whole, wiki: false, moved: false }
+  const wiki = path.endsWith('.wiki')
+  const stem = wiki ? path.slice(0, -'.wiki'.length) : path
+  const ofWiki = wiki ? await find(stem) : null
+  if (ofWiki) return { subject: ofWiki, wiki, moved: false }
+  const former = await formerProjectId(ctx, stem)
+  const subject = former === null ? null : await find(String(former))
+  return subject && { subject, wiki, moved: true }
+}

@@ -1,0 +1,89 @@
+import { once } from 'node:events'
+import { readlink, rename, rm, symlink } from 'node:fs/promises'
+import { createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Context } from '../../context.js'
+import { makeSocketFolder } from '../../lib/socket-folder.js'
+import { findSshLogin } from '../../services/identity/ssh-logins.js'
+import { runCommand } from './command.js'
+import { FRAME, FrameWriter, firstLine, frame, type KeyAnswer, type Question, type RunQuestion } from './frames.js'
+
+/** Bytes of a question. */
+const MAX_QUESTION = 65_536
+/** Its name in its folder. */
+const SOCKET = 'ssh'
+
+export interface SshSocket {
+  /** Where it really is. */
+  path: string
+  /** Ends when running commands have ended, or after so many milliseconds. */
+  close(wait: number): Promise<void>
+}
+
+/**
+ * Answers whoever holds SSH connections, on a Unix socket that only the service's own account reaches: the worker
+ * thread, and the commands for an OpenSSH server, which find it by a link at `path`. Where several services share a data
+ * folder, the link is that of the last one.
+ */
+export async function listenOnSocket(ctx: Context, path: string): Promise<SshSocket> {
+  const folder = await makeSocketFolder('roost-ssh', SOCKET)
+  const real = join(folder, SOCKET)
+  const sockets = new Set<Socket>()
+  const server = createServer({ allowHalfOpen: true, pauseOnConnect: false }, (socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+    socket.on('error', () => socket.destroy())
+    answer(ctx, socket).catch((error: unknown) => {
+      ctx.log.error({ err: error }, 'a question about SSH was not answered')
+      socket.destroy()
+    })
+  })
+  server.listen(real)
+  await once(server, 'listening')
+  await link(real, path)
+  return {
+    path: real,
+    async close(wait) {
+      server.close()
+      const late = Date.now() + wait
+      while (sockets.size > 0 && Date.now() < late) await sleep(20)
+      for (const socket of sockets) socket.destroy()
+      if ((await readlink(path).catch(() => null)) === real) await rm(path, { force: true })
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Points the link at the socket, in one step. */
+async function link(real: string, path: string): Promise<void> {
+  const aside = `${path}.${process.pid}`
+  await rm(aside, { force: true })
+  await symlink(real, aside)
+  await rename(aside, path)
+}
+
+async function answer(ctx: Context, socket: Socket): Promise<void> {
+  const line = await firstLine(socket, MAX_QUESTION)
+  if (line === null) return void socket.destroy()
+  const question = JSON.parse(line) as Question
+  if (question.ask === 'run') return run(ctx, socket, question)
+  const login = await findSshLogin(ctx, { sha256: question.sha256 })
+  socket.end(`${JSON.stringify({ key: login?.key.id ?? null } satisfies KeyAnswer)}\n`)
+}
+
+async function run(ctx: Context, socket: Socket, question: RunQuestion): Promise<void> {
+  const gone = new AbortController()
+  socket.once('close', () => gone.abort(new Error('the client has gone')))
+  const before = socket.bytesRead
+  const code = await runCommand(ctx, question, {
+    input: socket,
+    output: new FrameWriter(socket, FRAME.out).on('error', () => {}),
+    received: () => socket.bytesRead - before,
+    say: (line) => void socket.write(frame(FRAME.err, Buffer.from(`${line}\n`))),
+    gone,
+  })
+  socket.end(frame(FRAME.exit, Buffer.from([code])))
+  // what the client still sends is of no use to anybody
+  socket.resume()
+}

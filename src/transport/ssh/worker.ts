@@ -1,0 +1,230 @@
+import { createHash } from 'node:crypto'
+import { createServer, type Server, type Socket } from 'node:net'
+import { parentPort, workerData } from 'node:worker_threads'
+import ssh2, { type AuthContext, type ServerChannel } from 'ssh2'
+import { askKey, askService } from './client.js'
+import { FRAME, frames } from './frames.js'
+import type { SshLimits } from './limits.js'
+import { isAccepted, isProof } from './verify.js'
+
+/** The entry of the worker thread that speaks SSH; it knows the service by its socket only. */
+interface Setting {
+  host: string
+  port: number
+  hostKeys: string[]
+  /** The path of the service's socket. */
+  socket: string
+  limits: SshLimits
+}
+
+const setting = workerData as Setting
+const { limits } = setting
+
+/** What OpenSSH 9 offers by default, as far as ssh2 has it. */
+const ALGORITHMS = {
+  kex: [
+    'curve25519-sha256',
+    'curve25519-sha256@libssh.org',
+    'ecdh-sha2-nistp256',
+    'ecdh-sha2-nistp384',
+    'ecdh-sha2-nistp521',
+    'diffie-hellman-group16-sha512',
+    'diffie-hellman-group18-sha512',
+    'diffie-hellman-group14-sha256',
+  ],
+  serverHostKey: ['ssh-ed25519', 'rsa-sha2-512', 'rsa-sha2-256'],
+  cipher: ['aes128-gcm@openssh.com', 'aes256-gcm@openssh.com', 'aes128-ctr', 'aes192-ctr', 'aes256-ctr'],
+  hmac: ['hmac-sha2-256-etm@openssh.com', 'hmac-sha2-512-etm@openssh.com', 'hmac-sha2-256', 'hmac-sha2-512'],
+  compress: ['none'],
+} satisfies Record<string, string[]>
+
+/** One SSH connection. */
+class Connection {
+  /** The row of the key, once somebody is logged in. */
+  key: number | null = null
+  protocol: string | undefined
+  #attempts = 0
+  #channels = 0
+  readonly #known = new Map<string, number | null>()
+  readonly #idle: NodeJS.Timeout
+
+  constructor(
+    readonly client: ssh2.Connection,
+    readonly socket: Socket,
+    readonly loggedIn: () => void,
+  ) {
+    this.#idle = setTimeout(() => this.client.end(), limits.idle)
+    socket.once('close', () => clearTimeout(this.#idle))
+    client.on('error', () => {}) // it is closed, and a client's mistake is no news
+    // ssh2 offers SHA-1 for RSA host keys whatever it is told
+    client.on('handshake', ({ serverHostKey }) => serverHostKey === 'ssh-rsa' && this.client.end())
+    client.on('authentication', (auth) => {
+      this.#judge(auth).then(
+        (accepted) => (accepted ? auth.accept() : auth.reject(['publickey'])),
+        () => auth.reject(['publickey']),
+      )
+    })
+    client.on('ready', this.loggedIn)
+    client.on('session', (accept, reject) => {
+      if (this.#channels >= limits.channels) return void reject()
+      this.#serve(accept())
+    })
+  }
+
+  get busy(): boolean {
+    return this.#channels > 0
+  }
+
+  async #judge(auth: AuthContext): Promise<boolean> {
+    if (auth.method === 'none') return false
+    if (++this.#attempts > limits.attempts) {
+      this.client.end()
+      return false
+    }
+    if (auth.method !== 'publickey' || auth.username !== 'git') return false
+    const { algo: algorithm, data: key } = auth.key
+    if (!isAccepted(algorithm, auth.hashAlgo)) return false
+    const row = await this.#rowOf(createHash('sha256').update(key).digest('base64').replace(/=+$/, ''))
+    if (row === null) return false
+    // without a signature the client asks whether it is worth the trouble to make one
+    if (!auth.signature) return true
+    if (!auth.blob || !isProof({ algorithm, key, text: auth.blob, signature: auth.signature, hash: auth.hashAlgo })) return false
+    this.key = row
+    return true
+  }
+
+  async #rowOf(sha256: string): Promise<number | null> {
+    const known = this.#known.get(sha256)
+    if (known !== undefined) return known
+    const row = await askKey(setting.socket, sha256)
+    this.#known.set(sha256, row)
+    return row
+  }
+
+  #serve(session: ssh2.Session) {
+    this.#channels++
+    let protocol: string | undefined
+    session.once('close', () => this.#channels--)
+    session.on('env', (accept, reject, { key, val }) => {
+      if (key !== 'GIT_PROTOCOL' || val.length > 256) return void reject?.()
+      protocol = val
+      accept?.()
+    })
+    session.on('shell', (accept) => void this.#run(accept(), '', protocol))
+    session.on('exec', (accept, _, { command }) => void this.#run(accept(), command, protocol))
+  }
+
+  async #run(channel: ServerChannel | undefined, command: string, protocol: string | undefined) {
+    if (!channel || this.key === null) return
+    channel.on('error', () => {})
+    let code = 1
+    try {
+      const question = { ask: 'run' as const, key: this.key, command, address: this.socket.remoteAddress ?? '', ...(protocol && { protocol }) }
+      const service = await askService(setting.socket, question)
+      channel.once('close', () => service.destroy())
+      if (channel.destroyed || this.socket.destroyed) return void service.destroy()
+      channel.pipe(service)
+      channel.on('data', () => this.#idle.refresh())
+      for await (const { type, content } of frames(service)) {
+        if (type === FRAME.exit) code = content[0] ?? 1
+        else await this.#send(type === FRAME.out ? channel : channel.stderr, content)
+      }
+    } catch {
+      // the service is stopping, or the connection was cut
+    }
+    if (channel.destroyed || this.socket.destroyed) return
+    channel.exit(code)
+    channel.end()
+  }
+
+  /** Waits for the client's window, and for the connection: ssh2 writes to it whether anybody reads or not. */
+  async #send(target: NodeJS.WritableStream, content: Buffer) {
+    this.#idle.refresh()
+    if (!target.write(content)) await either([target, 'drain'], [target, 'close'], [this.socket, 'close'])
+    while (this.socket.writableLength > limits.pending && !this.socket.destroyed) await either([this.socket, 'drain'], [this.socket, 'close'])
+  }
+}
+
+/** Resolves with the first of several events. */
+function either(...events: [NodeJS.EventEmitter, string][]): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      for (const [emitter, event] of events) emitter.off(event, done)
+      resolve()
+    }
+    for (const [emitter, event] of events) emitter.on(event, done)
+  })
+}
+
+/** For IPv6 the network, because one client has as many addresses as it likes. */
+const originOf = (address: string) =>
+  address.includes('.') || !address.includes(':') ? address.replace(/^::ffff:/, '') : address.split(':').slice(0, 4).join(':')
+
+const nameOf = (address: string | undefined, port: number | undefined) => `${address} ${port}`
+
+/** Lets connections in, as many as the limits allow, and hands them to ssh2. */
+function listen(): Server {
+  const sockets = new Map<string, Socket>()
+  const perOrigin = new Map<string, number>()
+  const waiting = new Set<Socket>()
+  const connections = new Set<Connection>()
+  let stopping = false
+  const ssh = new ssh2.Server({
+    hostKeys: setting.hostKeys,
+    ident: 'Roost',
+    algorithms: ALGORITHMS as ssh2.ServerConfig['algorithms'],
+    keepaliveInterval: 30_000,
+    keepaliveCountMax: 3,
+  } as ssh2.ServerConfig)
+  ssh.on('connection', (client, { ip, port }) => {
+    const socket = sockets.get(nameOf(ip, port))
+    if (!socket) return void client.end()
+    const connection = new Connection(client, socket, () => waiting.delete(socket))
+    connections.add(connection)
+    socket.once('close', () => {
+      connections.delete(connection)
+      if (stopping) stopWhenDone()
+    })
+  })
+  const server = createServer((socket) => {
+    const origin = originOf(socket.remoteAddress ?? '')
+    const held = perOrigin.get(origin) ?? 0
+    if (stopping || held >= limits.connectionsPerAddress || sockets.size >= limits.connections || waiting.size >= limits.waiting)
+      return void socket.destroy()
+    const name = nameOf(socket.remoteAddress, socket.remotePort)
+    sockets.set(name, socket)
+    perOrigin.set(origin, held + 1)
+    waiting.add(socket)
+    const late = setTimeout(() => waiting.has(socket) && socket.destroy(), limits.login)
+    socket.once('close', () => {
+      clearTimeout(late)
+      sockets.delete(name)
+      waiting.delete(socket)
+      const others = (perOrigin.get(origin) ?? 1) - 1
+      if (others > 0) perOrigin.set(origin, others)
+      else perOrigin.delete(origin)
+    })
+    socket.setNoDelay(true)
+    // a client that has itself answered and does not read
+    socket.on('data', () => socket.writableLength > limits.pending * 4 && socket.destroy())
+    ssh.injectSocket(socket)
+  })
+  const stopWhenDone = () => {
+    if (connections.size === 0) parentPort?.postMessage({ stopped: true })
+  }
+  parentPort?.on('message', () => {
+    stopping = true
+    server.close()
+    for (const socket of waiting) socket.destroy()
+    for (const connection of connections) if (!connection.busy) connection.client.end()
+    stopWhenDone()
+  })
+  return server
+}
+
+// what a hostile conversation makes ssh2 throw ends that conversation at most
+process.on('uncaughtException', (error) => parentPort?.postMessage({ fault: error.stack ?? String(error) }))
+
+const server = listen()
+server.on('error', (error: NodeJS.ErrnoException) => parentPort?.postMessage({ refused: error.code ?? error.message }))
+server.listen(setting.port, setting.host, 1_024, () => parentPort?.postMessage({ listening: true }))
