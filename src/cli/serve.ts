@@ -61,7 +61,7 @@ async function start(given: Config, log: Logger, opened: Step[], signal: AbortSi
     opened.push(() => own.stop())
     return own.url
   }
-  const [url, { createContext, buildApp, startSsh, bootstrapAdministrator, recover }] = await Promise.all([launch(), loadProgram(), keys])
+  const [url, { createContext, buildApp, startSsh, bootstrapAdministrator, recover }] = await Promise.all([launch(), loadProgram()])
   signal.throwIfAborted()
   const config = await settleAddress(settled)
   const database = await openMigrated(url, config, { log })
@@ -83,6 +83,7 @@ async function start(given: Config, log: Logger, opened: Step[], signal: AbortSi
   const address = await app.listen({ host: config.host, port: config.port }).catch((error: NodeJS.ErrnoException) => {
     throw cannotListen(config.host, config.port, error)
   })
+  await keys
   // the bundler puts it beside this program
   ssh = await startSsh(ctx, { program: new URL('./ssh.js', import.meta.url) })
   await succeeds(new URL('/-/readiness', address.replace('0.0.0.0', '127.0.0.1').replace('[::]', '[::1]')), log, signal)
