@@ -1,10 +1,12 @@
-import { mkdtemp, readdir, realpath, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, realpath, rm, stat } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 /** Bytes that the path of a socket may have on every system. */
 const LONGEST_PATH = 100
+/** Milliseconds in which a new folder gets its socket. */
+const YOUNG = 60_000
 
 /**
  * Makes a temporary folder of mode 0700 for a Unix socket of that name. Folders of the same prefix whose socket nobody
@@ -27,5 +29,8 @@ async function removeIfStale(folder: string, socket: string): Promise<void> {
     })
     connection.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code))
   })
-  if (refusal === 'ECONNREFUSED') await rm(folder, { recursive: true, force: true }).catch(() => {}) // another user's
+  // one without a socket may be that of a service which is just starting
+  const stale =
+    refusal === 'ECONNREFUSED' || (refusal === 'ENOENT' && Date.now() - (await stat(folder).then(({ mtimeMs }) => mtimeMs, Date.now)) > YOUNG)
+  if (stale) await rm(folder, { recursive: true, force: true }).catch(() => {}) // another user's
 }

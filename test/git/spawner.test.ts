@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, utimes } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { getPriority, tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -127,39 +127,47 @@ describe('the spawner process', () => {
     return Number((await outcome(child)).out)
   }
 
+  const placeOf = async (pid: number) => /\/(roost-git-[^/]+)\/spawner\0$/.exec(await readFile(`/proc/${pid}/cmdline`, 'utf8'))?.[1]
+
   it('is started anew when it was killed; what it had started is ended', async () => {
     const spawner = open()
     const child = await sh(spawner, 'sleep 600')
     const pid = await pidOf(spawner)
+    const place = await placeOf(pid)
+    expect(await places()).toContain(place)
     process.kill(pid, 'SIGKILL')
     expect(await child.closed).toBeNull()
     await expect.poll(() => lives(child.pid)).toBe(false)
     expect(await pidOf(spawner)).not.toBe(pid)
+    await expect.poll(places).not.toContain(place)
     await spawner.close()
   })
 
   it('ends when it is closed, leaves nothing, and starts nothing any more', async () => {
     const spawner = open()
     const pid = await pidOf(spawner)
-    const [, place = ''] = /(\/[^\0]+)\/spawner\0$/.exec(await readFile(`/proc/${pid}/cmdline`, 'utf8')) ?? []
-    expect(await places()).toContain(basename(place))
+    const place = await placeOf(pid)
+    expect(await places()).toContain(place)
     await spawner.close()
     expect(await lives(pid)).toBe(false)
-    expect(await places()).not.toContain(basename(place))
+    expect(await places()).not.toContain(place)
     await expect(sh(spawner, 'true')).rejects.toThrow(Unavailable)
   })
 
   it('removes what a service that was killed has left, and leaves that of others alone', async () => {
-    const [left, other] = [await mkdtemp(join(tmpdir(), 'roost-git-')), await mkdtemp(join(tmpdir(), 'roost-git-'))]
+    const [left, empty, young, other] = await Promise.all(Array.from({ length: 4 }, () => mkdtemp(join(tmpdir(), 'roost-git-'))))
+    if (!left || !empty || !young || !other) throw new Error('no folders')
+    await utimes(empty, 1, 1)
     const script = `require('node:net').createServer().listen('${left}/spawner', () => process.kill(process.pid, 'SIGKILL'))`
     await once(spawn(process.execPath, ['-e', script]), 'exit')
     const server = createServer().listen(join(other, 'spawner'))
     const spawner = open()
     await pidOf(spawner)
-    expect(await places()).not.toContain(basename(left))
-    expect(await places()).toContain(basename(other))
+    const after = await places()
+    for (const gone of [left, empty]) expect(after).not.toContain(basename(gone))
+    for (const kept of [young, other]) expect(after).toContain(basename(kept))
     await spawner.close()
     server.close()
-    await rm(other, { recursive: true, force: true })
+    for (const path of [young, other]) await rm(path, { recursive: true, force: true })
   })
 })

@@ -195,6 +195,7 @@ class Helper {
   #end() {
     this.lost()
     this.server.close()
+    void rm(this.place, { recursive: true, force: true }).catch(() => {}) // the next one has a folder of its own
     for (const starting of [...this.#starting.values()]) this.#fail(starting, new Lost('the spawner process has ended'))
     for (const process of this.#processes.values()) process.abandon()
     this.#processes.clear()
