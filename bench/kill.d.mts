@@ -20,4 +20,9 @@ export function call(url: string, method: string, path: string, body?: object): 
 export function withToken(url: string): string
 export type Victim = 'all' | 'service' | 'git' | 'spawner' | 'backend' | 'postmaster'
 /** Kills the victims in turn at random moments of writing, by default the whole service, and resolves with what was lost or undone. */
-export function killRounds(rounds: number, report: (line: string) => void, victims?: Victim[]): Promise<string[]>
+export function killRounds(
+  rounds: number,
+  report: (line: string) => void,
+  victims?: Victim[],
+  writing?: { least: number; more: number },
+): Promise<string[]>

@@ -191,11 +191,14 @@ async function answers(service) {
   throw new Error(`the service does not become ready again: ${service.log().slice(-2000)}`)
 }
 
+/** Milliseconds that a round writes for before the kill: at least, and how many more by chance. */
+const WRITING = { least: 200, more: 1_300 }
+
 /**
  * Kills the service or a part of it with SIGKILL at a random moment of writing and looks for what was lost or undone; `rounds` times, the
  * victims in turn. Resolves with the faults found, none when all is well.
  */
-export async function killRounds(rounds, report, victims = ['all']) {
+export async function killRounds(rounds, report, victims = ['all'], { least, more } = WRITING) {
   const folder = mkdtempSync(join(tmpdir(), 'roost-kill-'))
   chmodSync(folder, 0o711)
   const dataDir = join(folder, 'data')
@@ -214,7 +217,7 @@ export async function killRounds(rounds, report, victims = ['all']) {
     const state = { project, commits, places, branches: new Map(), made: [], merged: [], pushed: [], moved: [], heads: new Map(), count: 0 }
     for (let round = 1; round <= rounds; round++) {
       const victim = victims[(round - 1) % victims.length]
-      const { acknowledged, gone } = await write(service, dataDir, state, victim, 200 + Math.random() * 1_300)
+      const { acknowledged, gone } = await write(service, dataDir, state, victim, least + Math.random() * more)
       const before = Date.now()
       if (gone) {
         await service.end()

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { type Answer, call, killRounds, type Service, startService, withToken } from '../bench/kill.mjs'
+import { type Answer, call, killRounds, type Service, startService, type Victim, withToken } from '../bench/kill.mjs'
 import { killMerges } from '../bench/kill-merges.mjs'
 import { build } from '../scripts/build.mjs'
 import { repositoryDirectory } from '../src/git/storage/create.js'
@@ -141,7 +141,8 @@ describe('two processes over one database and one storage', () => {
 it('SEC-157, SEC-158, SEC-159: kill -9 of the service, its git or Postgres in the middle of writes loses and undoes nothing that was acknowledged', async () => {
   const lines: string[] = []
   const amount = rounds(5, 25)
-  const faults = await killRounds(amount, (line) => lines.push(line), ['all', 'git', 'backend', 'spawner', 'postmaster', 'service'])
+  const victims: Victim[] = ['all', 'git', 'backend', 'spawner', 'postmaster', 'service']
+  const faults = await killRounds(amount, (line) => lines.push(line), victims, { least: 200, more: rounds(500, 1_300) })
   expect(faults).toEqual([])
   expect(lines).toHaveLength(amount)
   // the rounds were not idle

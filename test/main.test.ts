@@ -1,11 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { promisify } from 'node:util'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { build } from '../scripts/build.mjs'
 import { rounds } from './support/rounds.js'
 
@@ -16,10 +17,24 @@ const endWithParent = 'data:text/javascript,process.once("disconnect", () => pro
 describe('roost', () => {
   let parent: string
   let dataDir: string
+  /** A data folder of a service that has been started and stopped; it was moved here, so copies do not refer to it. */
+  let used: string
   const running = new Set<ChildProcess>()
 
-  beforeEach(async () => {
+  beforeAll(async () => {
     await build()
+    const folder = await mkdtemp(join(tmpdir(), 'used-'))
+    await chmod(folder, 0o711)
+    dataDir = join(folder, 'data')
+    const service = roost()
+    await service.ready
+    service.child.kill('SIGTERM')
+    expect((await service.ended).code).toBe(0)
+    used = join(folder, 'used')
+    await rename(dataDir, used)
+  })
+  afterAll(() => rm(join(used, '..'), { recursive: true, force: true }))
+  beforeEach(async () => {
     parent = await mkdtemp(join(tmpdir(), 'main-'))
     await chmod(parent, 0o711)
     dataDir = join(parent, 'data')
@@ -28,6 +43,9 @@ describe('roost', () => {
     await Promise.all([...running].map((child) => new Promise((resolve) => child.once('exit', resolve).kill('SIGTERM'))))
     await rm(parent, { recursive: true, force: true })
   })
+
+  /** Spares tests that are not about the first start the preparation of a database. */
+  const useData = () => promisify(execFile)('cp', ['-a', used, dataDir])
 
   function roost(args: string[] = [], environment: NodeJS.ProcessEnv = {}) {
     const child = spawn(process.execPath, ['--import', endWithParent, startScript, ...args], {
@@ -146,6 +164,7 @@ describe('roost', () => {
     ['timeout', 'timeout', ['600', 'npm', 'start'], 'SIGTERM'],
     ['a terminal that closes', 'npm', ['start'], 'SIGHUP'],
   ] as const)('SEC-160: ends with its folder and port free when %s gets the signal that a supervisor sends', async (_, program, args, signal) => {
+    await useData()
     const environment = {
       PATH: process.env['PATH'],
       TMPDIR: process.env['TMPDIR'],
@@ -196,6 +215,7 @@ describe('roost', () => {
   })
 
   it('prints what a service refuses as words, not as JSON', async () => {
+    await useData()
     const service = roost()
     await service.ready
     const { code, stderr } = await roost(['token', 'create', 'nobody-at-all']).ended
@@ -203,6 +223,7 @@ describe('roost', () => {
   })
 
   it('SEC-160: finishes a running request before it ends', async () => {
+    await useData()
     const service = roost()
     const { hostname, port } = new URL(await service.ready)
     // A request whose second half comes after the signal.

@@ -9,7 +9,7 @@ import { forbidden } from '../failures.js'
 const KNOWN_FOR = 1_000
 
 /** Which user was admitted from which address, and until when. */
-export const admittedAddresses = () => new LRUCache<string, number>({ max: 10_000 })
+export const admittedAddresses = () => new LRUCache<string, number>({ maxSize: 10_000, sizeCalculation: () => 1 })
 
 /**
  * Refuses a user who has recently called from as many other addresses as the settings allow (AS-66,

@@ -17,7 +17,7 @@ export interface Standing {
 
 /** Counts the requests of each caller in windows of fixed length (SEC-148, W-34). Each process counts for itself. */
 export class RequestLimit {
-  readonly #counts = new LRUCache<string, { observed: number; until: number }>({ max: MAX })
+  readonly #counts = new LRUCache<string, { observed: number; until: number }>({ maxSize: MAX, sizeCalculation: () => 1 })
 
   /**
    * `user` and `anonymous`: requests in a window, of a user and of an address without a credential; 0: no limit.

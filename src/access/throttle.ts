@@ -22,7 +22,7 @@ interface Failures {
  * CR-15). Each process counts for itself.
  */
 export class Throttle {
-  readonly #failures = new LRUCache<string, Failures>({ max: MAX })
+  readonly #failures = new LRUCache<string, Failures>({ maxSize: MAX, sizeCalculation: () => 1 })
 
   private readonly attempts: number
   private readonly window: number

@@ -14,7 +14,8 @@ export class Memory {
   readonly #answers: LRUCache<string, { value: NonNullable<unknown> }>
   readonly #graphs: LRUCache<string, { stamp: string; graph: CommitGraph | null }>
   readonly #making = new Map<string, Promise<NonNullable<unknown> | null>>()
-  readonly links: LinkCache = new LRUCache<string, Link>({ max: 60_000 })
+  /** Limited by `maxSize`: with `max` the cache would reserve all its entries at once, for each push anew. */
+  readonly links: LinkCache = new LRUCache<string, Link>({ maxSize: 60_000, sizeCalculation: () => 1 })
   readonly packed: PackedCache
 
   constructor(bytes = 96 * MEGABYTE) {
