@@ -14,11 +14,13 @@ const where = (pattern: RegExp) =>
     .sort()
 
 describe('the source', () => {
-  it('SEC-172: one module starts processes beside that of the database that comes along, and none through a shell', () => {
+  it('SEC-172: the spawner starts processes, beside that of the database that comes along, and none through a shell', () => {
     expect(files.length).toBeGreaterThan(100)
     expect(where(/^import (?!type\b)[^\n]*'node:child_process'|require\(.*child_process|import\(.*child_process/m)).toEqual([
       'db/postgres/processes.ts',
-      'git/process/pool.ts',
+      'git/process/spawner-entry.ts',
+      'git/process/spawner-process.ts',
+      'git/process/spawner.ts',
     ])
     expect(where(/from 'node:(cluster|vm)'/)).toEqual([])
     // hashing passwords has threads of its own (SEC-26), and so has SSH
