@@ -4,7 +4,7 @@ import { createGunzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import ipaddr from 'ipaddr.js'
 import { type ActorUser, withoutToken } from '../access/actor.js'
-import { findProjectFor, formerProjectId, fullPathOf, type ProjectSubject } from '../access/rules.js'
+import { fullPathOf, type ProjectSubject } from '../access/rules.js'
 import { type Context, during } from '../context.js'
 import { Failure, noSuchRoute, wordsOf } from '../failures.js'
 import { GitFault, RepositoryMissing } from '../git/errors.js'
@@ -22,8 +22,10 @@ import { acceptPush, type PushIntent } from '../services/repository/push/door.js
 import { quotaRefusal } from '../services/repository/quotas.js'
 import { BodyRefused, limited, ReadAhead, type Waiting } from './bodies.js'
 import { DENIED, type GitRefusal, gitCaller, isRefusal } from './credentials.js'
+import { LFS_ACTION, serveLfs } from './lfs.js'
+import { findRepository, findSubject } from './repository.js'
 
-const ROUTE = /^(.+?)(\.git)?\/(info\/refs|git-upload-pack|git-receive-pack|info\/lfs\/(?:objects\/batch|locks(?:\/verify|\/\d+\/unlock)?))$/
+const ROUTE = new RegExp(`^(.+?)(\\.git)?/(info/refs|git-upload-pack|git-receive-pack|${LFS_ACTION.source})$`)
 const SERVICES = new Set(['git-upload-pack', 'git-receive-pack'])
 const config = { policy: 'Git: the credentials and rights of section 31' }
 /** The headers of git's own server: proxies of any age do not cache such answers. */
@@ -60,6 +62,8 @@ export async function gitHttp(app: FastifyInstance, { ctx, pace = PACE, others =
     ROUTE.test(pathOf(request)) ? serve(serving, request, reply) : others(request, reply),
   )
   app.post('/*', { config }, (request, reply) => serve(serving, request, reply))
+  // uploads of LFS objects
+  app.put('/*', { config }, (request, reply) => serve(serving, request, reply))
 }
 
 async function serve(serving: Serving, request: FastifyRequest, reply: FastifyReply) {
@@ -71,14 +75,10 @@ async function serve(serving: Serving, request: FastifyRequest, reply: FastifyRe
   for (const name of ['access-control-allow-origin', 'access-control-expose-headers']) reply.removeHeader(name)
   reply.headers(UNCACHED)
   if (action.startsWith('info/lfs/')) {
-    if (!suffix || (get && action !== 'info/lfs/locks')) throw noSuchRoute()
-    // this status tells git-lfs that there are no locks here, and it pushes on silently
-    return reply
-      .code(501)
-      .type('application/vnd.git-lfs+json')
-      .send(Buffer.from(JSON.stringify({ message: 'Large file storage is not offered here' })))
+    if (!suffix) throw noSuchRoute()
+    return serveLfs({ ctx, pace: serving.pace }, request, reply, { path, action: action.slice('info/lfs/'.length) })
   }
-  if (get !== (action === 'info/refs')) throw noSuchRoute()
+  if (request.method === 'PUT' || get !== (action === 'info/refs')) throw noSuchRoute()
   const asked = get ? (request.query as Record<string, unknown>)['service'] : action
   if (typeof asked !== 'string' || !SERVICES.has(asked)) {
     if (get && suffix) return plain(reply, { status: 403, text: 'Only the smart protocol is served' })
@@ -192,33 +192,6 @@ async function createByPush(ctx: Context, user: ActorUser, place: PushPlace, req
       ? null
       : { status: 403, text: `The project could not be created: ${wordsOf(error.body)}` }
   }
-}
-
-/** The project with the user's abilities; null when it is absent or they do not see it. */
-async function findSubject(ctx: Context, user: ActorUser | null, named: string): Promise<ProjectSubject | null> {
-  try {
-    return await findProjectFor(ctx, { user }, named)
-  } catch (error) {
-    if (error instanceof Failure && error.kind === 'not_found') return null
-    throw error
-  }
-}
-
-async function findRepository(
-  ctx: Context,
-  user: ActorUser | null,
-  path: string,
-): Promise<{ subject: ProjectSubject; wiki: boolean; moved: boolean } | null> {
-  const find = (named: string) => findSubject(ctx, user, named)
-  const whole = path.includes('/') ? await find(path) : null
-  if (whole) return { subject: whole, wiki: false, moved: false }
-  const wiki = path.endsWith('.wiki')
-  const stem = wiki ? path.slice(0, -'.wiki'.length) : path
-  const ofWiki = wiki ? await find(stem) : null
-  if (ofWiki) return { subject: ofWiki, wiki, moved: false }
-  const former = await formerProjectId(ctx, stem)
-  const subject = former === null ? null : await find(String(former))
-  return subject && { subject, wiki, moved: true }
 }
 
 function plain(reply: FastifyReply, { status, text }: GitRefusal) {

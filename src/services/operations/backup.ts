@@ -9,6 +9,7 @@ import { StartFault } from '../../lib/start-fault.js'
 import { finishAcceptedInBackground } from '../issuables/merge-requests/merging/post-merge.js'
 import { finishDeletions } from '../projects/remove.js'
 import { settleLeftIntents } from '../repository/push/settle.js'
+import { restoreObjects, saveObjects } from './backup-objects.js'
 import { listParts, measure, partFaults } from './backup-parts.js'
 
 const FORMAT = 2
@@ -43,7 +44,7 @@ const folderOf = (root: string, { storage, id, kind }: RepositoryKey) =>
   join(root, 'repositories', storage, `${id}${kind === 'wiki' ? '.wiki' : ''}.git`)
 
 /**
- * Copies rows, repositories and uploads into a new folder, all as of one moment, while the service runs (SEC-163).
+ * Copies rows, repositories, uploads and LFS objects into a new folder, all as of one moment, while the service runs (SEC-163).
  * Pushes wait while all refs are read.
  */
 export async function backUp(ctx: Context, databaseUrl: string, root: string): Promise<Pick<Manifest, 'repositories' | 'gone'>> {
@@ -67,6 +68,7 @@ export async function backUp(ctx: Context, databaseUrl: string, root: string): P
     else if (key.kind === 'project') gone.push(key.id)
   }
   if (await isThere(uploadsOf(ctx))) await cp(uploadsOf(ctx), join(root, 'uploads'), { recursive: true, dereference: true })
+  await saveObjects(ctx, join(root, 'database'), join(root, 'lfs'))
   const secret = ctx.config.secretKey === undefined ? 'file' : 'environment'
   if (secret === 'file') await cp(secretOf(ctx.config.dataDir), join(root, 'secret.key'))
   const { version } = ctx.config
@@ -152,6 +154,7 @@ export async function restoreRepository(ctx: Context, databaseUrl: string, { roo
   await copyIn(databaseUrl, join(root, 'database'), database, gone)
   for (const key of repositories) await ctx.git.restoreRepository(folderOf(root, key), key)
   if (await isThere(join(root, 'uploads'))) await cp(join(root, 'uploads'), uploadsOf(ctx), { recursive: true })
+  await restoreObjects(ctx, join(root, 'lfs'))
   // nobody else was at work on the empty database
   await finishAcceptedInBackground(ctx, await settleLeftIntents(ctx, { start: true, alone: true }))
   await finishDeletions(ctx)
