@@ -63,8 +63,11 @@ function takeWhole(data: Buffer, take: (content: Buffer) => void): Buffer {
 /** The pointers that commits bring beyond what `have` and the branches reach. */
 export async function pointersOf(pool: ProcessPool, directory: string, commits: Oid[], have: Oid[]): Promise<LfsPointer[]> {
   const args = ['rev-list', '--objects', '--no-object-names', `--filter=blob:limit=${POINTER_BYTES.most + 1}`, '--filter=object:type=blob']
-  const input = [...commits, '--not', '--branches', ...have, ''].join('\n')
-  const { stdout } = await pool.run(directory, [...args, '--filter-provided-objects', '--stdin'], { input, deadline: DEADLINE })
+  const input = [...commits, ...have.map((oid) => `^${oid}`), ''].join('\n')
+  const { stdout } = await pool.run(directory, [...args, '--filter-provided-objects', '--stdin', '--not', '--branches'], {
+    input,
+    deadline: DEADLINE,
+  })
   const release = await pool.acquire(directory)
   try {
     return await pointersAmong({ pool, directory, deadline: DEADLINE }, stdout.toString('latin1').split('\n').filter(Boolean))

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { Readable } from 'node:stream'
-import { asc, eq, gt } from 'drizzle-orm'
+import { and, asc, eq, gt, notExists, sql } from 'drizzle-orm'
 import type { Context } from '../../../context.js'
-import { lfsObjectProjects, lfsObjects } from '../../../db/schema/index.js'
-import { BROKEN_UPLOAD, removeUnnamed, unnamedObjects } from '../../repository/lfs/objects.js'
+import { lfsObjectProjects, lfsObjects, pendingLfsDeletions } from '../../../db/schema/index.js'
+import { BROKEN_UPLOAD, removeUnused, unnamedObjects } from '../../repository/lfs/objects.js'
 import type { Check } from './fault.js'
 import type { DoctorOptions } from './repositories.js'
 
@@ -27,9 +27,9 @@ export async function* lfs(ctx: Context, { full = false }: DoctorOptions): Check
     if (rows.length < BATCH) break
     last = rows.at(-1)?.oid ?? ''
   }
+  for (const { oid } of await unused(ctx)) yield { kind: 'unused LFS object', of: oid, text: 'no project has it', repair: () => removed(ctx, oid) }
   for await (const oid of unnamedObjects(ctx)) {
-    const repair = async () => ((await removeUnnamed(ctx, oid)) ? 'removed' : 'left: a project has it now')
-    yield { kind: 'orphan LFS object', of: oid, text: 'no row names it', repair }
+    yield { kind: 'orphan LFS object', of: oid, text: 'no row names it', repair: () => removed(ctx, oid) }
   }
   for (const name of await ctx.lfs.leftovers(BROKEN_UPLOAD)) {
     const repair = async () => {
@@ -39,6 +39,21 @@ export async function* lfs(ctx: Context, { full = false }: DoctorOptions): Check
     yield { kind: 'stale file', of: `lfs/incoming/${name}`, text: 'a broken upload left it behind', repair }
   }
 }
+
+const removed = async (ctx: Context, oid: string) => ((await removeUnused(ctx, oid)) ? 'removed' : 'left: a project has it now')
+
+/** Objects that no project has, and that are not about to be removed. */
+const unused = (ctx: Context) =>
+  ctx.db.write
+    .select({ oid: lfsObjects.oid })
+    .from(lfsObjects)
+    .where(
+      and(
+        notExists(ctx.db.write.select({ one: sql`1` }).from(lfsObjectProjects).where(eq(lfsObjectProjects.oid, lfsObjects.oid))),
+        notExists(ctx.db.write.select({ one: sql`1` }).from(pendingLfsDeletions).where(eq(pendingLfsDeletions.oid, lfsObjects.oid))),
+      ),
+    )
+    .orderBy(lfsObjects.oid)
 
 async function faultOf(ctx: Context, oid: string, size: number, full: boolean): Promise<string | null> {
   const found = await ctx.lfs.size(oid)

@@ -99,8 +99,11 @@ export async function finishObjectDeletions(ctx: Context): Promise<void> {
   }
 }
 
-/** Removes an object, row and file, unless a project has it. The file goes first: a kill in between leaves the row. */
-async function removeUnused(ctx: Context, oid: string): Promise<boolean> {
+/**
+ * Removes an object, row and file, unless a project has it; whether it is gone. The file goes first: a kill in between
+ * leaves the row.
+ */
+export async function removeUnused(ctx: Context, oid: string): Promise<boolean> {
   return ctx.db.transaction(async (tx) => {
     await holdObject(tx, oid)
     const used = await tx.select({ oid: lfsObjectProjects.oid }).from(lfsObjectProjects).where(eq(lfsObjectProjects.oid, oid)).limit(1)
@@ -131,9 +134,6 @@ async function withoutRow(ctx: Context, oids: string[]): Promise<string[]> {
   const known = new Set(rows.map(({ oid }) => oid))
   return oids.filter((oid) => !known.has(oid))
 }
-
-/** Removes a file without a row, unless it has got one; whether it is gone. */
-export const removeUnnamed = removeUnused
 
 /** Removes what killed uploads left behind: files that are not whole, and files that never got their row. */
 export async function clearBrokenUploads(ctx: Context, unchanged = BROKEN_UPLOAD): Promise<void> {
