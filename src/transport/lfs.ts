@@ -49,7 +49,7 @@ class Refused extends Error {
   }
 }
 
-/** Git LFS over HTTP (companions 32a): the batch API with the basic transfer, and locks. */
+/** Git LFS over HTTP (companions 31.5): the batch API with the basic transfer, and locks. */
 export async function serveLfs(serving: Serving, request: FastifyRequest, reply: FastifyReply, { path, action }: { path: string; action: string }) {
   const handler = handlerOf(request.method, action)
   if (!handler) throw noSuchRoute()
