@@ -24,6 +24,8 @@ const TYPE = 'application/vnd.git-lfs+json'
 /** Bytes of a body that is JSON, and objects of one batch; clients send a hundred. */
 const MAX_JSON = 1024 * 1024
 const MAX_OBJECTS = 1_000
+/** Milliseconds without a byte sent or received after which a download is ended. */
+const STALL = 60_000
 
 interface Serving {
   ctx: Context
@@ -241,6 +243,8 @@ async function download({ ctx, request, reply, subject }: Call, oid: string) {
     ctx.log.error({ oid, project: subject.project.id }, 'an LFS object is missing: see roost doctor')
     throw notFound('Object')
   }
+  // a client that does not read must not hold the file open
+  reply.raw.setTimeout(STALL, () => reply.raw.destroy())
   if (range) reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${size}`)
   return reply
     .header('content-type', 'application/octet-stream')

@@ -2,11 +2,12 @@ import { existsSync } from 'node:fs'
 import { readdir, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { join } from 'node:path'
-import { eq } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { namespaces, projects, users } from '../../src/db/schema/index.js'
 import { findVisibleProject } from '../../src/services/identity/acting-users.js'
 import { lfsCredentials } from '../../src/services/repository/lfs/credentials.js'
+import { clearBrokenUploads, finishObjectDeletions, releaseObjects } from '../../src/services/repository/lfs/objects.js'
 import { testApp } from '../support/app.js'
 import { aGroup, anAdmin, aProject, aToken, aUser, setSettings, type TestProject, type TestUser, unique } from '../support/factories.js'
 import { commitIn, gitClient, gitRun } from '../support/git-client.js'
@@ -449,6 +450,22 @@ describe('forks (LF-3) and deletion (LF-12)', () => {
     await expect.poll(() => existsSync(fileOf(shared.oid))).toBe(false)
   })
 
+  it('a deletion that was killed between the file and its row is ended later', async () => {
+    const place = await aProject(t.ctx, { creator: owner })
+    const object = fresh()
+    await lfs.upload(place.fullPath, owner, object)
+    await t.ctx.db.transaction(async (tx) => {
+      await releaseObjects(tx, sql`p.id = ${place.id}`)
+      await tx.delete(projects).where(eq(projects.id, place.id))
+    })
+    await t.ctx.lfs.delete(object.oid)
+    await finishObjectDeletions(t.ctx)
+    const { rows } = await t.ctx.db.write.execute(sql`select oid from lfs_objects where oid = ${object.oid}
+      union all select oid from pending_lfs_deletions where oid = ${object.oid}`)
+    expect(rows).toEqual([])
+    expect(await lfs.upload(project.fullPath, owner, object)).toEqual([200, 200])
+  })
+
   it('archives hold pointers', async () => {
     const object = fresh()
     await lfs.upload(project.fullPath, owner, object)
@@ -479,7 +496,6 @@ it('GR-12: the sums of a group count objects', async () => {
 })
 
 it('what a killed upload left in the folder is removed when nobody has written to it for long', async () => {
-  const { clearBrokenUploads } = await import('../../src/services/repository/lfs/objects.js')
   await lfs.upload(project.fullPath, owner, fresh())
   await writeFile(join(t.dataDir, 'lfs', 'incoming', 'f'.repeat(32)), 'half')
   await clearBrokenUploads(t.ctx)

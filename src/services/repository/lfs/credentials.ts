@@ -7,6 +7,7 @@ export type LfsOperation = 'download' | 'upload'
 /** Seconds for which a token is valid: long enough for one large object on a slow line (LF-5). */
 const LIFETIME = 1_800
 const PREFIX = 'lfs.'
+const TOKEN = /^lfs\.\d+\.\d+\.(?:download|upload)\.\d+\./
 const PURPOSE = 'lfs token'
 
 /** What a client needs for the LFS routes of one project, in the form of `git-lfs-authenticate`. */
@@ -47,7 +48,7 @@ export function lfsCredentials(
 }
 
 /** Whether a password is meant as such a token. */
-export const isLfsToken = (password: string): boolean => password.startsWith(PREFIX)
+export const isLfsToken = (password: string): boolean => TOKEN.test(password)
 
 /** What a token allows; `expired` where it did; null where it was not made here. */
 export function lfsGrant(ctx: Context, token: string): LfsGrant | 'expired' | null {
