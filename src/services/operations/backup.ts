@@ -44,8 +44,8 @@ const folderOf = (root: string, { storage, id, kind }: RepositoryKey) =>
   join(root, 'repositories', storage, `${id}${kind === 'wiki' ? '.wiki' : ''}.git`)
 
 /**
- * Copies rows, repositories, uploads and LFS objects into a new folder, all as of one moment, while the service runs (SEC-163).
- * Pushes wait while all refs are read.
+ * Copies rows, repositories, uploads and LFS objects into a new folder, all as of one moment, while the service runs
+ * (SEC-163). Pushes wait while all refs are read.
  */
 export async function backUp(ctx: Context, databaseUrl: string, root: string): Promise<Pick<Manifest, 'repositories' | 'gone'>> {
   await mkdir(root, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {

@@ -10,7 +10,9 @@ import type { DoctorOptions } from './repositories.js'
 /** Objects whose rows are read at a time. */
 const BATCH = 1_000
 
-/** Objects of Git LFS whose files are missing or damaged, and files that nothing refers to; with `full` all are read. */
+/**
+ * Objects of Git LFS whose files are missing or damaged, and files that nothing refers to; with `full` all are read.
+ */
 export async function* lfs(ctx: Context, { full = false }: DoctorOptions): Check {
   for (let last = ''; ; ) {
     const rows = await ctx.db.write.select().from(lfsObjects).where(gt(lfsObjects.oid, last)).orderBy(asc(lfsObjects.oid)).limit(BATCH)

@@ -82,7 +82,10 @@ export async function shareObjects(tx: Transaction, from: number, to: number, oi
     update ${projects} set lfs_objects_size = lfs_objects_size + more.bytes from more where id = ${to} and more.bytes > 0`)
 }
 
-/** Records that the objects of projects about to be deleted may be needed no more. `which` is a condition on `projects p`. */
+/**
+ * Records that the objects of projects about to be deleted may be needed no more. `which` is a condition on
+ * `projects p`.
+ */
 export const releaseObjects = (tx: Transaction, which: SQL) =>
   tx.execute(sql`insert into ${pendingLfsDeletions} (oid)
     select distinct l.oid from ${lfsObjectProjects} l join projects p on p.id = l.project_id where ${which} on conflict do nothing`)
