@@ -200,6 +200,30 @@ CREATE TABLE "ssh_keys" (
 	"updated_at" timestamp (3) with time zone DEFAULT now() NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE "lfs_locks" (
+	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "lfs_locks_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"project_id" bigint NOT NULL,
+	"user_id" bigint NOT NULL,
+	"path" text NOT NULL,
+	"locked_at" timestamp (3) with time zone DEFAULT now() NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "lfs_object_projects" (
+	"project_id" bigint NOT NULL,
+	"oid" text NOT NULL,
+	CONSTRAINT "lfs_object_projects_project_id_oid_pk" PRIMARY KEY("project_id","oid")
+);
+--> statement-breakpoint
+CREATE TABLE "lfs_objects" (
+	"oid" text PRIMARY KEY NOT NULL,
+	"size" bigint NOT NULL,
+	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "pending_lfs_deletions" (
+	"oid" text PRIMARY KEY NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "list_versions" (
 	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "list_versions_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	"kind" text NOT NULL,
@@ -489,6 +513,7 @@ CREATE TABLE "projects" (
 	"forked_from_id" bigint,
 	"commit_count" bigint DEFAULT 0 NOT NULL,
 	"repository_size" bigint DEFAULT 0 NOT NULL,
+	"lfs_objects_size" bigint DEFAULT 0 NOT NULL,
 	"pushes_since_gc" integer DEFAULT 0 NOT NULL,
 	"pushes_housekept" integer DEFAULT 0 NOT NULL,
 	"last_activity_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
@@ -806,6 +831,12 @@ CREATE UNIQUE INDEX "ssh_keys_fingerprint_sha256_key" ON "ssh_keys" USING btree 
 --> statement-breakpoint
 CREATE INDEX "ssh_keys_user_id_idx" ON "ssh_keys" USING btree ("user_id","id");
 --> statement-breakpoint
+CREATE UNIQUE INDEX "lfs_locks_project_id_path_key" ON "lfs_locks" USING btree ("project_id","path");
+--> statement-breakpoint
+CREATE INDEX "lfs_locks_user_id_idx" ON "lfs_locks" USING btree ("user_id");
+--> statement-breakpoint
+CREATE INDEX "lfs_object_projects_oid_idx" ON "lfs_object_projects" USING btree ("oid");
+--> statement-breakpoint
 CREATE INDEX "list_versions_kind_bucket_idx" ON "list_versions" USING btree ("kind","bucket");
 --> statement-breakpoint
 CREATE INDEX "ssh_keys_creator_id_idx" ON "ssh_keys" USING btree ("creator_id") WHERE "ssh_keys"."creator_id" is not null;
@@ -1085,6 +1116,14 @@ ALTER TABLE "gpg_keys" ADD CONSTRAINT "gpg_keys_user_id_users_id_fk" FOREIGN KEY
 ALTER TABLE "ssh_keys" ADD CONSTRAINT "ssh_keys_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."users"("id") ON DELETE cascade ON UPDATE no action;
 --> statement-breakpoint
 ALTER TABLE "ssh_keys" ADD CONSTRAINT "ssh_keys_creator_id_users_id_fk" FOREIGN KEY ("creator_id") REFERENCES "public"."users"("id") ON DELETE set null ON UPDATE no action;
+--> statement-breakpoint
+ALTER TABLE "lfs_locks" ADD CONSTRAINT "lfs_locks_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE cascade ON UPDATE no action;
+--> statement-breakpoint
+ALTER TABLE "lfs_locks" ADD CONSTRAINT "lfs_locks_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."users"("id") ON DELETE cascade ON UPDATE no action;
+--> statement-breakpoint
+ALTER TABLE "lfs_object_projects" ADD CONSTRAINT "lfs_object_projects_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE cascade ON UPDATE no action;
+--> statement-breakpoint
+ALTER TABLE "lfs_object_projects" ADD CONSTRAINT "lfs_object_projects_oid_lfs_objects_oid_fk" FOREIGN KEY ("oid") REFERENCES "public"."lfs_objects"("oid") ON DELETE no action ON UPDATE no action;
 --> statement-breakpoint
 ALTER TABLE "members" ADD CONSTRAINT "members_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."users"("id") ON DELETE cascade ON UPDATE no action;
 --> statement-breakpoint

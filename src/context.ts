@@ -13,6 +13,7 @@ import type { KeyedMutex } from './lib/async/keyed-mutex.js'
 import type { Slices } from './lib/async/slices.js'
 import type { Argon2 } from './lib/crypto/argon2.js'
 import type { Encryption } from './lib/crypto/encryption.js'
+import type { ObjectStore } from './lib/object-store.js'
 import type { PipelineState } from './lib/pipeline-states.js'
 import type { Links } from './links.js'
 import type { ListCache } from './services/core/list-cache.js'
@@ -82,6 +83,8 @@ export interface Context {
   config: Config
   db: Database
   git: Git
+  /** Where the objects of Git LFS lie. */
+  lfs: ObjectStore
   jobs: Jobs
   followers: Followers
   links: Links

@@ -16,6 +16,7 @@ import { KeyedMutex } from '../lib/async/keyed-mutex.js'
 import { Slices } from '../lib/async/slices.js'
 import { Argon2 } from '../lib/crypto/argon2.js'
 import { encryptionWith, ownSecret } from '../lib/crypto/encryption.js'
+import { objectFolder } from '../lib/object-store.js'
 import { linksFor } from '../links.js'
 import { ListCache } from '../services/core/list-cache.js'
 import { SettingsCache } from '../services/core/settings-cache.js'
@@ -48,6 +49,7 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     config,
     db,
     git,
+    lfs: objectFolder(join(config.dataDir, 'lfs')),
     jobs,
     followers,
     links: linksFor(config.baseUrl, config.ssh),

@@ -52,6 +52,8 @@ export async function migrate(
     const applied = await lastApplied(client)
     const known = migrations.at(-1)?.folderMillis ?? 0
     if (applied === 0 && !create) throw new StartFault('the database holds no Roost instance: has the service been started with it?')
+    if (applied > 0 && applied < (migrations[0]?.folderMillis ?? 0))
+      throw new StartFault('the database was made before the first release of Roost; this version cannot use it')
     if (applied > known) throw new StartFault('the database was made by a newer version of Roost; this one cannot use it')
     if (applied < known)
       await apply(

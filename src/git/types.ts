@@ -256,7 +256,16 @@ export interface PushCommand {
 }
 
 /** The repository together with a push's objects, before they are accepted. */
-export type Quarantine = Pick<GitRepository, 'isAncestor' | 'commit' | 'objectInfo'>
+export type Quarantine = Pick<GitRepository, 'isAncestor' | 'commit' | 'objectInfo'> & {
+  /** The pointers of Git LFS among the new files, each object once. */
+  newPointers(): Promise<LfsPointer[]>
+}
+
+/** What Git stores in place of a file that Git LFS keeps: the SHA-256 of its bytes in hex, and their number. */
+export interface LfsPointer {
+  oid: string
+  size: number
+}
 
 export interface PushPolicy {
   /**
@@ -488,6 +497,8 @@ export interface GitRepository {
    * what `have` reaches. No ref moves: keep the commits with refs.
    */
   take(from: RepositoryKey, commits: Oid[], have: Oid[]): Promise<void>
+  /** The pointers of Git LFS that commits bring beyond what the branches and `have` reach, each object once. */
+  lfsPointers(commits: Oid[], have: Oid[]): Promise<LfsPointer[]>
 
   // maintenance
   /** Bytes on disk. */

@@ -14,6 +14,8 @@ export interface GitCaller {
   user: ActorUser | null
   reads: boolean
   writes: boolean
+  /** The only project they may use, where they presented a token of LFS. */
+  projectId?: number
   /** Of a deploy key or deploy token: the level it gives on a project, whoever its creator is; 0: none. */
   level?: (project: Project) => Promise<number>
 }
@@ -142,7 +144,8 @@ export async function findSubject(ctx: Context, caller: GitCaller, named: string
   }
 }
 
-async function findRepository(
+/** The project whose repository, or whose wiki's, a path names; by its former path too (GH-4). Null as above. */
+export async function findRepository(
   ctx: Context,
   caller: GitCaller,
   path: string,

@@ -4,20 +4,23 @@ import { countBadToken, judgeToken } from '../access/authenticate.js'
 import type { Context } from '../context.js'
 import { Failure } from '../failures.js'
 import { readSettings } from '../services/core/settings.js'
+import { findActiveUser } from '../services/identity/acting-users.js'
 import { forgetInitialPassword } from '../services/identity/initial-password.js'
 import { checkSignIn, mustChange } from '../services/identity/passwords.js'
 import { actorOf, findUserByLogin } from '../services/identity/users.js'
 import { findDeployToken, levelOfToken } from '../services/projects/deploy-tokens.js'
+import { isLfsToken, lfsGrant } from '../services/repository/lfs/credentials.js'
 import { DENIED, type GitCaller, type GitRefusal, isRefusal } from './admission.js'
 
 const TOKEN_NEEDED: GitRefusal = { status: 401, text: 'HTTP Basic: Access denied. A personal access token is needed as the password' }
 
 /**
  * Identifies the caller over HTTP Basic (companions 31.2): a token as the password with any user name, a deploy token
- * with its own, otherwise the account's own password. Without credentials the caller is anonymous.
+ * with its own, otherwise the account's own password; for LFS also its own token (LF-5). Without credentials the caller
+ * is anonymous.
  */
-export async function gitCaller(ctx: Context, headers: IncomingHttpHeaders, address: string): Promise<GitCaller | GitRefusal> {
-  const caller = await judged(ctx, headers, address)
+export async function gitCaller(ctx: Context, headers: IncomingHttpHeaders, address: string, { lfs = false } = {}): Promise<GitCaller | GitRefusal> {
+  const caller = await judged(ctx, headers, address, lfs)
   if (!isRefusal(caller) && caller.user) {
     try {
       await checkAddress(ctx, caller.user.id, address)
@@ -29,7 +32,7 @@ export async function gitCaller(ctx: Context, headers: IncomingHttpHeaders, addr
   return caller
 }
 
-async function judged(ctx: Context, headers: IncomingHttpHeaders, address: string): Promise<GitCaller | GitRefusal> {
+async function judged(ctx: Context, headers: IncomingHttpHeaders, address: string, lfs: boolean): Promise<GitCaller | GitRefusal> {
   const given = headers.authorization
   if (!given) return { user: null, reads: true, writes: false }
   const basic = /^Basic\s+([A-Za-z0-9+/=_-]+)\s*$/i.exec(given)?.[1]
@@ -40,6 +43,7 @@ async function judged(ctx: Context, headers: IncomingHttpHeaders, address: strin
   const password = colon < 0 ? '' : text.slice(colon + 1)
   if (password === '' || text.includes('\0')) return DENIED
 
+  if (lfs && isLfsToken(password)) return lfsCaller(ctx, password, address)
   const verdict = await judgeToken(ctx, password)
   if (verdict.ok) {
     const { scopes } = verdict.token
@@ -72,4 +76,14 @@ async function judged(ctx: Context, headers: IncomingHttpHeaders, address: strin
   if (user.password_expired) return { status: 403, text: mustChange(ctx.links.base) }
   await forgetInitialPassword(ctx, password)
   return { user: actorOf(user), reads: true, writes: true }
+}
+
+/** Whoever presents a token of LFS; what they may do is decided by their rights as they are now. */
+async function lfsCaller(ctx: Context, token: string, address: string): Promise<GitCaller | GitRefusal> {
+  const grant = lfsGrant(ctx, token)
+  if (grant === null) await countBadToken(ctx, address)
+  if (grant === null || grant === 'expired') return DENIED
+  const caller = await findActiveUser(ctx, grant.userId)
+  if (!caller) return DENIED
+  return { user: caller.user, reads: true, writes: grant.operation === 'upload', projectId: grant.projectId }
 }

@@ -15,9 +15,10 @@ import { type Admitted, type Asked, admit, type GitRefusal, isRefusal } from './
 import { BodyRefused, limited, ReadAhead, type Waiting } from './bodies.js'
 import { holderOf, SENSELESS } from './clients.js'
 import { gitCaller } from './credentials.js'
+import { LFS_ACTION, serveLfs } from './lfs.js'
 import { push } from './push.js'
 
-const ROUTE = /^(.+?)(\.git)?\/(info\/refs|git-upload-pack|git-receive-pack|info\/lfs\/(?:objects\/batch|locks(?:\/verify|\/\d+\/unlock)?))$/
+const ROUTE = new RegExp(`^(.+?)(\\.git)?/(info/refs|git-upload-pack|git-receive-pack|${LFS_ACTION.source})$`)
 const SERVICES = new Set(['git-upload-pack', 'git-receive-pack'])
 const config = { policy: 'Git: the credentials and rights of section 31' }
 /** The headers of git's own server: proxies of any age do not cache such answers. */
@@ -52,6 +53,8 @@ export async function gitHttp(app: FastifyInstance, { ctx, pace = PACE, others =
     ROUTE.test(pathOf(request)) ? serve(serving, request, reply) : others(request, reply),
   )
   app.post('/*', { config }, (request, reply) => serve(serving, request, reply))
+  // uploads of LFS objects
+  app.put('/*', { config }, (request, reply) => serve(serving, request, reply))
 }
 
 async function serve(serving: Serving, request: FastifyRequest, reply: FastifyReply) {
@@ -63,14 +66,10 @@ async function serve(serving: Serving, request: FastifyRequest, reply: FastifyRe
   for (const name of ['access-control-allow-origin', 'access-control-expose-headers']) reply.removeHeader(name)
   reply.headers(UNCACHED)
   if (action.startsWith('info/lfs/')) {
-    if (!suffix || (get && action !== 'info/lfs/locks')) throw noSuchRoute()
-    // this status tells git-lfs that there are no locks here, and it pushes on silently
-    return reply
-      .code(501)
-      .type('application/vnd.git-lfs+json')
-      .send(Buffer.from(JSON.stringify({ message: 'Large file storage is not offered here' })))
+    if (!suffix) throw noSuchRoute()
+    return serveLfs({ ctx, pace: serving.pace }, request, reply, { path, action: action.slice('info/lfs/'.length) })
   }
-  if (get !== (action === 'info/refs')) throw noSuchRoute()
+  if (request.method === 'PUT' || get !== (action === 'info/refs')) throw noSuchRoute()
   const asked = get ? (request.query as Record<string, unknown>)['service'] : action
   if (typeof asked !== 'string' || !SERVICES.has(asked)) {
     if (get && suffix) return plain(reply, { status: 403, text: 'Only the smart protocol is served' })

@@ -104,6 +104,7 @@ const FROM: [ProjectAbility, number][] = [
   ['manage_deploy_keys', 40],
   ['manage_shares', 40],
   ['link_fork', 40],
+  ['force_unlock', 40],
   ['delete_tag', 40],
   ['delete_protected_branch', 40],
   ['rename_project', 50],

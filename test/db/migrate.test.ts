@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,6 +10,7 @@ import { createTestDatabase } from '../support/template-database.js'
 
 /** After every migration of the program itself, whose rows the template already has. */
 const LATER = Date.UTC(2200, 0)
+const OWN = JSON.parse(readFileSync('migrations/meta/_journal.json', 'utf8')).entries[0].when as number
 
 describe('migrate', () => {
   let test: Awaited<ReturnType<typeof createTestDatabase>>
@@ -23,9 +25,11 @@ describe('migrate', () => {
     await rm(folder, { recursive: true, force: true })
   })
 
-  async function write(migrations: string[]) {
+  /** Migrations that follow the program's own, which is `first`. */
+  async function write(later: string[], first = 'select 1') {
     await mkdir(join(folder, 'meta'), { recursive: true })
-    const entries = migrations.map((_, idx) => ({ idx, version: '7', when: LATER + idx, tag: `000${idx}`, breakpoints: true }))
+    const migrations = [first, ...later]
+    const entries = migrations.map((_, idx) => ({ idx, version: '7', when: idx === 0 ? OWN : LATER + idx, tag: `000${idx}`, breakpoints: true }))
     await writeFile(join(folder, 'meta/_journal.json'), JSON.stringify({ version: '7', dialect: 'postgresql', entries }))
     for (const [idx, text] of migrations.entries()) await writeFile(join(folder, `000${idx}.sql`), text)
   }
@@ -101,6 +105,13 @@ describe('migrate', () => {
     await expect(migrate(test.url, { folder })).rejects.toThrow(
       new StartFault('the database was made by a newer version of Roost; this one cannot use it'),
     )
+  })
+
+  it('refuses a database made before the first migration of the program', async () => {
+    await ask('update drizzle.__drizzle_migrations set created_at = created_at - 1')
+    await write([], 'create table first_one (id int)')
+    await expect(migrate(test.url, { folder })).rejects.toThrow(/^the database was made before the first release of Roost/)
+    expect(await ask("select to_regclass('first_one') as name")).toEqual([{ name: null }])
   })
 
   it('says in one line that nothing answers', async () => {

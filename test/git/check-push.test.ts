@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { deflateSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { ProcessPool } from '../../src/git/process/pool.js'
-import { faultOfObjects } from '../../src/git/wire/check-push.js'
+import { checkObjects } from '../../src/git/wire/check-push.js'
 import { aBareRepository, type TestRepository } from '../support/git.js'
 
 const PERSON = 'Ada <ada@example.com> 1600000000 +0000'
@@ -38,7 +38,7 @@ async function faultOf(bare: TestRepository) {
     return start(...args)
   }
   const env = { GIT_OBJECT_DIRECTORY: join(bare.directory, 'objects') }
-  const fault = await faultOfObjects({ pool, directory: bare.directory, env, objectBytes: 2 ** 30, deadline: 60_000 })
+  const { fault } = await checkObjects({ pool, directory: bare.directory, env, objectBytes: 2 ** 30, deadline: 60_000 })
   await pool.close()
   bare.remove()
   return { fault, started }

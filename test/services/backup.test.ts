@@ -16,10 +16,12 @@ import { recover } from '../../src/services/operations/recovery.js'
 import { testApp } from '../support/app.js'
 import { aCommit, anAdmin, aProject, type TestProject, type TestUser, unique } from '../support/factories.js'
 import { commitIn, directoryOf, gitClient, gitRun } from '../support/git-client.js'
+import { anObject, basic, lfsClient } from '../support/lfs-client.js'
 import { createTestDatabase } from '../support/template-database.js'
 
 const t = testApp()
 const client = gitClient(t)
+const lfs = lfsClient(t)
 let admin: TestUser
 const ends: (() => Promise<unknown>)[] = []
 const folder = (name: string) => join(t.dataDir, name)
@@ -80,6 +82,8 @@ describe('a backup (SEC-163)', () => {
     await send('/repository/tags', { tag_name: 'v1', ref: 'main' })
     const issue = (await send('/issues', { title: 'an issue' })).body
     const { body: upload } = await t.api('post', `${project.path}/uploads`, admin).attach('file', Buffer.from('uploaded'), 'x.txt').expect(201)
+    const large = anObject('kept by Git LFS')
+    await lfs.upload(project.fullPath, admin, large)
     await t.ctx.jobs.drain()
     // as git holds a pack with while it takes a push in
     await mkdir(join(directoryOf(t, project.id), 'objects/pack'), { recursive: true })
@@ -96,7 +100,7 @@ describe('a backup (SEC-163)', () => {
     expect(await ownHostKeys(join(ctx.config.dataDir, 'ssh'))).toEqual(hostKeys)
     const app = await buildApp(ctx)
     const get = async (url: string) => {
-      const answer = await app.inject({ method: 'GET', url, headers: { 'private-token': admin.token } })
+      const answer = await app.inject({ method: 'GET', url, headers: { 'private-token': admin.token, ...basic(admin.token) } })
       expect([url, answer.statusCode]).toEqual([url, 200])
       return answer.body
     }
@@ -104,6 +108,7 @@ describe('a backup (SEC-163)', () => {
     expect(await get(`/api/v4${project.path}/wikis/home`)).toContain('of the wiki')
     expect(await get(`/api/v4${project.path}/variables/KEY`)).toContain('a sealed value')
     expect(await get(`/${project.fullPath}${upload.url}`)).toBe('uploaded')
+    expect(await get(`/${project.fullPath}.git/info/lfs/objects/${large.oid}`)).toBe('kept by Git LFS')
     // numbers go on where they were
     const next = await app.inject({
       method: 'POST',

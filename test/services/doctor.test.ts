@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { chmod, link, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises'
+import { chmod, link, mkdir, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { eq, sql } from 'drizzle-orm'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -20,10 +20,12 @@ import { checkRepositories } from '../../src/services/operations/repository-chec
 import { testApp } from '../support/app.js'
 import { aCommit, anAdmin, aProject, aUser, drawnOf, setSettings, type TestProject, type TestUser } from '../support/factories.js'
 import { directoryOf, gitClient, gitOut } from '../support/git-client.js'
+import { anObject, lfsClient } from '../support/lfs-client.js'
 import { aMergeRequest, showRequest } from '../support/merge-requests.js'
 
 const t = testApp()
 const client = gitClient(t)
+const lfs = lfsClient(t)
 let owner: TestUser
 
 beforeAll(async () => {
@@ -381,5 +383,44 @@ describe('what the doctor finds and makes good', () => {
     expect(fault?.text).toContain(blob)
     await rm(packs, { recursive: true, force: true })
     await rename(join(t.dataDir, 'away'), packs)
+  })
+})
+
+describe('objects of Git LFS', () => {
+  const store = (oid: string) => join(t.dataDir, 'lfs', oid.slice(0, 2), oid.slice(2, 4), oid.slice(4))
+
+  it('that are missing or damaged are named, with the projects that have them', async () => {
+    const place = await make()
+    const object = anObject('an object')
+    await lfs.upload(place.fullPath, owner, object)
+    expect(await found({ full: true })).toEqual([])
+    const text = async (options = {}) => (await found(options)).map(({ kind, of, text, repair }) => [kind, of, text.split(';')[0], repair])
+    await chmod(store(object.oid), 0o600)
+    await writeFile(store(object.oid), 'no object')
+    expect([await text(), await text({ full: true })]).toEqual([
+      [],
+      [['damaged LFS object', project(place), `${object.oid} has other bytes than its id says`, null]],
+    ])
+    await writeFile(store(object.oid), 'short')
+    expect(await text()).toEqual([['damaged LFS object', project(place), `${object.oid} has 5 bytes instead of 9`, null]])
+    await rm(store(object.oid))
+    expect(await text()).toEqual([['damaged LFS object', project(place), `${object.oid} is not there`, null]])
+    await lfs.upload(place.fullPath, owner, object)
+    await t.ctx.db.write.update(projects).set({ lfs_objects_size: 1 })
+    expect(await repaired('wrong counter', project(place))).toMatchObject({ text: 'lfs_objects_size is 1, and there are 9' })
+    // for the end of the test
+    await t.ctx.db.write.delete(projects)
+    expect(await repaired('unused LFS object', object.oid)).toEqual({ text: 'no project has it', done: 'removed' })
+    expect(existsSync(store(object.oid))).toBe(false)
+    await rm(directoryOf(t, place.id), { recursive: true })
+  })
+
+  it('that broken uploads left behind are removed', async () => {
+    await mkdir(join(t.dataDir, 'lfs', 'incoming'), { recursive: true })
+    const left = join(t.dataDir, 'lfs', 'incoming', 'f'.repeat(32))
+    await writeFile(left, 'half')
+    expect(await found()).toEqual([])
+    await age(left)
+    expect(await repaired('stale file', `lfs/incoming/${'f'.repeat(32)}`)).toEqual({ text: 'a broken upload left it behind', done: 'removed' })
   })
 })

@@ -530,18 +530,6 @@ describe('routes (31.1, GH-4, SEC-91)', () => {
     expect((await http(`/${project.fullPath}.git/git-upload-pack`)).status).toBe(404)
   })
 
-  it('35: the LFS routes are 501 with a message, by which git-lfs knows that nothing is to be locked', async () => {
-    const headers = { 'content-type': 'application/vnd.git-lfs+json', accept: 'application/vnd.git-lfs+json' }
-    for (const path of [project.fullPath, 'no/such'])
-      for (const route of ['objects/batch', 'locks/verify', 'locks', 'locks/1/unlock']) {
-        const answer = await http(`/${path}.git/info/lfs/${route}`, { method: 'POST', headers, body: '{"operation":"download","objects":[]}' })
-        expect(answer.status).toBe(501)
-        expect(answer.headers['content-type']).toBe('application/vnd.git-lfs+json')
-        expect(JSON.parse(answer.text)).toEqual({ message: expect.any(String) })
-      }
-    expect((await http(`/${project.fullPath}.git/info/lfs/objects/batch`)).status).toBe(404)
-  })
-
   it.each(['%00', 'a%00b/c', '%ff%fe/x', 'a/%2e%2e/b', '..%2f..%2fetc/passwd', "'; drop table projects; --/x", '%F0%9F%98%80/x', 'x'.repeat(3000)])(
     'SEC-1: the path %s is 401 or 4xx and no fault',
     async (path) => {

@@ -286,3 +286,41 @@ describe('git over SSH (GS-3, GS-5)', () => {
     expect((await client.git(work(), key, 'clone', '-q', client.url(moved.fullPath), 'w')).code).toBe(0)
   })
 })
+
+describe('git-lfs-authenticate (GS-9)', () => {
+  const ask = (pair: Key, operation: string, path = `/${project.fullPath}.git`) => client.ssh(pair, `git-lfs-authenticate '${path}' ${operation}`)
+
+  it('gives a token that opens LFS of this project over HTTP', async () => {
+    const { code, out } = await ask(key, 'upload')
+    expect(code).toBe(0)
+    const { href, header, expires_in } = JSON.parse(out) as { href: string; header: Record<string, string>; expires_in: number }
+    expect([new URL(href).pathname, expires_in]).toEqual([`/${project.fullPath}.git/info/lfs`, 1_800])
+    const batch = (path: string) =>
+      fetch(`${t.url}/${path}.git/info/lfs/objects/batch`, {
+        method: 'POST',
+        headers: { ...header, 'content-type': 'application/vnd.git-lfs+json' },
+        body: JSON.stringify({ operation: 'upload', objects: [{ oid: 'a'.repeat(64), size: 3 }] }),
+      })
+    const answer = await batch(project.fullPath)
+    expect([answer.status, await answer.json()]).toMatchObject([200, { objects: [{ actions: { upload: {} } }] }])
+    const other = await aProject(t.ctx, { creator: owner })
+    expect((await batch(other.fullPath)).status).toBe(401)
+  })
+
+  it('refuses who may not read the code or push it, and deploy keys', async () => {
+    const reporter = await aUser(t.ctx)
+    const open = await aProject(t.ctx, { creator: owner, visibility: 'public' })
+    const pair = await client.stored(reporter, client.newKey())
+    expect(await ask(pair, 'download')).toMatchObject({ code: 1, out: '', err: NOT_FOUND })
+    expect((await ask(pair, 'download', open.fullPath)).code).toBe(0)
+    expect(await ask(pair, 'upload', open.fullPath)).toMatchObject({ code: 1, out: '', err: 'You are not allowed to push code to this project.\n' })
+    expect(await ask(pair, 'delete', open.fullPath)).toMatchObject({ code: 1, err: 'Disallowed command\n' })
+    const deploy = client.newKey()
+    await t.api('post', `/projects/${open.id}/deploy_keys`, owner).send({ title: 'robot', key: deploy.line, can_push: true }).expect(201)
+    expect(await client.ssh(deploy, `git-lfs-authenticate ${open.fullPath} download`)).toMatchObject({
+      code: 1,
+      out: '',
+      err: 'Git LFS is not available with a deploy key.\n',
+    })
+  })
+})

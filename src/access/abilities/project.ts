@@ -66,6 +66,8 @@ export const PROJECT_ROLES = {
     'delete_protected_branch',
     'manage_shares',
     'link_fork',
+    // of a file that somebody else has locked
+    'force_unlock',
   ],
   owner: [
     'rename_project',
@@ -120,6 +122,7 @@ export const PROJECT_PROHIBITIONS = {
     'resolve_thread',
     'manage_notes',
     'backdate_note',
+    'force_unlock',
   ],
   /** The repository feature is off for the caller (AC-10). */
   no_repository: [
@@ -134,6 +137,7 @@ export const PROJECT_PROHIBITIONS = {
     'read_pipeline',
     'cancel_pipeline',
     'manage_release',
+    'force_unlock',
     'fork',
     // jobs and merge requests are off together with the repository
     'manage_variables',

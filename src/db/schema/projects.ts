@@ -59,6 +59,8 @@ export const projects = pgTable(
     forked_from_id: ref().references((): AnyPgColumn => projects.id, { onDelete: 'set null' }),
     commit_count: bigint({ mode: 'number' }).notNull().default(0),
     repository_size: bigint({ mode: 'number' }).notNull().default(0),
+    /** Bytes of its objects of Git LFS, those that it shares with others included. */
+    lfs_objects_size: bigint({ mode: 'number' }).notNull().default(0),
     /** Pushes since the last garbage collection, and how many of them incremental maintenance has seen (AS-41). */
     pushes_since_gc: integer().notNull().default(0),
     pushes_housekept: integer().notNull().default(0),

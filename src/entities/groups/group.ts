@@ -49,8 +49,7 @@ function presentCommon(group: GroupRecord, view: View) {
     path,
     description,
     visibility: visibilityWord(group.visibility),
-    // LFS is not supported
-    lfs_enabled: false,
+    lfs_enabled: group.lfs_enabled,
     avatar_url: avatarUrl(id, group.avatar, view),
     web_url: view.links.group(full_path),
     request_access_enabled,
@@ -65,11 +64,10 @@ export function presentGroup(group: GroupRecord, view: View, statistics?: GroupS
   return { ...presentCommon(group, view), ...(statistics && { statistics: presentStatistics(statistics) }) }
 }
 
-/** There is neither LFS nor artifacts, so the repositories are all that is stored. */
-const presentStatistics = ({ repository_size }: GroupStatistics) => ({
-  storage_size: repository_size,
+const presentStatistics = ({ repository_size, lfs_objects_size }: GroupStatistics) => ({
+  storage_size: repository_size + lfs_objects_size,
   repository_size,
-  lfs_objects_size: 0,
+  lfs_objects_size,
   job_artifacts_size: 0,
 })
 

@@ -236,8 +236,8 @@ export function presentWholeProject(record: ProjectRecord, view: View, show: { s
     builds_access_level: featureName(project.builds_access_level),
     repository_access_level: featureName(project.repository_access_level),
     container_registry_enabled: project.container_registry_enabled,
-    // LFS is not supported
-    lfs_enabled: false,
+    // both switches: that of the project, and that of its group (LF-1)
+    lfs_enabled: project.lfs_enabled && record.namespace.lfs_enabled,
     shared_runners_enabled: project.shared_runners_enabled,
     public_jobs: project.public_jobs,
     request_access_enabled: project.request_access_enabled,
@@ -259,9 +259,9 @@ export function presentWholeProject(record: ProjectRecord, view: View, show: { s
       show.statistics && level >= 20
         ? {
             commit_count: project.commit_count,
-            storage_size: project.repository_size,
+            storage_size: project.repository_size + project.lfs_objects_size,
             repository_size: project.repository_size,
-            lfs_objects_size: 0,
+            lfs_objects_size: project.lfs_objects_size,
             job_artifacts_size: 0,
           }
         : undefined,

@@ -4,6 +4,7 @@ import { GitFault } from '../errors.js'
 import type { ProcessPool } from '../process/pool.js'
 import { kill } from '../process/spawner.js'
 import type { Oid } from '../types.js'
+import { POINTER_BYTES } from './lfs-pointers.js'
 
 /** Bytes of a commit or an annotated tag, because they are read whole. */
 const MESSAGE_BYTES = 10 * 1024 ** 2
@@ -21,6 +22,9 @@ const AROUND_NAME = 26
 const MAX_TREES = 250_000
 const MAX_EDGES = 5_000_000
 
+/** New files of one push that are read in search of pointers. */
+const MAX_SMALL = 100_000
+
 export interface PushedObjects {
   pool: ProcessPool
   directory: string
@@ -33,15 +37,16 @@ export interface PushedObjects {
 }
 
 /**
- * What is wrong with the objects of a push beyond what git checks by itself (SEC-88), as a message to the user; null:
- * nothing. The number of processes does not depend on the size of the push.
+ * What is wrong with the objects of a push beyond what git checks by itself (SEC-88), as a message to the user; else
+ * the files that may be pointers of Git LFS. The number of processes does not depend on the size of the push.
  */
-export async function faultOfObjects(pushed: PushedObjects): Promise<string | null> {
-  const { fault, trees, wide } = await listed(pushed)
-  if (fault) return fault
-  if (wide.length > 0 && (await anyWithMoreParents(pushed, wide))) return `A commit has more than ${PARENTS} parents.`
-  if (trees.length > 0 && (await longestPath(pushed, trees)) > PATH_BYTES) return `A path is longer than ${PATH_BYTES} bytes.`
-  return null
+export async function checkObjects(pushed: PushedObjects): Promise<{ fault: string | null; small: Oid[] }> {
+  const { fault, trees, wide, small } = await listed(pushed)
+  const refused = (text: string) => ({ fault: text, small: [] })
+  if (fault) return refused(fault)
+  if (wide.length > 0 && (await anyWithMoreParents(pushed, wide))) return refused(`A commit has more than ${PARENTS} parents.`)
+  if (trees.length > 0 && (await longestPath(pushed, trees)) > PATH_BYTES) return refused(`A path is longer than ${PATH_BYTES} bytes.`)
+  return { fault: null, small }
 }
 
 interface Listed {
@@ -53,6 +58,8 @@ interface Listed {
   trees: Oid[]
   /** Commits that may have too many parents. */
   wide: Oid[]
+  /** Files of the size of a pointer, up to a number. */
+  small: Oid[]
 }
 
 async function listed({ pool, directory, env, objectBytes, deadline }: PushedObjects): Promise<Listed> {
@@ -64,7 +71,7 @@ async function listed({ pool, directory, env, objectBytes, deadline }: PushedObj
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   const ended = child.exited
-  const found: Listed = { fault: null, trees: [], wide: [] }
+  const found: Listed = { fault: null, trees: [], wide: [], small: [] }
   let names = 0
   let rest = ''
   for await (const chunk of (child.stdout as Readable).setEncoding('latin1')) {
@@ -74,7 +81,9 @@ async function listed({ pool, directory, env, objectBytes, deadline }: PushedObj
       const [type, digits, oid = ''] = line.split(' ')
       const size = Number(digits)
       if (size > objectBytes) found.fault = `An object is larger than ${objectBytes} bytes.`
-      else if (type === 'commit' || type === 'tag') {
+      else if (type === 'blob') {
+        if (size >= POINTER_BYTES.least && size <= POINTER_BYTES.most && found.small.length < MAX_SMALL) found.small.push(oid)
+      } else if (type === 'commit' || type === 'tag') {
         if (size > MESSAGE_BYTES) found.fault = `A ${type} is larger than ${MESSAGE_BYTES} bytes.`
         if (type === 'commit' && size > PARENTS * PARENT_LINE) found.wide.push(oid)
       } else if (type === 'tree' && size > AROUND_NAME) {

@@ -11,8 +11,9 @@ import { type GitProcess, kill } from '../process/spawner.js'
 import { syncRefs } from '../refs/ref-updates.js'
 import type { GitRepository, PushCommand, PushPolicy, Quarantine, Service, TransportRequest } from '../types.js'
 import { ALONE, ARCHIVE_CONFIG } from './archive.js'
-import { faultOfObjects } from './check-push.js'
+import { checkObjects } from './check-push.js'
 import { HookChannel, installHooks } from './hooks.js'
+import { pointersAmong } from './lfs-pointers.js'
 import { tolerated } from './tolerated.js'
 
 export interface TransportLimits {
@@ -37,7 +38,10 @@ export const TRANSPORT_LIMITS: TransportLimits = {
 }
 
 /** Reads a repository with more environment, such as a quarantine's; `close` ends what reading has started. */
-export type OpenWith = (env: NodeJS.ProcessEnv) => Quarantine & Pick<GitRepository, 'ref'> & { close(): void }
+export type OpenWith = (env: NodeJS.ProcessEnv) => Omit<Quarantine, 'newPointers'> & Pick<GitRepository, 'ref'> & { close(): void }
+
+/** What a push without objects, such as a deletion, brings. */
+const NO_OBJECTS = { fault: null, small: [] }
 
 /**
  * What git advertises and accepts; the service's own refs cannot be written, and the hidden ones cannot be seen
@@ -190,10 +194,12 @@ export class Transport {
           // git itself would execute the rest
           if (lines.length > 0 && atomic()) return lines.join('\n')
           if (accepted.length === 0) return { accepted, lines }
-          const fault = path === undefined ? null : await faultOfObjects({ pool: this.pool, directory, env: quarantine(path), objectBytes, deadline })
+          const env = path === undefined ? undefined : quarantine(path)
+          const { fault, small } = env ? await checkObjects({ pool: this.pool, directory, env, objectBytes, deadline }) : NO_OBJECTS
           if (fault !== null) return fault
-          const inside = openWith(path === undefined ? {} : quarantine(path))
-          const refusal = await policy.verdict(accepted, inside).finally(() => inside.close())
+          const inside = openWith(env ?? {})
+          const newPointers = () => pointersAmong({ pool: this.pool, directory, env, deadline }, small)
+          const refusal = await policy.verdict(accepted, { ...inside, newPointers }).finally(() => inside.close())
           if (refusal !== null) return refusal
           if (path !== undefined) await keepPacks(path, directory)
           // a lock that a killed process left would fail this push and all that follow

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StartFault } from '../start-fault.js'
@@ -9,6 +9,10 @@ export interface Encryption {
   seal(text: string, purpose: string): string
   /** The text again; throws when it was encrypted under another key or for another purpose. */
   open(sealed: string, purpose: string): string
+  /** A signature of a text for a purpose, in base64url: HMAC-SHA256 under a key of its own. */
+  sign(text: string, purpose: string): string
+  /** Whether a signature is that of a text; takes the same time whatever the guess. */
+  verify(text: string, signature: string, purpose: string): boolean
 }
 
 const CIPHER = 'aes-256-gcm'
@@ -18,6 +22,8 @@ const TAG = 16
 /** Encryption with a key derived from this secret of 32 characters or more. */
 export function encryptionWith(secret: string): Encryption {
   const key = Buffer.from(hkdfSync('sha256', secret, '', 'roost vault', 32))
+  const signingKey = Buffer.from(hkdfSync('sha256', secret, '', 'roost signatures', 32))
+  const signed = (text: string, purpose: string) => createHmac('sha256', signingKey).update(`${purpose}\0${text}`).digest()
   return {
     seal(text, purpose) {
       const nonce = randomBytes(NONCE)
@@ -30,6 +36,12 @@ export function encryptionWith(secret: string): Encryption {
       const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, NONCE), { authTagLength: TAG })
       decipher.setAAD(Buffer.from(purpose)).setAuthTag(bytes.subarray(NONCE, NONCE + TAG))
       return Buffer.concat([decipher.update(bytes.subarray(NONCE + TAG)), decipher.final()]).toString('utf8')
+    },
+    sign: (text, purpose) => signed(text, purpose).toString('base64url'),
+    verify(text, signature, purpose) {
+      const right = signed(text, purpose)
+      const given = Buffer.from(signature, 'base64url')
+      return given.length === right.length && timingSafeEqual(given, right)
     },
   }
 }

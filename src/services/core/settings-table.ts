@@ -201,6 +201,9 @@ export const SETTINGS = {
   ),
   user_uploads_size_limit: count(0, { least: 0 }, 'maximum total size in MiB of the files that one user uploads; 0: unlimited'),
   project_uploads_size_limit: count(0, { least: 0 }, 'maximum total size in MiB of the files that are uploaded to one project; 0: unlimited'),
+  lfs_object_size_limit: count(5_120, { least: 0 }, 'maximum size in MiB of one object of Git LFS; 0: unlimited'),
+  project_lfs_size_limit: count(0, { least: 0 }, 'maximum total size in MiB of the objects of Git LFS of one project; 0: unlimited'),
+  lfs_pointer_check_enabled: bool(true, 'whether pushes are refused that bring LFS pointers to objects which the project does not have'),
 }
 
 export type SettingName = keyof typeof SETTINGS

@@ -135,11 +135,16 @@ export async function listGroups(ctx: Context, { user: viewer }: Pick<Caller, 'u
 /** Bytes of the projects directly in a group (GR-12). */
 export interface GroupStatistics {
   repository_size: number
+  lfs_objects_size: number
 }
 
 const sizes = statement('sizes of groups', (db) =>
   db
-    .select({ id: projects.namespace_id, size: decoded(sql<number>`sum(${projects.repository_size})`, Number) })
+    .select({
+      id: projects.namespace_id,
+      repository_size: decoded(sql<number>`sum(${projects.repository_size})`, Number),
+      lfs_objects_size: decoded(sql<number>`sum(${projects.lfs_objects_size})`, Number),
+    })
     .from(projects)
     .where(sql`${projects.namespace_id} = any(${sql.placeholder('ids')})`)
     .groupBy(projects.namespace_id),
@@ -154,6 +159,6 @@ export async function statisticsFor(
 ): Promise<Map<number, GroupStatistics> | null> {
   if (!statistics || !viewer?.admin) return null
   const found = await sizes(ctx.db, null).execute({ ids: groups.map(({ id }) => id) })
-  const bySize = new Map(found.map(({ id, size }) => [id, size]))
-  return new Map(groups.map(({ id }) => [id, { repository_size: bySize.get(id) ?? 0 }]))
+  const bySize = new Map(found.map(({ id, ...sizes }) => [id, sizes]))
+  return new Map(groups.map(({ id }) => [id, bySize.get(id) ?? { repository_size: 0, lfs_objects_size: 0 }]))
 }

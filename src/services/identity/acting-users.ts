@@ -1,12 +1,27 @@
+import { sql } from 'drizzle-orm'
 import { type Caller, type SignedIn, withoutToken } from '../../access/actor.js'
 import { findProjectFor, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
-import type { users } from '../../db/schema/index.js'
+import { users } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
 import { nullOnFailure } from '../../failures.js'
 import { actorOf } from './users.js'
 
 /** A user in whose name the service does what they asked for earlier, without a token. */
 export const actingUser = (user: typeof users.$inferSelect): SignedIn => withoutToken(actorOf(user))
+
+const activeUser = statement('active user', (db) =>
+  db
+    .select()
+    .from(users)
+    .where(sql`${users.id} = ${sql.placeholder('id')} and ${users.state} = 'active'`),
+)
+
+/** The same by id, as their row is now; null where they are gone or blocked. */
+export async function findActiveUser(ctx: Context, id: number): Promise<SignedIn | null> {
+  const [user] = await activeUser(ctx.db, null).execute({ id })
+  return user ? actingUser(user) : null
+}
 
 /** The project with a user's abilities; null when it is gone or they do not see it. */
 export const findVisibleProject = (ctx: Context, caller: Pick<Caller, 'user'>, idOrPath: number | string): Promise<ProjectSubject | null> =>

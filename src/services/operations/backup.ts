@@ -10,6 +10,7 @@ import { StartFault } from '../../lib/start-fault.js'
 import { finishAcceptedInBackground } from '../issuables/merge-requests/merging/post-merge.js'
 import { finishDeletions } from '../projects/remove.js'
 import { settleLeftIntents } from '../repository/push/settle.js'
+import { restoreObjects, saveObjects } from './backup-objects.js'
 import { listParts, measure, partFaults } from './backup-parts.js'
 
 const FORMAT = 2
@@ -44,8 +45,8 @@ const folderOf = (root: string, { storage, id, kind }: RepositoryKey) =>
   join(root, 'repositories', storage, `${id}${kind === 'wiki' ? '.wiki' : ''}.git`)
 
 /**
- * Copies rows, repositories, uploads and keys into a new folder, all as of one moment, while the service runs (SEC-163).
- * Pushes wait while all refs are read.
+ * Copies rows, repositories, uploads, LFS objects and keys into a new folder, all as of one moment, while the service
+ * runs (SEC-163). Pushes wait while all refs are read.
  */
 export async function backUp(ctx: Context, databaseUrl: string, root: string): Promise<Pick<Manifest, 'repositories' | 'gone'>> {
   await mkdir(root, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
@@ -69,6 +70,7 @@ export async function backUp(ctx: Context, databaseUrl: string, root: string): P
   }
   if (await isThere(uploadsOf(ctx))) await cp(uploadsOf(ctx), join(root, 'uploads'), { recursive: true, dereference: true })
   await copyHostKeys(hostKeysOf(ctx.config.dataDir), join(root, 'ssh'))
+  await saveObjects(ctx, join(root, 'database'), join(root, 'lfs'))
   const secret = ctx.config.secretKey === undefined ? 'file' : 'environment'
   if (secret === 'file') await cp(secretOf(ctx.config.dataDir), join(root, 'secret.key'))
   const { version } = ctx.config
@@ -168,6 +170,7 @@ export async function restoreRepository(ctx: Context, databaseUrl: string, { roo
   for (const key of repositories) await ctx.git.restoreRepository(folderOf(root, key), key)
   if (await isThere(join(root, 'uploads'))) await cp(join(root, 'uploads'), uploadsOf(ctx), { recursive: true })
   await copyHostKeys(join(root, 'ssh'), hostKeysOf(ctx.config.dataDir))
+  await restoreObjects(ctx, join(root, 'lfs'))
   // nobody else was at work on the empty database
   await finishAcceptedInBackground(ctx, await settleLeftIntents(ctx, { start: true, alone: true }))
   await finishDeletions(ctx)

@@ -5,6 +5,7 @@ import { resumeMergeRequests } from '../issuables/merge-requests/merging/resume.
 import { updateIssueLinksSoon } from '../issuables/merge-requests/writing/issue-links.js'
 import { takeUpImports } from '../projects/import.js'
 import { finishDeletions } from '../projects/remove.js'
+import { clearBrokenUploads, clearUnnamedObjects } from '../repository/lfs/objects.js'
 import { settleLeftIntents } from '../repository/push/settle.js'
 import { catchUp } from '../repository/push/upkeep.js'
 import { clearOrphans } from './orphans.js'
@@ -36,11 +37,15 @@ export async function recover(ctx: Context): Promise<void> {
   await finishRemovals(ctx)
   await catchUp(ctx)
   const clean = async () => {
+    await clearBrokenUploads(ctx)
     const removed = await ctx.git.clean()
     if (removed.length > 0) ctx.log.warn({ removed: removed.length }, 'removed what a killed process left behind')
   }
+  // with a database of its own no other service can be receiving anything
+  const alone = ctx.config.databaseUrl === undefined
+  if (alone) await clearBrokenUploads(ctx, 0)
   ctx.jobs.add('remove leftovers', clean)
-  ctx.jobs.add('remove repositories', () => finishDeletions(ctx, { alone: ctx.config.databaseUrl === undefined }))
+  ctx.jobs.add('remove repositories', () => finishDeletions(ctx, { alone }))
   setTimeout(() => ctx.jobs.add('remove leftovers', clean), AGAIN).unref()
   takeUpImports(ctx)
   updateIssueLinksSoon(ctx)
@@ -50,6 +55,7 @@ export async function recover(ctx: Context): Promise<void> {
   const orphans = () => ctx.jobs.add('orphan repositories', () => clearOrphans(ctx))
   orphans()
   every(ctx, DAY, orphans)
+  every(ctx, DAY, () => ctx.jobs.add('unnamed LFS objects', () => clearUnnamedObjects(ctx)))
   every(ctx, CHECKS, () => ctx.jobs.coalesce('repository checks', 1_000, 'repository checks', () => checkRepositories(ctx)))
   const endMemberships = () => ctx.jobs.add('expired memberships', () => endExpiredMemberships(ctx))
   endMemberships()

@@ -12,10 +12,12 @@ import { VISIBILITY_LEVEL, type Visibility } from '../../lib/visibility.js'
 import { recordEvent } from '../activity/events.js'
 import { isRestricted, readSettings, type Settings } from '../core/settings.js'
 import { claimRoute, lockNamespace } from '../identity/namespaces.js'
-import { copyRepository, mayReadCode } from '../repository/object-copies.js'
+import { shareObjects } from '../repository/lfs/objects.js'
+import { copyRepository } from '../repository/object-copies.js'
 import { protectDefaultBranch } from '../repository/push/follow.js'
 import { maintainSoon } from '../repository/push/upkeep.js'
 import { checkQuota } from '../repository/quotas.js'
+import { mayReadCode } from '../repository/reading.js'
 import { repositoryOf } from '../repository/repositories.js'
 import { attributeFaults, visibilityFaults } from './attributes.js'
 import { addTakenFaults, checkLimit, type Place, placeIn } from './create.js'
@@ -208,6 +210,7 @@ async function insertFork(ctx: Context, tx: Transaction, fork: Fork, { id, stora
   if (!source.empty_repo) await protectDefaultBranch(tx, id, source.default_branch, settings)
   await tx.execute(sql`insert into ${projectLanguages} (project_id, commit, bytes)
     select ${id}::bigint, l.commit, l.bytes from ${projectLanguages} l where l.project_id = ${source.id}`)
+  await shareObjects(tx, source.id, id)
   await countForks(tx, source.id, 1)
   await recordEvent(tx, {
     project_id: id,

@@ -16,7 +16,7 @@ import { userRefColumns } from '../identity/user-ref.js'
 
 type Row = typeof projects.$inferSelect
 
-type ShownNamespace = NamespaceRecord & { full_name: string }
+type ShownNamespace = NamespaceRecord & { full_name: string; lfs_enabled: boolean }
 
 /** What the basic view shows. */
 export interface BasicProjectRecord {
@@ -47,6 +47,7 @@ const namespaceColumns = {
   kind: namespaces.kind,
   full_path: namespaces.full_path,
   full_name: namespaces.full_name,
+  lfs_enabled: namespaces.lfs_enabled,
   parent_id: namespaces.parent_id,
   avatar: namespaces.avatar,
 }

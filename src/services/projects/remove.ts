@@ -3,6 +3,7 @@ import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { pendingAvatarDeletions, pendingRepositoryDeletions } from '../../db/schema/index.js'
 import { dropAvatar } from '../identity/avatars.js'
+import { finishObjectDeletions, releaseObjects } from '../repository/lfs/objects.js'
 import { dropUploads } from './uploads.js'
 
 /**
@@ -22,6 +23,7 @@ export async function deleteProjectRows(tx: Transaction, which: SQL): Promise<vo
   await tx.execute(sql`update merge_requests r set state = 'closed', closed_at = now(), updated_at = now(), merge_when_pipeline_succeeds = false, merge_user_id = null,
         merge_commit_message = null, should_remove_source_branch = null, rebase_user_id = null
       from projects p where p.id = r.source_project_id and r.project_id <> p.id and r.state = 'opened' and ${which}`)
+  await releaseObjects(tx, which)
   await tx.execute(sql`delete from projects p where ${which}`)
 }
 
@@ -54,4 +56,5 @@ export async function finishDeletions(ctx: Context, { alone = false } = {}): Pro
       await tx.delete(pendingRepositoryDeletions).where(eq(pendingRepositoryDeletions.project_id, project_id))
     })
   }
+  await finishObjectDeletions(ctx)
 }

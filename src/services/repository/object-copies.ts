@@ -1,41 +1,23 @@
-import { sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
-import { users } from '../../db/schema/index.js'
-import { statement } from '../../db/statement.js'
-import type { GitRepository, Oid, RepositoryKey } from '../../git/types.js'
-import { actingUser, findVisibleProject } from '../identity/acting-users.js'
-
-const activeUser = statement('active user', (db) =>
-  db
-    .select()
-    .from(users)
-    .where(sql`${users.id} = ${sql.placeholder('id')} and ${users.state} = 'active'`),
-)
+import type { Oid, RepositoryKey } from '../../git/types.js'
+import { sharePointedObjects } from './lfs/sharing.js'
+import { mayReadCode } from './reading.js'
 
 /**
- * Whether a user may read a project's code now: by the current rows, not as a call found it when it began. Blocked
- * users read nothing.
- */
-export async function mayReadCode(ctx: Context, userId: number, projectId: number): Promise<boolean> {
-  const [user] = await activeUser(ctx.db, null).execute({ id: userId })
-  const subject = user ? await findVisibleProject(ctx, actingUser(user), projectId) : null
-  return subject?.can('download_code') ?? false
-}
-
-/**
- * Copies commits of one project's repository into another, for a user who may read the source's code at this moment
- * (SEC-43). False, and nothing copied, where they may not.
+ * Copies commits of one project's repository into another, with the LFS objects they point to, for a user who may read
+ * the source's code at this moment (SEC-43). False, and nothing copied, where they may not.
  */
 export async function copyCommits(
   ctx: Context,
   readerId: number,
   from: RepositoryKey,
-  into: GitRepository,
+  into: RepositoryKey,
   commits: Oid[],
   have: Oid[] = [],
 ): Promise<boolean> {
   if (!(await mayReadCode(ctx, readerId, from.id))) return false
-  await into.take(from, commits, have)
+  await ctx.git.open(into).take(from, commits, have)
+  await sharePointedObjects(ctx, from.id, into, commits, have)
   return true
 }
 

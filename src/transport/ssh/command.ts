@@ -16,6 +16,7 @@ import { type Admitted, type Asked, admit, type GitCaller, isRefusal } from '../
 import { holderOf, SENSELESS } from '../clients.js'
 import { push } from '../push.js'
 import type { RunQuestion } from './frames.js'
+import { type LfsCommand, lfsAuthenticate } from './lfs-authenticate.js'
 
 /** The streams of a command. */
 export interface CommandStreams {
@@ -42,7 +43,19 @@ const PUSH_STALL = 900_000
 /** The one command with one argument that Git sends (GS-3); null for anything else. */
 export function parseCommand(command: string): GitCommand | null {
   const [, name, argument] = /^git[ -](upload-pack|receive-pack|upload-archive) +(\S.*?) *$/s.exec(command) ?? []
-  if (!name || !argument) return null
+  const path = argument === undefined ? null : parsePath(argument)
+  return path === null ? null : { service: `git-${name}` as GitCommand['service'], path }
+}
+
+/** The command of git-lfs; what older clients say after the operation does not matter. */
+export function parseLfsCommand(command: string): LfsCommand | null {
+  const [, argument, operation] = /^git-lfs-authenticate +(\S.*?) +(download|upload)(?: +\S*)? *$/s.exec(command) ?? []
+  const path = argument === undefined ? null : parsePath(argument)
+  return path === null ? null : { path, operation: operation as LfsCommand['operation'] }
+}
+
+/** The path in a shell's word, without the slashes around it and `.git`. */
+function parsePath(argument: string): string | null {
   // a quote and an exclamation mark are escaped outside of quotes
   const whole = /^(?:'[^']*'|\\['!])+$/.test(argument)
   if (!whole && /['"\\\s]/.test(argument)) return null
@@ -50,8 +63,7 @@ export function parseCommand(command: string): GitCommand | null {
     .replace(/^\/+/, '')
     .replace(/\/+$/, '')
     .replace(/\.git$/, '')
-  if (path === '' || /\p{Cc}/u.test(path) || !path.isWellFormed()) return null
-  return { service: `git-${name}` as GitCommand['service'], path }
+  return path === '' || /\p{Cc}/u.test(path) || !path.isWellFormed() ? null : path
 }
 
 /** Runs the command of somebody who has proved to have a key; resolves with its exit code. */
@@ -88,6 +100,15 @@ async function run(ctx: Context, asked: RunQuestion, streams: CommandStreams, ab
   if (restriction) return refuse(`Your SSH key ${restriction}.`)
   const crowded = await addressFault(ctx, login, asked.address)
   if (crowded) return refuse(crowded)
+  const caller = callerOf(ctx, login)
+  const lfs = parseLfsCommand(asked.command)
+  if (lfs) {
+    about['service'] = 'git-lfs-authenticate'
+    const credentials = await lfsAuthenticate(ctx, caller, lfs)
+    if (typeof credentials === 'string') return refuse(credentials)
+    streams.output.write(`${JSON.stringify(credentials)}\n`)
+    return 0
+  }
   const command = parseCommand(asked.command)
   if (!command) {
     streams.output.write(`Welcome to Roost, ${login.deploy ? `deploy key ${login.key.id}` : `@${login.user?.username}`}!\n`)
@@ -95,7 +116,6 @@ async function run(ctx: Context, asked: RunQuestion, streams: CommandStreams, ab
   }
   about['route'] = `/:project.git/${command.service}`
   about['service'] = command.service
-  const caller = callerOf(ctx, login)
   const holder = holderOf(asked.address)
   return inNameOf(holderOfCall(login.user?.id, holder), () => serve(ctx, caller, { ...asked, ...command, holder }, streams, about))
 }

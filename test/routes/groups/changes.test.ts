@@ -68,13 +68,13 @@ describe('PUT /groups/:id (GR-35 to GR-39)', () => {
       visibility: 'internal',
       description: 'before',
       request_access_enabled: true,
-      lfs_enabled: false,
+      lfs_enabled: true,
       projects: [],
       shared_projects: [],
     })
     expect((await put(group, { description: null }).expect(200)).body).toMatchObject({ description: '' })
     const [listed] = (await t.api('get', `/groups?search=${group.fullPath}`, owner).expect(200)).body as { lfs_enabled: boolean }[]
-    expect(listed?.lfs_enabled).toBe(false)
+    expect(listed?.lfs_enabled).toBe(true)
   })
 
   it('GR-37, GR-38: faults are an object here', async () => {

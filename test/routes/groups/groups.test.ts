@@ -25,8 +25,7 @@ describe('POST /groups (GR-21 to GR-34, G-74)', () => {
       full_name: 'Über Gruppe',
       description: '',
       visibility: 'private',
-      // large files are not served
-      lfs_enabled: false,
+      lfs_enabled: true,
       web_url: 'http://roost.test/groups/uber',
       avatar_url: null,
       parent_id: null,

@@ -188,14 +188,17 @@ describe('GET /groups/:id and lists, the rest', () => {
     const parent = await aGroup(t.ctx, { creator: owner })
     const one = await aGroup(t.ctx, { creator: owner, parent_id: parent.id, name: 'One' })
     await aGroup(t.ctx, { creator: owner, parent_id: parent.id, name: 'Two' })
-    for (const repository_size of [100, 23]) {
+    for (const [repository_size, lfs_objects_size] of [
+      [100, 7],
+      [23, 0],
+    ]) {
       const { id } = await aProject(t.ctx, { creator: owner, namespace_id: one.id })
-      await t.ctx.db.write.update(projects).set({ repository_size }).where(eq(projects.id, id))
+      await t.ctx.db.write.update(projects).set({ repository_size, lfs_objects_size }).where(eq(projects.id, id))
     }
     const list = async (caller: TestUser, query: string) =>
       (await t.api('get', `${parent.path}/subgroups?${query}`, caller).expect(200)).body as { statistics?: object }[]
     expect((await list(admin, 'statistics=true')).map(({ statistics }) => statistics)).toEqual([
-      { storage_size: 123, repository_size: 123, lfs_objects_size: 0, job_artifacts_size: 0 },
+      { storage_size: 130, repository_size: 123, lfs_objects_size: 7, job_artifacts_size: 0 },
       { storage_size: 0, repository_size: 0, lfs_objects_size: 0, job_artifacts_size: 0 },
     ])
     for (const [caller, query] of [

@@ -27,7 +27,7 @@ describe('POST /groups/:id/projects/:project_id (GR-41 to GR-43)', () => {
     await move(group, { id: 999_999 }).expect(404, { message: '404 Project Not Found' })
     const { body } = await move({ id: encodeURIComponent(group.fullPath) }, { id: encodeURIComponent(project.fullPath) }).expect(201)
     expect(body).toMatchObject({ id: group.id, projects: [{ id: project.id }], shared_projects: [] })
-    expect(body).toHaveProperty('lfs_enabled', false)
+    expect(body).toHaveProperty('lfs_enabled', true)
   })
 
   it('GR-42, SEC-133: refused as a whole', async () => {

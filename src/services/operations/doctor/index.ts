@@ -1,6 +1,7 @@
 import type { Context } from '../../../context.js'
 import type { Check } from './fault.js'
 import { leftovers } from './leftovers.js'
+import { lfs } from './lfs.js'
 import { type DoctorOptions, orphans, repositories } from './repositories.js'
 import { avatars, counters } from './rows.js'
 
@@ -15,4 +16,5 @@ export async function* faults(ctx: Context, options: DoctorOptions = {}): Check 
   yield* orphans(ctx)
   yield* counters(ctx)
   yield* avatars(ctx)
+  yield* lfs(ctx, options)
 }

@@ -1,6 +1,17 @@
 import { isNotNull, type SQL, sql } from 'drizzle-orm'
 import type { Context } from '../../../context.js'
-import { awardEmoji, issues, mergeRequests, namespaces, notes, projectStars, projects, users } from '../../../db/schema/index.js'
+import {
+  awardEmoji,
+  issues,
+  lfsObjectProjects,
+  lfsObjects,
+  mergeRequests,
+  namespaces,
+  notes,
+  projectStars,
+  projects,
+  users,
+} from '../../../db/schema/index.js'
 import { type AvatarKind, dropAvatar, imageFaults, readAvatar } from '../../identity/avatars.js'
 import type { Check } from './fault.js'
 
@@ -28,6 +39,12 @@ const talk = (kind: string, table: typeof issues | typeof mergeRequests, type: s
 const COUNTERS: Counter[] = [
   { kind: 'project', table: projects, column: 'star_count', truth: sql`(select count(*) from ${projectStars} s where s.project_id = r.id)` },
   { kind: 'project', table: projects, column: 'forks_count', truth: sql`(select count(*) from ${projects} f where f.forked_from_id = r.id)` },
+  {
+    kind: 'project',
+    table: projects,
+    column: 'lfs_objects_size',
+    truth: sql`(select coalesce(sum(o.size), 0) from ${lfsObjectProjects} l join ${lfsObjects} o on o.oid = l.oid where l.project_id = r.id)`,
+  },
   { kind: 'project', table: projects, column: 'open_issues_count', truth: openIssues(false) },
   { kind: 'project', table: projects, column: 'open_confidential_issues_count', truth: openIssues(true) },
   ...talk('issue', issues, 'Issue'),

@@ -3,8 +3,10 @@ import type { Context } from '../../../context.js'
 import type { MergeIntent } from '../../../db/schema/index.js'
 import { forbidden, refused } from '../../../failures.js'
 import { RefNameConflict } from '../../../git/errors.js'
-import { type GitRepository, type RefUpdate, ZERO } from '../../../git/types.js'
+import { type GitRepository, type LfsPointer, type Quarantine, type RefUpdate, ZERO } from '../../../git/types.js'
 import type { Settings } from '../../core/settings.js'
+import { servesLfs } from '../lfs/objects.js'
+import { missingObjects } from '../lfs/sharing.js'
 import { quotaRefusal } from '../quotas.js'
 import { repositoryOf } from '../repositories.js'
 import { finishMoves } from './follow.js'
@@ -78,6 +80,16 @@ export interface PushIntent {
   settle(): Promise<void>
 }
 
+/** Objects that are named when a push is refused. */
+const MAX_NAMED = 20
+
+/** What somebody is told whose push brings pointers without objects (LF-10). */
+function missingText(missing: LfsPointer[]): string {
+  const named = missing.slice(0, MAX_NAMED).map(({ oid, size }) => `  ${oid} (${size} bytes)`)
+  const more = missing.length > named.length ? [`  and ${missing.length - named.length} more`] : []
+  return ['Objects of Git LFS are missing. Upload them with "git lfs push --all <remote>" and push again:', ...named, ...more].join('\n')
+}
+
 /**
  * The verdict on a push over Git: every command on a branch, tag or note is checked, one refusal refuses all (GH-18),
  * and an accepted push is recorded before its refs move.
@@ -87,7 +99,7 @@ export async function acceptPush(
   subject: ProjectSubject,
   actorId: number,
   commands: RefUpdate[],
-  repository: Pick<GitRepository, 'isAncestor' | 'objectInfo'>,
+  repository: Pick<Quarantine, 'isAncestor' | 'objectInfo' | 'newPointers'>,
 ): Promise<PushIntent | string> {
   const setting = await pushSetting(ctx, subject, 'git', repository)
   // what was pushed lies in the repository's folder already; a deletion brings nothing
@@ -101,6 +113,10 @@ export async function acceptPush(
     if (reason) return reason
   }
   const { id } = subject.project
+  if (setting.settings.lfs_pointer_check_enabled && servesLfs(subject.project)) {
+    const missing = await missingObjects(ctx, actorId, id, await repository.newPointers())
+    if (missing.length > 0) return missingText(missing)
+  }
   const intent = await recordIntent(ctx, { projectId: id, actorId, door: 'git', moves: commands })
   let finished = false
   return {

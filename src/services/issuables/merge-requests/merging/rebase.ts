@@ -90,7 +90,8 @@ async function rebaseOnto(ctx: Context, caller: SignedIn, source: ProjectSubject
   if (full) return full
   if (source.project.id !== request.project_id) {
     const target = { storage: request.storage, id: request.project_id, kind: 'project' } as const
-    if (!(await copyCommits(ctx, caller.user.id, target, repository, [start]))) return 'The target branch may not be read'
+    if (!(await copyCommits(ctx, caller.user.id, target, { ...target, storage: source.project.storage, id: source.project.id }, [start])))
+      return 'The target branch may not be read'
   }
   if (await repository.isAncestor(start, head)) return null
   const { oids, total } = await repository.range([start], head, MAX_COMMITS)

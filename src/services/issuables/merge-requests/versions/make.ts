@@ -6,12 +6,13 @@ import { commitAsynchronously } from '../../../../db/relaxed.js'
 import { mergeRequestCommits, mergeRequests, mergeRequestVersions, notes, pipelines } from '../../../../db/schema/index.js'
 import type { Diff, GitRepository, Oid } from '../../../../git/types.js'
 import { mapConcurrently } from '../../../../lib/async/concurrency.js'
-import { copyCommits, mayReadCode } from '../../../repository/object-copies.js'
+import { copyCommits } from '../../../repository/object-copies.js'
+import { mayReadCode } from '../../../repository/reading.js'
 import { type MergeStatus, mergeStatus } from '../merging/merge-status.js'
 import { updateIssueLinksSoon } from '../writing/issue-links.js'
 import { keepVersions } from './keep-around.js'
 import { VERSION_LIMITS } from './limits.js'
-import { headsOf, type MergeRequestRefs, selectMergeRequestRefs, sourceKeyOf, targetOf } from './refs.js'
+import { headsOf, type MergeRequestRefs, selectMergeRequestRefs, sourceKeyOf, targetKeyOf, targetOf } from './refs.js'
 
 /** Commits of a version that can be found by their id. */
 const MAX_COMMITS = 10_000
@@ -97,7 +98,7 @@ const HELD = 'stopped following the source branch, which the author may no longe
 async function takeHead(ctx: Context, request: MergeRequestRefs, head: Oid): Promise<boolean> {
   const source = sourceKeyOf(request)
   if (!source || source.id === request.project_id || head === request.sha) return true
-  return copyCommits(ctx, request.author_id, source, targetOf(ctx, request), [head], request.sha ? [request.sha] : [])
+  return copyCommits(ctx, request.author_id, source, targetKeyOf(request), [head], request.sha ? [request.sha] : [])
 }
 
 /** Whether a merge request follows its source branch. */

@@ -1,0 +1,46 @@
+import { bigint, index, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { id, moment, ref } from './columns.js'
+import { projects } from './projects.js'
+import { users } from './users.js'
+
+/** The objects of Git LFS that are stored, each once (LF-2). */
+export const lfsObjects = pgTable('lfs_objects', {
+  /** The SHA-256 of its bytes, in hex. */
+  oid: text().primaryKey(),
+  size: bigint({ mode: 'number' }).notNull(),
+  created_at: moment().notNull().defaultNow(),
+})
+
+/** The projects that each belongs to; forks share them. */
+export const lfsObjectProjects = pgTable(
+  'lfs_object_projects',
+  {
+    project_id: ref()
+      .notNull()
+      .references(() => projects.id, { onDelete: 'cascade' }),
+    oid: text()
+      .notNull()
+      .references(() => lfsObjects.oid),
+  },
+  (t) => [primaryKey({ columns: [t.project_id, t.oid] }), index('lfs_object_projects_oid_idx').on(t.oid)],
+)
+
+/** Objects of deleted projects: those that no other project has are to be removed (LF-12). */
+export const pendingLfsDeletions = pgTable('pending_lfs_deletions', { oid: text().primaryKey() })
+
+/** Files that users have locked. */
+export const lfsLocks = pgTable(
+  'lfs_locks',
+  {
+    id: id(),
+    project_id: ref()
+      .notNull()
+      .references(() => projects.id, { onDelete: 'cascade' }),
+    user_id: ref()
+      .notNull()
+      .references(() => users.id, { onDelete: 'cascade' }),
+    path: text().notNull(),
+    locked_at: moment().notNull().defaultNow(),
+  },
+  (t) => [uniqueIndex('lfs_locks_project_id_path_key').on(t.project_id, t.path), index('lfs_locks_user_id_idx').on(t.user_id)],
+)

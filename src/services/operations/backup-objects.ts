@@ -1,0 +1,37 @@
+import { createReadStream, createWriteStream } from 'node:fs'
+import { mkdir, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { pipeline } from 'node:stream/promises'
+import { sql } from 'drizzle-orm'
+import type { Context } from '../../context.js'
+import { fileOf } from '../../db/copy.js'
+import { lfsObjectProjects, lfsObjects, pendingLfsDeletions } from '../../db/schema/index.js'
+import { isObjectId } from '../../lib/object-store.js'
+
+/**
+ * Copies the objects of Git LFS that the saved rows name into a folder. One that is gone belonged to a project that was
+ * deleted meanwhile, or is missing, which the doctor reports.
+ */
+export async function saveObjects(ctx: Context, database: string, folder: string): Promise<void> {
+  const rows = createInterface({ input: createReadStream(join(database, fileOf('lfs_objects'))), crlfDelay: Number.POSITIVE_INFINITY })
+  for await (const row of rows) {
+    const oid = row.split('\t').find(isObjectId)
+    const content = oid === undefined ? null : await ctx.lfs.get(oid)
+    if (oid === undefined || !content) continue
+    const shard = join(folder, oid.slice(0, 2))
+    await mkdir(shard, { recursive: true })
+    await pipeline(content, createWriteStream(join(shard, oid), { flags: 'wx', mode: 0o600, flush: true }))
+  }
+}
+
+/** Puts saved objects in their place again; what no project has any more is then removed. */
+export async function restoreObjects(ctx: Context, folder: string): Promise<void> {
+  for (const shard of (await readdir(folder).catch(() => [] as string[])).sort())
+    for (const oid of await readdir(join(folder, shard))) {
+      const staged = await ctx.lfs.stage(createReadStream(join(folder, shard, oid)), oid, Number.POSITIVE_INFINITY)
+      await staged.keep()
+    }
+  await ctx.db.write.execute(sql`insert into ${pendingLfsDeletions} (oid) select o.oid from ${lfsObjects} o
+    where not exists (select 1 from ${lfsObjectProjects} l where l.oid = o.oid) on conflict do nothing`)
+}

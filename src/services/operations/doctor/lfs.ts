@@ -1,0 +1,83 @@
+import { createHash } from 'node:crypto'
+import type { Readable } from 'node:stream'
+import { and, asc, eq, gt, notExists, sql } from 'drizzle-orm'
+import type { Context } from '../../../context.js'
+import { lfsObjectProjects, lfsObjects, pendingLfsDeletions } from '../../../db/schema/index.js'
+import { BROKEN_UPLOAD, removeUnused, unnamedObjects } from '../../repository/lfs/objects.js'
+import type { Check } from './fault.js'
+import type { DoctorOptions } from './repositories.js'
+
+/** Objects whose rows are read at a time. */
+const BATCH = 1_000
+
+/**
+ * Objects of Git LFS whose files are missing or damaged, and files that nothing refers to; with `full` all are read.
+ */
+export async function* lfs(ctx: Context, { full = false }: DoctorOptions): Check {
+  for (let last = ''; ; ) {
+    const rows = await ctx.db.write.select().from(lfsObjects).where(gt(lfsObjects.oid, last)).orderBy(asc(lfsObjects.oid)).limit(BATCH)
+    for (const { oid, size } of rows) {
+      const text = await faultOf(ctx, oid, size, full)
+      if (text)
+        yield {
+          kind: 'damaged LFS object',
+          of: await holdersOf(ctx, oid),
+          text: `${oid} ${text}; push it again, or take it from a backup`,
+          repair: null,
+        }
+    }
+    if (rows.length < BATCH) break
+    last = rows.at(-1)?.oid ?? ''
+  }
+  for (const { oid } of await unused(ctx)) yield { kind: 'unused LFS object', of: oid, text: 'no project has it', repair: () => removed(ctx, oid) }
+  for await (const oid of unnamedObjects(ctx)) {
+    yield { kind: 'orphan LFS object', of: oid, text: 'no row names it', repair: () => removed(ctx, oid) }
+  }
+  for (const name of await ctx.lfs.leftovers(BROKEN_UPLOAD)) {
+    const repair = async () => {
+      await ctx.lfs.removeLeftover(name)
+      return 'removed'
+    }
+    yield { kind: 'stale file', of: `lfs/incoming/${name}`, text: 'a broken upload left it behind', repair }
+  }
+}
+
+const removed = async (ctx: Context, oid: string) => ((await removeUnused(ctx, oid)) ? 'removed' : 'left: a project has it now')
+
+/** Objects that no project has, and that are not about to be removed. */
+const unused = (ctx: Context) =>
+  ctx.db.write
+    .select({ oid: lfsObjects.oid })
+    .from(lfsObjects)
+    .where(
+      and(
+        notExists(ctx.db.write.select({ one: sql`1` }).from(lfsObjectProjects).where(eq(lfsObjectProjects.oid, lfsObjects.oid))),
+        notExists(ctx.db.write.select({ one: sql`1` }).from(pendingLfsDeletions).where(eq(pendingLfsDeletions.oid, lfsObjects.oid))),
+      ),
+    )
+    .orderBy(lfsObjects.oid)
+
+async function faultOf(ctx: Context, oid: string, size: number, full: boolean): Promise<string | null> {
+  const found = await ctx.lfs.size(oid)
+  if (found === null) return 'is not there'
+  if (found !== size) return `has ${found} bytes instead of ${size}`
+  const content = full ? await ctx.lfs.get(oid) : null
+  return content && (await digestOf(content)) !== oid ? 'has other bytes than its id says' : null
+}
+
+async function digestOf(content: Readable): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const chunk of content as AsyncIterable<Buffer>) hash.update(chunk)
+  return hash.digest('hex')
+}
+
+/** The projects that have an object, for the report. */
+async function holdersOf(ctx: Context, oid: string): Promise<string> {
+  const rows = await ctx.db.write
+    .select({ id: lfsObjectProjects.project_id })
+    .from(lfsObjectProjects)
+    .where(eq(lfsObjectProjects.oid, oid))
+    .orderBy(lfsObjectProjects.project_id)
+    .limit(5)
+  return rows.length > 0 ? rows.map(({ id }) => `project ${id}`).join(', ') : 'no project'
+}

@@ -1,0 +1,79 @@
+import { and, asc, eq, gt } from 'drizzle-orm'
+import type { SignedIn } from '../../../access/actor.js'
+import type { ProjectSubject } from '../../../access/rules.js'
+import type { Context } from '../../../context.js'
+import { lfsLocks, users } from '../../../db/schema/index.js'
+import { conflict, forbidden, notFound, unprocessable } from '../../../failures.js'
+
+/** A lock on a file (LF-9). */
+export interface LfsLock {
+  id: number
+  path: string
+  locked_at: Date
+  user_id: number
+  owner: string
+}
+
+export interface LockFilter {
+  path?: string | undefined
+  id?: number | undefined
+  /** The id of a lock: only those after it. */
+  cursor?: number | undefined
+  limit?: number | undefined
+}
+
+/** Locks of one page. */
+const MAX_LOCKS = 100
+/** Bytes of a locked path. */
+const MAX_PATH = 2_000
+
+const columns = { id: lfsLocks.id, path: lfsLocks.path, locked_at: lfsLocks.locked_at, user_id: lfsLocks.user_id, owner: users.name }
+
+/** The locks of a project in the order of their ids, and the cursor of the next page. */
+export async function listLocks(ctx: Context, projectId: number, filter: LockFilter): Promise<{ locks: LfsLock[]; next: number | null }> {
+  const limit = Math.min(filter.limit ?? MAX_LOCKS, MAX_LOCKS)
+  const found = await ctx.db.write
+    .select(columns)
+    .from(lfsLocks)
+    .innerJoin(users, eq(users.id, lfsLocks.user_id))
+    .where(
+      and(
+        eq(lfsLocks.project_id, projectId),
+        filter.path === undefined ? undefined : eq(lfsLocks.path, filter.path),
+        filter.id === undefined ? undefined : eq(lfsLocks.id, filter.id),
+        filter.cursor === undefined ? undefined : gt(lfsLocks.id, filter.cursor),
+      ),
+    )
+    .orderBy(asc(lfsLocks.id))
+    .limit(limit + 1)
+  const locks = found.slice(0, limit)
+  return { locks, next: found.length > limit ? (locks.at(-1)?.id ?? null) : null }
+}
+
+/** Locks a file; where it is locked, the lock that is there and `created` false. */
+export async function lockFile(
+  ctx: Context,
+  caller: SignedIn,
+  { project }: ProjectSubject,
+  path: string,
+): Promise<{ lock: LfsLock; created: boolean }> {
+  if (path === '' || path.includes('\0') || Buffer.byteLength(path) > MAX_PATH) throw unprocessable(`path is not of 1 to ${MAX_PATH} bytes`)
+  const values = { project_id: project.id, user_id: caller.user.id, path, locked_at: ctx.now() }
+  const made = await ctx.db.write.insert(lfsLocks).values(values).onConflictDoNothing().returning({ id: lfsLocks.id })
+  const { locks } = await listLocks(ctx, project.id, { path })
+  const [lock] = locks
+  // it was unlocked at this moment
+  if (!lock) throw conflict('The lock has changed, try again')
+  return { lock, created: made.length > 0 }
+}
+
+/** Ends a lock: one's own, or with `force` that of another user, for maintainers. */
+export async function unlockFile(ctx: Context, caller: SignedIn, subject: ProjectSubject, id: number, force: boolean): Promise<LfsLock> {
+  const { id: projectId } = subject.project
+  const [lock] = (await listLocks(ctx, projectId, { id })).locks
+  if (!lock) throw notFound('Lock')
+  const forced = force && subject.can('force_unlock')
+  if (lock.user_id !== caller.user.id && !forced) throw forbidden(`the file is locked by ${lock.owner}${force ? '' : ', a maintainer may force it'}`)
+  await ctx.db.write.delete(lfsLocks).where(and(eq(lfsLocks.project_id, projectId), eq(lfsLocks.id, id)))
+  return lock
+}

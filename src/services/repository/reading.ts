@@ -1,0 +1,12 @@
+import type { Context } from '../../context.js'
+import { findActiveUser, findVisibleProject } from '../identity/acting-users.js'
+
+/**
+ * Whether a user may read a project's code now: by the current rows, not as a call found it when it began. Blocked
+ * users read nothing.
+ */
+export async function mayReadCode(ctx: Context, userId: number, projectId: number): Promise<boolean> {
+  const user = await findActiveUser(ctx, userId)
+  const subject = user && (await findVisibleProject(ctx, user, projectId))
+  return subject?.can('download_code') ?? false
+}

@@ -1,0 +1,26 @@
+import type { Context } from '../../context.js'
+import { readSettings } from '../../services/core/settings.js'
+import { type LfsCredentials, type LfsOperation, lfsCredentials } from '../../services/repository/lfs/credentials.js'
+import { servesLfs } from '../../services/repository/lfs/objects.js'
+import { findRepository, type GitCaller, NOT_FOUND } from '../admission.js'
+
+/** What git-lfs asks for over SSH: credentials with which it goes on over HTTP. */
+export interface LfsCommand {
+  path: string
+  operation: LfsOperation
+}
+
+/** Credentials for the LFS routes of a project, or the reason why there are none (GS-9). */
+export async function lfsAuthenticate(ctx: Context, caller: GitCaller, { path, operation }: LfsCommand): Promise<LfsCredentials | string> {
+  const { user } = caller
+  // a token of LFS has the rights of a user
+  if (!user || caller.level) return 'Git LFS is not available with a deploy key.'
+  const found = await findRepository(ctx, caller, path)
+  if (!found) return NOT_FOUND.text
+  const { subject, wiki } = found
+  if ((await readSettings(ctx)).enabled_git_access_protocol === 'http') return 'Git access over SSH is not allowed'
+  if (!subject.can('download_code')) return 'You are not allowed to download code from this project.'
+  if (operation === 'upload' && !subject.can('push_code')) return 'You are not allowed to push code to this project.'
+  if (wiki || !servesLfs(subject.project)) return 'Git LFS is not enabled for this project.'
+  return lfsCredentials(ctx, user, subject.project, operation)
+}
