@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
 const open = () => new SpawnerProcess(entry)
-const places = async () => (await readdir(tmpdir())).filter((name) => name.startsWith('roost-git-'))
+const places = async () => (await readdir(tmpdir())).filter((name) => name.startsWith('roost-git-socket-'))
 
 const OPTIONS: SpawnOptions = { cwd: '/', env: { PATH: process.env['PATH'] }, stdio: ['pipe', 'pipe', 'pipe'], niceness: undefined }
 const sh = (spawner: Spawner, script: string, options: Partial<SpawnOptions> = {}) =>
@@ -127,7 +127,7 @@ describe('the spawner process', () => {
     return Number((await outcome(child)).out)
   }
 
-  const placeOf = async (pid: number) => /\/(roost-git-[^/]+)\/spawner\0$/.exec(await readFile(`/proc/${pid}/cmdline`, 'utf8'))?.[1]
+  const placeOf = async (pid: number) => /\/(roost-git-socket-[^/]+)\/spawner\0$/.exec(await readFile(`/proc/${pid}/cmdline`, 'utf8'))?.[1]
 
   it('is started anew when it was killed; what it had started is ended', async () => {
     const spawner = open()
@@ -155,7 +155,7 @@ describe('the spawner process', () => {
   })
 
   it('removes what a service that was killed has left, and leaves that of others alone', async () => {
-    const [left, empty, young, other] = await Promise.all(Array.from({ length: 4 }, () => mkdtemp(join(tmpdir(), 'roost-git-'))))
+    const [left, empty, young, other] = await Promise.all(Array.from({ length: 4 }, () => mkdtemp(join(tmpdir(), 'roost-git-socket-'))))
     if (!left || !empty || !young || !other) throw new Error('no folders')
     await utimes(empty, 1, 1)
     const script = `require('node:net').createServer().listen('${left}/spawner', () => process.kill(process.pid, 'SIGKILL'))`

@@ -226,7 +226,11 @@ export async function walk(history: History, from: Oid[], exclude: Oid[], firstP
     if (!excluded) interesting--
     const parents = history.parentsNow(node) ?? (await history.parents(node))
     for (const parent of firstParent && !excluded ? parents.slice(0, 1) : parents) {
-      if (excluded) excludeSeen(parent)
+      if (excluded) {
+        excludeSeen(parent)
+        // git looks one generation ahead, which matters where dates run backwards
+        for (const above of history.parentsNow(parent) ?? (await history.parents(parent))) excludeSeen(above)
+      }
       add(parent, 0)
     }
     if (!excluded) {
@@ -319,8 +323,25 @@ export async function soleBase(history: History, ours: number, theirs: number): 
     }
     for (const parent of history.parentsNow(node) ?? (await history.parents(node))) paint(parent, colours)
   }
-  const best = found.filter((node) => !(flags.get(node) & BELOW))
+  const best = await withoutAncestors(
+    history,
+    found.filter((node) => !(flags.get(node) & BELOW)),
+  )
   return best.length > 1 ? 'several' : (best[0] ?? null)
+}
+
+/** Commits of which many are rarely compared. */
+const FEW = 8
+
+/** Without those that others of them reach: where dates run backwards, the painting ends before it has met them again. */
+async function withoutAncestors(history: History, nodes: number[]): Promise<number[]> {
+  if (nodes.length < 2 || nodes.length > FEW) return nodes
+  const below = new Set<number>()
+  for (const node of nodes) {
+    const others = nodes.filter((other) => other !== node)
+    for (const found of await reached(history, others, node)) below.add(found)
+  }
+  return nodes.filter((node) => !below.has(node))
 }
 
 /** A few bits for every node. */

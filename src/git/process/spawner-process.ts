@@ -80,7 +80,7 @@ class Helper {
   #heard = 0
 
   static async start(entry: string, lost: () => void): Promise<Helper> {
-    const place = await makeSocketFolder('roost-git', SOCKET)
+    const place = await makeSocketFolder('roost-git-socket', SOCKET)
     const server = createServer()
     await new Promise<void>((resolve, reject) => server.once('error', reject).listen(join(place, SOCKET), resolve))
     server.unref()

@@ -27,7 +27,7 @@ export interface SshSocket {
  * folder, the link is that of the last one.
  */
 export async function listenOnSocket(ctx: Context, path: string): Promise<SshSocket> {
-  const folder = await makeSocketFolder('roost-ssh', SOCKET)
+  const folder = await makeSocketFolder('roost-ssh-socket', SOCKET)
   const real = join(folder, SOCKET)
   const sockets = new Set<Socket>()
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: false }, (socket) => {
