@@ -120,6 +120,9 @@ const DEFAULTS: [string, unknown][] = [
   ['repository_size_limit', 0],
   ['user_uploads_size_limit', 0],
   ['project_uploads_size_limit', 0],
+  ['lfs_object_size_limit', 5120],
+  ['project_lfs_size_limit', 0],
+  ['lfs_pointer_check_enabled', true],
 ]
 const NAMES = DEFAULTS.map(([name]) => name)
 
