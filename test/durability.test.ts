@@ -138,24 +138,32 @@ describe('two processes over one database and one storage', () => {
   }, 60_000)
 })
 
-it('SEC-157, SEC-158, SEC-159: kill -9 of the service, its git or Postgres in the middle of writes loses and undoes nothing that was acknowledged', async () => {
-  const lines: string[] = []
-  const amount = rounds(5, 18)
-  const victims: Victim[] = ['all', 'git', 'backend', 'spawner', 'postmaster', 'service']
-  const faults = await killRounds(amount, (line) => lines.push(line), victims, { least: 200, more: rounds(500, 1_300) })
-  expect(faults).toEqual([])
-  expect(lines).toHaveLength(amount)
-  // the rounds were not idle
-  const acknowledged = lines.map((line) => Number(/: (\d+) writes/.exec(line)?.[1]))
-  expect(acknowledged.reduce((sum, n) => sum + n, 0)).toBeGreaterThan(10)
-}, rounds(240_000, 900_000))
+it(
+  'SEC-157, SEC-158, SEC-159: kill -9 of the service, its git or Postgres in the middle of writes loses and undoes nothing that was acknowledged',
+  async () => {
+    const lines: string[] = []
+    const amount = rounds(5, 18)
+    const victims: Victim[] = ['all', 'git', 'backend', 'spawner', 'postmaster', 'service']
+    const faults = await killRounds(amount, (line) => lines.push(line), victims, { least: 200, more: rounds(500, 1_300) })
+    expect(faults).toEqual([])
+    expect(lines).toHaveLength(amount)
+    // the rounds were not idle
+    const acknowledged = lines.map((line) => Number(/: (\d+) writes/.exec(line)?.[1]))
+    expect(acknowledged.reduce((sum, n) => sum + n, 0)).toBeGreaterThan(10)
+  },
+  rounds(240_000, 900_000),
+)
 
-it('SEC-158: after kill -9 while requests are accepted each is merged if and only if its merge commit is reachable', async () => {
-  const lines: string[] = []
-  const amount = rounds(1, 12)
-  expect(await killMerges(amount, (line) => lines.push(line))).toEqual([])
-  expect(lines).toHaveLength(amount)
-}, rounds(240_000, 900_000))
+it(
+  'SEC-158: after kill -9 while requests are accepted each is merged if and only if its merge commit is reachable',
+  async () => {
+    const lines: string[] = []
+    const amount = rounds(1, 12)
+    expect(await killMerges(amount, (line) => lines.push(line))).toEqual([])
+    expect(lines).toHaveLength(amount)
+  },
+  rounds(240_000, 900_000),
+)
 
 it('SEC-158: kill -9 while forks are made leaves each of them whole or not at all', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'forks-'))
