@@ -22,8 +22,7 @@ export const STATUS = {
 export type FailureKind = keyof typeof STATUS
 
 /**
- * A refusal that the caller is told about: its kind determines the status, and its body is sent as it is (G-29 to
- * G-38).
+ * A refusal of a call: its kind determines the status, and its body is returned as it is (G-29 to G-38).
  */
 export class Failure extends Error {
   override name = 'Failure'

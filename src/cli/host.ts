@@ -39,8 +39,8 @@ export async function checkAddress({ host, port }: Config): Promise<void> {
 }
 
 /**
- * The configuration with the real port of SSH, a free one for 0. A port that was asked for and is taken is refused; of
- * the default port `warn` is told, and SSH is off.
+ * The configuration with the real port of SSH, a free one for 0. A port that was named and is taken is refused; when
+ * the default port is taken, `warn` is called and SSH is off.
  */
 export async function settleSsh(config: Config, warn: (fault: StartFault) => void): Promise<Config> {
   const { host, port, named } = config.ssh

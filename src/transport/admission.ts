@@ -27,6 +27,13 @@ export interface GitRefusal {
 }
 
 export const DENIED: GitRefusal = { status: 401, text: 'HTTP Basic: Access denied' }
+/** Texts of refusals, the same over HTTP and SSH and for LFS. */
+export const NO_DOWNLOAD = 'You are not allowed to download code from this project.'
+export const NO_PUSH = 'You are not allowed to push code to this project.'
+export const noAccessOver = (protocol: Asked['protocol']) => `Git access over ${protocol.toUpperCase()} is not allowed`
+/** Why code of this project cannot be pushed. */
+export const pushRefusal = ({ project }: ProjectSubject) => (project.archived ? 'This project is archived.' : NO_PUSH)
+
 export const NOT_FOUND: GitRefusal = { status: 404, text: 'The project you were looking for could not be found.' }
 
 export const isRefusal = <T extends object>(value: T | GitRefusal): value is GitRefusal => 'status' in value
@@ -65,8 +72,7 @@ export async function admit(ctx: Context, caller: GitCaller, asked: Asked): Prom
   if (anonymous && pushes) return DENIED
   if (pushes && !caller.level && !caller.writes) return { status: 403, text: 'The token was made for reading only' }
   const { enabled_git_access_protocol } = await readSettings(ctx)
-  if (enabled_git_access_protocol && enabled_git_access_protocol !== protocol)
-    return { status: 403, text: `Git access over ${protocol.toUpperCase()} is not allowed` }
+  if (enabled_git_access_protocol && enabled_git_access_protocol !== protocol) return { status: 403, text: noAccessOver(protocol) }
   if (!found) {
     const place = user && !caller.level && (await placeForPush(ctx, withoutToken(user), path))
     if (!place) return NOT_FOUND
@@ -87,10 +93,8 @@ export async function admit(ctx: Context, caller: GitCaller, asked: Asked): Prom
     )
   }
   const { subject, wiki } = found
-  if (!subject.can(wiki ? 'read_wiki' : 'download_code'))
-    return anonymous ? DENIED : { status: 403, text: 'You are not allowed to download code from this project.' }
-  if (pushes && !(caller.writes && subject.can(wiki ? 'write_wiki' : 'push_code')))
-    return { status: 403, text: subject.project.archived ? 'This project is archived.' : 'You are not allowed to push code to this project.' }
+  if (!subject.can(wiki ? 'read_wiki' : 'download_code')) return anonymous ? DENIED : { status: 403, text: NO_DOWNLOAD }
+  if (pushes && !(caller.writes && subject.can(wiki ? 'write_wiki' : 'push_code'))) return { status: 403, text: pushRefusal(subject) }
   if (user && !caller.level) ctx.jobs.add('user activity', () => recordActivity(ctx, user.id))
   const key = await repositoryKey(ctx, subject, wiki)
   if (found.moved) notices.push(`Project was moved. The new address is ${ctx.links[protocol](fullPathOf(subject.project))}`)

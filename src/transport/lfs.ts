@@ -14,7 +14,7 @@ import { answerBatch, fullText, tooLargeText } from '../services/repository/lfs/
 import { lfsCredentials } from '../services/repository/lfs/credentials.js'
 import { type LfsLock, listLocks, lockFile, unlockFile } from '../services/repository/lfs/locks.js'
 import { keepObject, lfsLimits, objectsOf, servesLfs } from '../services/repository/lfs/objects.js'
-import { DENIED, findRepository, type GitCaller, type GitRefusal, isRefusal } from './admission.js'
+import { DENIED, findRepository, type GitCaller, type GitRefusal, isRefusal, NO_DOWNLOAD, NOT_FOUND, noAccessOver, pushRefusal } from './admission.js'
 import { gitCaller } from './credentials.js'
 
 /** The routes below `<path>.git/`. */
@@ -98,8 +98,6 @@ const answer = (reply: FastifyReply, status: number, body: object) =>
     .type(TYPE)
     .send(Buffer.from(JSON.stringify(body)))
 
-const NOT_FOUND: GitRefusal = { status: 404, text: 'The project you were looking for could not be found.' }
-
 /** Credentials first, then visibility of the project, then whether LFS is served and the code may be read (LF-4). */
 async function admit(ctx: Context, request: FastifyRequest, path: string): Promise<Pick<Call, 'caller' | 'subject'> | GitRefusal> {
   const caller = await gitCaller(ctx, request.headers, request.ip, { lfs: true })
@@ -111,8 +109,8 @@ async function admit(ctx: Context, request: FastifyRequest, path: string): Promi
   if (caller.projectId !== undefined && caller.projectId !== subject.project.id) return DENIED
   // over SSH a client gets a token, and goes on over HTTP
   if (caller.projectId === undefined && (await readSettings(ctx)).enabled_git_access_protocol === 'ssh')
-    return { status: 403, text: 'Git access over HTTP is not allowed' }
-  if (!subject.can('download_code')) return anonymous ? DENIED : { status: 403, text: 'You are not allowed to download code from this project.' }
+    return { status: 403, text: noAccessOver('http') }
+  if (!subject.can('download_code')) return anonymous ? DENIED : { status: 403, text: NO_DOWNLOAD }
   // by this status git-lfs knows that nothing can be locked here, and pushes on silently
   if (wiki || !servesLfs(subject.project)) throw new Refused(501, 'Git LFS is not enabled for this project')
   return { caller, subject }
@@ -122,8 +120,7 @@ async function admit(ctx: Context, request: FastifyRequest, path: string): Promi
 function checkWrites({ caller, subject }: Pick<Call, 'caller' | 'subject'>) {
   if (!caller.user) throw new Refused(401, DENIED.text)
   if (!caller.writes) throw new Refused(403, 'The token was made for reading only')
-  if (!subject.can('push_code'))
-    throw new Refused(403, subject.project.archived ? 'This project is archived.' : 'You are not allowed to push code to this project.')
+  if (!subject.can('push_code')) throw new Refused(403, pushRefusal(subject))
   return withoutToken(caller.user)
 }
 

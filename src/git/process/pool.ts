@@ -7,9 +7,6 @@ import { gitFailure } from '../errors.js'
 import { gitEnvironment, programOnPath } from './environment.js'
 import { directSpawner, type GitProcess, kill, type Spawner, type SpawnOptions } from './spawner.js'
 
-/** An absolute path, so that a git that must find no other program can be given an empty PATH. */
-let git: string | null = null
-
 /**
  * Options of every git command: trust our own directories, sync what is written, use little memory, start no
  * maintenance of its own.
@@ -109,6 +106,9 @@ export class ProcessPool {
   readonly #queue: FairQueue
   readonly #children = new Set<GitProcess>()
   readonly #starting = new Set<Promise<unknown>>()
+  readonly #timedOut = new WeakSet<GitProcess>()
+  /** An absolute path, so that a git that must find no other program can be given an empty PATH. */
+  #git: string | null = null
   #closed = false
 
   constructor(
@@ -150,7 +150,7 @@ export class ProcessPool {
           if (options.signal?.aborted) reject(options.signal.reason)
           else if (truncated || code === 0 || (code !== null && options.accept?.includes(code))) {
             resolve({ stdout: Buffer.concat(chunks), stderr, exitCode: code ?? 0, truncated })
-          } else if (timedOut.has(child)) reject(new Unavailable(`git ${args[0]} ran out of time`))
+          } else if (this.#timedOut.has(child)) reject(new Unavailable(`git ${args[0]} ran out of time`))
           // by somebody else: what it did can be done again
           else if (code === null && options.memory === undefined) reject(new Unavailable(`git ${args[0]} was killed`))
           else reject(gitFailure(args[0] ?? '', code, stderr))
@@ -191,7 +191,7 @@ export class ProcessPool {
           if (options.signal?.aborted) reject(options.signal.reason)
           else if (enough) resolve('enough')
           else if (code === 0 || (code !== null && options.accept?.includes(code))) resolve('whole')
-          else if (timedOut.has(child)) resolve('late')
+          else if (this.#timedOut.has(child)) resolve('late')
           else reject(gitFailure(args[0] ?? '', code, stderr))
         })
         child.stdin?.on('error', () => {})
@@ -227,8 +227,8 @@ export class ProcessPool {
       stdio?: SpawnOptions['stdio']
     } = {},
   ): Promise<GitProcess> {
-    git ??= programOnPath('git')
-    const starting = this.spawner.spawn(git ?? 'git', [...GIT_OPTIONS, ...args], {
+    this.#git ??= programOnPath('git')
+    const starting = this.spawner.spawn(this.#git ?? 'git', [...GIT_OPTIONS, ...args], {
       cwd: directory,
       env: { ...gitEnvironment(), GIT_DIR: directory, ...options.env },
       stdio: options.stdio ?? ['pipe', 'pipe', 'pipe'],
@@ -247,7 +247,7 @@ export class ProcessPool {
   #watch(child: GitProcess, deadline: number, signal: AbortSignal | undefined) {
     this.#children.add(child)
     const late = () => {
-      timedOut.add(child)
+      this.#timedOut.add(child)
       kill(child)
     }
     const timer = deadline > 0 ? setTimeout(late, deadline) : undefined
@@ -270,8 +270,6 @@ export class ProcessPool {
     await Promise.all([...this.#children].map((child) => child.closed))
   }
 }
-
-const timedOut = new WeakSet<GitProcess>()
 
 /** Milliseconds between two checks of the memory of a process. */
 const LOOK = 100

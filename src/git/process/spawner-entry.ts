@@ -1,9 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { dirname } from 'node:path'
 import type { Duplex } from 'node:stream'
-import { lowerPriority } from './spawner.js'
+import { lowerPriority, started } from './spawner.js'
 import { HEADER, type SpawnReport, type SpawnRequest } from './spawner-protocol.js'
 
 /**
@@ -66,12 +66,6 @@ function open(id: number, descriptor: number): Promise<Socket> {
     })
   })
 }
-
-const started = (child: ChildProcess) =>
-  new Promise<void>((resolve, reject) => {
-    child.once('spawn', resolve)
-    child.once('error', reject)
-  })
 
 function join(socket: Socket, pipe: Duplex) {
   pipe.on('error', () => socket.destroy())

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { makeSocketFolder } from '../../lib/socket-folder.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import { gitEnvironment } from './environment.js'
-import type { GitProcess, Spawner, SpawnOptions } from './spawner.js'
+import { type GitProcess, kill, type Spawner, type SpawnOptions } from './spawner.js'
 import { HEADER, type SpawnFault, type SpawnReport, type SpawnRequest } from './spawner-protocol.js'
 
 /**
@@ -243,11 +243,7 @@ class RemoteProcess implements GitProcess {
   }
 
   abandon() {
-    try {
-      process.kill(-this.pid, 'SIGKILL')
-    } catch {
-      // it has just ended
-    }
+    kill(this)
     this.end(null)
   }
 }

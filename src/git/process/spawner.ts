@@ -60,7 +60,8 @@ export const directSpawner: Spawner = {
   async close() {},
 }
 
-const started = (child: ChildProcess) =>
+/** Resolves when a process runs; rejects with the error of the system when it cannot be started. */
+export const started = (child: ChildProcess) =>
   new Promise<void>((resolve, reject) => {
     child.once('spawn', resolve)
     child.once('error', reject)

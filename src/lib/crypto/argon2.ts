@@ -31,7 +31,7 @@ interface Waiting {
 const PROGRAM = `
 const { parentPort, workerData } = require('node:worker_threads')
 if (process.platform === 'linux') require('node:os').setPriority(10)
-const { hashSync, verifySync } = require(workerData.library)
+const { hashSync, verifySync } = require(workerData.module)
 parentPort.on('message', ({ password, stored }) => {
   try {
     parentPort.postMessage({ value: stored === undefined ? hashSync(password, workerData.cost) : verifySync(stored, password) })
@@ -129,7 +129,7 @@ export class Argon2 {
     // it inherits nothing from the process: neither its loaders nor its environment
     const thread = new Worker(PROGRAM, {
       eval: true,
-      workerData: { library, cost: { memoryCost: this.cost.memory, timeCost: this.cost.passes } },
+      workerData: { module: library, cost: { memoryCost: this.cost.memory, timeCost: this.cost.passes } },
       execArgv: [],
       env: {},
       resourceLimits,

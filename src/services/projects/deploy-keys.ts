@@ -5,7 +5,8 @@ import { projectLevel } from '../../access/roles.js'
 import { fullPathOf, type Project } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { decoded } from '../../db/decoded.js'
+import { count } from '../../db/decoded.js'
+import { onlyRow } from '../../db/only-row.js'
 import { deployKeysProjects, projects, sshKeys } from '../../db/schema/index.js'
 import { retryOnUniqueViolation } from '../../db/taken.js'
 import { invalidRecord, notFound } from '../../failures.js'
@@ -23,7 +24,6 @@ export interface DeployKey {
 const MAX = 100
 
 const fields = { key: sshKeys, can_push: deployKeysProjects.can_push }
-const TOTAL = decoded(sql<number>`count(*)`, Number)
 const missing = () => notFound('Deploy Key')
 
 const tell = (ctx: Context, tx: Transaction, project: Project, action: AuditAction, { id, fingerprint }: SshKey) =>
@@ -35,7 +35,7 @@ export async function listAllDeployKeys(ctx: Context, paging: Paging): Promise<P
   const deploy = isNull(sshKeys.user_id)
   const [items, total] = await Promise.all([
     ctx.db.read.select().from(sshKeys).where(deploy).orderBy(asc(sshKeys.id)).limit(limit).offset(offset),
-    ctx.db.read.select({ total: TOTAL }).from(sshKeys).where(deploy),
+    ctx.db.read.select({ total: count() }).from(sshKeys).where(deploy),
   ])
   return { items, total: total[0]?.total ?? 0 }
 }
@@ -53,7 +53,7 @@ export async function listDeployKeys(ctx: Context, { id }: Project, paging: Pagi
       .orderBy(asc(sshKeys.id))
       .limit(limit)
       .offset(offset),
-    ctx.db.read.select({ total: TOTAL }).from(deployKeysProjects).where(here),
+    ctx.db.read.select({ total: count() }).from(deployKeysProjects).where(here),
   ])
   return { items, total: total[0]?.total ?? 0 }
 }
@@ -112,11 +112,8 @@ export function addDeployKey(ctx: Context, caller: SignedIn, project: Project, g
     }
     const found = faults(known !== undefined)
     if (Object.keys(found).length > 0) throw invalidRecord(found)
-    const [row] = await tx
-      .insert(sshKeys)
-      .values({ ...values, creator_id: caller.user.id, created_at: ctx.now(), updated_at: ctx.now() })
-      .returning()
-    return link(ctx, tx, project, row as SshKey, given.can_push)
+    const stored = { ...values, creator_id: caller.user.id, created_at: ctx.now(), updated_at: ctx.now() }
+    return link(ctx, tx, project, onlyRow(await tx.insert(sshKeys).values(stored).returning()), given.can_push)
   }
   return retryOnUniqueViolation(() => ctx.db.transaction(add))
 }

@@ -1,9 +1,10 @@
-import { and, asc, eq, type SQL, sql } from 'drizzle-orm'
+import { and, asc, eq, type SQL } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import { LEVELS } from '../../access/can.js'
 import type { Project } from '../../access/rules.js'
 import type { Context } from '../../context.js'
-import { decoded } from '../../db/decoded.js'
+import { count } from '../../db/decoded.js'
+import { onlyRow } from '../../db/only-row.js'
 import { deployTokens, namespaces } from '../../db/schema/index.js'
 import { invalidRecord, notFound } from '../../failures.js'
 import { digestOf, newSecret } from '../../lib/crypto/secret.js'
@@ -27,8 +28,6 @@ const SCOPES = ['read_repository']
 /** Milliseconds within which a second use is not recorded. */
 const USED_EVERY = 60_000
 
-const TOTAL = decoded(sql<number>`count(*)`, Number)
-
 const of = ({ kind, id }: TokenSource) => eq(kind === 'project' ? deployTokens.project_id : deployTokens.group_id, id)
 
 /** Tokens by id: of one source, or of all (DK-8). */
@@ -37,7 +36,7 @@ export async function listDeployTokens(ctx: Context, source: TokenSource | null,
   const here: SQL | undefined = source ? of(source) : undefined
   const [items, total] = await Promise.all([
     ctx.db.read.select().from(deployTokens).where(here).orderBy(asc(deployTokens.id)).limit(limit).offset(offset),
-    ctx.db.read.select({ total: TOTAL }).from(deployTokens).where(here),
+    ctx.db.read.select({ total: count() }).from(deployTokens).where(here),
   ])
   return { items, total: total[0]?.total ?? 0 }
 }
@@ -84,8 +83,7 @@ export async function createDeployToken(
     const owner = source.kind === 'project' ? { project_id: source.id } : { group_id: source.id }
     const { name, scopes, username = '', expires_at = null } = given
     const values = { ...owner, creator_id: user.id, name, username, scopes, expires_at, digest: digestOf(value), created_at: ctx.now() }
-    const [row] = await tx.insert(deployTokens).values(values).returning()
-    const token = row as DeployToken
+    const token = onlyRow(await tx.insert(deployTokens).values(values).returning())
     if (username === '') {
       token.username = `deploy-token-${token.id}`
       await tx.update(deployTokens).set({ username: token.username }).where(eq(deployTokens.id, token.id))

@@ -2,7 +2,7 @@ import type { Context } from '../../context.js'
 import { readSettings } from '../../services/core/settings.js'
 import { type LfsCredentials, type LfsOperation, lfsCredentials } from '../../services/repository/lfs/credentials.js'
 import { servesLfs } from '../../services/repository/lfs/objects.js'
-import { findRepository, type GitCaller, NOT_FOUND } from '../admission.js'
+import { findRepository, type GitCaller, NO_DOWNLOAD, NO_PUSH, NOT_FOUND, noAccessOver } from '../admission.js'
 
 /** What git-lfs asks for over SSH: credentials with which it goes on over HTTP. */
 export interface LfsCommand {
@@ -18,9 +18,9 @@ export async function lfsAuthenticate(ctx: Context, caller: GitCaller, { path, o
   const found = await findRepository(ctx, caller, path)
   if (!found) return NOT_FOUND.text
   const { subject, wiki } = found
-  if ((await readSettings(ctx)).enabled_git_access_protocol === 'http') return 'Git access over SSH is not allowed'
-  if (!subject.can('download_code')) return 'You are not allowed to download code from this project.'
-  if (operation === 'upload' && !subject.can('push_code')) return 'You are not allowed to push code to this project.'
+  if ((await readSettings(ctx)).enabled_git_access_protocol === 'http') return noAccessOver('ssh')
+  if (!subject.can('download_code')) return NO_DOWNLOAD
+  if (operation === 'upload' && !subject.can('push_code')) return NO_PUSH
   if (wiki || !servesLfs(subject.project)) return 'Git LFS is not enabled for this project.'
   return lfsCredentials(ctx, user, subject.project, operation)
 }

@@ -83,7 +83,7 @@ export interface PushIntent {
 /** Objects that are named when a push is refused. */
 const MAX_NAMED = 20
 
-/** What somebody is told whose push brings pointers without objects (LF-10). */
+/** The message for a push that brings pointers without objects (LF-10). */
 function missingText(missing: LfsPointer[]): string {
   const named = missing.slice(0, MAX_NAMED).map(({ oid, size }) => `  ${oid} (${size} bytes)`)
   const more = missing.length > named.length ? [`  and ${missing.length - named.length} more`] : []

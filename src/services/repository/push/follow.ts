@@ -63,7 +63,7 @@ export async function follow(ctx: Context, { projectId, moves, intent, settings,
     from finished join ${users} on ${users.id} = finished.actor_id, jsonb_array_elements(${JSON.stringify(told)}::jsonb) with ordinality as told (push, turn)
     order by told.turn`
   // The only statement here that waits for the disk; it makes everything committed before it durable (SEC-157).
-  // The events go with the intent, so a push is told once however often it is finished.
+  // The events go with the intent, so a push has its events once, however often it is finished.
   await ctx.db.write.execute(sql`with finished as (delete from ${refIntents} where ${refIntents.id} = ${intent} returning actor_id), pushed as (${pushed})
     update ${projects} set last_activity_at = greatest(last_activity_at, ${now}::timestamptz), pushes_since_gc = pushes_since_gc + 1
     where id = ${projectId}`)

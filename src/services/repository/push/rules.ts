@@ -8,7 +8,7 @@ import { type Protections, protectionsOf, reaches } from '../protection.js'
 /** Where the move came from: some rules differ (BR-19). */
 export type Door = 'api' | 'git'
 
-/** What whoever may not write a protected branch is told, by whatever door they come (C-28, PU-9). */
+/** The message for callers who may not write a protected branch, over the API and Git alike (C-28, PU-9). */
 export const PROTECTED = 'You are not allowed to push into this branch'
 
 /** What the rules about a move need, loaded once for each push. */
