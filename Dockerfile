@@ -18,4 +18,4 @@ USER node
 ENV DATA_DIR=/data NODE_ENV=production
 VOLUME /data
 EXPOSE 8080 2222
-CMD ["node", "scripts/start.mjs"]
+CMD ["node", "--v8-pool-size=1", "scripts/start.mjs"]

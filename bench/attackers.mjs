@@ -7,6 +7,7 @@ import { gitBeside, withToken } from './kill.mjs'
 /** The clients that attack, in a process of their own: what they cost is not the service's. Told by its parent what to attack; prints what came back. */
 const { url, id, path, work, milliseconds, meant } = JSON.parse(process.argv[2])
 const until = Date.now() + milliseconds
+const isMeant = (attack) => meant.split(',').some((part) => attack.includes(part))
 
 const counts = {}
 const note = (attack, answer) => {
@@ -14,7 +15,7 @@ const note = (attack, answer) => {
 }
 const repeat = (attack, work) =>
   (async () => {
-    for (let i = 0; attack.includes(meant) && Date.now() < until; i++) note(attack, await work(i).catch((error) => error.message))
+    for (let i = 0; isMeant(attack) && Date.now() < until; i++) note(attack, await work(i).catch((error) => error.message))
   })()
 
 /** Sends a request whose body is written in pieces; resolves with the status, or 0 when the connection was closed without one. */

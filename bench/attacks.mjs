@@ -8,7 +8,7 @@ import { call, gitProcesses, startService } from './kill.mjs'
 
 /**
  * Attacks the built service for some minutes, all at once and beside an ordinary reader, and prints what held:
- *   node bench/attacks.mjs [minutes [part of the names of the attacks meant]]
+ *   node bench/attacks.mjs [minutes [parts of the names of the attacks meant, with commas between]]
  */
 const MINUTES = Number(process.argv[2] ?? 1)
 const MEANT = process.argv[3] ?? ''
@@ -63,11 +63,15 @@ function octopus() {
 }
 const work = octopus()
 
-/** Lets the clients attack, on the last core alone where there are more: all else is the service's. Resolves with how often each answer came. */
+/**
+ * Lets the clients attack, on the last core alone and in the time that all others leave of it: in earnest they would
+ * be on machines of their own. Resolves with how often each answer came.
+ */
 function attack(what) {
   const script = [process.execPath, fileURLToPath(new URL('attackers.mjs', import.meta.url)), JSON.stringify(what)]
   const last = availableParallelism() - 1
-  const [program, ...args] = last > 0 && process.platform === 'linux' ? ['taskset', '-c', `${last}`, ...script] : script
+  const pinned = last > 0 && process.platform === 'linux' ? ['taskset', '-c', `${last}`] : []
+  const [program, ...args] = ['nice', '-n', '19', ...pinned, ...script]
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   let text = ''
   child.stdout.on('data', (chunk) => {

@@ -106,7 +106,7 @@ export class Bench {
   start() {
     return new Promise((resolve, reject) => {
       const begun = performance.now()
-      const child = spawn(process.execPath, [join(root, 'dist/main.js')], {
+      const child = spawn(process.execPath, ['--v8-pool-size=1', join(root, 'dist/main.js')], {
         env: {
           PATH: process.env.PATH,
           DATA_DIR: this.dataDir,

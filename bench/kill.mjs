@@ -25,13 +25,14 @@ const GIT_ENV = {
 
 /** Starts the service in a folder and resolves when it is ready. `end` kills its whole group and waits until it is gone. */
 export async function startService(dataDir, environment = {}) {
-  const child = spawn(process.execPath, ['--import', endWithParent, startScript], {
+  const child = spawn(process.execPath, ['--v8-pool-size=1', '--import', endWithParent, startScript], {
     detached: true,
     env: {
       PATH: process.env.PATH,
       TMPDIR: process.env.TMPDIR,
       DATA_DIR: dataDir,
       PORT: '0',
+      SSH_PORT: '',
       LOG_LEVEL: 'warn',
       ROOST_ADMIN_TOKEN: TOKEN,
       ...environment,

@@ -1,5 +1,3 @@
-import { Readable } from 'node:stream'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Context } from '../context.js'
 import type { Slices } from '../lib/async/slices.js'
 import { Rendered } from './fragments.js'
@@ -55,25 +53,37 @@ function longTextBytes(items: unknown[]): number {
 
 async function cutElements(slices: Slices, items: unknown[]): Promise<string[]> {
   const values: unknown[] = []
-  const sizes: number[] = []
+  const long: string[] = []
   let rest = 2
   for (const item of items) {
     await slices.run(() => {
       const value = item instanceof Rendered ? JSON.parse(item.text) : item
       values.push(value)
       const without = replaceTexts(value, (text) => {
-        const size = text.length > LIST_BYTES ? LIST_BYTES : jsonSize(text, LIST_BYTES).bytes
-        if (size <= SHORT) return text
-        sizes.push(size)
+        if (jsonSize(text, SHORT).bytes <= SHORT) return text
+        long.push(text)
         return ''
       })
       rest += Buffer.byteLength(without) + 1
     })
   }
-  const limit = levelOf(sizes, LIST_BYTES - rest)
+  const limit = await commonLimit(slices, long, LIST_BYTES - rest)
   const texts: string[] = []
   for (const value of values) texts.push(await slices.run(() => replaceTexts(value, (text) => cutText(text, limit))))
   return texts
+}
+
+/**
+ * The size as JSON to which the texts are cut so that all together take at most `room` bytes. Of each text no more is
+ * read than shows that it will be cut.
+ */
+async function commonLimit(slices: Slices, texts: string[], room: number): Promise<number> {
+  for (let most = Math.max(SHORT, (2 * room) / texts.length); ; most *= 4) {
+    const sizes: number[] = []
+    for (const text of texts) sizes.push(await slices.run(() => jsonSize(text, most).bytes))
+    const limit = levelOf(sizes, room)
+    if (limit <= most || sizes.every((size) => size <= most)) return limit
+  }
 }
 
 /** The value as JSON, with texts longer than `SHORT` replaced. */
@@ -132,21 +142,18 @@ export function renderWith(fields: object, lists: Record<string, string[]>): Ren
   return new Rendered(`${JSON.stringify(fields).slice(0, -1)},${parts.join(',')}}`)
 }
 
-/** A list as it is sent: at once when it is small, otherwise piece by piece as the client reads it. */
-export function listBody(texts: string[]): { body: string | Readable; bytes: number } {
-  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 2 + Math.max(0, texts.length - 1))
-  if (bytes <= PIECE) return { body: `[${texts.join(',')}]`, bytes }
-  return { body: Readable.from(pieces(texts), { objectMode: false }), bytes }
-}
-
-async function* pieces(texts: string[]): AsyncGenerator<Buffer> {
+/** A list as it is sent: a small one as its text, a large one as pieces of bytes, and how many bytes they are. */
+export async function listBody(slices: Slices, texts: string[]): Promise<string | { pieces: Buffer[]; bytes: number }> {
+  const characters = texts.reduce((sum, text) => sum + text.length + 1, 1)
+  if (characters <= PIECE) return `[${texts.join(',')}]`
+  const pieces: Buffer[] = []
   let piece = '['
   for (const [i, text] of texts.entries()) {
     piece += i === 0 ? text : `,${text}`
     if (piece.length < PIECE) continue
-    yield Buffer.from(piece)
+    pieces.push(await slices.run(() => Buffer.from(piece)))
     piece = ''
-    await nextTurn()
   }
-  yield Buffer.from(`${piece}]`)
+  pieces.push(Buffer.from(`${piece}]`))
+  return { pieces, bytes: pieces.reduce((sum, { length }) => sum + length, 0) }
 }

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import type { Caller } from '../access/actor.js'
 import { authenticate } from '../access/authenticate.js'
@@ -209,7 +210,7 @@ function send(result: unknown, declared: Endpoint, request: FastifyRequest, repl
 
 /** Sends a list element by element: a large one neither blocks the event loop nor is held in memory twice. */
 async function sendList(ctx: Context, reply: FastifyReply, items: unknown[]) {
-  const { body, bytes } = listBody(await renderElements(ctx, items))
+  const body = await listBody(ctx.slices, await renderElements(ctx, items))
   if (typeof body === 'string') return sendJsonText(reply, body)
-  return reply.headers({ 'content-type': 'application/json', 'content-length': bytes }).send(body)
+  return reply.headers({ 'content-type': 'application/json', 'content-length': body.bytes }).send(Readable.from(body.pieces))
 }

@@ -1,5 +1,5 @@
 /** Milliseconds that all sliced work together may take in one turn of the event loop. */
-const SHARE = 2
+const SHARE = 1
 
 /** Work that can pause wherever it yields. */
 export type Steps<T> = Generator<undefined, T, undefined>
