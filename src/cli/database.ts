@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import type { Config } from '../config.js'
-import { type Database, type DatabaseOptions, openDatabase } from '../db/client.js'
+import { type Database, type DatabaseOptions, openDatabase, StartupParametersIgnored } from '../db/client.js'
 import { migrate } from '../db/migrate.js'
 import { type EmbeddedPostgres, findEmbeddedPostgres, startEmbeddedPostgres } from '../db/postgres/index.js'
 import { StartFault } from '../lib/start-fault.js'
@@ -38,14 +38,15 @@ export async function openMigrated(url: string, config: Config, options: Databas
     try {
       return await openDatabase(url, { ...config.database, ...database })
     } catch (error) {
+      if (error instanceof StartupParametersIgnored) throw behindPooler(error.message)
       if (!(error instanceof Unavailable)) throw error
       const reason = error.cause instanceof Error ? error.cause.message : error.message
-      if (/unsupported startup parameter/.test(reason))
-        throw new StartFault(
-          `the database is behind a pooler that takes no startup parameters: set ROOST_DATABASE_UNNAMED_STATEMENTS=true (${reason})`,
-        )
+      if (/unsupported startup parameter/.test(reason)) throw behindPooler(reason)
       // a busy machine may take longer than one attempt to connect; a wrong address or password stays wrong
       if (tried === TRIES || !/time/i.test(reason)) throw new StartFault(`cannot reach the database: ${reason}`)
     }
   }
 }
+
+const behindPooler = (reason: string) =>
+  new StartFault(`the database is behind a pooler that takes no startup parameters: set ROOST_DATABASE_UNNAMED_STATEMENTS=true (${reason})`)

@@ -333,7 +333,17 @@ function together(work: () => Promise<unknown>): () => Promise<unknown> {
   }
 }
 
-/** Connects to Postgres; rejects with Unavailable if nothing answers. Lost connections are reopened (SEC-162). */
+/** Something between this process and Postgres dropped the startup parameters: a pooler told to ignore them. */
+export class StartupParametersIgnored extends Error {
+  constructor() {
+    super('startup parameters are ignored')
+  }
+}
+
+/**
+ * Connects to Postgres; rejects with Unavailable if nothing answers, and with StartupParametersIgnored. Lost
+ * connections are reopened (SEC-162).
+ */
 export async function openDatabase(url: string, options: DatabaseOptions): Promise<Database> {
   const { log, poolSize = 8, unnamedStatements = false } = options
   const availability = new Availability(log)
@@ -449,8 +459,12 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
       await Promise.all([...lanes.map((each) => each.close()), bursts.close(), pool.end()])
     },
   }
+  const checkParameters = async () => {
+    const shown = await database.readRows(undefined, "select current_setting('default_transaction_read_only')", [])
+    if (!unnamedStatements && shown[0]?.[0] !== 'on') throw new StartupParametersIgnored()
+  }
   try {
-    await database.ping()
+    await Promise.all([database.ping(), checkParameters()])
   } catch (error) {
     await database.close()
     throw error

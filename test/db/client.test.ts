@@ -2,7 +2,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 import { sql } from 'drizzle-orm'
 import { alias, integer, pgTable, text } from 'drizzle-orm/pg-core'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { type Database, databaseError, openDatabase, type ReadDatabase } from '../../src/db/client.js'
+import { type Database, databaseError, openDatabase, type ReadDatabase, StartupParametersIgnored } from '../../src/db/client.js'
 import { decoded } from '../../src/db/decoded.js'
 import { statement, step } from '../../src/db/statement.js'
 import { Unavailable } from '../../src/lib/unavailable.js'
@@ -223,12 +223,26 @@ describe('openDatabase', () => {
   })
 })
 
+describe('a pooler', () => {
+  it('that ignores startup parameters is noticed, unless statements are sent without names', async () => {
+    const test = await createTestDatabase()
+    const relay = await startRelay(socketOf(test.url), withoutStartupParameters)
+    const url = relayed(test.url, relay.port)
+    expect(await failureOf(openDatabase(url, { log }))).toBeInstanceOf(StartupParametersIgnored)
+    const db = await openDatabase(url, { log, unnamedStatements: true })
+    expect((await db.read.execute(sql`select 1 as one`)).rows).toEqual([{ one: 1 }])
+    await db.close()
+    await relay.cut()
+    await test.drop()
+  })
+})
+
 describe('the loss of the database', () => {
   let test: Awaited<ReturnType<typeof createTestDatabase>>
   let relay: Awaited<ReturnType<typeof startRelay>>
   beforeAll(async () => {
     test = await createTestDatabase()
-    relay = await startRelay(`${decodeURIComponent(new URL(test.url).searchParams.get('host') ?? '')}/.s.PGSQL.5432`)
+    relay = await startRelay(socketOf(test.url))
   })
   afterAll(async () => {
     await relay.cut()
@@ -236,11 +250,7 @@ describe('the loss of the database', () => {
   })
 
   it('is Unavailable while it lasts and over with the return', async () => {
-    const url = new URL(test.url)
-    url.search = ''
-    url.hostname = '127.0.0.1'
-    url.port = String(relay.port)
-    const db = await openDatabase(url.href, { log })
+    const db = await openDatabase(relayed(test.url, relay.port), { log })
     await db.write.execute(sql`create table things (id int primary key, name text not null)`)
     await db.burst((on) => [rename(on, null).execute({ id: 1, more: '' })])
     const running = failureOf(db.write.execute(sql`select pg_sleep(3)`))
@@ -271,8 +281,31 @@ describe('the loss of the database', () => {
   })
 })
 
+/** The socket of a test database's server. */
+const socketOf = (url: string) => `${decodeURIComponent(new URL(url).searchParams.get('host') ?? '')}/.s.PGSQL.5432`
+
+/** The address of a test database through a relay. */
+function relayed(address: string, port: number): string {
+  const url = new URL(address)
+  url.search = ''
+  url.hostname = '127.0.0.1'
+  url.port = String(port)
+  return url.href
+}
+
+/** A startup message with user and database alone. */
+function withoutStartupParameters(startup: Buffer): Buffer {
+  const words = startup.subarray(8, -2).toString().split('\0')
+  const kept = words.filter((_, i) => ['user', 'database'].includes(words[i - (i % 2)] as string))
+  const body = Buffer.from(`${kept.join('\0')}\0\0`)
+  const head = Buffer.alloc(8)
+  head.writeInt32BE(8 + body.length)
+  startup.copy(head, 4, 4, 8)
+  return Buffer.concat([head, body])
+}
+
 /** A door before the database's socket that can be shut. */
-async function startRelay(path: string) {
+async function startRelay(path: string, change = (startup: Buffer): Buffer => startup) {
   let server: Server
   let port = 0
   const open = new Set<Socket>()
@@ -285,7 +318,8 @@ async function startRelay(path: string) {
           [inside, outside],
         ] as const) {
           open.add(from)
-          from.pipe(to)
+          if (from === outside) from.once('data', (startup: Buffer) => to.write(change(startup)) && from.pipe(to))
+          else from.pipe(to)
           from.on('error', () => undefined)
           from.on('close', () => {
             open.delete(from)
