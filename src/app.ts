@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import type { Context } from './context.js'
-import { databaseError } from './db/client.js'
+import { databaseError } from './db/errors.js'
 import { Failure, invalidInput, noSuchRoute } from './failures.js'
 import { parseBodies, unreadCloser } from './http/bodies.js'
 import { prepareBody } from './http/body.js'

@@ -1,5 +1,5 @@
 import { type Logger, pino } from 'pino'
-import { databaseError } from './db/client.js'
+import { databaseError } from './db/errors.js'
 
 const SECRETS = ['token', 'password', 'private_token', 'access_token', 'refresh_token', 'key', 'value', 'secret', 'client_secret', 'current_password']
 const HEADERS = ['private-token', 'authorization', 'cookie', 'x-gitlab-token', 'set-cookie']

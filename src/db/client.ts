@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { DrizzleQueryError } from 'drizzle-orm'
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
 import type { PgTransactionConfig } from 'drizzle-orm/pg-core'
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { Unavailable } from '../lib/unavailable.js'
+import { Availability, BoundedPool, connectionClass, Lane, MAX_WAITING, type Statement } from './connections.js'
+import { codeOf, databaseError, translated } from './errors.js'
 
 export interface DatabaseOptions {
   log: Pick<Logger, 'warn' | 'info'>
@@ -65,12 +66,12 @@ export interface Database {
 }
 
 const LANES = 2
+const POOL_SIZE = 8
 const READ_TIMEOUT = 5_000
 const WRITE_TIMEOUT = 15_000
 const WAIT_TIMEOUT = 5_000
 const CONNECT_TIMEOUT = 2_000
 const PING_TIMEOUT = 1_500
-const MAX_WAITING = 1_000
 const TRIES = 6
 /**
  * Milliseconds beyond a statement's time limit after which the connection is given up, because Postgres itself did not
@@ -79,63 +80,6 @@ const TRIES = 6
 const GRACE = 2_000
 
 const RETRIED = new Set(['40001', '40P01'])
-/** Error codes of Postgres and the system that mean unavailability, not a fault of the statement. */
-const UNAVAILABLE_CODES = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'ECONNABORTED',
-  'EPIPE',
-  'ENOENT',
-  'ETIMEDOUT',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  '25P03', // idle in transaction for too long
-  '53000', // insufficient resources
-  '53100', // disk full
-  '53200', // out of memory
-  '53300', // too many connections
-  '55P03', // lock not available
-  '58030', // the disk does not work
-  '57014', // statement time limit
-  '57P01', // shutting down
-  '57P02', // crashed
-  '57P03', // starting
-  '57P05', // idle session ended
-])
-const UNAVAILABLE_TEXT =
-  /^(Cannot use a pool after calling end|Connection terminated|timeout exceeded when trying to connect|timeout expired|Query read timeout|Client (was closed|has encountered a connection error))/
-const LOST = /^(08|57P0[1235])|^E[A-Z_]+$/
-const TRANSACTION_WORDS = /^\s*(begin|start\s+transaction|commit|end|rollback|abort|savepoint|release|prepare|set|lock|listen|declare)\b/i
-
-const codeOf = (error: unknown) => (error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '')
-
-/**
- * The error of Postgres or the connection, without the query builder's wrapper, whose message contains parameters and
- * must not be logged (SEC-167).
- */
-export function databaseError(error: unknown): unknown {
-  return error instanceof DrizzleQueryError && error.cause !== undefined ? error.cause : error
-}
-
-/** Whether a row violated a unique index. */
-export const isUniqueViolation = (error: unknown) => codeOf(databaseError(error)) === '23505'
-
-/** Whether a row violated a foreign key. */
-export const isMissingReference = (error: unknown) => codeOf(databaseError(error)) === '23503'
-
-function translated(error: unknown): unknown {
-  if (!(error instanceof Error) || error instanceof Unavailable) return error
-  const code = codeOf(error)
-  if (!UNAVAILABLE_CODES.has(code) && !code.startsWith('08') && !UNAVAILABLE_TEXT.test(error.message)) return error
-  return new Unavailable(code === '57014' ? 'The database took too long' : 'The database is not available', 1, { cause: error })
-}
-
-function isLoss(error: unknown) {
-  const cause = error instanceof Unavailable ? error.cause : error
-  return cause instanceof Error && (LOST.test(codeOf(cause)) || UNAVAILABLE_TEXT.test(cause.message))
-}
 
 /** Timestamps, dates and intervals stay text and are decoded by their columns, as drizzle does it. */
 const TEXT_TYPES = new Set<number>([
@@ -154,151 +98,6 @@ const asText = (value: string) => value
 const TYPES = {
   getTypeParser: (id: number, format?: string) => (TEXT_TYPES.has(id) ? asText : pg.types.getTypeParser(id, format as 'text')),
 } as pg.CustomTypesConfig
-
-interface Statement extends pg.QueryConfig {
-  name?: string
-  rowMode?: string
-}
-type Send = (config: Statement, values?: unknown[]) => Promise<pg.QueryResult>
-
-/**
- * Tracks whether the database answers; logs one line when connections are lost and one when a statement succeeds again.
- */
-class Availability {
-  #lostAt: number | undefined
-  #closed = false
-  readonly #listeners: (() => void)[] = []
-
-  constructor(private readonly log: DatabaseOptions['log']) {}
-
-  lost(error: unknown) {
-    if (this.#closed || this.#lostAt !== undefined) return
-    this.#lostAt = Date.now()
-    const cause = error instanceof Unavailable ? error.cause : error
-    this.log.warn({ reason: cause instanceof Error ? cause.message : String(cause) }, 'the database is gone')
-  }
-
-  works() {
-    if (this.#lostAt === undefined) return
-    const seconds = Math.round((Date.now() - this.#lostAt) / 1000)
-    this.#lostAt = undefined
-    this.log.info({ seconds }, 'the database is back')
-    for (const listener of this.#listeners) listener()
-  }
-
-  onBack(listener: () => void) {
-    this.#listeners.push(listener)
-  }
-
-  close() {
-    this.#closed = true
-  }
-}
-
-/**
- * A connection class that reports every statement, drops statement names if asked to, and turns losses into
- * Unavailable.
- */
-function connectionClass({ unnamedStatements, onQuery }: DatabaseOptions, availability: Availability) {
-  return class Connection extends pg.Client {
-    constructor(config?: string | pg.ClientConfig) {
-      super(config)
-      // an `error` event without a listener ends the process, and between the statements of a transaction there is none
-      this.on('error', () => undefined)
-      const send = super.query.bind(this) as unknown as Send
-      const query: Send = async (config, values) => {
-        const statement = typeof config === 'string' ? { text: config as string } : config
-        onQuery?.(statement.text)
-        try {
-          const result = await send(unnamedStatements ? { ...statement, name: undefined } : statement, values)
-          availability.works()
-          return result
-        } catch (error) {
-          if (isLoss(translated(error))) availability.lost(error)
-          // the late answer of this connection would go to the next caller
-          if (error instanceof Error && error.message === 'Query read timeout') (this as unknown as pg.Client).end().catch(() => undefined)
-          throw translated(error)
-        }
-      }
-      this.query = query as unknown as pg.Client['query']
-    }
-  }
-}
-
-/** A pool that refuses callers when too many wait, and drops connections that failed. */
-class BoundedPool extends pg.Pool {
-  override connect(): Promise<pg.PoolClient>
-  override connect(callback: (err: Error | undefined, client: pg.PoolClient | undefined, done: (release?: unknown) => void) => void): void
-  override connect(callback?: unknown): Promise<pg.PoolClient> | undefined {
-    if (callback !== undefined) throw new TypeError('this pool has promises only')
-    if (this.waitingCount >= MAX_WAITING) return Promise.reject(new Unavailable('Too many calls wait for the database'))
-    return super.connect().catch((error: unknown) => {
-      throw translated(error)
-    })
-  }
-
-  // the overloads of the library's types cannot be repeated here; drizzle and our own code use only this one
-  override query = (async (config: Statement, values?: unknown[]) => {
-    const client = await this.connect()
-    let lost = false
-    try {
-      return await client.query(config, values)
-    } catch (error) {
-      lost = isLoss(error)
-      throw error
-    } finally {
-      client.release(lost)
-    }
-  }) as unknown as pg.Pool['query']
-}
-
-/** One pipelined connection, reopened after a loss; reads that were under way are repeated, which is harmless. */
-class Lane {
-  #connected: Promise<pg.Client> | undefined
-  #waiting = 0
-  #closed = false
-
-  constructor(private readonly open: (onLoss: () => void) => Promise<pg.Client>) {}
-
-  async query(config: Statement, values?: unknown[]): Promise<pg.QueryResult> {
-    const text = typeof config === 'string' ? config : config.text
-    if (TRANSACTION_WORDS.test(text)) throw new Error('the read lane is shared: no transaction and no session state belongs there')
-    if (this.#waiting >= MAX_WAITING) throw new Unavailable('Too many calls wait for the database')
-    this.#waiting++
-    try {
-      const used = this.client()
-      try {
-        return await (await used).query(config, values)
-      } catch (error) {
-        if (!isLoss(error)) throw error
-        if (this.#connected === used) this.#connected = undefined
-        return await (await this.client()).query(config, values)
-      }
-    } finally {
-      this.#waiting--
-    }
-  }
-
-  /** The connection itself. */
-  client(): Promise<pg.Client> {
-    if (this.#closed) return Promise.reject(new Unavailable('The database connection was closed'))
-    if (this.#connected) return this.#connected
-    const connected: Promise<pg.Client> = this.open(() => {
-      if (this.#connected === connected) this.#connected = undefined
-    })
-    this.#connected = connected
-    connected.catch(() => {
-      if (this.#connected === connected) this.#connected = undefined
-    })
-    return connected
-  }
-
-  async close() {
-    this.#closed = true
-    const client = await this.#connected?.catch(() => undefined)
-    await client?.end()
-  }
-}
 
 /** Repeats the work after a serialisation failure or a deadlock. */
 async function retried<T>(work: () => Promise<T>): Promise<T> {
@@ -333,6 +132,112 @@ function together(work: () => Promise<unknown>): () => Promise<unknown> {
   }
 }
 
+/** How the connections of one database are opened. */
+interface Connecting {
+  Connection: typeof pg.Client
+  availability: Availability
+  /** For connections whose statements may run so many milliseconds; `more` are further startup options. */
+  settings(timeout: number, more?: string): pg.ClientConfig
+}
+
+function connecting(url: string, options: DatabaseOptions): Connecting {
+  const availability = new Availability(options.log)
+  return {
+    Connection: connectionClass(options, availability),
+    availability,
+    settings: (timeout, more = '') => ({
+      connectionString: url,
+      keepAlive: true,
+      application_name: 'roost',
+      query_timeout: timeout + GRACE,
+      ...(!options.unnamedStatements && { statement_timeout: timeout, options: `-c TimeZone=UTC${more}` }),
+    }),
+  }
+}
+
+function laneOf({ Connection, availability }: Connecting, config: pg.ClientConfig): Lane {
+  return new Lane(async (onLoss) => {
+    const client = new Connection({ ...config, pipeline: true, connectionTimeoutMillis: CONNECT_TIMEOUT })
+    client.on('error', (error) => {
+      onLoss()
+      availability.lost(error)
+    })
+    client.on('end', onLoss)
+    await client.connect().catch((error: unknown) => {
+      availability.lost(error)
+      throw translated(error)
+    })
+    return client
+  })
+}
+
+function poolOf({ Connection, availability, settings }: Connecting, timeout: number, options: DatabaseOptions): BoundedPool {
+  const pool = new BoundedPool({
+    ...settings(timeout),
+    // statements that a transaction sends without awaiting each other go out at once
+    pipeline: true,
+    ...(!options.unnamedStatements && { idle_in_transaction_session_timeout: timeout * 2 }),
+    max: options.poolSize ?? POOL_SIZE,
+    idleTimeoutMillis: 30_000,
+    connectionTimeoutMillis: options.waitTimeout ?? WAIT_TIMEOUT,
+    Client: Connection,
+  })
+  // without a listener, the loss of an idle connection ends the process
+  pool.on('error', (error) => {
+    // the pool's end does not wait for its sockets, so Postgres may stop first
+    if (!pool.ending) availability.lost(error)
+  })
+  return pool
+}
+
+/** The bursts of a database: sent on their own lane, and durable by a later commit through the pool. */
+function burstsOn(lane: Lane, pool: pg.Pool): Database['burst'] {
+  // a commit that waits for the disk makes all earlier commits durable
+  const onDisk = together(() => pool.query({ text: "select pg_logical_emit_message(true, 'roost', '')" }))
+  let bursting = 0
+  const sendAll = async (send: (on: Sender) => Promise<unknown>[]) => {
+    const client = await lane.client()
+    const statements: Promise<unknown>[] = [client.query('begin; set local synchronous_commit = off')]
+    try {
+      statements.push(...send({ client }), client.query('commit'))
+    } catch (fault) {
+      void Promise.allSettled([...statements, client.query('rollback')])
+      throw fault
+    }
+    const settled = await Promise.allSettled(statements)
+    // later statements failed because of the first failure
+    return settled.map((each) => {
+      if (each.status === 'rejected') throw each.reason
+      return each.value
+    })
+  }
+  return async (send) => {
+    if (bursting >= MAX_WAITING) throw new Unavailable('Too many calls wait for the database')
+    bursting++
+    try {
+      const results = await retried(() => sendAll(send))
+      await onDisk()
+      return results.slice(1, -1) as never
+    } finally {
+      bursting--
+    }
+  }
+}
+
+/** Settles with the answers; rejects with Unavailable when they take too long. */
+async function inTime(answers: Promise<unknown>[]): Promise<void> {
+  const late = new AbortController()
+  const timer = sleep(PING_TIMEOUT, undefined, { signal: late.signal }).then(
+    () => Promise.reject(new Unavailable('The database does not answer')),
+    () => undefined,
+  )
+  try {
+    await Promise.race([Promise.all(answers), timer])
+  } finally {
+    late.abort()
+  }
+}
+
 /** Something between this process and Postgres dropped the startup parameters: a pooler told to ignore them. */
 export class StartupParametersIgnored extends Error {
   constructor() {
@@ -345,123 +250,35 @@ export class StartupParametersIgnored extends Error {
  * connections are reopened (SEC-162).
  */
 export async function openDatabase(url: string, options: DatabaseOptions): Promise<Database> {
-  const { log, poolSize = 8, unnamedStatements = false } = options
-  const availability = new Availability(log)
-  const Connection = connectionClass(options, availability)
-  const settings = (timeout: number, more: string): pg.ClientConfig => ({
-    connectionString: url,
-    keepAlive: true,
-    application_name: 'roost',
-    query_timeout: timeout + GRACE,
-    ...(!unnamedStatements && { statement_timeout: timeout, options: `-c TimeZone=UTC${more}` }),
-  })
-
-  const readTimeout = options.readTimeout ?? READ_TIMEOUT
-  const writeTimeout = options.writeTimeout ?? WRITE_TIMEOUT
-  const pipelined = (config: pg.ClientConfig) =>
-    new Lane(async (onLoss) => {
-      const client = new Connection({ ...config, pipeline: true, connectionTimeoutMillis: CONNECT_TIMEOUT })
-      client.on('error', (error) => {
-        onLoss()
-        availability.lost(error)
-      })
-      client.on('end', onLoss)
-      await client.connect().catch((error: unknown) => {
-        availability.lost(error)
-        throw translated(error)
-      })
-      return client
-    })
-  const lanes = Array.from({ length: LANES }, () => pipelined(settings(readTimeout, ' -c default_transaction_read_only=on')))
+  const { readTimeout = READ_TIMEOUT, writeTimeout = WRITE_TIMEOUT } = options
+  const how = connecting(url, options)
+  const lanes = Array.from({ length: LANES }, () => laneOf(how, how.settings(readTimeout, ' -c default_transaction_read_only=on')))
   // planned once: bursts look rows up by key, and planning costs more than running
-  const bursts = pipelined(settings(writeTimeout, ' -c plan_cache_mode=force_generic_plan'))
+  const bursts = laneOf(how, how.settings(writeTimeout, ' -c plan_cache_mode=force_generic_plan'))
   let turn = 0
-  const lane = {
-    query: (config: Statement, values?: unknown[]) => (lanes[turn++ % LANES] as Lane).query(config, values),
-  }
-
-  const pool = new BoundedPool({
-    ...settings(writeTimeout, ''),
-    // statements that a transaction sends without awaiting each other go out at once
-    pipeline: true,
-    ...(!unnamedStatements && { idle_in_transaction_session_timeout: writeTimeout * 2 }),
-    max: poolSize,
-    idleTimeoutMillis: 30_000,
-    connectionTimeoutMillis: options.waitTimeout ?? WAIT_TIMEOUT,
-    Client: Connection,
-  })
-  // without a listener, the loss of an idle connection ends the process
-  pool.on('error', (error) => {
-    // the pool's end does not wait for its sockets, so Postgres may stop first
-    if (!pool.ending) availability.lost(error)
-  })
-
+  const query = (config: Statement, values?: unknown[]) => (lanes[turn++ % LANES] as Lane).query(config, values)
+  const pool = poolOf(how, writeTimeout, options)
   const write = drizzle({ client: pool })
-  // a commit that waits for the disk makes all earlier commits durable
-  const onDisk = together(() => pool.query({ text: "select pg_logical_emit_message(true, 'roost', '')" }))
-  let bursting = 0
 
   const database: Database = {
-    read: drizzle({ client: lane as unknown as pg.Client }),
+    read: drizzle({ client: { query } as unknown as pg.Client }),
     write,
-
     async readRows(name, text, values) {
-      const { rows } = await lane.query({ ...(name !== undefined && { name }), text, values, rowMode: 'array', types: TYPES })
+      const { rows } = await query({ ...(name !== undefined && { name }), text, values, rowMode: 'array', types: TYPES })
       return rows as unknown[][]
     },
-
     transaction: (work, config) => retried(() => write.transaction(work, config)),
-
-    async burst(send) {
-      if (bursting >= MAX_WAITING) throw new Unavailable('Too many calls wait for the database')
-      bursting++
-      try {
-        const results = await retried(async () => {
-          const client = await bursts.client()
-          const statements: Promise<unknown>[] = [client.query('begin; set local synchronous_commit = off')]
-          try {
-            statements.push(...send({ client }), client.query('commit'))
-          } catch (fault) {
-            void Promise.allSettled([...statements, client.query('rollback')])
-            throw fault
-          }
-          const settled = await Promise.allSettled(statements)
-          // later statements failed because of the first failure
-          return settled.map((each) => {
-            if (each.status === 'rejected') throw each.reason
-            return each.value
-          })
-        })
-        await onDisk()
-        return results.slice(1, -1) as never
-      } finally {
-        bursting--
-      }
-    },
-
-    async ping() {
-      const late = new AbortController()
-      const timer = sleep(PING_TIMEOUT, undefined, { signal: late.signal }).then(
-        () => Promise.reject(new Unavailable('The database does not answer')),
-        () => undefined,
-      )
-      try {
-        await Promise.race([Promise.all([...lanes.map((each) => each.query({ text: 'select 1' })), pool.query('select 1')]), timer])
-      } finally {
-        late.abort()
-      }
-    },
-
-    onBack: (listener) => availability.onBack(listener),
-
+    burst: burstsOn(bursts, pool),
+    ping: () => inTime([...lanes.map((lane) => lane.query({ text: 'select 1' })), pool.query('select 1')]),
+    onBack: (listener) => how.availability.onBack(listener),
     async close() {
-      availability.close()
-      await Promise.all([...lanes.map((each) => each.close()), bursts.close(), pool.end()])
+      how.availability.close()
+      await Promise.all([...lanes.map((lane) => lane.close()), bursts.close(), pool.end()])
     },
   }
   const checkParameters = async () => {
-    const shown = await database.readRows(undefined, "select current_setting('default_transaction_read_only')", [])
-    if (!unnamedStatements && shown[0]?.[0] !== 'on') throw new StartupParametersIgnored()
+    const [row] = await database.readRows(undefined, "select current_setting('default_transaction_read_only')", [])
+    if (!options.unnamedStatements && row?.[0] !== 'on') throw new StartupParametersIgnored()
   }
   try {
     await Promise.all([database.ping(), checkParameters()])

@@ -1,4 +1,4 @@
-import { databaseError, isUniqueViolation } from './client.js'
+import { databaseError, isUniqueViolation } from './errors.js'
 
 /** Runs work, and throws `refusal(index)` if it violates a unique index. */
 export async function unlessUniqueViolation<T>(work: () => Promise<T>, refusal: (index: string) => Error): Promise<T> {

@@ -1,6 +1,6 @@
 import { eq } from 'drizzle-orm'
 import type { Context } from '../../context.js'
-import { isUniqueViolation } from '../../db/client.js'
+import { isUniqueViolation } from '../../db/errors.js'
 import { onlyRow } from '../../db/only-row.js'
 import { namespaces, users } from '../../db/schema/index.js'
 import { claimRoute, isRouteTaken } from './namespaces.js'

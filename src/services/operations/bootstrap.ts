@@ -1,6 +1,6 @@
 import { asc, eq } from 'drizzle-orm'
 import type { Context } from '../../context.js'
-import { isUniqueViolation } from '../../db/client.js'
+import { isUniqueViolation } from '../../db/errors.js'
 import { tokens, users } from '../../db/schema/index.js'
 import { Failure } from '../../failures.js'
 import { digestOf } from '../../lib/crypto/secret.js'
