@@ -3,9 +3,10 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { deflateSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { ProcessPool } from '../../src/git/process/pool.js'
+import { POOL_LIMITS, ProcessPool } from '../../src/git/process/pool.js'
 import { checkObjects } from '../../src/git/wire/check-push.js'
 import { aBareRepository, type TestRepository } from '../support/git.js'
+import { testSpawner } from '../support/spawner.js'
 
 const PERSON = 'Ada <ada@example.com> 1600000000 +0000'
 
@@ -30,7 +31,7 @@ function pushed() {
 }
 
 async function faultOf(bare: TestRepository) {
-  const pool = new ProcessPool()
+  const pool = new ProcessPool(POOL_LIMITS, testSpawner)
   let started = 0
   const start = pool.start.bind(pool)
   pool.start = (...args) => {

@@ -8,6 +8,7 @@ import { repositoryDirectory } from '../../src/git/storage/create.js'
 import type { Git, RepositoryKey } from '../../src/git/types.js'
 import { aBareRepository, type TestRepository } from '../support/git.js'
 import { rounds } from '../support/rounds.js'
+import { testSpawner } from '../support/spawner.js'
 import { gitAsync } from './support.js'
 
 let storage: string
@@ -18,7 +19,7 @@ let counter = 0
 beforeAll(async () => {
   storage = await mkdtemp(join(tmpdir(), 'roost-forks-'))
   hooks = await mkdtemp(join(tmpdir(), 'roost-hooks-'))
-  git = openGit({ storages: { default: storage }, hooks })
+  git = openGit({ storages: { default: storage }, hooks, spawner: testSpawner })
   await git.claimStorages(async () => false)
 })
 afterAll(async () => {

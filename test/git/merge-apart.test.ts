@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
 import { mergeInProcess } from '../../src/git/merge/merge-trees.js'
 import { ObjectBuffer } from '../../src/git/objects/object-buffer.js'
@@ -6,6 +5,7 @@ import { gitEnvironment } from '../../src/git/process/environment.js'
 import { aBareRepository, type TestCommit, type TestFile } from '../support/git.js'
 import { random } from '../support/reader.js'
 import { seeds } from '../support/rounds.js'
+import { runSync } from '../support/run-sync.js'
 import { git, nativeReader } from './reader.js'
 
 type Files = Map<string, string>
@@ -78,11 +78,9 @@ describe('mergeInProcess', () => {
         const merged = await mergeInProcess(readObject, stage, base, ours, theirs)
         seen[merged === null ? 'left' : 'apart']++
         if (merged === null) continue
-        const { status, stdout } = spawnSync('git', ['merge-tree', '--write-tree', '--no-messages', ...oids.slice(3 * n + 1, 3 * n + 3)], {
-          cwd: bare.directory,
-          env: gitEnvironment(),
-        })
-        expect([n, status, stdout.toString().trim()]).toEqual([n, 0, merged])
+        const sides = oids.slice(3 * n + 1, 3 * n + 3)
+        const out = runSync('git', ['merge-tree', '--write-tree', '--no-messages', ...sides], { cwd: bare.directory, env: gitEnvironment() })
+        expect([n, out.toString().trim()]).toEqual([n, merged])
         // all that the tree needs is there or staged
         const known = new Set(stage.objects.map(({ oid }) => oid))
         expect(known.has(merged) || (await readObject(merged)) !== null).toBe(true)

@@ -1,7 +1,7 @@
-import { execFileSync } from 'node:child_process'
 import type { ReadObject } from '../../src/git/objects/changes.js'
 import type { ObjectType } from '../../src/git/objects/object-buffer.js'
 import { gitEnvironment } from '../../src/git/process/environment.js'
+import { runSync } from '../support/run-sync.js'
 
 export const PERSON = { name: 'Ada', email: 'ada@example.org', seconds: 1_700_000_000, offset: '+0100' }
 
@@ -14,14 +14,7 @@ export const IDENTITY = {
 
 /** Runs native git, the judge of what we write. */
 export function git(cwd: string, args: string[], input?: string | Buffer, env: NodeJS.ProcessEnv = {}): string {
-  return execFileSync('git', args, {
-    cwd,
-    input,
-    env: { ...gitEnvironment(), ...IDENTITY, ...env },
-    stdio: ['pipe', 'pipe', 'pipe'],
-    maxBuffer: 1e9,
-    encoding: 'latin1',
-  })
+  return runSync('git', args, { cwd, input, env: { ...gitEnvironment(), ...IDENTITY, ...env } }).toString('latin1')
 }
 
 /** Objects as native git reads them, for tests that write. The first read takes all there are, so that few processes start. */

@@ -1,38 +1,25 @@
-import { spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll } from 'vitest'
 import { draftCommit } from '../../src/git/objects/writer.js'
 import { gitEnvironment } from '../../src/git/process/environment.js'
-import { ProcessPool } from '../../src/git/process/pool.js'
+import { POOL_LIMITS, ProcessPool } from '../../src/git/process/pool.js'
 import { RefUpdates } from '../../src/git/refs/ref-updates.js'
 import { createRepository, repositoryDirectory } from '../../src/git/storage/create.js'
 import type { Change, CommitDraft } from '../../src/git/types.js'
+import { run, testSpawner } from '../support/spawner.js'
 import { IDENTITY, nativeReader, PERSON } from './reader.js'
 
 export { git, PERSON } from './reader.js'
 
 /** The same without holding the event loop, for a git that talks to a server of this process. */
-export function gitAsync(cwd: string, args: string[], env: NodeJS.ProcessEnv = {}) {
-  return new Promise<{ code: number | null; out: string; err: string }>((resolve, reject) => {
-    const child = spawn('git', args, { cwd, env: { ...gitEnvironment(), ...IDENTITY, GIT_ALLOW_PROTOCOL: 'file:http', ...env } })
-    let out = ''
-    let err = ''
-    child.stdout.on('data', (text) => {
-      out += text
-    })
-    child.stderr.on('data', (text) => {
-      err += text
-    })
-    child.on('error', reject)
-    child.on('close', (code) => resolve({ code, out, err }))
-  })
-}
+export const gitAsync = (cwd: string, args: string[], env: NodeJS.ProcessEnv = {}) =>
+  run('git', args, { cwd, env: { ...gitEnvironment(), ...IDENTITY, GIT_ALLOW_PROTOCOL: 'file:http', ...env } })
 
 /** A folder, a pool and ref updates that go away with the test file. */
 export function workshop() {
-  const pool = new ProcessPool()
+  const pool = new ProcessPool(POOL_LIMITS, testSpawner)
   const refs = new RefUpdates(pool)
   const folders: string[] = []
   afterAll(async () => {

@@ -1,10 +1,17 @@
-import { spawnSync } from 'node:child_process'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { checkRefName } from '../../src/lib/ref-name.js'
 import { rounds } from '../support/rounds.js'
+import { runSync } from '../support/run-sync.js'
 
-const git = (name: string) => spawnSync('git', ['check-ref-format', name]).status === 0
+function git(name: string): boolean {
+  try {
+    runSync('git', ['check-ref-format', name])
+    return true
+  } catch {
+    return false
+  }
+}
 
 describe('checkRefName', () => {
   it.each([

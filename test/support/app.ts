@@ -19,6 +19,7 @@ import { families } from '../../src/routes/index.js'
 import type { SshLimits } from '../../src/transport/ssh/limits.js'
 import { startSsh } from '../../src/transport/ssh/server.js'
 import type { Credentialed } from './factories.js'
+import { testSpawner } from './spawner.js'
 import { createTestDatabase } from './template-database.js'
 
 /** The first request of each second asks for them. */
@@ -70,7 +71,7 @@ export function testApp(environment: Record<string, string> = {}, sshOptions: { 
     const log = pino({ level: base.logLevel }, { write: (line: string) => void t.logged.push(line) })
     const db = await openDatabase(database.url, { log, poolSize: 4, onQuery: (text) => SETTINGS.test(text) || seen?.push(text) })
     const config = await settleSsh(base, (fault) => expect.fail(fault.message))
-    t.ctx = await createContext({ ...config, baseUrl: base.baseUrl ?? '' }, db, log)
+    t.ctx = await createContext({ ...config, baseUrl: base.baseUrl ?? '' }, db, log, testSpawner)
     t.app = await buildApp(t.ctx)
     await t.app.listen({ host: '127.0.0.1', port: 0 })
     t.url = `http://127.0.0.1:${(t.app.server.address() as AddressInfo).port}`

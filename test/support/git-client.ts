@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -6,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll } from 'vitest'
 import { repositoryDirectory } from '../../src/git/storage/create.js'
 import type { TestApp } from './app.js'
+import { type Ended, run } from './spawner.js'
 
 const ENV = {
   PATH: process.env['PATH'],
@@ -21,27 +21,8 @@ const ENV = {
   TZ: 'UTC',
 }
 
-export interface Ended {
-  code: number | null
-  out: string
-  err: string
-}
-
-/** Native git as its users run it, beside the event loop of the service it talks to. */
-export function gitRun(cwd: string, ...args: string[]): Promise<Ended> {
-  return new Promise((resolve, reject) => {
-    const child = spawn('git', args, { cwd, env: { ...ENV, TMPDIR: process.env['TMPDIR'] }, stdio: ['ignore', 'pipe', 'pipe'] })
-    const ended: Ended = { code: null, out: '', err: '' }
-    child.stdout.on('data', (text) => {
-      ended.out += text
-    })
-    child.stderr.on('data', (text) => {
-      ended.err += text
-    })
-    child.once('error', reject)
-    child.once('close', (code) => resolve({ ...ended, code }))
-  })
-}
+/** Native git as its users run it. */
+export const gitRun = (cwd: string, ...args: string[]): Promise<Ended> => run('git', args, { cwd, env: { ...ENV, TMPDIR: process.env['TMPDIR'] } })
 
 /** The same where it must succeed; its output without the last line end. */
 export async function gitOut(cwd: string, ...args: string[]): Promise<string> {

@@ -1,8 +1,9 @@
-import { execFile, execFileSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { runSync } from './run-sync.js'
 
 /** What a file becomes in a commit; null takes it away. Content of a `160000` entry is an object id. */
 export type TestFile = string | Buffer | null | { mode: '100644' | '100755' | '120000' | '160000'; content: string | Buffer }
@@ -56,9 +57,9 @@ export function aBareRepository(at?: string): TestRepository {
   const directory = at ?? join(root, 'test.git')
   let clock = 1_600_000_000
   const gitBytes = (args: string[], input: string | Buffer = '') =>
-    execFileSync('git', args, { cwd: directory, env: { ...ENV, GIT_DIR: directory }, input, maxBuffer: 1 << 30, stdio: ['pipe', 'pipe', 'pipe'] })
+    runSync('git', args, { cwd: directory, env: { ...ENV, GIT_DIR: directory }, input })
   const git = (...args: string[]) => gitBytes(args).toString('utf8')
-  if (!existsSync(join(directory, 'HEAD'))) execFileSync('git', ['init', '-q', '--bare', '-b', 'main', directory], { env: ENV })
+  if (!existsSync(join(directory, 'HEAD'))) runSync('git', ['init', '-q', '--bare', '-b', 'main', directory], { env: ENV })
 
   const commits = (...list: TestCommit[]) => {
     const parts: (string | Buffer)[] = []

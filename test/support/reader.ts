@@ -1,14 +1,15 @@
 import { afterAll, beforeAll } from 'vitest'
-import { ProcessPool } from '../../src/git/process/pool.js'
+import { POOL_LIMITS, ProcessPool } from '../../src/git/process/pool.js'
 import { type Reader, type ReadFloor, readerFor, readFloor } from '../../src/git/reader.js'
 import { aBareRepository, type TestRepository } from './git.js'
+import { testSpawner } from './spawner.js'
 
 /** Repositories for the tests of one file, each with a reader; all is gone afterwards. */
 export function testRepositories() {
   let floor: ReadFloor
   const made: TestRepository[] = []
   beforeAll(() => {
-    floor = readFloor(new ProcessPool())
+    floor = readFloor(new ProcessPool(POOL_LIMITS, testSpawner))
   })
   afterAll(async () => {
     floor.batchProcesses.close()

@@ -1,10 +1,10 @@
-import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { eq } from 'drizzle-orm'
 import { projects, protectedBranches, protectedTags, refIntents } from '../../src/db/schema/index.js'
 import type { TestApp } from './app.js'
 import type { TestProject, TestUser } from './factories.js'
 import { aBareRepository, type TestRepository } from './git.js'
+import { run } from './spawner.js'
 
 /** A project's repository on the disk, for native git: what any Git client may have pushed is put in here. */
 export function bareOf(t: TestApp, { id }: TestProject): TestRepository {
@@ -40,13 +40,5 @@ export function pushAs(t: TestApp, user: TestUser, project: TestProject, source:
     GIT_TERMINAL_PROMPT: '0',
     LC_ALL: 'C',
   }
-  return new Promise<{ code: number | null; err: string }>((resolve, reject) => {
-    const child = spawn('git', ['push', url.href, ...refspecs], { cwd: source.directory, env, stdio: ['ignore', 'ignore', 'pipe'] })
-    let err = ''
-    child.stderr.on('data', (text) => {
-      err += text
-    })
-    child.on('error', reject)
-    child.on('close', (code) => resolve({ code, err }))
-  })
+  return run('git', ['push', url.href, ...refspecs], { cwd: source.directory, env })
 }

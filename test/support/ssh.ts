@@ -7,7 +7,8 @@ import ssh2 from 'ssh2'
 import { afterAll } from 'vitest'
 import type { TestApp } from './app.js'
 import type { TestUser } from './factories.js'
-import { type Ended, gitRun } from './git-client.js'
+import { gitRun } from './git-client.js'
+import type { Ended } from './spawner.js'
 
 const PROGRAM = fileURLToPath(new URL('./ssh-command.mjs', import.meta.url))
 

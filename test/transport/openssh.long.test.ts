@@ -8,7 +8,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ownHostKeys } from '../../src/lib/crypto/host-keys.js'
 import { testApp } from '../support/app.js'
 import { aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
-import { commitIn, type Ended, gitOut, gitRun } from '../support/git-client.js'
+import { commitIn, gitOut, gitRun } from '../support/git-client.js'
+import type { Ended } from '../support/spawner.js'
 import { type KeyPair, sshClient } from '../support/ssh.js'
 
 /** OpenSSH's own programs: needs `ssh` and `/usr/sbin/sshd`, which `.ci/run` installs. */

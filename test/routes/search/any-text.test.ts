@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { sql } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -9,6 +8,7 @@ import type { TestRepository } from '../../support/git.js'
 import { random } from '../../support/reader.js'
 import { bareOf, stateOf } from '../../support/repositories.js'
 import { rounds } from '../../support/rounds.js'
+import { runSync } from '../../support/run-sync.js'
 
 const t = testApp()
 const { below, chance } = random(20)
@@ -187,11 +187,8 @@ function nativeGrep(directory: string, text: string): Set<string> {
 function askGit(directory: string, text: string): Set<string> {
   const env = { PATH: process.env['PATH'], LC_ALL: 'C.UTF-8', GIT_DIR: directory, GIT_CONFIG_NOSYSTEM: '1', HOME: '/nonexistent' }
   try {
-    const out = execFileSync('git', ['-c', 'core.quotePath=false', 'grep', '-z', '-F', '-i', '-n', '-I', '-e', text, 'main', '--'], {
-      cwd: directory,
-      env,
-      stdio: ['ignore', 'pipe', 'ignore'],
-    }).toString()
+    const args = ['-c', 'core.quotePath=false', 'grep', '-z', '-F', '-i', '-n', '-I', '-e', text, 'main', '--']
+    const out = runSync('git', args, { cwd: directory, env }).toString()
     return new Set(out.split('\n').filter(Boolean).map((line) => line.split('\0').slice(0, 2).join(':').slice('main:'.length))) // biome-ignore format: one walk
   } catch {
     return new Set()
