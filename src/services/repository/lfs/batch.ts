@@ -1,5 +1,6 @@
 import type { Project } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
+import { mapConcurrently } from '../../../lib/async/concurrency.js'
 import { isObjectId } from '../../../lib/object-store.js'
 import type { LfsCredentials, LfsOperation } from './credentials.js'
 import { type LfsObject, lfsLimits, objectsOf } from './objects.js'
@@ -25,6 +26,9 @@ export interface BatchPlace {
   href: string
   credentials: LfsCredentials | null
 }
+
+/** Objects of a batch that are looked for in the store at a time. */
+const LOOKUPS = 16
 
 /** The answer to a batch: one for each object, in their order (LF-6). The caller may do this operation. */
 export async function answerBatch(
@@ -66,7 +70,11 @@ async function downloads(ctx: Context, projectId: number, objects: LfsObject[], 
 async function uploads(ctx: Context, project: Project, userId: number, objects: LfsObject[], place: BatchPlace) {
   const missing = new Set((await missingObjects(ctx, userId, project.id, objects)).map(({ oid }) => oid))
   // a file that was lost comes back with the next push
-  for (const { oid } of objects) if (!missing.has(oid) && (await ctx.lfs.size(oid)) === null) missing.add(oid)
+  await mapConcurrently(
+    LOOKUPS,
+    objects.filter(({ oid }) => !missing.has(oid)),
+    async ({ oid }) => (await ctx.lfs.size(oid)) ?? missing.add(oid),
+  )
   const limits = await lfsLimits(ctx)
   let left = limits.project - project.lfs_objects_size
   return ({ oid, size }: LfsObject): BatchAnswer => {
