@@ -58,7 +58,8 @@ export async function keepObject(ctx: Context, projectId: number, oid: string, s
     ctx.db.transaction(async (tx) => {
       await holdObject(tx, oid)
       const has = and(eq(lfsObjectProjects.project_id, projectId), eq(lfsObjectProjects.oid, oid))
-      const known = (await tx.select({ oid: lfsObjectProjects.oid }).from(lfsObjectProjects).where(has)).length > 0
+      const known =
+        (await tx.update(lfsObjectProjects).set({ unreferenced_since: null }).where(has).returning({ oid: lfsObjectProjects.oid })).length > 0
       // looked at before, and again once nobody else can change it
       const check = (used: number) => {
         if (!known && used + staged.size > limits.project) throw tooLarge()
