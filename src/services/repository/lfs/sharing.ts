@@ -31,7 +31,7 @@ export async function sharePointedObjects(ctx: Context, from: number, to: Reposi
  * user may read at this moment, it gets from there: nothing has to be sent again (LF-3). Those it has will be referred
  * to.
  */
-export async function missingObjects(ctx: Context, userId: number, projectId: number, objects: LfsPointer[]): Promise<LfsPointer[]> {
+export async function missingObjects(ctx: Context, userId: number | null, projectId: number, objects: LfsPointer[]): Promise<LfsPointer[]> {
   const missing = async () => {
     const there = await objectsOf(
       ctx,
@@ -46,7 +46,7 @@ export async function missingObjects(ctx: Context, userId: number, projectId: nu
     objects.map(({ oid }) => oid),
   )
   let wanted = await missing()
-  if (wanted.length === 0) return wanted
+  if (wanted.length === 0 || userId === null) return wanted
   for (const source of await sourcesIn(ctx, projectId, wanted)) {
     if (!(await mayReadCode(ctx, userId, source))) continue
     const oids = wanted.map(({ oid }) => oid)
