@@ -47,6 +47,7 @@ module.exports = {
     row('the-lowest-floors', '^src/(db|git|jobs|lib)/', ['$1/', 'lib/']),
     only('fastify', 'fastify|@fastify', ['http/', 'app\\.ts$']),
     only('pg', 'pg', ['db/']),
+    only('aws', '@aws-sdk', ['lib/object-bucket\\.ts$']),
     { name: 'no-cycles', severity: 'error', from: { path: '^src/' }, to: { circular: true } },
     { name: 'no-strays', severity: 'error', from: { path: '^src/' }, to: { path: '^(test|scripts|bench)/' } },
     { name: 'nothing-unresolved', severity: 'error', from: { path: '^src/' }, to: { couldNotResolve: true } },

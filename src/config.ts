@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { z } from 'zod'
+import type { BucketSetting } from './lib/object-bucket.js'
 import { StartFault } from './lib/start-fault.js'
 
 /** An environment variable has an unusable value; the message names it, for whoever starts the service. */
@@ -69,6 +70,17 @@ const Environment = z.object({
   ROOST_REQUESTS_WINDOW: int(1, 86_400).default(60),
   ROOST_SECRET_KEY: z.string().min(32, 'is shorter than 32 characters').max(1_024, 'is longer than 1024 characters').optional(),
   LOG_LEVEL: z.enum(LOG_LEVELS, `is not one of ${LOG_LEVELS.join(', ')}`).default('info'),
+  LFS_STORAGE: z
+    .string()
+    .regex(/^s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/[A-Za-z0-9!_.*'()/-]*)?$/, 'is not of the form s3://bucket or s3://bucket/prefix')
+    .optional(),
+  AWS_REGION: z.string().optional(),
+  AWS_DEFAULT_REGION: z.string().optional(),
+  AWS_ENDPOINT_URL_S3: z.string().optional(),
+  AWS_ENDPOINT_URL: z.string().optional(),
+  AWS_ACCESS_KEY_ID: z.string().optional(),
+  AWS_SECRET_ACCESS_KEY: z.string().optional(),
+  AWS_SESSION_TOKEN: z.string().optional(),
   STORAGES: z
     .string()
     .transform((value) => value.split(',').map((pair) => pair.trim()))
@@ -132,6 +144,8 @@ export type Config = Readonly<{
   /** The secret that values are encrypted under; undefined: that of the data folder. */
   secretKey: string | undefined
   logLevel: (typeof LOG_LEVELS)[number]
+  /** Where the objects of Git LFS lie; undefined: in the data folder. */
+  lfsBucket: Readonly<BucketSetting> | undefined
   /** Name to absolute path; never empty. */
   storages: Readonly<Record<string, string>>
   /** The answer of GET /version (VE-6). */
@@ -213,6 +227,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     }),
     secretKey: env.ROOST_SECRET_KEY,
     logLevel: env.LOG_LEVEL,
+    lfsBucket: bucketOf(env),
     storages: Object.freeze(storages),
     version: env.ROOST_VERSION,
     revision: env.ROOST_REVISION,
@@ -233,6 +248,28 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     }),
     argon2: Object.freeze({ memory: env.ROOST_ARGON2_MEMORY, passes: env.ROOST_ARGON2_PASSES }),
     requests: Object.freeze({ user: env.ROOST_REQUESTS_PER_USER, anonymous: env.ROOST_REQUESTS_PER_ADDRESS, window: env.ROOST_REQUESTS_WINDOW }),
+  })
+}
+
+/** The bucket that `LFS_STORAGE` names, with what the usual variables of AWS say. */
+function bucketOf(env: z.output<typeof Environment>): Config['lfsBucket'] {
+  const { LFS_STORAGE: named, AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey, AWS_SESSION_TOKEN: sessionToken } = env
+  if (named === undefined) return undefined
+  const [bucket = '', ...prefix] = named.slice('s3://'.length).split('/').filter(Boolean)
+  const endpoint = env.AWS_ENDPOINT_URL_S3 ?? env.AWS_ENDPOINT_URL
+  if (endpoint !== undefined && !(URL.canParse(endpoint) && /^https?:/.test(endpoint)))
+    throw new ConfigFault(`${env.AWS_ENDPOINT_URL_S3 === undefined ? 'AWS_ENDPOINT_URL' : 'AWS_ENDPOINT_URL_S3'} is not an http or https URL`)
+  if ((accessKeyId === undefined) !== (secretAccessKey === undefined))
+    throw new ConfigFault('AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are needed together')
+  return Object.freeze({
+    bucket,
+    prefix: prefix.map((part) => `${part}/`).join(''),
+    region: env.AWS_REGION ?? env.AWS_DEFAULT_REGION ?? 'us-east-1',
+    endpoint,
+    credentials:
+      accessKeyId === undefined || secretAccessKey === undefined
+        ? undefined
+        : { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) },
   })
 }
 

@@ -5,7 +5,7 @@ import { type Config, ConfigFault } from '../config.js'
 import { withContext } from './context.js'
 import { tellFaults } from './doctor.js'
 
-export const BACKUP_USAGE = 'roost backup [--verify] FOLDER'
+export const BACKUP_USAGE = 'roost backup [--without-lfs | --verify] FOLDER'
 export const RESTORE_USAGE = 'roost restore FOLDER'
 
 function folderOf(positionals: string[], usage: string): string {
@@ -17,15 +17,20 @@ function folderOf(positionals: string[], usage: string): string {
 
 /**
  * Copies everything into a new folder, as of one moment; while the service runs or without it (SEC-163). With
- * `--verify`, reads a backup instead and reports what is damaged or missing: exit code 1 where anything is.
+ * `--verify`, reads a backup instead and reports what is damaged or missing: exit code 1 where anything is. With
+ * `--without-lfs` the objects of Git LFS stay where they are.
  */
 export async function backup(given: Config, args: string[]): Promise<void> {
-  const { values, positionals } = parseArgs({ args, options: { verify: { type: 'boolean', default: false } }, allowPositionals: true })
+  const { values, positionals } = parseArgs({
+    args,
+    options: { verify: { type: 'boolean', default: false }, 'without-lfs': { type: 'boolean', default: false } },
+    allowPositionals: true,
+  })
   const folder = folderOf(positionals, BACKUP_USAGE)
   if (values.verify) return verify(folder)
   await withContext(given, async (ctx, databaseUrl) => {
     const { backUp } = await import('../services/operations/backup.js')
-    const { repositories, gone } = await backUp(ctx, databaseUrl, folder)
+    const { repositories, gone } = await backUp(ctx, databaseUrl, folder, { lfs: !values['without-lfs'] })
     const without = gone.length > 0 ? `, without ${gone.length} projects that were deleted meanwhile` : ''
     process.stdout.write(`${repositories.length} repositories and all rows are in ${folder}${without}\n`)
   })

@@ -16,7 +16,7 @@ import { KeyedMutex } from '../lib/async/keyed-mutex.js'
 import { Slices } from '../lib/async/slices.js'
 import { Argon2 } from '../lib/crypto/argon2.js'
 import { encryptionWith, ownSecret } from '../lib/crypto/encryption.js'
-import { objectFolder } from '../lib/object-store.js'
+import { type ObjectStore, objectFolder } from '../lib/object-store.js'
 import { linksFor } from '../links.js'
 import { ListCache } from '../services/core/list-cache.js'
 import { SettingsCache } from '../services/core/settings-cache.js'
@@ -49,7 +49,7 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     config,
     db,
     git,
-    lfs: objectFolder(join(config.dataDir, 'lfs')),
+    lfs: await objectStore(config),
     jobs,
     followers,
     links: linksFor(config.baseUrl, config.ssh),
@@ -76,9 +76,18 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
       stop.abort(new Error('the service is stopping'))
       await jobs.drain()
       await Promise.all([git.close(), argon2.close()])
+      ctx.lfs.close()
     },
   }
   for (const storage of await git.claimStorages((name) => holdsRepositories(db, name)))
     log.error({ storage, path: config.storages[storage] }, 'a storage should hold repositories and is empty: is its disk mounted?')
   return ctx
+}
+
+/** Where the objects of Git LFS are kept. */
+async function objectStore({ dataDir, lfsBucket }: Config): Promise<ObjectStore> {
+  const folder = join(dataDir, 'lfs')
+  if (!lfsBucket) return objectFolder(folder)
+  const { objectBucket } = await import('../lib/object-bucket.js')
+  return objectBucket(lfsBucket, join(folder, 'incoming'))
 }

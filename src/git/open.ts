@@ -28,7 +28,7 @@ import { maintain, repositorySize, unreached } from './storage/maintenance.js'
 import type { Git, GitRepository, Oid, RepositoryKey } from './types.js'
 import { archive } from './wire/archive.js'
 import { fetchAll, remoteHead } from './wire/fetch.js'
-import { pointersOf } from './wire/lfs-pointers.js'
+import { eachPointer, pointersOf } from './wire/lfs-pointers.js'
 import { Transport, type TransportLimits } from './wire/transport.js'
 
 export interface GitOptions {
@@ -149,6 +149,7 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
       },
       take: (from, commits, have) => take(pool, { directory, refs: reader.refs }, ground.directory(from), commits, have),
       lfsPointers: (commits, have) => pointersOf(pool, directory, commits, have),
+      eachLfsPointer: (take) => eachPointer(checks, directory, take),
       size: () => repositorySize(directory),
       maintain: (options) => maintain(pool, directory, options, shared),
       examine: (options) => examine(checks, directory, options),

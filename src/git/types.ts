@@ -499,6 +499,8 @@ export interface GitRepository {
   take(from: RepositoryKey, commits: Oid[], have: Oid[]): Promise<void>
   /** The pointers of Git LFS that commits bring beyond what the branches and `have` reach, each object once. */
   lfsPointers(commits: Oid[], have: Oid[]): Promise<LfsPointer[]>
+  /** Passes on the pointers of Git LFS in all commits that refs reach, an object as often as it is found. */
+  eachLfsPointer(take: (pointer: LfsPointer) => void): Promise<void>
 
   // maintenance
   /** Bytes on disk. */

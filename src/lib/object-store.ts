@@ -23,14 +23,15 @@ export interface ObjectStore {
   /** What broken uploads left behind and nobody has written to for some milliseconds. */
   leftovers(unchanged: number): Promise<string[]>
   removeLeftover(name: string): Promise<void>
+  close(): void
 }
 
-/** An object that has arrived whole, on the disk, under a name of its own. One of the two must be called. */
+/** An object that has arrived whole, and that nobody can get yet. */
 export interface StagedObject {
   size: number
   /** Puts it in its place, durably; a second call does nothing. */
   keep(): Promise<void>
-  /** Removes it, unless it was kept. */
+  /** Must be called at last: removes it, unless it was kept, and whatever it took to receive it. */
   discard(): Promise<void>
 }
 
@@ -107,6 +108,7 @@ export function objectFolder(root: string): ObjectStore {
       return stale
     },
     removeLeftover: (name) => rm(join(incoming, name), { force: true }),
+    close() {},
   }
 }
 

@@ -8,6 +8,7 @@ import type { GitRepository, RepositoryKey, Service } from '../git/types.js'
 import { readSettings } from '../services/core/settings.js'
 import { recordActivity } from '../services/identity/users.js'
 import { createProject, type PushPlace, placeForPush } from '../services/projects/create.js'
+import type { LfsHolder } from '../services/repository/lfs/credentials.js'
 
 /** What a Git client may do by its credentials alone. */
 export interface GitCaller {
@@ -18,6 +19,8 @@ export interface GitCaller {
   projectId?: number
   /** Of a deploy key or deploy token: the level it gives on a project, whoever its creator is; 0: none. */
   level?: (project: Project) => Promise<number>
+  /** The id of the deploy key, where they presented one. */
+  deployKey?: number
 }
 
 /** A refusal as text: over HTTP 401 asks for credentials again, 403 does not. */
@@ -35,6 +38,10 @@ export const noAccessOver = (protocol: Asked['protocol']) => `Git access over ${
 export const pushRefusal = ({ project }: ProjectSubject) => (project.archived ? 'This project is archived.' : NO_PUSH)
 
 export const NOT_FOUND: GitRefusal = { status: 404, text: 'The project you were looking for could not be found.' }
+
+/** Whose rights a token of LFS for them has (LF-5); null: they get none. */
+export const lfsHolderOf = ({ user, level, deployKey }: GitCaller): LfsHolder | null =>
+  deployKey !== undefined ? { deployKey } : user && !level ? { userId: user.id } : null
 
 export const isRefusal = <T extends object>(value: T | GitRefusal): value is GitRefusal => 'status' in value
 

@@ -7,10 +7,12 @@ import { readSettings } from '../services/core/settings.js'
 import { findActiveUser } from '../services/identity/acting-users.js'
 import { forgetInitialPassword } from '../services/identity/initial-password.js'
 import { checkSignIn, mustChange } from '../services/identity/passwords.js'
+import { findSshLogin } from '../services/identity/ssh-logins.js'
 import { actorOf, findUserByLogin } from '../services/identity/users.js'
 import { findDeployToken, levelOfToken } from '../services/projects/deploy-tokens.js'
 import { isLfsToken, lfsGrant } from '../services/repository/lfs/credentials.js'
 import { DENIED, type GitCaller, type GitRefusal, isRefusal } from './admission.js'
+import { deployKeyCaller } from './deploy-keys.js'
 
 const TOKEN_NEEDED: GitRefusal = { status: 401, text: 'HTTP Basic: Access denied. A personal access token is needed as the password' }
 
@@ -21,7 +23,7 @@ const TOKEN_NEEDED: GitRefusal = { status: 401, text: 'HTTP Basic: Access denied
  */
 export async function gitCaller(ctx: Context, headers: IncomingHttpHeaders, address: string, { lfs = false } = {}): Promise<GitCaller | GitRefusal> {
   const caller = await judged(ctx, headers, address, lfs)
-  if (!isRefusal(caller) && caller.user) {
+  if (!isRefusal(caller) && caller.user && !caller.level) {
     try {
       await checkAddress(ctx, caller.user.id, address)
     } catch (thrown) {
@@ -78,12 +80,19 @@ async function judged(ctx: Context, headers: IncomingHttpHeaders, address: strin
   return { user: actorOf(user), reads: true, writes: true }
 }
 
-/** Whoever presents a token of LFS; what they may do is decided by their rights as they are now. */
+/** Whoever presents a token of LFS; what they, or the deploy key, may do is decided by their rights as they are now. */
 async function lfsCaller(ctx: Context, token: string, address: string): Promise<GitCaller | GitRefusal> {
   const grant = lfsGrant(ctx, token)
   if (grant === null) await countBadToken(ctx, address)
   if (grant === null || grant === 'expired') return DENIED
-  const caller = await findActiveUser(ctx, grant.userId)
-  if (!caller) return DENIED
-  return { user: caller.user, reads: true, writes: grant.operation === 'upload', projectId: grant.projectId }
+  const { holder, projectId } = grant
+  const writes = grant.operation === 'upload'
+  if ('deployKey' in holder) {
+    const login = await findSshLogin(ctx, { id: holder.deployKey })
+    if (!login?.deploy) return DENIED
+    const caller = deployKeyCaller(ctx, login)
+    return { ...caller, writes: writes && caller.writes, projectId }
+  }
+  const caller = await findActiveUser(ctx, holder.userId)
+  return caller ? { user: caller.user, reads: true, writes, projectId } : DENIED
 }

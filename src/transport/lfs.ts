@@ -14,7 +14,18 @@ import { answerBatch, fullText, tooLargeText } from '../services/repository/lfs/
 import { lfsCredentials } from '../services/repository/lfs/credentials.js'
 import { type LfsLock, listLocks, lockFile, unlockFile } from '../services/repository/lfs/locks.js'
 import { keepObject, lfsLimits, objectsOf, servesLfs } from '../services/repository/lfs/objects.js'
-import { DENIED, findRepository, type GitCaller, type GitRefusal, isRefusal, NO_DOWNLOAD, NOT_FOUND, noAccessOver, pushRefusal } from './admission.js'
+import {
+  DENIED,
+  findRepository,
+  type GitCaller,
+  type GitRefusal,
+  isRefusal,
+  lfsHolderOf,
+  NO_DOWNLOAD,
+  NOT_FOUND,
+  noAccessOver,
+  pushRefusal,
+} from './admission.js'
 import { gitCaller } from './credentials.js'
 
 /** The routes below `<path>.git/`. */
@@ -189,10 +200,13 @@ async function batch(call: Call) {
   if (hash_algo !== 'sha256') throw new Refused(409, 'Objects are named by their SHA-256')
   if (objects.length > MAX_OBJECTS) throw new Refused(413, `A batch may name at most ${MAX_OBJECTS} objects`)
   const href = `${originOf(request, ctx.links)}/${fullPathOf(subject.project)}.git/info/lfs`
-  const credentials = caller.user && lfsCredentials(ctx, caller.user, subject.project, operation)
+  const holder = lfsHolderOf(caller)
+  const credentials = holder && lfsCredentials(ctx, holder, subject.project, operation)
+  // a deploy key has no rights on other projects of the fork network
+  const readerId = caller.level ? null : (caller.user?.id ?? null)
   return answer(reply, 200, {
     transfer: 'basic',
-    objects: await answerBatch(ctx, { project: subject.project, userId: caller.user?.id ?? null }, operation, objects, { href, credentials }),
+    objects: await answerBatch(ctx, { project: subject.project, readerId }, operation, objects, { href, credentials }),
     hash_algo: 'sha256',
   })
 }

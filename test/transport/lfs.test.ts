@@ -189,7 +189,7 @@ describe('who may do what (LF-4, LF-5)', () => {
     const { project: found } = (await findVisibleProject(t.ctx, developer.caller, place.id)) ?? {}
     if (!found) throw new Error('no project')
     const tokenOf = (operation: 'download' | 'upload') => {
-      const { header } = lfsCredentials(t.ctx, developer, found, operation)
+      const { header } = lfsCredentials(t.ctx, { userId: developer.id }, found, operation)
       return { token: Buffer.from(header.Authorization.slice(6), 'base64').toString().split(':')[1] as string }
     }
     const [down, up] = [tokenOf('download'), tokenOf('upload')]
@@ -220,7 +220,7 @@ describe('who may do what (LF-4, LF-5)', () => {
     if (!found) throw new Error('no project')
     const at = (minutes: number) => {
       const then = Object.assign(Object.create(t.ctx), { now: () => new Date(Date.now() - minutes * 60_000) })
-      return lfsCredentials(then, owner, found, 'download').header
+      return lfsCredentials(then, { userId: owner.id }, found, 'download').header
     }
     const status = async (minutes: number) =>
       (await send(`${t.url}/${project.fullPath}.git/info/lfs/locks`, { headers: { ...at(minutes), accept: LFS_TYPE } })).status
@@ -257,7 +257,7 @@ describe('who may do what (LF-4, LF-5)', () => {
     const { project: found } = (await findVisibleProject(t.ctx, owner.caller, project.id)) ?? {}
     if (!found) throw new Error('no project')
     await setSettings(t.ctx, { enabled_git_access_protocol: 'ssh' })
-    const { header } = lfsCredentials(t.ctx, owner, found, 'download')
+    const { header } = lfsCredentials(t.ctx, { userId: owner.id }, found, 'download')
     const status = async (headers: Record<string, string>) => (await send(`${t.url}/${project.fullPath}.git/info/lfs/locks`, { headers })).status
     expect([await status(basic(owner.token)), await status(header)]).toEqual([403, 200])
     await setSettings(t.ctx, {})

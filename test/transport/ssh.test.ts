@@ -4,8 +4,9 @@ import { eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { sshKeys, users } from '../../src/db/schema/index.js'
 import { testApp } from '../support/app.js'
-import { aGroup, aProject, aUser, setSettings, type TestProject, type TestUser } from '../support/factories.js'
+import { aGroup, aProject, aUser, setSettings, type TestProject, type TestUser, unique } from '../support/factories.js'
 import { commitIn, gitOut } from '../support/git-client.js'
+import { anObject, lfsClient } from '../support/lfs-client.js'
 import { type KeyPair, sshClient } from '../support/ssh.js'
 
 const t = testApp({ SSH_PORT: '0' })
@@ -288,7 +289,7 @@ describe('git over SSH (GS-3, GS-5)', () => {
 })
 
 describe('git-lfs-authenticate (GS-9)', () => {
-  const ask = (pair: Key, operation: string, path = `/${project.fullPath}.git`) => client.ssh(pair, `git-lfs-authenticate '${path}' ${operation}`)
+  const ask = (pair: KeyPair, operation: string, path = `/${project.fullPath}.git`) => client.ssh(pair, `git-lfs-authenticate '${path}' ${operation}`)
 
   it('gives a token that opens LFS of this project over HTTP', async () => {
     const { code, out } = await ask(key, 'upload')
@@ -307,7 +308,7 @@ describe('git-lfs-authenticate (GS-9)', () => {
     expect((await batch(other.fullPath)).status).toBe(401)
   })
 
-  it('refuses who may not read the code or push it, and deploy keys', async () => {
+  it('refuses who may not read the code or push it', async () => {
     const reporter = await aUser(t.ctx)
     const open = await aProject(t.ctx, { creator: owner, visibility: 'public' })
     const pair = await client.stored(reporter, client.newKey())
@@ -315,12 +316,70 @@ describe('git-lfs-authenticate (GS-9)', () => {
     expect((await ask(pair, 'download', open.fullPath)).code).toBe(0)
     expect(await ask(pair, 'upload', open.fullPath)).toMatchObject({ code: 1, out: '', err: 'You are not allowed to push code to this project.\n' })
     expect(await ask(pair, 'delete', open.fullPath)).toMatchObject({ code: 1, err: 'Disallowed command\n' })
-    const deploy = client.newKey()
-    await t.api('post', `/projects/${open.id}/deploy_keys`, owner).send({ title: 'robot', key: deploy.line, can_push: true }).expect(201)
-    expect(await client.ssh(deploy, `git-lfs-authenticate ${open.fullPath} download`)).toMatchObject({
-      code: 1,
-      out: '',
-      err: 'Git LFS is not available with a deploy key.\n',
-    })
+  })
+
+  it('gives deploy keys a token of their own: a read-only key downloads, one that may push uploads and locks (DK-7)', async () => {
+    const lfs = lfsClient(t)
+    const creator = await aUser(t.ctx)
+    const [place, public_] = [
+      await aProject(t.ctx, { creator: owner, maintainer: creator }),
+      await aProject(t.ctx, { creator: owner, visibility: 'public' }),
+    ]
+    const [reads, writes] = [client.newKey(), client.newKey()]
+    const attach = async (pair: KeyPair, can_push: boolean) => {
+      const { body } = await t
+        .api('post', `/projects/${place.id}/deploy_keys`, creator)
+        .send({ title: 'robot', key: pair.line, can_push })
+        .expect(201)
+      return body.id as number
+    }
+    const ids = [await attach(reads, false), await attach(writes, true)]
+    const path = `/${place.fullPath}.git`
+    const tokenOf = async (pair: KeyPair, operation: string) => {
+      const { code, out } = await ask(pair, operation, path)
+      expect(code).toBe(0)
+      const { header } = JSON.parse(out) as { header: { Authorization: string } }
+      return { token: Buffer.from(header.Authorization.slice(6), 'base64').toString().split(':')[1] as string }
+    }
+    expect(await ask(reads, 'upload', path)).toMatchObject({ code: 1, out: '', err: 'You are not allowed to push code to this project.\n' })
+    expect(await ask(writes, 'download', `/${public_.fullPath}.git`)).toMatchObject({ code: 1, out: '', err: NOT_FOUND })
+    const [down, up] = [await tokenOf(reads, 'download'), await tokenOf(writes, 'upload')]
+    const object = anObject(`an object of a deploy key ${unique()}`)
+    expect((await lfs.batch(place.fullPath, down, 'upload', [object])).status).toBe(403)
+    expect(await lfs.upload(place.fullPath, up, object)).toEqual([200, 200])
+    expect((await lfs.download(place.fullPath, down, object)).bytes.equals(object.bytes)).toBe(true)
+    const lock = async (token: { token: string }) => (await lfs.post(place.fullPath, 'locks', token, { path: `f${unique()}` })).status
+    expect([await lock(down), await lock(up)]).toEqual([403, 201])
+    // neither another project, nor Git, nor the API
+    expect((await lfs.batch(public_.fullPath, up, 'download', [object])).status).toBe(404)
+    await t.api('get', place.path, up).expect(401)
+    // as it is at every use: the key may push no more, its creator is blocked, it is gone
+    await t.api('put', `/projects/${place.id}/deploy_keys/${ids[1]}`, creator).send({ can_push: false }).expect(200)
+    expect([(await lfs.batch(place.fullPath, up, 'upload', [object])).status, await lock(up)]).toEqual([403, 403])
+    await t.api('put', `/projects/${place.id}/deploy_keys/${ids[1]}`, creator).send({ can_push: true }).expect(200)
+    await t.ctx.db.write.update(users).set({ state: 'blocked' }).where(eq(users.id, creator.id))
+    expect([
+      (await lfs.batch(place.fullPath, up, 'upload', [object])).status >= 401,
+      (await lfs.download(place.fullPath, down, object)).status,
+    ]).toEqual([true, 200])
+    await t.api('delete', `/projects/${place.id}/deploy_keys/${ids[0]}`, owner).expect(204)
+    expect((await lfs.batch(place.fullPath, down, 'download', [object])).status).toBe(404)
+  })
+
+  it('a deploy key gets no object of another project of the fork network, whatever its creator may read', async () => {
+    const lfs = lfsClient(t)
+    const source = await aProject(t.ctx, { creator: owner, files: { 'a.txt': 'a' } })
+    const { body: fork } = await t
+      .api('post', `${source.path}/fork`, owner)
+      .send({ path: `fork${unique()}`, name: 'fork' })
+      .expect(201)
+    const object = anObject(`only in the source ${unique()}`)
+    await lfs.upload(source.fullPath, owner, object)
+    const pair = client.newKey()
+    await t.api('post', `/projects/${fork.id}/deploy_keys`, owner).send({ title: 'robot', key: pair.line, can_push: true }).expect(201)
+    const { out } = await ask(pair, 'upload', `/${fork.path_with_namespace}.git`)
+    const token = Buffer.from(JSON.parse(out).header.Authorization.slice(6), 'base64').toString().split(':')[1] as string
+    const { body } = await lfs.batch(fork.path_with_namespace, { token }, 'upload', [object])
+    expect(body.objects[0].actions.upload).toBeDefined()
   })
 })

@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm'
 import { bigint, index, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
 import { id, moment, ref } from './columns.js'
 import { projects } from './projects.js'
@@ -21,8 +22,14 @@ export const lfsObjectProjects = pgTable(
     oid: text()
       .notNull()
       .references(() => lfsObjects.oid),
+    /** Since when no commit of the project has pointed to it, as far as maintenance has seen (LF-14). */
+    unreferenced_since: moment(),
   },
-  (t) => [primaryKey({ columns: [t.project_id, t.oid] }), index('lfs_object_projects_oid_idx').on(t.oid)],
+  (t) => [
+    primaryKey({ columns: [t.project_id, t.oid] }),
+    index('lfs_object_projects_oid_idx').on(t.oid),
+    index('lfs_object_projects_unreferenced_idx').on(t.unreferenced_since).where(sql`${t.unreferenced_since} is not null`),
+  ],
 )
 
 /** Objects of deleted projects: those that no other project has are to be removed (LF-12). */

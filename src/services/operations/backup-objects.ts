@@ -1,5 +1,5 @@
 import { createReadStream, createWriteStream } from 'node:fs'
-import { mkdir, readdir } from 'node:fs/promises'
+import { mkdir, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { pipeline } from 'node:stream/promises'
@@ -25,13 +25,23 @@ export async function saveObjects(ctx: Context, database: string, folder: string
   }
 }
 
-/** Puts saved objects in their place again; what no project has any more is then removed. */
+/**
+ * Puts saved objects in their place again, as far as they are not there: a bucket may have outlived the service. What
+ * no project has any more is then removed.
+ */
 export async function restoreObjects(ctx: Context, folder: string): Promise<void> {
   for (const shard of (await readdir(folder).catch(() => [] as string[])).sort())
-    for (const oid of await readdir(join(folder, shard))) {
-      const staged = await ctx.lfs.stage(createReadStream(join(folder, shard, oid)), oid, Number.POSITIVE_INFINITY)
-      await staged.keep()
-    }
+    for (const oid of await readdir(join(folder, shard))) await restoreObject(ctx, join(folder, shard, oid), oid)
   await ctx.db.write.execute(sql`insert into ${pendingLfsDeletions} (oid) select o.oid from ${lfsObjects} o
     where not exists (select 1 from ${lfsObjectProjects} l where l.oid = o.oid) on conflict do nothing`)
+}
+
+async function restoreObject(ctx: Context, path: string, oid: string): Promise<void> {
+  if ((await ctx.lfs.size(oid)) === (await stat(path)).size) return
+  const staged = await ctx.lfs.stage(createReadStream(path), oid, Number.POSITIVE_INFINITY)
+  try {
+    await staged.keep()
+  } finally {
+    await staged.discard()
+  }
 }

@@ -32,6 +32,8 @@ interface Manifest {
   repositories: RepositoryKey[]
   /** Projects that were deleted while the backup was made: they are in the rows, and will not be restored. */
   gone: number[]
+  /** Whether it has the objects of Git LFS; without them they are taken from where the service keeps them. */
+  lfs?: boolean
   /** Where the key of encrypted values is: in this backup, or in ROOST_SECRET_KEY. */
   secret: 'file' | 'environment'
 }
@@ -46,9 +48,10 @@ const folderOf = (root: string, { storage, id, kind }: RepositoryKey) =>
 
 /**
  * Copies rows, repositories, uploads, LFS objects and keys into a new folder, all as of one moment, while the service
- * runs (SEC-163). Pushes wait while all refs are read.
+ * runs (SEC-163). Pushes wait while all refs are read. LFS objects may be left where they are, for those who keep them
+ * safe in another way.
  */
-export async function backUp(ctx: Context, databaseUrl: string, root: string): Promise<Pick<Manifest, 'repositories' | 'gone'>> {
+export async function backUp(ctx: Context, databaseUrl: string, root: string, { lfs = true } = {}): Promise<Pick<Manifest, 'repositories' | 'gone'>> {
   await mkdir(root, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
     throw new StartFault(error.code === 'EEXIST' ? `${root} is there already` : `${root} cannot be made (${error.code})`)
   })
@@ -70,11 +73,11 @@ export async function backUp(ctx: Context, databaseUrl: string, root: string): P
   }
   if (await isThere(uploadsOf(ctx))) await cp(uploadsOf(ctx), join(root, 'uploads'), { recursive: true, dereference: true })
   await copyHostKeys(hostKeysOf(ctx.config.dataDir), join(root, 'ssh'))
-  await saveObjects(ctx, join(root, 'database'), join(root, 'lfs'))
+  if (lfs) await saveObjects(ctx, join(root, 'database'), join(root, 'lfs'))
   const secret = ctx.config.secretKey === undefined ? 'file' : 'environment'
   if (secret === 'file') await cp(secretOf(ctx.config.dataDir), join(root, 'secret.key'))
   const { version } = ctx.config
-  const manifest: Manifest = { format: FORMAT, version, at: ctx.now().toISOString(), database, repositories, gone, secret }
+  const manifest: Manifest = { format: FORMAT, version, at: ctx.now().toISOString(), database, repositories, gone, lfs, secret }
   const rows = new Map(database.tables.map(({ name, rows }) => [`database/${fileOf(name)}`, rows]))
   await listParts(root, PARTS, rows)
   await writeNewFile(join(root, MANIFEST), JSON.stringify(manifest, null, 1))

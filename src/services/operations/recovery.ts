@@ -6,6 +6,7 @@ import { updateIssueLinksSoon } from '../issuables/merge-requests/writing/issue-
 import { takeUpImports } from '../projects/import.js'
 import { finishDeletions } from '../projects/remove.js'
 import { clearBrokenUploads, clearUnnamedObjects } from '../repository/lfs/objects.js'
+import { dropDueObjects } from '../repository/lfs/unreferenced.js'
 import { settleLeftIntents } from '../repository/push/settle.js'
 import { catchUp } from '../repository/push/upkeep.js'
 import { clearOrphans } from './orphans.js'
@@ -56,6 +57,7 @@ export async function recover(ctx: Context): Promise<void> {
   orphans()
   every(ctx, DAY, orphans)
   every(ctx, DAY, () => ctx.jobs.add('unnamed LFS objects', () => clearUnnamedObjects(ctx)))
+  every(ctx, DAY, () => ctx.jobs.add('unreferenced LFS objects', () => dropDueObjects(ctx)))
   every(ctx, CHECKS, () => ctx.jobs.coalesce('repository checks', 1_000, 'repository checks', () => checkRepositories(ctx)))
   const endMemberships = () => ctx.jobs.add('expired memberships', () => endExpiredMemberships(ctx))
   endMemberships()

@@ -4,6 +4,7 @@ import { mergeRequests, mergeRequestVersions, notes, pipelines, projects, todos 
 import type { Depth } from '../../git/types.js'
 import { type GitRepository, type Oid, ZERO } from '../../git/types.js'
 import { readSettings, type Settings } from '../core/settings.js'
+import { dropUnreferenced } from './lfs/unreferenced.js'
 
 /**
  * Runs maintenance according to the settings (AS-41): its depth depends on the pushes since the last collection, and on
@@ -20,6 +21,7 @@ export async function runMaintenance(ctx: Context, projectId: number, repository
   if (depth === 'gc') await keepReferred(ctx, projectId, repository)
   const options = { depth, packing: settings.housekeeping_enabled, bitmaps: settings.housekeeping_bitmaps_enabled }
   if (!(await repository.maintain(options)) || depth === 'usual') return
+  if (depth === 'gc') await dropUnreferenced(ctx, projectId, repository)
   // pushes that came meanwhile count towards the next run
   const counted =
     depth === 'gc' ? { pushes_since_gc: sql`${projects.pushes_since_gc} - ${pushes}`, pushes_housekept: 0 } : { pushes_housekept: pushes }

@@ -1,6 +1,5 @@
 import { type Readable, Writable } from 'node:stream'
 import { checkAddress } from '../../access/addresses.js'
-import { LEVELS } from '../../access/can.js'
 import { fullPathOf } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { Failure } from '../../failures.js'
@@ -11,9 +10,9 @@ import { newRequestId } from '../../lib/request-id.js'
 import { asUnavailable } from '../../lib/unavailable.js'
 import { restrictionOf } from '../../services/identity/keys.js'
 import { findSshLogin, recordKeyUse, type SshLogin } from '../../services/identity/ssh-logins.js'
-import { deployKeyReach } from '../../services/projects/deploy-keys.js'
 import { type Admitted, type Asked, admit, type GitCaller, isRefusal } from '../admission.js'
 import { holderOf, SENSELESS } from '../clients.js'
+import { deployKeyCaller } from '../deploy-keys.js'
 import { push } from '../push.js'
 import type { RunQuestion } from './frames.js'
 import { type LfsCommand, lfsAuthenticate } from './lfs-authenticate.js'
@@ -100,7 +99,7 @@ async function run(ctx: Context, asked: RunQuestion, streams: CommandStreams, ab
   if (restriction) return refuse(`Your SSH key ${restriction}.`)
   const crowded = await addressFault(ctx, login, asked.address)
   if (crowded) return refuse(crowded)
-  const caller = callerOf(ctx, login)
+  const caller: GitCaller = login.deploy ? deployKeyCaller(ctx, login) : { user: login.user, reads: true, writes: true }
   const lfs = parseLfsCommand(asked.command)
   if (lfs) {
     about['service'] = 'git-lfs-authenticate'
@@ -129,16 +128,6 @@ async function addressFault(ctx: Context, { user, deploy }: SshLogin, address: s
     if (thrown instanceof Failure && thrown.kind === 'forbidden') return 'Too many logins from different IPs'
     throw thrown
   }
-}
-
-/** A deploy key reads what it is attached to, and with `can_push` writes it like a maintainer (DK-7). */
-function callerOf(ctx: Context, { key, user, deploy }: SshLogin): GitCaller {
-  if (!deploy) return { user, reads: true, writes: true }
-  const level: GitCaller['level'] = async ({ id }) => {
-    const reach = await deployKeyReach(ctx, key.id, id)
-    return reach === null ? 0 : reach.can_push && user ? LEVELS.maintainer : LEVELS.reporter
-  }
-  return { user, reads: true, writes: user !== null, level }
 }
 
 type Serving = GitCommand & Pick<RunQuestion, 'protocol' | 'address'> & { holder: string }

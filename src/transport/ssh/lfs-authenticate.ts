@@ -2,7 +2,7 @@ import type { Context } from '../../context.js'
 import { readSettings } from '../../services/core/settings.js'
 import { type LfsCredentials, type LfsOperation, lfsCredentials } from '../../services/repository/lfs/credentials.js'
 import { servesLfs } from '../../services/repository/lfs/objects.js'
-import { findRepository, type GitCaller, NO_DOWNLOAD, NO_PUSH, NOT_FOUND, noAccessOver } from '../admission.js'
+import { findRepository, type GitCaller, lfsHolderOf, NO_DOWNLOAD, NO_PUSH, NOT_FOUND, noAccessOver } from '../admission.js'
 
 /** What git-lfs asks for over SSH: credentials with which it goes on over HTTP. */
 export interface LfsCommand {
@@ -12,15 +12,14 @@ export interface LfsCommand {
 
 /** Credentials for the LFS routes of a project, or the reason why there are none (GS-9). */
 export async function lfsAuthenticate(ctx: Context, caller: GitCaller, { path, operation }: LfsCommand): Promise<LfsCredentials | string> {
-  const { user } = caller
-  // a token of LFS has the rights of a user
-  if (!user || caller.level) return 'Git LFS is not available with a deploy key.'
+  const holder = lfsHolderOf(caller)
+  if (!holder) return NOT_FOUND.text
   const found = await findRepository(ctx, caller, path)
   if (!found) return NOT_FOUND.text
   const { subject, wiki } = found
   if ((await readSettings(ctx)).enabled_git_access_protocol === 'http') return noAccessOver('ssh')
   if (!subject.can('download_code')) return NO_DOWNLOAD
-  if (operation === 'upload' && !subject.can('push_code')) return NO_PUSH
+  if (operation === 'upload' && !(caller.writes && subject.can('push_code'))) return NO_PUSH
   if (wiki || !servesLfs(subject.project)) return 'Git LFS is not enabled for this project.'
-  return lfsCredentials(ctx, user, subject.project, operation)
+  return lfsCredentials(ctx, holder, subject.project, operation)
 }

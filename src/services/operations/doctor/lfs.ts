@@ -3,12 +3,15 @@ import type { Readable } from 'node:stream'
 import { and, asc, eq, gt, notExists, sql } from 'drizzle-orm'
 import type { Context } from '../../../context.js'
 import { lfsObjectProjects, lfsObjects, pendingLfsDeletions } from '../../../db/schema/index.js'
+import { mapConcurrently } from '../../../lib/async/concurrency.js'
 import { BROKEN_UPLOAD, removeUnused, unnamedObjects } from '../../repository/lfs/objects.js'
 import type { Check } from './fault.js'
 import type { DoctorOptions } from './repositories.js'
 
 /** Objects whose rows are read at a time. */
 const BATCH = 1_000
+/** Objects that are looked for in the store at a time; where they are read, one. */
+const AT_ONCE = 16
 
 /**
  * Objects of Git LFS whose files are missing or damaged, and files that nothing refers to; with `full` all are read.
@@ -16,8 +19,9 @@ const BATCH = 1_000
 export async function* lfs(ctx: Context, { full = false }: DoctorOptions): Check {
   for (let last = ''; ; ) {
     const rows = await ctx.db.write.select().from(lfsObjects).where(gt(lfsObjects.oid, last)).orderBy(asc(lfsObjects.oid)).limit(BATCH)
-    for (const { oid, size } of rows) {
-      const text = await faultOf(ctx, oid, size, full)
+    const texts = await mapConcurrently(full ? 1 : AT_ONCE, rows, ({ oid, size }) => faultOf(ctx, oid, size, full))
+    for (const [at, { oid }] of rows.entries()) {
+      const text = texts[at]
       if (text)
         yield {
           kind: 'damaged LFS object',

@@ -1,5 +1,6 @@
 import type { Project } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
+import { mapConcurrently } from '../../../lib/async/concurrency.js'
 import { isObjectId } from '../../../lib/object-store.js'
 import type { LfsCredentials, LfsOperation } from './credentials.js'
 import { type LfsObject, lfsLimits, objectsOf } from './objects.js'
@@ -26,10 +27,16 @@ export interface BatchPlace {
   credentials: LfsCredentials | null
 }
 
-/** The answer to a batch: one for each object, in their order (LF-6). The caller may do this operation. */
+/** Objects of a batch that are looked for in the store at a time. */
+const LOOKUPS = 16
+
+/**
+ * The answer to a batch: one for each object, in their order (LF-6). The caller may do this operation; objects of other
+ * projects are shared with what `readerId` may read.
+ */
 export async function answerBatch(
   ctx: Context,
-  { project, userId }: { project: Project; userId: number | null },
+  { project, readerId }: { project: Project; readerId: number | null },
   operation: LfsOperation,
   objects: LfsObject[],
   place: BatchPlace,
@@ -37,8 +44,7 @@ export async function answerBatch(
   const fault = ({ oid, size }: LfsObject) =>
     isObjectId(oid) && Number.isSafeInteger(size) && size >= 0 ? null : { code: 422, message: 'The object has no valid id or size' }
   const valid = objects.filter((object) => fault(object) === null)
-  const answer =
-    operation === 'upload' && userId !== null ? await uploads(ctx, project, userId, valid, place) : await downloads(ctx, project.id, valid, place)
+  const answer = operation === 'upload' ? await uploads(ctx, project, readerId, valid, place) : await downloads(ctx, project.id, valid, place)
   return objects.map(({ oid, size }) => {
     const error = fault({ oid, size })
     return error ? { oid, size, error } : answer({ oid, size })
@@ -63,10 +69,14 @@ async function downloads(ctx: Context, projectId: number, objects: LfsObject[], 
   }
 }
 
-async function uploads(ctx: Context, project: Project, userId: number, objects: LfsObject[], place: BatchPlace) {
-  const missing = new Set((await missingObjects(ctx, userId, project.id, objects)).map(({ oid }) => oid))
+async function uploads(ctx: Context, project: Project, readerId: number | null, objects: LfsObject[], place: BatchPlace) {
+  const missing = new Set((await missingObjects(ctx, readerId, project.id, objects)).map(({ oid }) => oid))
   // a file that was lost comes back with the next push
-  for (const { oid } of objects) if (!missing.has(oid) && (await ctx.lfs.size(oid)) === null) missing.add(oid)
+  await mapConcurrently(
+    LOOKUPS,
+    objects.filter(({ oid }) => !missing.has(oid)),
+    async ({ oid }) => (await ctx.lfs.size(oid)) ?? missing.add(oid),
+  )
   const limits = await lfsLimits(ctx)
   let left = limits.project - project.lfs_objects_size
   return ({ oid, size }: LfsObject): BatchAnswer => {

@@ -7,7 +7,7 @@ export type LfsOperation = 'download' | 'upload'
 /** Seconds for which a token is valid: long enough for one large object on a slow line (LF-5). */
 const LIFETIME = 1_800
 const PREFIX = 'lfs.'
-const TOKEN = /^lfs\.\d+\.\d+\.(?:download|upload)\.\d+\./
+const TOKEN = /^lfs\.k?\d+\.\d+\.(?:download|upload)\.\d+\./
 const PURPOSE = 'lfs token'
 
 /** What a client needs for the LFS routes of one project, in the form of `git-lfs-authenticate`. */
@@ -19,9 +19,12 @@ export interface LfsCredentials {
   expires_at: string
 }
 
-/** What a token allows: one operation of one user on one project; an upload includes downloads. */
+/** Whose a token is: a user's, or a deploy key's. */
+export type LfsHolder = { userId: number } | { deployKey: number }
+
+/** What a token allows: one operation of one holder on one project; an upload includes downloads. */
 export interface LfsGrant {
-  userId: number
+  holder: LfsHolder
   projectId: number
   operation: LfsOperation
 }
@@ -32,16 +35,16 @@ export interface LfsGrant {
  */
 export function lfsCredentials(
   ctx: Context,
-  user: { id: number; username: string },
+  holder: LfsHolder,
   project: Pick<Project, 'id' | 'path' | 'namespace'>,
   operation: LfsOperation,
 ): LfsCredentials {
   const expires = Math.floor(ctx.now().getTime() / 1_000) + LIFETIME
-  const claim = `${PREFIX}${user.id}.${project.id}.${operation}.${expires}`
+  const claim = `${PREFIX}${'userId' in holder ? holder.userId : `k${holder.deployKey}`}.${project.id}.${operation}.${expires}`
   const token = `${claim}.${ctx.encryption.sign(claim, PURPOSE)}`
   return {
     href: `${ctx.links.http(fullPathOf(project))}/info/lfs`,
-    header: { Authorization: `Basic ${Buffer.from(`${user.username}:${token}`).toString('base64')}` },
+    header: { Authorization: `Basic ${Buffer.from(`lfs:${token}`).toString('base64')}` },
     expires_in: LIFETIME,
     expires_at: new Date(expires * 1_000).toISOString().replace(/\.\d+Z$/, 'Z'),
   }
@@ -55,9 +58,11 @@ export function lfsGrant(ctx: Context, token: string): LfsGrant | 'expired' | nu
   const end = token.lastIndexOf('.')
   const claim = token.slice(0, end)
   if (!ctx.encryption.verify(claim, token.slice(end + 1), PURPOSE)) return null
-  const [, user = '', project = '', operation, expires] = claim.split('.')
-  const userId = numericId(user)
+  const [, who = '', project = '', operation, expires] = claim.split('.')
+  const id = numericId(who.replace(/^k/, ''))
   const projectId = numericId(project)
-  if (userId === null || projectId === null || (operation !== 'download' && operation !== 'upload')) return null
-  return Number(expires) * 1_000 <= ctx.now().getTime() ? 'expired' : { userId, projectId, operation }
+  if (id === null || projectId === null || (operation !== 'download' && operation !== 'upload')) return null
+  return Number(expires) * 1_000 <= ctx.now().getTime()
+    ? 'expired'
+    : { holder: who.startsWith('k') ? { deployKey: id } : { userId: id }, projectId, operation }
 }

@@ -14,6 +14,8 @@ export interface LfsObject {
 }
 
 const MEBIBYTE = 1024 * 1024
+/** Objects that are put in their place at a time. */
+const KEPT_AT_ONCE = 4
 /** Objects whose deletion is looked up at a time. */
 const BATCH = 1_000
 /** Milliseconds after which a file that no row names counts as left by a killed upload. */
@@ -51,21 +53,38 @@ const holdObject = (tx: Transaction, oid: string) => tx.execute(sql`select pg_ad
  */
 export async function keepObject(ctx: Context, projectId: number, oid: string, staged: StagedObject): Promise<void> {
   const limits = await lfsLimits(ctx)
-  await ctx.db.transaction(async (tx) => {
-    await holdObject(tx, oid)
-    const [project] = await tx.select({ size: projects.lfs_objects_size }).from(projects).where(eq(projects.id, projectId)).for('no key update')
-    if (!project) throw new Failure('not_found', { message: '404 Project Not Found' })
-    await tx.insert(lfsObjects).values({ oid, size: staged.size, created_at: ctx.now() }).onConflictDoNothing()
-    const added = await tx.insert(lfsObjectProjects).values({ project_id: projectId, oid }).onConflictDoNothing().returning()
-    if (added.length > 0) {
-      if (project.size + staged.size > limits.project) throw tooLarge()
+  // a slow store must not hold all connections to the database
+  await ctx.mutex.run(`lfs keep ${Number.parseInt(oid.slice(0, 2), 16) % KEPT_AT_ONCE}`, () =>
+    ctx.db.transaction(async (tx) => {
+      await holdObject(tx, oid)
+      const has = and(eq(lfsObjectProjects.project_id, projectId), eq(lfsObjectProjects.oid, oid))
+      const known =
+        (await tx.update(lfsObjectProjects).set({ unreferenced_since: null }).where(has).returning({ oid: lfsObjectProjects.oid })).length > 0
+      // looked at before, and again once nobody else can change it
+      const check = (used: number) => {
+        if (!known && used + staged.size > limits.project) throw tooLarge()
+      }
+      check(await sizeOf(tx, projectId))
+      await staged.keep()
+      const used = await sizeOf(tx, projectId, { lock: true })
+      check(used)
+      await tx.insert(lfsObjects).values({ oid, size: staged.size, created_at: ctx.now() }).onConflictDoNothing()
+      const added = await tx.insert(lfsObjectProjects).values({ project_id: projectId, oid }).onConflictDoNothing().returning()
+      if (added.length === 0) return
       await tx
         .update(projects)
-        .set({ lfs_objects_size: project.size + staged.size })
+        .set({ lfs_objects_size: used + staged.size })
         .where(eq(projects.id, projectId))
-    }
-    await staged.keep()
-  })
+    }),
+  )
+}
+
+/** Bytes of the objects of a project. */
+async function sizeOf(tx: Transaction, projectId: number, { lock = false } = {}): Promise<number> {
+  const query = tx.select({ size: projects.lfs_objects_size }).from(projects).where(eq(projects.id, projectId))
+  const [project] = await (lock ? query.for('no key update') : query)
+  if (!project) throw new Failure('not_found', { message: '404 Project Not Found' })
+  return project.size
 }
 
 /**
@@ -140,7 +159,8 @@ async function withoutRow(ctx: Context, oids: string[]): Promise<string[]> {
 
 /** Removes what killed uploads left behind: files that are not whole, and files that never got their row. */
 export async function clearBrokenUploads(ctx: Context, unchanged = BROKEN_UPLOAD): Promise<void> {
-  for (const name of await ctx.lfs.leftovers(unchanged)) await ctx.lfs.removeLeftover(name)
+  for (const name of await ctx.lfs.leftovers(unchanged))
+    await ctx.lfs.removeLeftover(name).catch((fault: unknown) => ctx.log.warn({ err: fault, name }, 'a broken LFS upload cannot be removed'))
 }
 
 export async function clearUnnamedObjects(ctx: Context): Promise<void> {

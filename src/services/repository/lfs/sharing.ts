@@ -4,6 +4,7 @@ import { lfsObjectProjects, projects } from '../../../db/schema/index.js'
 import type { LfsPointer, Oid, RepositoryKey } from '../../../git/types.js'
 import { mayReadCode } from '../reading.js'
 import { objectsOf, shareObjects } from './objects.js'
+import { markReferenced } from './unreferenced.js'
 
 /** Projects of a fork network that are asked for objects. */
 const MAX_SOURCES = 10
@@ -13,6 +14,9 @@ const MAX_SOURCES = 10
  * copied them may read the source's code.
  */
 export async function sharePointedObjects(ctx: Context, from: number, to: RepositoryKey, commits: Oid[], have: Oid[]): Promise<void> {
+  await ctx.db.write.execute(sql`update ${lfsObjectProjects} t set unreferenced_since = null
+    where t.project_id = ${to.id} and t.unreferenced_since is not null
+      and exists (select 1 from ${lfsObjectProjects} l where l.project_id = ${from} and l.oid = t.oid)`)
   const { rows } = await ctx.db.write.execute(sql`select 1 from ${lfsObjectProjects} l where l.project_id = ${from}
     and not exists (select 1 from ${lfsObjectProjects} t where t.project_id = ${to.id} and t.oid = l.oid) limit 1`)
   if (rows.length === 0) return
@@ -24,9 +28,10 @@ export async function sharePointedObjects(ctx: Context, from: number, to: Reposi
 
 /**
  * Those of these objects that a project does not have. What another project of its fork network has, whose code the
- * user may read at this moment, it gets from there: nothing has to be sent again (LF-3).
+ * user may read at this moment, it gets from there: nothing has to be sent again (LF-3). Those it has will be referred
+ * to.
  */
-export async function missingObjects(ctx: Context, userId: number, projectId: number, objects: LfsPointer[]): Promise<LfsPointer[]> {
+export async function missingObjects(ctx: Context, userId: number | null, projectId: number, objects: LfsPointer[]): Promise<LfsPointer[]> {
   const missing = async () => {
     const there = await objectsOf(
       ctx,
@@ -35,8 +40,13 @@ export async function missingObjects(ctx: Context, userId: number, projectId: nu
     )
     return objects.filter(({ oid }) => !there.has(oid))
   }
+  await markReferenced(
+    ctx,
+    projectId,
+    objects.map(({ oid }) => oid),
+  )
   let wanted = await missing()
-  if (wanted.length === 0) return wanted
+  if (wanted.length === 0 || userId === null) return wanted
   for (const source of await sourcesIn(ctx, projectId, wanted)) {
     if (!(await mayReadCode(ctx, userId, source))) continue
     const oids = wanted.map(({ oid }) => oid)
