@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { boolean, check, index, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core'
 import { id, moment, ref } from './columns.js'
-import { sshKeys } from './keys.js'
+import { sshKeys } from './credentials.js'
 import { namespaces } from './namespaces.js'
 import { projects } from './projects.js'
 import { users } from './users.js'

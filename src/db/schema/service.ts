@@ -1,5 +1,13 @@
-import { bigint, index, integer, pgTable, text } from 'drizzle-orm/pg-core'
-import { id } from './columns.js'
+import { bigint, index, integer, jsonb, pgTable, text } from 'drizzle-orm/pg-core'
+import { id, moment } from './columns.js'
+
+/** One row: the settings that were changed; the others have their defaults. */
+export const applicationSettings = pgTable('application_settings', {
+  id: bigint({ mode: 'number' }).primaryKey(),
+  values: jsonb().$type<Record<string, unknown>>().notNull(),
+  created_at: moment().notNull().defaultNow(),
+  updated_at: moment().notNull().defaultNow(),
+})
 
 /**
  * Slotted counters: the version of a kind of list is the sum over its rows. Triggers raise it, and each running
