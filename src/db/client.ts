@@ -67,6 +67,8 @@ export interface Database {
   onBack(listener: () => void): void
   /** Registers a listener for commits of what was marked with `tellAfterCommit`. */
   onCommitted(listener: () => void): void
+  /** Tells those listeners of a commit that was not marked. */
+  committed(): void
   /** Waits for running statements, then closes every connection. */
   close(): Promise<void>
 }
@@ -435,8 +437,11 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
   const onDisk = together(() => pool.query({ text: "select pg_logical_emit_message(true, 'roost', '')" }))
   let bursting = 0
   const listeners: (() => void)[] = []
+  const tell = () => {
+    for (const listener of listeners) listener()
+  }
   const committed = (on: object) => {
-    if (marked.has(on)) for (const listener of listeners) listener()
+    if (marked.has(on)) tell()
   }
 
   const database: Database = {
@@ -491,6 +496,7 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
     onBack: (listener) => availability.onBack(listener),
 
     onCommitted: (listener) => void listeners.push(listener),
+    committed: tell,
 
     async close() {
       availability.close()
