@@ -176,6 +176,32 @@ CREATE TABLE "todos" (
 	CONSTRAINT "todos_one_target" CHECK (case "todos"."target_type" when 'Commit' then "todos"."commit_id" is not null else "todos"."target_id" is not null end)
 );
 --> statement-breakpoint
+CREATE TABLE "job_schedules" (
+	"kind" text PRIMARY KEY NOT NULL,
+	"next_at" timestamp with time zone NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "jobs" (
+	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "jobs_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"kind" text NOT NULL,
+	"key" text,
+	"lane" text,
+	"lane_limit" smallint DEFAULT 1 NOT NULL,
+	"priority" smallint DEFAULT 1 NOT NULL,
+	"payload" jsonb NOT NULL,
+	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"run_at" timestamp with time zone DEFAULT now() NOT NULL,
+	"attempts" integer DEFAULT 0 NOT NULL,
+	"worker" text,
+	"last_error" text,
+	"failed_at" timestamp (3) with time zone
+);
+--> statement-breakpoint
+CREATE TABLE "processes" (
+	"id" text PRIMARY KEY NOT NULL,
+	"alive_until" timestamp with time zone NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "gpg_keys" (
 	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "gpg_keys_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	"user_id" bigint NOT NULL,
@@ -439,8 +465,7 @@ CREATE TABLE "pending_repository_deletions" (
 CREATE TABLE "project_imports" (
 	"project_id" bigint PRIMARY KEY NOT NULL,
 	"url" text NOT NULL,
-	"default_branch" text,
-	"held_until" timestamp (3) with time zone DEFAULT now() NOT NULL
+	"default_branch" text
 );
 --> statement-breakpoint
 CREATE TABLE "project_languages" (
@@ -551,6 +576,7 @@ CREATE TABLE "ref_intents" (
 	"origin" text NOT NULL,
 	"updates" jsonb NOT NULL,
 	"merge" jsonb,
+	"owner" text,
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL
 );
 --> statement-breakpoint
@@ -818,6 +844,9 @@ CREATE INDEX "todos_author_id_idx" ON "todos" USING btree ("author_id");
 --> statement-breakpoint
 CREATE INDEX "todos_note_id_idx" ON "todos" USING btree ("note_id") WHERE "todos"."note_id" is not null;
 --> statement-breakpoint
+CREATE INDEX "jobs_due_idx" ON "jobs" USING btree ("priority","run_at","id") WHERE "jobs"."failed_at" is null;--> statement-breakpoint
+CREATE INDEX "jobs_key_idx" ON "jobs" USING btree ("kind","key") WHERE "jobs"."key" is not null and "jobs"."failed_at" is null;--> statement-breakpoint
+CREATE INDEX "jobs_running_idx" ON "jobs" USING btree ("lane") WHERE "jobs"."worker" is not null;--> statement-breakpoint
 CREATE UNIQUE INDEX "gpg_keys_key_key" ON "gpg_keys" USING btree (md5("key"));
 --> statement-breakpoint
 CREATE UNIQUE INDEX "gpg_keys_fingerprint_key" ON "gpg_keys" USING btree ("fingerprint");

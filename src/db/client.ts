@@ -55,12 +55,21 @@ export interface Database {
    * after a conflict, like `transaction`.
    */
   burst<T extends Promise<unknown>[]>(send: (on: Sender) => [...T]): Promise<{ [K in keyof T]: Awaited<T[K]> }>
+  /**
+   * The same on the job queue's own connection, which is opened when it is first used: the queue neither waits for
+   * calls nor keeps them waiting. `durable` false: it settles before the commit is on disk.
+   */
+  queueBurst<T extends Promise<unknown>[]>(send: (on: Sender) => [...T], options: { durable: boolean }): Promise<{ [K in keyof T]: Awaited<T[K]> }>
   /** Settles when the lane and the pool both answer; rejects with Unavailable within two seconds otherwise. */
   ping(): Promise<void>
   /**
    * Registers a listener for the return of the database after lost connections, when work may have been left half done.
    */
   onBack(listener: () => void): void
+  /** Registers a listener for commits of what was marked with `tellAfterCommit`. */
+  onCommitted(listener: () => void): void
+  /** Tells those listeners of a commit that was not marked. */
+  committed(): void
   /** Waits for running statements, then closes every connection. */
   close(): Promise<void>
 }
@@ -78,6 +87,10 @@ const TRIES = 6
  * answer.
  */
 const GRACE = 2_000
+/** Begins a transaction whose commit does not wait for the disk. */
+const UNFLUSHED = 'begin; set local synchronous_commit = off'
+/** Told apart by those who count statements. */
+const QUEUE_ENDS = { durable: ['/* jobs */ begin', '/* jobs */ commit'], unflushed: [`/* jobs */ ${UNFLUSHED}`, '/* jobs */ commit'] } as const
 
 const RETRIED = new Set(['40001', '40P01'])
 
@@ -190,38 +203,86 @@ function poolOf({ Connection, availability, settings }: Connecting, timeout: num
   return pool
 }
 
-/** The bursts of a database: sent on their own lane, and durable by a later commit through the pool. */
-function burstsOn(lane: Lane, pool: pg.Pool): Database['burst'] {
-  // a commit that waits for the disk makes all earlier commits durable
-  const onDisk = together(() => pool.query({ text: "select pg_logical_emit_message(true, 'roost', '')" }))
-  let bursting = 0
-  const sendAll = async (send: (on: Sender) => Promise<unknown>[]) => {
-    const client = await lane.client()
-    const statements: Promise<unknown>[] = [client.query('begin; set local synchronous_commit = off')]
+const marked = new WeakSet<object>()
+
+/** Tells the listeners of `onCommitted` when this transaction or burst has been committed. */
+export const tellAfterCommit = (on: Transaction | Sender): void => void marked.add(on)
+
+/** Those who want to know of commits. */
+class CommitListeners {
+  readonly #listeners: (() => void)[] = []
+
+  add(listener: () => void) {
+    this.#listeners.push(listener)
+  }
+
+  tell() {
+    for (const listener of this.#listeners) listener()
+  }
+
+  /** Tells them if this transaction or burst was marked. */
+  committed(on: object) {
+    if (marked.has(on)) this.tell()
+  }
+}
+
+/** Sends all statements of one transaction at once; the result holds those of `send` only. */
+async function sendTogether(
+  lane: Lane,
+  [begin, commit]: readonly [string, string],
+  send: (on: Sender) => Promise<unknown>[],
+  listeners: CommitListeners,
+): Promise<unknown[]> {
+  return retried(async () => {
+    const on: Sender = { client: await lane.client() }
+    const statements: Promise<unknown>[] = [on.client.query(begin)]
     try {
-      statements.push(...send({ client }), client.query('commit'))
+      statements.push(...send(on), on.client.query(commit))
     } catch (fault) {
-      void Promise.allSettled([...statements, client.query('rollback')])
+      void Promise.allSettled([...statements, on.client.query('rollback')])
       throw fault
     }
     const settled = await Promise.allSettled(statements)
     // later statements failed because of the first failure
-    return settled.map((each) => {
+    const results = settled.map((each) => {
       if (each.status === 'rejected') throw each.reason
       return each.value
     })
-  }
+    listeners.committed(on)
+    return results.slice(1, -1)
+  })
+}
+
+/** The bursts of a database: sent on their own lane, and durable by a later commit through the pool. */
+function burstsOn(lane: Lane, pool: pg.Pool, listeners: CommitListeners): Database['burst'] {
+  // a commit that waits for the disk makes all earlier commits durable
+  const onDisk = together(() => pool.query({ text: "select pg_logical_emit_message(true, 'roost', '')" }))
+  let bursting = 0
   return async (send) => {
     if (bursting >= MAX_WAITING) throw new Unavailable('Too many calls wait for the database')
     bursting++
     try {
-      const results = await retried(() => sendAll(send))
+      const results = await sendTogether(lane, [UNFLUSHED, 'commit'], send, listeners)
       await onDisk()
-      return results.slice(1, -1) as never
+      return results as never
     } finally {
       bursting--
     }
   }
+}
+
+/** Transactions of the builder, repeated after a conflict. */
+function transactionsOn(write: NodePgDatabase, listeners: CommitListeners): Database['transaction'] {
+  return (work, config) =>
+    retried(async () => {
+      let used: Transaction | undefined
+      const result = await write.transaction((tx) => {
+        used = tx
+        return work(tx)
+      }, config)
+      if (used) listeners.committed(used)
+      return result
+    })
 }
 
 /** Settles with the answers; rejects with Unavailable when they take too long. */
@@ -255,10 +316,12 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
   const lanes = Array.from({ length: LANES }, () => laneOf(how, how.settings(readTimeout, ' -c default_transaction_read_only=on')))
   // planned once: bursts look rows up by key, and planning costs more than running
   const bursts = laneOf(how, how.settings(writeTimeout, ' -c plan_cache_mode=force_generic_plan'))
+  const queue = laneOf(how, how.settings(writeTimeout))
   let turn = 0
   const query = (config: Statement, values?: unknown[]) => (lanes[turn++ % LANES] as Lane).query(config, values)
   const pool = poolOf(how, writeTimeout, options)
   const write = drizzle({ client: pool })
+  const listeners = new CommitListeners()
 
   const database: Database = {
     read: drizzle({ client: { query } as unknown as pg.Client }),
@@ -267,13 +330,18 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
       const { rows } = await query({ ...(name !== undefined && { name }), text, values, rowMode: 'array', types: TYPES })
       return rows as unknown[][]
     },
-    transaction: (work, config) => retried(() => write.transaction(work, config)),
-    burst: burstsOn(bursts, pool),
+    transaction: transactionsOn(write, listeners),
+    burst: burstsOn(bursts, pool, listeners),
+    async queueBurst(send, { durable }) {
+      return (await sendTogether(queue, QUEUE_ENDS[durable ? 'durable' : 'unflushed'], send, listeners)) as never
+    },
     ping: () => inTime([...lanes.map((lane) => lane.query({ text: 'select 1' })), pool.query('select 1')]),
     onBack: (listener) => how.availability.onBack(listener),
+    onCommitted: (listener) => listeners.add(listener),
+    committed: () => listeners.tell(),
     async close() {
       how.availability.close()
-      await Promise.all([...lanes.map((lane) => lane.close()), bursts.close(), pool.end()])
+      await Promise.all([...lanes.map((lane) => lane.close()), bursts.close(), queue.close(), pool.end()])
     },
   }
   const checkParameters = async () => {
