@@ -7,6 +7,7 @@ import { statement } from '../../../../db/statement.js'
 import { type GitRepository, type Oid, type RefUpdate, ZERO } from '../../../../git/types.js'
 import { titleOf } from '../../../../lib/text/commit-title.js'
 import { isWorkInProgress } from '../../../../lib/text/work-in-progress.js'
+import { actAs } from '../../../core/acting.js'
 import { actingUser, findVisibleProject } from '../../../identity/acting-users.js'
 import { checkMergeabilitySoon } from '../merging/checks.js'
 import { NOT_DEFERRED } from '../merging/states.js'
@@ -136,7 +137,7 @@ async function followSource(
     ? group.filter(({ id, title }) => followed.has(id) && !isWorkInProgress(title)).map(({ id }) => id)
     : []
   await ctx.db.transaction(async (tx) => {
-    await commitAsynchronously(tx)
+    await Promise.all([commitAsynchronously(tx), actAs(tx, actorId)])
     const deferred = await tx
       .update(mergeRequests)
       .set({ ...NOT_DEFERRED, should_remove_source_branch: null })
@@ -160,7 +161,7 @@ async function followSource(
     const shared = { noteable_type: 'MergeRequest' as const, system: true, created_at: now, updated_at: now }
     if (said.length > 0) await tx.insert(notes).values(said.map((each) => ({ ...each, ...shared })))
   })
-  await updatePushedVersions(ctx, ids)
+  await updatePushedVersions(ctx, ids, actorId)
 }
 
 /**

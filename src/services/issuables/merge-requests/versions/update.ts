@@ -18,7 +18,7 @@ export async function updateVersion(ctx: Context, request: { id: number }): Prom
  * The same for merge requests whose source branch was pushed to (MR-70): version and head are up to date when this
  * returns, and whether it can be merged is checked soon after.
  */
-export async function updatePushedVersions(ctx: Context, ids: number[]): Promise<void> {
-  const unknown = await makeVersions(ctx, ids, { pushed: true })
+export async function updatePushedVersions(ctx: Context, ids: number[], by: number | null): Promise<void> {
+  const unknown = await makeVersions(ctx, ids, { pushed: true, by })
   if (unknown.length > 0) checkTheseSoon(ctx, unknown)
 }
