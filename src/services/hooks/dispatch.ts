@@ -39,8 +39,9 @@ export async function toldOf(ctx: Context, changes: readonly HookChange[]): Prom
 
 /** A delivery to be made. */
 export interface Due {
-  id: number
-  hook: number
+  delivery: number
+  /** The host and port that it goes to. */
+  receiver: string
 }
 
 /**
@@ -77,7 +78,7 @@ function concerned({ project, group, listens }: Told): SQL | undefined {
 /** Writes the deliveries to all hooks that listen. Those made after the change are not told of it. */
 async function deliver(tx: Transaction, told: Told, at: Date): Promise<Due[]> {
   const hooks = await tx
-    .select({ id: webHooks.id, project_id: webHooks.project_id, group_id: webHooks.group_id, filter: webHooks.push_events_branch_filter })
+    .select({ id: webHooks.id, url: webHooks.url, project_id: webHooks.project_id, group_id: webHooks.group_id, filter: webHooks.push_events_branch_filter })
     .from(webHooks)
     .where(and(concerned(told), arrayContains(webHooks.events, [told.listens]), lte(webHooks.created_at, at)))
     .orderBy(asc(webHooks.id))
@@ -96,7 +97,8 @@ async function deliver(tx: Transaction, told: Told, at: Date): Promise<Due[]> {
     tx,
     listening.map(({ id }) => id),
   )
-  return made
+  const receivers = new Map(listening.map(({ id, url }) => [id, new URL(url).host]))
+  return made.map(({ id, hook }) => ({ delivery: id, receiver: receivers.get(hook) as string }))
 }
 
 /** Deliveries that are kept for each hook (HK-6). */
