@@ -176,6 +176,27 @@ CREATE TABLE "todos" (
 	CONSTRAINT "todos_one_target" CHECK (case "todos"."target_type" when 'Commit' then "todos"."commit_id" is not null else "todos"."target_id" is not null end)
 );
 --> statement-breakpoint
+CREATE TABLE "job_schedules" (
+	"kind" text PRIMARY KEY NOT NULL,
+	"next_at" timestamp with time zone NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "jobs" (
+	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "jobs_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"kind" text NOT NULL,
+	"key" text,
+	"lane" text,
+	"lane_limit" smallint DEFAULT 1 NOT NULL,
+	"priority" smallint DEFAULT 1 NOT NULL,
+	"payload" jsonb NOT NULL,
+	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"run_at" timestamp with time zone DEFAULT now() NOT NULL,
+	"attempts" integer DEFAULT 0 NOT NULL,
+	"worker" text,
+	"last_error" text,
+	"failed_at" timestamp (3) with time zone
+);
+--> statement-breakpoint
 CREATE TABLE "gpg_keys" (
 	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "gpg_keys_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	"user_id" bigint NOT NULL,
@@ -875,6 +896,12 @@ CREATE INDEX "todos_author_id_idx" ON "todos" USING btree ("author_id");
 --> statement-breakpoint
 CREATE INDEX "todos_note_id_idx" ON "todos" USING btree ("note_id") WHERE "todos"."note_id" is not null;
 --> statement-breakpoint
+CREATE INDEX "jobs_due_idx" ON "jobs" USING btree ("priority","run_at","id") WHERE "jobs"."failed_at" is null;
+--> statement-breakpoint
+CREATE INDEX "jobs_key_idx" ON "jobs" USING btree ("kind","key") WHERE "jobs"."key" is not null and "jobs"."failed_at" is null;
+--> statement-breakpoint
+CREATE INDEX "jobs_running_idx" ON "jobs" USING btree ("lane") WHERE "jobs"."worker" is not null;
+--> statement-breakpoint
 CREATE UNIQUE INDEX "gpg_keys_key_key" ON "gpg_keys" USING btree (md5("key"));
 --> statement-breakpoint
 CREATE UNIQUE INDEX "gpg_keys_fingerprint_key" ON "gpg_keys" USING btree ("fingerprint");
@@ -1449,7 +1476,7 @@ END $$;
 --> statement-breakpoint
 CREATE TRIGGER deploy_keys_projects_drop_key AFTER DELETE ON deploy_keys_projects FOR EACH ROW EXECUTE FUNCTION drop_deploy_key();
 --> statement-breakpoint
--- Webhooks (docs/adr/0014-webhook-outbox.md): whoever listens is told of a change by a row of hook_changes, which is
+-- Webhooks (docs/adr/0015-webhook-outbox.md): whoever listens is told of a change by a row of hook_changes, which is
 -- written in the transaction of the change. Where nobody listens, that costs one look at an empty table.
 CREATE FUNCTION has_hook(project bigint, wanted text[]) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -1529,3 +1556,16 @@ BEGIN
       FROM regexp_split_to_table(told.columns, '\s+') c);
   END LOOP;
 END $$;
+--> statement-breakpoint
+-- What has been written down is told by a job of the same transaction. Moves of a wiki that are only about to happen
+-- are judged when whoever makes them must be done or dead.
+CREATE FUNCTION enqueue_hooks() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF current_setting('roost.hooks_told', true) = NEW.transaction::text THEN RETURN NULL; END IF;
+  INSERT INTO jobs (kind, payload, run_at) VALUES ('hooks: tell', jsonb_build_object('transaction', NEW.transaction::text),
+    now() + CASE NEW.source WHEN 'wiki_intents' THEN interval '1 minute' ELSE interval '0' END);
+  PERFORM set_config('roost.hooks_told', NEW.transaction::text, true);
+  RETURN NULL;
+END $$;
+--> statement-breakpoint
+CREATE TRIGGER hook_changes_enqueue AFTER INSERT OR UPDATE OF source ON hook_changes FOR EACH ROW EXECUTE FUNCTION enqueue_hooks();

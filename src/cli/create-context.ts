@@ -11,17 +11,24 @@ import { openGit } from '../git/open.js'
 import type { Spawner } from '../git/process/spawner.js'
 import { TRANSPORT_LIMITS } from '../git/wire/transport.js'
 import { Fragments } from '../http/fragments.js'
-import { createJobs } from '../jobs/queue.js'
+import { createHints } from '../jobs/hints.js'
+import { createJobs } from '../jobs/jobs.js'
+import { createWorker, type Ended } from '../jobs/worker.js'
 import { KeyedMutex } from '../lib/async/keyed-mutex.js'
 import { Slices } from '../lib/async/slices.js'
 import { Argon2 } from '../lib/crypto/argon2.js'
 import { encryptionWith, ownSecret } from '../lib/crypto/encryption.js'
 import { objectFolder } from '../lib/object-store.js'
+import { isUnavailable } from '../lib/unavailable.js'
 import { linksFor } from '../links.js'
 import { ListCache } from '../services/core/list-cache.js'
 import { SettingsCache } from '../services/core/settings-cache.js'
 import { holdsRepositories } from '../services/repository/repositories.js'
 import { followers } from './followers.js'
+import { kinds } from './kinds.js'
+
+/** Milliseconds that running jobs get to end when the service stops. */
+const JOBS_END = 2_000
 
 /** Wires the parts of the service; the configuration's address must be settled. */
 export async function createContext(config: Config & { baseUrl: string }, db: Database, log: Logger, spawner?: Spawner): Promise<Context> {
@@ -38,9 +45,16 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
   const now = () => new Date()
   const argon2 = new Argon2(config.argon2)
   const stop = new AbortController()
-  const jobs = createJobs({
+  const hints = createHints({
     onFault: (fault, name) => log.error({ err: fault, job: name }, 'background work failed'),
     onRetry: (fault, name, wait) => log.debug({ err: fault, job: name, wait }, 'background work is tried again'),
+  })
+  const worker = createWorker({
+    db,
+    kinds,
+    ctx: () => ctx,
+    onEnd: (ended) => logEnd(log, ended),
+    onFault: (fault) => log.error({ err: fault }, 'the job queue failed'),
   })
   const listCache = new ListCache()
   // what a crash of Postgres took back may have been read and cached
@@ -50,7 +64,7 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     db,
     git,
     lfs: objectFolder(join(config.dataDir, 'lfs')),
-    jobs,
+    jobs: createJobs(hints, worker),
     followers,
     links: linksFor(config.baseUrl, config.ssh),
     fragments: new Fragments(),
@@ -74,11 +88,18 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     },
     async close() {
       stop.abort(new Error('the service is stopping'))
-      await jobs.drain()
+      await ctx.jobs.stop(JOBS_END)
       await Promise.all([git.close(), argon2.close()])
     },
   }
   for (const storage of await git.claimStorages((name) => holdsRepositories(db, name)))
     log.error({ storage, path: config.storages[storage] }, 'a storage should hold repositories and is empty: is its disk mounted?')
   return ctx
+}
+
+/** What was tried again or set aside is logged; a job that was done is not. */
+function logEnd(log: Logger, { kind, id, attempts, end, wait, fault }: Ended): void {
+  const job = { err: fault, job: kind, id, attempts }
+  if (end === 'failed') log.error(job, 'a job failed and is set aside')
+  else if (end === 'retried') log[isUnavailable(fault) ? 'debug' : 'warn']({ ...job, wait }, 'a job failed and is tried again')
 }

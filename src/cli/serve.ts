@@ -73,6 +73,7 @@ async function start(given: Config, log: Logger, opened: Step[], signal: AbortSi
   opened.push(() => ctx.close())
   await bootstrapAdministrator(ctx)
   await recover(ctx)
+  await ctx.jobs.start({ alone: config.databaseUrl === undefined })
   const app = await buildApp(ctx)
   let ssh: { close(wait: number): Promise<void> } | undefined
   opened.push(async () => {

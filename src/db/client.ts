@@ -54,12 +54,19 @@ export interface Database {
    * after a conflict, like `transaction`.
    */
   burst<T extends Promise<unknown>[]>(send: (on: Sender) => [...T]): Promise<{ [K in keyof T]: Awaited<T[K]> }>
+  /**
+   * The same on the job queue's own connection, which is opened when it is first used: the queue neither waits for
+   * calls nor keeps them waiting. `durable` false: it settles before the commit is on disk.
+   */
+  queueBurst<T extends Promise<unknown>[]>(send: (on: Sender) => [...T], options: { durable: boolean }): Promise<{ [K in keyof T]: Awaited<T[K]> }>
   /** Settles when the lane and the pool both answer; rejects with Unavailable within two seconds otherwise. */
   ping(): Promise<void>
   /**
    * Registers a listener for the return of the database after lost connections, when work may have been left half done.
    */
   onBack(listener: () => void): void
+  /** Registers a listener for commits of what was marked with `tellAfterCommit`. */
+  onCommitted(listener: () => void): void
   /** Waits for running statements, then closes every connection. */
   close(): Promise<void>
 }
@@ -77,6 +84,10 @@ const TRIES = 6
  * answer.
  */
 const GRACE = 2_000
+/** Begins a transaction whose commit does not wait for the disk. */
+const UNFLUSHED = 'begin; set local synchronous_commit = off'
+/** Told apart by those who count statements. */
+const QUEUE_ENDS = { durable: ['/* jobs */ begin', '/* jobs */ commit'], unflushed: [`/* jobs */ ${UNFLUSHED}`, '/* jobs */ commit'] } as const
 
 const RETRIED = new Set(['40001', '40P01'])
 /** Error codes of Postgres and the system that mean unavailability, not a fault of the statement. */
@@ -300,6 +311,38 @@ class Lane {
   }
 }
 
+const marked = new WeakSet<object>()
+
+/** Tells the listeners of `onCommitted` when this transaction or burst has been committed. */
+export const tellAfterCommit = (on: Transaction | Sender): void => void marked.add(on)
+
+/** Sends all statements of one transaction at once; the result holds those of `send` only. */
+async function sendTogether(
+  lane: Lane,
+  [begin, commit]: readonly [string, string],
+  send: (on: Sender) => Promise<unknown>[],
+  committed: (on: Sender) => void,
+): Promise<unknown[]> {
+  return retried(async () => {
+    const on: Sender = { client: await lane.client() }
+    const statements: Promise<unknown>[] = [on.client.query(begin)]
+    try {
+      statements.push(...send(on), on.client.query(commit))
+    } catch (fault) {
+      void Promise.allSettled([...statements, on.client.query('rollback')])
+      throw fault
+    }
+    const settled = await Promise.allSettled(statements)
+    // later statements failed because of the first failure
+    const results = settled.map((each) => {
+      if (each.status === 'rejected') throw each.reason
+      return each.value
+    })
+    committed(on)
+    return results.slice(1, -1)
+  })
+}
+
 /** Repeats the work after a serialisation failure or a deadlock. */
 async function retried<T>(work: () => Promise<T>): Promise<T> {
   for (let tried = 1; ; tried++) {
@@ -365,6 +408,7 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
   const lanes = Array.from({ length: LANES }, () => pipelined(settings(readTimeout, ' -c default_transaction_read_only=on')))
   // planned once: bursts look rows up by key, and planning costs more than running
   const bursts = pipelined(settings(writeTimeout, ' -c plan_cache_mode=force_generic_plan'))
+  const queue = pipelined(settings(writeTimeout, ''))
   let turn = 0
   const lane = {
     query: (config: Statement, values?: unknown[]) => (lanes[turn++ % LANES] as Lane).query(config, values),
@@ -390,6 +434,10 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
   // a commit that waits for the disk makes all earlier commits durable
   const onDisk = together(() => pool.query({ text: "select pg_logical_emit_message(true, 'roost', '')" }))
   let bursting = 0
+  const listeners: (() => void)[] = []
+  const committed = (on: object) => {
+    if (marked.has(on)) for (const listener of listeners) listener()
+  }
 
   const database: Database = {
     read: drizzle({ client: lane as unknown as pg.Client }),
@@ -400,33 +448,31 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
       return rows as unknown[][]
     },
 
-    transaction: (work, config) => retried(() => write.transaction(work, config)),
+    transaction: (work, config) =>
+      retried(async () => {
+        let used: Transaction | undefined
+        const result = await write.transaction((tx) => {
+          used = tx
+          return work(tx)
+        }, config)
+        if (used) committed(used)
+        return result
+      }),
 
     async burst(send) {
       if (bursting >= MAX_WAITING) throw new Unavailable('Too many calls wait for the database')
       bursting++
       try {
-        const results = await retried(async () => {
-          const client = await bursts.client()
-          const statements: Promise<unknown>[] = [client.query('begin; set local synchronous_commit = off')]
-          try {
-            statements.push(...send({ client }), client.query('commit'))
-          } catch (fault) {
-            void Promise.allSettled([...statements, client.query('rollback')])
-            throw fault
-          }
-          const settled = await Promise.allSettled(statements)
-          // later statements failed because of the first failure
-          return settled.map((each) => {
-            if (each.status === 'rejected') throw each.reason
-            return each.value
-          })
-        })
+        const results = await sendTogether(bursts, [UNFLUSHED, 'commit'], send, committed)
         await onDisk()
-        return results.slice(1, -1) as never
+        return results as never
       } finally {
         bursting--
       }
+    },
+
+    async queueBurst(send, { durable }) {
+      return (await sendTogether(queue, QUEUE_ENDS[durable ? 'durable' : 'unflushed'], send, committed)) as never
     },
 
     async ping() {
@@ -444,9 +490,11 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
 
     onBack: (listener) => availability.onBack(listener),
 
+    onCommitted: (listener) => void listeners.push(listener),
+
     async close() {
       availability.close()
-      await Promise.all([...lanes.map((each) => each.close()), bursts.close(), pool.end()])
+      await Promise.all([...lanes.map((each) => each.close()), bursts.close(), queue.close(), pool.end()])
     },
   }
   try {

@@ -21,8 +21,8 @@ import { startSsh } from '../../src/transport/ssh/server.js'
 import type { Credentialed } from './factories.js'
 import { createTestDatabase } from './template-database.js'
 
-/** The first request of each second asks for them. */
-const SETTINGS = /^select "values" from "application_settings"/
+/** The first request of each second asks for the settings, and the job queue asks by itself. */
+const IN_BETWEEN = /^(select "values" from "application_settings"|\/\* jobs \*\/)/
 
 type Method = 'get' | 'post' | 'put' | 'patch' | 'delete' | 'head'
 
@@ -68,9 +68,10 @@ export function testApp(environment: Record<string, string> = {}, sshOptions: { 
       ...environment,
     })
     const log = pino({ level: base.logLevel }, { write: (line: string) => void t.logged.push(line) })
-    const db = await openDatabase(database.url, { log, poolSize: 4, onQuery: (text) => SETTINGS.test(text) || seen?.push(text) })
+    const db = await openDatabase(database.url, { log, poolSize: 4, onQuery: (text) => IN_BETWEEN.test(text) || seen?.push(text) })
     const config = await settleSsh(base, (fault) => expect.fail(fault.message))
     t.ctx = await createContext({ ...config, baseUrl: base.baseUrl ?? '' }, db, log)
+    await t.ctx.jobs.start({ schedules: false })
     t.app = await buildApp(t.ctx)
     await t.app.listen({ host: '127.0.0.1', port: 0 })
     t.url = `http://127.0.0.1:${(t.app.server.address() as AddressInfo).port}`

@@ -1,10 +1,10 @@
 import { unavailableIn } from '../lib/unavailable.js'
 
 /**
- * Background work in this process. A job is a hint and a row is the truth: what a killed process loses is found again
- * at the next start.
+ * Work of this process after a call. It is a hint that is lost with the process: what must be done is a job of the
+ * durable queue, or is found again by one.
  */
-export interface Jobs {
+export interface Hints {
   /**
    * Runs `work` soon and, where something it needs is unavailable, again until it succeeds. Any other failure is
    * reported, never thrown.
@@ -22,7 +22,7 @@ export interface Jobs {
   drain(): Promise<void>
 }
 
-export interface JobsOptions {
+export interface HintsOptions {
   onFault(fault: unknown, name: string): void
   /** Called when work will be tried again after `wait` milliseconds. */
   onRetry?(fault: unknown, name: string, wait: number): void
@@ -50,7 +50,7 @@ interface Turn {
 }
 
 /** A queue that runs a few jobs at once, oldest first. */
-export function createJobs({ onFault, onRetry }: JobsOptions): Jobs {
+export function createHints({ onFault, onRetry }: HintsOptions): Hints {
   const waiting: Job[] = []
   const running = new Set<Promise<void>>()
   const delayed = new Map<Job, NodeJS.Timeout>()

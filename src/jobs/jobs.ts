@@ -1,0 +1,26 @@
+import type { Hints } from './hints.js'
+import type { Worker } from './worker.js'
+
+/** Work in the background: hints of this process, and the worker on the durable queue. */
+export interface Jobs extends Omit<Hints, 'drain'>, Pick<Worker, 'start' | 'stop'> {
+  /**
+   * Resolves when nothing of this process is running or waiting any more. What waits for its time or for another
+   * attempt is run at once, and is not tried again.
+   */
+  drain(): Promise<void>
+}
+
+export const createJobs = (hints: Hints, worker: Worker): Jobs => ({
+  add: hints.add,
+  coalesce: hints.coalesce,
+  start: (options) => worker.start(options),
+  async stop(wait) {
+    await hints.drain()
+    await worker.stop(wait)
+  },
+  async drain() {
+    // each may leave work to the other
+    do await hints.drain()
+    while (await worker.drain())
+  },
+})

@@ -1,0 +1,446 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import type pg from 'pg'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { type Database, openDatabase } from '../../src/db/client.js'
+import { enqueue, enqueueAll } from '../../src/jobs/enqueue.js'
+import { type AnyJob, type Attempt, defineJob, usualRetries } from '../../src/jobs/kinds.js'
+import { createWorker, type Ended, type Worker, type WorkerOptions } from '../../src/jobs/worker.js'
+import { Unavailable } from '../../src/lib/unavailable.js'
+import { lockingKinds } from '../support/job-kinds.js'
+import { rounds } from '../support/rounds.js'
+import { createTestDatabase } from '../support/template-database.js'
+
+const NEVER = 3_600_000
+const quiet = { info: () => undefined, warn: () => undefined }
+const program = fileURLToPath(new URL('../support/job-process.ts', import.meta.url))
+
+let test: { url: string; drop(): Promise<void> }
+let db: Database
+const opened: { stop(wait: number): Promise<void> }[] = []
+const children = new Set<ChildProcess>()
+beforeEach(async () => {
+  test = await createTestDatabase()
+  db = await openDatabase(test.url, { log: quiet })
+})
+afterEach(async () => {
+  for (const child of children) child.kill('SIGKILL')
+  await Promise.all(opened.splice(0).map((worker) => worker.stop(0)))
+  await db.close()
+  await test.drop()
+})
+
+interface Probe extends Worker {
+  ended: Ended[]
+}
+
+/** A worker of this process; each may have a database client of its own, as another process would. */
+function worker(kinds: AnyJob<unknown>[], options: Partial<WorkerOptions<unknown>> = {}): Probe {
+  const ended: Ended[] = []
+  const made = createWorker({
+    db,
+    kinds,
+    ctx: () => undefined,
+    onEnd: (each) => void ended.push(each),
+    onFault: (fault) => expect.fail(String(fault)),
+    ...options,
+  })
+  opened.push(made)
+  return Object.assign(made, { ended })
+}
+
+/** A kind that notes what it ran, and fails or waits as told. */
+function noting(options: Partial<AnyJob<unknown>> = {}, act: (name: string, attempt: Attempt) => unknown = () => undefined) {
+  const ran: string[] = []
+  const job = defineJob({
+    kind: 'noting',
+    input: z.object({ name: z.string() }),
+    async run(_: unknown, { name }: { name: string }, attempt: Attempt) {
+      ran.push(name)
+      await act(name, attempt)
+    },
+    ...options,
+  })
+  return { job, ran }
+}
+
+/** A promise, and what settles it. */
+function gate() {
+  let open: () => void = () => undefined
+  const passed = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  return { passed, open }
+}
+
+const rows = async (text = 'select kind, attempts, worker, last_error, failed_at from jobs order by id') => (await db.write.execute(text)).rows
+
+describe('enqueue', () => {
+  it('SEC-185: is part of its transaction: rolled back with it, and run at once after the commit', async () => {
+    const { job, ran } = noting()
+    await worker([job], { poll: NEVER }).start()
+    const rolledBack = db.transaction(async (tx) => {
+      await enqueue(tx, job, { name: 'a' })
+      throw new Error('rolled back')
+    })
+    await expect(rolledBack).rejects.toThrow('rolled back')
+    await db.transaction(async (tx) => {
+      await enqueue(tx, job, { name: 'b' })
+      await sleep(50)
+      expect(ran).toEqual([])
+    })
+    await expect.poll(() => ran).toEqual(['b'])
+    await enqueue(db, job, { name: 'c' })
+    await expect.poll(() => ran).toEqual(['b', 'c'])
+    await expect.poll(() => rows()).toEqual([])
+  })
+
+  it('keeps any text: NUL and halves of surrogate pairs do not fail the change', async () => {
+    const { job, ran } = noting()
+    const one = worker([job])
+    await enqueue(db, job, { name: 'a\0b\ud800' })
+    await one.drain()
+    expect(ran).toEqual(['ab\ufffd'])
+  })
+
+  it('is found by another process within a poll', async () => {
+    const { job, ran } = noting()
+    const other = await openDatabase(test.url, { log: quiet })
+    await worker([job], { db: other, poll: 20 }).start()
+    await enqueue(db, job, { name: 'a' })
+    await expect.poll(() => ran).toEqual(['a'])
+    await opened.pop()?.stop(1_000)
+    await other.close()
+  })
+
+  it('waits until it is due', async () => {
+    const { job, ran } = noting()
+    await worker([job], { poll: 20 }).start()
+    await enqueueAll(db, job, [
+      { input: { name: 'later' }, delay: 400 },
+      { input: { name: 'last' }, runAt: new Date(Date.now() + 1_200) },
+      { input: { name: 'never' }, runAt: new Date(Date.now() + NEVER) },
+      { input: { name: 'now' } },
+    ])
+    await expect.poll(() => ran, { timeout: 10_000 }).toEqual(['now', 'later', 'last'])
+  })
+})
+
+describe('jobs of one key', () => {
+  it('that wait are run once, with the newest input', async () => {
+    const { job, ran } = noting()
+    const one = worker([job])
+    for (let i = 0; i < 10; i++) await enqueue(db, job, { name: `a${i}` }, { key: 'a' })
+    await enqueue(db, job, { name: 'b' }, { key: 'b' })
+    await enqueue(db, job, { name: 'none' })
+    await one.drain()
+    expect(ran.sort()).toEqual(['a9', 'b', 'none'])
+    expect(await rows()).toEqual([])
+  })
+
+  it('run again for what is enqueued while one runs, and never twice at once', async () => {
+    const { passed, open } = gate()
+    let running = 0
+    let most = 0
+    const { job, ran } = noting({}, async (name) => {
+      most = Math.max(most, ++running)
+      if (name === 'first') await passed
+      running--
+    })
+    await worker([job], { poll: 20 }).start()
+    await enqueue(db, job, { name: 'first' }, { key: 'a' })
+    await expect.poll(() => ran).toEqual(['first'])
+    for (const name of ['second', 'third']) await enqueue(db, job, { name }, { key: 'a' })
+    await sleep(100)
+    expect(ran).toEqual(['first'])
+    open()
+    await expect.poll(() => ran).toEqual(['first', 'third'])
+    expect(most).toBe(1)
+  })
+
+  it('SEC-185: run again for a transaction that was not committed when one was taken', async () => {
+    const { job, ran } = noting()
+    await worker([job], { poll: 20 }).start()
+    await db.transaction(async (tx) => {
+      await enqueue(tx, job, { name: 'slow' }, { key: 'a' })
+      await enqueue(db, job, { name: 'quick' }, { key: 'a' })
+      await expect.poll(() => ran).toEqual(['quick'])
+    })
+    await expect.poll(() => ran).toEqual(['quick', 'slow'])
+  })
+})
+
+describe('a job that fails', () => {
+  it('SEC-186: is tried again, then set aside with its error', async () => {
+    const { job, ran } = noting({ retries: (attempts) => (attempts < 3 ? 0 : null) }, () => Promise.reject(new TypeError('no good')))
+    const one = worker([job], { poll: 20 })
+    await one.start()
+    await enqueue(db, job, { name: 'a' })
+    const left = { kind: 'noting', attempts: 3, worker: null, last_error: 'TypeError: no good', failed_at: expect.anything() }
+    await expect.poll(() => rows()).toEqual([left])
+    expect(ran).toEqual(['a', 'a', 'a'])
+    expect(one.ended.map(({ end, attempts }) => [end, attempts])).toEqual([
+      ['retried', 1],
+      ['retried', 2],
+      ['failed', 3],
+    ])
+    await one.drain()
+    expect(ran).toHaveLength(3)
+  })
+
+  it('waits longer each time', () => {
+    const waits = Array.from({ length: 12 }, (_, i) => usualRetries(i + 1))
+    expect(waits).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600].map((seconds) => seconds * 1000).concat(null as never))
+  })
+
+  it('SEC-186: is not set aside while something is unavailable', async () => {
+    const { job } = noting({ retries: () => null }, () => Promise.reject(new Unavailable('no disk')))
+    const one = worker([job])
+    await enqueue(db, job, { name: 'a' })
+    for (let i = 0; i < 3; i++) await one.drain()
+    expect(await rows()).toEqual([{ kind: 'noting', attempts: 3, worker: null, last_error: 'Unavailable: no disk', failed_at: null }])
+  })
+
+  it('is set aside at once if its input cannot be read, or if each of many processes was killed by it', async () => {
+    const { job, ran } = noting()
+    const one = worker([job])
+    await db.write.execute(`insert into jobs (kind, payload, attempts) values ('noting', '{"name": 5}', 0), ('noting', '{"name": "a"}', 40)`)
+    await one.drain()
+    expect(ran).toEqual([])
+    expect((await rows()).map(({ last_error, failed_at }) => [last_error, failed_at !== null])).toEqual([
+      [expect.stringMatching(/^its input cannot be read: /), true],
+      ['the process ended each time it ran', true],
+    ])
+  })
+
+  it('because its deadline is over is told so, and tried again', async () => {
+    const { job } = noting(
+      { deadline: 20 },
+      (_, { signal }) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+    )
+    const one = worker([job])
+    await enqueue(db, job, { name: 'a' })
+    await one.drain()
+    expect(await rows()).toMatchObject([{ attempts: 1, worker: null, last_error: 'Error: the deadline of the job is over', failed_at: null }])
+  })
+})
+
+describe('the order', () => {
+  it('SEC-186: is by priority, then by age', async () => {
+    const { job, ran } = noting()
+    await enqueueAll(db, job, [
+      { input: { name: 'low' }, priority: 'low' },
+      { input: { name: 'old' } },
+      { input: { name: 'new' } },
+      { input: { name: 'high' }, priority: 'high' },
+    ])
+    await worker([job], { places: { work: 1, network: 0 } }).drain()
+    expect(ran).toEqual(['high', 'old', 'new', 'low'])
+  })
+
+  it('SEC-186: keeps places free of low priority', async () => {
+    const { passed, open } = gate()
+    const { job, ran } = noting({}, (name) => (name === 'merge' ? undefined : passed))
+    await worker([job], { places: { work: 4, network: 0 }, poll: 20 }).start()
+    await enqueueAll(
+      db,
+      job,
+      Array.from({ length: 10 }, (_, i) => ({ input: { name: `${i}` }, priority: 'low' as const })),
+    )
+    await expect.poll(() => ran.length).toBe(2)
+    await sleep(100)
+    expect(ran).toHaveLength(2)
+    await enqueue(db, job, { name: 'merge' })
+    await expect.poll(() => ran).toContain('merge')
+    open()
+    await expect.poll(() => ran.length).toBe(11)
+  })
+
+  it('gives kinds that wait for the network places of their own', async () => {
+    const { passed, open } = gate()
+    const { job, ran } = noting({}, () => passed)
+    const calling = noting({ kind: 'calling', network: true })
+    await worker([job, calling.job], { places: { work: 1, network: 1 } }).start()
+    await enqueueAll(db, job, [{ input: { name: 'a' } }, { input: { name: 'b' } }])
+    await enqueue(db, calling.job, { name: 'call' })
+    await expect.poll(() => calling.ran).toEqual(['call'])
+    expect(ran).toEqual(['a'])
+    open()
+  })
+})
+
+describe('a lane', () => {
+  it.each([1, 2])('SEC-186: runs %i at a time, and holds up no other', async (perLane) => {
+    const { passed, open } = gate()
+    const { job, ran } = noting({ perLane }, (name) => (name.startsWith('slow') ? passed : undefined))
+    await enqueueAll(
+      db,
+      job,
+      Array.from({ length: 100 }, (_, i) => ({ input: { name: `slow${i}` }, lane: 'slow' })),
+    )
+    await enqueueAll(
+      db,
+      job,
+      Array.from({ length: 20 }, (_, i) => ({ input: { name: `${i}` }, lane: `lane ${i % 3}` })),
+    )
+    await worker([job], { poll: NEVER }).start()
+    await expect.poll(() => ran.filter((name) => !name.startsWith('slow')).length, { timeout: 10_000 }).toBe(20)
+    expect(ran.filter((name) => name.startsWith('slow'))).toHaveLength(perLane)
+    open()
+    await expect.poll(() => ran.length, { timeout: 20_000 }).toBe(120)
+  })
+})
+
+describe('schedules', () => {
+  it('are run by one of several processes each time, the first time at once', async () => {
+    const { job, ran } = noting({ kind: 'hourly', input: z.object({}).transform(() => ({ name: 'hour' })), every: NEVER })
+    for (let i = 0; i < 3; i++) await worker([job], { poll: 20 }).start()
+    await expect.poll(() => ran).toEqual(['hour'])
+    await sleep(100)
+    expect(ran).toEqual(['hour'])
+    await db.write.execute('update job_schedules set next_at = now()')
+    await expect.poll(() => ran).toEqual(['hour', 'hour'])
+  })
+})
+
+describe('several processes', () => {
+  let client: pg.Client
+  let kinds: Awaited<ReturnType<typeof lockingKinds>>['kinds']
+  beforeEach(async () => {
+    ;({ client, kinds } = await lockingKinds(test.url))
+  })
+  afterEach(() => client.end())
+
+  const child = () => {
+    const started = fork(program, [test.url], { execArgv: ['--import', 'tsx'], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+    children.add(started)
+    return {
+      kill() {
+        const gone = new Promise((resolve) => started.once('exit', resolve))
+        started.kill('SIGKILL')
+        return gone
+      },
+    }
+  }
+  const locking = () => kinds[0] as (typeof kinds)[0]
+  const names = async (table: string) => (await client.query(`select name from ${table} order by name`)).rows.map(({ name }) => name as string)
+
+  it('SEC-185: take over what a killed one ran within 15 seconds', async () => {
+    for (let round = 0; round < rounds(1, 5); round++) {
+      const killed = child()
+      await enqueue(db, locking(), { name: `job ${round}`, takes: 60_000 })
+      await expect.poll(() => names('runs'), { timeout: 20_000 }).toContain(`job ${round}`)
+      await killed.kill()
+      await db.write.execute(`update jobs set payload = payload || '{"takes": 0}'`)
+      const heir = worker(kinds)
+      await heir.start()
+      await expect.poll(() => names('finished'), { timeout: 15_000, interval: 100 }).toContain(`job ${round}`)
+      await heir.stop(1_000)
+    }
+    expect(await rows()).toEqual([])
+  })
+
+  it('takes what a killed one ran at once where no other process can be alive', async () => {
+    await db.write.execute(`insert into jobs (kind, payload, worker, run_at, attempts)
+      values ('locking', '{"name": "a", "takes": 0}', 'killed', now() + interval '1 hour', 1)`)
+    const heir = worker(kinds)
+    await heir.start()
+    await heir.drain()
+    expect(await names('finished')).toEqual([])
+    await heir.stop(0)
+    await worker(kinds).start({ alone: true })
+    await expect.poll(() => names('finished')).toEqual(['a'])
+  })
+
+  it('SEC-185: lose no job and run none twice at once, while they are killed', async () => {
+    const all: string[] = []
+    let alive = [child(), child()]
+    for (let round = 0; round < rounds(3, 30); round++) {
+      const made = Array.from({ length: 20 }, (_, i) => `${round} ${i}`)
+      all.push(...made)
+      await enqueueAll(db, locking(), made.map((name, i) => ({ input: { name, takes: i * 3 }, lane: `lane ${i % 4}` }))) // biome-ignore format: one row
+      await expect.poll(async () => (await names('runs')).some((name) => made.includes(name)), { timeout: 20_000 }).toBe(true)
+      await sleep(Math.random() * 60)
+      await alive.shift()?.kill()
+      alive = [...alive, child()]
+    }
+    await expect.poll(() => rows(), { timeout: 40_000, interval: 200 }).toEqual([])
+    expect([...new Set(await names('finished'))]).toEqual(all.sort())
+    expect((await client.query('select name from runs where doubled')).rows).toEqual([])
+    const runs = await names('runs')
+    // only what was cut short has run more than once
+    expect(runs.length - all.length).toBeLessThanOrEqual(rounds(3, 30) * 4)
+  })
+})
+
+describe('a worker', () => {
+  it('renews the leases of what runs, so that nobody else takes it', async () => {
+    const { passed, open } = gate()
+    const { job, ran } = noting({}, () => passed)
+    for (let i = 0; i < 2; i++) await worker([job], { lease: 400, poll: 20 }).start()
+    await enqueue(db, job, { name: 'a' })
+    await sleep(1_500)
+    expect(ran).toEqual(['a'])
+    open()
+    await expect.poll(() => rows()).toEqual([])
+    expect(ran).toEqual(['a'])
+  })
+
+  it('tells a run that its lease is lost, and leaves the job to whoever has it', async () => {
+    const { job } = noting({}, (_, { signal }) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))))
+    const one = worker([job], { lease: 2_000, poll: 20 })
+    await one.start()
+    await enqueue(db, job, { name: 'a' })
+    await expect.poll(async () => (await rows())[0]?.['worker']).toEqual(expect.any(String))
+    await db.write.execute(`update jobs set worker = 'another', run_at = now() + interval '1 hour'`)
+    await expect.poll(() => one.ended).toMatchObject([{ fault: new Error('the lease of the job is lost') }])
+    await sleep(50)
+    expect(await rows()).toMatchObject([{ worker: 'another', last_error: null }])
+  })
+
+  it('lets jobs end when it stops, and leaves the others to be taken at once, as if they had not begun', async () => {
+    const { passed, open } = gate()
+    const { job, ran } = noting({}, async (name, { signal }) => {
+      if (name === 'quick') return passed
+      if (name !== 'long' || ran.filter((each) => each === name).length > 1) return undefined
+      return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+    })
+    const one = worker([job], { poll: NEVER })
+    await one.start()
+    await enqueueAll(db, job, [{ input: { name: 'quick' } }, { input: { name: 'long' } }])
+    await expect.poll(() => ran.length).toBe(2)
+    const stopped = one.stop(200)
+    await enqueue(db, job, { name: 'late' })
+    open()
+    await stopped
+    expect(await rows()).toEqual([
+      { kind: 'noting', attempts: 0, worker: null, last_error: null, failed_at: null },
+      { kind: 'noting', attempts: 0, worker: null, last_error: null, failed_at: null },
+    ])
+    expect(ran.toSorted()).toEqual(['long', 'quick'])
+    await worker([job]).drain()
+    expect(ran.toSorted()).toEqual(['late', 'long', 'long', 'quick'])
+  })
+
+  it('leaves kinds that it does not know to others', async () => {
+    const { job } = noting({ kind: 'of a newer version' })
+    const { job: known } = noting()
+    await enqueue(db, job, { name: 'a' })
+    await worker([known]).drain()
+    expect(await rows()).toMatchObject([{ kind: 'of a newer version', attempts: 0, worker: null }])
+  })
+
+  it('asks the database once a poll while there is nothing to do, and takes no lock', async () => {
+    const asked: string[] = []
+    const counted = await openDatabase(test.url, { log: quiet, onQuery: (text) => void asked.push(text) })
+    const { job } = noting()
+    const one = worker([job], { db: counted, poll: 20 })
+    await one.start()
+    await expect.poll(() => asked.filter((text) => text.includes('exists')).length).toBeGreaterThan(10)
+    expect(asked.filter((text) => text.includes('pg_advisory')).length).toBeLessThan(4)
+    await opened.pop()?.stop(0)
+    await counted.close()
+  })
+})
