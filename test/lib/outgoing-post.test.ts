@@ -16,14 +16,17 @@ async function listening(server: Server | ReturnType<typeof createTcp>): Promise
 }
 
 const local = { protocols: ['http:', 'https:'], allowLocal: true }
-const send = async (url: string, more = {}) => post(await checkTarget(url, local), { headers: { 'X-Test': 'yes' }, body: '{"a":"ä"}', verify: true, ...more })
+const send = async (url: string, more = {}) =>
+  post(await checkTarget(url, local), { headers: { 'X-Test': 'yes' }, body: '{"a":"ä"}', verify: true, ...more })
 
 describe('post', () => {
   it('sends body, headers and credentials, and returns status, headers and text of the answer', async () => {
     const got: unknown[] = []
     const port = await listening(
       createServer((request, response) => {
-        request.setEncoding('utf8').on('data', (text) => got.push(request.method, request.url, request.headers['x-test'], request.headers.authorization, text))
+        request
+          .setEncoding('utf8')
+          .on('data', (text) => got.push(request.method, request.url, request.headers['x-test'], request.headers.authorization, text))
         request.on('end', () => response.writeHead(202, { 'x-answer': 'a' }).end('fine'))
       }),
     )
@@ -68,12 +71,16 @@ describe('post', () => {
   })
 
   it.each([
-    ['nobody listens', 'the connection was refused', async () => {
-      const server = createTcp()
-      const port = await listening(server)
-      await new Promise((resolve) => server.close(resolve))
-      return port
-    }],
+    [
+      'nobody listens',
+      'the connection was refused',
+      async () => {
+        const server = createTcp()
+        const port = await listening(server)
+        await new Promise((resolve) => server.close(resolve))
+        return port
+      },
+    ],
     ['the connection is closed', 'the connection was closed without an answer', () => listening(createTcp((socket) => socket.destroy()))],
     ['nothing is said', 'no answer in time', () => listening(createTcp((socket) => socket.on('error', () => undefined)))],
     ['it is not HTTP', 'the answer is not HTTP', () => listening(createTcp((socket) => socket.end('SSH-2.0-x\r\n\r\n')))],

@@ -32,8 +32,8 @@ export interface Receiver {
   reply(path: string, reply: Reply | ((received: Received) => Promise<Reply> | Reply)): void
 }
 
-/** An HTTP server that keeps what it is sent, for the tests of one file. */
-export function receiver(): Receiver {
+/** An HTTP server that keeps what it is sent, for the tests of one file. `before` is awaited by `next` before it looks. */
+export function receiver(before: () => Promise<void> = async () => {}): Receiver {
   const replies = new Map<string, Parameters<Receiver['reply']>[1]>()
   const waiting = new Set<() => void>()
   const r = { got: [] as Received[] } as Receiver
@@ -62,8 +62,9 @@ export function receiver(): Receiver {
     server.close()
   })
   r.at = (path) => r.got.filter((received) => received.path === path)
-  r.next = (path, holds = () => true) =>
-    new Promise((resolve, reject) => {
+  r.next = async (path, holds = () => true) => {
+    await before()
+    return new Promise((resolve, reject) => {
       const look = () => {
         const found = r.at(path).find(holds)
         if (!found) return
@@ -79,6 +80,7 @@ export function receiver(): Receiver {
       waiting.add(look)
       look()
     })
+  }
   r.reply = (path, reply) => void replies.set(path, reply)
   return r
 }

@@ -78,7 +78,13 @@ function concerned({ project, group, listens }: Told): SQL | undefined {
 /** Writes the deliveries to all hooks that listen. Those made after the change are not told of it. */
 async function deliver(tx: Transaction, told: Told, at: Date): Promise<Due[]> {
   const hooks = await tx
-    .select({ id: webHooks.id, url: webHooks.url, project_id: webHooks.project_id, group_id: webHooks.group_id, filter: webHooks.push_events_branch_filter })
+    .select({
+      id: webHooks.id,
+      url: webHooks.url,
+      project_id: webHooks.project_id,
+      group_id: webHooks.group_id,
+      filter: webHooks.push_events_branch_filter,
+    })
     .from(webHooks)
     .where(and(concerned(told), arrayContains(webHooks.events, [told.listens]), lte(webHooks.created_at, at)))
     .orderBy(asc(webHooks.id))

@@ -14,8 +14,10 @@ export async function releaseOf(scene: Scene, { operation, before, after }: Hook
   if (!project) return []
   const tag = String(release['tag'])
   const page = scene.ctx.links.project(project.fullPath)
-  const found = await repositoryIn(scene, project).resolve(`refs/tags/${tag}`)
-  const commit = found && (await repositoryIn(scene, project).commit(found.commit))
+  const repository = repositoryIn(scene, project)
+  const target = await repository.ref(`refs/tags/${tag}`)
+  const found = target && (await repository.resolve(target))
+  const commit = found && (await repository.commit(found.commit))
   const links = await scene.ctx.db.write
     .select()
     .from(releaseLinks)

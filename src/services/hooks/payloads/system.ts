@@ -76,13 +76,17 @@ export async function projectOf(scene: Scene, change: HookChange): Promise<Told[
   ]
 }
 
+/** A rename writes the path and the full path one after the other; the ancestors stay. */
+const fullPathOf = ({ path, full_path }: RowImage) => `${String(full_path).replace(/[^/]*$/, '')}${path}`
+
 /** What is told of a change of a group, to the system and to the hooks of the groups above (HK-23, HK-24). */
 export async function groupOf(scene: Scene, change: HookChange): Promise<Told[]> {
   const group = at(change)
   const { operation, before } = change
   const name = { INSERT: 'group_create', UPDATE: 'group_rename', DELETE: 'group_destroy' }[operation]
-  const facts = { name: group['name'], path: group['path'], full_path: group['full_path'], group_id: group['id'] }
-  const system = told(name, group, { ...facts, ...(operation === 'UPDATE' && { old_path: before?.['path'], old_full_path: before?.['full_path'] }) })
+  const facts = { name: group['name'], path: group['path'], full_path: fullPathOf(group), group_id: group['id'] }
+  const former = operation === 'UPDATE' && before ? { old_path: before['path'], old_full_path: fullPathOf(before) } : {}
+  const system = told(name, group, { ...facts, ...former })
   const parent = await scene.row('namespaces', group['parent_id'])
   if (!parent || operation === 'UPDATE') return [system]
   const above = {
