@@ -15,8 +15,5 @@ export interface Told {
   branch?: string
 }
 
-/** Listened to by hooks of the system only. */
-export const SYSTEM_ONLY: ReadonlySet<HookEvent> = new Set(['system', 'repository_update'])
-
 /** Such as `push_hooks`, as deliveries are listed (HK-6). */
 export const triggerOf = (event: HookEvent): string => (event === 'system' ? 'system_hooks' : `${event.replace(/s$/, '')}_hooks`)
