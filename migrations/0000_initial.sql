@@ -1489,24 +1489,25 @@ END $$;
 --> statement-breakpoint
 CREATE FUNCTION tell_hooks() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-  old_row jsonb;
-  new_row jsonb;
   project bigint;
   actor bigint;
+  told boolean;
 BEGIN
   IF NOT EXISTS (SELECT FROM web_hooks) THEN RETURN NULL; END IF;
   -- who acts is set for the transaction; without them it is no change of its own, but the effect of another
   actor := nullif(current_setting('roost.actor', true), '')::bigint;
   IF actor IS NULL AND TG_ARGV[1] = 'in a name' THEN RETURN NULL; END IF;
-  IF TG_OP <> 'INSERT' THEN old_row := to_jsonb(OLD); END IF;
-  IF TG_OP <> 'DELETE' THEN new_row := to_jsonb(NEW); END IF;
-  project := (coalesce(new_row, old_row)->>'project_id')::bigint;
+  IF TG_ARGV[0] <> 'system' OR TG_TABLE_NAME = 'members' THEN project := coalesce(NEW.project_id, OLD.project_id); END IF;
+  told := has_hook(project, string_to_array(TG_ARGV[0], ' '));
   -- a hook of a group tells of its subgroups
-  IF has_hook(project, string_to_array(TG_ARGV[0], ' ')) OR TG_TABLE_NAME = 'namespaces' AND EXISTS (
-      SELECT FROM namespace_ancestry a JOIN web_hooks h ON h.group_id = a.ancestor_id
-      WHERE a.descendant_id = (coalesce(new_row, old_row)->>'parent_id')::bigint AND 'subgroup' = ANY (h.events)) THEN
+  IF NOT told AND TG_TABLE_NAME = 'namespaces' THEN
+    told := EXISTS (SELECT FROM namespace_ancestry a JOIN web_hooks h ON h.group_id = a.ancestor_id
+      WHERE a.descendant_id = coalesce(NEW.parent_id, OLD.parent_id) AND 'subgroup' = ANY (h.events));
+  END IF;
+  IF told THEN
     INSERT INTO hook_changes (source, operation, project_id, actor_id, before, after)
-    VALUES (TG_TABLE_NAME, TG_OP, project, actor, old_row - 'password_hash', new_row - 'password_hash');
+    VALUES (TG_TABLE_NAME, TG_OP, project, actor, CASE WHEN TG_OP <> 'INSERT' THEN to_jsonb(OLD) - 'password_hash' END,
+      CASE WHEN TG_OP <> 'DELETE' THEN to_jsonb(NEW) - 'password_hash' END);
   END IF;
   RETURN NULL;
 END $$;

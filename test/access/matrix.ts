@@ -223,6 +223,8 @@ export const BODIES: Record<string, object> = {
   ...Object.fromEntries(['', '/-'].map((dash) => [`GET /groups/:id${dash}/search`, { scope: 'projects', search: 'x' }])),
   ...Object.fromEntries(['', '/-'].map((dash) => [`GET /projects/:id${dash}/search`, { scope: 'issues', search: 'x' }])),
   'POST /groups': { name: '', path: '' },
+  'POST /groups/:id/hooks': { url: 'http://example.com' },
+  'POST /hooks': { url: 'http://example.com' },
   'POST /groups/:id/labels': { name: 'x', color: '#000' },
   'PUT /groups/:id/labels': { name: '999999', new_name: 'x' },
   'PUT /groups/:id/labels/:label_id': { new_name: 'x' },
