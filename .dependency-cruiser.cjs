@@ -16,7 +16,21 @@ const only = (name, packages, folders) => ({
 })
 
 /** The rooms of services from the bottom up: each imports itself and those below it, types included. */
-const ROOMS = ['core', 'identity', 'activity', 'groups', 'repository', 'projects', 'ci', 'issuables', 'notes', 'content', 'search', 'operations']
+const ROOMS = [
+  'core',
+  'identity',
+  'activity',
+  'groups',
+  'repository',
+  'projects',
+  'ci',
+  'issuables',
+  'notes',
+  'content',
+  'search',
+  'hooks',
+  'operations',
+]
 const room = (name, at) => ({
   name: `services-${name}`,
   severity: 'error',

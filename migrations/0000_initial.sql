@@ -746,6 +746,64 @@ CREATE TABLE "variables" (
 	CONSTRAINT "variables_one_source" CHECK (num_nonnulls("variables"."project_id", "variables"."group_id") = 1)
 );
 --> statement-breakpoint
+CREATE TABLE "hook_attempts" (
+	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "hook_attempts_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"delivery_id" bigint NOT NULL,
+	"hook_id" bigint NOT NULL,
+	"url" text NOT NULL,
+	"request_headers" jsonb NOT NULL,
+	"response_headers" jsonb NOT NULL,
+	"response_body" text NOT NULL,
+	"status" integer,
+	"fault" text,
+	"duration" integer NOT NULL,
+	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "hook_changes" (
+	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "hook_changes_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"transaction" bigint DEFAULT pg_current_xact_id()::text::bigint NOT NULL,
+	"source" text NOT NULL,
+	"operation" text NOT NULL,
+	"project_id" bigint,
+	"actor_id" bigint,
+	"before" jsonb,
+	"after" jsonb,
+	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "hook_deliveries" (
+	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "hook_deliveries_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"hook_id" bigint NOT NULL,
+	"uuid" text NOT NULL,
+	"key" text NOT NULL,
+	"trigger" text NOT NULL,
+	"event" text NOT NULL,
+	"body" text NOT NULL,
+	"state" text DEFAULT 'pending' NOT NULL,
+	"attempts" integer DEFAULT 0 NOT NULL,
+	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "web_hooks" (
+	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "web_hooks_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"project_id" bigint,
+	"group_id" bigint,
+	"url" text NOT NULL,
+	"sealed_url" text,
+	"sealed_token" text,
+	"name" text,
+	"description" text,
+	"events" text[] NOT NULL,
+	"push_events_branch_filter" text,
+	"enable_ssl_verification" boolean DEFAULT true NOT NULL,
+	"recent_failures" integer DEFAULT 0 NOT NULL,
+	"disabled_until" timestamp (3) with time zone,
+	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"updated_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "web_hooks_one_source" CHECK (num_nonnulls("web_hooks"."project_id", "web_hooks"."group_id") < 2)
+);
+--> statement-breakpoint
 CREATE INDEX "audit_events_created_at_idx" ON "audit_events" USING btree ("created_at","id");
 --> statement-breakpoint
 CREATE UNIQUE INDEX "award_emoji_key" ON "award_emoji" USING btree ("project_id","awardable_type","awardable_id","name","user_id");
@@ -844,9 +902,12 @@ CREATE INDEX "todos_author_id_idx" ON "todos" USING btree ("author_id");
 --> statement-breakpoint
 CREATE INDEX "todos_note_id_idx" ON "todos" USING btree ("note_id") WHERE "todos"."note_id" is not null;
 --> statement-breakpoint
-CREATE INDEX "jobs_due_idx" ON "jobs" USING btree ("priority","run_at","id") WHERE "jobs"."failed_at" is null;--> statement-breakpoint
-CREATE INDEX "jobs_key_idx" ON "jobs" USING btree ("kind","key") WHERE "jobs"."key" is not null and "jobs"."failed_at" is null;--> statement-breakpoint
-CREATE INDEX "jobs_running_idx" ON "jobs" USING btree ("lane") WHERE "jobs"."worker" is not null;--> statement-breakpoint
+CREATE INDEX "jobs_due_idx" ON "jobs" USING btree ("priority","run_at","id") WHERE "jobs"."failed_at" is null;
+--> statement-breakpoint
+CREATE INDEX "jobs_key_idx" ON "jobs" USING btree ("kind","key") WHERE "jobs"."key" is not null and "jobs"."failed_at" is null;
+--> statement-breakpoint
+CREATE INDEX "jobs_running_idx" ON "jobs" USING btree ("lane") WHERE "jobs"."worker" is not null;
+--> statement-breakpoint
 CREATE UNIQUE INDEX "gpg_keys_key_key" ON "gpg_keys" USING btree (md5("key"));
 --> statement-breakpoint
 CREATE UNIQUE INDEX "gpg_keys_fingerprint_key" ON "gpg_keys" USING btree ("fingerprint");
@@ -1075,6 +1136,20 @@ CREATE UNIQUE INDEX "variables_project_id_key_key" ON "variables" USING btree ("
 --> statement-breakpoint
 CREATE UNIQUE INDEX "variables_group_id_key_key" ON "variables" USING btree ("group_id","key") WHERE "variables"."group_id" is not null;
 --> statement-breakpoint
+CREATE INDEX "hook_attempts_hook_id_idx" ON "hook_attempts" USING btree ("hook_id","id");
+--> statement-breakpoint
+CREATE INDEX "hook_attempts_delivery_id_idx" ON "hook_attempts" USING btree ("delivery_id");
+--> statement-breakpoint
+CREATE INDEX "hook_changes_transaction_idx" ON "hook_changes" USING btree ("transaction","id");
+--> statement-breakpoint
+CREATE INDEX "hook_deliveries_hook_id_idx" ON "hook_deliveries" USING btree ("hook_id","id");
+--> statement-breakpoint
+CREATE INDEX "web_hooks_project_id_idx" ON "web_hooks" USING btree ("project_id","id") WHERE "web_hooks"."project_id" is not null;
+--> statement-breakpoint
+CREATE INDEX "web_hooks_group_id_idx" ON "web_hooks" USING btree ("group_id","id") WHERE "web_hooks"."group_id" is not null;
+--> statement-breakpoint
+CREATE INDEX "web_hooks_system_idx" ON "web_hooks" USING btree ("id") WHERE "web_hooks"."project_id" is null and "web_hooks"."group_id" is null;
+--> statement-breakpoint
 ALTER TABLE "award_emoji" ADD CONSTRAINT "award_emoji_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE cascade ON UPDATE no action;
 --> statement-breakpoint
 ALTER TABLE "award_emoji" ADD CONSTRAINT "award_emoji_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."users"("id") ON DELETE cascade ON UPDATE no action;
@@ -1295,6 +1370,16 @@ ALTER TABLE "variables" ADD CONSTRAINT "variables_project_id_projects_id_fk" FOR
 --> statement-breakpoint
 ALTER TABLE "variables" ADD CONSTRAINT "variables_group_id_namespaces_id_fk" FOREIGN KEY ("group_id") REFERENCES "public"."namespaces"("id") ON DELETE cascade ON UPDATE no action;
 --> statement-breakpoint
+ALTER TABLE "hook_attempts" ADD CONSTRAINT "hook_attempts_delivery_id_hook_deliveries_id_fk" FOREIGN KEY ("delivery_id") REFERENCES "public"."hook_deliveries"("id") ON DELETE cascade ON UPDATE no action;
+--> statement-breakpoint
+ALTER TABLE "hook_attempts" ADD CONSTRAINT "hook_attempts_hook_id_web_hooks_id_fk" FOREIGN KEY ("hook_id") REFERENCES "public"."web_hooks"("id") ON DELETE cascade ON UPDATE no action;
+--> statement-breakpoint
+ALTER TABLE "hook_deliveries" ADD CONSTRAINT "hook_deliveries_hook_id_web_hooks_id_fk" FOREIGN KEY ("hook_id") REFERENCES "public"."web_hooks"("id") ON DELETE cascade ON UPDATE no action;
+--> statement-breakpoint
+ALTER TABLE "web_hooks" ADD CONSTRAINT "web_hooks_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE cascade ON UPDATE no action;
+--> statement-breakpoint
+ALTER TABLE "web_hooks" ADD CONSTRAINT "web_hooks_group_id_namespaces_id_fk" FOREIGN KEY ("group_id") REFERENCES "public"."namespaces"("id") ON DELETE cascade ON UPDATE no action;
+--> statement-breakpoint
 -- Written by hand from here on: what the schema files cannot say.
 -- Searches for parts of words read an index where Postgres has pg_trgm, and the rows themselves where it has not.
 DO $$ BEGIN
@@ -1398,3 +1483,98 @@ CREATE FUNCTION drop_deploy_key() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 END $$;
 --> statement-breakpoint
 CREATE TRIGGER deploy_keys_projects_drop_key AFTER DELETE ON deploy_keys_projects FOR EACH ROW EXECUTE FUNCTION drop_deploy_key();
+--> statement-breakpoint
+-- Webhooks (docs/adr/0015-webhook-outbox.md): whoever listens is told of a change by a row of hook_changes, which is
+-- written in the transaction of the change. Where nobody listens, that costs one look at an empty table.
+CREATE FUNCTION has_hook(project bigint, wanted text[]) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  IF NOT EXISTS (SELECT FROM web_hooks) THEN RETURN false; END IF;
+  RETURN EXISTS (SELECT FROM web_hooks h WHERE h.project_id IS NULL AND h.group_id IS NULL AND h.events && wanted)
+    OR project IS NOT NULL AND (EXISTS (SELECT FROM web_hooks h WHERE h.project_id = project AND h.events && wanted)
+      OR EXISTS (SELECT FROM projects p JOIN namespace_ancestry a ON a.descendant_id = p.namespace_id JOIN web_hooks h ON h.group_id = a.ancestor_id
+        WHERE p.id = project AND h.events && wanted));
+END $$;
+--> statement-breakpoint
+CREATE FUNCTION tell_hooks() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  project bigint;
+  actor bigint;
+  told boolean;
+BEGIN
+  IF NOT EXISTS (SELECT FROM web_hooks) THEN RETURN NULL; END IF;
+  -- who acts is set for the transaction; without them it is no change of its own, but the effect of another
+  actor := nullif(current_setting('roost.actor', true), '')::bigint;
+  IF actor IS NULL AND TG_ARGV[1] = 'in a name' THEN RETURN NULL; END IF;
+  IF TG_ARGV[0] <> 'system' OR TG_TABLE_NAME = 'members' THEN project := coalesce(NEW.project_id, OLD.project_id); END IF;
+  told := has_hook(project, string_to_array(TG_ARGV[0], ' '));
+  -- a hook of a group tells of its subgroups
+  IF NOT told AND TG_TABLE_NAME = 'namespaces' THEN
+    told := EXISTS (SELECT FROM namespace_ancestry a JOIN web_hooks h ON h.group_id = a.ancestor_id
+      WHERE a.descendant_id = coalesce(NEW.parent_id, OLD.parent_id) AND 'subgroup' = ANY (h.events));
+  END IF;
+  IF told THEN
+    INSERT INTO hook_changes (source, operation, project_id, actor_id, before, after)
+    VALUES (TG_TABLE_NAME, TG_OP, project, actor, CASE WHEN TG_OP <> 'INSERT' THEN to_jsonb(OLD) - 'password_hash' END,
+      CASE WHEN TG_OP <> 'DELETE' THEN to_jsonb(NEW) - 'password_hash' END);
+  END IF;
+  RETURN NULL;
+END $$;
+--> statement-breakpoint
+-- Per table: what listens, which operations are told, whether only those in somebody's name are, the columns whose
+-- changes are told, and the rows that are not.
+DO $$
+DECLARE
+  told record;
+BEGIN
+  FOR told IN SELECT * FROM (VALUES
+    ('issues', 'issues confidential_issues', 'INSERT', '', 'true'),
+    ('issues', 'issues confidential_issues', 'UPDATE', 'title description state assignee_id milestone_id confidential due_date discussion_locked
+      time_estimate total_time_spent moved_to_id', 'true'),
+    ('issue_labels', 'issues confidential_issues', 'INSERT OR DELETE', '', 'true'),
+    ('merge_requests', 'merge_requests', 'INSERT', '', 'true'),
+    ('merge_requests', 'merge_requests', 'UPDATE', 'title description state assignee_id milestone_id target_branch discussion_locked time_estimate
+      total_time_spent sha', 'NEW.deleted_at IS NULL'),
+    ('merge_request_labels', 'merge_requests', 'INSERT OR DELETE', '', 'true'),
+    ('notes', 'note confidential_note', 'INSERT', '', 'NOT NEW.system'),
+    ('notes', 'note confidential_note', 'UPDATE', 'note', 'NOT NEW.system'),
+    ('pipelines', 'pipeline', 'UPDATE', 'status', 'true'),
+    ('releases', 'releases', 'INSERT OR DELETE', '', 'true'),
+    ('releases', 'releases', 'UPDATE', 'name description released_at', 'true'),
+    ('members', 'system', 'INSERT', '', 'NEW.requested_at IS NULL'),
+    ('members', 'system', 'DELETE', '', 'OLD.requested_at IS NULL'),
+    ('members', 'system', 'UPDATE', 'access_level requested_at', 'NEW.requested_at IS NULL'),
+    ('users', 'system', 'INSERT', '', 'NEW.kind = ''human'''),
+    ('users', 'system', 'DELETE', '', 'OLD.kind = ''human'''),
+    ('users', 'system', 'UPDATE', 'username', 'true'),
+    ('namespaces', 'system', 'INSERT', '', 'NEW.kind = ''group'''),
+    ('namespaces', 'system', 'DELETE', '', 'OLD.kind = ''group'''),
+    ('namespaces', 'system', 'UPDATE', 'path', 'NEW.kind = ''group'''),
+    ('projects', 'system', 'INSERT OR DELETE', '', 'true'),
+    ('projects', 'system', 'UPDATE', 'name path namespace_id description visibility archived', 'true'),
+    ('ssh_keys', 'system', 'INSERT OR DELETE', '', 'true')
+  ) AS t (of, events, operations, columns, condition) LOOP
+    EXECUTE (SELECT format('CREATE TRIGGER tell_hooks_%s AFTER %s%s ON %I FOR EACH ROW WHEN (%s AND %s) EXECUTE FUNCTION tell_hooks(%L, %L)',
+        lower(replace(told.operations, ' ', '_')), told.operations, CASE WHEN told.columns = '' THEN '' ELSE ' OF ' || string_agg(quote_ident(c), ', ') END,
+        told.of, told.condition,
+        -- a column that is only named in an update has not changed
+        CASE WHEN told.columns = '' THEN 'true'
+          ELSE format('(%s) IS DISTINCT FROM (%s)', string_agg('OLD.' || quote_ident(c), ', '), string_agg('NEW.' || quote_ident(c), ', ')) END,
+        told.events,
+        CASE WHEN told.of IN ('issue_labels', 'merge_request_labels') OR told.of IN ('issues', 'merge_requests') AND told.operations = 'UPDATE'
+          THEN 'in a name' ELSE '' END)
+      FROM regexp_split_to_table(told.columns, '\s+') c);
+  END LOOP;
+END $$;
+--> statement-breakpoint
+-- What has been written down is told by a job of the same transaction. Moves of a wiki that are only about to happen
+-- are judged when whoever makes them must be done or dead.
+CREATE FUNCTION enqueue_hooks() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF current_setting('roost.hooks_told', true) = NEW.transaction::text THEN RETURN NULL; END IF;
+  INSERT INTO jobs (kind, payload, run_at) VALUES ('hooks: tell', jsonb_build_object('transaction', NEW.transaction::text),
+    now() + CASE NEW.source WHEN 'wiki_intents' THEN interval '1 minute' ELSE interval '0' END);
+  PERFORM set_config('roost.hooks_told', NEW.transaction::text, true);
+  RETURN NULL;
+END $$;
+--> statement-breakpoint
+CREATE TRIGGER hook_changes_enqueue AFTER INSERT OR UPDATE OF source ON hook_changes FOR EACH ROW EXECUTE FUNCTION enqueue_hooks();

@@ -1,6 +1,7 @@
 import type { Context } from '../context.js'
 import type { AnyJob } from '../jobs/kinds.js'
 import { wikiUpkeep } from '../services/content/wikis.js'
+import { deliverHook, tellHooks } from '../services/hooks/jobs.js'
 import { mergeChecks, promptMergeChecks } from '../services/issuables/merge-requests/merging/checks.js'
 import { afterMerge } from '../services/issuables/merge-requests/merging/post-merge.js'
 import { rebase } from '../services/issuables/merge-requests/merging/rebase.js'
@@ -15,6 +16,7 @@ import { upkeep } from '../services/repository/push/upkeep.js'
 export const kinds: AnyJob<Context>[] = [
   afterMerge,
   deferredMerges,
+  deliverHook,
   dueMergeRequests,
   finishRemovalLater,
   importJob,
@@ -22,6 +24,7 @@ export const kinds: AnyJob<Context>[] = [
   promptMergeChecks,
   rebase,
   removeFiles,
+  tellHooks,
   upkeep,
   wikiUpkeep,
   ...recoveryJobs,

@@ -17,6 +17,8 @@ export interface TargetRules {
   protocols: readonly string[]
   /** Also addresses of this machine and of private networks. */
   allowLocal: boolean
+  /** Accepts a host without an address, to which nothing can be sent now. */
+  unknownHosts?: boolean
   resolve?: Resolve
 }
 
@@ -51,7 +53,7 @@ export function isPublicAddress(address: string): boolean {
 const lookup: Resolve = (host) => dns.lookup(host, { all: true, verbatim: true })
 
 /** Parses a URL, resolves its host and checks every address (SEC-64, SEC-138). Throws BadTarget. */
-export async function checkTarget(text: string, { protocols, allowLocal, resolve = lookup }: TargetRules): Promise<Target> {
+export async function checkTarget(text: string, { protocols, allowLocal, unknownHosts = false, resolve = lookup }: TargetRules): Promise<Target> {
   // before the parser removes them
   if (/[\p{Cc}\s\\]/u.test(text) || !/^[a-z]+:\/\/[^/]/i.test(text) || !URL.canParse(text)) throw new BadTarget('is not a valid URL')
   const url = new URL(text)
@@ -62,7 +64,7 @@ export async function checkTarget(text: string, { protocols, allowLocal, resolve
   url.password = ''
   url.hash = ''
   const family = isIP(host)
-  const addresses = family > 0 ? [{ address: host, family }] : await named(host, resolve)
+  const addresses = family > 0 ? [{ address: host, family }] : await named(host, resolve, unknownHosts)
   if (!allowLocal && !addresses.every(({ address }) => isPublicAddress(address))) throw new BadTarget(LOCAL)
   return { url, addresses, credentials }
 }
@@ -90,9 +92,9 @@ function decoded(text: string): string {
   }
 }
 
-async function named(host: string, resolve: Resolve): Promise<LookupAddress[]> {
+async function named(host: string, resolve: Resolve, unknown: boolean): Promise<LookupAddress[]> {
   const found = await resolve(host).catch(() => [])
-  if (found.length === 0) throw new BadTarget('names a host that cannot be found')
+  if (found.length === 0 && !unknown) throw new BadTarget('names a host that cannot be found')
   return found
 }
 
@@ -109,6 +111,14 @@ export interface AskOptions {
   signal?: AbortSignal
 }
 
+/** A lookup that knows the checked addresses and no others, whatever the name. */
+export const pinnedTo = (addresses: LookupAddress[]): LookupFunction =>
+  ((_host, options, done) => {
+    const [first] = addresses
+    if (options.all) done(null, addresses)
+    else done(null, first?.address ?? '', first?.family)
+  }) as LookupFunction
+
 /**
  * Sends a GET and reads only the headers. Connects to a checked address and to no other, through no proxy, and follows
  * no redirect (SEC-138 to SEC-140).
@@ -117,14 +127,15 @@ export function askHead(
   { url, addresses }: Target,
   { headers, connectWithin = 5_000, answerWithin = 10_000, signal }: AskOptions = {},
 ): Promise<Answer> {
-  const pinned = ((_host, options, done) => {
-    const [first] = addresses
-    if (options.all) done(null, addresses)
-    else done(null, first?.address ?? '', first?.family)
-  }) as LookupFunction
   const { request } = url.protocol === 'https:' ? https : http
   return new Promise((resolve, reject) => {
-    const call = request(url, { agent: false, lookup: pinned, maxHeaderSize: 16_384, ...(headers && { headers }), ...(signal && { signal }) })
+    const call = request(url, {
+      agent: false,
+      lookup: pinnedTo(addresses),
+      maxHeaderSize: 16_384,
+      ...(headers && { headers }),
+      ...(signal && { signal }),
+    })
     const late = (text: string) => () => call.destroy(new BadTarget(text))
     const connecting = setTimeout(late('does not answer'), connectWithin)
     const answering = setTimeout(late('does not answer in time'), answerWithin)

@@ -13,6 +13,7 @@ import { events } from './events/index.js'
 import { files } from './files/index.js'
 import { groupChanges } from './groups/changes.js'
 import { groups } from './groups/index.js'
+import { hooks } from './hooks/index.js'
 import { instance } from './instance/index.js'
 import { issueAttention } from './issues/attention.js'
 import { issues } from './issues/issues.js'
@@ -113,6 +114,7 @@ export const families: Endpoint[][] = [
   userAgents,
   search,
   variables,
+  hooks,
   deployKeys,
   deployTokens,
   settings,

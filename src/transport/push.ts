@@ -2,6 +2,7 @@ import { fullPathOf } from '../access/rules.js'
 import type { Context } from '../context.js'
 import { type PushCommand, type PushPolicy, type TransportRequest, ZERO } from '../git/types.js'
 import { keepUpWikiSoon } from '../services/content/wikis.js'
+import { confirmWikiMoves, recordWikiMoves } from '../services/core/hook-changes.js'
 import { mergeRequestMessages } from '../services/issuables/merge-requests/writing/push-messages.js'
 import { acceptPush, type PushIntent } from '../services/repository/push/door.js'
 import { quotaRefusal } from '../services/repository/quotas.js'
@@ -35,10 +36,17 @@ export async function push(
     )
   }
   if (key.kind === 'wiki') {
+    let told: number | null = null
     const policy: PushPolicy = {
-      verdict: async (commands) => (commands.some((command) => command.new !== ZERO) ? quotaRefusal(ctx, ctx.git.open(key)) : null),
+      verdict: async (commands) => {
+        const full = commands.some((command) => command.new !== ZERO) && (await quotaRefusal(ctx, ctx.git.open(key)))
+        if (full) return full
+        told = await recordWikiMoves(ctx.db, subject.project.id, user.id, commands)
+        return null
+      },
       moved: async (commands) => {
         tell(commands)
+        await confirmWikiMoves(ctx.db, told, commands)
         keepUpWikiSoon(ctx, subject.project)
         return notices
       },

@@ -98,6 +98,7 @@ const FROM: [ProjectAbility, number][] = [
   ['delete_wiki_page', 40],
   ['manage_snippets', 40],
   ['manage_variables', 40],
+  ['manage_hooks', 40],
   ['manage_project', 40],
   ['manage_members', 40],
   ['manage_protection', 40],
@@ -268,6 +269,7 @@ describe('groups (G-67, G-74, AC-16, section 5.2)', () => {
     ['create_subgroup', 50],
     ['manage_group', 50],
     ['manage_members', 50],
+    ['manage_hooks', 50],
     ['remove_group', 50],
   ] as [GroupAbility, number][])('%s from level %i on', (ability, from) => {
     for (const level of [0, 10, 20, 30, 40, 50]) expect([level, canGroup(of(user, PUBLIC, level), ability)]).toEqual([level, level >= from])

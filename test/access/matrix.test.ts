@@ -76,6 +76,7 @@ function urlOf(endpoint: Endpoint, id: number): string {
     ':format': 'tar.gz',
     ':issue_iid': '1',
     ':merge_request_iid': '1',
+    ':trigger': 'push_events',
     ':snippet_id': String(snippets.get(id) ?? 999_999),
   }
   const query = endpoint.method === 'GET' ? BODIES[keyOf(endpoint)] : undefined

@@ -147,7 +147,7 @@ export const MATRIX: Record<string, Rows> = {
     internal: '401  404  in   403  403  403  403  403  403',
     public:   '401  in   in   403  403  403  403  403  403',
   },
-  ...each(['manage_project', 'manage_members', 'manage_protection', 'manage_shares', 'delete_tag', 'delete_protected_branch', 'delete_wiki_page', 'manage_variables', 'manage_deploy_keys', 'link_fork'], {
+  ...each(['manage_project', 'manage_members', 'manage_protection', 'manage_shares', 'delete_tag', 'delete_protected_branch', 'delete_wiki_page', 'manage_variables', 'manage_hooks', 'manage_deploy_keys', 'link_fork'], {
     private:  '401  404  404  403  403  403  in   in   in',
     internal: '401  404  403  403  403  403  in   in   in',
     public:   '401  403  403  403  403  403  in   in   in',
@@ -178,7 +178,7 @@ export const MATRIX: Record<string, Rows> = {
     internal: '401  404  403  403  403  403  in   in   in',
     public:   '401  403  403  403  403  403  in   in   in',
   }, 'group'),
-  ...each(['create_subgroup', 'manage_group', 'manage_members', 'remove_group'], {
+  ...each(['create_subgroup', 'manage_group', 'manage_members', 'manage_hooks', 'remove_group'], {
     private:  '401  404  404  403  403  403  403  in   in',
     internal: '401  404  403  403  403  403  403  in   in',
     public:   '401  403  403  403  403  403  403  in   in',
@@ -223,6 +223,8 @@ export const BODIES: Record<string, object> = {
   ...Object.fromEntries(['', '/-'].map((dash) => [`GET /groups/:id${dash}/search`, { scope: 'projects', search: 'x' }])),
   ...Object.fromEntries(['', '/-'].map((dash) => [`GET /projects/:id${dash}/search`, { scope: 'issues', search: 'x' }])),
   'POST /groups': { name: '', path: '' },
+  'POST /groups/:id/hooks': { url: 'http://example.com' },
+  'POST /hooks': { url: 'http://example.com' },
   'POST /groups/:id/labels': { name: 'x', color: '#000' },
   'PUT /groups/:id/labels': { name: '999999', new_name: 'x' },
   'PUT /groups/:id/labels/:label_id': { new_name: 'x' },

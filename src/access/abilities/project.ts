@@ -57,6 +57,7 @@ export const PROJECT_ROLES = {
     'manage_snippets',
     'manage_notes',
     'manage_variables',
+    'manage_hooks',
     'manage_project',
     'manage_members',
     'manage_protection',

@@ -12,6 +12,7 @@ import { defineJob } from '../../jobs/kinds.js'
 import { checkPath } from '../../lib/git-path.js'
 import { EXTENSION, pageOfFile, slugOfTitle, titleOfSlug, type WikiFormat } from '../../lib/text/wiki-page.js'
 import { Unavailable } from '../../lib/unavailable.js'
+import { confirmWikiMoves, recordWikiMoves } from '../core/hook-changes.js'
 import { type Page, type Paging, slice } from '../core/page.js'
 import { readSettings } from '../core/settings.js'
 import { MAX_JSON_BLOB } from '../repository/blobs.js'
@@ -217,11 +218,15 @@ async function commitPages(ctx: Context, project: Project, caller: SignedIn, mes
       const drafted = await repository.draftCommit({ parents: head ? [head] : [], changes, author: signature, committer: signature, message })
       // a folder where the page's file would be, or a file where its folder would be
       if ('fault' in drafted) throw invalidRecord({ title: ['is invalid'] })
+      const move = { ref: `refs/heads/${name}`, old: head ?? ZERO, new: drafted.commit }
+      const told = await recordWikiMoves(ctx.db, project.id, caller.user.id, [move])
       try {
-        await repository.updateRefs([{ ref: `refs/heads/${name}`, old: head ?? ZERO, new: drafted.commit }])
+        await repository.updateRefs([move])
+        await confirmWikiMoves(ctx.db, told, [move])
         break
       } catch (error) {
         if (!(error instanceof RefChanged)) throw error
+        await confirmWikiMoves(ctx.db, told, [])
         if (tried === TRIES) throw new Unavailable('The wiki is changing too fast')
       }
     }

@@ -18,6 +18,7 @@ export type AuditAction =
   | `project_${'shared' | 'unshared' | 'transferred'}`
   | 'settings_changed'
   | 'merge_request_merged'
+  | `hook_${'added' | 'updated' | 'removed'}`
   | `variable_${'added' | 'updated' | 'removed'}`
   | `${'protected_branch' | 'protected_tag'}_${'added' | 'updated' | 'removed'}`
 

@@ -1,6 +1,7 @@
 import type { Context } from '../../context.js'
 import type { users } from '../../db/schema/index.js'
 import { tooMany } from '../../failures.js'
+import { recordFailedLogin } from '../core/hook-changes.js'
 
 export const hashPassword = (ctx: Context, password: string) => ctx.argon2.hash(password)
 
@@ -45,6 +46,7 @@ export async function checkSignIn(
   else {
     ctx.throttle.failed(guess.address, account)
     tell(guess.user ? 'wrong password' : 'no such account')
+    await recordFailedLogin(ctx.db, guess.user?.id ?? 0)
   }
   if (matches && guess.user && guess.user.state !== 'active') tell('the account is blocked')
   return matches

@@ -5,6 +5,7 @@ import { invalidRecord, notFound } from '../../failures.js'
 import { humanDuration, parseDuration } from '../../lib/text/duration.js'
 import type { Target } from '../activity/subscriptions.js'
 import { writeSystemNotes } from '../activity/system-notes.js'
+import { actAs } from '../core/acting.js'
 
 /** The tracked time of a thing, in seconds. */
 export interface TimeRecord {
@@ -28,11 +29,14 @@ async function change(
 ): Promise<TimeRecord> {
   const table = TABLES[target.type]
   return ctx.db.transaction(async (tx) => {
-    const [row] = await tx
-      .select({ time_estimate: table.time_estimate, total_time_spent: table.total_time_spent })
-      .from(table)
-      .where(eq(table.id, target.id))
-      .for('update')
+    const [[row]] = await Promise.all([
+      tx
+        .select({ time_estimate: table.time_estimate, total_time_spent: table.total_time_spent })
+        .from(table)
+        .where(eq(table.id, target.id))
+        .for('update'),
+      actAs(tx, authorId),
+    ])
     if (!row) throw notFound()
     const after = { ...row, ...next(row) }
     if (after.time_estimate === row.time_estimate && after.total_time_spent === row.total_time_spent) return row

@@ -12,6 +12,7 @@ import { titleOf } from '../../lib/text/commit-title.js'
 import { type Mentioner, mentionsIn, recordCrossReferences, tellOfMentionsOn, thingsMentioned } from '../activity/cross-references.js'
 import { followMentions, namesIn, peopleNamed } from '../activity/mentions.js'
 import { removeNotes } from '../activity/note-removal.js'
+import { actAs } from '../core/acting.js'
 import { userRefColumns } from '../identity/user-ref.js'
 import { getNote, type NoteRecord } from './list.js'
 import { counts, isAbout, keyOf, type Noteable, type NoteableSubject, recountThreads, targetOf } from './noteables.js'
@@ -222,7 +223,8 @@ export async function updateNote(
   const mentioned = mentioner ? await thingsMentioned(ctx, caller, subject, await mentionsIn(ctx, body)) : []
   await ctx.db.transaction(async (tx) => {
     const now = ctx.now()
-    if (!(await touchThing(tx, noteable, now, 0))) throw notFound()
+    const [there] = await Promise.all([touchThing(tx, noteable, now, 0), actAs(tx, caller.user.id)])
+    if (!there) throw notFound()
     const before = await changeable(tx, caller, subject, id, discussion)
     checkBody(body)
     await tx.update(notes).set({ note: body, updated_at: now }).where(eq(notes.id, id))

@@ -9,6 +9,7 @@ import { unlessUniqueViolation } from '../../../db/taken.js'
 import { invalidRecord } from '../../../failures.js'
 import { mentionsIn, recordCrossReferences, thingsMentioned } from '../../activity/cross-references.js'
 import { recordEvent } from '../../activity/events.js'
+import { actAs } from '../../core/acting.js'
 import { nextIid, takeIid } from '../../core/iids.js'
 import { recordUserAgent } from '../../identity/user-agents.js'
 import { checkTexts } from '../texts.js'
@@ -38,7 +39,7 @@ export async function createIssue(
   const { title = '', description = '' } = checkTexts({ ...given, labels: [given.labels] })
   const mentioned = await thingsMentioned(ctx, caller, subject, await mentionsIn(ctx, textOf({ title, description })))
   const insert = async (tx: Transaction) => {
-    const made = await insertIssue(ctx, tx, caller, subject, { ...given, title, description })
+    const [made] = await Promise.all([insertIssue(ctx, tx, caller, subject, { ...given, title, description }), actAs(tx, caller.user.id)])
     await recordCrossReferences(tx, { type: 'Issue', project_id: subject.project.id, id: made, sha: null }, mentioned, caller.user.id, ctx.now())
     await alongside?.(tx)
     return made

@@ -12,6 +12,7 @@ import { referencesIn } from '../../../lib/text/references.js'
 import { recordEvent } from '../../activity/events.js'
 import { writeSystemNotes } from '../../activity/system-notes.js'
 import { finishTodos } from '../../activity/todos.js'
+import { actAs } from '../../core/acting.js'
 import { nextIid } from '../../core/iids.js'
 import { labelIdsOf } from '../labels.js'
 import { MAX_DESCRIPTION } from '../texts.js'
@@ -24,7 +25,7 @@ export async function moveIssue(ctx: Context, caller: SignedIn, subject: IssueSu
   if (target.project.id === subject.project.id) throw refused('Cannot move issue to project it originates from!')
   if (!target.can('move_issue')) throw refused('Cannot move issue due to insufficient permissions!')
   const id = await ctx.db.transaction(async (tx) => {
-    const [issue] = await tx.select().from(issues).where(eq(issues.id, subject.issue.id)).for('update')
+    const [[issue]] = await Promise.all([tx.select().from(issues).where(eq(issues.id, subject.issue.id)).for('update'), actAs(tx, caller.user.id)])
     if (!issue) throw notFound('Issue')
     if (issue.moved_to_id !== null) throw refused('Cannot move issue that was moved already!')
     return move(ctx, tx, caller, subject.project, { target, issue })

@@ -9,6 +9,7 @@ import { forbidden, notFound } from '../../../failures.js'
 import { sameButForTicks } from '../../../lib/text/references.js'
 import { mentionsIn, recordCrossReferences, thingsMentioned } from '../../activity/cross-references.js'
 import { finishTodos } from '../../activity/todos.js'
+import { actAs } from '../../core/acting.js'
 import { changeLabels } from '../assigned-labels.js'
 import { checkTexts } from '../texts.js'
 import {
@@ -73,7 +74,7 @@ interface Change {
 async function change({ how, ...change }: Change): Promise<void> {
   const { ctx, tx, caller, subject, given } = change
   const { project } = subject
-  const [before] = await tx.select().from(issues).where(eq(issues.id, subject.issue.id)).for('update')
+  const [[before]] = await Promise.all([tx.select().from(issues).where(eq(issues.id, subject.issue.id)).for('update'), actAs(tx, caller.user.id)])
   if (!before) throw notFound()
   const now = ctx.now()
   const target = { type: 'Issue' as const, id: before.id, project_id: project.id }

@@ -1,9 +1,10 @@
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { Context, PushEvent } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
-import { events, type MergeIntent, projects, protectedBranches, refIntents, releases, users } from '../../../db/schema/index.js'
+import { events, hookChanges, type MergeIntent, projects, protectedBranches, refIntents, releases, users } from '../../../db/schema/index.js'
 import { type GitRepository, type RefUpdate, ZERO } from '../../../git/types.js'
 import { insertOf, type NewJob, newJob } from '../../../jobs/enqueue.js'
+import { listens } from '../../core/hook-changes.js'
 import type { Settings } from '../../core/settings.js'
 import { Protections } from '../protection.js'
 import { pushDataOf } from '../push-events.js'
@@ -65,9 +66,13 @@ export async function follow(ctx: Context, { projectId, moves, intent, settings,
     select ${projectId}::bigint, finished.actor_id, 'pushed', told.push, ${now}::timestamptz
     from finished join ${users} on ${users.id} = finished.actor_id, jsonb_array_elements(${JSON.stringify(told)}::jsonb) with ordinality as told (push, turn)
     order by told.turn`
+  const named = moves.filter(({ ref }) => /^refs\/(heads|tags)\//.test(ref)).map(({ ref, old, new: to }) => ({ ref, old, new: to }))
+  const hooked = sql`insert into ${hookChanges} (source, operation, project_id, actor_id, after)
+    select 'pushes', 'INSERT', ${projectId}::bigint, actor_id, ${JSON.stringify({ moves: named })}::jsonb from finished
+    where ${listens(projectId, 'push', 'tag_push', 'repository_update')}`
   // The only statement here that waits for the disk; it makes everything committed before it durable (SEC-157).
-  // The events and jobs go with the intent, so a push has its events once, however often it is finished.
-  await ctx.db.write.execute(sql`with finished as (delete from ${refIntents} where ${refIntents.id} = ${intent} returning actor_id), pushed as (${pushed}), queued as (${insertOf(queued)})
+  // Events, jobs and hooks go with the intent, so a push has them once, however often it is finished.
+  await ctx.db.write.execute(sql`with finished as (delete from ${refIntents} where ${refIntents.id} = ${intent} returning actor_id), pushed as (${pushed}), queued as (${insertOf(queued)}), hooked as (${hooked})
     update ${projects} set last_activity_at = greatest(last_activity_at, ${now}::timestamptz), pushes_since_gc = pushes_since_gc + 1
     where id = ${projectId}`)
   ctx.db.committed()

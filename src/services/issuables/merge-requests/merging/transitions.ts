@@ -6,6 +6,7 @@ import { isOpen } from '../../../../db/conditions.js'
 import { commitAsynchronously } from '../../../../db/relaxed.js'
 import { events, mergeRequests, notes, todos } from '../../../../db/schema/index.js'
 import type { Oid } from '../../../../git/types.js'
+import { actAs } from '../../../core/acting.js'
 import { audit } from '../../../core/audit.js'
 import { closed, NOT_DEFERRED } from './states.js'
 
@@ -73,7 +74,7 @@ export async function markMergedByPush(ctx: Context, ids: number[], actorId: num
   if (ids.length === 0) return []
   const now = ctx.now()
   return ctx.db.transaction(async (tx) => {
-    await commitAsynchronously(tx)
+    await Promise.all([commitAsynchronously(tx), actAs(tx, actorId)])
     return end(tx, { set: mergedBy(actorId, now), where: and(inArray(mergeRequests.id, ids), isOpen) }, { by: actorId, ...MERGED, now })
   })
 }
@@ -100,7 +101,7 @@ export async function markAccepted(
 ): Promise<void> {
   const now = ctx.now()
   await ctx.db.transaction(async (tx) => {
-    await commitAsynchronously(tx)
+    await Promise.all([commitAsynchronously(tx), actAs(tx, actorId)])
     // a push in between may have marked it merged, without knowing the commit
     const where = and(
       eq(mergeRequests.id, request),
@@ -124,5 +125,6 @@ export async function markClosed(ctx: Context, tx: Transaction, ids: number[], a
   if (ids.length === 0) return
   const now = ctx.now()
   const where = and(inArray(mergeRequests.id, ids), isOpen)
+  await actAs(tx, actorId)
   await end(tx, { set: closed(actorId, now), where }, { by: actorId, note: `closed: ${why}`, action: 'closed', now })
 }

@@ -6,6 +6,7 @@ import { commitAsynchronously } from '../../../../db/relaxed.js'
 import { mergeRequestCommits, mergeRequests, mergeRequestVersions, notes, pipelines } from '../../../../db/schema/index.js'
 import type { Diff, GitRepository, Oid } from '../../../../git/types.js'
 import { mapConcurrently } from '../../../../lib/async/concurrency.js'
+import { actAs } from '../../../core/acting.js'
 import { copyCommits } from '../../../repository/object-copies.js'
 import { mayReadCode } from '../../../repository/reading.js'
 import { type MergeStatus, mergeStatus } from '../merging/merge-status.js'
@@ -38,6 +39,8 @@ export interface VersionOptions {
   verdict?: boolean
   /** Somebody pushed, so the merge request counts as updated (MR-55). */
   pushed?: boolean
+  /** Who pushed, where that is known. */
+  by?: number | null
 }
 
 /**
@@ -152,7 +155,7 @@ async function write(ctx: Context, drafts: VersionDraft[], how: VersionOptions):
   const unknown = await ctx.db.transaction(async (tx) => {
     // what a loss of power undoes is made again: the merge request is still unchecked, or the intent of the push still
     // exists
-    await commitAsynchronously(tx)
+    await Promise.all([commitAsynchronously(tx), actAs(tx, how.by ?? null)])
     await tellHeld(tx, drafts, ctx.now())
     return recordVersions(tx, drafts, how, ctx.now())
   })

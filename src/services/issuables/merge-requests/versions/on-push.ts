@@ -7,6 +7,7 @@ import { statement } from '../../../../db/statement.js'
 import { type GitRepository, type Oid, type RefUpdate, ZERO } from '../../../../git/types.js'
 import { titleOf } from '../../../../lib/text/commit-title.js'
 import { isWorkInProgress } from '../../../../lib/text/work-in-progress.js'
+import { actAs } from '../../../core/acting.js'
 import { actingUser, findVisibleProject } from '../../../identity/acting-users.js'
 import { mergeChecks, promptMergeChecks } from '../merging/checks.js'
 import { AFTER_MERGE, afterMerge } from '../merging/post-merge.js'
@@ -142,7 +143,7 @@ async function followSource(
     ? group.filter(({ id, title }) => followed.has(id) && !isWorkInProgress(title)).map(({ id }) => id)
     : []
   await ctx.db.transaction(async (tx) => {
-    await commitAsynchronously(tx)
+    await Promise.all([commitAsynchronously(tx), actAs(tx, actorId)])
     const deferred = await tx
       .update(mergeRequests)
       .set({ ...NOT_DEFERRED, should_remove_source_branch: null })
@@ -166,7 +167,7 @@ async function followSource(
     const shared = { noteable_type: 'MergeRequest' as const, system: true, created_at: now, updated_at: now }
     if (said.length > 0) await tx.insert(notes).values(said.map((each) => ({ ...each, ...shared })))
   })
-  const unknown = await updatePushedVersions(ctx, ids)
+  const unknown = await updatePushedVersions(ctx, ids, actorId)
   if (unknown.length > 0) enqueue(promptMergeChecks, { merge_requests: unknown })
 }
 

@@ -18,4 +18,5 @@ export async function updateVersion(ctx: Context, request: { id: number }): Prom
  * The same for merge requests whose source branch was pushed to (MR-70): version and head are up to date when this
  * returns. Returns those of which it is not known whether they can be merged.
  */
-export const updatePushedVersions = (ctx: Context, ids: number[]): Promise<number[]> => makeVersions(ctx, ids, { pushed: true })
+export const updatePushedVersions = (ctx: Context, ids: number[], by: number | null): Promise<number[]> =>
+  makeVersions(ctx, ids, { pushed: true, by })

@@ -9,6 +9,7 @@ import { retryOnUniqueViolation } from '../../../../db/taken.js'
 import { forbidden, notFound, unprocessable } from '../../../../failures.js'
 import { mentionsIn, recordCrossReferences, thingsMentioned } from '../../../activity/cross-references.js'
 import { recordEvent } from '../../../activity/events.js'
+import { actAs } from '../../../core/acting.js'
 import { lastIid, nextIid } from '../../../core/iids.js'
 import { findVisibleProject } from '../../../identity/acting-users.js'
 import { inOneNetwork } from '../../../projects/fork-network.js'
@@ -56,7 +57,7 @@ export async function createMergeRequest(
     await refuse(ctx, request)
     const draft = await (early ?? draftFor(ctx, request))
     const made = await ctx.db.transaction(async (tx) => {
-      const { id, iid } = await insert(ctx, tx, request)
+      const [{ id, iid }] = await Promise.all([insert(ctx, tx, request), actAs(tx, caller.user.id)])
       const drawn = { ...draft, request: { ...draft.request, id, iid } }
       await Promise.all([keepFirstVersion(ctx, drawn), recordVersions(tx, [drawn], {}, ctx.now()), tellOfNew(tx, drawn.request, caller, ctx.now())])
       await recordCrossReferences(tx, { type: 'MergeRequest', project_id: target.project.id, id, sha: null }, mentioned, caller.user.id, ctx.now())

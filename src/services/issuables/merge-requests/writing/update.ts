@@ -10,6 +10,7 @@ import { notFound } from '../../../../failures.js'
 import { sameButForTicks } from '../../../../lib/text/references.js'
 import { mentionsIn, recordCrossReferences, thingsMentioned } from '../../../activity/cross-references.js'
 import { finishTodos } from '../../../activity/todos.js'
+import { actAs } from '../../../core/acting.js'
 import { changeLabels } from '../../assigned-labels.js'
 import { checkTexts } from '../../texts.js'
 import {
@@ -72,7 +73,10 @@ interface Due {
 
 async function change(ctx: Context, tx: Transaction, caller: SignedIn, subject: MergeRequestSubject, given: MergeRequestChanges): Promise<Due> {
   const { project } = subject
-  const [before] = await tx.select().from(mergeRequests).where(eq(mergeRequests.id, subject.request.id)).for('update')
+  const [[before]] = await Promise.all([
+    tx.select().from(mergeRequests).where(eq(mergeRequests.id, subject.request.id)).for('update'),
+    actAs(tx, caller.user.id),
+  ])
   if (!before || before.deleted_at) throw notFound()
   const now = ctx.now()
   const target = { type: 'MergeRequest' as const, id: before.id, project_id: project.id }

@@ -1,0 +1,135 @@
+import { sql } from 'drizzle-orm'
+import { bigint, boolean, check, index, integer, jsonb, pgTable, text } from 'drizzle-orm/pg-core'
+import { id, moment, ref } from './columns.js'
+import { namespaces } from './namespaces.js'
+import { projects } from './projects.js'
+
+/** What hooks may listen to; an attribute `<name>_events` of the entities. `system`: what every system hook gets. */
+export const HOOK_EVENTS = [
+  'push',
+  'tag_push',
+  'issues',
+  'confidential_issues',
+  'merge_requests',
+  'note',
+  'confidential_note',
+  'pipeline',
+  'job',
+  'wiki_page',
+  'releases',
+  'subgroup',
+  'repository_update',
+  'system',
+] as const
+
+export type HookEvent = (typeof HOOK_EVENTS)[number]
+
+/** A hook of a project, of a group, or, with neither, of the whole system (HK-1, HK-8, HK-24). */
+export const webHooks = pgTable(
+  'web_hooks',
+  {
+    id: id(),
+    project_id: ref().references(() => projects.id, { onDelete: 'cascade' }),
+    group_id: ref().references(() => namespaces.id, { onDelete: 'cascade' }),
+    /** As it is shown: user and password are masked. */
+    url: text().notNull(),
+    /** The encrypted address, where it has a user or a password (SEC-139). */
+    sealed_url: text(),
+    sealed_token: text(),
+    name: text(),
+    description: text(),
+    events: text({ enum: HOOK_EVENTS }).array().notNull(),
+    push_events_branch_filter: text(),
+    enable_ssl_verification: boolean().notNull().default(true),
+    /** Attempts that have failed since the last success (HK-26). */
+    recent_failures: integer().notNull().default(0),
+    /** Nothing is sent before this moment. */
+    disabled_until: moment(),
+    created_at: moment().notNull().defaultNow(),
+    updated_at: moment().notNull().defaultNow(),
+  },
+  (t) => [
+    check('web_hooks_one_source', sql`num_nonnulls(${t.project_id}, ${t.group_id}) < 2`),
+    index('web_hooks_project_id_idx').on(t.project_id, t.id).where(sql`${t.project_id} is not null`),
+    index('web_hooks_group_id_idx').on(t.group_id, t.id).where(sql`${t.group_id} is not null`),
+    index('web_hooks_system_idx').on(t.id).where(sql`${t.project_id} is null and ${t.group_id} is null`),
+  ],
+)
+
+/** A row as Postgres writes it in JSON: moments are texts. */
+export type RowImage = Record<string, unknown>
+
+/**
+ * The outbox of hooks: what changed, written by triggers in the transaction of the change, and only while somebody
+ * listens (docs/adr/0015). Without foreign keys: it outlives what it tells of.
+ */
+export const hookChanges = pgTable(
+  'hook_changes',
+  {
+    id: id(),
+    /** The changes of one transaction are told together. */
+    transaction: bigint({ mode: 'bigint' }).notNull().default(sql`pg_current_xact_id()::text::bigint`),
+    /** The table, or `pushes`, `wiki_pages` or `failed_logins`. */
+    source: text().notNull(),
+    operation: text({ enum: ['INSERT', 'UPDATE', 'DELETE'] }).notNull(),
+    project_id: ref(),
+    /** In whose name, where that is known. */
+    actor_id: ref(),
+    before: jsonb().$type<RowImage>(),
+    after: jsonb().$type<RowImage>(),
+    created_at: moment().notNull().defaultNow(),
+  },
+  (t) => [index('hook_changes_transaction_idx').on(t.transaction, t.id)],
+)
+
+/** What is sent to a hook: pending until a receiver has answered or no attempt is left. */
+export const hookDeliveries = pgTable(
+  'hook_deliveries',
+  {
+    id: id(),
+    hook_id: ref()
+      .notNull()
+      .references(() => webHooks.id, { onDelete: 'cascade' }),
+    /** Of the event, equal for all hooks that are told of it. */
+    uuid: text().notNull(),
+    /** Equal in all attempts. */
+    key: text().notNull(),
+    /** Such as `push_hooks`. */
+    trigger: text().notNull(),
+    /** The header `X-Gitlab-Event`. */
+    event: text().notNull(),
+    body: text().notNull(),
+    state: text({ enum: ['pending', 'delivered', 'failed'] })
+      .notNull()
+      .default('pending'),
+    attempts: integer().notNull().default(0),
+    created_at: moment().notNull().defaultNow(),
+  },
+  (t) => [index('hook_deliveries_hook_id_idx').on(t.hook_id, t.id)],
+)
+
+/** An attempt to deliver, with the answer (HK-6). */
+export const hookAttempts = pgTable(
+  'hook_attempts',
+  {
+    id: id(),
+    delivery_id: ref()
+      .notNull()
+      .references(() => hookDeliveries.id, { onDelete: 'cascade' }),
+    hook_id: ref()
+      .notNull()
+      .references(() => webHooks.id, { onDelete: 'cascade' }),
+    url: text().notNull(),
+    request_headers: jsonb().$type<Record<string, string>>().notNull(),
+    response_headers: jsonb().$type<Record<string, string>>().notNull(),
+    response_body: text().notNull(),
+    /** Null: there was no answer. */
+    status: integer(),
+    /** Why there was none. */
+    fault: text(),
+    /** Milliseconds. */
+    duration: integer().notNull(),
+    created_at: moment().notNull().defaultNow(),
+  },
+  (t) => [index('hook_attempts_hook_id_idx').on(t.hook_id, t.id), index('hook_attempts_delivery_id_idx').on(t.delivery_id)],
+)

@@ -1,0 +1,191 @@
+import { randomUUID } from 'node:crypto'
+import { and, desc, eq, gt, gte, inArray, lt, type SQL, sql } from 'drizzle-orm'
+import type { Context } from '../../context.js'
+import { decoded } from '../../db/decoded.js'
+import { onlyRow } from '../../db/only-row.js'
+import { hookAttempts, hookDeliveries, webHooks } from '../../db/schema/index.js'
+import { Failure, notFound } from '../../failures.js'
+import { NoAnswer, type PostAnswer, post } from '../../lib/outgoing-post.js'
+import { BadTarget, checkTarget } from '../../lib/ssrf-guard.js'
+import type { Page, Paging } from '../core/page.js'
+import { addressOf, type Hook, targetRules, tokenOf } from './hooks.js'
+import { type Told, triggerOf } from './told.js'
+
+type Attempt = typeof hookAttempts.$inferSelect
+export type Delivery = typeof hookDeliveries.$inferSelect
+
+/** An attempt with what was to be delivered. */
+export interface HookAttempt {
+  attempt: Attempt
+  delivery: Pick<Delivery, 'trigger' | 'body'>
+}
+
+/** The prefix of headers whose names carry a product name, which receivers match literally. */
+const PREFIX = 'X-Gitlab-'
+const MASK = '[REDACTED]'
+
+/** The headers of a delivery (HK-10). */
+function headersOf(ctx: Context, hook: Hook, { event, uuid, key }: Delivery): Record<string, string> {
+  const token = tokenOf(ctx, hook)
+  return {
+    'Content-Type': 'application/json',
+    'User-Agent': 'Roost',
+    'Idempotency-Key': key,
+    [`${PREFIX}Event`]: event,
+    [`${PREFIX}Event-UUID`]: uuid,
+    [`${PREFIX}Webhook-UUID`]: key,
+    [`${PREFIX}Instance`]: ctx.links.base,
+    ...(token !== null && { [`${PREFIX}Token`]: token }),
+  }
+}
+
+/** What came of an attempt: an answer, or why there was none. */
+type Outcome = { answer: PostAnswer } | { fault: string }
+
+async function send(ctx: Context, hook: Hook, delivery: Delivery, headers: Record<string, string>): Promise<Outcome> {
+  try {
+    const target = await checkTarget(addressOf(ctx, hook), targetRules(ctx, hook))
+    return { answer: await post(target, { headers, body: delivery.body, verify: hook.enable_ssl_verification, signal: ctx.stopping }) }
+  } catch (error) {
+    // what was cut short by our own end is not the receiver's fault, and is done again
+    if (ctx.stopping.aborted || !(error instanceof NoAnswer || error instanceof BadTarget)) throw error
+    return { fault: error instanceof BadTarget ? `The address ${error.message}` : `${error.message[0]?.toUpperCase()}${error.message.slice(1)}` }
+  }
+}
+
+/** Failures in a row after which a hook is set aside, for a minute first and a day at most (HK-26). */
+const PATIENCE = 4
+const MINUTE = 60_000
+const DAY = 24 * 60 * MINUTE
+
+/** Milliseconds until something that has failed so often is tried again. */
+export const waitAfter = (failures: number) => Math.min(MINUTE * 2 ** Math.max(0, Math.min(failures, 20) - 1), DAY)
+
+/**
+ * Sends a delivery once, and writes down what came of it (HK-12). A hook whose receiver answers with success is whole
+ * again at once; one that fails again and again is set aside for a growing time (HK-26).
+ */
+export async function attempt(ctx: Context, hook: Hook, delivery: Delivery): Promise<HookAttempt> {
+  const headers = headersOf(ctx, hook, delivery)
+  const began = performance.now()
+  const outcome = await send(ctx, hook, delivery, headers)
+  const duration = Math.round(performance.now() - began)
+  const answer = 'answer' in outcome ? outcome.answer : null
+  const works = answer !== null && answer.status >= 200 && answer.status < 300
+  const shown = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, name === `${PREFIX}Token` ? MASK : value]))
+  const values = {
+    delivery_id: delivery.id,
+    hook_id: hook.id,
+    url: hook.url,
+    request_headers: shown,
+    response_headers: answer?.headers ?? {},
+    response_body: answer?.body ?? '',
+    status: answer?.status ?? null,
+    fault: 'fault' in outcome ? outcome.fault : null,
+    duration,
+    created_at: ctx.now(),
+  }
+  return ctx.db.transaction(async (tx) => {
+    const state = answer ? { state: 'delivered' as const } : {}
+    await tx
+      .update(hookDeliveries)
+      .set({ ...state, attempts: sql`${hookDeliveries.attempts} + 1` })
+      .where(eq(hookDeliveries.id, delivery.id))
+    const made = onlyRow(await tx.insert(hookAttempts).values(values).returning())
+    await tx
+      .update(webHooks)
+      .set(works ? WHOLE : aside(ctx.now()))
+      .where(eq(webHooks.id, hook.id))
+    return { attempt: made, delivery }
+  })
+}
+
+const WHOLE = { recent_failures: 0, disabled_until: null }
+
+/** One more failure. While the hook is set aside a further one changes nothing but the count. */
+function aside(now: Date) {
+  const at = sql`${now.toISOString()}::timestamptz`
+  const over = sql`greatest(${webHooks.recent_failures} + 1 - ${PATIENCE}, 0)`
+  const wait = sql`least(interval '1 minute' * power(2, least(${over}, 20)), interval '1 day')`
+  return {
+    recent_failures: sql`least(${webHooks.recent_failures} + case when ${webHooks.disabled_until} > ${at} then 0 else 1 end, 1000)`,
+    disabled_until: sql`case when ${webHooks.disabled_until} > ${at} then ${webHooks.disabled_until}
+      when ${webHooks.recent_failures} + 1 >= ${PATIENCE} then ${at} + ${wait} end`,
+  }
+}
+
+const DAYS_KEPT = 7
+
+/** The answers that a status word of the list means. */
+const CLASSES: Record<string, SQL | undefined> = {
+  successful: and(gte(hookAttempts.status, 200), lt(hookAttempts.status, 300)),
+  client_failure: and(gte(hookAttempts.status, 400), lt(hookAttempts.status, 500)),
+  server_failure: sql`(${hookAttempts.status} >= 500 or ${hookAttempts.status} is null)`,
+}
+
+/** Attempts that are listed. */
+const LISTED = 100
+
+/** The newest attempts of a hook, newest first (HK-6). */
+export async function listAttempts(
+  ctx: Context,
+  hook: Hook,
+  { status, page, per_page }: { status?: string | undefined } & Paging,
+): Promise<Page<HookAttempt>> {
+  const since = new Date(ctx.now().getTime() - DAYS_KEPT * DAY)
+  const newest = ctx.db.write
+    .select({ id: hookAttempts.id })
+    .from(hookAttempts)
+    .where(and(eq(hookAttempts.hook_id, hook.id), gt(hookAttempts.created_at, since)))
+    .orderBy(desc(hookAttempts.id))
+    .limit(LISTED)
+  const wanted = status === undefined ? undefined : (CLASSES[status] ?? eq(hookAttempts.status, Number(status)))
+  const which = and(inArray(hookAttempts.id, newest), wanted)
+  const [items, [count]] = await Promise.all([
+    ctx.db.write
+      .select({ attempt: hookAttempts, delivery: { trigger: hookDeliveries.trigger, body: hookDeliveries.body } })
+      .from(hookAttempts)
+      .innerJoin(hookDeliveries, eq(hookDeliveries.id, hookAttempts.delivery_id))
+      .where(which)
+      .orderBy(desc(hookAttempts.id))
+      .limit(per_page)
+      .offset((page - 1) * per_page),
+    ctx.db.write
+      .select({ total: decoded(sql<number>`count(*)`, Number) })
+      .from(hookAttempts)
+      .where(which),
+  ])
+  return { items, total: count?.total ?? 0 }
+}
+
+const undelivered = (message: string) => new Failure('unprocessable', { message })
+
+/** Sends what an attempt was about again, now (HK-7). */
+export async function resend(ctx: Context, hook: Hook, id: number): Promise<HookAttempt> {
+  const [found] = await ctx.db.write
+    .select({ delivery: hookDeliveries })
+    .from(hookAttempts)
+    .innerJoin(hookDeliveries, eq(hookDeliveries.id, hookAttempts.delivery_id))
+    .where(and(eq(hookAttempts.id, id), eq(hookAttempts.hook_id, hook.id)))
+  if (!found) throw notFound()
+  return answered(await attempt(ctx, hook, found.delivery))
+}
+
+/** Delivers a sample now, whatever the hook listens to (HK-5, HK-9). */
+export async function deliverSample(ctx: Context, hook: Hook, { listens, event, body }: Told): Promise<HookAttempt> {
+  const system = hook.project_id === null && hook.group_id === null
+  const values = { hook_id: hook.id, uuid: randomUUID(), key: randomUUID(), trigger: triggerOf(listens), event: system ? 'System Hook' : event }
+  const delivery = onlyRow(
+    await ctx.db.write
+      .insert(hookDeliveries)
+      // it is sent once, by whoever asked
+      .values({ ...values, body: JSON.stringify(body), state: 'failed' })
+      .returning(),
+  )
+  return answered(await attempt(ctx, hook, delivery))
+}
+
+function answered(made: HookAttempt): HookAttempt {
+  if (made.attempt.fault !== null) throw undelivered(made.attempt.fault)
+  return made
+}

@@ -1,0 +1,126 @@
+import { randomUUID } from 'node:crypto'
+import { and, arrayContains, asc, eq, inArray, isNull, lte, or, type SQL, sql } from 'drizzle-orm'
+import type { Context } from '../../context.js'
+import type { Transaction } from '../../db/client.js'
+import { hookChanges, hookDeliveries, webHooks } from '../../db/schema/index.js'
+import { issuablesOf } from './payloads/issuables.js'
+import { noteOf } from './payloads/notes.js'
+import { pipelinesOf } from './payloads/pipelines.js'
+import { pushesOf } from './payloads/push.js'
+import { releaseOf } from './payloads/releases.js'
+import { failedLoginOf, groupOf, keyOf, memberOf, projectOf, userOf } from './payloads/system.js'
+import { wikiPagesOf } from './payloads/wikis.js'
+import { type HookChange, type Scene, sceneOf } from './scene.js'
+import { type Told, triggerOf } from './told.js'
+
+/** What each row of the outbox tells by itself. Those of issues and merge requests are told together. */
+const ALONE: Record<string, (scene: Scene, change: HookChange) => Promise<Told[]>> = {
+  pushes: pushesOf,
+  notes: noteOf,
+  pipelines: pipelinesOf,
+  releases: releaseOf,
+  wikis: wikiPagesOf,
+  wiki_intents: wikiPagesOf,
+  members: memberOf,
+  users: userOf,
+  failed_logins: failedLoginOf,
+  namespaces: groupOf,
+  projects: projectOf,
+  ssh_keys: keyOf,
+}
+
+/** What hooks are told of the changes of one transaction, in their order. */
+export async function toldOf(ctx: Context, changes: readonly HookChange[]): Promise<Told[]> {
+  const scene = await sceneOf(ctx, changes)
+  const told = [...(await issuablesOf(scene, 'issues', changes)), ...(await issuablesOf(scene, 'merge_requests', changes))]
+  for (const change of changes) told.push(...((await ALONE[change.source]?.(scene, change)) ?? []))
+  return told
+}
+
+/** A delivery to be made. */
+export interface Due {
+  delivery: number
+  /** The host and port that it goes to. */
+  receiver: string
+}
+
+/**
+ * Turns the changes of one transaction into deliveries, in one transaction that removes them from the outbox: each is
+ * told once, however often this runs. `then` gets the deliveries within it.
+ */
+export async function dispatch(ctx: Context, transaction: bigint, then: (tx: Transaction, due: Due[]) => Promise<void>): Promise<void> {
+  const ofIt = eq(hookChanges.transaction, transaction)
+  const changes = await ctx.db.write.select().from(hookChanges).where(ofIt).orderBy(asc(hookChanges.id))
+  const [first] = changes
+  if (!first) return
+  const told = await toldOf(ctx, changes)
+  await ctx.db.transaction(async (tx) => {
+    const taken = await tx.delete(hookChanges).where(ofIt).returning({ id: hookChanges.id })
+    if (taken.length === 0) return
+    const due: Due[] = []
+    for (const one of told) due.push(...(await deliver(tx, one, first.created_at)))
+    if (due.length > 0) await then(tx, due)
+  })
+}
+
+const isSystem = and(isNull(webHooks.project_id), isNull(webHooks.group_id)) as SQL
+
+/** Hooks of the group and of the groups above it. */
+const ofGroups = (group: SQL) => sql`${webHooks.group_id} in (select a.ancestor_id from namespace_ancestry a where a.descendant_id = ${group})`
+
+/** Which hooks a change concerns, whatever they listen to. */
+function concerned({ project, group, listens }: Told): SQL | undefined {
+  if (group !== undefined) return ofGroups(sql`${group}`)
+  if (project === null || listens === 'repository_update') return isSystem
+  return or(isSystem, eq(webHooks.project_id, project), ofGroups(sql`(select p.namespace_id from projects p where p.id = ${project})`))
+}
+
+/** Writes the deliveries to all hooks that listen. Those made after the change are not told of it. */
+async function deliver(tx: Transaction, told: Told, at: Date): Promise<Due[]> {
+  const hooks = await tx
+    .select({
+      id: webHooks.id,
+      url: webHooks.url,
+      project_id: webHooks.project_id,
+      group_id: webHooks.group_id,
+      filter: webHooks.push_events_branch_filter,
+    })
+    .from(webHooks)
+    .where(and(concerned(told), arrayContains(webHooks.events, [told.listens]), lte(webHooks.created_at, at)))
+    .orderBy(asc(webHooks.id))
+  const listening = hooks.filter(({ filter }) => told.branch === undefined || matches(filter, told.branch))
+  if (listening.length === 0) return []
+  const body = JSON.stringify(told.body)
+  const shared = { uuid: randomUUID(), trigger: triggerOf(told.listens), body }
+  const rows = listening.map(({ id, project_id, group_id }) => ({
+    ...shared,
+    hook_id: id,
+    key: randomUUID(),
+    event: project_id === null && group_id === null ? 'System Hook' : told.event,
+  }))
+  const made = await tx.insert(hookDeliveries).values(rows).returning({ id: hookDeliveries.id, hook: hookDeliveries.hook_id })
+  await prune(
+    tx,
+    listening.map(({ id }) => id),
+  )
+  const receivers = new Map(listening.map(({ id, url }) => [id, new URL(url).host]))
+  return made.map(({ id, hook }) => ({ delivery: id, receiver: receivers.get(hook) as string }))
+}
+
+/** Deliveries that are kept for each hook (HK-6). */
+const KEPT = 100
+
+/** Removes deliveries that are over and older than the newest hundred. */
+async function prune(tx: Transaction, hooks: number[]): Promise<void> {
+  const newest = sql`(select d.id from ${hookDeliveries} d where d.hook_id = ${hookDeliveries.hook_id} order by d.id desc offset ${KEPT - 1} limit 1)`
+  await tx
+    .delete(hookDeliveries)
+    .where(and(inArray(hookDeliveries.hook_id, hooks), sql`${hookDeliveries.state} <> 'pending'`, sql`${hookDeliveries.id} < ${newest}`))
+}
+
+/** Whether the branch is one that the hook wants: a name, in which `*` stands for any text (HK-14). */
+export function matches(filter: string | null, branch: string): boolean {
+  if (filter === null) return true
+  const parts = filter.split('*').map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+  return new RegExp(`^${parts.join('.*?')}$`, 's').test(branch)
+}

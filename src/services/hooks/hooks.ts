@@ -1,0 +1,212 @@
+import { and, asc, eq, isNull, type SQL, sql } from 'drizzle-orm'
+import type { Context } from '../../context.js'
+import type { Transaction } from '../../db/client.js'
+import { decoded } from '../../db/decoded.js'
+import { onlyRow } from '../../db/only-row.js'
+import { HOOK_EVENTS, type HookEvent, webHooks } from '../../db/schema/index.js'
+import { Failure, invalidRecord, notFound, refused } from '../../failures.js'
+import { lengthOf, tooLong } from '../../lib/path.js'
+import { checkRefName } from '../../lib/ref-name.js'
+import { BadTarget, checkTarget } from '../../lib/ssrf-guard.js'
+import { type AuditAction, audit } from '../core/audit.js'
+import type { Page, Paging } from '../core/page.js'
+
+/** The owner of hooks: a project, a group, or the system. */
+export interface HookSource {
+  kind: 'project' | 'group' | 'system'
+  /** 0: of the system. */
+  id: number
+  name: string
+}
+
+export type Hook = typeof webHooks.$inferSelect
+
+/** What callers give of a hook. */
+export interface HookAttributes {
+  url?: string | undefined
+  token?: string | null | undefined
+  name?: string | null | undefined
+  description?: string | null | undefined
+  push_events_branch_filter?: string | null | undefined
+  enable_ssl_verification?: boolean | undefined
+  /** What is switched on or off. */
+  events: { [event in HookEvent]?: boolean | undefined }
+}
+
+const PROTOCOLS = ['http:', 'https:']
+/** Hooks of one source (HK-25). */
+const MAX_HOOKS = 100
+const MAX_URL = 2_048
+const MAX_TOKEN = 255
+const MAX_NAME = 255
+const MAX_DESCRIPTION = 2_048
+const MAX_FILTER = 1_000
+/** What each kind of hook listens to unless told otherwise (chapter 25). */
+const DEFAULTS: Record<HookSource['kind'], HookEvent[]> = { project: ['push'], group: ['push'], system: ['repository_update', 'system'] }
+
+const MASK = '*****'
+
+const of = ({ kind, id }: HookSource): SQL | undefined =>
+  kind === 'system'
+    ? and(isNull(webHooks.project_id), isNull(webHooks.group_id))
+    : eq(kind === 'project' ? webHooks.project_id : webHooks.group_id, id)
+
+const called = (source: HookSource, id: number) => and(of(source), eq(webHooks.id, id))
+const missing = ({ kind }: HookSource) => notFound(kind === 'system' ? 'System hook' : undefined)
+
+const purpose = ({ project_id, group_id }: Pick<Hook, 'project_id' | 'group_id'>, what: 'url' | 'token') =>
+  `${project_id !== null ? `project ${project_id}` : group_id !== null ? `group ${group_id}` : 'system'} hook ${what}`
+
+/** Where a hook sends, with user and password. */
+export const addressOf = ({ encryption }: Context, hook: Hook): string =>
+  hook.sealed_url === null ? hook.url : encryption.open(hook.sealed_url, purpose(hook, 'url'))
+
+/** The token that a hook sends; it is shown nowhere. */
+export const tokenOf = ({ encryption }: Context, hook: Hook): string | null =>
+  hook.sealed_token === null ? null : encryption.open(hook.sealed_token, purpose(hook, 'token'))
+
+/** What outgoing requests of a hook may reach: those of the system also the local network (HK-13). */
+export const targetRules = ({ config }: Context, hook: Pick<Hook, 'project_id' | 'group_id'>) => ({
+  protocols: PROTOCOLS,
+  allowLocal: config.allowLocalRequests || (hook.project_id === null && hook.group_id === null),
+})
+
+const columnsOf = ({ kind, id }: HookSource) => ({ project_id: kind === 'project' ? id : null, group_id: kind === 'group' ? id : null })
+
+/** The audit row: the address as it is shown, never the token (SEC-168). */
+const tell = (ctx: Context, tx: Transaction, { kind, id, name }: HookSource, action: AuditAction, { id: hook, url }: Pick<Hook, 'id' | 'url'>) =>
+  audit(ctx, tx, { action, target: { type: kind === 'system' ? 'settings' : kind, id, name }, changes: { hook, url } })
+
+/** The hooks of a source by id (HK-1, HK-8). */
+export async function listHooks(ctx: Context, source: HookSource, { page, per_page }: Paging): Promise<Page<Hook>> {
+  const [items, [count]] = await Promise.all([
+    ctx.db.read
+      .select()
+      .from(webHooks)
+      .where(of(source))
+      .orderBy(asc(webHooks.id))
+      .limit(per_page)
+      .offset((page - 1) * per_page),
+    ctx.db.read
+      .select({ total: decoded(sql<number>`count(*)`, Number) })
+      .from(webHooks)
+      .where(of(source)),
+  ])
+  return { items, total: count?.total ?? 0 }
+}
+
+/** One hook (HK-1, HK-8). */
+export async function getHook(ctx: Context, source: HookSource, id: number): Promise<Hook> {
+  const [hook] = await ctx.db.read.select().from(webHooks).where(called(source, id))
+  if (!hook) throw missing(source)
+  return hook
+}
+
+/** A refused address: 422 with a sentence for hooks of projects and groups, the record's faults for those of the system (HK-2, HK-8). */
+const badUrl = ({ kind }: HookSource, reason: string) =>
+  kind === 'system' ? invalidRecord({ url: [reason] }) : new Failure('unprocessable', { error: 'Invalid url given' })
+
+async function urlColumns(ctx: Context, source: HookSource, given: string): Promise<Pick<Hook, 'url' | 'sealed_url'>> {
+  const text = given.trim()
+  const columns = columnsOf(source)
+  if (text.length > MAX_URL) throw badUrl(source, tooLong(MAX_URL))
+  try {
+    // a host that is unknown today may be there when something is sent, and is checked again then
+    const { credentials } = await checkTarget(text, { ...targetRules(ctx, columns), unknownHosts: true })
+    if (!credentials) return { url: text, sealed_url: null }
+  } catch (error) {
+    if (error instanceof BadTarget) throw badUrl(source, error.message)
+    throw error
+  }
+  return { url: masked(text), sealed_url: ctx.encryption.seal(text, purpose(columns, 'url')) }
+}
+
+/** The address without its user and password. */
+function masked(text: string): string {
+  const at = text.indexOf('://') + 3
+  const authority = text.slice(at).split(/[/?#]/, 1)[0] as string
+  return `${text.slice(0, at)}${MASK}:${MASK}@${authority.slice(authority.lastIndexOf('@') + 1)}${text.slice(at + authority.length)}`
+}
+
+/** Names, the token and the branch filter as columns; refuses what is wrong with them (HK-2, SEC-141). */
+function otherColumns(ctx: Context, source: HookSource, given: HookAttributes) {
+  const { token, name, description, push_events_branch_filter: filter, enable_ssl_verification } = given
+  const faults: Record<string, string[]> = {}
+  const limit = (field: string, text: string | null | undefined, most: number) => {
+    if (text && lengthOf(text) > most) faults[field] = [tooLong(most)]
+  }
+  limit('name', name, MAX_NAME)
+  limit('description', description, MAX_DESCRIPTION)
+  limit('token', token, MAX_TOKEN)
+  // it is sent in a header
+  if (token && !/^[\x20-\x7e]*$/.test(token)) faults['token'] = ['is invalid']
+  if (Object.keys(faults).length > 0) throw invalidRecord(faults)
+  if (filter && !isPattern(filter)) throw new Failure('unprocessable', { error: 'Invalid branch filter given' })
+  return {
+    ...(name !== undefined && { name: name || null }),
+    ...(description !== undefined && { description: description || null }),
+    ...(filter !== undefined && { push_events_branch_filter: filter || null }),
+    ...(enable_ssl_verification !== undefined && { enable_ssl_verification }),
+    ...(token !== undefined && { sealed_token: token ? ctx.encryption.seal(token, purpose(columnsOf(source), 'token')) : null }),
+  }
+}
+
+/** A branch name in which `*` stands for any text. */
+const isPattern = (text: string) => text.length <= MAX_FILTER && checkRefName(`refs/heads/${text.replaceAll('*', 'x')}`)
+
+const switched = (now: readonly HookEvent[], wanted: HookAttributes['events']): HookEvent[] =>
+  HOOK_EVENTS.filter((event) => wanted[event] ?? now.includes(event))
+
+/** Creates a hook (HK-2, HK-8, HK-24). */
+export async function createHook(ctx: Context, source: HookSource, given: HookAttributes & { url: string }): Promise<Hook> {
+  const values = {
+    ...columnsOf(source),
+    ...(await urlColumns(ctx, source, given.url)),
+    ...otherColumns(ctx, source, given),
+    events: switched(DEFAULTS[source.kind], given.events),
+  }
+  return ctx.db.transaction(async (tx) => {
+    const count = await tx.$count(webHooks, of(source))
+    if (count >= MAX_HOOKS) throw refused(`Maximum number of webhooks (${MAX_HOOKS}) exceeded`)
+    const hook = onlyRow(await tx.insert(webHooks).values(values).returning())
+    await tell(ctx, tx, source, 'hook_added', hook)
+    return hook
+  })
+}
+
+/**
+ * Changes a hook, which is tried again at once (HK-3, HK-8). The token is kept for the address it was made for: another
+ * address without a token gets none (HK-27).
+ */
+export async function updateHook(ctx: Context, source: HookSource, id: number, given: HookAttributes): Promise<Hook> {
+  const before = await getHook(ctx, source, id)
+  const url = given.url === undefined || given.url === before.url ? null : await urlColumns(ctx, source, given.url)
+  const others = otherColumns(ctx, source, given)
+  return ctx.db.transaction(async (tx) => {
+    const [hook] = await tx
+      .update(webHooks)
+      .set({
+        ...(url && { ...url, sealed_token: null }),
+        ...others,
+        events: switched(before.events, given.events),
+        recent_failures: 0,
+        disabled_until: null,
+        updated_at: ctx.now(),
+      })
+      .where(called(source, id))
+      .returning()
+    if (!hook) throw missing(source)
+    await tell(ctx, tx, source, 'hook_updated', hook)
+    return hook
+  })
+}
+
+/** Deletes a hook with what was to be sent to it (HK-4, HK-8). */
+export async function deleteHook(ctx: Context, source: HookSource, id: number): Promise<Hook> {
+  return ctx.db.transaction(async (tx) => {
+    const [hook] = await tx.delete(webHooks).where(called(source, id)).returning()
+    if (!hook) throw missing(source)
+    await tell(ctx, tx, source, 'hook_removed', hook)
+    return hook
+  })
+}

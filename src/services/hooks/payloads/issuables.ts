@@ -1,0 +1,259 @@
+import { inArray, sql } from 'drizzle-orm'
+import { issueLabels, labels, mergeRequestLabels, type RowImage } from '../../../db/schema/index.js'
+import { humanDuration } from '../../../lib/text/duration.js'
+import { isWorkInProgress } from '../../../lib/text/work-in-progress.js'
+import { type HookChange, labelObject, projectObject, repositoryObject, type Scene, type SceneProject, stamp, userById } from '../scene.js'
+import type { Told } from '../told.js'
+import { commitObject, repositoryIn } from './commits.js'
+
+/** Where the rows of each kind of thing are, and those of its labels. */
+export const KINDS = {
+  issues: { labels: 'issue_labels', key: 'issue_id', table: issueLabels },
+  merge_requests: { labels: 'merge_request_labels', key: 'merge_request_id', table: mergeRequestLabels },
+} as const
+
+export type Kind = keyof typeof KINDS
+
+/** Columns whose changes are told, as the triggers have them. */
+const WATCHED: Record<Kind, readonly string[]> = {
+  issues: [
+    'title',
+    'description',
+    'state',
+    'assignee_id',
+    'milestone_id',
+    'confidential',
+    'due_date',
+    'discussion_locked',
+    'time_estimate',
+    'total_time_spent',
+    'moved_to_id',
+  ],
+  merge_requests: [
+    'title',
+    'description',
+    'state',
+    'assignee_id',
+    'milestone_id',
+    'target_branch',
+    'discussion_locked',
+    'time_estimate',
+    'total_time_spent',
+  ],
+}
+
+/** What one transaction did to one thing. */
+interface Changed {
+  id: number
+  actor: number | null
+  /** Null: it is new. */
+  before: RowImage | null
+  after: RowImage
+  added: number[]
+  removed: number[]
+}
+
+const idsOf = (changes: HookChange[], operation: HookChange['operation']) =>
+  changes.filter((change) => change.operation === operation).map((change) => Number((change.after ?? change.before)?.['label_id']))
+
+/** The changes of one transaction, thing by thing. */
+async function changedThings(scene: Scene, kind: Kind, changes: readonly HookChange[]): Promise<Changed[]> {
+  const { labels: ofLabels, key } = KINDS[kind]
+  const rows = changes.filter(({ source }) => source === kind)
+  const worn = changes.filter(({ source }) => source === ofLabels)
+  const ids = new Set([...rows.map(({ after }) => after?.['id']), ...worn.map(({ after, before }) => (after ?? before)?.[key])].map(Number))
+  const things: Changed[] = []
+  for (const id of ids) {
+    const own = rows.filter(({ after }) => after?.['id'] === id)
+    const about = worn.filter(({ after, before }) => (after ?? before)?.[key] === id)
+    const after = own.at(-1)?.after ?? (await rowOf(scene, kind, id))
+    if (!after) continue
+    const made = own.some(({ operation }) => operation === 'INSERT')
+    const before = made ? null : (own[0]?.before ?? after)
+    const actor = [...own, ...about].find(({ actor_id }) => actor_id !== null)?.actor_id ?? Number(after['author_id'])
+    things.push({ id, actor, before, after, added: idsOf(about, 'INSERT'), removed: idsOf(about, 'DELETE') })
+  }
+  return things
+}
+
+/** The thing as it is now. */
+export async function rowOf({ ctx }: Scene, kind: Kind | 'snippets' | 'pipelines', id: unknown): Promise<RowImage | null> {
+  const { rows } = await ctx.db.write.execute<{ image: RowImage }>(
+    sql`select to_jsonb(t) as image from ${sql.identifier(kind)} t where t.id = ${Number(id)}`,
+  )
+  return rows[0]?.image ?? null
+}
+
+/** The labels that a thing has now. */
+async function labelsOf(scene: Scene, kind: Kind, id: number): Promise<RowImage[]> {
+  const { table, key } = KINDS[kind]
+  const { rows } = await scene.ctx.db.write.execute<{ image: RowImage }>(
+    sql`select to_jsonb(l) as image from ${table} w join ${labels} l on l.id = w.label_id where w.${sql.identifier(key)} = ${id} order by l.title, l.id`,
+  )
+  return rows.map(({ image }) => image)
+}
+
+async function labelsBefore({ ctx }: Scene, now: RowImage[], { added, removed }: Changed): Promise<RowImage[]> {
+  const gone =
+    removed.length === 0
+      ? []
+      : await ctx.db.write
+          .select({ image: sql<RowImage>`to_jsonb(${labels})` })
+          .from(labels)
+          .where(inArray(labels.id, removed))
+  return [...now.filter(({ id }) => !added.includes(Number(id))), ...gone.map(({ image }) => image)]
+}
+
+type Change = { previous: unknown; current: unknown }
+
+/** What is told of a thing before and after. */
+async function changesOf(scene: Scene, kind: Kind, changed: Changed, worn: RowImage[]): Promise<Record<string, Change>> {
+  const { before, after, added, removed } = changed
+  if (!before) return {}
+  const changes: Record<string, Change> = {}
+  for (const name of WATCHED[kind]) if (before[name] !== after[name]) changes[name] = { previous: before[name], current: after[name] }
+  if (before['updated_at'] !== after['updated_at'])
+    changes['updated_at'] = { previous: stamp(before['updated_at']), current: stamp(after['updated_at']) }
+  if (changes['assignee_id']) {
+    const people = async (id: unknown) => [await userById(scene, id)].filter((user) => user !== null)
+    changes['assignees'] = { previous: await people(before['assignee_id']), current: await people(after['assignee_id']) }
+  }
+  if (added.length + removed.length > 0)
+    changes['labels'] = { previous: (await labelsBefore(scene, worn, changed)).map(labelObject), current: worn.map(labelObject) }
+  return changes
+}
+
+function actionOf({ before, after }: Changed): string {
+  if (!before) return 'open'
+  if (before['state'] === after['state']) return 'update'
+  return { opened: 'reopen', closed: 'close', merged: 'merge' }[String(after['state'])] ?? 'update'
+}
+
+const timesOf = (row: RowImage) => ({
+  time_estimate: row['time_estimate'],
+  total_time_spent: row['total_time_spent'],
+  human_time_estimate: humanDuration(Number(row['time_estimate'])),
+  human_total_time_spent: humanDuration(Number(row['total_time_spent'])),
+})
+
+/** Of the last change of the texts; only what this change itself tells is known. */
+const edited = (changes: Record<string, Change>, after: RowImage, actor: number | null) => {
+  const texts = changes['title'] || changes['description']
+  return {
+    updated_by_id: Object.keys(changes).length > 0 ? actor : null,
+    last_edited_at: texts ? stamp(after['updated_at']) : null,
+    last_edited_by_id: texts ? actor : null,
+  }
+}
+
+/** The attributes of an issue (HK-17). */
+export const issueAttributes = ({ ctx: { links } }: Scene, { fullPath }: SceneProject, issue: RowImage, worn: RowImage[]) => ({
+  id: issue['id'],
+  iid: issue['iid'],
+  title: issue['title'],
+  description: issue['description'],
+  state: issue['state'],
+  author_id: issue['author_id'],
+  assignee_ids: issue['assignee_id'] === null ? [] : [issue['assignee_id']],
+  assignee_id: issue['assignee_id'],
+  milestone_id: issue['milestone_id'],
+  project_id: issue['project_id'],
+  confidential: issue['confidential'],
+  due_date: issue['due_date'],
+  created_at: stamp(issue['created_at']),
+  updated_at: stamp(issue['updated_at']),
+  closed_at: stamp(issue['closed_at']),
+  updated_by_id: null,
+  last_edited_at: null,
+  last_edited_by_id: null,
+  moved_to_id: issue['moved_to_id'],
+  ...timesOf(issue),
+  url: `${links.project(fullPath)}/issues/${issue['iid']}`,
+  labels: worn.map(labelObject),
+})
+
+/** The attributes of a merge request (HK-18). */
+export async function requestAttributes(scene: Scene, target: SceneProject, request: RowImage) {
+  const source = request['source_project_id'] === request['project_id'] ? target : await scene.project(request['source_project_id'])
+  const head = request['sha'] ? await repositoryIn(scene, target).commit(String(request['sha'])) : null
+  return {
+    id: request['id'],
+    iid: request['iid'],
+    title: request['title'],
+    description: request['description'],
+    state: request['state'],
+    source_branch: request['source_branch'],
+    target_branch: request['target_branch'],
+    source_project_id: request['original_source_project_id'],
+    target_project_id: request['project_id'],
+    author_id: request['author_id'],
+    assignee_id: request['assignee_id'],
+    milestone_id: request['milestone_id'],
+    merge_status: request['merge_status'],
+    merge_commit_sha: request['merge_commit_sha'],
+    merge_error: request['merge_error'],
+    merge_params: {
+      force_remove_source_branch: request['force_remove_source_branch'],
+      should_remove_source_branch: request['should_remove_source_branch'],
+    },
+    merge_user_id: request['merged_by_id'] ?? request['merge_user_id'],
+    merge_when_pipeline_succeeds: request['merge_when_pipeline_succeeds'],
+    head_pipeline_id: request['head_pipeline_id'],
+    work_in_progress: isWorkInProgress(String(request['title'])),
+    created_at: stamp(request['created_at']),
+    updated_at: stamp(request['updated_at']),
+    updated_by_id: null,
+    last_edited_at: null,
+    last_edited_by_id: null,
+    ...timesOf(request),
+    url: `${scene.ctx.links.project(target.fullPath)}/merge_requests/${request['iid']}`,
+    source: source && projectObject(scene, source),
+    target: projectObject(scene, target),
+    last_commit: head && commitObject(scene, target, head),
+    assignee: await userById(scene, request['assignee_id']),
+  }
+}
+
+/** The attributes of either, with the labels it has now. */
+export async function attributesOf(scene: Scene, project: SceneProject, kind: Kind, row: RowImage) {
+  const worn = await labelsOf(scene, kind, Number(row['id']))
+  return { worn, attributes: kind === 'issues' ? issueAttributes(scene, project, row, worn) : await requestAttributes(scene, project, row) }
+}
+
+/** What is told of the issues or merge requests that one transaction changed (HK-17, HK-18). */
+export async function issuablesOf(scene: Scene, kind: Kind, changes: readonly HookChange[]): Promise<Told[]> {
+  const told: Told[] = []
+  for (const changed of await changedThings(scene, kind, changes)) {
+    const project = await scene.project(changed.after['project_id'])
+    if (project) told.push(...(await issuableOf(scene, kind, project, changed)))
+  }
+  return told
+}
+
+async function issuableOf(scene: Scene, kind: Kind, project: SceneProject, changed: Changed): Promise<Told[]> {
+  const { before, after, actor } = changed
+  const { worn, attributes } = await attributesOf(scene, project, kind, after)
+  const changes = await changesOf(scene, kind, changed, worn)
+  const moved = kind === 'merge_requests' && before !== null && before['sha'] !== null && before['sha'] !== after['sha']
+  if (before && !moved && Object.keys(changes).every((name) => name === 'updated_at')) return []
+  const hidden = kind === 'issues' && after['confidential'] === true
+  const assignee = await userById(scene, after['assignee_id'])
+  const type = kind === 'issues' ? 'issue' : 'merge_request'
+  const body = {
+    object_kind: type,
+    event_type: hidden ? 'confidential_issue' : type,
+    user: await userById(scene, actor),
+    project: projectObject(scene, project),
+    object_attributes: { ...attributes, ...edited(changes, after, actor), action: actionOf(changed), ...(moved && { oldrev: before['sha'] }) },
+    labels: worn.map(labelObject),
+    ...(assignee && { assignees: [assignee] }),
+    changes,
+    repository: repositoryObject(scene, project),
+  }
+  if (kind === 'merge_requests') return [{ listens: 'merge_requests', event: 'Merge Request Hook', project: project.id, body }]
+  return [{ listens: hidden ? 'confidential_issues' : 'issues', event: hidden ? 'Confidential Issue Hook' : 'Issue Hook', project: project.id, body }]
+}
+
+/** What a new thing would tell, for a test (HK-5). */
+export const sampleOf = (scene: Scene, kind: Kind, project: SceneProject, row: RowImage, actor: number): Promise<Told[]> =>
+  issuableOf(scene, kind, project, { id: Number(row['id']), actor, before: null, after: row, added: [], removed: [] })

@@ -1,0 +1,88 @@
+import type { RowImage } from '../../../db/schema/index.js'
+import { type HookChange, projectObject, repositoryObject, type Scene, type SceneProject, stamp, userById } from '../scene.js'
+import type { Told } from '../told.js'
+import { commitObject, repositoryIn } from './commits.js'
+import { attributesOf, rowOf } from './issuables.js'
+
+/** A note on one of the four kinds of things (HK-19). */
+export async function noteOf(scene: Scene, { operation, after, actor_id }: HookChange): Promise<Told[]> {
+  const project = await scene.project(after?.['project_id'])
+  if (!project || !after) return []
+  const about = await aboutOf(scene, project, after)
+  if (!about) return []
+  const { thing, url, hidden } = about
+  const body = {
+    object_kind: 'note',
+    event_type: hidden ? 'confidential_note' : 'note',
+    user: await userById(scene, actor_id ?? after['author_id']),
+    project_id: project.id,
+    project: projectObject(scene, project),
+    object_attributes: { ...attributes(after), action: operation === 'INSERT' ? 'create' : 'update', url: `${url}#note_${after['id']}` },
+    ...thing,
+    repository: repositoryObject(scene, project),
+  }
+  return [{ listens: hidden ? 'confidential_note' : 'note', event: hidden ? 'Confidential Note Hook' : 'Note Hook', project: project.id, body }]
+}
+
+const attributes = (note: RowImage) => {
+  const { old_path, new_path, old_line, new_line } = (note['position'] ?? {}) as Record<string, unknown>
+  return {
+    id: note['id'],
+    note: note['note'],
+    description: note['note'],
+    noteable_type: note['noteable_type'],
+    noteable_id: note['noteable_id'],
+    commit_id: note['commit_id'],
+    author_id: note['author_id'],
+    project_id: note['project_id'],
+    system: note['system'],
+    type: note['type'],
+    line_code: note['position'] ? `${new_path ?? old_path}:${old_line ?? ''}:${new_line ?? ''}` : null,
+    position: note['position'],
+    discussion_id: note['discussion_id'],
+    attachment: null,
+    st_diff: null,
+    resolved_at: stamp(note['resolved_at']),
+    resolved_by_id: note['resolved_by_id'],
+    created_at: stamp(note['created_at']),
+    updated_at: stamp(note['updated_at']),
+  }
+}
+
+interface About {
+  /** The thing under its own name. */
+  thing: object
+  url: string
+  hidden: boolean
+}
+
+/** What a note is about; null where it is gone. */
+async function aboutOf(scene: Scene, project: SceneProject, note: RowImage): Promise<About | null> {
+  const page = scene.ctx.links.project(project.fullPath)
+  if (note['noteable_type'] === 'Commit') {
+    const commit = await repositoryIn(scene, project).commit(String(note['commit_id']))
+    return commit && { thing: { commit: commitObject(scene, project, commit) }, url: `${page}/commit/${commit.oid}`, hidden: false }
+  }
+  if (note['noteable_type'] === 'Snippet') {
+    const snippet = await rowOf(scene, 'snippets', note['noteable_id'])
+    return snippet && { thing: { snippet: snippetObject(snippet) }, url: `${page}/snippets/${snippet['id']}`, hidden: false }
+  }
+  const kind = note['noteable_type'] === 'Issue' ? 'issues' : 'merge_requests'
+  const row = await rowOf(scene, kind, note['noteable_id'])
+  if (!row) return null
+  const { attributes: thing } = await attributesOf(scene, project, kind, row)
+  return { thing: { [kind === 'issues' ? 'issue' : 'merge_request']: thing }, url: thing.url, hidden: row['confidential'] === true }
+}
+
+const snippetObject = (snippet: RowImage) => ({
+  id: snippet['id'],
+  title: snippet['title'],
+  content: snippet['content'],
+  author_id: snippet['author_id'],
+  project_id: snippet['project_id'],
+  file_name: snippet['file_name'],
+  visibility_level: snippet['visibility'],
+  created_at: stamp(snippet['created_at']),
+  updated_at: stamp(snippet['updated_at']),
+  type: 'ProjectSnippet',
+})

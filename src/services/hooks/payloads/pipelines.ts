@@ -1,0 +1,103 @@
+import { and, asc, eq, sql } from 'drizzle-orm'
+import { commitStatuses, mergeRequests, type RowImage } from '../../../db/schema/index.js'
+import { ZERO } from '../../../git/types.js'
+import { STAGE } from '../../../lib/pipeline-states.js'
+import { type HookChange, projectObject, type Scene, stamp, userById } from '../scene.js'
+import type { Told } from '../told.js'
+import { commitObject, repositoryIn } from './commits.js'
+
+const FINISHED = new Set(['success', 'failed', 'canceled', 'skipped'])
+
+/** A pipeline whose status has changed (HK-20). */
+export async function pipelineOf(scene: Scene, pipeline: RowImage): Promise<Told[]> {
+  const project = await scene.project(pipeline['project_id'])
+  if (!project) return []
+  const statuses = await statusesOf(scene, pipeline)
+  const commit = await repositoryIn(scene, project).commit(String(pipeline['sha']))
+  const url = `${scene.ctx.links.project(project.fullPath)}/pipelines/${pipeline['id']}`
+  const body = {
+    object_kind: 'pipeline',
+    object_attributes: { ...attributes(pipeline, statuses), url },
+    merge_request: await requestOf(scene, pipeline),
+    user: await userById(scene, pipeline['user_id']),
+    project: projectObject(scene, project),
+    commit: commit && commitObject(scene, project, commit),
+    builds: await Promise.all(statuses.map((status) => build(scene, status))),
+  }
+  return [{ listens: 'pipeline', event: 'Pipeline Hook', project: project.id, body }]
+}
+
+/** The same of a changed row. */
+export const pipelinesOf = (scene: Scene, { after }: HookChange): Promise<Told[]> => (after ? pipelineOf(scene, after) : Promise.resolve([]))
+
+async function statusesOf({ ctx }: Scene, pipeline: RowImage): Promise<RowImage[]> {
+  const rows = await ctx.db.write
+    .select({ image: sql<RowImage>`to_jsonb(${commitStatuses})` })
+    .from(commitStatuses)
+    .where(
+      and(
+        eq(commitStatuses.project_id, Number(pipeline['project_id'])),
+        eq(commitStatuses.pipeline_id, Number(pipeline['id'])),
+        commitStatuses.latest,
+      ),
+    )
+    .orderBy(asc(commitStatuses.id))
+  return rows.map(({ image }) => image)
+}
+
+const millis = (value: unknown) => (typeof value === 'string' ? [new Date(value).getTime()] : [])
+
+function attributes(pipeline: RowImage, statuses: RowImage[]) {
+  const ended = FINISHED.has(String(pipeline['status'])) ? statuses.flatMap((status) => millis(status['finished_at'])) : []
+  const started = statuses.flatMap((status) => millis(status['started_at']))
+  const finish = ended.length > 0 ? Math.max(...ended) : null
+  return {
+    id: pipeline['id'],
+    iid: pipeline['iid'],
+    ref: pipeline['ref'],
+    tag: pipeline['tag'],
+    sha: pipeline['sha'],
+    before_sha: ZERO,
+    source: pipeline['source'],
+    status: pipeline['status'],
+    detailed_status: pipeline['status'],
+    stages: [STAGE],
+    created_at: stamp(pipeline['created_at']),
+    finished_at: finish === null ? null : stamp(new Date(finish).toISOString()),
+    duration: finish === null || started.length === 0 ? null : Math.round((finish - Math.min(...started)) / 1000),
+    variables: [],
+  }
+}
+
+async function build(scene: Scene, status: RowImage) {
+  return {
+    id: status['id'],
+    stage: STAGE,
+    name: status['name'],
+    status: status['status'],
+    created_at: stamp(status['created_at']),
+    started_at: stamp(status['started_at']),
+    finished_at: stamp(status['finished_at']),
+    when: 'on_success',
+    manual: false,
+    allow_failure: false,
+    user: await userById(scene, status['user_id']),
+    runner: null,
+    artifacts_file: { filename: null, size: null },
+  }
+}
+
+/** The open merge request whose head pipeline it is, if there is one. */
+async function requestOf({ ctx }: Scene, pipeline: RowImage) {
+  const [found] = await ctx.db.write
+    .select()
+    .from(mergeRequests)
+    .where(
+      and(eq(mergeRequests.head_pipeline_id, Number(pipeline['id'])), eq(mergeRequests.state, 'opened'), sql`${mergeRequests.deleted_at} is null`),
+    )
+    .orderBy(asc(mergeRequests.id))
+    .limit(1)
+  if (!found) return null
+  const { id, iid, title, source_branch, source_project_id, target_branch, project_id, state, merge_status } = found
+  return { id, iid, title, source_branch, source_project_id, target_branch, target_project_id: project_id, state, merge_status }
+}

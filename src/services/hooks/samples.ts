@@ -1,0 +1,129 @@
+import { and, desc, eq, type SQL, sql } from 'drizzle-orm'
+import type { PgTable } from 'drizzle-orm/pg-core'
+import type { Context } from '../../context.js'
+import { issues, mergeRequests, notes, pipelines, type RowImage, releases } from '../../db/schema/index.js'
+import { Failure } from '../../failures.js'
+import { ZERO } from '../../git/types.js'
+import { deliverSample, type HookAttempt } from './attempts.js'
+import type { Hook } from './hooks.js'
+import { repositoryIn } from './payloads/commits.js'
+import { sampleOf } from './payloads/issuables.js'
+import { noteOf } from './payloads/notes.js'
+import { pipelineOf } from './payloads/pipelines.js'
+import { pushOf } from './payloads/push.js'
+import { releaseOf } from './payloads/releases.js'
+import { wikiSample } from './payloads/wikis.js'
+import { type HookChange, type Scene, type SceneProject, sceneOf } from './scene.js'
+import type { Told } from './told.js'
+
+/** What the test endpoint knows to make a sample of (HK-5). */
+export const TRIGGERS = [
+  'push_events',
+  'tag_push_events',
+  'issues_events',
+  'confidential_issues_events',
+  'merge_requests_events',
+  'note_events',
+  'pipeline_events',
+  'wiki_page_events',
+  'releases_events',
+] as const
+
+export type Trigger = (typeof TRIGGERS)[number]
+
+/** The newest row of a project. */
+async function newest({ ctx }: Scene, table: PgTable, where: SQL | undefined): Promise<RowImage | null> {
+  const [found] = await ctx.db.write
+    .select({ image: sql<RowImage>`to_jsonb(${table})` })
+    .from(table)
+    .where(where)
+    .orderBy(desc(sql`id`))
+    .limit(1)
+  return found?.image ?? null
+}
+
+const change = (source: string, project: number, actor: number, after: RowImage): HookChange => ({
+  id: 0,
+  transaction: 0n,
+  source,
+  operation: 'INSERT',
+  project_id: project,
+  actor_id: actor,
+  before: null,
+  after,
+  created_at: new Date(0),
+})
+
+type Sample = (scene: Scene, project: SceneProject, actor: number) => Promise<Told[] | string>
+
+const issue =
+  (confidential: boolean): Sample =>
+  async (scene, project, actor) => {
+    const row = await newest(scene, issues, and(eq(issues.project_id, project.id), eq(issues.confidential, confidential)))
+    return row ? sampleOf(scene, 'issues', project, row, actor) : 'Ensure the project has issues.'
+  }
+
+const push =
+  (prefix: 'refs/heads/' | 'refs/tags/'): Sample =>
+  async (scene, project, actor) => {
+    const repository = repositoryIn(scene, project)
+    const refs = await repository.refs(prefix)
+    const usual = refs.find(({ name }) => name === `refs/heads/${project.row['default_branch']}`) ?? refs[0]
+    if (!usual) return prefix === 'refs/heads/' ? 'Ensure the project has at least one commit.' : 'Ensure the project has at least one tag.'
+    const parent = prefix === 'refs/heads/' ? (await repository.commit(usual.oid))?.parents[0] : undefined
+    return [await pushOf(scene, project, actor, { ref: usual.name, old: parent ?? ZERO, new: usual.oid })]
+  }
+
+const SAMPLES: Record<Trigger, Sample> = {
+  push_events: push('refs/heads/'),
+  tag_push_events: push('refs/tags/'),
+  issues_events: issue(false),
+  confidential_issues_events: issue(true),
+  async merge_requests_events(scene, project, actor) {
+    const row = await newest(scene, mergeRequests, sql`${mergeRequests.project_id} = ${project.id} and ${mergeRequests.deleted_at} is null`)
+    return row ? sampleOf(scene, 'merge_requests', project, row, actor) : 'Ensure the project has merge requests.'
+  },
+  async note_events(scene, project, actor) {
+    const row = await newest(scene, notes, and(eq(notes.project_id, project.id), eq(notes.system, false)))
+    const told = row ? await noteOf(scene, change('notes', project.id, actor, row)) : []
+    return told.length > 0 ? told : 'Ensure the project has notes.'
+  },
+  async pipeline_events(scene, project) {
+    const row = await newest(scene, pipelines, eq(pipelines.project_id, project.id))
+    return row ? pipelineOf(scene, row) : 'Ensure the project has CI pipelines.'
+  },
+  async wiki_page_events(scene, project, actor) {
+    const told = await wikiSample(scene, project, actor)
+    return told ? [told] : 'Ensure the wiki is enabled and has pages.'
+  },
+  async releases_events(scene, project, actor) {
+    const row = await newest(scene, releases, eq(releases.project_id, project.id))
+    return row ? releaseOf(scene, change('releases', project.id, actor, row)) : 'Ensure the project has releases.'
+  },
+}
+
+/** Delivers a sample of something of a project, now (HK-5). */
+export async function testHook(ctx: Context, hook: Hook, projectId: number, trigger: Trigger, actor: number): Promise<HookAttempt> {
+  const scene = await sceneOf(ctx, [])
+  const project = await scene.project(projectId)
+  const told = project ? await SAMPLES[trigger](scene, project, actor) : 'Ensure the group has a project.'
+  if (typeof told === 'string' || !told[0])
+    throw new Failure('unprocessable', { message: typeof told === 'string' ? told : 'There is nothing to build a sample from' })
+  return deliverSample(ctx, hook, told[0])
+}
+
+/** The sample that a hook of the system is tested with (HK-9). */
+export const SYSTEM_SAMPLE = {
+  event_name: 'project_create',
+  name: 'Sample',
+  path: 'sample',
+  path_with_namespace: 'somebody/sample',
+  project_id: 1,
+  owner_name: 'Someone',
+  owner_email: 'example@example.com',
+  project_visibility: 'private',
+}
+
+/** Delivers it, now. */
+export const testSystemHook = (ctx: Context, hook: Hook): Promise<HookAttempt> =>
+  deliverSample(ctx, hook, { listens: 'system', event: 'System Hook', project: null, body: SYSTEM_SAMPLE })

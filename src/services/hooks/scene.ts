@@ -1,0 +1,121 @@
+import { sql } from 'drizzle-orm'
+import type { Context } from '../../context.js'
+import { type hookChanges, labels, namespaces, projects, type RowImage, users } from '../../db/schema/index.js'
+import { type AvatarSources, avatarUrl } from '../../lib/avatar-url.js'
+
+export type HookChange = typeof hookChanges.$inferSelect
+
+const TABLES = { users, projects, namespaces, labels }
+type Table = keyof typeof TABLES
+
+/** What payloads are made from: rows as they are now or, of what is gone, as they were when they were deleted. */
+export interface Scene {
+  ctx: Context
+  avatars: AvatarSources
+  row(table: Table, id: unknown): Promise<RowImage | null>
+  project(id: unknown): Promise<SceneProject | null>
+}
+
+export interface SceneProject {
+  id: number
+  fullPath: string
+  row: RowImage
+  namespace: RowImage
+}
+
+/** The scene of changes that belong to one transaction. */
+export async function sceneOf(ctx: Context, changes: readonly HookChange[]): Promise<Scene> {
+  const known = new Map<string, Promise<RowImage | null>>()
+  const gone = (table: Table, id: number) =>
+    changes.find((change) => change.source === table && change.operation === 'DELETE' && change.before?.['id'] === id)?.before ?? null
+  const find = async (table: Table, id: number) => (await rowNow(ctx, table, id)) ?? gone(table, id)
+  const row = (table: Table, id: unknown) => {
+    if (typeof id !== 'number' || id === 0) return Promise.resolve(null)
+    const key = `${table} ${id}`
+    const found = known.get(key) ?? find(table, id)
+    known.set(key, found)
+    return found
+  }
+  return {
+    ctx,
+    avatars: { base: ctx.links.base, service: await ctx.avatarService() },
+    row,
+    async project(id) {
+      const project = await row('projects', id)
+      const namespace = project && (await row('namespaces', project['namespace_id']))
+      if (!project || !namespace) return null
+      return { id: Number(project['id']), fullPath: `${namespace['full_path']}/${project['path']}`, row: project, namespace }
+    },
+  }
+}
+
+async function rowNow(ctx: Context, table: Table, id: number): Promise<RowImage | null> {
+  const { rows } = await ctx.db.write.execute<{ image: RowImage }>(
+    sql`select to_jsonb(t) - 'password_hash' as image from ${TABLES[table]} t where t.id = ${id}`,
+  )
+  return rows[0]?.image ?? null
+}
+
+/** A moment as payloads have it: `YYYY-MM-DD HH:MM:SS UTC`. */
+export const stamp = (value: unknown): string | null =>
+  typeof value === 'string' ? `${new Date(value).toISOString().slice(0, 19).replace('T', ' ')} UTC` : null
+
+/** The common object *user* (25.2). */
+export const userObject = ({ avatars }: Scene, user: RowImage) => ({
+  id: user['id'],
+  name: user['name'],
+  username: user['username'],
+  avatar_url: avatarUrl({ id: Number(user['id']), avatar: user['avatar'] as string | null }, avatars),
+  email: user['email'],
+})
+
+/** The same of an id; null where there is no such user any more. */
+export async function userById(scene: Scene, id: unknown) {
+  const user = await scene.row('users', id)
+  return user && userObject(scene, user)
+}
+
+/** The common object *project* (25.2). */
+export function projectObject({ ctx: { links } }: Scene, { id, row, namespace, fullPath }: SceneProject) {
+  const [page, ssh, http] = [links.project(fullPath), links.ssh(fullPath), links.http(fullPath)]
+  return {
+    id,
+    name: row['name'],
+    description: row['description'],
+    web_url: page,
+    avatar_url: row['avatar'] ? `${links.base}/uploads/-/system/project/avatar/${id}/${row['avatar']}` : null,
+    git_ssh_url: ssh,
+    git_http_url: http,
+    namespace: namespace['name'],
+    visibility_level: row['visibility'],
+    path_with_namespace: fullPath,
+    default_branch: row['empty_repo'] ? null : row['default_branch'],
+    ci_config_path: row['ci_config_path'],
+    homepage: page,
+    url: ssh,
+    ssh_url: ssh,
+    http_url: http,
+  }
+}
+
+/** The common object *repository*, for older receivers (25.2). */
+export const repositoryObject = ({ ctx: { links } }: Scene, { row, fullPath }: SceneProject) => ({
+  name: row['name'],
+  url: links.ssh(fullPath),
+  description: row['description'],
+  homepage: links.project(fullPath),
+})
+
+/** The common object *label* (25.2). */
+export const labelObject = (label: RowImage) => ({
+  id: label['id'],
+  title: label['title'],
+  color: label['color'],
+  project_id: label['project_id'],
+  created_at: stamp(label['created_at']),
+  updated_at: stamp(label['updated_at']),
+  template: false,
+  description: label['description'],
+  type: label['project_id'] === null ? 'GroupLabel' : 'ProjectLabel',
+  group_id: label['namespace_id'],
+})
