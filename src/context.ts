@@ -19,6 +19,7 @@ import type { Encryption } from './lib/crypto/encryption.js'
 import type { ObjectStore } from './lib/object-store.js'
 import type { PipelineState } from './lib/pipeline-states.js'
 import type { Links } from './links.js'
+import type { Metrics } from './metrics.js'
 import type { ListCache } from './services/core/list-cache.js'
 import type { SettingsCache } from './services/core/settings-cache.js'
 import type { Settings } from './services/core/settings-table.js'
@@ -116,6 +117,7 @@ export interface Context {
   /** Ref intents of this process: refs are being moved, or that was cut short and the intent is to be settled. */
   intents: Map<number, 'moving' | 'left'>
   encryption: Encryption
+  metrics: Metrics
   log: Logger
   /** Set while a call is answered (see `during`); absent in work of the service's own. */
   origin?: Origin

@@ -70,6 +70,8 @@ export interface Database {
   onCommitted(listener: () => void): void
   /** Tells those listeners of a commit that was not marked. */
   committed(): void
+  /** The connections of the pool, and how many calls wait for one. */
+  poolUse(): { busy: number; idle: number; waiting: number }
   /** Waits for running statements, then closes every connection. */
   close(): Promise<void>
 }
@@ -339,6 +341,7 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
     onBack: (listener) => how.availability.onBack(listener),
     onCommitted: (listener) => listeners.add(listener),
     committed: () => listeners.tell(),
+    poolUse: () => ({ busy: pool.totalCount - pool.idleCount, idle: pool.idleCount, waiting: pool.waitingCount }),
     async close() {
       how.availability.close()
       await Promise.all([...lanes.map((lane) => lane.close()), bursts.close(), queue.close(), pool.end()])

@@ -1,5 +1,6 @@
 import pg from 'pg'
 import type { Logger } from 'pino'
+import { spending } from '../lib/async/spent.js'
 import { Unavailable } from '../lib/unavailable.js'
 import { isLoss, translated } from './errors.js'
 
@@ -69,6 +70,7 @@ export function connectionClass({ unnamedStatements, onQuery }: ConnectionOption
       const query: Send = async (config, values) => {
         const statement = typeof config === 'string' ? { text: config as string } : config
         onQuery?.(statement.text)
+        const spent = spending('database')
         try {
           const result = await send(unnamedStatements ? { ...statement, name: undefined } : statement, values)
           availability.works()
@@ -78,6 +80,8 @@ export function connectionClass({ unnamedStatements, onQuery }: ConnectionOption
           // the late answer of this connection would go to the next caller
           if (error instanceof Error && error.message === 'Query read timeout') (this as unknown as pg.Client).end().catch(() => undefined)
           throw translated(error)
+        } finally {
+          spent()
         }
       }
       this.query = query as unknown as pg.Client['query']
