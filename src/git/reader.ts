@@ -16,6 +16,7 @@ import { BatchProcesses } from './process/batch-processes.js'
 import { ProcessPool, SEARCH_LIMITS } from './process/pool.js'
 import { RefStore } from './refs/ref-store.js'
 import { resolveRevision } from './refs/revision.js'
+import { blame } from './search/blame.js'
 import { filesWith, grep, type SearchSource, searchLog } from './search/search.js'
 import { presence } from './storage/create.js'
 import type { Commit, Diff, DiffLimits, GitRepository, Oid, Stats } from './types.js'
@@ -49,6 +50,7 @@ export type Reader = Pick<
   | 'contributors'
   | 'searchLog'
   | 'grep'
+  | 'blame'
   | 'filesWith'
   | 'commitNamed'
   | 'blobStart'
@@ -274,6 +276,7 @@ export function readerFor(floor: ReadFloor, directory: string, { env, onFault, o
     contributors: (head) => guarded([], () => contributors(history(), head)),
     searchLog: (from, text, options) => guarded({ oids: [], truncated: false }, () => searchLog(searched(), from, text, options)),
     grep: (oid, text, options) => guarded({ chunks: [], truncated: false }, () => grep(searched(), oid, text, options)),
+    blame: (oid, path, options) => guarded({ groups: [], truncated: false }, () => blame(searched(), oid, path, options)),
     filesWith: (oid, text, options) => guarded([], () => filesWith(searched(), oid, text, options)),
 
     diff: (from, to, limits) => guarded({ files: [], truncated: false }, () => diff(from, to, limits)),

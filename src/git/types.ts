@@ -188,6 +188,13 @@ export interface Patience {
   signal?: AbortSignal
 }
 
+/** Lines of a file that come from one commit, counted from one. */
+export interface BlameGroup {
+  oid: Oid
+  start: number
+  count: number
+}
+
 /** Lines of a file that belong together: hits and their context. */
 export interface GrepChunk {
   path: string
@@ -445,6 +452,15 @@ export interface GitRepository {
    * files were left out.
    */
   grep(commit: Oid, text: string, options: GrepOptions): Promise<{ chunks: GrepChunk[]; truncated: boolean }>
+  /**
+   * Which commit each line of a file comes from, in the order of the lines; `truncated` when that is too much, or the
+   * deadline was reached. Ask for the file first.
+   */
+  blame(
+    commit: Oid,
+    path: string,
+    options: { range?: { start: number; end: number } } & Patience,
+  ): Promise<{ groups: BlameGroup[]; truncated: boolean }>
   /** Of the files at some literal paths of files and folders, those in which the text occurs; by path. */
   filesWith(commit: Oid, text: string, options: { paths: string[] } & Patience): Promise<string[]>
 
