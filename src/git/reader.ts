@@ -10,7 +10,7 @@ import { countNew, type LogSource, range, readLog } from './history/log.js'
 import { Memory } from './object-cache.js'
 import { CatFile, isOid } from './objects/cat-file.js'
 import { listed } from './objects/messages.js'
-import { parseCommit, parseTag } from './objects/object-codec.js'
+import { parseCommit, parseSigned, parseTag } from './objects/object-codec.js'
 import { entriesAt, entryAt, pageBelow, type TreeSource } from './objects/tree.js'
 import { BatchProcesses } from './process/batch-processes.js'
 import { ProcessPool, SEARCH_LIMITS } from './process/pool.js'
@@ -51,6 +51,7 @@ export type Reader = Pick<
   | 'searchLog'
   | 'grep'
   | 'blame'
+  | 'signedCommit'
   | 'filesWith'
   | 'commitNamed'
   | 'blobStart'
@@ -225,6 +226,11 @@ export function readerFor(floor: ReadFloor, directory: string, { env, onFault, o
         return object?.type === 'commit' ? object.oid : null
       }),
     commits: (oids) => guarded(oids.map(() => null), () => listed(oids, commit)), // biome-ignore format: one call
+    signedCommit: (oid) =>
+      guarded(null, async () => {
+        const object = await objects().read(oid)
+        return object?.type === 'commit' ? parseSigned(object.content) : null
+      }),
     tag: (oid) =>
       guarded(null, async () => {
         const object = await objects().read(oid, MESSAGE)

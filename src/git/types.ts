@@ -397,6 +397,8 @@ export interface GitRepository {
   commits(oids: Oid[]): Promise<(Commit | null)[]>
   /** The commit that an id, full or abbreviated, means, whatever branches and tags have that name. */
   commitNamed(hash: string): Promise<Oid | null>
+  /** The signature of a commit and the bytes that it signs; null where there is none, or for one above a MiB. */
+  signedCommit(oid: Oid): Promise<{ signature: string; text: Buffer } | null>
   tag(oid: Oid): Promise<Tag | null>
   /** Type and size of any object, without its content. */
   objectInfo(oid: Oid): Promise<{ type: 'commit' | 'tree' | 'blob' | 'tag'; size: number } | null>
