@@ -211,6 +211,8 @@ export type Change =
   | { action: 'delete'; path: string }
   /** Without content the old one is kept. */
   | { action: 'move'; from: string; path: string; content?: Buffer }
+  /** The commit of another repository that a submodule points at. */
+  | { action: 'submodule'; path: string; oid: Oid }
 
 /** Why a change cannot be applied; the service has the messages. */
 export type ChangeFault = 'exists' | 'missing' | 'invalid_path'
