@@ -54,8 +54,8 @@ async function start(given: Config, log: Logger, opened: Step[], signal: AbortSi
   await checkFolders(given)
   const settled = await settleSsh(given, (fault) => log.warn(`SSH is off: ${fault.message}`))
   // at the first start they take a second or two
-  const keys = ownHostKeys(sshFolder(settled.dataDir))
-  keys.catch(() => {})
+  const keys = settled.ssh.port === null ? null : ownHostKeys(sshFolder(settled.dataDir))
+  keys?.catch(() => {})
   const launch = async () => {
     const own = await ownPostgres(settled, log)
     opened.push(() => own.stop())

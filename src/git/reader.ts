@@ -10,12 +10,13 @@ import { countNew, type LogSource, range, readLog } from './history/log.js'
 import { Memory } from './object-cache.js'
 import { CatFile, isOid } from './objects/cat-file.js'
 import { listed } from './objects/messages.js'
-import { parseCommit, parseTag } from './objects/object-codec.js'
+import { parseCommit, parseSigned, parseTag } from './objects/object-codec.js'
 import { entriesAt, entryAt, pageBelow, type TreeSource } from './objects/tree.js'
 import { BatchProcesses } from './process/batch-processes.js'
 import { ProcessPool, SEARCH_LIMITS } from './process/pool.js'
 import { RefStore } from './refs/ref-store.js'
 import { resolveRevision } from './refs/revision.js'
+import { blame } from './search/blame.js'
 import { filesWith, grep, type SearchSource, searchLog } from './search/search.js'
 import { presence } from './storage/create.js'
 import type { Commit, Diff, DiffLimits, GitRepository, Oid, Stats } from './types.js'
@@ -49,6 +50,8 @@ export type Reader = Pick<
   | 'contributors'
   | 'searchLog'
   | 'grep'
+  | 'blame'
+  | 'signedCommit'
   | 'filesWith'
   | 'commitNamed'
   | 'blobStart'
@@ -223,6 +226,11 @@ export function readerFor(floor: ReadFloor, directory: string, { env, onFault, o
         return object?.type === 'commit' ? object.oid : null
       }),
     commits: (oids) => guarded(oids.map(() => null), () => listed(oids, commit)), // biome-ignore format: one call
+    signedCommit: (oid) =>
+      guarded(null, async () => {
+        const object = await objects().read(oid)
+        return object?.type === 'commit' ? parseSigned(object.content) : null
+      }),
     tag: (oid) =>
       guarded(null, async () => {
         const object = await objects().read(oid, MESSAGE)
@@ -274,6 +282,7 @@ export function readerFor(floor: ReadFloor, directory: string, { env, onFault, o
     contributors: (head) => guarded([], () => contributors(history(), head)),
     searchLog: (from, text, options) => guarded({ oids: [], truncated: false }, () => searchLog(searched(), from, text, options)),
     grep: (oid, text, options) => guarded({ chunks: [], truncated: false }, () => grep(searched(), oid, text, options)),
+    blame: (oid, path, options) => guarded({ groups: [], truncated: false }, () => blame(searched(), oid, path, options)),
     filesWith: (oid, text, options) => guarded([], () => filesWith(searched(), oid, text, options)),
 
     diff: (from, to, limits) => guarded({ files: [], truncated: false }, () => diff(from, to, limits)),

@@ -188,6 +188,13 @@ export interface Patience {
   signal?: AbortSignal
 }
 
+/** Lines of a file that come from one commit, counted from one. */
+export interface BlameGroup {
+  oid: Oid
+  start: number
+  count: number
+}
+
 /** Lines of a file that belong together: hits and their context. */
 export interface GrepChunk {
   path: string
@@ -204,6 +211,8 @@ export type Change =
   | { action: 'delete'; path: string }
   /** Without content the old one is kept. */
   | { action: 'move'; from: string; path: string; content?: Buffer }
+  /** The commit of another repository that a submodule points at. */
+  | { action: 'submodule'; path: string; oid: Oid }
 
 /** Why a change cannot be applied; the service has the messages. */
 export type ChangeFault = 'exists' | 'missing' | 'invalid_path'
@@ -390,6 +399,8 @@ export interface GitRepository {
   commits(oids: Oid[]): Promise<(Commit | null)[]>
   /** The commit that an id, full or abbreviated, means, whatever branches and tags have that name. */
   commitNamed(hash: string): Promise<Oid | null>
+  /** The signature of a commit and the bytes that it signs; null where there is none, or for one above a MiB. */
+  signedCommit(oid: Oid): Promise<{ signature: string; text: Buffer } | null>
   tag(oid: Oid): Promise<Tag | null>
   /** Type and size of any object, without its content. */
   objectInfo(oid: Oid): Promise<{ type: 'commit' | 'tree' | 'blob' | 'tag'; size: number } | null>
@@ -445,6 +456,15 @@ export interface GitRepository {
    * files were left out.
    */
   grep(commit: Oid, text: string, options: GrepOptions): Promise<{ chunks: GrepChunk[]; truncated: boolean }>
+  /**
+   * Which commit each line of a file comes from, in the order of the lines; `truncated` when that is too much, or the
+   * deadline was reached. Ask for the file first.
+   */
+  blame(
+    commit: Oid,
+    path: string,
+    options: { range?: { start: number; end: number } } & Patience,
+  ): Promise<{ groups: BlameGroup[]; truncated: boolean }>
   /** Of the files at some literal paths of files and folders, those in which the text occurs; by path. */
   filesWith(commit: Oid, text: string, options: { paths: string[] } & Patience): Promise<string[]>
 

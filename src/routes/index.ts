@@ -6,6 +6,7 @@ import { commitComments } from './commits/comments.js'
 import { commits } from './commits/commits.js'
 import { commitRefs } from './commits/refs.js'
 import { commitStatuses } from './commits/statuses.js'
+import { submodules } from './commits/submodules.js'
 import { customAttributes } from './custom-attributes/index.js'
 import { deployKeys } from './deploy/keys.js'
 import { deployTokens } from './deploy/tokens.js'
@@ -93,6 +94,7 @@ export const families: Endpoint[][] = [
   customAttributes,
   picks,
   commitRefs,
+  submodules,
   commitComments,
   events,
   labels,

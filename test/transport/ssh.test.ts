@@ -363,7 +363,7 @@ describe('git-lfs-authenticate (GS-9)', () => {
       (await lfs.download(place.fullPath, down, object)).status,
     ]).toEqual([true, 200])
     await t.api('delete', `/projects/${place.id}/deploy_keys/${ids[0]}`, owner).expect(204)
-    expect((await lfs.batch(place.fullPath, down, 'download', [object])).status).toBe(404)
+    expect((await lfs.batch(place.fullPath, down, 'download', [object])).status).toBe(401)
   })
 
   it('a deploy key gets no object of another project of the fork network, whatever its creator may read', async () => {

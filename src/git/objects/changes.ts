@@ -80,6 +80,12 @@ class WorkingTree {
         await this.#add(change.path, { mode: entry.mode, oid: entry.oid, ...(content && { content }) })
         return this.#remove(change.from)
       }
+      case 'submodule': {
+        const { entry } = await this.#found(change.path)
+        if (entry.mode !== '160000') throw new Fault('missing', change.path)
+        entry.oid = change.oid
+        return
+      }
     }
   }
 
@@ -134,6 +140,13 @@ class WorkingTree {
 
   /** The entry of an existing file or link, and the directories from the root to it. */
   async #file(path: string) {
+    const found = await this.#found(path)
+    if (isTree(found.entry.mode) || found.entry.mode === '160000') throw new Fault('missing', path)
+    return found
+  }
+
+  /** The same for any entry. */
+  async #found(path: string) {
     const { name, parents } = split(path)
     const trail = [{ name: '', directory: this.#root }]
     let directory = this.#root
@@ -144,7 +157,7 @@ class WorkingTree {
       trail.push({ name: part, directory })
     }
     const entry = directory.entries.get(name)
-    if (!entry || isTree(entry.mode) || entry.mode === '160000') throw new Fault('missing', path)
+    if (!entry) throw new Fault('missing', path)
     return { entry, trail, name }
   }
 

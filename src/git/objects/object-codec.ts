@@ -24,6 +24,28 @@ export function parseCommit(oid: Oid, content: Buffer): Commit {
   }
 }
 
+/** Headers of a commit that hold signatures; Git signs what is left without them. */
+const SIGNATURES = /^gpgsig(?:-sha256)? /
+
+/** The signature of a commit, as text, and what it signs; null where it has none. */
+export function parseSigned(content: Buffer): { signature: string; text: Buffer } | null {
+  const text: Buffer[] = []
+  const signature: string[] = []
+  let at = 0
+  let inside: 'gpgsig' | 'other' | null = null
+  for (let end = content.indexOf(0x0a); end > at; end = content.indexOf(0x0a, at)) {
+    const line = content.subarray(at, end + 1)
+    const start = line.toString('latin1', 0, 'gpgsig-sha256 '.length)
+    if (SIGNATURES.test(start)) inside = start.startsWith('gpgsig ') ? 'gpgsig' : 'other'
+    else if (line[0] !== 0x20) inside = null
+    if (inside === null) text.push(line)
+    // the lines after the first begin with a space
+    else if (inside === 'gpgsig') signature.push(line.toString('latin1', line[0] === 0x20 ? 1 : 'gpgsig '.length))
+    at = end + 1
+  }
+  return signature.length === 0 ? null : { signature: signature.join(''), text: Buffer.concat([...text, content.subarray(at)]) }
+}
+
 /** Reads an annotated tag; one made without a tagger has none. */
 export function parseTag(oid: Oid, content: Buffer): Tag {
   const { headers, body } = split(content)

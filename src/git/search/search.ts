@@ -34,7 +34,7 @@ export interface SearchSource {
  * The cached result, or one search for all concurrent callers. Results past the deadline are not cached, so the next
  * call searches again.
  */
-async function searched<V extends { late: boolean }>(
+export async function searched<V extends { late: boolean }>(
   { memory, searching, directory }: SearchSource,
   about: string,
   { signal, deadline }: Patience,

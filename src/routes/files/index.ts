@@ -1,8 +1,11 @@
 import { z } from 'zod'
 import { onProject, onProjectSignedIn } from '../../access/rules.js'
+import { Blame, presentBlame } from '../../entities/repository/blame.js'
 import { File, FileChange, fileHeaders, presentFile } from '../../entities/repository/file.js'
+import { refused } from '../../failures.js'
 import { Answer, endpoint } from '../../http/endpoint.js'
-import { bool, oneOf, opt, orDefault, str } from '../../http/params.js'
+import { bool, int, oneOf, opt, orDefault, str } from '../../http/params.js'
+import { blameFile } from '../../services/repository/blame.js'
 import { streamBlob } from '../../services/repository/blobs.js'
 import { factsOf, readFile, writeFile } from '../../services/repository/files.js'
 
@@ -47,7 +50,7 @@ const change = (method: 'POST' | 'PUT', action: 'create' | 'update') =>
     },
   })
 
-/** Files (RF-1 to RF-3, RF-5 to RF-7). */
+/** Files (RF-1 to RF-7). */
 export const files = [
   endpoint({
     method: 'GET',
@@ -85,6 +88,36 @@ export const files = [
       const file = await factsOf(ctx, subject, input.file_path, input.ref || undefined, signal)
       const { size, type, stream } = await streamBlob(ctx, subject, file.blob, signal)
       return new Answer(200, stream, { ...fileHeaders(file), 'content-type': type, 'content-length': String(size) })
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: `${path}/blame`,
+    summary: 'Get the commits that the lines of a file come from',
+    access: read,
+    scope,
+    input: z.object({
+      file_path: z.string(),
+      ref: str(),
+      range: z.object({ start: int({ min: 1 }), end: int({ min: 1 }) }, 'is invalid').optional(),
+    }),
+    output: z.array(Blame),
+    async handler({ ctx, subject, input, gone }) {
+      const { file_path, ref, range } = input
+      if (range && range.start > range.end) throw refused('range[start] should be less than or equal to range[end]')
+      return (await blameFile(ctx, subject, { path: file_path, ref, range, signal: gone() })).map(presentBlame)
+    },
+  }),
+  endpoint({
+    method: 'HEAD',
+    path: `${path}/blame`,
+    summary: 'Get the metadata of a file as headers, before its lines are asked for',
+    access: read,
+    scope,
+    input: z.object({ file_path: z.string(), ref: str() }),
+    async handler({ ctx, subject, input, gone }) {
+      const file = await factsOf(ctx, subject, input.file_path, input.ref, gone())
+      return new Answer(200, '', { ...fileHeaders(file), 'content-type': 'application/json' })
     },
   }),
   change('POST', 'create'),

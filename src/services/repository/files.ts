@@ -35,7 +35,7 @@ interface FilePlace {
  * The file at a path of a revision, by default the default branch: 404 `Commit` for the revision, 404 `File` for the
  * path.
  */
-async function placeOf(ctx: Context, { project }: ProjectSubject, path: string, ref = 'HEAD'): Promise<FilePlace> {
+export async function placeOf(ctx: Context, { project }: ProjectSubject, path: string, ref = 'HEAD'): Promise<FilePlace> {
   const repository = repositoryOf(ctx, project)
   const named = ref === 'HEAD' ? project.default_branch : ref
   const found = await repository.resolve(named)

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { mkdir } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import type { Context } from '../../context.js'
@@ -8,8 +9,10 @@ import { socketIn, sshFolder } from './client.js'
 import { SSH_LIMITS, type SshLimits } from './limits.js'
 import { listenOnSocket } from './socket.js'
 
-/** Milliseconds before the worker is started again after it has ended by itself. */
+/** Milliseconds before the worker is started again after it has ended by itself, or could not listen. */
 const AGAIN = 1_000
+/** The longest of these pauses: each is twice as long as the one before. */
+const AGAIN_AT_MOST = 60_000
 
 interface Said {
   listening?: true
@@ -31,11 +34,14 @@ export interface SshSetting {
 
 /**
  * Answers on the local socket, and, unless SSH is off, runs the SSH server in a worker thread. The thread ends with the
- * process, however that ends; when it ends alone, another is started.
+ * process, however that ends; when it ends alone, another is started. A port that nobody named may have been taken
+ * since it was looked at: then the service goes on without SSH, and tries again.
  */
 export async function startSsh(ctx: Context, { program, limits = SSH_LIMITS }: SshSetting): Promise<SshService> {
-  const { host, port } = ctx.config.ssh
-  const hostKeys = await ownHostKeys(sshFolder(ctx.config.dataDir))
+  const { host, port, named } = ctx.config.ssh
+  const folder = sshFolder(ctx.config.dataDir)
+  const hostKeys = port === null ? [] : await ownHostKeys(folder)
+  await mkdir(folder, { recursive: true, mode: 0o700 })
   const socket = await listenOnSocket(ctx, socketIn(ctx.config.dataDir))
   let closing = false
   let worker: Worker | undefined
@@ -51,20 +57,33 @@ export async function startSsh(ctx: Context, { program, limits = SSH_LIMITS }: S
     })
     if (refused) {
       await started.terminate()
+      worker = undefined
       throw new StartFault(`cannot listen for SSH on ${host}:${port} (${refused}): set SSH_HOST and SSH_PORT, or SSH_PORT to nothing`)
     }
     started.once('exit', () => !closing && void again())
   }
   const again = async () => {
-    while (!closing) {
-      await sleep(AGAIN)
-      if (closing) return
+    for (let pause = AGAIN; !closing; pause = Math.min(2 * pause, AGAIN_AT_MOST)) {
+      await sleep(pause, undefined, { signal: ctx.stopping }).catch(() => {})
+      if (closing || ctx.stopping.aborted) return
       const fault = await start().catch((error: unknown) => error)
       if (!fault) return
       ctx.log.error({ err: fault }, 'SSH is not served')
     }
   }
-  if (port !== null) await start().catch((error: unknown) => socket.close(0).then(() => Promise.reject(error)))
+  const first = async () => {
+    try {
+      await start()
+    } catch (error) {
+      if (named) {
+        await socket.close(0)
+        throw error
+      }
+      ctx.log.warn({ err: error }, 'SSH is not served yet')
+      void again()
+    }
+  }
+  if (port !== null) await first()
   return {
     async close(wait) {
       closing = true

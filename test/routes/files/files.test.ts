@@ -163,10 +163,6 @@ describe('GET and HEAD /projects/:id/repository/files/:file_path/raw', () => {
     const head = await t.api('head', `${at}/${enc('docs/a b.md')}/raw`, null).expect(200)
     expect(head.headers).toMatchObject({ 'content-length': '5', 'x-gitlab-size': '5', 'content-type': 'text/plain' })
   })
-
-  it('RF-4: blame is not there yet', async () => {
-    await t.api('get', `${at}/run/blame?ref=main`, null).expect(404, { error: '404 Not Found' })
-  })
 })
 
 describe('POST, PUT and DELETE /projects/:id/repository/files/:file_path', () => {
@@ -372,5 +368,88 @@ describe('who may', () => {
     await t.api('get', `${path}/raw`, { token }).expect(200)
     const { body } = await t.api('put', path, { token }).send({ branch: 'x', start_branch: 'main', commit_message: 'm', content: 'x' }).expect(403)
     expect(body).toMatchObject({ error: 'insufficient_scope', scope: 'api' })
+  })
+})
+
+describe('GET and HEAD /projects/:id/repository/files/:file_path/blame (RF-4)', () => {
+  let place: string
+  let oids: string[]
+  beforeAll(async () => {
+    const project = await aProject(t.ctx, { visibility: 'public', files: { 'seed.txt': 'seed\n' } })
+    place = `${project.path}/repository/files`
+    const at = bareOf(t, project)
+    const seed = at.git('rev-parse', 'main').trim()
+    oids = at.commits(
+      { parents: [seed], files: { 'd/lines.txt': 'one\ntwo\nthree\nfour\n', empty: '', module: { mode: '160000', content: 'c'.repeat(40) } } },
+      { files: { 'd/lines.txt': 'one\n2\nthree\nfour\nno end' } },
+    )
+  })
+  const blame = (query: string, path = enc('d/lines.txt')) => t.api('get', `${place}/${path}/blame?${query}`, null)
+  const found = async (query: string) =>
+    ((await blame(query).expect(200)).body as { commit: { id: string }; lines: string[] }[]).map(({ commit, lines }) => [
+      oids.indexOf(commit.id),
+      lines,
+    ])
+
+  it('lines with the commits they come from, consecutive lines of one commit together', async () => {
+    expect(await found('ref=main')).toEqual([
+      [0, ['one']],
+      [1, ['2']],
+      [0, ['three', 'four']],
+      [1, ['no end']],
+    ])
+    const { body } = await blame('ref=main').expect(200)
+    const single = (await t.api('get', `${place.replace('/files', '/commits')}/${oids[0]}`, null).expect(200)).body
+    const { id, parent_ids, message, authored_date, author_name, author_email, committed_date, committer_name, committer_email } = single
+    expect(body[0].commit).toEqual({
+      id,
+      parent_ids,
+      message,
+      authored_date,
+      author_name,
+      author_email,
+      committed_date,
+      committer_name,
+      committer_email,
+    })
+    expect(await found(`ref=${oids[0]}`)).toEqual([[0, ['one', 'two', 'three', 'four']]])
+    expect((await blame('ref=main', 'empty').expect(200)).body).toEqual([])
+  })
+
+  it('a range of lines, cut at the end of the file', async () => {
+    expect(await found('ref=main&range[start]=2&range[end]=3')).toEqual([
+      [1, ['2']],
+      [0, ['three']],
+    ])
+    expect(await found('ref=main&range[start]=5&range[end]=900')).toEqual([[1, ['no end']]])
+    for (const range of [
+      'range[start]=3&range[end]=2',
+      'range[start]=0&range[end]=2',
+      'range[start]=1',
+      'range[end]=1',
+      'range=1',
+      'range[start]=6&range[end]=7',
+    ])
+      expect([range, (await blame(`ref=main&${range}`)).status]).toEqual([range, 400])
+  })
+
+  it('refuses what is no file, needs a ref, and answers 413 for more lines than an answer holds', async () => {
+    await blame('').expect(400)
+    expect((await blame('ref=none').expect(404)).body).toEqual(NO_COMMIT)
+    for (const path of ['none', 'd', 'module']) expect((await blame('ref=main', path).expect(404)).body).toEqual(NO_FILE)
+    const project = await aProject(t.ctx, { visibility: 'public', files: { long: 'x\n'.repeat(50_001) } })
+    await t.api('get', `${project.path}/repository/files/long/blame?ref=main`, null).expect(413)
+    const { body } = await t.api('get', `${project.path}/repository/files/long/blame?ref=main&range[start]=50001&range[end]=50001`, null).expect(200)
+    expect(body[0].lines).toEqual(['x'])
+  })
+
+  it('HEAD has the headers of the file', async () => {
+    const head = await t.api('head', `${place}/${enc('d/lines.txt')}/blame?ref=main`, null).expect(200)
+    const file = await t.api('head', `${place}/${enc('d/lines.txt')}?ref=main`, null).expect(200)
+    for (const name of ['x-gitlab-file-name', 'x-gitlab-size', 'x-gitlab-blob-id', 'x-gitlab-last-commit-id']) {
+      expect(head.headers[name]).toBeDefined()
+      expect(head.headers[name]).toBe(file.headers[name])
+    }
+    await t.api('head', `${place}/none/blame?ref=main`, null).expect(404)
   })
 })

@@ -37,7 +37,8 @@ export interface CreatedCommit {
 
 /** Actions of one commit; more are 413 (SEC-97). */
 const MAX_ACTIONS = 10_000
-const MAX_MESSAGE = 1_000_000
+/** Characters of a message. */
+export const MAX_MESSAGE = 1_000_000
 /** Bytes of content that are decoded before yielding to the event loop. */
 const PIECE = 2 * 1024 * 1024
 

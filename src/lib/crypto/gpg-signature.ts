@@ -1,0 +1,35 @@
+/** What an OpenPGP signature says of itself. */
+export interface GpgSignature {
+  /** The id of the key or subkey that made it, upper-case hex; null where it does not say. */
+  keyid: string | null
+  /** Whether this key, or a subkey of it, made it over the text, and was valid then; null: another key did. */
+  madeBy(armoredKey: string, text: Buffer): Promise<{ valid: boolean; users: GpgUser[] } | null>
+}
+
+/** A user id of a key. */
+export interface GpgUser {
+  name: string
+  email: string
+}
+
+/** Reads an armored signature of one key; null for anything else. */
+export async function readGpgSignature(armored: string): Promise<GpgSignature | null> {
+  // loaded on demand: it is large, and rarely needed
+  const { createMessage, readKey, readSignature, verify } = await import('openpgp')
+  const signature = await readSignature({ armoredSignature: armored }).catch(() => null)
+  const [packet, ...more] = signature?.packets ?? []
+  if (!signature || !packet || more.length > 0) return null
+  const { issuerKeyID } = packet
+  return {
+    keyid: issuerKeyID.toHex().toUpperCase() || null,
+    async madeBy(armoredKey, text) {
+      const key = await readKey({ armoredKey }).catch(() => null)
+      if (!key || key.getKeys(issuerKeyID).length === 0) return null
+      const message = await createMessage({ binary: new Uint8Array(text) })
+      const { signatures } = await verify({ message, signature, verificationKeys: key, format: 'binary' })
+      const valid = await (signatures[0]?.verified ?? Promise.resolve(false)).catch(() => false)
+      const users = key.users.flatMap(({ userID }) => (userID ? [{ name: userID.name ?? '', email: (userID.email ?? '').toLowerCase() }] : []))
+      return { valid, users }
+    },
+  }
+}

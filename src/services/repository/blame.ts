@@ -1,0 +1,72 @@
+import type { ProjectSubject } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import { notFound, refused, tooLarge } from '../../failures.js'
+import type { Commit } from '../../git/types.js'
+import { Slice } from '../../lib/async/yield.js'
+import { Unavailable } from '../../lib/unavailable.js'
+import { MAX_JSON_BLOB } from './blobs.js'
+import { placeOf } from './files.js'
+import { repositoryOf } from './repositories.js'
+
+/** Consecutive lines that come from one commit. */
+export interface BlamedLines {
+  commit: Commit
+  lines: string[]
+}
+
+/** Lines of a file, counted from one. */
+export interface LineRange {
+  start: number
+  end: number
+}
+
+/** Lines of one answer; of longer files a range is asked for. */
+const MAX_LINES = 50_000
+/** Milliseconds that git may take. */
+const DEADLINE = 20_000
+
+/** Which commit each line of a file comes from (RF-4); 413 for a file or an answer that is too large. */
+export async function blameFile(
+  ctx: Context,
+  subject: ProjectSubject,
+  { path, ref, range, signal }: { path: string; ref: string; range?: LineRange | undefined; signal: AbortSignal },
+): Promise<BlamedLines[]> {
+  const repository = repositoryOf(ctx, subject.project)
+  const { entry, commit } = await placeOf(ctx, subject, path, ref)
+  const info = await repository.objectInfo(entry.oid)
+  if (info && info.size > MAX_JSON_BLOB) throw tooLarge()
+  const content = info && (await repository.blob(entry.oid))
+  if (!content) throw notFound('File')
+  const lines = await linesOf(content, range)
+  if (lines.length === 0 && !range) return []
+  if (lines.length === 0) throw refused('range[start] is beyond the last line')
+  const first = range?.start ?? 1
+  const asked = { start: first, end: first + lines.length - 1 }
+  const { groups, truncated } = await repository.blame(commit, path, { ...(range && { range: asked }), deadline: DEADLINE, signal })
+  if (truncated) {
+    const found = groups.reduce((sum, { count }) => sum + count, 0)
+    throw found > 0 && groups.length > 1_000 ? tooLarge() : new Unavailable('The file has too long a history, ask for a range of its lines', 30)
+  }
+  const commits = new Map<string, Commit | null>()
+  const oids = [...new Set(groups.map(({ oid }) => oid))]
+  for (const [at, found] of (await repository.commits(oids)).entries()) commits.set(oids[at] as string, found)
+  return groups.flatMap(({ oid, start, count }) => {
+    const found = commits.get(oid)
+    return found ? [{ commit: found, lines: lines.slice(start - first, start - first + count) }] : []
+  })
+}
+
+/** The lines of a range, or all; 413 for more than an answer may have. */
+async function linesOf(content: Buffer, { start, end }: LineRange = { start: 1, end: Number.POSITIVE_INFINITY }): Promise<string[]> {
+  const lines: string[] = []
+  const slice = new Slice()
+  let at = 0
+  for (let line = 1; at < content.length && line <= end; line++) {
+    const found = content.indexOf(0x0a, at)
+    const to = found < 0 ? content.length : found
+    if (line >= start && lines.push(content.toString('utf8', at, to)) > MAX_LINES) throw tooLarge()
+    at = to + 1
+    if (slice.over) await slice.breathe()
+  }
+  return lines
+}
