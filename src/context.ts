@@ -123,7 +123,7 @@ export interface Context {
   origin?: Origin
   revision: string
   now(): Date
-  /** Fires when the service ends: long work stops, and is resumed at the next start. */
+  /** Fires when the service ends: long work stops, and is begun anew by whoever takes its job. */
   stopping: AbortSignal
   /** Waits for background work, then ends all git processes; the database is its opener's to close. */
   close(): Promise<void>

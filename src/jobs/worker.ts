@@ -93,6 +93,8 @@ class QueueWorker<C> implements Worker {
   #stopping = false
   /** Something may be waiting. */
   #asked = false
+  /** The next turn looks for everything: schedules, and kinds with places of their own, which may wait for a poll. */
+  #thorough = true
   #turning: Promise<void> | undefined
   #polling = false
   /** When leases were last known to be held, by the clock of this process. */
@@ -181,16 +183,18 @@ class QueueWorker<C> implements Worker {
     this.#asked = false
     const endings = this.#endings
     this.#endings = []
+    const thorough = this.#thorough || this.#draining > 0
+    this.#thorough = false
     const sent = performance.now()
     try {
       const rows = await takeTurn(this.options.db, {
         worker: this.#worker,
         lease: this.#lease,
         endings,
-        demands: this.#demands(),
+        demands: this.#demands(thorough),
         held: [...this.#running.keys(), ...this.#hung, ...this.#tried],
         early: this.#draining > 0,
-        schedules: this.#stopping ? [] : this.#schedules,
+        schedules: this.#stopping || !thorough ? [] : this.#schedules,
       })
       if (this.#running.size === 0 && !this.#started) this.#renewedAt = sent
       for (const row of rows) this.#begin(row)
@@ -199,6 +203,7 @@ class QueueWorker<C> implements Worker {
     } catch (fault) {
       this.#endings = [...endings, ...this.#endings]
       this.#asked = true
+      this.#thorough ||= thorough
       if (!unavailableIn(fault)?.passing) this.options.onFault(fault)
       if (this.#draining > 0) throw fault
       return false
@@ -206,7 +211,7 @@ class QueueWorker<C> implements Worker {
   }
 
   /** How many more jobs of each class this process has places for. */
-  #demands(): Demand[] {
+  #demands(thorough: boolean): Demand[] {
     if (this.#stopping) return []
     const { work, network } = this.options.places ?? PLACES
     const all = [...this.#kinds.values()]
@@ -214,7 +219,7 @@ class QueueWorker<C> implements Worker {
     return [
       this.#demand(work, shared.filter((kind) => !kind.network)), // biome-ignore format: one line each
       this.#demand(network, shared.filter((kind) => kind.network)), // biome-ignore format: one line each
-      ...all.flatMap((kind) => (kind.atOnce === undefined ? [] : [this.#demand(kind.atOnce, [kind])])),
+      ...all.flatMap((kind) => (kind.atOnce === undefined || !thorough ? [] : [this.#demand(kind.atOnce, [kind])])),
     ]
   }
 
@@ -287,7 +292,10 @@ class QueueWorker<C> implements Worker {
     try {
       await this.#renew()
       if (this.#stopping) return
-      if (this.#endings.length > 0 || this.#asked || (await isAnythingDue(this.options.db))) this.#wake()
+      if (this.#endings.length > 0 || this.#asked || (await isAnythingDue(this.options.db))) {
+        this.#thorough = true
+        this.#wake()
+      }
     } catch (fault) {
       if (!unavailableIn(fault)?.passing) this.options.onFault(fault)
     } finally {

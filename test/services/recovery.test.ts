@@ -2,10 +2,11 @@ import { closeSync, cpSync, existsSync, mkdirSync, openSync, readdirSync, rmSync
 import { join } from 'node:path'
 import { eq, sql } from 'drizzle-orm'
 import { describe, expect, it } from 'vitest'
-import { jobs, pendingRepositoryDeletions, projects, protectedBranches, refIntents } from '../../src/db/schema/index.js'
+import { jobs, pendingRepositoryDeletions, processes, projects, protectedBranches, refIntents } from '../../src/db/schema/index.js'
 import { ZERO } from '../../src/git/types.js'
 import { recover } from '../../src/services/operations/recovery.js'
 import { finishDeletions } from '../../src/services/projects/remove.js'
+import { settleLeftIntents } from '../../src/services/repository/push/settle.js'
 import { testApp } from '../support/app.js'
 import { aCommit, aProject, setSettings, type TestProject } from '../support/factories.js'
 import { commitIn, directoryOf, gitClient, gitOut, gitRun } from '../support/git-client.js'
@@ -119,6 +120,21 @@ describe('intents left by a kill (SEC-158)', () => {
     expect(await protectedIn(project)).toEqual(['main'])
     await t.ctx.jobs.drain()
     expect((await rowOf(project)).commit_count).toBe(1)
+  })
+
+  it('SEC-185: of another process are left alone while it lives, and finished without a start when it is silent', async () => {
+    const { project, directory, second } = await withObjects()
+    await leaveIntent(project, [{ ref: 'refs/heads/trunk', old: ZERO, new: second }])
+    await t.ctx.db.write.update(refIntents).set({ owner: 'another', created_at: LONG_AGO })
+    await gitOut(directory, 'update-ref', 'refs/heads/trunk', second)
+    await t.ctx.db.write.insert(processes).values({ id: 'another', alive_until: new Date(Date.now() + 60_000) })
+    await settleLeftIntents(t.ctx)
+    expect(await intents()).toHaveLength(1)
+    await t.ctx.db.write.update(processes).set({ alive_until: LONG_AGO }).where(eq(processes.id, 'another'))
+    await settleLeftIntents(t.ctx)
+    expect(await intents()).toEqual([])
+    expect(await rowOf(project)).toMatchObject({ empty_repo: false, default_branch: 'trunk' })
+    await t.ctx.jobs.drain()
   })
 
   it('of a repository that is gone: dropped, and the start goes on', async () => {

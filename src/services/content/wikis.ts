@@ -235,7 +235,7 @@ async function commitPages(ctx: Context, project: Project, caller: SignedIn, mes
 }
 
 /** Milliseconds before the maintenance of a wiki that has changed, so that a burst of writes causes little. */
-const UPKEEP_GAP = 1_000
+const UPKEEP_GAP = 2_000
 
 /** Maintains packs and commit-graph of a wiki. */
 export const wikiUpkeep = defineJob({

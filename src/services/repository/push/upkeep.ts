@@ -11,7 +11,7 @@ import { runMaintenance } from '../maintenance.js'
 import { repositoryById } from '../repositories.js'
 
 /** Milliseconds before the maintenance of a repository that has changed, so that a burst of commits causes little. */
-const GAP = 1_000
+const GAP = 2_000
 /** Milliseconds; a large repository is packed for long. */
 const DEADLINE = 6 * 3_600_000
 

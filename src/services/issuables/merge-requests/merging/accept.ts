@@ -104,7 +104,7 @@ async function mergeOne(ctx: Context, id: number): Promise<void> {
     if (await merge(ctx, caller, subject, request, { ...given, deferred: true })) await finishAccepted(ctx, caller, subject, id)
   } catch (error) {
     if (error instanceof Failure) await giveUp(ctx, request, user.id, error)
-    // what cannot be done now is tried at the next start, or when the pipeline changes again
+    // what cannot be done now is found again by a job, or when the pipeline changes again
     else if (!isUnavailable(error)) throw error
   }
 }
