@@ -9,13 +9,13 @@ import { enqueue, enqueueAll } from '../../src/jobs/enqueue.js'
 import { type AnyJob, type Attempt, defineJob, usualRetries } from '../../src/jobs/kinds.js'
 import { createWorker, type Ended, type Worker, type WorkerOptions } from '../../src/jobs/worker.js'
 import { Unavailable } from '../../src/lib/unavailable.js'
-import { lockingKinds } from '../support/job-kinds.js'
 import { rounds } from '../support/rounds.js'
 import { createTestDatabase } from '../support/template-database.js'
+import { lockingKinds } from './kinds.js'
 
 const NEVER = 3_600_000
 const quiet = { info: () => undefined, warn: () => undefined }
-const program = fileURLToPath(new URL('../support/job-process.ts', import.meta.url))
+const program = fileURLToPath(new URL('./process.ts', import.meta.url))
 
 let test: { url: string; drop(): Promise<void> }
 let db: Database

@@ -1,7 +1,7 @@
 // Run by tests as a process of its own, to be killed: works on the jobs of a database until then.
 import { openDatabase } from '../../src/db/client.js'
 import { createWorker } from '../../src/jobs/worker.js'
-import { lockingKinds } from './job-kinds.js'
+import { lockingKinds } from './kinds.js'
 
 const url = process.argv[2] as string
 const db = await openDatabase(url, { log: { info: () => undefined, warn: () => undefined } })
