@@ -197,6 +197,11 @@ CREATE TABLE "jobs" (
 	"failed_at" timestamp (3) with time zone
 );
 --> statement-breakpoint
+CREATE TABLE "processes" (
+	"id" text PRIMARY KEY NOT NULL,
+	"alive_until" timestamp with time zone NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "gpg_keys" (
 	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "gpg_keys_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	"user_id" bigint NOT NULL,
@@ -459,8 +464,7 @@ CREATE TABLE "pending_repository_deletions" (
 CREATE TABLE "project_imports" (
 	"project_id" bigint PRIMARY KEY NOT NULL,
 	"url" text NOT NULL,
-	"default_branch" text,
-	"held_until" timestamp (3) with time zone DEFAULT now() NOT NULL
+	"default_branch" text
 );
 --> statement-breakpoint
 CREATE TABLE "project_languages" (
@@ -571,6 +575,7 @@ CREATE TABLE "ref_intents" (
 	"origin" text NOT NULL,
 	"updates" jsonb NOT NULL,
 	"merge" jsonb,
+	"owner" text,
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL
 );
 --> statement-breakpoint

@@ -1,20 +1,23 @@
 import type { Socket } from 'node:net'
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from 'fastify'
 import type { Context } from './context.js'
 import { databaseError } from './db/client.js'
 import { Failure, invalidInput, noSuchRoute } from './failures.js'
 import { parseBodies, unreadCloser } from './http/bodies.js'
 import { prepareBody } from './http/body.js'
+import { costOf } from './http/cost.js'
 import { renderFailure } from './http/failure-handler.js'
 import { parseForm } from './http/form.js'
 import { homeRoute } from './http/home.js'
 import { mount } from './http/mount.js'
 import { DOCS, referenceRoutes } from './http/reference.js'
 import { PACE } from './lib/async/pace.js'
+import { counting } from './lib/async/spent.js'
 import { withoutPrefix } from './lib/origin.js'
 import { requestIds } from './lib/request-id.js'
 import { families } from './routes/index.js'
 import { healthRoutes } from './routes/instance/health.js'
+import { metricsRoute } from './routes/instance/metrics.js'
 import { oauthRoutes } from './routes/oauth/index.js'
 import { avatarRoutes } from './routes/uploads/avatars.js'
 import { serveUpload } from './routes/uploads/files.js'
@@ -77,6 +80,13 @@ export async function buildApp(ctx: Context, { pace = PACE } = {}): Promise<Fast
     // the reference page's plugin declares its own routes, which are open to everybody
     if (!config?.policy && !url.startsWith(DOCS)) throw new Error(`${String(method)} ${url} has no policy`)
   })
+  app.decorateRequest('spent')
+  app.addHook('onRequest', (request, _, done) => {
+    request.spent = { git: 0, database: 0 }
+    counting(request.spent, done)
+  })
+  // a body that was parsed meanwhile has left the hook before
+  app.addHook('preValidation', (request, _, done) => counting(request.spent, done))
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id).headers(EVERY_ANSWER)
     if ((request.raw.url?.length ?? 0) > MAX_REQUEST_LINE) throw new Failure('uri_too_long', { message: '414 URI Too Long' })
@@ -92,10 +102,10 @@ export async function buildApp(ctx: Context, { pace = PACE } = {}): Promise<Fast
   })
   app.addHook('onSend', unreadCloser())
   app.addHook('onResponse', async (request, reply) => {
-    const { method, routeOptions, caller, ip } = request
+    const { method, caller, ip } = request
     const who = caller?.user ? { user: caller.user.username, ...(caller.sudoer && { sudoer: caller.sudoer.username }) } : {}
-    const route = request.is404 || routeOptions.url === '/*' ? { path: loggedPath(request.raw.url) } : { route: routeOptions.url }
-    request.log.info({ method, ...route, status: reply.statusCode, ms: Math.round(reply.elapsedTime), ip, ...who }, 'request')
+    request.log.info({ method, ...placeOf(request), status: reply.statusCode, ...costOf(request, reply), ip, ...who }, 'request')
+    ctx.metrics.request(method, placeOf(request).route ?? 'none', reply.statusCode, reply.elapsedTime / 1000)
   })
   app.setErrorHandler(refuse)
   app.setNotFoundHandler(() => {
@@ -107,6 +117,7 @@ export async function buildApp(ctx: Context, { pace = PACE } = {}): Promise<Fast
     parseBodies(scope, ctx, pace)
     homeRoute(scope, ctx)
     healthRoutes(scope, ctx)
+    metricsRoute(scope, ctx)
     oauthRoutes(scope, ctx)
     avatarRoutes(scope, ctx)
     await scope.register(async (api) => mount(api, ctx, families.flat()), { prefix: '/api/v4' })
@@ -118,15 +129,25 @@ export async function buildApp(ctx: Context, { pace = PACE } = {}): Promise<Fast
 /** An error wrapped by the query builder is the database's own, such as that it cannot be reached (503). */
 const refuse: typeof renderFailure = (error, request, reply) => renderFailure(databaseError(error), request, reply)
 
+/** The route of a request, the path that was called, and the project it names. */
+function placeOf({ is404, routeOptions, raw, params }: FastifyRequest): { route?: string; path: string; project?: string } {
+  const path = loggedPath(raw.url)
+  const route = is404 || routeOptions.url === '/*' ? undefined : routeOptions.url
+  if (route === undefined) return { path }
+  const { id } = (params ?? {}) as { id?: string }
+  return { route, path, ...(id !== undefined && route.startsWith('/api/v4/projects/:id') && { project: id.slice(0, 255) }) }
+}
+
 /**
- * The path of an unknown request, for the log: without its query, which may hold a token, and without credentials of an
- * absolute URL.
+ * The path of a request, for the log: without its query, which may hold a token, without credentials of an
+ * absolute URL, and without the secrets of uploads.
  */
 const loggedPath = (url = '') =>
   url
     .split('?', 1)
     .join('')
     .replace(/\/\/[^/@]*@/g, '//[masked]@')
+    .replace(/(\/uploads\/)[0-9a-f]{32}(?=\/)/g, '$1[masked]')
     .slice(0, 500)
 
 /** What is not HTTP, or exceeds its limits, gets a plain answer, and the connection is closed (SEC-69, SEC-76). */

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { z } from 'zod'
 import { StartFault } from './lib/start-fault.js'
@@ -30,6 +31,13 @@ const hostName = z.string().regex(/^[A-Za-z0-9.:_-]+$/, 'is not a host name or a
 
 /** Tried where SSH_PORT is not set. */
 const SSH_PORT = 2222
+
+/** An address, or a network as address and number of bits. */
+function isNetwork(place: string): boolean {
+  const [address = '', bits, more] = place.split('/')
+  const family = isIP(address)
+  return family !== 0 && more === undefined && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128)))
+}
 
 const Environment = z.object({
   HOST: hostName.default('127.0.0.1'),
@@ -101,6 +109,15 @@ const Environment = z.object({
   ROOST_MAX_CONNECTIONS: int(10, 1_000_000).default(2_000),
   ROOST_MAX_PUSH_BYTES: int(0, Number.MAX_SAFE_INTEGER).default(0),
   ROOST_ALLOW_LOCAL_REQUESTS: flag.default(false),
+  METRICS_TOKEN: z
+    .string()
+    .regex(/^[\x21-\x7e]{20,255}$/, 'is not 20 to 255 printable ASCII characters')
+    .optional(),
+  METRICS_ALLOWED: z
+    .string()
+    .transform((value) => value.split(',').map((place) => place.trim()))
+    .refine((places) => places.every(isNetwork), 'is not a list of addresses or networks')
+    .optional(),
 })
 
 export type Config = Readonly<{
@@ -153,6 +170,8 @@ export type Config = Readonly<{
     /** Bytes of one pushed pack; 0: the transport's own limit (GH-24). */
     pushBytes: number
   }>
+  /** Who may read `/-/metrics`: who knows the token, and these addresses and networks; neither: nobody (SEC-169). */
+  metrics: Readonly<{ token: string | undefined; allowed: readonly string[] }>
   /** Whether the service may call addresses of this machine and of private networks on a user's behalf (SEC-138). */
   allowLocalRequests: boolean
   /**
@@ -225,6 +244,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
       connections: env.ROOST_MAX_CONNECTIONS,
       pushBytes: env.ROOST_MAX_PUSH_BYTES,
     }),
+    metrics: Object.freeze({ token: env.METRICS_TOKEN, allowed: Object.freeze(env.METRICS_ALLOWED ?? []) }),
     allowLocalRequests: env.ROOST_ALLOW_LOCAL_REQUESTS,
     failedCredentials: Object.freeze({
       attempts: env.ROOST_FAILED_CREDENTIALS,

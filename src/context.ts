@@ -1,5 +1,6 @@
 import type { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
+import type { input, ZodType } from 'zod'
 import type { Caller, SignedIn } from './access/actor.js'
 import type { RequestLimit } from './access/request-limit.js'
 import type { Throttle } from './access/throttle.js'
@@ -8,7 +9,9 @@ import type { Database, Transaction } from './db/client.js'
 import type { MergeIntent } from './db/schema/index.js'
 import type { Git, GitRepository, Oid, RefUpdate } from './git/types.js'
 import type { Fragments } from './http/fragments.js'
+import type { JobOptions } from './jobs/enqueue.js'
 import type { Jobs } from './jobs/jobs.js'
+import type { Job } from './jobs/kinds.js'
 import type { KeyedMutex } from './lib/async/keyed-mutex.js'
 import type { Slices } from './lib/async/slices.js'
 import type { Argon2 } from './lib/crypto/argon2.js'
@@ -16,6 +19,7 @@ import type { Encryption } from './lib/crypto/encryption.js'
 import type { ObjectStore } from './lib/object-store.js'
 import type { PipelineState } from './lib/pipeline-states.js'
 import type { Links } from './links.js'
+import type { Metrics } from './metrics.js'
 import type { ListCache } from './services/core/list-cache.js'
 import type { SettingsCache } from './services/core/settings-cache.js'
 import type { Settings } from './services/core/settings-table.js'
@@ -32,6 +36,8 @@ export interface Origin {
   holdLarge?: () => Promise<void>
 }
 
+type Enqueue = <Input extends ZodType>(job: Job<Context, Input>, input: input<Input>, options?: JobOptions) => void
+
 /** Refs of a repository have moved. */
 export interface PushEvent {
   projectId: number
@@ -43,6 +49,8 @@ export interface PushEvent {
   /** Who moved them, unless they are gone meanwhile. */
   actor(): Promise<number | null>
   repository(): Promise<GitRepository | null>
+  /** Enqueues a job in the transaction that ends the intent. */
+  enqueue: Enqueue
 }
 
 /** A commit has got a status. */
@@ -109,6 +117,7 @@ export interface Context {
   /** Ref intents of this process: refs are being moved, or that was cut short and the intent is to be settled. */
   intents: Map<number, 'moving' | 'left'>
   encryption: Encryption
+  metrics: Metrics
   log: Logger
   /** Set while a call is answered (see `during`); absent in work of the service's own. */
   origin?: Origin

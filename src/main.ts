@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import { AUDIT_USAGE, printAudit } from './cli/audit.js'
 import { BACKUP_USAGE, backup, RESTORE_USAGE, restore } from './cli/backup.js'
 import { DOCTOR_USAGE, doctor } from './cli/doctor.js'
+import { JOBS_USAGE, tellJobs } from './cli/jobs.js'
 import { serve } from './cli/serve.js'
 import { SSH_KEYS_USAGE, SSH_SERVE_USAGE, sshKeys, sshServe } from './cli/ssh.js'
 import { createToken, TOKEN_USAGE } from './cli/token.js'
@@ -35,6 +36,12 @@ const COMMANDS: Record<string, Command> = {
     usage: DOCTOR_USAGE,
     about: 'Checks rows against repositories and objects for being there, with --full for being whole; exit code 1 while a fault is left.',
     run: doctor,
+  },
+  jobs: {
+    usage: JOBS_USAGE,
+    about:
+      'Prints the jobs by kind (waiting, due later, running, failed, delay of the oldest) and those that failed with their errors. With --retry they are tried again.',
+    run: tellJobs,
   },
   backup: {
     usage: BACKUP_USAGE,

@@ -6,8 +6,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { build } from '../scripts/build.mjs'
+import { findEmbeddedPostgres } from '../src/db/postgres/index.js'
 import { rounds } from './support/rounds.js'
 
 const startScript = fileURLToPath(new URL('../scripts/start.mjs', import.meta.url))
@@ -208,10 +210,39 @@ describe('roost', () => {
     expect(await readdir(parent)).toEqual([])
   })
 
-  it.each(['serve', 'token create', 'audit', 'doctor', 'backup', 'restore'])('%s --help says how it is called and what it does', async (command) => {
-    const { code, stdout, stderr } = await roost([...command.split(' '), '--help']).ended
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(stdout).toMatch(new RegExp(`^usage: roost \\[?${command}[^\\n]*\\n\\n[A-Z][^\\n]+\\.\\n$`))
+  it.each(['serve', 'token create', 'audit', 'doctor', 'jobs', 'backup', 'restore'])(
+    '%s --help says how it is called and what it does',
+    async (command) => {
+      const { code, stdout, stderr } = await roost([...command.split(' '), '--help']).ended
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+      expect(stdout).toMatch(new RegExp(`^usage: roost \\[?${command}[^\\n]*\\n\\n[A-Z][^\\n]+\\.\\n$`))
+    },
+  )
+
+  it('SEC-186: jobs shows what was set aside, and tries it again', async () => {
+    await useData()
+    expect(await roost(['jobs', '--retry', '1']).ended).toEqual({ code: 1, stdout: '', stderr: 'roost: there is no failed job 1\n' })
+    expect(await roost(['jobs', '--retry', 'one']).ended).toMatchObject({ code: 1, stderr: "roost: --retry one is neither an id nor 'all'\n" })
+    const service = roost()
+    await service.ready
+    const url = await findEmbeddedPostgres(join(dataDir, 'postgres'))
+    const client = new pg.Client(url)
+    await client.connect()
+    const { rows } = await client.query(`insert into jobs (kind, payload, attempts, last_error, failed_at)
+      values ('rebase', '{"merge_request": 7}', 12, 'Error: no' || chr(10) || 'good', now()) returning id`)
+    const [{ id }] = rows
+    const shown = await roost(['jobs']).ended
+    expect(shown).toMatchObject({ code: 0, stderr: '' })
+    expect(shown.stdout).toMatch(/^kind +waiting +later +running +failed +delay\n/)
+    expect(shown.stdout).toMatch(/^rebase +0 +0 +0 +1 +0s$/m)
+    expect(shown.stdout).toMatch(new RegExp(`\nfailed job ${id}: rebase {"merge_request":7}, 12 attempts, at \\S+Z\n  Error: no good\n$`))
+    const { kinds, failed } = JSON.parse((await roost(['jobs', '--json']).ended).stdout)
+    expect(kinds).toContainEqual({ kind: 'rebase', waiting: 0, later: 0, running: 0, failed: 1, delay: 0 })
+    expect(failed).toMatchObject([{ id: Number(id), kind: 'rebase', attempts: 12, error: 'Error: no\ngood' }])
+    expect(await roost(['jobs', '--retry', 'all']).ended).toEqual({ code: 0, stdout: '1 jobs are tried again\n', stderr: '' })
+    // the service does it: there is no such merge request, so nothing is left to do
+    await expect.poll(async () => (await client.query('select from jobs where id = $1', [id])).rowCount, { timeout: 10_000 }).toBe(0)
+    await client.end()
   })
 
   it('prints what a service refuses as words, not as JSON', async () => {

@@ -95,6 +95,7 @@ export async function tokenFrom(ctx: Context, value: string, address: string): P
 export async function countBadToken(ctx: Context, address: string): Promise<void> {
   const wait = ctx.throttle.wait(address)
   if (wait > 0) await ctx.throttle.refuse(tooMany(wait))
+  ctx.metrics.login('token', 'refused')
   ctx.log.warn({ address, reason: 'the token is not valid' }, 'a sign-in failed')
   ctx.throttle.failed(address)
 }

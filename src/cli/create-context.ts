@@ -8,7 +8,7 @@ import type { Config } from '../config.js'
 import type { Context } from '../context.js'
 import type { Database } from '../db/client.js'
 import { openGit } from '../git/open.js'
-import type { Spawner } from '../git/process/spawner.js'
+import { directSpawner, type Spawner } from '../git/process/spawner.js'
 import { TRANSPORT_LIMITS } from '../git/wire/transport.js'
 import { Fragments } from '../http/fragments.js'
 import { createHints } from '../jobs/hints.js'
@@ -21,6 +21,7 @@ import { encryptionWith, ownSecret } from '../lib/crypto/encryption.js'
 import { objectFolder } from '../lib/object-store.js'
 import { isUnavailable } from '../lib/unavailable.js'
 import { linksFor } from '../links.js'
+import { countedSpawner, createMetrics, noMetrics } from '../metrics.js'
 import { ListCache } from '../services/core/list-cache.js'
 import { SettingsCache } from '../services/core/settings-cache.js'
 import { holdsRepositories } from '../services/repository/repositories.js'
@@ -32,12 +33,16 @@ const JOBS_END = 2_000
 
 /** Wires the parts of the service; the configuration's address must be settled. */
 export async function createContext(config: Config & { baseUrl: string }, db: Database, log: Logger, spawner?: Spawner): Promise<Context> {
+  const listCache = new ListCache()
+  const fragments = new Fragments()
+  const measured = config.metrics.token !== undefined || config.metrics.allowed.length > 0
+  const metrics = measured ? await createMetrics(db, { totals: listCache, fragments }) : noMetrics
   const hooks = join(config.dataDir, 'hooks')
   await mkdir(hooks, { recursive: true, mode: 0o700 })
   const git = openGit({
     storages: config.storages,
     hooks,
-    ...(spawner && { spawner }),
+    spawner: countedSpawner(spawner ?? directSpawner, () => metrics),
     shared: config.databaseUrl !== undefined,
     transport: { ...TRANSPORT_LIMITS, ...(config.limits.pushBytes > 0 && { packBytes: config.limits.pushBytes }) },
     onFault: (fault, key) => log.error({ err: fault, repository: key }, 'a repository is missing or cannot be read'),
@@ -53,10 +58,12 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     db,
     kinds,
     ctx: () => ctx,
-    onEnd: (ended) => logEnd(log, ended),
+    onEnd: (ended) => {
+      metrics.job(ended)
+      logEnd(log, ended)
+    },
     onFault: (fault) => log.error({ err: fault }, 'the job queue failed'),
   })
-  const listCache = new ListCache()
   // what a crash of Postgres took back may have been read and cached
   db.onBack(() => listCache.clear())
   const ctx: Context = {
@@ -67,7 +74,8 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     jobs: createJobs(hints, worker),
     followers,
     links: linksFor(config.baseUrl, config.ssh),
-    fragments: new Fragments(),
+    fragments,
+    metrics,
     listCache,
     throttle: new Throttle(config.failedCredentials, now),
     argon2,

@@ -1,6 +1,31 @@
 import type { Context } from '../context.js'
 import type { AnyJob } from '../jobs/kinds.js'
+import { wikiUpkeep } from '../services/content/wikis.js'
 import { deliverHook, tellHooks } from '../services/hooks/jobs.js'
+import { mergeChecks, promptMergeChecks } from '../services/issuables/merge-requests/merging/checks.js'
+import { afterMerge } from '../services/issuables/merge-requests/merging/post-merge.js'
+import { rebase } from '../services/issuables/merge-requests/merging/rebase.js'
+import { deferredMerges, dueMergeRequests } from '../services/issuables/merge-requests/merging/resume.js'
+import { recoveryJobs } from '../services/operations/recovery.js'
+import { finishRemovalLater } from '../services/operations/user-removal.js'
+import { importJob } from '../services/projects/import.js'
+import { removeFiles } from '../services/projects/remove.js'
+import { upkeep } from '../services/repository/push/upkeep.js'
 
 /** The kinds of jobs that this program knows; those that it does not know wait for one that does. */
-export const kinds: AnyJob<Context>[] = [tellHooks, deliverHook]
+export const kinds: AnyJob<Context>[] = [
+  afterMerge,
+  deferredMerges,
+  deliverHook,
+  dueMergeRequests,
+  finishRemovalLater,
+  importJob,
+  mergeChecks,
+  promptMergeChecks,
+  rebase,
+  removeFiles,
+  tellHooks,
+  upkeep,
+  wikiUpkeep,
+  ...recoveryJobs,
+]

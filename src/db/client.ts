@@ -4,6 +4,7 @@ import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
 import type { PgTransactionConfig } from 'drizzle-orm/pg-core'
 import pg from 'pg'
 import type { Logger } from 'pino'
+import { spending } from '../lib/async/spent.js'
 import { Unavailable } from '../lib/unavailable.js'
 
 export interface DatabaseOptions {
@@ -67,6 +68,10 @@ export interface Database {
   onBack(listener: () => void): void
   /** Registers a listener for commits of what was marked with `tellAfterCommit`. */
   onCommitted(listener: () => void): void
+  /** The connections of the pool, and how many calls wait for one. */
+  poolUse(): { busy: number; idle: number; waiting: number }
+  /** Tells those listeners of a commit that was not marked. */
+  committed(): void
   /** Waits for running statements, then closes every connection. */
   close(): Promise<void>
 }
@@ -220,6 +225,7 @@ function connectionClass({ unnamedStatements, onQuery }: DatabaseOptions, availa
       const query: Send = async (config, values) => {
         const statement = typeof config === 'string' ? { text: config as string } : config
         onQuery?.(statement.text)
+        const spent = spending('database')
         try {
           const result = await send(unnamedStatements ? { ...statement, name: undefined } : statement, values)
           availability.works()
@@ -229,6 +235,8 @@ function connectionClass({ unnamedStatements, onQuery }: DatabaseOptions, availa
           // the late answer of this connection would go to the next caller
           if (error instanceof Error && error.message === 'Query read timeout') (this as unknown as pg.Client).end().catch(() => undefined)
           throw translated(error)
+        } finally {
+          spent()
         }
       }
       this.query = query as unknown as pg.Client['query']
@@ -435,8 +443,11 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
   const onDisk = together(() => pool.query({ text: "select pg_logical_emit_message(true, 'roost', '')" }))
   let bursting = 0
   const listeners: (() => void)[] = []
+  const tell = () => {
+    for (const listener of listeners) listener()
+  }
   const committed = (on: object) => {
-    if (marked.has(on)) for (const listener of listeners) listener()
+    if (marked.has(on)) tell()
   }
 
   const database: Database = {
@@ -491,6 +502,8 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
     onBack: (listener) => availability.onBack(listener),
 
     onCommitted: (listener) => void listeners.push(listener),
+    committed: tell,
+    poolUse: () => ({ busy: pool.totalCount - pool.idleCount, idle: pool.idleCount, waiting: pool.waitingCount }),
 
     async close() {
       availability.close()

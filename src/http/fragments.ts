@@ -28,6 +28,9 @@ const CACHE_SIZE = 32 * 1024 * 1024
  * included, so nothing is ever shown to somebody for whom it was not rendered (SEC-47).
  */
 export class Fragments {
+  /** How many elements were there, and how many were rendered. */
+  hits = 0
+  misses = 0
   readonly #kept = new LRUCache<string, Rendered>({ maxSize: CACHE_SIZE, sizeCalculation: ({ text }, key) => 2 * (text.length + key.length) + 200 })
   readonly #pages = new LRUCache<string, RenderedPage>({
     maxSize: CACHE_SIZE,
@@ -61,6 +64,8 @@ export class Fragments {
       if (kept) found.set(id, kept)
       else missing.push(id)
     }
+    this.hits += found.size
+    this.misses += missing.length
     if (missing.length > 0) {
       for (const item of await load(missing)) {
         const rendered = new Rendered(JSON.stringify(present(item)))

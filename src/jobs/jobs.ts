@@ -2,7 +2,7 @@ import type { Hints } from './hints.js'
 import type { Worker } from './worker.js'
 
 /** Work in the background: hints of this process, and the worker on the durable queue. */
-export interface Jobs extends Omit<Hints, 'drain'>, Pick<Worker, 'start' | 'stop'> {
+export interface Jobs extends Omit<Hints, 'drain'>, Pick<Worker, 'start' | 'stop' | 'id'> {
   /**
    * Resolves when nothing of this process is running or waiting any more. What waits for its time or for another
    * attempt is run at once, and is not tried again.
@@ -13,10 +13,12 @@ export interface Jobs extends Omit<Hints, 'drain'>, Pick<Worker, 'start' | 'stop
 export const createJobs = (hints: Hints, worker: Worker): Jobs => ({
   add: hints.add,
   coalesce: hints.coalesce,
+  get id() {
+    return worker.id
+  },
   start: (options) => worker.start(options),
   async stop(wait) {
-    await hints.drain()
-    await worker.stop(wait)
+    await Promise.all([hints.drain(), worker.stop(wait)])
   },
   async drain() {
     // each may leave work to the other

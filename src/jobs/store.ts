@@ -122,6 +122,14 @@ const REPEAT = statement(
   ) insert into jobs (kind, key, lane, priority, payload) select kind, '', kind, priority, '{}' from due`,
 )
 
+const ALIVE = statement(
+  'alive',
+  `insert into processes (id, alive_until) values ($1, statement_timestamp() + $2::float8 * interval '1 millisecond')
+  on conflict (id) do update set alive_until = excluded.alive_until`,
+)
+
+const FORGET = statement('forget', `delete from processes where id = $1 or alive_until < statement_timestamp() - interval '1 day'`)
+
 const RENEW = statement(
   'renew',
   `update jobs set run_at = statement_timestamp() + $2::float8 * interval '1 millisecond' where worker = $1 and id = any($3::bigint[]) returning id`,
@@ -161,13 +169,15 @@ export async function takeTurn(db: Database, { worker, lease, endings, demands, 
 
 type Row = Omit<TakenJob, 'id'> & { id: string }
 
-/** Renews leases; returns the ids of those that are still this worker's. */
+/** Says that this process is alive and renews its leases; returns the ids of the jobs that are still its own. */
 export async function renewLeases(db: Database, worker: string, lease: number, held: number[]): Promise<Set<number>> {
-  const [, { rows }] = await db.queueBurst(
-    ({ client }) => [client.query(LOCK), client.query<Row>({ ...RENEW, values: [worker, lease, ids(held)] })],
-    {
-      durable: false,
-    },
+  const [, , { rows }] = await db.queueBurst(
+    ({ client }) => [
+      client.query(LOCK),
+      client.query({ ...ALIVE, values: [worker, lease] }),
+      client.query<Row>({ ...RENEW, values: [worker, lease, ids(held)] }),
+    ],
+    { durable: false },
   )
   return new Set(rows.map(({ id }) => Number(id)))
 }
@@ -182,10 +192,14 @@ export async function isAnythingDue(db: Database): Promise<boolean> {
  * Makes the schedules known. `alone`: no other process can be at work on this database, so all leases are those of
  * killed ones and end at once.
  */
-export async function openQueue(db: Database, schedules: Schedule[], alone: boolean): Promise<void> {
+export async function openQueue(
+  db: Database,
+  { worker, lease, schedules, alone }: { worker: string; lease: number; schedules: Schedule[]; alone: boolean },
+): Promise<void> {
   await db.queueBurst(
     ({ client }) => [
       client.query(LOCK),
+      client.query({ ...ALIVE, values: [worker, lease] }),
       client.query({
         text: `/* jobs */ insert into job_schedules (kind, next_at) select kind, statement_timestamp() from unnest($1::text[]) as s (kind) on conflict do nothing`,
         values: columns(schedules).slice(0, 1),
@@ -195,8 +209,18 @@ export async function openQueue(db: Database, schedules: Schedule[], alone: bool
           from unnest($1::text[], $2::float8[]) as e (kind, every) where s.kind = e.kind`,
         values: columns(schedules).slice(0, 2),
       }),
-      ...(alone ? [client.query('/* jobs */ update jobs set worker = null, run_at = statement_timestamp() where worker is not null')] : []),
+      ...(alone
+        ? [
+            client.query('/* jobs */ update jobs set worker = null, run_at = statement_timestamp() where worker is not null'),
+            client.query({ text: '/* jobs */ delete from processes where id <> $1', values: [worker] }),
+          ]
+        : []),
     ],
     { durable: true },
   )
+}
+
+/** This process ends: nobody needs to wait for its leases. */
+export async function leaveQueue(db: Database, worker: string): Promise<void> {
+  await db.queueBurst(({ client }) => [client.query({ ...FORGET, values: [worker] })], { durable: false })
 }

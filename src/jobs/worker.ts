@@ -4,7 +4,7 @@ import { type Database, databaseError } from '../db/client.js'
 import { unavailableIn } from '../lib/unavailable.js'
 import { type AnyJob, LONGEST_WAIT, PRIORITIES, usualRetries } from './kinds.js'
 import { storable } from './storable.js'
-import { type Ending, isAnythingDue, openQueue, renewLeases, type Schedule, type TakenJob, takeTurn } from './store.js'
+import { type Demand, type Ending, isAnythingDue, leaveQueue, openQueue, renewLeases, type Schedule, type TakenJob, takeTurn } from './store.js'
 
 /** How an attempt has ended, for logs and metrics. */
 export interface Ended {
@@ -34,6 +34,8 @@ export interface WorkerOptions<C> {
 }
 
 export interface Worker {
+  /** This process, as in the table `processes` while the worker runs; null: it does not. */
+  readonly id: string | null
   /**
    * Takes jobs from now on, until `stop`. `alone`: no other process can be at work on this database, so jobs that a
    * killed one ran are taken at once. `schedules` false: nothing is repeated by itself.
@@ -106,11 +108,16 @@ class QueueWorker<C> implements Worker {
     options.db.onBack(() => this.#wake())
   }
 
+  get id(): string | null {
+    return this.#started ? this.#worker : null
+  }
+
   async start({ alone = false, schedules = true } = {}): Promise<void> {
     if (schedules)
       for (const { kind, every, priority = 'normal' } of this.#kinds.values())
         if (every !== undefined) this.#schedules.push({ kind, every, priority: PRIORITIES[priority] })
-    await openQueue(this.options.db, this.#schedules, alone)
+    this.#renewedAt = performance.now()
+    await openQueue(this.options.db, { worker: this.#worker, lease: this.#lease, schedules: this.#schedules, alone })
     this.#started = true
     this.#timer = setInterval(() => void this.#poll(), this.options.poll ?? POLL).unref()
     this.#wake()
@@ -144,6 +151,8 @@ class QueueWorker<C> implements Worker {
     }
     clearInterval(this.#timer)
     await this.#turns().catch(() => undefined)
+    if (this.#started) await leaveQueue(this.options.db, this.#worker).catch(() => undefined)
+    this.#started = false
   }
 
   #wake(): void {
@@ -182,7 +191,7 @@ class QueueWorker<C> implements Worker {
         early: this.#draining > 0,
         schedules: this.#stopping ? [] : this.#schedules,
       })
-      if (this.#running.size === 0) this.#renewedAt = sent
+      if (this.#running.size === 0 && !this.#started) this.#renewedAt = sent
       for (const row of rows) this.#begin(row)
       if (rows.some(({ more }) => more)) this.#asked = true
       return true
@@ -196,16 +205,24 @@ class QueueWorker<C> implements Worker {
   }
 
   /** How many more jobs of each class this process has places for. */
-  #demands() {
-    const places = this.options.places ?? PLACES
+  #demands(): Demand[] {
     if (this.#stopping) return []
-    return (['work', 'network'] as const).map((of) => {
-      const mine = [...this.#kinds.values()].filter(({ network = false }) => network === (of === 'network')).map(({ kind }) => kind)
-      const running = [...this.#running.values()].filter(({ row }) => mine.includes(row.kind))
-      const limit = places[of] - running.length
-      const low = lowOf(places[of]) - running.filter(({ row }) => row.priority === 2).length
-      return { kinds: mine, limit, low: Math.max(0, Math.min(limit, low)) }
-    })
+    const { work, network } = this.options.places ?? PLACES
+    const all = [...this.#kinds.values()]
+    const shared = all.filter(({ atOnce }) => atOnce === undefined)
+    return [
+      this.#demand(work, shared.filter((kind) => !kind.network)), // biome-ignore format: one line each
+      this.#demand(network, shared.filter((kind) => kind.network)), // biome-ignore format: one line each
+      ...all.flatMap((kind) => (kind.atOnce === undefined ? [] : [this.#demand(kind.atOnce, [kind])])),
+    ]
+  }
+
+  #demand(places: number, of: AnyJob<C>[]): Demand {
+    const kinds = of.map(({ kind }) => kind)
+    const running = [...this.#running.values()].filter(({ row }) => kinds.includes(row.kind))
+    const limit = places - running.length
+    const low = lowOf(places) - running.filter(({ row }) => row.priority === 2).length
+    return { kinds, limit, low: Math.max(0, Math.min(limit, low)) }
   }
 
   #begin(row: TakenJob): void {
@@ -278,7 +295,6 @@ class QueueWorker<C> implements Worker {
   }
 
   async #renew(): Promise<void> {
-    if (this.#running.size === 0) return
     const now = performance.now()
     if (now - this.#renewedAt < this.#lease / 4) return
     const asked = [...this.#running.keys()]

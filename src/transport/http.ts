@@ -124,6 +124,7 @@ async function stream(
   reply.hijack()
   const { raw } = reply
   const before = request.raw.socket.bytesRead
+  const written = request.raw.socket.bytesWritten
   const bytes = () => Number(request.headers['content-length'] ?? request.raw.socket.bytesRead - before)
   const gone = new AbortController()
   raw.once('close', () => {
@@ -184,11 +185,12 @@ async function stream(
     const { subject } = admitted
     const { user } = admitted.caller
     const about = { ...(user && { user: user.username }), ...(subject && { project: fullPathOf(subject.project) }) }
-    const ms = Math.round(reply.elapsedTime)
-    request.log.info(
-      { method, route: `/:project.git/${advertises ? 'info/refs' : service}`, service, ...about, status: raw.statusCode, ms, ip },
-      'request',
-    )
+    const route = `/:project.git/${advertises ? 'info/refs' : service}`
+    const { git, database } = request.spent
+    const spent = { ms: Math.round(reply.elapsedTime), git_ms: Math.round(git), database_ms: Math.round(database) }
+    const sent = request.raw.socket.bytesWritten - written
+    request.log.info({ method, route, service, ...about, status: raw.statusCode, ...spent, bytes: sent, ip }, 'request')
+    ctx.metrics.request(method, route, raw.statusCode, reply.elapsedTime / 1000)
   }
 }
 

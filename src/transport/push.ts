@@ -29,6 +29,7 @@ export async function push(
   const { user } = caller
   if (!user || !subject || !key) throw new Error('a push without a user or a project was let in')
   const tell = (commands: PushCommand[]) => {
+    ctx.metrics.push(key.kind)
     const refs = commands.slice(0, MAX_LOGGED).map(({ ref, old, new: to }) => `${ref} ${old.slice(0, 12)}..${to.slice(0, 12)}`)
     log.info(
       { user: user.username, project: fullPathOf(subject.project), kind: key.kind, refs, refs_total: commands.length, bytes: bytes(), ip },

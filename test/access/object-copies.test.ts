@@ -1,7 +1,9 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { describe, expect, it } from 'vitest'
 import { members, mergeRequests, pendingRepositoryDeletions, projects, refIntents, users } from '../../src/db/schema/index.js'
-import { resumeMergeRequests } from '../../src/services/issuables/merge-requests/merging/resume.js'
+import { enqueue } from '../../src/jobs/enqueue.js'
+import { rebase } from '../../src/services/issuables/merge-requests/merging/rebase.js'
+import { deferredMerges } from '../../src/services/issuables/merge-requests/merging/resume.js'
 import { settleLeftIntents } from '../../src/services/repository/push/settle.js'
 import { testApp } from '../support/app.js'
 import { aCommit, aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
@@ -79,7 +81,7 @@ describe('SEC-43: a rebase brings the target into the fork in the name of who as
     const { guest, fork, request, secret } = await aGuestWithFork()
     const before = headOf(fork, request.source)
     await t.ctx.db.write.update(mergeRequests).set({ rebase_user_id: guest.id }).where(eq(mergeRequests.id, request.id))
-    resumeMergeRequests(t.ctx, [])
+    await enqueue(t.ctx.db, rebase, { merge_request: request.id })
     await soon(async () => (await rowOfRequest(t, request)).rebase_user_id === null)
     expect((await rowOfRequest(t, request)).merge_error).toBe('The target branch may not be read')
     expect(holds(fork, secret)).toBe(false)
@@ -187,7 +189,7 @@ describe('SEC-43, MR-70: a request shows what its author may read of the source'
       .update(mergeRequests)
       .set({ merge_when_pipeline_succeeds: true, merge_user_id: target.creator.id })
       .where(eq(mergeRequests.id, request.id))
-    resumeMergeRequests(t.ctx, [])
+    await enqueue(t.ctx.db, deferredMerges, {})
     await soon(async () => !(await rowOfRequest(t, request)).merge_when_pipeline_succeeds)
     expect(await rowOfRequest(t, request)).toMatchObject({ state: 'opened', merge_error: 'Branch cannot be merged' })
     expect(holds(target, hidden)).toBe(false)

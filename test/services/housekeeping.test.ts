@@ -136,7 +136,7 @@ describe('housekeeping (AS-41)', () => {
     await push(project)
     expect([await files(project, '.pack'), await counted(project)]).toEqual([2, [2, 0]])
     await rm(lock)
-    maintainSoon(t.ctx, project.id)
+    await maintainSoon(t.ctx.db, project.id)
     await t.ctx.jobs.drain()
     expect([await files(project, '.pack'), await counted(project)]).toEqual([1, [2, 2]])
   })

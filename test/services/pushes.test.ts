@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { and, eq } from 'drizzle-orm'
-import { beforeAll, describe, expect, it, vi } from 'vitest'
-import { members, projects, protectedBranches, protectedTags, refIntents, users } from '../../src/db/schema/index.js'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { jobs, members, projects, protectedBranches, protectedTags, refIntents, users } from '../../src/db/schema/index.js'
 import type { Settings } from '../../src/services/core/settings.js'
 import { testApp } from '../support/app.js'
 import { aCommit, anAdmin, aProject, aUser, setSettings, type TestProject, type TestUser, unique } from '../support/factories.js'
@@ -375,11 +375,12 @@ describe('what follows a push (PU-7, PU-8)', () => {
   it('upkeep of a burst is joined, and the row is right at the end', async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     await t.ctx.jobs.drain()
-    const coalesce = vi.spyOn(t.ctx.jobs, 'coalesce')
     for (let n = 0; n < 5; n++) await commit(project, project.creator, 'main').expect(201)
-    const asked = coalesce.mock.calls.map(([key, gap]) => [key, gap]).filter(([key]) => key === `upkeep ${project.id}`)
-    coalesce.mockRestore()
-    expect(asked).toEqual(Array(5).fill([`upkeep ${project.id}`, 2_000]))
+    const waiting = await t.ctx.db.write
+      .select()
+      .from(jobs)
+      .where(eq(jobs.key, String(project.id)))
+    expect(new Set(waiting.map(({ kind, lane }) => `${kind}, ${lane}`))).toEqual(new Set([`repository upkeep, repository upkeep ${project.id}`]))
     await t.ctx.jobs.drain()
     expect((await rowOf(project)).commit_count).toBe(6)
   })

@@ -37,5 +37,8 @@ export const jobs = pgTable(
   ],
 )
 
+/** Processes that work on jobs; one that has not said for a while that it is alive was killed. */
+export const processes = pgTable('processes', { id: text().primaryKey(), alive_until: instant().notNull() })
+
 /** When the jobs that are repeated are due next. */
 export const jobSchedules = pgTable('job_schedules', { kind: text().primaryKey(), next_at: instant().notNull() })

@@ -151,7 +151,7 @@ export const projectLanguages = pgTable('project_languages', {
   bytes: jsonb().$type<Record<string, number>>().notNull(),
 })
 
-/** Unfinished imports: resumed at every start until the project's import is `finished` or `failed` (OT-10). */
+/** What unfinished imports bring; each has a job until the project's import is `finished` or `failed` (OT-10). */
 export const projectImports = pgTable('project_imports', {
   project_id: ref()
     .primaryKey()
@@ -160,8 +160,6 @@ export const projectImports = pgTable('project_imports', {
   url: text().notNull(),
   /** The default branch asked for, before that of the source. */
   default_branch: text(),
-  /** The process that works on it keeps renewing this lease; past it, any process may take over. */
-  held_until: moment().notNull().defaultNow(),
 })
 
 /** Files uploaded to a project (UP-1). The secret in its path gives everybody access to an image. */

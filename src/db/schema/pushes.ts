@@ -27,6 +27,8 @@ export const refIntents = pgTable(
     updates: jsonb().$type<{ ref: string; old: string; new: string }[]>().notNull(),
     /** The merge that it performs. */
     merge: jsonb().$type<MergeIntent>(),
+    /** The process that moves the refs, as in `processes`; null: one that is not known there. */
+    owner: text(),
     created_at: moment().notNull().defaultNow(),
   },
   (t) => [index('ref_intents_project_id_idx').on(t.project_id)],

@@ -1,9 +1,14 @@
+import { eq } from 'drizzle-orm'
+import { z } from 'zod'
 import type { SignedIn } from '../../access/actor.js'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
+import { projects } from '../../db/schema/index.js'
 import { invalidRecord, notFound, refused, tooLarge } from '../../failures.js'
 import { RefChanged } from '../../git/errors.js'
 import { type Change, type GitRepository, type Oid, type TreeEntry, ZERO } from '../../git/types.js'
+import { enqueue } from '../../jobs/enqueue.js'
+import { defineJob } from '../../jobs/kinds.js'
 import { checkPath } from '../../lib/git-path.js'
 import { EXTENSION, pageOfFile, slugOfTitle, titleOfSlug, type WikiFormat } from '../../lib/text/wiki-page.js'
 import { Unavailable } from '../../lib/unavailable.js'
@@ -229,12 +234,23 @@ async function commitPages(ctx: Context, project: Project, caller: SignedIn, mes
   keepUpWikiSoon(ctx, project)
 }
 
-/** Milliseconds between the starts of two maintenance runs of one wiki. */
-const UPKEEP_GAP = 2_000
+/** Milliseconds before the maintenance of a wiki that has changed, so that a burst of writes causes little. */
+const UPKEEP_GAP = 1_000
 
-/** Maintains packs and commit-graph soon after a write. */
-export const keepUpWikiSoon = (ctx: Context, project: Project) =>
-  ctx.jobs.coalesce(`wiki upkeep ${project.id}`, UPKEEP_GAP, 'wiki upkeep', async () => {
+/** Maintains packs and commit-graph of a wiki. */
+export const wikiUpkeep = defineJob({
+  kind: 'wiki upkeep',
+  input: z.object({ project: z.int() }),
+  async run(ctx: Context, { project: id }) {
+    const [project] = await ctx.db.write.select({ id: projects.id, storage: projects.storage }).from(projects).where(eq(projects.id, id))
+    if (!project) return
     const { housekeeping_enabled: packing, housekeeping_bitmaps_enabled: bitmaps } = await readSettings(ctx)
-    await wikiOf(ctx, project).maintain({ packing, bitmaps })
-  })
+    await ctx.git.open(wikiKeyOf(project)).maintain({ packing, bitmaps })
+  },
+  priority: 'low',
+  deadline: 3_600_000,
+})
+
+/** The same soon after a write, which does not fail with it: the next one asks again. */
+export const keepUpWikiSoon = (ctx: Context, project: Project): void =>
+  ctx.jobs.add('wiki upkeep', () => enqueue(ctx.db, wikiUpkeep, { project: project.id }, { key: String(project.id), delay: UPKEEP_GAP }))

@@ -34,6 +34,9 @@ export interface ListQuery<T> {
  * that has written: these see its own changes too, which no other version number stands for.
  */
 export class ListCache {
+  /** How often a total was known, and how often it was counted. */
+  hits = 0
+  misses = 0
   readonly #known = new LRUCache<string, number>({ maxSize: CACHE_SIZE, sizeCalculation: (_, key) => key.length + 50 })
   readonly #lists = new LRUCache<string, { version: Version; ids: Float64Array }>({
     maxSize: KEPT_IDS,
@@ -55,7 +58,11 @@ export class ListCache {
     if (page === 1 && rows.length < per_page) return { items: rows, total: rows.length }
     const version = rows[0]?.version
     const known = version && key !== null ? this.#known.get(`${kind} ${version} ${key}`) : undefined
-    if (known !== undefined) return { items: rows, total: known }
+    if (known !== undefined) {
+      this.hits++
+      return { items: rows, total: known }
+    }
+    this.misses++
     const [counted] = await count()
     const total = counted?.total ?? 0
     if (counted?.version && key !== null) this.#known.set(`${kind} ${counted.version} ${key}`, total)

@@ -42,6 +42,7 @@ export async function checkSignIn(
     return checkPassword(ctx, guess.user?.password_hash, password, checkWait)
   }
   const matches = await verify().catch((refusal: unknown) => ctx.throttle.refuse(refusal))
+  ctx.metrics.login('password', matches ? 'done' : 'refused')
   if (matches) ctx.throttle.succeeded(guess.address, account)
   else {
     ctx.throttle.failed(guess.address, account)

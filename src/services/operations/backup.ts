@@ -7,7 +7,6 @@ import { mapConcurrently } from '../../lib/async/concurrency.js'
 import { HOST_KEY_FILES } from '../../lib/crypto/host-keys.js'
 import { syncDirectory, writeNewFile } from '../../lib/durable.js'
 import { StartFault } from '../../lib/start-fault.js'
-import { finishAcceptedInBackground } from '../issuables/merge-requests/merging/post-merge.js'
 import { finishDeletions } from '../projects/remove.js'
 import { settleLeftIntents } from '../repository/push/settle.js'
 import { restoreObjects, saveObjects } from './backup-objects.js'
@@ -172,7 +171,7 @@ export async function restoreRepository(ctx: Context, databaseUrl: string, { roo
   await copyHostKeys(join(root, 'ssh'), hostKeysOf(ctx.config.dataDir))
   await restoreObjects(ctx, join(root, 'lfs'))
   // nobody else was at work on the empty database
-  await finishAcceptedInBackground(ctx, await settleLeftIntents(ctx, { start: true, alone: true }))
+  await settleLeftIntents(ctx, { start: true, alone: true })
   await finishDeletions(ctx)
   await ctx.jobs.drain()
 }

@@ -4,7 +4,7 @@ import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { namespaceAncestry, namespaces } from '../../db/schema/index.js'
 import { audit } from '../core/audit.js'
-import { deleteProjectRows, finishDeletions } from '../projects/remove.js'
+import { deleteProjectRows } from '../projects/remove.js'
 
 /**
  * Deletes a group: it, its descendants and all their projects are invisible when this returns; their files are removed
@@ -12,10 +12,9 @@ import { deleteProjectRows, finishDeletions } from '../projects/remove.js'
  */
 export async function deleteGroup(ctx: Context, { group }: GroupSubject): Promise<void> {
   await ctx.db.transaction((tx) => removeGroup(ctx, tx, group))
-  ctx.jobs.add('remove repositories', () => finishDeletions(ctx))
 }
 
-/** Deletes the rows, for callers that delete more than the group; call `finishDeletions` after the commit. */
+/** Deletes the rows, for callers that delete more than the group. */
 export async function removeGroup(ctx: Context, tx: Transaction, group: { id: number; full_path: string }): Promise<void> {
   const ids = await lockTree(tx, group.id)
   if (ids.length === 0) return

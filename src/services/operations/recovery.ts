@@ -1,16 +1,14 @@
+import { z } from 'zod'
 import type { Context } from '../../context.js'
+import { enqueue } from '../../jobs/enqueue.js'
+import { defineJob, type Job } from '../../jobs/kinds.js'
 import { endExpiredMemberships } from '../groups/members.js'
-import { finishAcceptedInBackground } from '../issuables/merge-requests/merging/post-merge.js'
-import { resumeMergeRequests } from '../issuables/merge-requests/merging/resume.js'
-import { updateIssueLinksSoon } from '../issuables/merge-requests/writing/issue-links.js'
-import { takeUpImports } from '../projects/import.js'
-import { finishDeletions } from '../projects/remove.js'
+import { deferredMerges, dueMergeRequests } from '../issuables/merge-requests/merging/resume.js'
+import { finishDeletions, removeFiles } from '../projects/remove.js'
 import { clearBrokenUploads, clearUnnamedObjects } from '../repository/lfs/objects.js'
 import { settleLeftIntents } from '../repository/push/settle.js'
-import { catchUp } from '../repository/push/upkeep.js'
 import { clearOrphans } from './orphans.js'
 import { checkRepositories } from './repository-checks.js'
-import { finishRemovals } from './user-removal.js'
 
 /**
  * Milliseconds after the start when leftovers are removed again: those too young to be stale at the start are then old
@@ -19,65 +17,97 @@ import { finishRemovals } from './user-removal.js'
 const AGAIN = 4_000
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
-/** Milliseconds between two runs of repository checks. */
-const CHECKS = 60_000
-/**
- * Milliseconds between two checks for intents that nobody works on, and for work on merge requests that rows say is
- * due.
- */
-const INTENTS = 5_000
-const DUE = 60_000
+/** Milliseconds between two checks for pushes of this process that a lost connection cut short. */
+const OWN_INTENTS = 5_000
 
-/**
- * At the start: finishes or undoes what a killed process left half done (SEC-158, SEC-159, SEC-134). Everything that
- * was acknowledged is there before the first request.
- */
-export async function recover(ctx: Context): Promise<void> {
-  const merged = await settleLeftIntents(ctx, { start: true })
-  await finishRemovals(ctx)
-  await catchUp(ctx)
-  const clean = async () => {
+const nothing = z.object({})
+
+/** Finishes or drops the pushes, commits and merges that killed processes have left half done (SEC-158, SEC-185). */
+const unfinishedPushes = defineJob({
+  kind: 'unfinished pushes',
+  input: nothing,
+  run: (ctx: Context) => settleLeftIntents(ctx),
+  priority: 'high',
+  every: 5_000,
+})
+
+const leftovers = defineJob({
+  kind: 'remove leftovers',
+  input: nothing,
+  async run(ctx: Context) {
     await clearBrokenUploads(ctx)
     const removed = await ctx.git.clean()
     if (removed.length > 0) ctx.log.warn({ removed: removed.length }, 'removed what a killed process left behind')
-  }
-  // with a database of its own no other service can be receiving anything
+  },
+  priority: 'low',
+  deadline: HOUR,
+  every: HOUR,
+})
+
+const orphans = defineJob({
+  kind: 'orphan repositories',
+  input: nothing,
+  run: (ctx: Context) => clearOrphans(ctx),
+  priority: 'low',
+  deadline: DAY,
+  every: DAY,
+})
+
+const unnamedObjects = defineJob({
+  kind: 'unnamed LFS objects',
+  input: nothing,
+  run: (ctx: Context) => clearUnnamedObjects(ctx),
+  priority: 'low',
+  deadline: DAY,
+  every: DAY,
+})
+
+const repositoryChecks = defineJob({
+  kind: 'repository checks',
+  input: nothing,
+  run: (ctx: Context) => checkRepositories(ctx),
+  priority: 'low',
+  deadline: DAY,
+  every: 60_000,
+})
+
+const expiredMemberships = defineJob({
+  kind: 'expired memberships',
+  input: nothing,
+  run: (ctx: Context) => endExpiredMemberships(ctx),
+  every: HOUR,
+})
+
+/** What finds unfinished work. */
+const LOOKING = [unfinishedPushes, deferredMerges, dueMergeRequests, removeFiles]
+
+/** What is repeated by itself, and finds what killed processes have left. */
+export const recoveryJobs = [unfinishedPushes, leftovers, orphans, unnamedObjects, repositoryChecks, expiredMemberships]
+
+/**
+ * At the start: finishes or undoes what a killed process left half done (SEC-158, SEC-159, SEC-134), where jobs would
+ * do it a little later. Everything that was acknowledged is there before the first request.
+ */
+export async function recover(ctx: Context): Promise<void> {
+  await settleLeftIntents(ctx, { start: true })
+  // with a database of its own no other service can be receiving or creating anything
   const alone = ctx.config.databaseUrl === undefined
-  if (alone) await clearBrokenUploads(ctx, 0)
-  ctx.jobs.add('remove leftovers', clean)
-  ctx.jobs.add('remove repositories', () => finishDeletions(ctx, { alone }))
-  setTimeout(() => ctx.jobs.add('remove leftovers', clean), AGAIN).unref()
-  takeUpImports(ctx)
-  updateIssueLinksSoon(ctx)
-  resumeMergeRequests(ctx, merged)
-  settleWhileRunning(ctx)
-  every(ctx, HOUR, () => ctx.jobs.add('remove leftovers', clean))
-  const orphans = () => ctx.jobs.add('orphan repositories', () => clearOrphans(ctx))
-  orphans()
-  every(ctx, DAY, orphans)
-  every(ctx, DAY, () => ctx.jobs.add('unnamed LFS objects', () => clearUnnamedObjects(ctx)))
-  every(ctx, CHECKS, () => ctx.jobs.coalesce('repository checks', 1_000, 'repository checks', () => checkRepositories(ctx)))
-  const endMemberships = () => ctx.jobs.add('expired memberships', () => endExpiredMemberships(ctx))
-  endMemberships()
-  every(ctx, HOUR, endMemberships)
-}
-
-/** Finishes while the service runs what a lost connection to the database cut short (SEC-158), as a start would. */
-function settleWhileRunning(ctx: Context): void {
-  const settle = () =>
-    ctx.jobs.coalesce('left intents', 1_000, 'unfinished pushes', async () => finishAcceptedInBackground(ctx, await settleLeftIntents(ctx)))
-  const resume = () => {
-    settle()
-    resumeMergeRequests(ctx, [])
-    updateIssueLinksSoon(ctx)
-    ctx.jobs.coalesce('pending deletions', 1_000, 'remove repositories', () => finishDeletions(ctx))
+  if (alone) {
+    await clearBrokenUploads(ctx, 0)
+    ctx.jobs.add('remove files', () => finishDeletions(ctx, { alone }))
   }
-  ctx.db.onBack(resume)
-  every(ctx, INTENTS, settle)
-  every(ctx, DUE, resume)
+  await soon(ctx, [...LOOKING, leftovers, orphans, expiredMemberships])
+  setTimeout(() => ctx.jobs.add('remove leftovers', () => soon(ctx, [leftovers])), AGAIN).unref()
+  ctx.db.onBack(() => ctx.jobs.add('the database is back', () => soon(ctx, LOOKING)))
+  const timer = setInterval(() => (ctx.stopping.aborted ? clearInterval(timer) : settleOwnIntents(ctx)), OWN_INTENTS).unref()
 }
 
-/** Repeats work until the service stops. */
-function every(ctx: Context, milliseconds: number, work: () => void): void {
-  const timer = setInterval(() => (ctx.stopping.aborted ? clearInterval(timer) : work()), milliseconds).unref()
+/** Runs jobs that are repeated without waiting for their time. */
+async function soon(ctx: Context, repeated: Job<Context, typeof nothing>[]): Promise<void> {
+  for (const job of repeated) await enqueue(ctx.db, job, {}, { key: '', lane: job.kind })
+}
+
+/** Pushes of this process that a lost connection cut short: no other process may tell that they are not under way. */
+function settleOwnIntents(ctx: Context): void {
+  if ([...ctx.intents.values()].includes('left')) ctx.jobs.coalesce('left intents', 1_000, 'unfinished pushes', () => settleLeftIntents(ctx))
 }

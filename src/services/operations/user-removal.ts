@@ -1,5 +1,6 @@
 import { and, eq, inArray, isNotNull, sql } from 'drizzle-orm'
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
+import { z } from 'zod'
 import { membershipCounts } from '../../access/roles.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
@@ -18,6 +19,8 @@ import {
   users,
 } from '../../db/schema/index.js'
 import { conflict, forbidden, notFound } from '../../failures.js'
+import { enqueue } from '../../jobs/enqueue.js'
+import { defineJob } from '../../jobs/kinds.js'
 import { removeSnippetsOf } from '../content/snippets.js'
 import { audit } from '../core/audit.js'
 import { dropAvatar } from '../identity/avatars.js'
@@ -28,7 +31,7 @@ import { NOT_DEFERRED } from '../issuables/merge-requests/merging/states.js'
 import { removeMergeRequestsOf } from '../issuables/merge-requests/writing/remove.js'
 import { leaveAwards } from '../notes/award-emoji.js'
 import { removeNotesOf } from '../notes/remove.js'
-import { deleteProjectRows, finishDeletions } from '../projects/remove.js'
+import { deleteProjectRows } from '../projects/remove.js'
 import { removeGroup } from './group-removal.js'
 
 /**
@@ -47,12 +50,14 @@ const LEFT_BEHIND: { table: PgTable & { id: PgColumn }; by: PgColumn; hard: 'mov
   { table: projects, by: projects.creator_id, hard: 'moved' },
 ]
 
+/** Milliseconds until a job looks whether a removal was finished. */
+const KILLED_AFTER = 10_000
 /** Rows changed in one transaction. */
 const BATCH = 1_000
 
 /**
  * Deletes a user with everything that is theirs; their contributions go to the ghost (U-33 to U-36). `check` is called
- * with the time of their last change. It is done when this returns; after a kill the next start finishes it.
+ * with the time of their last change. It is done when this returns; after a kill a job finishes it.
  */
 export async function removeUser(ctx: Context, id: number, hard: boolean, check: (changed: Date) => void): Promise<void> {
   await ctx.db.transaction(async (tx) => {
@@ -71,6 +76,7 @@ export async function removeUser(ctx: Context, id: number, hard: boolean, check:
       .set({ removal: hard ? 'hard' : 'soft', state: 'blocked' })
       .where(eq(users.id, id))
     await audit(ctx, tx, { action: 'user_deleted', target: { type: 'user', id, name: user.username }, changes: { hard_delete: hard } })
+    await enqueue(tx, finishRemovalLater, { user: id }, { key: String(id), delay: KILLED_AFTER })
   })
   await finishRemoval(ctx, id, hard)
 }
@@ -116,14 +122,18 @@ async function finishRemoval(ctx: Context, id: number, hard: boolean): Promise<v
     await tx.delete(users).where(eq(users.id, id))
   })
   await dropAvatar(ctx, 'user', id)
-  ctx.jobs.add('remove repositories', () => finishDeletions(ctx))
 }
 
-/** At the start: finishes what a killed process began. */
-export async function finishRemovals(ctx: Context): Promise<void> {
-  const begun = await ctx.db.write
-    .select({ id: users.id, removal: users.removal })
-    .from(users)
-    .where(and(isNotNull(users.removal), eq(users.kind, 'human')))
-  for (const { id, removal } of begun) await finishRemoval(ctx, id, removal === 'hard')
-}
+/** Finishes what a killed process began; most find nothing to do. */
+export const finishRemovalLater = defineJob({
+  kind: 'finish the removal of a user',
+  input: z.object({ user: z.int() }),
+  async run(ctx: Context, { user }) {
+    const [begun] = await ctx.db.write
+      .select({ removal: users.removal })
+      .from(users)
+      .where(and(eq(users.id, user), isNotNull(users.removal), eq(users.kind, 'human')))
+    if (begun) await finishRemoval(ctx, user, begun.removal === 'hard')
+  },
+  deadline: 3_600_000,
+})

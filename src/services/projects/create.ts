@@ -18,7 +18,7 @@ import { imageFaults, keepAvatar } from '../identity/avatars.js'
 import { claimRoute, isRouteTaken, lockNamespace } from '../identity/namespaces.js'
 import { createCommit, type NewCommit } from '../repository/commits/create.js'
 import { attributeFaults, columnsOf, type ProjectAttributes, visibilityFaults } from './attributes.js'
-import { importSoon, readImportUrl, recordImport } from './import.js'
+import { readImportUrl, recordImport } from './import.js'
 import { endReservation, giveUpReservation, holdReservation, reserveProject } from './reservations.js'
 
 export interface NewProject extends ProjectAttributes {
@@ -49,7 +49,6 @@ export async function createProject(ctx: Context, caller: SignedIn, given: NewPr
     throw error
   })
 
-  if (planned.importUrl !== null) importSoon(ctx)
   if (given.avatar) {
     const avatar = await keepAvatar(ctx, 'project', id, given.avatar.data)
     await ctx.db.write.update(projects).set({ avatar }).where(eq(projects.id, id))
@@ -105,7 +104,7 @@ async function insertProject(ctx: Context, tx: Transaction, caller: SignedIn, id
     await tx.insert(members).values({ user_id: place.owner_id ?? caller.user.id, project_id: id, access_level: 40, created_by_id: caller.user.id })
   const event = { project_id: id, author_id: caller.user.id, action: 'created', target_type: 'Project', target_id: id, created_at: now } as const
   await recordEvent(tx, event)
-  if (importUrl !== null) await recordImport(ctx, tx, id, importUrl, given.default_branch ?? null)
+  if (importUrl !== null) await recordImport(ctx, tx, { id, creatorId: caller.user.id, url: importUrl, defaultBranch: given.default_branch ?? null })
   // inside the transaction: a project whose row exists has its repository
   await ctx.git.create({ storage, id, kind: 'project' }, branch)
   await endReservation(tx, id)

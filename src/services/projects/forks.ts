@@ -62,13 +62,13 @@ export async function forkProject(ctx: Context, caller: SignedIn, subject: Proje
         const copied = await alive(tx, () => copyRepository(ctx, caller.user.id, from, { ...from, id }, source.default_branch))
         if (!copied) throw await unreadable(ctx, caller, source.id)
         await insertFork(ctx, tx, fork, { id, storage })
+        if (!source.empty_repo) await maintainSoon(tx, id)
       })
     await retryOnUniqueViolation(make)
   } catch (error) {
     await giveUpReservation(ctx, id)
     throw error
   }
-  if (!source.empty_repo) maintainSoon(ctx, id)
   return id
 }
 

@@ -1,10 +1,13 @@
-import { eq, sql } from 'drizzle-orm'
+import { eq } from 'drizzle-orm'
+import { z } from 'zod'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { projectImports, projects } from '../../db/schema/index.js'
 import { invalidRecord } from '../../failures.js'
 import { TooLarge } from '../../git/errors.js'
 import { type GitRepository, ZERO } from '../../git/types.js'
+import { enqueue } from '../../jobs/enqueue.js'
+import { defineJob } from '../../jobs/kinds.js'
 import { askHead, BadTarget, checkTarget, type Target } from '../../lib/ssrf-guard.js'
 import { isUnavailable } from '../../lib/unavailable.js'
 import { readSettings, type Settings } from '../core/settings.js'
@@ -13,11 +16,8 @@ import { maintainSoon } from '../repository/push/upkeep.js'
 import { repositoryLimit } from '../repository/quotas.js'
 import { repositoryOf } from '../repository/repositories.js'
 
-/** Imports at a time; more wait, so that they leave turns to other work. */
-const LANES = 2
-/** Milliseconds for which the worker on an import counts as alive, and how often it reports. */
-const HELD = 60_000
-const SIGN_OF_LIFE = 20_000
+/** Milliseconds; git itself gives up earlier. */
+const DEADLINE = 24 * 3_600_000
 const REDIRECTS = 3
 const LONGEST = 2_048
 
@@ -41,41 +41,32 @@ export async function readImportUrl(ctx: Context, settings: Settings, url: strin
 
 const purposeOf = (projectId: number) => `import of project ${projectId}`
 
-/** Records an import beside its project; `importSoon` starts it after the commit. */
-export async function recordImport(ctx: Context, tx: Transaction, projectId: number, url: string, defaultBranch: string | null): Promise<void> {
-  await tx
-    .insert(projectImports)
-    .values({ project_id: projectId, url: ctx.encryption.seal(url, purposeOf(projectId)), default_branch: defaultBranch, held_until: ctx.now() })
+/** A project to be filled by an import. */
+export interface Imported {
+  id: number
+  creatorId: number
+  url: string
+  defaultBranch: string | null
 }
 
-/** Runs recorded imports, in the background. */
-export function importSoon(ctx: Context): void {
-  for (let lane = 0; lane < LANES; lane++) ctx.jobs.coalesce(`imports ${lane}`, 0, 'import', () => importAll(ctx, lane))
+/** Records an import beside its project. */
+export async function recordImport(ctx: Context, tx: Transaction, { id, creatorId, url, defaultBranch }: Imported): Promise<void> {
+  await tx.insert(projectImports).values({ project_id: id, url: ctx.encryption.seal(url, purposeOf(id)), default_branch: defaultBranch })
+  await enqueue(tx, importJob, { project: id }, { key: String(id), lane: `imports of user ${creatorId}` })
 }
 
-/**
- * At the start: resumes imports that the last process left, and a little later those it still held when it was killed;
- * from then on those that other processes leave.
- */
-export function takeUpImports(ctx: Context): void {
-  importSoon(ctx)
-  const timer = setInterval(() => (ctx.stopping.aborted ? clearInterval(timer) : importSoon(ctx)), HELD + 5_000).unref()
-}
-
-async function importAll(ctx: Context, lane: number) {
-  while (!ctx.stopping.aborted) {
-    // by the row, so that only one of several processes gets it
-    const { rows } = await ctx.db.write.execute<{ project_id: string; url: string; default_branch: string | null }>(
-      sql`update ${projectImports} set held_until = now() + ${HELD} * interval '1 millisecond'
-        where project_id = (select i.project_id from ${projectImports} i where i.held_until <= now() and i.project_id % ${LANES} = ${lane}
-          order by i.project_id limit 1 for update skip locked)
-        returning project_id, url, default_branch`,
-    )
-    const [row] = rows
-    if (!row) return
-    await importProject(ctx, { id: Number(row.project_id), sealed: row.url, default_branch: row.default_branch })
-  }
-}
+/** Brings a recorded import; those of one person take turns. */
+export const importJob = defineJob({
+  kind: 'import',
+  input: z.object({ project: z.int() }),
+  async run(ctx: Context, { project }, { signal }) {
+    const [row] = await ctx.db.write.select().from(projectImports).where(eq(projectImports.project_id, project))
+    if (row) await importProject(ctx, { id: project, sealed: row.url, default_branch: row.default_branch }, signal)
+  },
+  // so that they leave turns to other work
+  atOnce: 2,
+  deadline: DEADLINE,
+})
 
 interface Import {
   id: number
@@ -83,28 +74,19 @@ interface Import {
   default_branch: string | null
 }
 
-async function importProject(ctx: Context, work: Import): Promise<void> {
+async function importProject(ctx: Context, work: Import, ended: AbortSignal): Promise<void> {
   const { id } = work
-  const hold = (milliseconds: number) =>
-    ctx.db.write
-      .update(projectImports)
-      .set({ held_until: sql`now() + ${milliseconds} * interval '1 millisecond'` })
-      .where(eq(projectImports.project_id, id))
-  const timer = setInterval(() => void hold(HELD).catch(() => undefined), SIGN_OF_LIFE)
+  const signal = AbortSignal.any([ctx.stopping, ended])
   try {
     const [project] = await ctx.db.write.update(projects).set({ import_status: 'started' }).where(eq(projects.id, id)).returning()
     if (!project) return
-    await bring(ctx, repositoryOf(ctx, project), work)
+    await bring(ctx, repositoryOf(ctx, project), work, signal)
     await finish(ctx, id, { import_status: 'finished', import_error: null })
   } catch (error) {
-    if (ctx.stopping.aborted) {
-      await hold(0)
-      return
-    }
+    // begun anew by whoever takes the job next
+    signal.throwIfAborted()
     ctx.log.warn({ project: id, reason: error instanceof Error ? error.name : undefined }, 'an import failed')
     await finish(ctx, id, { import_status: 'failed', import_error: reasonOf(error) })
-  } finally {
-    clearInterval(timer)
   }
 }
 
@@ -127,11 +109,11 @@ function reasonOf(error: unknown): string {
   return 'The repository could not be fetched'
 }
 
-async function bring(ctx: Context, repository: GitRepository, { id, sealed, default_branch }: Import): Promise<void> {
+async function bring(ctx: Context, repository: GitRepository, { id, sealed, default_branch }: Import, signal: AbortSignal): Promise<void> {
   const source = await sourceOf(ctx, ctx.encryption.open(sealed, purposeOf(id)))
-  const head = await repository.remoteHead(source, ctx.stopping)
+  const head = await repository.remoteHead(source, signal)
   const limit = (await repositoryLimit(ctx)) ?? undefined
-  await repository.fetch(source, ctx.stopping, limit)
+  await repository.fetch(source, signal, limit)
   // a small repository arrives before its size is checked for the first time; nothing else can be in it yet
   if (limit !== undefined && (await repository.size()) > limit) {
     const head = await repository.headBranch()
@@ -147,7 +129,7 @@ async function bring(ctx: Context, repository: GitRepository, { id, sealed, defa
   }
   const moves = branches.map(({ name, oid }) => ({ ref: name, old: ZERO, new: oid }))
   await followBranches(ctx, id, moves, await readSettings(ctx))
-  maintainSoon(ctx, id)
+  await maintainSoon(ctx.db, id)
 }
 
 /**

@@ -1,7 +1,10 @@
 import { and, eq, type SQL, sql } from 'drizzle-orm'
+import { z } from 'zod'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { pendingAvatarDeletions, pendingRepositoryDeletions } from '../../db/schema/index.js'
+import { enqueue } from '../../jobs/enqueue.js'
+import { defineJob } from '../../jobs/kinds.js'
 import { dropAvatar } from '../identity/avatars.js'
 import { finishObjectDeletions, releaseObjects } from '../repository/lfs/objects.js'
 import { dropUploads } from './uploads.js'
@@ -25,7 +28,17 @@ export async function deleteProjectRows(tx: Transaction, which: SQL): Promise<vo
       from projects p where p.id = r.source_project_id and r.project_id <> p.id and r.state = 'opened' and ${which}`)
   await releaseObjects(tx, which)
   await tx.execute(sql`delete from projects p where ${which}`)
+  await enqueue(tx, removeFiles, {}, { key: '', lane: removeFiles.kind })
 }
+
+/** Removes what deleted rows have left on the disk; repeated for what could not be removed, or is due later. */
+export const removeFiles = defineJob({
+  kind: 'remove files',
+  input: z.object({}),
+  run: (ctx: Context) => finishDeletions(ctx),
+  every: 30_000,
+  deadline: 3_600_000,
+})
 
 /**
  * Removes the files of deleted projects and groups, and the repositories of projects that were never completed. A

@@ -2,8 +2,9 @@ import { eq, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { pendingRepositoryDeletions } from '../../db/schema/index.js'
+import { enqueue } from '../../jobs/enqueue.js'
 import { Unavailable } from '../../lib/unavailable.js'
-import { finishDeletions } from './remove.js'
+import { removeFiles } from './remove.js'
 
 /** Time between the reservation of an id and the moment its transaction holds it. */
 const GRACE = '1 minute'
@@ -35,5 +36,5 @@ export async function endReservation(tx: Transaction, id: number): Promise<void>
 export async function giveUpReservation(ctx: Context, id: number): Promise<void> {
   const due = ctx.db.write.update(pendingRepositoryDeletions).set({ due_at: sql`now()` }).where(eq(pendingRepositoryDeletions.project_id, id))
   await due.catch(() => undefined) // it is due within a minute in any case
-  ctx.jobs.add('remove repositories', () => finishDeletions(ctx))
+  await enqueue(ctx.db, removeFiles, {}, { key: '', lane: removeFiles.kind }).catch(() => undefined)
 }

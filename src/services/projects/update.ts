@@ -15,7 +15,7 @@ import { repositoryOf } from '../repository/repositories.js'
 import { attributeFaults, columnsOf, type ProjectAttributes, visibilityFaults } from './attributes.js'
 import { addTakenFaults, taken } from './create.js'
 import { forkVisibilityFaults, lowerForks } from './fork-network.js'
-import { deleteProjectRows, finishDeletions } from './remove.js'
+import { deleteProjectRows } from './remove.js'
 
 export interface ProjectChange extends ProjectAttributes {
   name?: string | undefined
@@ -115,12 +115,10 @@ export async function setStar(ctx: Context, caller: SignedIn, subject: ProjectSu
 }
 
 /**
- * Invisible at once; the repositories are removed in the background, and after a kill at the next start (W-14,
- * SEC-134).
+ * Invisible at once; the repositories are removed by a job (W-14, SEC-134).
  */
 export async function deleteProject(ctx: Context, subject: ProjectSubject): Promise<void> {
   await ctx.db.transaction(async (tx) => {
     await deleteProjectRows(tx, sql`p.id = ${subject.project.id}`)
   })
-  ctx.jobs.add('remove repositories', () => finishDeletions(ctx))
 }

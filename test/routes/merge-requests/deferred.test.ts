@@ -1,7 +1,8 @@
 import { eq } from 'drizzle-orm'
 import { describe, expect, it } from 'vitest'
 import { mergeRequests, pipelines, protectedBranches, todos } from '../../../src/db/schema/index.js'
-import { resumeMergeRequests } from '../../../src/services/issuables/merge-requests/merging/resume.js'
+import { enqueue } from '../../../src/jobs/enqueue.js'
+import { deferredMerges } from '../../../src/services/issuables/merge-requests/merging/resume.js'
 import { testApp } from '../../support/app.js'
 import { aCast } from '../../support/cast.js'
 import { aCommit, aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'
@@ -106,7 +107,7 @@ describe('a deferred merge', () => {
     const request = await running()
     await accept(request).expect(200)
     await t.ctx.db.write.update(pipelines).set({ status: 'success' }).where(eq(pipelines.project_id, request.project.id))
-    for (let i = 0; i < 3; i++) resumeMergeRequests(t.ctx, [])
+    for (let i = 0; i < 3; i++) await enqueue(t.ctx.db, deferredMerges, {})
     await t.ctx.jobs.drain()
     expect(await showRequest(t, request)).toMatchObject({ state: 'merged' })
     expect(merges(request.project)).toBe('1')

@@ -1,7 +1,8 @@
 import { eq } from 'drizzle-orm'
 import { describe, expect, it } from 'vitest'
 import { mergeRequests } from '../../../src/db/schema/index.js'
-import { resumeMergeRequests } from '../../../src/services/issuables/merge-requests/merging/resume.js'
+import { enqueue } from '../../../src/jobs/enqueue.js'
+import { rebase as rebaseJob } from '../../../src/services/issuables/merge-requests/merging/rebase.js'
 import { testApp } from '../../support/app.js'
 import { aCast } from '../../support/cast.js'
 import { aCommit, aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'
@@ -54,8 +55,8 @@ describe('PUT …/rebase (X-8)', () => {
     await t.ctx.db.write.update(mergeRequests).set({ rebase_user_id: cast.as.owner.id }).where(eq(mergeRequests.id, request.id))
     await rebase(request).expect(409, { message: 'A rebase is already in progress' })
     await aCommit(t.ctx, cast.project, { 'in-main': 'x' })
-    // what a killed process began is done at the next start
-    resumeMergeRequests(t.ctx, [])
+    // what a killed process began is done by another
+    await enqueue(t.ctx.db, rebaseJob, { merge_request: request.id })
     await over(request)
     expect(bareOf(t, cast.project).git('merge-base', 'main', request.source).trim()).toBe(headOf(cast.project, 'main'))
   })

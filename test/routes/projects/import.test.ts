@@ -6,8 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { eq } from 'drizzle-orm'
 import { afterAll, describe, expect, it } from 'vitest'
 import { projectImports, projects } from '../../../src/db/schema/index.js'
-import { recover } from '../../../src/services/operations/recovery.js'
-import { importSoon } from '../../../src/services/projects/import.js'
+import { enqueue } from '../../../src/jobs/enqueue.js'
+import { importJob } from '../../../src/services/projects/import.js'
 import { testApp } from '../../support/app.js'
 import { aProject, aUser, setSettings, type TestUser, unique } from '../../support/factories.js'
 import { directoryOf, gitOut } from '../../support/git-client.js'
@@ -246,25 +246,18 @@ describe('import_url (OT-10, OT-7)', () => {
     expect((await t.api('get', '/projects?owned=true', user).expect(200)).body).toEqual([])
   })
 
-  it('SEC-158: one that a kill left is taken up at the next start, once nobody holds it', async () => {
+  it('SEC-158: one that a kill left is begun anew', async () => {
     const [source, user] = [await aSource(), await aUser(t.ctx)]
     const project = await aProject(t.ctx, { creator: user })
     const url = t.ctx.encryption.seal(source.url, `import of project ${project.id}`)
-    const held_until = new Date(Date.now() + 60_000)
-    await t.ctx.db.write.insert(projectImports).values({ project_id: project.id, url, held_until })
     await t.ctx.db.write.update(projects).set({ import_status: 'started' }).where(eq(projects.id, project.id))
-    await recover(t.ctx)
-    await t.ctx.jobs.drain()
-    expect(await importOf(project.id, user)).toMatchObject({ import_status: 'started' })
-    await t.ctx.db.write.update(projectImports).set({ held_until: new Date() })
-    importSoon(t.ctx)
-    await t.ctx.jobs.drain()
-    expect(await importOf(project.id, user)).toMatchObject({ import_status: 'finished' })
-    // and one that had come whole
-    await t.ctx.db.write.insert(projectImports).values({ project_id: project.id, url, held_until: new Date() })
-    importSoon(t.ctx)
-    await t.ctx.jobs.drain()
-    expect(await importOf(project.id, user)).toMatchObject({ import_status: 'finished' })
+    // the second time it had come whole
+    for (let i = 0; i < 2; i++) {
+      await t.ctx.db.write.insert(projectImports).values({ project_id: project.id, url })
+      await enqueue(t.ctx.db, importJob, { project: project.id })
+      await t.ctx.jobs.drain()
+      expect(await importOf(project.id, user)).toMatchObject({ import_status: 'finished' })
+    }
     expect((await t.api('get', `/projects/${project.id}`, user).expect(200)).body).toMatchObject({ default_branch: 'trunk' })
   })
 
@@ -299,8 +292,8 @@ describe('import_url where local addresses are closed', () => {
   it('SEC-138: one that was open when it was asked for is checked again before it is called', async () => {
     const project = await aProject(closed.ctx)
     const url = closed.ctx.encryption.seal(`${closed.url}/a/b.git`, `import of project ${project.id}`)
-    await closed.ctx.db.write.insert(projectImports).values({ project_id: project.id, url, held_until: new Date() })
-    importSoon(closed.ctx)
+    await closed.ctx.db.write.insert(projectImports).values({ project_id: project.id, url })
+    await enqueue(closed.ctx.db, importJob, { project: project.id })
     await closed.ctx.jobs.drain()
     const { body } = await closed.api('get', `${project.path}/import`, project.creator).expect(200)
     expect(body).toMatchObject({

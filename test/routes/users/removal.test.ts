@@ -4,7 +4,8 @@ import { eq, sql } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { commitStatuses, members, namespaces, notes, projects, sshKeys, tokens, users } from '../../../src/db/schema/index.js'
 import { repositoryDirectory } from '../../../src/git/storage/create.js'
-import { recover } from '../../../src/services/operations/recovery.js'
+import { enqueue } from '../../../src/jobs/enqueue.js'
+import { finishRemovalLater } from '../../../src/services/operations/user-removal.js'
 import { testApp } from '../../support/app.js'
 import { aCommit, aGroup, anAdmin, aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'
 
@@ -227,13 +228,14 @@ describe('DELETE /users/:id (U-33 to U-36)', () => {
     expect(await t.ctx.db.read.$count(commitStatuses, eq(commitStatuses.user_id, user.id))).toBe(0)
   })
 
-  it('SEC-158: a removal that was killed half way is finished at the next start', async () => {
+  it('SEC-158: a removal that was killed half way is finished by its job', async () => {
     const user = await aUser(t.ctx)
     await aProject(t.ctx, { creator: user, files: { a: 'a' } })
     await t.api('post', `${project.path}/repository/commits/${sha}/comments`, user).send({ note: 'half way' }).expect(201)
     await t.ctx.db.write.update(users).set({ removal: 'soft', state: 'blocked' }).where(eq(users.id, user.id))
     await t.api('get', '/user', user).expect(403)
-    await recover(t.ctx)
+    await enqueue(t.ctx.db, finishRemovalLater, { user: user.id })
+    await t.ctx.jobs.drain()
     expect(await isThere(user)).toBe(false)
     expect((await comments()).length).toBeGreaterThan(0)
     expect(

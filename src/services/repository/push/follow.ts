@@ -3,13 +3,14 @@ import type { Context, PushEvent } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
 import { events, hookChanges, type MergeIntent, projects, protectedBranches, refIntents, releases, users } from '../../../db/schema/index.js'
 import { type GitRepository, type RefUpdate, ZERO } from '../../../git/types.js'
+import { insertOf, type NewJob, newJob } from '../../../jobs/enqueue.js'
 import { listens } from '../../core/hook-changes.js'
 import type { Settings } from '../../core/settings.js'
 import { Protections } from '../protection.js'
 import { pushDataOf } from '../push-events.js'
 import { repositoryById } from '../repositories.js'
 import { leaveIntent } from './intents.js'
-import { maintainSoon } from './upkeep.js'
+import { maintainSoon, upkeepOf } from './upkeep.js'
 
 /** Refs that have moved. */
 export interface Moved {
@@ -35,8 +36,8 @@ export async function finishMoves(ctx: Context, moved: Moved): Promise<void> {
     if (intent !== null) ctx.intents.delete(intent)
   } catch (error) {
     // what took too long is quick once maintenance has written the new commits into the graph
-    maintainSoon(ctx, projectId)
     if (intent !== null) leaveIntent(ctx, intent)
+    await maintainSoon(ctx.db, projectId).catch(() => undefined)
     throw error
   }
 }
@@ -44,12 +45,14 @@ export async function finishMoves(ctx: Context, moved: Moved): Promise<void> {
 export async function follow(ctx: Context, { projectId, moves, intent, settings, repository, merge = null }: Moved): Promise<void> {
   let actor: Promise<number | null> | undefined
   let found: Promise<GitRepository | null> | undefined
+  const queued: NewJob[] = [upkeepOf(projectId)]
   const event: PushEvent = {
     projectId,
     moves,
     intent,
     merge,
     actor: () => (actor ??= actorIdOf(ctx, intent)),
+    enqueue: (job, input, options) => void queued.push(newJob(job, input, options)),
     repository: () => (found ??= repository ? Promise.resolve(repository) : repositoryById(ctx, projectId).then((known) => known?.git ?? null)),
   }
   const [told] = await Promise.all([
@@ -68,11 +71,11 @@ export async function follow(ctx: Context, { projectId, moves, intent, settings,
     select 'pushes', 'INSERT', ${projectId}::bigint, actor_id, ${JSON.stringify({ moves: named })}::jsonb from finished
     where ${listens(projectId, 'push', 'tag_push', 'repository_update')}`
   // The only statement here that waits for the disk; it makes everything committed before it durable (SEC-157).
-  // Events and hooks go with the intent, so a push has them once, however often it is finished.
-  await ctx.db.write.execute(sql`with finished as (delete from ${refIntents} where ${refIntents.id} = ${intent} returning actor_id), pushed as (${pushed}), hooked as (${hooked})
+  // Events, hooks and jobs go with the intent, so a push has them once, however often it is finished.
+  await ctx.db.write.execute(sql`with finished as (delete from ${refIntents} where ${refIntents.id} = ${intent} returning actor_id), pushed as (${pushed}), hooked as (${hooked}), queued as (${insertOf(queued)})
     update ${projects} set last_activity_at = greatest(last_activity_at, ${now}::timestamptz), pushes_since_gc = pushes_since_gc + 1
     where id = ${projectId}`)
-  maintainSoon(ctx, projectId)
+  ctx.db.committed()
 }
 
 /** Who moved the refs of an intent, unless that user has been removed meanwhile. */

@@ -26,6 +26,7 @@ export async function recordIntent(ctx: Context, { projectId, actorId, door, mov
         origin: door,
         updates: moves.map(({ ref, old, new: to }) => ({ ref, old, new: to })),
         merge,
+        owner: ctx.jobs.id,
       })
       .returning({ id: refIntents.id }),
   )

@@ -1,6 +1,6 @@
 import { eq, sql } from 'drizzle-orm'
 import type { Context } from '../../../context.js'
-import { refIntents } from '../../../db/schema/index.js'
+import { processes, refIntents } from '../../../db/schema/index.js'
 import { RepositoryMissing } from '../../../git/errors.js'
 import { type GitRepository, type Oid, type RefUpdate, ZERO } from '../../../git/types.js'
 import { readSettings } from '../../core/settings.js'
@@ -10,13 +10,12 @@ import { leaveIntent } from './intents.js'
 
 /**
  * Finishes or drops one intent by its refs: a ref that has its new value, or has moved on from it, did move (SEC-158).
- * Returns whether any did.
  */
 export async function settleIntent(
   ctx: Context,
   intent: typeof refIntents.$inferSelect,
   may: { finish: boolean; drop: boolean } = { finish: true, drop: true },
-): Promise<boolean> {
+): Promise<void> {
   const repository = await repositoryById(ctx, intent.project_id)
   const moved: RefUpdate[] = []
   // of a repository that is gone nothing is left to finish; where that cannot be told this throws
@@ -26,12 +25,11 @@ export async function settleIntent(
       if (now === update.new || (await hasGoneOn(repository.git, update.new, now))) moved.push(update)
     }
   }
-  if (moved.length > 0 ? !may.finish : !may.drop) return false
+  if (moved.length > 0 ? !may.finish : !may.drop) return
   if (moved.length > 0)
     await follow(ctx, { projectId: intent.project_id, moves: moved, intent: intent.id, settings: await readSettings(ctx), merge: intent.merge })
   else await ctx.db.write.delete(refIntents).where(eq(refIntents.id, intent.id))
   ctx.intents.delete(intent.id)
-  return moved.length > 0
 }
 
 /** Whether a ref that was at one commit may since have moved on to the other. */
@@ -49,26 +47,37 @@ const YOUNG = 3_000
  */
 const OTHERS_MOVED = 60_000
 const OTHERS_UNMOVED = 600_000
+/**
+ * Milliseconds that a process must have been silent for before an intent is dropped whose refs it has not moved: it may
+ * have been stopped, not killed.
+ */
+const SILENT = 60_000
 
 /**
  * Finishes or drops the intents that nobody works on (SEC-158): those of a killed process at the start, and those that
  * a lost database connection cut short while the service runs. `alone`: no other service can be at work on this
- * database, whoever it belongs to. Returns the ids of the merge requests found merged.
+ * database, whoever it belongs to.
  */
-export async function settleLeftIntents(ctx: Context, { start = false, alone = false } = {}): Promise<number[]> {
+export async function settleLeftIntents(ctx: Context, { start = false, alone = false } = {}): Promise<void> {
   const age = sql<number>`extract(epoch from now() - ${refIntents.created_at})::float8 * 1000`
-  const left = await ctx.db.write.select({ intent: refIntents, age }).from(refIntents).orderBy(refIntents.id)
-  const merged: number[] = []
-  for (const { intent, age } of left) {
+  /** How long its process has said nothing; negative while it lives, null where that is not known. */
+  const silent = sql<
+    number | null
+  >`case when ${refIntents.owner} is not null then coalesce((select extract(epoch from now() - p.alive_until)::float8 * 1000
+    from ${processes} p where p.id = ${refIntents.owner}), 'infinity') end`
+  const left = await ctx.db.write.select({ intent: refIntents, age, silent }).from(refIntents).orderBy(refIntents.id)
+  for (const { intent, age, silent } of left) {
     const state = ctx.intents.get(intent.id)
-    if ((state === 'moving' && age < OTHERS_UNMOVED) || (!state && !start && age < YOUNG)) continue
     // a database of our own has no other service that could be at work on it
     const shared = !alone && ctx.config.databaseUrl !== undefined && state !== 'left'
+    if ((state === 'moving' && age < OTHERS_UNMOVED) || (!state && !start && age < YOUNG)) continue
+    if ((shared || !start) && state !== 'left' && silent !== null && silent < 0) continue
     // whoever was killed while they moved the refs has left their locks
     await (await repositoryById(ctx, intent.project_id))?.git.removeStaleLocks()
-    const may = shared ? { finish: start || age > OTHERS_MOVED, drop: age > OTHERS_UNMOVED } : { finish: true, drop: true }
+    const others = silent === null ? { finish: start || age > OTHERS_MOVED, drop: age > OTHERS_UNMOVED } : { finish: true, drop: silent > SILENT }
+    const may = shared ? others : { finish: true, drop: true }
     try {
-      if ((await settleIntent(ctx, intent, may)) && intent.merge) merged.push(intent.merge.request)
+      await settleIntent(ctx, intent, may)
     } catch (error) {
       // its disk may be mounted later; the others are settled all the same
       if (!(error instanceof RepositoryMissing)) throw error
@@ -77,7 +86,6 @@ export async function settleLeftIntents(ctx: Context, { start = false, alone = f
   // those that are gone from the table were settled by somebody else
   const known = new Set(left.map(({ intent }) => intent.id))
   for (const [id, state] of ctx.intents) if (state === 'left' && !known.has(id)) ctx.intents.delete(id)
-  return merged
 }
 
 /** Settles an intent whose push is over. */

@@ -1,7 +1,10 @@
 import { and, eq, inArray, sql } from 'drizzle-orm'
+import { z } from 'zod'
 import type { Context } from '../../../../context.js'
 import { isOpen } from '../../../../db/conditions.js'
 import { mergeRequests } from '../../../../db/schema/index.js'
+import { enqueueAll } from '../../../../jobs/enqueue.js'
+import { defineJob } from '../../../../jobs/kinds.js'
 import { mapConcurrently } from '../../../../lib/async/concurrency.js'
 import { makeVersions } from '../versions/make.js'
 import { headsOf, type MergeRequestRefs, selectMergeRequestRefs } from '../versions/refs.js'
@@ -19,8 +22,8 @@ export async function checkMergeability(ctx: Context, ids: number[]): Promise<vo
     if (unknown.length === 0) return
     await decideAll(ctx, unknown)
   }
-  for (const project of new Set((await selectMergeRequestRefs(ctx.db.write, inArray(mergeRequests.id, ids))).map((request) => request.project_id)))
-    checkMergeabilitySoon(ctx, project)
+  const left = await selectMergeRequestRefs(ctx.db.write, inArray(mergeRequests.id, ids))
+  await checkProjectsSoon(ctx, [...new Set(left.map((request) => request.project_id))])
 }
 
 const isUnchecked = and(eq(mergeRequests.merge_status, 'unchecked'), isOpen)
@@ -50,29 +53,43 @@ async function decideAll(ctx: Context, requests: MergeRequestRefs[]): Promise<vo
   await makeVersions(ctx, late, { verdict: true })
 }
 
-/**
- * Checks what is unchecked in a project, in the background: the rows say what is due, however many moves made it so.
- */
-export function checkMergeabilitySoon(ctx: Context, projectId: number): void {
-  ctx.jobs.coalesce(`merge status ${projectId}`, 0, 'merge status', async () => {
-    for (let after = 0; ; ) {
+/** Checks what is unchecked in a project: the rows say what is due, however many moves made it so. */
+export const mergeChecks = defineJob({
+  kind: 'merge status',
+  input: z.object({ project: z.int() }),
+  async run(ctx: Context, { project }, { signal }) {
+    for (let after = 0; ; signal.throwIfAborted()) {
       const unknown = await selectMergeRequestRefs(
         ctx.db.write,
-        and(eq(mergeRequests.project_id, projectId), isUnchecked, sql`${mergeRequests.id} > ${after}`),
+        and(eq(mergeRequests.project_id, project), isUnchecked, sql`${mergeRequests.id} > ${after}`),
       ).limit(BATCH)
       const last = unknown.at(-1)
       if (!last) return
       await decideAll(ctx, unknown)
       after = last.id
     }
-  })
-}
+  },
+  deadline: 3_600_000,
+})
+
+const checkProjectsSoon = (ctx: Context, projects: number[]) =>
+  enqueueAll(
+    ctx.db,
+    mergeChecks,
+    projects.map((project) => ({ input: { project }, key: String(project) })),
+  )
 
 /** The same for a few merge requests that somebody waits for, ahead of all others. */
-export const checkTheseSoon = (ctx: Context, ids: number[]) => ctx.jobs.add('merge status', () => checkMergeability(ctx, ids))
+export const promptMergeChecks = defineJob({
+  kind: 'merge status of pushed branches',
+  input: z.object({ merge_requests: z.array(z.int()) }),
+  run: (ctx: Context, { merge_requests }) => checkMergeability(ctx, merge_requests),
+  priority: 'high',
+})
 
-/** At the start: checks what was left unchecked. */
+/** Enqueues checks of what a killed process has left unchecked. */
 export async function resumeMergeChecks(ctx: Context): Promise<void> {
   const left = await ctx.db.write.selectDistinct({ project: mergeRequests.project_id }).from(mergeRequests).where(isUnchecked)
-  for (const { project } of left) checkMergeabilitySoon(ctx, project)
+  const projects = left.map(({ project }) => project)
+  await checkProjectsSoon(ctx, projects)
 }

@@ -1,4 +1,5 @@
 import { eq } from 'drizzle-orm'
+import { z } from 'zod'
 import type { SignedIn } from '../../../../access/actor.js'
 import type { ProjectSubject } from '../../../../access/rules.js'
 import type { Context } from '../../../../context.js'
@@ -6,6 +7,8 @@ import { mergeRequests, users } from '../../../../db/schema/index.js'
 import { Failure } from '../../../../failures.js'
 import { RefChanged } from '../../../../git/errors.js'
 import { ZERO } from '../../../../git/types.js'
+import { cancel } from '../../../../jobs/enqueue.js'
+import { defineJob } from '../../../../jobs/kinds.js'
 import { isUnavailable } from '../../../../lib/unavailable.js'
 import { actingUser, findVisibleProject } from '../../../identity/acting-users.js'
 import { branchProtectionsOf } from '../../../repository/protection.js'
@@ -20,15 +23,25 @@ type Request = typeof mergeRequests.$inferSelect
  * nothing.
  */
 export async function finishAccepted(ctx: Context, caller: SignedIn, target: ProjectSubject, id: number): Promise<void> {
+  await finish(ctx, caller, target, id)
+  ctx.jobs.add('after a merge', () => cancel(ctx.db, afterMerge, String(id)))
+}
+
+async function finish(ctx: Context, caller: SignedIn, target: ProjectSubject, id: number): Promise<void> {
   const [request] = await ctx.db.write.select().from(mergeRequests).where(eq(mergeRequests.id, id))
   if (!request) return
   await closeIssuesOf(ctx, caller, target, request)
   await removeSource(ctx, caller, target, request)
 }
 
-/** The same for merges after which the process was killed. */
-export async function finishAcceptedInBackground(ctx: Context, ids: number[]): Promise<void> {
-  for (const id of ids) {
+/** Milliseconds after a merge until a job looks whether all that follows was done. */
+export const AFTER_MERGE = 10_000
+
+/** The same for merges after which the process was killed. Whoever merges takes it back when they have done it. */
+export const afterMerge = defineJob({
+  kind: 'after a merge',
+  input: z.object({ merge_request: z.int() }),
+  async run(ctx: Context, { merge_request: id }) {
     const [row] = await ctx.db.write
       .select({ project: mergeRequests.project_id, user: users })
       .from(mergeRequests)
@@ -36,9 +49,10 @@ export async function finishAcceptedInBackground(ctx: Context, ids: number[]): P
       .where(eq(mergeRequests.id, id))
     const caller = row && actingUser(row.user)
     const subject = caller && (await findVisibleProject(ctx, caller, row.project))
-    if (caller && subject) await finishAccepted(ctx, caller, subject, id)
-  }
-}
+    if (caller && subject) await finish(ctx, caller, subject, id)
+  },
+  priority: 'high',
+})
 
 /**
  * Removes the source branch in the name of whoever asked for it: the user who merged, or the author (MR-68, SEC-106).

@@ -1,4 +1,5 @@
 import { and, eq, isNotNull, isNull } from 'drizzle-orm'
+import { z } from 'zod'
 import type { SignedIn } from '../../../../access/actor.js'
 import type { MergeRequestSubject } from '../../../../access/merge-requests.js'
 import type { ProjectSubject } from '../../../../access/rules.js'
@@ -8,6 +9,8 @@ import { mergeRequests, users } from '../../../../db/schema/index.js'
 import { conflict, Failure, forbidden } from '../../../../failures.js'
 import { RefChanged } from '../../../../git/errors.js'
 import type { Oid } from '../../../../git/types.js'
+import { enqueue } from '../../../../jobs/enqueue.js'
+import { defineJob } from '../../../../jobs/kinds.js'
 import { isUnavailable } from '../../../../lib/unavailable.js'
 import { actingUser, findVisibleProject } from '../../../identity/acting-users.js'
 import { copyCommits } from '../../../repository/object-copies.js'
@@ -31,26 +34,24 @@ export async function startRebase(ctx: Context, caller: SignedIn, { request, ...
   if (!source || !mayPushTo(source, await branchProtectionsOf(ctx, source.project.id), request.source_branch)) throw forbidden()
   // a rebase brings the target's commits into the source (SEC-43)
   if (source.project.id !== target.project.id && !target.can('download_code')) throw forbidden()
-  const [row] = await ctx.db.write
-    .update(mergeRequests)
-    .set({ rebase_user_id: caller.user.id, merge_error: null })
-    .where(and(eq(mergeRequests.id, request.id), isOpen, isNull(mergeRequests.rebase_user_id)))
-    .returning({ id: mergeRequests.id })
-  if (!row) throw conflict('A rebase is already in progress')
-  ctx.jobs.add('rebase', () => rebase(ctx, row.id))
+  await ctx.db.transaction(async (tx) => {
+    const [row] = await tx
+      .update(mergeRequests)
+      .set({ rebase_user_id: caller.user.id, merge_error: null })
+      .where(and(eq(mergeRequests.id, request.id), isOpen, isNull(mergeRequests.rebase_user_id)))
+      .returning({ id: mergeRequests.id })
+    if (!row) throw conflict('A rebase is already in progress')
+    await enqueue(tx, rebase, { merge_request: row.id }, { key: String(row.id), lane: `rebases of project ${source.project.id}` })
+  })
 }
 
-/** At the start: resumes rebases that were under way. */
-export async function rebaseLeftOver(ctx: Context): Promise<void> {
-  const left = await ctx.db.write
-    .select({ id: mergeRequests.id })
-    .from(mergeRequests)
-    .where(and(isNotNull(mergeRequests.rebase_user_id), isOpen))
-  for (const { id } of left) await rebase(ctx, id)
-}
-
-/** Resumed by whoever finds the row, one at a time: commits that have been rebased are kept. */
-const rebase = (ctx: Context, id: number): Promise<void> => ctx.mutex.run(`rebase ${id}`, () => rebaseAsAsked(ctx, id))
+/** Begun anew after a kill, one at a time in a project: commits that have been rebased are kept. */
+export const rebase = defineJob({
+  kind: 'rebase',
+  input: z.object({ merge_request: z.int() }),
+  run: (ctx: Context, { merge_request }) => rebaseAsAsked(ctx, merge_request),
+  priority: 'high',
+})
 
 async function rebaseAsAsked(ctx: Context, id: number): Promise<void> {
   const [[asked], [request], [by]] = await Promise.all([

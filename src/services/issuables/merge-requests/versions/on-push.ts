@@ -9,7 +9,8 @@ import { titleOf } from '../../../../lib/text/commit-title.js'
 import { isWorkInProgress } from '../../../../lib/text/work-in-progress.js'
 import { actAs } from '../../../core/acting.js'
 import { actingUser, findVisibleProject } from '../../../identity/acting-users.js'
-import { checkMergeabilitySoon } from '../merging/checks.js'
+import { mergeChecks, promptMergeChecks } from '../merging/checks.js'
+import { AFTER_MERGE, afterMerge } from '../merging/post-merge.js'
 import { NOT_DEFERRED } from '../merging/states.js'
 import { finishTodosOf, markAccepted, markClosed, markMergedByPush } from '../merging/transitions.js'
 import { closeIssuesOf } from '../writing/closing-issues.js'
@@ -47,11 +48,15 @@ const touched = statement('open merge requests of branches', (db) =>
  */
 export async function followPush(ctx: Context, event: PushEvent): Promise<void> {
   const { merge, moves, actor } = event
-  if (merge) await markAccepted(ctx, merge, moves[0]?.new as Oid, await actor())
+  if (merge) {
+    await markAccepted(ctx, merge, moves[0]?.new as Oid, await actor())
+    event.enqueue(afterMerge, { merge_request: merge.request }, { key: String(merge.request), delay: AFTER_MERGE })
+  }
   await followBranchMoves(ctx, event)
 }
 
-async function followBranchMoves(ctx: Context, { projectId, moves, ...event }: PushEvent): Promise<void> {
+async function followBranchMoves(ctx: Context, event: PushEvent): Promise<void> {
+  const { projectId, moves } = event
   const byBranch = new Map(moves.filter(({ ref }) => ref.startsWith(HEADS)).map((move) => [move.ref.slice(HEADS.length), move]))
   if (byBranch.size === 0) return
   const requests = await touched(ctx.db, null).execute({ project: projectId, branches: [...byBranch.keys()] })
@@ -69,11 +74,13 @@ async function followBranchMoves(ctx: Context, { projectId, moves, ...event }: P
   const ofSource = requests.filter((request) => left(request) && request.source_project_id === projectId && byBranch.has(request.source_branch))
   for (const [branch, move] of byBranch) {
     const group = ofSource.filter(({ source_branch }) => source_branch === branch)
-    if (group.length > 0) await followSource(ctx, repository, group, move, actorId)
+    if (group.length > 0) await followSource(ctx, { ...event, repository, actorId }, group, move)
   }
   for (const [branch, move] of byBranch) {
     const group = ofTarget.filter((request) => left(request) && request.target_branch === branch)
-    if (group.length > 0) await followTarget(ctx, repository, projectId, group, move)
+    if (group.length === 0) continue
+    await followTarget(ctx, repository, projectId, group, move)
+    event.enqueue(mergeChecks, { project: projectId }, { key: String(projectId) })
   }
 }
 
@@ -119,10 +126,9 @@ async function closeTheirIssues(ctx: Context, ids: number[], actorId: number | n
 
 async function followSource(
   ctx: Context,
-  repository: GitRepository,
+  { repository, actorId, enqueue }: { repository: GitRepository; actorId: number | null; enqueue: PushEvent['enqueue'] },
   group: MergeRequestRefs[],
   move: RefUpdate,
-  actorId: number | null,
 ): Promise<void> {
   const ids = group.map(({ id }) => id)
   if (move.new === ZERO) {
@@ -161,7 +167,8 @@ async function followSource(
     const shared = { noteable_type: 'MergeRequest' as const, system: true, created_at: now, updated_at: now }
     if (said.length > 0) await tx.insert(notes).values(said.map((each) => ({ ...each, ...shared })))
   })
-  await updatePushedVersions(ctx, ids, actorId)
+  const unknown = await updatePushedVersions(ctx, ids, actorId)
+  if (unknown.length > 0) enqueue(promptMergeChecks, { merge_requests: unknown })
 }
 
 /**
@@ -202,5 +209,4 @@ async function followTarget(ctx: Context, repository: GitRepository, projectId: 
       })
       .where(and(inArray(mergeRequests.id, ids), isOpen))
   })
-  checkMergeabilitySoon(ctx, projectId)
 }

@@ -1,5 +1,5 @@
 import type { Context } from '../../../../context.js'
-import { checkMergeability, checkTheseSoon } from '../merging/checks.js'
+import { checkMergeability } from '../merging/checks.js'
 import { makeVersions } from './make.js'
 
 /**
@@ -16,9 +16,7 @@ export async function updateVersion(ctx: Context, request: { id: number }): Prom
 
 /**
  * The same for merge requests whose source branch was pushed to (MR-70): version and head are up to date when this
- * returns, and whether it can be merged is checked soon after.
+ * returns. Returns those of which it is not known whether they can be merged.
  */
-export async function updatePushedVersions(ctx: Context, ids: number[], by: number | null): Promise<void> {
-  const unknown = await makeVersions(ctx, ids, { pushed: true, by })
-  if (unknown.length > 0) checkTheseSoon(ctx, unknown)
-}
+export const updatePushedVersions = (ctx: Context, ids: number[], by: number | null): Promise<number[]> =>
+  makeVersions(ctx, ids, { pushed: true, by })

@@ -31,7 +31,7 @@ const MAX = 1_000
 
 /**
  * Updates which issues a merge request mentions and closes, after its texts, target or commits changed. The row says
- * that this is due, so after a kill it is done at the next start.
+ * that this is due, so after a kill it is found again.
  */
 export async function updateIssueLinks(ctx: Context, id: number): Promise<void> {
   const viewer = { user: EVERYBODYS }
@@ -94,17 +94,19 @@ export async function countClosing(tx: Pick<Transaction, 'execute'>, issueIds: n
     )})`)
 }
 
-/** After pushes, and at the start: updates all links that are due, of one project or of all. */
-export function updateIssueLinksSoon(ctx: Context, projectId?: number): void {
-  ctx.jobs.coalesce(`links ${projectId ?? ''}`, 0, 'links of merge requests', async () => {
-    const due = await ctx.db.write
-      .select({ id: mergeRequests.id })
-      .from(mergeRequests)
-      .innerJoin(projects, eq(projects.id, mergeRequests.project_id))
-      .where(
-        and(mergeRequests.links_due, isNull(mergeRequests.deleted_at), projectId === undefined ? undefined : eq(mergeRequests.project_id, projectId)),
-      )
-      .orderBy(mergeRequests.id)
-    for (const { id } of due) await updateIssueLinks(ctx, id)
-  })
+/** After pushes: updates all links that are due in a project. A job finds what a killed process leaves. */
+export const updateIssueLinksSoon = (ctx: Context, projectId: number): void =>
+  ctx.jobs.coalesce(`links ${projectId}`, 0, 'links of merge requests', () => updateDueLinks(ctx, projectId))
+
+/** Updates all links that are due, of one project or of all. */
+export async function updateDueLinks(ctx: Context, projectId?: number): Promise<void> {
+  const due = await ctx.db.write
+    .select({ id: mergeRequests.id })
+    .from(mergeRequests)
+    .innerJoin(projects, eq(projects.id, mergeRequests.project_id))
+    .where(
+      and(mergeRequests.links_due, isNull(mergeRequests.deleted_at), projectId === undefined ? undefined : eq(mergeRequests.project_id, projectId)),
+    )
+    .orderBy(mergeRequests.id)
+  for (const { id } of due) await updateIssueLinks(ctx, id)
 }

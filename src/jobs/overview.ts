@@ -1,0 +1,64 @@
+import { sql } from 'drizzle-orm'
+import type { Database } from '../db/client.js'
+import { jobs } from '../db/schema/index.js'
+
+/** How many jobs of one kind there are. */
+export interface JobCounts {
+  kind: string
+  /** Due, and not taken yet. */
+  waiting: number
+  /** Due at a later time, or to be tried again. */
+  later: number
+  running: number
+  /** Set aside. */
+  failed: number
+  /** Seconds for which the oldest that waits has been due; 0 where none waits. */
+  delay: number
+}
+
+/** The jobs by kind and state. */
+export async function countJobs(db: Database): Promise<JobCounts[]> {
+  const { rows } = await db.write.execute<Record<keyof JobCounts, string>>(sql`select kind,
+      count(*) filter (where failed_at is null and run_at <= now()) as waiting,
+      count(*) filter (where failed_at is null and run_at > now() and worker is null) as later,
+      count(*) filter (where failed_at is null and run_at > now() and worker is not null) as running,
+      count(*) filter (where failed_at is not null) as failed,
+      coalesce(extract(epoch from now() - min(run_at) filter (where failed_at is null and run_at <= now())), 0)::float8 as delay
+    from ${jobs} group by kind order by kind`)
+  return rows.map(({ kind, waiting, later, running, failed, delay }) => ({
+    kind,
+    waiting: Number(waiting),
+    later: Number(later),
+    running: Number(running),
+    failed: Number(failed),
+    delay: Math.max(0, Number(delay)),
+  }))
+}
+
+/** A job that was set aside. */
+export interface FailedJob {
+  id: number
+  kind: string
+  payload: unknown
+  attempts: number
+  failed_at: string
+  error: string | null
+}
+
+/** The newest jobs that were set aside. */
+export async function failedJobs(db: Database, limit: number): Promise<FailedJob[]> {
+  const { rows } = await db.write.execute<{ [K in keyof FailedJob]: FailedJob[K] }>(sql`select id, kind, payload, attempts,
+      to_char(failed_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as failed_at, last_error as error
+    from ${jobs} where failed_at is not null order by jobs.failed_at desc, id desc limit ${limit}`)
+  return rows.map((row) => ({ ...row, id: Number(row.id) }))
+}
+
+/** Tries one job that was set aside again, or all of them; returns how many there were. */
+export async function retryFailed(db: Database, id: number | null): Promise<number> {
+  const which = id === null ? sql`` : sql` and id = ${id}`
+  const { rowCount } = await db.write.execute(
+    sql`update ${jobs} set failed_at = null, attempts = 0, run_at = now() where failed_at is not null${which}`,
+  )
+  db.committed()
+  return rowCount ?? 0
+}

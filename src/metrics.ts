@@ -1,0 +1,153 @@
+import type { Registry } from 'prom-client'
+import type { Database } from './db/client.js'
+import type { Spawner } from './git/process/spawner.js'
+import { countJobs, type JobCounts } from './jobs/overview.js'
+import type { Ended } from './jobs/worker.js'
+import { spending } from './lib/async/spent.js'
+
+/** What is counted while the service runs. Labels hold kinds, route patterns and status, never names, ids or tokens (SEC-169). */
+export interface Metrics {
+  request(method: string, route: string, status: number, seconds: number): void
+  /** A git process has ended; `kind` is the command of git. */
+  git(kind: string, seconds: number): void
+  job(ended: Ended): void
+  push(kind: 'project' | 'wiki'): void
+  login(how: 'password' | 'token', result: 'done' | 'refused'): void
+  /** A webhook was delivered, or was not. */
+  webhook(event: string, result: 'done' | 'failed', seconds: number): void
+  /** The page for Prometheus; null: metrics are off. */
+  page(): Promise<{ type: string; text: string } | null>
+}
+
+/** Of caches whose hits are counted. */
+export interface Counted {
+  hits: number
+  misses: number
+}
+
+/** Where metrics are not asked for, counting costs nothing. */
+export const noMetrics: Metrics = {
+  request() {},
+  git() {},
+  job() {},
+  push() {},
+  login() {},
+  webhook() {},
+  page: () => Promise.resolve(null),
+}
+
+const QUICK = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+const LONG = [0.01, 0.1, 1, 10, 60, 600, 3_600]
+
+/** Counts for Prometheus, in a registry of its own. */
+export async function createMetrics(db: Database, caches: Record<string, Counted>): Promise<Metrics> {
+  const prometheus = await import('prom-client')
+  const { Counter, Histogram } = prometheus.default
+  const registry = new prometheus.default.Registry()
+  const registers = [registry]
+  prometheus.default.collectDefaultMetrics({ register: registry })
+  const histogram = (name: string, help: string, labelNames: string[], buckets = QUICK) =>
+    new Histogram({ name, help, labelNames, buckets, registers })
+  const counter = (name: string, help: string, labelNames: string[]) => new Counter({ name, help, labelNames, registers })
+  const requests = histogram('roost_request_seconds', 'Requests by route pattern and status', ['method', 'route', 'status'])
+  const git = histogram('roost_git_process_seconds', 'Git processes by the command of git', ['kind'], LONG)
+  const jobs = histogram('roost_job_seconds', 'Attempts of jobs by kind and how they ended', ['kind', 'end'], LONG)
+  const pushes = counter('roost_pushes_total', 'Accepted pushes over Git', ['kind'])
+  const logins = counter('roost_logins_total', 'Sign-ins with passwords, and refused tokens', ['how', 'result'])
+  const webhooks = histogram('roost_webhook_seconds', 'Deliveries of webhooks by event', ['event', 'result'])
+  gauges(registry, prometheus.default.Gauge, db, caches)
+  return {
+    request: (method, route, status, seconds) => requests.observe({ method, route, status }, seconds),
+    git: (kind, seconds) => git.observe({ kind }, seconds),
+    job: ({ kind, end, milliseconds }) => jobs.observe({ kind, end }, milliseconds / 1000),
+    push: (kind) => pushes.inc({ kind }),
+    login: (how, result) => logins.inc({ how, result }),
+    webhook: (event, result, seconds) => webhooks.observe({ event, result }, seconds),
+    page: async () => ({ type: registry.contentType, text: await registry.metrics() }),
+  }
+}
+
+/** What is read when the page is asked for. */
+function gauges(registry: Registry, Gauge: typeof import('prom-client').Gauge, db: Database, caches: Record<string, Counted>): void {
+  const registers = [registry]
+  let asking: Promise<JobCounts[]> | undefined
+  /** Asked once for a page. The rest of it is worth the most while the database is away. */
+  const counts = () => {
+    asking ??= countJobs(db)
+      .catch(() => [])
+      .finally(() => {
+        asking = undefined
+      })
+    return asking
+  }
+  new Gauge({
+    name: 'roost_job_delay_seconds',
+    help: 'How long the oldest waiting job of a kind has been due',
+    labelNames: ['kind'],
+    registers,
+    async collect() {
+      const all = await counts()
+      this.reset()
+      for (const { kind, delay } of all) this.set({ kind }, delay)
+    },
+  })
+  new Gauge({
+    name: 'roost_jobs',
+    help: 'Jobs of all processes by kind and state',
+    labelNames: ['kind', 'state'],
+    registers,
+    async collect() {
+      const all = await counts()
+      this.reset()
+      for (const { kind, delay, ...states } of all) for (const [state, jobs] of Object.entries(states)) this.set({ kind, state }, jobs)
+    },
+  })
+  new Gauge({
+    name: 'roost_database_connections',
+    help: 'Connections of the pool by state, and calls that wait for one',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      for (const [state, connections] of Object.entries(db.poolUse())) this.set({ state }, connections)
+    },
+  })
+  new Gauge({
+    name: 'roost_cache_lookups',
+    help: 'Look-ups in caches since the start',
+    labelNames: ['cache', 'result'],
+    registers,
+    collect() {
+      for (const [cache, { hits, misses }] of Object.entries(caches)) {
+        this.set({ cache, result: 'hit' }, hits)
+        this.set({ cache, result: 'miss' }, misses)
+      }
+    },
+  })
+}
+
+/** A spawner whose processes are counted, for the metrics and for the call that needs them. */
+export function countedSpawner(spawner: Spawner, metrics: () => Metrics): Spawner {
+  return {
+    async spawn(program, args, options) {
+      const began = performance.now()
+      const spent = spending('git')
+      const child = await spawner.spawn(program, args, options)
+      void child.closed.then(() => {
+        spent()
+        metrics().git(commandOf(args), (performance.now() - began) / 1000)
+      })
+      return child
+    },
+    close: () => spawner.close(),
+  }
+}
+
+/** The command among git's arguments: the first that is neither an option nor its value. */
+function commandOf(args: string[]): string {
+  for (let at = 0; at < args.length; at++) {
+    const arg = args[at] as string
+    if (arg === '-c' || arg === '-C') at++
+    else if (!arg.startsWith('-')) return arg
+  }
+  return 'other'
+}

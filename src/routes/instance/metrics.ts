@@ -1,0 +1,35 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { BlockList, isIPv6 } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import ipaddr from 'ipaddr.js'
+import type { Context } from '../../context.js'
+import { noSuchRoute } from '../../failures.js'
+import { refuseOtherMethods } from '../../http/mount.js'
+
+const digest = (text: string) => createHash('sha256').update(text).digest()
+
+/** The page for Prometheus, for who has the token or one of the addresses; it is not there for others (SEC-169). */
+export function metricsRoute(app: FastifyInstance, ctx: Context) {
+  const { token, allowed } = ctx.config.metrics
+  const secret = token === undefined ? undefined : digest(token)
+  const addresses = new BlockList()
+  for (const place of allowed) {
+    const [address = '', bits] = place.split('/')
+    const family = isIPv6(address) ? 'ipv6' : 'ipv4'
+    addresses.addSubnet(address, Number(bits ?? (family === 'ipv6' ? 128 : 32)), family)
+  }
+  const admits = (ip: string, authorization: string | undefined) => {
+    const given = /^bearer +(\S+) *$/i.exec(authorization ?? '')?.[1]
+    if (secret && given !== undefined && timingSafeEqual(digest(given), secret)) return true
+    if (!ipaddr.isValid(ip)) return false
+    const address = ipaddr.process(ip)
+    return addresses.check(address.toString(), address.kind())
+  }
+  app.get('/-/metrics', { config: { policy: 'a token or an address of the configuration' } }, async (request, reply) => {
+    if (!admits(request.ip, request.headers.authorization)) throw noSuchRoute()
+    const page = await ctx.metrics.page()
+    if (!page) throw noSuchRoute()
+    return reply.header('content-type', page.type).send(page.text)
+  })
+  if (secret || allowed.length > 0) refuseOtherMethods(app, '/-/metrics', ['GET', 'HEAD'])
+}

@@ -1,0 +1,125 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { enqueue } from '../../../src/jobs/enqueue.js'
+import { defineJob } from '../../../src/jobs/kinds.js'
+import { testApp } from '../../support/app.js'
+import { aCommit, aProject, aUser } from '../../support/factories.js'
+import { commitIn, gitClient, gitOut } from '../../support/git-client.js'
+
+const TOKEN = 'a-token-for-the-metrics'
+
+describe('metrics that nobody asked for', () => {
+  const t = testApp()
+  it('SEC-169: are not there', async () => {
+    for (const authorization of ['', `Bearer ${TOKEN}`, 'Bearer '])
+      expect((await fetch(`${t.url}/-/metrics`, { headers: { authorization } })).status).toBe(404)
+  })
+})
+
+describe('metrics for addresses', () => {
+  const t = testApp({ METRICS_ALLOWED: '10.0.0.0/8, 127.0.0.0/30,::1', ROOST_TRUSTED_PROXIES: '127.0.0.1' })
+  it.each([
+    ['10.1.2.3', 200],
+    ['11.1.2.3', 404],
+    ['127.0.0.3', 200],
+    ['127.0.0.4', 404],
+    ['::ffff:10.1.2.3', 200],
+    ['::1', 200],
+    ['::2', 404],
+  ])('SEC-169: %s gets %i', async (address, status) => {
+    expect((await fetch(`${t.url}/-/metrics`, { headers: { 'x-forwarded-for': address } })).status).toBe(status)
+  })
+})
+
+describe('metrics for a token', () => {
+  const t = testApp({ METRICS_TOKEN: TOKEN })
+  const page = async () => {
+    const answer = await fetch(`${t.url}/-/metrics`, { headers: { authorization: `Bearer ${TOKEN}` } })
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, expect.stringMatching(/^text\/plain/)])
+    return answer.text()
+  }
+  /** The value of one line; undefined: there is none. */
+  const lineOf = (text: string, line: string) => {
+    const found = text.split('\n').find((each) => each.startsWith(`${line} `))
+    return found === undefined ? undefined : Number(found.slice(line.length))
+  }
+
+  it('SEC-169: nobody else gets them, by any method', async () => {
+    for (const authorization of ['', 'Bearer another-token-for-them', `Basic ${TOKEN}`])
+      expect((await fetch(`${t.url}/-/metrics`, { headers: { authorization } })).status).toBe(404)
+    expect((await fetch(`${t.url}/-/metrics`, { method: 'POST' })).status).toBe(405)
+  })
+
+  it('count requests by route and status, pushes, git, sign-ins and jobs, and name nobody', async () => {
+    const project = await aProject(t.ctx, { files: { a: 'a' } })
+    for (let i = 0; i < 3; i++) await t.api('get', project.path, project.creator).expect(200)
+    await t.api('get', '/projects/0', null).expect(404)
+    await t.api('get', '/user', { token: 'no-such-token-at-all' }).expect(401)
+    const client = gitClient(t)
+    const work = await client.cloned(client.url(project.fullPath, project.creator))
+    await commitIn(work, 'b')
+    await gitOut(work, 'push', '-q', client.url(project.fullPath, project.creator), 'HEAD:main')
+    await t.ctx.jobs.drain()
+    const text = await page()
+    const requests = 'roost_request_seconds_count{method="GET",route="/api/v4/projects/:id"'
+    expect(lineOf(text, `${requests},status="200"}`)).toBe(3)
+    expect(lineOf(text, `${requests},status="404"}`)).toBe(1)
+    expect(lineOf(text, 'roost_pushes_total{kind="project"}')).toBe(1)
+    expect(lineOf(text, 'roost_logins_total{how="token",result="refused"}')).toBe(1)
+    expect(lineOf(text, 'roost_git_process_seconds_count{kind="receive-pack"}')).toBe(2)
+    expect(lineOf(text, 'roost_job_seconds_count{kind="repository upkeep",end="done"}')).toBeGreaterThan(0)
+    expect(lineOf(text, 'roost_database_connections{state="waiting"}')).toBe(0)
+    expect(text).toContain('nodejs_eventloop_lag_p99_seconds')
+    expect(text).toContain('roost_cache_lookups{cache="fragments",result="miss"}')
+    for (const secret of [project.fullPath, project.creator.username, project.creator.token]) expect(text).not.toContain(secret)
+  })
+
+  it('tell how many jobs wait, of which kind, and for how long', async () => {
+    const job = defineJob({ kind: 'of a newer version', input: z.object({}), run: async () => undefined })
+    await enqueue(t.ctx.db, job, {}, { runAt: new Date(Date.now() - 60_000) })
+    await enqueue(t.ctx.db, job, {}, { delay: 3_600_000 })
+    const text = await page()
+    const jobs = (state: string) => lineOf(text, `roost_jobs{kind="of a newer version",state="${state}"}`)
+    expect(['waiting', 'later', 'running', 'failed'].map(jobs)).toEqual([1, 1, 0, 0])
+    expect(lineOf(text, 'roost_job_delay_seconds{kind="of a newer version"}')).toBeGreaterThanOrEqual(60)
+  })
+
+  it('have every name that the dashboard and the alerts ask for', async () => {
+    await aCommit(t.ctx, await aProject(t.ctx, { files: { a: 'a' } }), { b: 'b' })
+    await t.api('get', '/user', await aUser(t.ctx)).expect(200)
+    const text = await page()
+    const known = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name as string))
+    const asked = ['docs/monitoring/dashboard.json', 'docs/monitoring.md'].flatMap(
+      (file) => readFileSync(file, 'utf8').match(/\b(?:roost|nodejs|process)_[a-z0-9_]+/g) ?? [],
+    )
+    const base = asked.map((name) => name.replace(/_(bucket|count|sum)$/, '')).filter((name) => !known.has(name))
+    expect(asked.length).toBeGreaterThan(10)
+    expect(base).toEqual([])
+  })
+
+  it('request lines have the route, the path without secrets, the caller, the project, and what they cost', async () => {
+    const project = await aProject(t.ctx, { files: { a: 'a' } })
+    const from = t.logged.length
+    await t.api('get', `${project.path}/repository/commits?password=hidden-hidden`, project.creator)
+    await fetch(`${t.url}/${project.fullPath}/uploads/${'0123456789abcdef'.repeat(2)}/a.png`)
+    const lines = () =>
+      t.logged
+        .slice(from)
+        .map((line) => JSON.parse(line) as Record<string, unknown>)
+        .filter(({ msg }) => msg === 'request')
+    await expect.poll(() => lines().length).toBeGreaterThanOrEqual(2)
+    expect(lines()).toContainEqual(
+      expect.objectContaining({
+        route: '/api/v4/projects/:id/repository/commits',
+        path: `/api/v4${project.path}/repository/commits`,
+        user: project.creator.username,
+        project: project.path.split('/').at(-1),
+        database_ms: expect.any(Number),
+        bytes: expect.any(Number),
+      }),
+    )
+    expect(lines()).toContainEqual(expect.objectContaining({ path: `/${project.fullPath}/uploads/[masked]/a.png` }))
+    expect(t.logged.slice(from).join('')).not.toMatch(/hidden-hidden|0123456789abcdef/)
+  })
+})
