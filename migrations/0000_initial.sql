@@ -1484,7 +1484,7 @@ END $$;
 --> statement-breakpoint
 CREATE TRIGGER deploy_keys_projects_drop_key AFTER DELETE ON deploy_keys_projects FOR EACH ROW EXECUTE FUNCTION drop_deploy_key();
 --> statement-breakpoint
--- Webhooks (docs/adr/0015-webhook-outbox.md): whoever listens is told of a change by a row of hook_changes, which is
+-- Webhooks (docs/adr/0017-webhook-outbox.md): whoever listens is told of a change by a row of hook_changes, which is
 -- written in the transaction of the change. Where nobody listens, that costs one look at an empty table.
 CREATE FUNCTION has_hook(project bigint, wanted text[]) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN

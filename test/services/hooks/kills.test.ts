@@ -74,7 +74,7 @@ it(
       }
       const issues = (await all(service.url, `${path}/issues`)).map(({ id }) => id).sort()
       const commits = (await all(service.url, `${path}/repository/commits`)).map(({ id }) => id).filter((id) => id !== first)
-      const pages = (await call(service.url, 'GET', `${path}/wikis`))?.body.length
+      const pages = (await all(service.url, `${path}/wikis`)).length
       expect(issues.length).toBeGreaterThan(0)
       const complete = () =>
         deliveries('issue', attribute('id')).size >= issues.length && deliveries('push', (body) => body['after']).size >= commits.length
