@@ -61,7 +61,7 @@ export type RowImage = Record<string, unknown>
 
 /**
  * The outbox of hooks: what changed, written by triggers in the transaction of the change, and only while somebody
- * listens (docs/adr/0015). Without foreign keys: it outlives what it tells of.
+ * listens (docs/adr/0017). Without foreign keys: it outlives what it tells of.
  */
 export const hookChanges = pgTable(
   'hook_changes',

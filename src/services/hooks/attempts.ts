@@ -72,6 +72,7 @@ export async function attempt(ctx: Context, hook: Hook, delivery: Delivery): Pro
   const duration = Math.round(performance.now() - began)
   const answer = 'answer' in outcome ? outcome.answer : null
   const works = answer !== null && answer.status >= 200 && answer.status < 300
+  ctx.metrics.webhook(delivery.trigger, works ? 'done' : 'failed', duration / 1000)
   const shown = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, name === `${PREFIX}Token` ? MASK : value]))
   const values = {
     delivery_id: delivery.id,

@@ -6,6 +6,7 @@ import { defineJob } from '../../../src/jobs/kinds.js'
 import { testApp } from '../../support/app.js'
 import { aCommit, aProject, aUser } from '../../support/factories.js'
 import { commitIn, gitClient, gitOut } from '../../support/git-client.js'
+import { receiver } from '../../support/receiver.js'
 
 const TOKEN = 'a-token-for-the-metrics'
 
@@ -33,7 +34,8 @@ describe('metrics for addresses', () => {
 })
 
 describe('metrics for a token', () => {
-  const t = testApp({ METRICS_TOKEN: TOKEN })
+  const t = testApp({ METRICS_TOKEN: TOKEN, ROOST_ALLOW_LOCAL_REQUESTS: 'true' })
+  const there = receiver()
   const page = async () => {
     const answer = await fetch(`${t.url}/-/metrics`, { headers: { authorization: `Bearer ${TOKEN}` } })
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, expect.stringMatching(/^text\/plain/)])
@@ -49,6 +51,22 @@ describe('metrics for a token', () => {
     for (const authorization of ['', 'Bearer another-token-for-them', `Basic ${TOKEN}`])
       expect((await fetch(`${t.url}/-/metrics`, { headers: { authorization } })).status).toBe(404)
     expect((await fetch(`${t.url}/-/metrics`, { method: 'POST' })).status).toBe(405)
+  })
+
+  it('count deliveries of webhooks by what came of them', async () => {
+    const project = await aProject(t.ctx, { files: { a: 'a' } })
+    there.reply('/fails', { status: 500 })
+    for (const path of ['works', 'fails']) {
+      const { id } = (
+        await t
+          .api('post', `${project.path}/hooks`, project.creator)
+          .send({ url: `${there.url}/${path}` })
+          .expect(201)
+      ).body
+      await t.api('post', `${project.path}/hooks/${id}/test/push_events`, project.creator).expect(201)
+    }
+    const text = await page()
+    for (const result of ['done', 'failed']) expect(lineOf(text, `roost_webhook_seconds_count{event="push_hooks",result="${result}"}`)).toBe(1)
   })
 
   it('count requests by route and status, pushes, git, sign-ins and jobs, and name nobody', async () => {
