@@ -22,7 +22,8 @@ export default defineConfig({
     setupFiles: ['./test/support/end-with-run.ts'],
     globalSetup: ['./test/support/global-setup.ts'],
     reporters: ['default', './test/support/count-reporter.ts'],
-    testTimeout: 60_000,
+    // many rounds take minutes on a busy machine
+    testTimeout: process.env['ROOST_TEST_ROUNDS'] === 'many' ? 300_000 : 60_000,
     hookTimeout: 60_000,
   },
 })
