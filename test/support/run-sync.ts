@@ -1,5 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process'
-import { mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -16,11 +16,14 @@ function start(): Pipes {
   const folder = mkdtempSync(join(tmpdir(), 'roost-run-'))
   const names = [join(folder, 'requests'), join(folder, 'results')] as const
   execFileSync('mkfifo', names)
-  // for reading and writing, because to open one end alone waits for the other
-  const requests = openSync(names[0], 'r+')
-  const child = spawn(process.execPath, [fileURLToPath(new URL('sync-runner.mjs', import.meta.url)), ...names], { stdio: 'ignore', cwd: '/' })
+  // open for reading and writing first, because to open one end alone waits for the other
+  const both = names.map((name) => openSync(name, 'r+'))
+  const [requestsOut, requests] = [openSync(names[0], 'r'), openSync(names[0], 'w')]
+  const [results, resultsIn] = [openSync(names[1], 'r'), openSync(names[1], 'w')]
+  const program = fileURLToPath(new URL('sync-runner.mjs', import.meta.url))
+  const child = spawn(process.execPath, [program], { stdio: ['ignore', 'ignore', 'ignore', requestsOut, resultsIn], cwd: '/' })
   child.unref()
-  const results = openSync(names[1], 'r')
+  for (const end of [...both, requestsOut, resultsIn]) closeSync(end)
   rmSync(folder, { recursive: true })
   return { requests, results }
 }
