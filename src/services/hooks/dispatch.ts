@@ -3,6 +3,7 @@ import { and, arrayContains, asc, eq, inArray, isNull, lte, or, type SQL, sql } 
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { hookChanges, hookDeliveries, webHooks } from '../../db/schema/index.js'
+import { matchesPattern } from '../repository/protection.js'
 import { issuablesOf } from './payloads/issuables.js'
 import { noteOf } from './payloads/notes.js'
 import { pipelinesOf } from './payloads/pipelines.js'
@@ -88,7 +89,7 @@ async function deliver(tx: Transaction, told: Told, at: Date): Promise<Due[]> {
     .from(webHooks)
     .where(and(concerned(told), arrayContains(webHooks.events, [told.listens]), lte(webHooks.created_at, at)))
     .orderBy(asc(webHooks.id))
-  const listening = hooks.filter(({ filter }) => told.branch === undefined || matches(filter, told.branch))
+  const listening = hooks.filter(({ filter }) => filter === null || told.branch === undefined || matchesPattern(filter, told.branch))
   if (listening.length === 0) return []
   const body = JSON.stringify(told.body)
   const shared = { uuid: randomUUID(), trigger: triggerOf(told.listens), body }
@@ -116,11 +117,4 @@ async function prune(tx: Transaction, hooks: number[]): Promise<void> {
   await tx
     .delete(hookDeliveries)
     .where(and(inArray(hookDeliveries.hook_id, hooks), sql`${hookDeliveries.state} <> 'pending'`, sql`${hookDeliveries.id} < ${newest}`))
-}
-
-/** Whether the branch is one that the hook wants: a name, in which `*` stands for any text (HK-14). */
-export function matches(filter: string | null, branch: string): boolean {
-  if (filter === null) return true
-  const parts = filter.split('*').map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
-  return new RegExp(`^${parts.join('.*?')}$`, 's').test(branch)
 }
