@@ -28,6 +28,21 @@ const written = z.object({
   last_commit_id: opt(str()),
 })
 
+/** A file's metadata as headers. */
+const headOf = (url: string, summary: string) =>
+  endpoint({
+    method: 'HEAD',
+    path: url,
+    summary,
+    access: read,
+    scope,
+    input: z.object({ file_path: z.string(), ref: str() }),
+    async handler({ ctx, subject, input, gone }) {
+      const file = await factsOf(ctx, subject, input.file_path, input.ref, gone())
+      return new Answer(200, '', { ...fileHeaders(file), 'content-type': 'application/json' })
+    },
+  })
+
 const change = (method: 'POST' | 'PUT', action: 'create' | 'update') =>
   endpoint({
     method,
@@ -64,18 +79,7 @@ export const files = [
       return presentFile(await readFile(ctx, subject, input.file_path, input.ref))
     },
   }),
-  endpoint({
-    method: 'HEAD',
-    path,
-    summary: 'Get the metadata of a file as headers',
-    access: read,
-    scope,
-    input: z.object({ file_path: z.string(), ref: str() }),
-    async handler({ ctx, subject, input, gone }) {
-      const file = await factsOf(ctx, subject, input.file_path, input.ref, gone())
-      return new Answer(200, '', { ...fileHeaders(file), 'content-type': 'application/json' })
-    },
-  }),
+  headOf(path, 'Get the metadata of a file as headers'),
   endpoint({
     method: 'GET',
     path: `${path}/raw`,
@@ -108,18 +112,7 @@ export const files = [
       return (await blameFile(ctx, subject, { path: file_path, ref, range, signal: gone() })).map(presentBlame)
     },
   }),
-  endpoint({
-    method: 'HEAD',
-    path: `${path}/blame`,
-    summary: 'Get the metadata of a file as headers, before its lines are asked for',
-    access: read,
-    scope,
-    input: z.object({ file_path: z.string(), ref: str() }),
-    async handler({ ctx, subject, input, gone }) {
-      const file = await factsOf(ctx, subject, input.file_path, input.ref, gone())
-      return new Answer(200, '', { ...fileHeaders(file), 'content-type': 'application/json' })
-    },
-  }),
+  headOf(`${path}/blame`, 'Get the metadata of a file as headers, before its lines are asked for'),
   change('POST', 'create'),
   change('PUT', 'update'),
   endpoint({

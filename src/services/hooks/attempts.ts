@@ -8,8 +8,8 @@ import { Failure, notFound } from '../../failures.js'
 import { NoAnswer, type PostAnswer, post } from '../../lib/outgoing-post.js'
 import { BadTarget, checkTarget } from '../../lib/ssrf-guard.js'
 import type { Page, Paging } from '../core/page.js'
+import { triggerOf, type WebhookEvent } from './event.js'
 import { addressOf, type Hook, targetRules, tokenOf } from './hooks.js'
-import { type Told, triggerOf } from './told.js'
 
 type Attempt = typeof hookAttempts.$inferSelect
 export type Delivery = typeof hookDeliveries.$inferSelect
@@ -173,7 +173,7 @@ export async function resend(ctx: Context, hook: Hook, id: number): Promise<Hook
 }
 
 /** Delivers a sample now, whatever the hook listens to (HK-5, HK-9). */
-export async function deliverSample(ctx: Context, hook: Hook, { listens, event, body }: Told): Promise<HookAttempt> {
+export async function deliverSample(ctx: Context, hook: Hook, { listens, event, body }: WebhookEvent): Promise<HookAttempt> {
   const system = hook.project_id === null && hook.group_id === null
   const values = { hook_id: hook.id, uuid: randomUUID(), key: randomUUID(), trigger: triggerOf(listens), event: system ? 'System Hook' : event }
   const delivery = onlyRow(

@@ -4,6 +4,7 @@ import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { hookChanges, hookDeliveries, webHooks } from '../../db/schema/index.js'
 import { matchesPattern } from '../repository/protection.js'
+import { triggerOf, type WebhookEvent } from './event.js'
 import { issuablesOf } from './payloads/issuables.js'
 import { noteOf } from './payloads/notes.js'
 import { pipelinesOf } from './payloads/pipelines.js'
@@ -12,10 +13,9 @@ import { releaseOf } from './payloads/releases.js'
 import { failedLoginOf, groupOf, keyOf, memberOf, projectOf, userOf } from './payloads/system.js'
 import { wikiPagesOf } from './payloads/wikis.js'
 import { type HookChange, type Scene, sceneOf } from './scene.js'
-import { type Told, triggerOf } from './told.js'
 
-/** What each row of the outbox tells by itself. Those of issues and merge requests are told together. */
-const ALONE: Record<string, (scene: Scene, change: HookChange) => Promise<Told[]>> = {
+/** The events of each row of the outbox by itself. Rows of issues and merge requests are read together. */
+const ALONE: Record<string, (scene: Scene, change: HookChange) => Promise<WebhookEvent[]>> = {
   pushes: pushesOf,
   notes: noteOf,
   pipelines: pipelinesOf,
@@ -30,12 +30,12 @@ const ALONE: Record<string, (scene: Scene, change: HookChange) => Promise<Told[]
   ssh_keys: keyOf,
 }
 
-/** What hooks are told of the changes of one transaction, in their order. */
-export async function toldOf(ctx: Context, changes: readonly HookChange[]): Promise<Told[]> {
+/** The events of the changes of one transaction, in their order. */
+export async function eventsOf(ctx: Context, changes: readonly HookChange[]): Promise<WebhookEvent[]> {
   const scene = await sceneOf(ctx, changes)
-  const told = [...(await issuablesOf(scene, 'issues', changes)), ...(await issuablesOf(scene, 'merge_requests', changes))]
-  for (const change of changes) told.push(...((await ALONE[change.source]?.(scene, change)) ?? []))
-  return told
+  const events = [...(await issuablesOf(scene, 'issues', changes)), ...(await issuablesOf(scene, 'merge_requests', changes))]
+  for (const change of changes) events.push(...((await ALONE[change.source]?.(scene, change)) ?? []))
+  return events
 }
 
 /** A delivery to be made. */
@@ -54,12 +54,12 @@ export async function dispatch(ctx: Context, transaction: bigint, then: (tx: Tra
   const changes = await ctx.db.write.select().from(hookChanges).where(ofIt).orderBy(asc(hookChanges.id))
   const [first] = changes
   if (!first) return
-  const told = await toldOf(ctx, changes)
+  const found = await eventsOf(ctx, changes)
   await ctx.db.transaction(async (tx) => {
     const taken = await tx.delete(hookChanges).where(ofIt).returning({ id: hookChanges.id })
     if (taken.length === 0) return
     const due: Due[] = []
-    for (const one of told) due.push(...(await deliver(tx, one, first.created_at)))
+    for (const one of found) due.push(...(await deliver(tx, one, first.created_at)))
     if (due.length > 0) await then(tx, due)
   })
 }
@@ -70,14 +70,14 @@ const isSystem = and(isNull(webHooks.project_id), isNull(webHooks.group_id)) as 
 const ofGroups = (group: SQL) => sql`${webHooks.group_id} in (select a.ancestor_id from namespace_ancestry a where a.descendant_id = ${group})`
 
 /** Which hooks a change concerns, whatever they listen to. */
-function concerned({ project, group, listens }: Told): SQL | undefined {
+function concerned({ project, group, listens }: WebhookEvent): SQL | undefined {
   if (group !== undefined) return ofGroups(sql`${group}`)
   if (project === null || listens === 'repository_update') return isSystem
   return or(isSystem, eq(webHooks.project_id, project), ofGroups(sql`(select p.namespace_id from projects p where p.id = ${project})`))
 }
 
 /** Writes the deliveries to all hooks that listen. Those made after the change are not told of it. */
-async function deliver(tx: Transaction, told: Told, at: Date): Promise<Due[]> {
+async function deliver(tx: Transaction, event: WebhookEvent, at: Date): Promise<Due[]> {
   const hooks = await tx
     .select({
       id: webHooks.id,
@@ -87,17 +87,17 @@ async function deliver(tx: Transaction, told: Told, at: Date): Promise<Due[]> {
       filter: webHooks.push_events_branch_filter,
     })
     .from(webHooks)
-    .where(and(concerned(told), arrayContains(webHooks.events, [told.listens]), lte(webHooks.created_at, at)))
+    .where(and(concerned(event), arrayContains(webHooks.events, [event.listens]), lte(webHooks.created_at, at)))
     .orderBy(asc(webHooks.id))
-  const listening = hooks.filter(({ filter }) => filter === null || told.branch === undefined || matchesPattern(filter, told.branch))
+  const listening = hooks.filter(({ filter }) => filter === null || event.branch === undefined || matchesPattern(filter, event.branch))
   if (listening.length === 0) return []
-  const body = JSON.stringify(told.body)
-  const shared = { uuid: randomUUID(), trigger: triggerOf(told.listens), body }
+  const body = JSON.stringify(event.body)
+  const shared = { uuid: randomUUID(), trigger: triggerOf(event.listens), body }
   const rows = listening.map(({ id, project_id, group_id }) => ({
     ...shared,
     hook_id: id,
     key: randomUUID(),
-    event: project_id === null && group_id === null ? 'System Hook' : told.event,
+    event: project_id === null && group_id === null ? 'System Hook' : event.event,
   }))
   const made = await tx.insert(hookDeliveries).values(rows).returning({ id: hookDeliveries.id, hook: hookDeliveries.hook_id })
   await prune(

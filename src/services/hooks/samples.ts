@@ -5,6 +5,7 @@ import { issues, mergeRequests, notes, pipelines, type RowImage, releases } from
 import { Failure } from '../../failures.js'
 import { ZERO } from '../../git/types.js'
 import { deliverSample, type HookAttempt } from './attempts.js'
+import type { WebhookEvent } from './event.js'
 import type { Hook } from './hooks.js'
 import { repositoryIn } from './payloads/commits.js'
 import { sampleOf } from './payloads/issuables.js'
@@ -14,7 +15,6 @@ import { pushOf } from './payloads/push.js'
 import { releaseOf } from './payloads/releases.js'
 import { wikiSample } from './payloads/wikis.js'
 import { type HookChange, type Scene, type SceneProject, sceneOf } from './scene.js'
-import type { Told } from './told.js'
 
 /** What the test endpoint knows to make a sample of (HK-5). */
 export const TRIGGERS = [
@@ -54,7 +54,7 @@ const change = (source: string, project: number, actor: number, after: RowImage)
   created_at: new Date(0),
 })
 
-type Sample = (scene: Scene, project: SceneProject, actor: number) => Promise<Told[] | string>
+type Sample = (scene: Scene, project: SceneProject, actor: number) => Promise<WebhookEvent[] | string>
 
 const issue =
   (confidential: boolean): Sample =>
@@ -85,16 +85,16 @@ const SAMPLES: Record<Trigger, Sample> = {
   },
   async note_events(scene, project, actor) {
     const row = await newest(scene, notes, and(eq(notes.project_id, project.id), eq(notes.system, false)))
-    const told = row ? await noteOf(scene, change('notes', project.id, actor, row)) : []
-    return told.length > 0 ? told : 'Ensure the project has notes.'
+    const events = row ? await noteOf(scene, change('notes', project.id, actor, row)) : []
+    return events.length > 0 ? events : 'Ensure the project has notes.'
   },
   async pipeline_events(scene, project) {
     const row = await newest(scene, pipelines, eq(pipelines.project_id, project.id))
     return row ? pipelineOf(scene, row) : 'Ensure the project has CI pipelines.'
   },
   async wiki_page_events(scene, project, actor) {
-    const told = await wikiSample(scene, project, actor)
-    return told ? [told] : 'Ensure the wiki is enabled and has pages.'
+    const event = await wikiSample(scene, project, actor)
+    return event ? [event] : 'Ensure the wiki is enabled and has pages.'
   },
   async releases_events(scene, project, actor) {
     const row = await newest(scene, releases, eq(releases.project_id, project.id))
@@ -106,10 +106,10 @@ const SAMPLES: Record<Trigger, Sample> = {
 export async function testHook(ctx: Context, hook: Hook, projectId: number, trigger: Trigger, actor: number): Promise<HookAttempt> {
   const scene = await sceneOf(ctx, [])
   const project = await scene.project(projectId)
-  const told = project ? await SAMPLES[trigger](scene, project, actor) : 'Ensure the group has a project.'
-  if (typeof told === 'string' || !told[0])
-    throw new Failure('unprocessable', { message: typeof told === 'string' ? told : 'There is nothing to build a sample from' })
-  return deliverSample(ctx, hook, told[0])
+  const events = project ? await SAMPLES[trigger](scene, project, actor) : 'Ensure the group has a project.'
+  if (typeof events === 'string' || !events[0])
+    throw new Failure('unprocessable', { message: typeof events === 'string' ? events : 'There is nothing to build a sample from' })
+  return deliverSample(ctx, hook, events[0])
 }
 
 /** The sample that a hook of the system is tested with (HK-9). */

@@ -45,32 +45,13 @@ const leftovers = defineJob({
   every: HOUR,
 })
 
-const orphans = defineJob({
-  kind: 'orphan repositories',
-  input: nothing,
-  run: (ctx: Context) => clearOrphans(ctx),
-  priority: 'low',
-  deadline: DAY,
-  every: DAY,
-})
+/** What is cleared once a day, when nothing else is to be done. */
+const daily = (kind: string, run: (ctx: Context) => Promise<void>) =>
+  defineJob({ kind, input: nothing, run: (ctx: Context) => run(ctx), priority: 'low', deadline: DAY, every: DAY })
 
-const unnamedObjects = defineJob({
-  kind: 'unnamed LFS objects',
-  input: nothing,
-  run: (ctx: Context) => clearUnnamedObjects(ctx),
-  priority: 'low',
-  deadline: DAY,
-  every: DAY,
-})
-
-const unreferencedObjects = defineJob({
-  kind: 'unreferenced LFS objects',
-  input: nothing,
-  run: (ctx: Context) => dropDueObjects(ctx),
-  priority: 'low',
-  deadline: DAY,
-  every: DAY,
-})
+const orphans = daily('orphan repositories', clearOrphans)
+const unnamedObjects = daily('unnamed LFS objects', clearUnnamedObjects)
+const unreferencedObjects = daily('unreferenced LFS objects', dropDueObjects)
 
 const repositoryChecks = defineJob({
   kind: 'repository checks',

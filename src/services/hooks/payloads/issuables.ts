@@ -2,8 +2,8 @@ import { inArray, sql } from 'drizzle-orm'
 import { issueLabels, labels, mergeRequestLabels, type RowImage } from '../../../db/schema/index.js'
 import { humanDuration } from '../../../lib/text/duration.js'
 import { isWorkInProgress } from '../../../lib/text/work-in-progress.js'
+import type { WebhookEvent } from '../event.js'
 import { type HookChange, labelObject, projectObject, repositoryObject, type Scene, type SceneProject, stamp, userById } from '../scene.js'
-import type { Told } from '../told.js'
 import { commitObject, repositoryIn } from './commits.js'
 
 /** Where the rows of each kind of thing are, and those of its labels. */
@@ -14,7 +14,7 @@ export const KINDS = {
 
 export type Kind = keyof typeof KINDS
 
-/** Columns whose changes are told, as the triggers have them. */
+/** Columns whose changes are events, as the triggers have them. */
 const WATCHED: Record<Kind, readonly string[]> = {
   issues: [
     'title',
@@ -60,12 +60,12 @@ const idsOf = (changes: HookChange[], operation: HookChange['operation']) =>
 async function changedThings(scene: Scene, kind: Kind, changes: readonly HookChange[]): Promise<Changed[]> {
   const { labels: ofLabels, key } = KINDS[kind]
   const rows = changes.filter(({ source }) => source === kind)
-  const worn = changes.filter(({ source }) => source === ofLabels)
-  const ids = new Set([...rows.map(({ after }) => after?.['id']), ...worn.map(({ after, before }) => (after ?? before)?.[key])].map(Number))
+  const labelChanges = changes.filter(({ source }) => source === ofLabels)
+  const ids = new Set([...rows.map(({ after }) => after?.['id']), ...labelChanges.map(({ after, before }) => (after ?? before)?.[key])].map(Number))
   const things: Changed[] = []
   for (const id of ids) {
     const own = rows.filter(({ after }) => after?.['id'] === id)
-    const about = worn.filter(({ after, before }) => (after ?? before)?.[key] === id)
+    const about = labelChanges.filter(({ after, before }) => (after ?? before)?.[key] === id)
     const after = own.at(-1)?.after ?? (await rowOf(scene, kind, id))
     if (!after) continue
     const made = own.some(({ operation }) => operation === 'INSERT')
@@ -106,8 +106,8 @@ async function labelsBefore({ ctx }: Scene, now: RowImage[], { added, removed }:
 
 type Change = { previous: unknown; current: unknown }
 
-/** What is told of a thing before and after. */
-async function changesOf(scene: Scene, kind: Kind, changed: Changed, worn: RowImage[]): Promise<Record<string, Change>> {
+/** The attributes that changed, with their values before and after. */
+async function changesOf(scene: Scene, kind: Kind, changed: Changed, labelRows: RowImage[]): Promise<Record<string, Change>> {
   const { before, after, added, removed } = changed
   if (!before) return {}
   const changes: Record<string, Change> = {}
@@ -119,7 +119,7 @@ async function changesOf(scene: Scene, kind: Kind, changed: Changed, worn: RowIm
     changes['assignees'] = { previous: await people(before['assignee_id']), current: await people(after['assignee_id']) }
   }
   if (added.length + removed.length > 0)
-    changes['labels'] = { previous: (await labelsBefore(scene, worn, changed)).map(labelObject), current: worn.map(labelObject) }
+    changes['labels'] = { previous: (await labelsBefore(scene, labelRows, changed)).map(labelObject), current: labelRows.map(labelObject) }
   return changes
 }
 
@@ -147,7 +147,7 @@ const edited = (changes: Record<string, Change>, after: RowImage, actor: number 
 }
 
 /** The attributes of an issue (HK-17). */
-export const issueAttributes = ({ ctx: { links } }: Scene, { fullPath }: SceneProject, issue: RowImage, worn: RowImage[]) => ({
+export const issueAttributes = ({ ctx: { links } }: Scene, { fullPath }: SceneProject, issue: RowImage, labelRows: RowImage[]) => ({
   id: issue['id'],
   iid: issue['iid'],
   title: issue['title'],
@@ -169,7 +169,7 @@ export const issueAttributes = ({ ctx: { links } }: Scene, { fullPath }: ScenePr
   moved_to_id: issue['moved_to_id'],
   ...timesOf(issue),
   url: `${links.project(fullPath)}/issues/${issue['iid']}`,
-  labels: worn.map(labelObject),
+  labels: labelRows.map(labelObject),
 })
 
 /** The attributes of a merge request (HK-18). */
@@ -216,24 +216,24 @@ export async function requestAttributes(scene: Scene, target: SceneProject, requ
 
 /** The attributes of either, with the labels it has now. */
 export async function attributesOf(scene: Scene, project: SceneProject, kind: Kind, row: RowImage) {
-  const worn = await labelsOf(scene, kind, Number(row['id']))
-  return { worn, attributes: kind === 'issues' ? issueAttributes(scene, project, row, worn) : await requestAttributes(scene, project, row) }
+  const labelRows = await labelsOf(scene, kind, Number(row['id']))
+  return { labelRows, attributes: kind === 'issues' ? issueAttributes(scene, project, row, labelRows) : await requestAttributes(scene, project, row) }
 }
 
-/** What is told of the issues or merge requests that one transaction changed (HK-17, HK-18). */
-export async function issuablesOf(scene: Scene, kind: Kind, changes: readonly HookChange[]): Promise<Told[]> {
-  const told: Told[] = []
+/** The events of the issues or merge requests that one transaction changed (HK-17, HK-18). */
+export async function issuablesOf(scene: Scene, kind: Kind, changes: readonly HookChange[]): Promise<WebhookEvent[]> {
+  const events: WebhookEvent[] = []
   for (const changed of await changedThings(scene, kind, changes)) {
     const project = await scene.project(changed.after['project_id'])
-    if (project) told.push(...(await issuableOf(scene, kind, project, changed)))
+    if (project) events.push(...(await issuableOf(scene, kind, project, changed)))
   }
-  return told
+  return events
 }
 
-async function issuableOf(scene: Scene, kind: Kind, project: SceneProject, changed: Changed): Promise<Told[]> {
+async function issuableOf(scene: Scene, kind: Kind, project: SceneProject, changed: Changed): Promise<WebhookEvent[]> {
   const { before, after, actor } = changed
-  const { worn, attributes } = await attributesOf(scene, project, kind, after)
-  const changes = await changesOf(scene, kind, changed, worn)
+  const { labelRows, attributes } = await attributesOf(scene, project, kind, after)
+  const changes = await changesOf(scene, kind, changed, labelRows)
   const moved = kind === 'merge_requests' && before !== null && before['sha'] !== null && before['sha'] !== after['sha']
   if (before && !moved && Object.keys(changes).every((name) => name === 'updated_at')) return []
   const hidden = kind === 'issues' && after['confidential'] === true
@@ -245,7 +245,7 @@ async function issuableOf(scene: Scene, kind: Kind, project: SceneProject, chang
     user: await userById(scene, actor),
     project: projectObject(scene, project),
     object_attributes: { ...attributes, ...edited(changes, after, actor), action: actionOf(changed), ...(moved && { oldrev: before['sha'] }) },
-    labels: worn.map(labelObject),
+    labels: labelRows.map(labelObject),
     ...(assignee && { assignees: [assignee] }),
     changes,
     repository: repositoryObject(scene, project),
@@ -255,5 +255,5 @@ async function issuableOf(scene: Scene, kind: Kind, project: SceneProject, chang
 }
 
 /** What a new thing would tell, for a test (HK-5). */
-export const sampleOf = (scene: Scene, kind: Kind, project: SceneProject, row: RowImage, actor: number): Promise<Told[]> =>
+export const sampleOf = (scene: Scene, kind: Kind, project: SceneProject, row: RowImage, actor: number): Promise<WebhookEvent[]> =>
   issuableOf(scene, kind, project, { id: Number(row['id']), actor, before: null, after: row, added: [], removed: [] })

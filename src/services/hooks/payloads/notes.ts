@@ -1,11 +1,11 @@
 import type { RowImage } from '../../../db/schema/index.js'
+import type { WebhookEvent } from '../event.js'
 import { type HookChange, projectObject, repositoryObject, type Scene, type SceneProject, stamp, userById } from '../scene.js'
-import type { Told } from '../told.js'
 import { commitObject, repositoryIn } from './commits.js'
 import { attributesOf, rowOf } from './issuables.js'
 
 /** A note on one of the four kinds of things (HK-19). */
-export async function noteOf(scene: Scene, { operation, after, actor_id }: HookChange): Promise<Told[]> {
+export async function noteOf(scene: Scene, { operation, after, actor_id }: HookChange): Promise<WebhookEvent[]> {
   const project = await scene.project(after?.['project_id'])
   if (!project || !after) return []
   const about = await aboutOf(scene, project, after)

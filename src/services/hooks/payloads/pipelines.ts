@@ -2,14 +2,14 @@ import { and, asc, eq, sql } from 'drizzle-orm'
 import { commitStatuses, mergeRequests, type RowImage } from '../../../db/schema/index.js'
 import { ZERO } from '../../../git/types.js'
 import { STAGE } from '../../../lib/pipeline-states.js'
+import type { WebhookEvent } from '../event.js'
 import { type HookChange, projectObject, type Scene, stamp, userById } from '../scene.js'
-import type { Told } from '../told.js'
 import { commitObject, repositoryIn } from './commits.js'
 
 const FINISHED = new Set(['success', 'failed', 'canceled', 'skipped'])
 
 /** A pipeline whose status has changed (HK-20). */
-export async function pipelineOf(scene: Scene, pipeline: RowImage): Promise<Told[]> {
+export async function pipelineOf(scene: Scene, pipeline: RowImage): Promise<WebhookEvent[]> {
   const project = await scene.project(pipeline['project_id'])
   if (!project) return []
   const statuses = await statusesOf(scene, pipeline)
@@ -28,7 +28,7 @@ export async function pipelineOf(scene: Scene, pipeline: RowImage): Promise<Told
 }
 
 /** The same of a changed row. */
-export const pipelinesOf = (scene: Scene, { after }: HookChange): Promise<Told[]> => (after ? pipelineOf(scene, after) : Promise.resolve([]))
+export const pipelinesOf = (scene: Scene, { after }: HookChange): Promise<WebhookEvent[]> => (after ? pipelineOf(scene, after) : Promise.resolve([]))
 
 async function statusesOf({ ctx }: Scene, pipeline: RowImage): Promise<RowImage[]> {
   const rows = await ctx.db.write

@@ -1,7 +1,7 @@
 import { type GitRepository, type RefUpdate, ZERO } from '../../../git/types.js'
 import { avatarUrl } from '../../../lib/avatar-url.js'
+import type { WebhookEvent } from '../event.js'
 import { type HookChange, projectObject, repositoryObject, type Scene, type SceneProject } from '../scene.js'
-import type { Told } from '../told.js'
 import { commitsOfPush, commitWithFiles, repositoryIn } from './commits.js'
 
 const BRANCH = 'refs/heads/'
@@ -20,18 +20,18 @@ async function pusher(scene: Scene, id: unknown) {
 }
 
 /** A push or tag push, once for each ref (HK-14 to HK-16), and one for all of them (HK-23). */
-export async function pushesOf(scene: Scene, change: HookChange): Promise<Told[]> {
+export async function pushesOf(scene: Scene, change: HookChange): Promise<WebhookEvent[]> {
   const project = await scene.project(change.project_id)
   if (!project) return []
   const moves = ((change.after?.['moves'] ?? []) as RefUpdate[]).filter(({ ref }) => ref.startsWith(BRANCH) || ref.startsWith(TAG))
-  const told: Told[] = []
-  for (const move of moves) told.push(await pushOf(scene, project, change.actor_id, move))
-  if (moves.length > 0) told.push(await updateOf(scene, project, change.actor_id, moves))
-  return told
+  const events: WebhookEvent[] = []
+  for (const move of moves) events.push(await pushOf(scene, project, change.actor_id, move))
+  if (moves.length > 0) events.push(await updateOf(scene, project, change.actor_id, moves))
+  return events
 }
 
-/** What is told of one ref. */
-export async function pushOf(scene: Scene, project: SceneProject, actor: number | null, move: RefUpdate): Promise<Told> {
+/** The events of one ref. */
+export async function pushOf(scene: Scene, project: SceneProject, actor: number | null, move: RefUpdate): Promise<WebhookEvent> {
   const repository = repositoryIn(scene, project)
   const tag = move.ref.startsWith(TAG)
   const kind = tag ? 'tag_push' : 'push'
@@ -81,7 +81,7 @@ async function ofTag(scene: Scene, project: SceneProject, repository: GitReposit
   }
 }
 
-async function updateOf(scene: Scene, project: SceneProject, actor: number | null, moves: RefUpdate[]): Promise<Told> {
+async function updateOf(scene: Scene, project: SceneProject, actor: number | null, moves: RefUpdate[]): Promise<WebhookEvent> {
   const { user_id, user_name, user_email, user_avatar } = await pusher(scene, actor)
   return {
     listens: 'repository_update',

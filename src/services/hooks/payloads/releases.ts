@@ -1,14 +1,14 @@
 import { asc, eq } from 'drizzle-orm'
 import { type RowImage, releaseLinks } from '../../../db/schema/index.js'
+import type { WebhookEvent } from '../event.js'
 import { type HookChange, projectObject, type Scene, stamp } from '../scene.js'
-import type { Told } from '../told.js'
 import { commitObject, repositoryIn } from './commits.js'
 
 const ACTIONS = { INSERT: 'create', UPDATE: 'update', DELETE: 'delete' } as const
 const FORMATS = ['zip', 'tar.gz', 'tar.bz2', 'tar']
 
 /** A release (HK-22). */
-export async function releaseOf(scene: Scene, { operation, before, after }: HookChange): Promise<Told[]> {
+export async function releaseOf(scene: Scene, { operation, before, after }: HookChange): Promise<WebhookEvent[]> {
   const release = (after ?? before) as RowImage
   const project = await scene.project(release['project_id'])
   if (!project) return []

@@ -1,11 +1,11 @@
 import type { RowImage } from '../../../db/schema/index.js'
 import { visibilityWord } from '../../../lib/visibility.js'
+import type { WebhookEvent } from '../event.js'
 import { type HookChange, type Scene, stamp } from '../scene.js'
-import type { Told } from '../told.js'
 
 const LEVELS: Record<number, string> = { 10: 'Guest', 20: 'Reporter', 30: 'Developer', 40: 'Maintainer', 50: 'Owner' }
 
-const told = (event_name: string, row: RowImage, more: object): Told => ({
+const systemEvent = (event_name: string, row: RowImage, more: object): WebhookEvent => ({
   listens: 'system',
   event: 'System Hook',
   project: null,
@@ -14,12 +14,12 @@ const told = (event_name: string, row: RowImage, more: object): Told => ({
 
 const at = (change: HookChange): RowImage => (change.after ?? change.before) as RowImage
 
-/** What is told of a change of an account (HK-23). */
-export async function userOf(_: Scene, change: HookChange): Promise<Told[]> {
+/** The events of a change of an account (HK-23). */
+export async function userOf(_: Scene, change: HookChange): Promise<WebhookEvent[]> {
   const user = at(change)
   const name = { INSERT: 'user_create', UPDATE: 'user_rename', DELETE: 'user_destroy' }[change.operation]
   return [
-    told(name, user, {
+    systemEvent(name, user, {
       name: user['name'],
       email: user['email'],
       user_id: user['id'],
@@ -30,10 +30,10 @@ export async function userOf(_: Scene, change: HookChange): Promise<Told[]> {
 }
 
 /** A wrong password for an account (HK-23). */
-export async function failedLoginOf(_: Scene, change: HookChange): Promise<Told[]> {
+export async function failedLoginOf(_: Scene, change: HookChange): Promise<WebhookEvent[]> {
   const user = at(change)
   return [
-    told('user_failed_login', user, {
+    systemEvent('user_failed_login', user, {
       name: user['name'],
       email: user['email'],
       user_id: user['id'],
@@ -54,8 +54,8 @@ const projectEvent = ({ operation, before, after }: HookChange) =>
           ? 'project_rename'
           : 'project_update'
 
-/** What is told of a change of a project (HK-23). */
-export async function projectOf(scene: Scene, change: HookChange): Promise<Told[]> {
+/** The events of a change of a project (HK-23). */
+export async function projectOf(scene: Scene, change: HookChange): Promise<WebhookEvent[]> {
   const project = at(change)
   const namespace = await scene.row('namespaces', project['namespace_id'])
   const former = await scene.row('namespaces', change.before?.['namespace_id'])
@@ -63,7 +63,7 @@ export async function projectOf(scene: Scene, change: HookChange): Promise<Told[
   const name = projectEvent(change)
   const moved = name === 'project_transfer' || name === 'project_rename'
   return [
-    told(name, project, {
+    systemEvent(name, project, {
       name: project['name'],
       path: project['path'],
       path_with_namespace: `${namespace?.['full_path'] ?? ''}/${project['path']}`,
@@ -79,14 +79,14 @@ export async function projectOf(scene: Scene, change: HookChange): Promise<Told[
 /** A rename writes the path and the full path one after the other; the ancestors stay. */
 const fullPathOf = ({ path, full_path }: RowImage) => `${String(full_path).replace(/[^/]*$/, '')}${path}`
 
-/** What is told of a change of a group, to the system and to the hooks of the groups above (HK-23, HK-24). */
-export async function groupOf(scene: Scene, change: HookChange): Promise<Told[]> {
+/** The events of a change of a group, to the system and to the hooks of the groups above (HK-23, HK-24). */
+export async function groupOf(scene: Scene, change: HookChange): Promise<WebhookEvent[]> {
   const group = at(change)
   const { operation, before } = change
   const name = { INSERT: 'group_create', UPDATE: 'group_rename', DELETE: 'group_destroy' }[operation]
   const facts = { name: group['name'], path: group['path'], full_path: fullPathOf(group), group_id: group['id'] }
   const former = operation === 'UPDATE' && before ? { old_path: before['path'], old_full_path: fullPathOf(before) } : {}
-  const system = told(name, group, { ...facts, ...former })
+  const system = systemEvent(name, group, { ...facts, ...former })
   const parent = await scene.row('namespaces', group['parent_id'])
   if (!parent || operation === 'UPDATE') return [system]
   const above = {
@@ -95,15 +95,15 @@ export async function groupOf(scene: Scene, change: HookChange): Promise<Told[]>
     parent_path: parent['path'],
     parent_full_path: parent['full_path'],
   }
-  const subgroup = told(operation === 'INSERT' ? 'subgroup_create' : 'subgroup_destroy', group, { ...facts, ...above })
+  const subgroup = systemEvent(operation === 'INSERT' ? 'subgroup_create' : 'subgroup_destroy', group, { ...facts, ...above })
   return [system, { ...subgroup, listens: 'subgroup', event: 'Subgroup Hook', group: Number(parent['id']) }]
 }
 
 const memberEvent = ({ operation, before }: HookChange, names: readonly [string, string, string]) =>
   operation === 'DELETE' ? names[2] : operation === 'INSERT' || before?.['requested_at'] !== null ? names[0] : names[1]
 
-/** What is told of a membership (HK-23). */
-export async function memberOf(scene: Scene, change: HookChange): Promise<Told[]> {
+/** The events of a membership (HK-23). */
+export async function memberOf(scene: Scene, change: HookChange): Promise<WebhookEvent[]> {
   const member = at(change)
   const user = await scene.row('users', member['user_id'])
   if (!user) return []
@@ -113,13 +113,15 @@ export async function memberOf(scene: Scene, change: HookChange): Promise<Told[]
     const group = await scene.row('namespaces', member['namespace_id'])
     if (!group) return []
     const name = memberEvent(change, ['user_add_to_group', 'user_update_for_group', 'user_remove_from_group'])
-    return [told(name, member, { group_name: group['name'], group_path: group['path'], group_id: group['id'], ...person, group_access: level })]
+    return [
+      systemEvent(name, member, { group_name: group['name'], group_path: group['path'], group_id: group['id'], ...person, group_access: level }),
+    ]
   }
   const project = await scene.project(member['project_id'])
   if (!project) return []
   const { row, fullPath } = project
   return [
-    told(memberEvent(change, ['user_add_to_team', 'user_update_for_team', 'user_remove_from_team']), member, {
+    systemEvent(memberEvent(change, ['user_add_to_team', 'user_update_for_team', 'user_remove_from_team']), member, {
       project_name: row['name'],
       project_path: row['path'],
       project_path_with_namespace: fullPath,
@@ -131,11 +133,15 @@ export async function memberOf(scene: Scene, change: HookChange): Promise<Told[]
   ]
 }
 
-/** What is told of an SSH key (HK-23). */
-export async function keyOf(scene: Scene, change: HookChange): Promise<Told[]> {
+/** The events of an SSH key (HK-23). */
+export async function keyOf(scene: Scene, change: HookChange): Promise<WebhookEvent[]> {
   const key = at(change)
   const user = await scene.row('users', key['user_id'] ?? key['creator_id'])
   return [
-    told(change.operation === 'INSERT' ? 'key_create' : 'key_destroy', key, { username: user?.['username'] ?? null, key: key['key'], id: key['id'] }),
+    systemEvent(change.operation === 'INSERT' ? 'key_create' : 'key_destroy', key, {
+      username: user?.['username'] ?? null,
+      key: key['key'],
+      id: key['id'],
+    }),
   ]
 }

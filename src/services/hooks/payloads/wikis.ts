@@ -2,11 +2,11 @@ import { type FileDiff, type GitRepository, type RefUpdate, ZERO } from '../../.
 import { pageOfFile, titleOfSlug } from '../../../lib/text/wiki-page.js'
 import { MAX_JSON_BLOB } from '../../repository/blobs.js'
 import { wikiKeyOf } from '../../repository/repositories.js'
+import type { WebhookEvent } from '../event.js'
 import { type HookChange, projectObject, type Scene, type SceneProject, userById } from '../scene.js'
-import type { Told } from '../told.js'
 
 const HEADS = 'refs/heads/'
-/** Pages of one move that are told. */
+/** Pages of one move that become events. */
 const MAX_PAGES = 100
 const FILES = { files: MAX_PAGES, lines: 10_000, bytes: 1 << 16, fileBytes: 1 << 10 }
 
@@ -23,24 +23,24 @@ async function happened(repository: GitRepository, moves: RefUpdate[]): Promise<
 }
 
 /** The pages that moves of the branch of a wiki have changed (HK-21). */
-export async function wikiPagesOf(scene: Scene, { source, project_id, actor_id, after }: HookChange): Promise<Told[]> {
+export async function wikiPagesOf(scene: Scene, { source, project_id, actor_id, after }: HookChange): Promise<WebhookEvent[]> {
   const project = await scene.project(project_id)
   if (!project) return []
   const repository = wikiOf(scene, project)
   const asked = (after?.['moves'] ?? []) as RefUpdate[]
   const moves = source === 'wiki_intents' ? await happened(repository, asked) : asked
   const main = await repository.headBranch()
-  const told: Told[] = []
+  const events: WebhookEvent[] = []
   for (const move of moves) {
     if (move.new === ZERO || move.ref !== `${HEADS}${main}`) continue
     const commit = await repository.commit(move.new)
     const { files } = commit ? await repository.diff(move.old === ZERO ? null : move.old, move.new, FILES) : { files: [] }
     for (const file of files) {
       const page = await changedPage(repository, move, file)
-      if (page) told.push(await pageTold(scene, project, actor_id, { ...page, message: commit?.message.trimEnd() ?? '', branch: String(main) }))
+      if (page) events.push(await pageEvent(scene, project, actor_id, { ...page, message: commit?.message.trimEnd() ?? '', branch: String(main) }))
     }
   }
-  return told
+  return events
 }
 
 interface Page {
@@ -68,8 +68,8 @@ async function contentAt(repository: GitRepository, commit: string, path: string
   return (await repository.blob(entry.oid))?.toString('utf8') ?? ''
 }
 
-/** What is told of one page. */
-async function pageTold(scene: Scene, project: SceneProject, actor: number | null, page: Page): Promise<Told> {
+/** The events of one page. */
+async function pageEvent(scene: Scene, project: SceneProject, actor: number | null, page: Page): Promise<WebhookEvent> {
   const { links } = scene.ctx
   const home = `${links.project(project.fullPath)}/wikis`
   const path = `${project.fullPath}.wiki`
@@ -95,7 +95,7 @@ async function pageTold(scene: Scene, project: SceneProject, actor: number | nul
 }
 
 /** The first page of a wiki, as if it had just been made, for a test (HK-5); null: there is none. */
-export async function wikiSample(scene: Scene, project: SceneProject, actor: number): Promise<Told | null> {
+export async function wikiSample(scene: Scene, project: SceneProject, actor: number): Promise<WebhookEvent | null> {
   const repository = wikiOf(scene, project)
   const main = await repository.headBranch()
   const head = await repository.ref(`${HEADS}${main}`)
@@ -104,5 +104,5 @@ export async function wikiSample(scene: Scene, project: SceneProject, actor: num
   const page = entry && pageOfFile(entry.path)
   if (!head || !page) return null
   const content = await contentAt(repository, head, entry.path)
-  return pageTold(scene, project, actor, { ...page, content, message: '', version_id: head, branch: String(main), action: 'create' })
+  return pageEvent(scene, project, actor, { ...page, content, message: '', version_id: head, branch: String(main), action: 'create' })
 }

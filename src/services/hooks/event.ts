@@ -1,14 +1,14 @@
 import type { HookEvent } from '../../db/schema/index.js'
 
-/** What hooks are told of a change. */
-export interface Told {
+/** An event as hooks receive it. */
+export interface WebhookEvent {
   /** Hooks get it that listen to this. */
   listens: HookEvent
   /** The header `X-Gitlab-Event`; hooks of the system always get `System Hook` (HK-11). */
   event: string
   /** In whose hooks, and those of the groups above; null: nothing happened inside a project. */
   project: number | null
-  /** The group whose hooks, and those above, are told. */
+  /** The group whose hooks, and those of the groups above, receive it. */
   group?: number
   body: object
   /** The branch that moved, for the filter of hooks (HK-14). */
