@@ -27,11 +27,11 @@ async function hooked(url?: string) {
   }
 }
 
-/** The minutes until each waiting delivery of a hook is tried again. */
+/** The minutes until each delivery of a hook that was put off is tried again. */
 async function waits(hook: number): Promise<number[]> {
   const { rows } = await t.ctx.db.write.execute<{ wait: number }>(sql`select round(extract(epoch from j.run_at - now()) / 60)::int as wait
     from jobs j join hook_deliveries d on d.id = (j.payload->>'delivery')::bigint
-    where j.kind = 'hooks: deliver' and j.worker is null and d.hook_id = ${hook} order by j.id`)
+    where j.kind = 'hooks: deliver' and j.worker is null and j.run_at > now() and d.hook_id = ${hook} order by j.id`)
   return rows.map(({ wait }) => wait)
 }
 
