@@ -5,6 +5,7 @@ import type { Endpoint } from '../../src/http/endpoint.js'
 import { families } from '../../src/routes/index.js'
 import { testApp } from '../support/app.js'
 import { aGroup, anAdmin, aProject, aToken, aUser, type TestUser } from '../support/factories.js'
+import { oneIn, rounds } from '../support/rounds.js'
 import { BODIES, CALLERS, CLOSER, MATRIX } from './matrix.js'
 
 const t = testApp()
@@ -125,12 +126,13 @@ describe('who may call what (SEC-6, SEC-30, SEC-37, SEC-173, G-10, G-64 to G-67,
     expect(Object.keys(CLOSER).filter((key) => !endpoints.some((endpoint) => keyOf(endpoint) === key))).toEqual([])
   })
 
-  it.each(VISIBILITIES)(
-    'on what is %s, one’s own and somebody else’s',
-    async (visibility) => {
+  // each endpoint at one visibility, in the long run at all three
+  it.each(VISIBILITIES.map((visibility, turn) => ({ visibility, some: oneIn(VISIBILITIES.length, endpoints, turn) })))(
+    'on what is $visibility, one’s own and somebody else’s',
+    async ({ visibility, some }) => {
       const work: (() => Promise<string | null>)[] = []
       let asked = 0
-      for (const endpoint of endpoints) {
+      for (const endpoint of some) {
         const row = (CLOSER[keyOf(endpoint)] ?? MATRIX[endpoint.access.rule])?.[visibility].split(/\s+/) ?? []
         const kind = kindOf(endpoint)
         for (const [i, name] of CALLERS.entries()) {
@@ -151,7 +153,7 @@ describe('who may call what (SEC-6, SEC-30, SEC-37, SEC-173, G-10, G-64 to G-67,
           }
         }
       }
-      expect(asked).toBeGreaterThan(1_000)
+      expect(asked).toBeGreaterThan(rounds(500, 1_500))
       expect(await all(work)).toEqual([])
     },
     60_000,
