@@ -2,6 +2,7 @@ import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:cryp
 import ssh2 from 'ssh2'
 import { describe, expect, it } from 'vitest'
 import { isAccepted, isProof } from '../../src/transport/ssh/verify.js'
+import { ed25519 as anEd25519 } from '../support/ssh.js'
 
 const field = (content: Buffer | string) => {
   const bytes = Buffer.from(content)
@@ -50,8 +51,8 @@ describe('signatures of keys on security tokens', () => {
 
 describe('signatures of other keys', () => {
   it('are those of the key that is named, by an algorithm that OpenSSH 9 accepts', () => {
-    const one = ssh2.utils.parseKey(ssh2.utils.generateKeyPairSync('ed25519').private) as ssh2.ParsedKey
-    const other = ssh2.utils.parseKey(ssh2.utils.generateKeyPairSync('ed25519').private) as ssh2.ParsedKey
+    const one = ssh2.utils.parseKey(anEd25519()) as ssh2.ParsedKey
+    const other = ssh2.utils.parseKey(anEd25519()) as ssh2.ParsedKey
     const judged = (key: ssh2.ParsedKey, algorithm: string) =>
       isProof({ algorithm, key: key.getPublicSSH(), text, signature: one.sign(text) as unknown as Buffer, hash: undefined })
     expect(judged(one, 'ssh-ed25519')).toBe(true)
