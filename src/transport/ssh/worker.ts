@@ -140,7 +140,11 @@ class Connection {
   /** Waits for the client's window, and for the connection: ssh2 writes to it whether anybody reads or not. */
   async #send(target: NodeJS.WritableStream, content: Buffer) {
     this.#idle.refresh()
-    if (!target.write(content)) await either([target, 'drain'], [target, 'close'], [this.socket, 'close'])
+    // its packets of 32 KiB in one call of the system
+    this.socket.cork()
+    const room = target.write(content)
+    this.socket.uncork()
+    if (!room) await either([target, 'drain'], [target, 'close'], [this.socket, 'close'])
     while (this.socket.writableLength > limits.pending && !this.socket.destroyed) await either([this.socket, 'drain'], [this.socket, 'close'])
   }
 }
