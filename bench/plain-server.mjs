@@ -1,8 +1,14 @@
 import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { createReadStream, createWriteStream, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
 import Fastify from 'fastify'
 
 // What a call costs when nothing is looked up: a bare Fastify that answers the same twenty objects, which it is sent first;
-// and what it costs when a git is started for each call: the first page of a log as git prints it.
+// what it costs when a git is started for each call: the first page of a log as git prints it;
+// and a file that comes as a stream, is hashed, written and synced, and goes out again.
 const app = Fastify({ bodyLimit: 1 << 26 })
 let list = []
 app.post('/list', async (request) => {
@@ -13,4 +19,21 @@ app.get('/list', async () => list)
 const run = (cwd, args) =>
   new Promise((resolve, reject) => execFile('git', args, { cwd, maxBuffer: 1 << 26 }, (error, stdout) => (error ? reject(error) : resolve(stdout))))
 app.get('/log', ({ query }) => run(query.directory, ['log', '-n', '20', '--format=%H%x00%an%x00%ae%x00%at%x00%cn%x00%ce%x00%ct%x00%P%x00%B', 'main']))
+const folder = mkdtempSync(join(tmpdir(), 'roost-bench-'))
+const file = join(folder, 'object')
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+process.on('SIGTERM', () => process.exit())
+app.addContentTypeParser('application/octet-stream', (_, payload, done) => done(null, payload))
+app.put('/object', { bodyLimit: 2 ** 40 }, async ({ body }) => {
+  const hash = createHash('sha256')
+  const hashed = async function* (chunks) {
+    for await (const chunk of chunks) {
+      hash.update(chunk)
+      yield chunk
+    }
+  }
+  await pipeline(body, hashed, createWriteStream(file, { flush: true }))
+  return hash.digest('hex')
+})
+app.get('/object', (_, reply) => reply.type('application/octet-stream').send(createReadStream(file)))
 process.stdout.write(`${await app.listen({ host: '127.0.0.1', port: 0 })}\n`)

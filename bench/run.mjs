@@ -9,6 +9,7 @@ import { flood } from './parts/flood.mjs'
 import { forks } from './parts/forks.mjs'
 import { groups } from './parts/groups.mjs'
 import { issues } from './parts/issues.mjs'
+import { lfs } from './parts/lfs.mjs'
 import { mergeRequests } from './parts/merge-requests.mjs'
 import { mergeRequestsGit } from './parts/merge-requests-git.mjs'
 import { people } from './parts/people.mjs'
@@ -41,6 +42,7 @@ const PARTS = {
   flood,
   wire,
   ssh,
+  lfs,
 }
 
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'))

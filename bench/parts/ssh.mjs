@@ -63,7 +63,34 @@ export async function ssh(bench) {
   const http = await beside('beside-http', (to) => native(scratch, ['clone', '-q', '--bare', bench.remote(bulk.path_with_namespace), to]))
   const secure = await beside('beside-ssh', (to) => native(scratch, [...over, 'clone', '-q', '--bare', bulk.ssh_url_to_repo, to]))
   bench.row('GET /projects/:id beside 4 clones over SSH, against 4 over HTTP', secure, http, 2)
+  await manyKeys(bench, options, new URL(bulk.ssh_url_to_repo).port)
   if (existsSync(SSHD)) await login(bench, { key, options, port: new URL(bulk.ssh_url_to_repo).port })
+}
+
+/** Logs in and reads the line that says who one is. */
+const welcomed = (options, port) =>
+  new Promise((resolve, reject) => {
+    const child = spawn('ssh', [...options, '-T', '-p', String(port), 'git@127.0.0.1'], { stdio: ['ignore', 'ignore', 'inherit'] })
+    child.once('close', (code) => (code === 0 ? resolve() : reject(new Error(`ssh ended with ${code}`))))
+  })
+
+/** A login while there is one key, and while there are 100,000. */
+async function manyKeys(bench, options, port) {
+  const [one, many] = [[], []]
+  const measure = async (times) => {
+    await welcomed(options, port)
+    for (let i = 0; i < bench.rounds; i++) times.push(await timed(() => welcomed(options, port)))
+  }
+  for (let turn = 0; turn < 3; turn++) {
+    await measure(one)
+    await bench.sql(`insert into ssh_keys (user_id, title, key, fingerprint, fingerprint_sha256)
+      select 1, 'one of many', 'ssh-ed25519 ' || n, md5(n::text), encode(sha256(n::text::bytea), 'base64') from generate_series(1, 100000) n`)
+    await bench.sql('vacuum analyze ssh_keys')
+    await measure(many)
+    await bench.sql(`delete from ssh_keys where title = 'one of many'`)
+    await bench.sql('vacuum analyze ssh_keys')
+  }
+  bench.row('a login over SSH with 100,000 stored keys, against one', median(many), median(one), 1.1)
 }
 
 /** A login and a line of output, side by side with a local sshd that runs a shell's `echo`. */
