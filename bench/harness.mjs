@@ -113,6 +113,8 @@ export class Bench {
           PORT: '0',
           SSH_PORT: '0',
           ROOST_ADMIN_TOKEN: TOKEN,
+          // hooks of the bench end here
+          ROOST_ALLOW_LOCAL_REQUESTS: 'true',
           LOG_LEVEL: 'warn',
           TMPDIR: tmpdir(),
         },

@@ -8,6 +8,7 @@ import { commits } from './parts/commits.mjs'
 import { flood } from './parts/flood.mjs'
 import { forks } from './parts/forks.mjs'
 import { groups } from './parts/groups.mjs'
+import { hooks } from './parts/hooks.mjs'
 import { issues } from './parts/issues.mjs'
 import { lfs } from './parts/lfs.mjs'
 import { mergeRequests } from './parts/merge-requests.mjs'
@@ -43,6 +44,7 @@ const PARTS = {
   wire,
   ssh,
   lfs,
+  hooks,
 }
 
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'))

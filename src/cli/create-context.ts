@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
@@ -50,6 +51,8 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
   const now = () => new Date()
   const argon2 = new Argon2(config.argon2)
   const stop = new AbortController()
+  // each delivery on its way listens
+  setMaxListeners(0, stop.signal)
   const hints = createHints({
     onFault: (fault, name) => log.error({ err: fault, job: name }, 'background work failed'),
     onRetry: (fault, name, wait) => log.debug({ err: fault, job: name, wait }, 'background work is tried again'),
