@@ -217,6 +217,10 @@ export class Bench {
     return [median(mine), median(constant)]
   }
 
+  get plainPid() {
+    return this.#plain.pid
+  }
+
   /** The address of a bare Fastify, for what it offers see plain-server.mjs. */
   async plain() {
     if (this.#plainUrl) return this.#plainUrl

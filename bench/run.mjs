@@ -5,6 +5,7 @@ import { Bench, root } from './harness.mjs'
 import { archive } from './parts/archive.mjs'
 import { cherryPick } from './parts/cherry-pick.mjs'
 import { commits } from './parts/commits.mjs'
+import { everyRead } from './parts/every-read.mjs'
 import { flood } from './parts/flood.mjs'
 import { forks } from './parts/forks.mjs'
 import { groups } from './parts/groups.mjs'
@@ -45,6 +46,7 @@ const PARTS = {
   ssh,
   lfs,
   hooks,
+  'every-read': everyRead,
 }
 
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'))

@@ -4,6 +4,7 @@ import { membershipCounts } from '../../access/roles.js'
 import type { Namespace } from '../../access/rules.js'
 import { listedGroups, type SqlViewer, sqlViewer } from '../../access/visible.js'
 import type { Context } from '../../context.js'
+import { among } from '../../db/among.js'
 import { decoded } from '../../db/decoded.js'
 import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
 import { namespaces, projects } from '../../db/schema/index.js'
@@ -95,7 +96,7 @@ const rows = statement('listed groups', (db) =>
   db
     .select({ id: namespaces.id, group: namespaces, version: versionOf('groups') })
     .from(namespaces)
-    .where(sql`${namespaces.id} = any(${sql.placeholder('ids')})`),
+    .where(among(namespaces.id)),
 )
 
 /** The groups that a list shows to this caller (GR-5 to GR-11). */
@@ -146,7 +147,7 @@ const sizes = statement('sizes of groups', (db) =>
       lfs_objects_size: decoded(sql<number>`sum(${projects.lfs_objects_size})`, Number),
     })
     .from(projects)
-    .where(sql`${projects.namespace_id} = any(${sql.placeholder('ids')})`)
+    .where(among(projects.namespace_id))
     .groupBy(projects.namespace_id),
 )
 

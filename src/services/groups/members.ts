@@ -4,6 +4,7 @@ import { effectiveLevel, isOpenTo } from '../../access/can.js'
 import { membershipCounts, shareCounts } from '../../access/roles.js'
 import { fullPathOf, type GroupSubject, type ProjectSubject } from '../../access/rules.js'
 import type { Context, MemberRemovedEvent } from '../../context.js'
+import { among } from '../../db/among.js'
 import type { Transaction } from '../../db/client.js'
 import { decoded } from '../../db/decoded.js'
 import { substring } from '../../db/fuzzy.js'
@@ -64,7 +65,7 @@ const filters = ({ query, ids, single }: Omit<Shape, 'kind'>): SQL[] => [
         sql`(${users.name} ilike ${sql.placeholder('query')} or ${users.username} ilike ${sql.placeholder('query')} or lower(${users.email}) = lower(${sql.placeholder('email')}))`,
       ]
     : []),
-  ...(ids ? [sql`${users.id} = any(${sql.placeholder('ids')})`] : []),
+  ...(ids ? [among(users.id)] : []),
   ...(single ? [sql`${users.id} = ${sql.placeholder('single')}`] : []),
 ]
 

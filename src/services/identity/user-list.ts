@@ -1,6 +1,7 @@
 import { and, asc, desc, eq, or, type SQL, sql } from 'drizzle-orm'
 import type { Caller } from '../../access/actor.js'
 import type { Context } from '../../context.js'
+import { among } from '../../db/among.js'
 import { count } from '../../db/decoded.js'
 import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
 import { identities, users } from '../../db/schema/index.js'
@@ -85,7 +86,7 @@ const records = statement('user records', (db, admin: boolean) =>
   db
     .select({ user: users, ...(admin && more), key: admin ? adminKey : basicKey })
     .from(users)
-    .where(sql`${users.id} = any(${sql.placeholder('ids')})`),
+    .where(among(users.id)),
 )
 
 /** In no order; only for an administrator do they hold more than the row. */

@@ -5,6 +5,7 @@ import { issueReach } from '../../access/can.js'
 import type { GroupSubject, ProjectSubject } from '../../access/rules.js'
 import { issuesInReach, mergeRequestsInReach, type SqlViewer, sqlViewer, visibleIssues, visibleMergeRequests } from '../../access/visible.js'
 import type { Context } from '../../context.js'
+import { among } from '../../db/among.js'
 import type { Transaction } from '../../db/client.js'
 import { decoded } from '../../db/decoded.js'
 import { substring } from '../../db/fuzzy.js'
@@ -88,7 +89,7 @@ const found = (shape: Shape) => {
     search: sql`${labels.title} ilike ${sql.placeholder('search')}`,
     id: eq(labels.id, sql.placeholder('value')),
     title: eq(labels.title, sql.placeholder('value')),
-    ids: sql`${labels.id} = any(${sql.placeholder('value')}::bigint[])`,
+    ids: among(labels.id, 'value'),
   }[shape.by]
   return and(belongs(shape), which)
 }

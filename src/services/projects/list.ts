@@ -3,6 +3,7 @@ import type { Caller } from '../../access/actor.js'
 import { ANY_LEVEL, membershipCounts, shareCounts, withLevel } from '../../access/roles.js'
 import { type SqlViewer, sqlViewer, visibleProject, visibleProjects } from '../../access/visible.js'
 import type { Context } from '../../context.js'
+import { among } from '../../db/among.js'
 import { decoded } from '../../db/decoded.js'
 import { type Fuzzy, fuzzy, fuzzyMatch, substring } from '../../db/fuzzy.js'
 import { namespaces, projects } from '../../db/schema/index.js'
@@ -122,7 +123,7 @@ const counted = statement('number of projects', (db, shape: Omit<Shape, 'order' 
 
 /** The permission is checked again, for these rows only: a cached list is only a hint where to look. */
 const rows = statement('listed projects', (db, eyes: SqlViewer) =>
-  keyedProjects(db, eyes, { version: versionOf('projects') }, sql`${projects.id} = any(${sql.placeholder('ids')}) and ${visibleProject(eyes, user)}`),
+  keyedProjects(db, eyes, { version: versionOf('projects') }, sql`${among(projects.id)} and ${visibleProject(eyes, user)}`),
 )
 
 /** A project of a list, not loaded yet: `key` differs whenever what this viewer is shown of it differs. */

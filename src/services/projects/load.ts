@@ -5,6 +5,7 @@ import { LEVELS } from '../../access/can.js'
 import { directLevel, groupLevel, shareCounts, sharedLevel } from '../../access/roles.js'
 import { type SqlViewer, sqlViewer, visibleProject } from '../../access/visible.js'
 import type { Context } from '../../context.js'
+import { among } from '../../db/among.js'
 import type { ReadDatabase } from '../../db/client.js'
 import { decoded } from '../../db/decoded.js'
 import { namespaces, projects, users } from '../../db/schema/index.js'
@@ -105,7 +106,7 @@ const records = statement('project records', (db, eyes: SqlViewer) => {
     source,
     sourcePlace,
   }
-  return keyedProjects(db, eyes, columns, sql`${projects.id} = any(${sql.placeholder('ids')})`)
+  return keyedProjects(db, eyes, columns, among(projects.id))
 })
 
 /** Projects as this caller sees them, in no order. The caller must already be known to see them. */

@@ -4,6 +4,7 @@ import type { Caller } from '../../../access/actor.js'
 import { type IssueReach, issueReach } from '../../../access/can.js'
 import { issuesInReach, visibleIssues } from '../../../access/visible.js'
 import type { Context } from '../../../context.js'
+import { among } from '../../../db/among.js'
 import type { ReadDatabase } from '../../../db/client.js'
 import { completeTexts, LONG, READ_COLUMNS } from '../../../db/long-text.js'
 import { issueLabels, issues, labels, milestones, namespaces, projects, users } from '../../../db/schema/index.js'
@@ -80,9 +81,7 @@ function shown<More extends Record<string, SQL>>(db: ReadDatabase, details: bool
 }
 
 const loaded = statement('issues by id', (db, view: 'single' | 'list' | 'list with details') =>
-  shown(db, view === 'list with details', view === 'single' ? { subscribed: isSubscribed('Issue', issues, user) } : {}).where(
-    sql`${issues.id} = any(${sql.placeholder('ids')}::bigint[])`,
-  ),
+  shown(db, view === 'list with details', view === 'single' ? { subscribed: isSubscribed('Issue', issues, user) } : {}).where(among(issues.id)),
 )
 
 /**

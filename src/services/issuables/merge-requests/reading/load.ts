@@ -4,6 +4,7 @@ import type { Caller, SignedIn } from '../../../../access/actor.js'
 import type { MergeRequestSubject } from '../../../../access/merge-requests.js'
 import { fullPathOf, type ProjectSubject } from '../../../../access/rules.js'
 import type { Context } from '../../../../context.js'
+import { among } from '../../../../db/among.js'
 import type { ReadDatabase } from '../../../../db/client.js'
 import { completeTexts, LONG, READ_COLUMNS } from '../../../../db/long-text.js'
 import {
@@ -106,12 +107,11 @@ const joined = <More extends Record<string, SQL>>(db: ReadDatabase, more: More) 
     .innerJoin(projects, eq(projects.id, mergeRequests.project_id))
     .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
 
-const among = sql`${mergeRequests.id} = any(${sql.placeholder('ids')}::bigint[])`
 const subscribed = isSubscribed('MergeRequest', mergeRequests, sql`${sql.placeholder('user')}::bigint`)
 
-const loaded = statement('merge requests by id', (db) => joined(db, {}).where(among))
+const loaded = statement('merge requests by id', (db) => joined(db, {}).where(among(mergeRequests.id)))
 
-const followed = statement('followed merge requests by id', (db) => joined(db, { subscribed }).where(among))
+const followed = statement('followed merge requests by id', (db) => joined(db, { subscribed }).where(among(mergeRequests.id)))
 
 async function completeRequests(ctx: Context, records: Pick<MergeRequestRecord, 'request' | 'milestone'>[], size: 'whole' | 'page'): Promise<void> {
   const descriptions = records.map(({ request }) => request)
