@@ -50,6 +50,7 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
   })
   const now = () => new Date()
   const argon2 = new Argon2(config.argon2)
+  const encryption = encryptionWith(config.secretKey ?? (await ownSecret(config.dataDir)))
   const stop = new AbortController()
   // each delivery on its way listens
   setMaxListeners(0, stop.signal)
@@ -73,7 +74,7 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     config,
     db,
     git,
-    lfs: await objectStore(config),
+    lfs: await objectStore(config, encryption.sign('objects', 'owner of a bucket')),
     jobs: createJobs(hints, worker),
     followers,
     links: linksFor(config.baseUrl, config.ssh),
@@ -88,7 +89,7 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     admittedAddresses: admittedAddresses(),
     settingsCache: new SettingsCache(db),
     intents: new Map(),
-    encryption: encryptionWith(config.secretKey ?? (await ownSecret(config.dataDir))),
+    encryption,
     log,
     revision: config.revision,
     now,
@@ -110,11 +111,11 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
 }
 
 /** Where the objects of Git LFS are kept. */
-async function objectStore({ dataDir, lfsBucket }: Config): Promise<ObjectStore> {
+async function objectStore({ dataDir, lfsBucket }: Config, owner: string): Promise<ObjectStore> {
   const folder = join(dataDir, 'lfs')
   if (!lfsBucket) return objectFolder(folder)
   const { objectBucket } = await import('../lib/object-bucket.js')
-  return objectBucket(lfsBucket, join(folder, 'incoming'))
+  return objectBucket(lfsBucket, join(folder, 'incoming'), owner)
 }
 
 /** What was tried again or set aside is logged; a job that was done is not. */

@@ -44,6 +44,8 @@ interface Note {
 }
 
 interface Store extends BucketSetting {
+  /** What the mark of this installation says. */
+  owner: string
   s3: S3
   client: S3Client
   /** Where parts are collected and notes are kept. */
@@ -55,7 +57,7 @@ interface Store extends BucketSetting {
  * Keeps objects in a bucket: `ab/cd/` and the rest of the id, after the prefix. An upload collects its bytes in a file,
  * and sends them from there in parts, which become an object only when all have been checked.
  */
-export async function objectBucket(setting: BucketSetting, incoming: string): Promise<ObjectStore> {
+export async function objectBucket(setting: BucketSetting, incoming: string, owner: string): Promise<ObjectStore> {
   // large, and rarely needed
   const s3 = await import('@aws-sdk/client-s3')
   const client = new s3.S3Client({
@@ -73,7 +75,7 @@ export async function objectBucket(setting: BucketSetting, incoming: string): Pr
       httpsAgent: { keepAlive: true, maxSockets: SOCKETS },
     },
   })
-  const store: Store = { ...setting, s3, client, incoming, sending: new FairQueue({ ...SENDING, refusals: REFUSALS }) }
+  const store: Store = { ...setting, owner, s3, client, incoming, sending: new FairQueue({ ...SENDING, refusals: REFUSALS }) }
   const at = (oid: string) => ({ Bucket: setting.bucket, Key: keyOf(store, oid) })
   return {
     stage: (body, oid, limit) => stage(store, body, oid, limit),
@@ -83,7 +85,11 @@ export async function objectBucket(setting: BucketSetting, incoming: string): Pr
       return (found?.Body as Readable | undefined) ?? null
     },
     size: async (oid) => (await orNull(client.send(new s3.HeadObjectCommand(at(oid)))))?.ContentLength ?? null,
-    delete: async (oid) => void (await orNull(client.send(new s3.DeleteObjectCommand(at(oid))))),
+    claim: () => claim(store),
+    async delete(oid) {
+      if (!(await claim(store))) throw new Error(`s3://${setting.bucket}/${setting.prefix} holds the objects of another installation`)
+      await orNull(client.send(new s3.DeleteObjectCommand(at(oid))))
+    },
     list: () => list(store),
     async leftovers(unchanged) {
       const stale = new Set<string>()
@@ -117,6 +123,25 @@ async function orNull<T>(answer: Promise<T>): Promise<T | null> {
     if (['NotFound', 'NoSuchKey', 'NoSuchUpload'].includes((error as Error).name)) return null
     throw new Unavailable('The object storage cannot be used', 10, { cause: error })
   }
+}
+
+/** The name of the mark: no object has it. */
+const MARK = 'roost-owner'
+
+/** Whether the mark below the prefix is this installation's; the first that asks leaves its own. */
+async function claim({ client, s3, bucket, prefix, owner }: Store): Promise<boolean> {
+  const at = { Bucket: bucket, Key: `${prefix}${MARK}` }
+  const read = async () => {
+    const found = await orNull(client.send(new s3.GetObjectCommand(at)))
+    return found ? await found.Body?.transformToString() : null
+  }
+  const found = await read()
+  if (found !== null) return found === owner
+  // of two that ask at once the store takes one, or the later, and both read which
+  await client.send(new s3.PutObjectCommand({ ...at, Body: owner, IfNoneMatch: '*' })).catch((error: Error) => {
+    if (error.name !== 'PreconditionFailed') throw new Unavailable('The object storage cannot be used', 10, { cause: error })
+  })
+  return (await read()) === owner
 }
 
 async function asked<T>(answer: Promise<T>): Promise<T> {

@@ -17,6 +17,9 @@ export interface ObjectStore {
   get(oid: string, range?: { start: number; end: number }): Promise<Readable | null>
   /** Its size in bytes; null: there is no such object. */
   size(oid: string): Promise<number | null>
+  /** Whether the objects are this installation's; only then is anything deleted. A store without an owner gets one. */
+  claim(): Promise<boolean>
+  /** Throws where the store belongs to another installation. */
   delete(oid: string): Promise<void>
   /** All objects, with the time when each was kept. */
   list(): AsyncGenerator<{ oid: string; keptAt: number }>
@@ -86,6 +89,7 @@ export function objectFolder(root: string): ObjectStore {
       return file && createReadStream('', { fd: file, highWaterMark: 1 << 18, ...range })
     },
     size: async (oid) => (await stat(placeOf(oid)).catch(absent))?.size ?? null,
+    claim: async () => true,
     async delete(oid) {
       const place = placeOf(oid)
       await rm(place, { force: true })

@@ -246,6 +246,26 @@ describe('operators (LF-13)', () => {
     for (const object of [gone, changed, cut]) await s3.send(new PutObjectCommand({ Bucket: 'objects', Key: keyOf(object.oid), Body: object.bytes }))
   })
 
+  it('an installation with another secret removes nothing from a prefix that has an owner, and its doctor says why', async () => {
+    const object = fresh()
+    await lfs.upload(project.fullPath, owner, object)
+    expect(await t.ctx.lfs.claim()).toBe(true)
+    const other = await aContext('stranger', { ...credentials, LFS_STORAGE: 's3://objects/team/lfs' })
+    try {
+      expect(await other.ctx.lfs.claim()).toBe(false)
+      await expect(other.ctx.lfs.delete(object.oid)).rejects.toThrow('s3://objects/team/lfs/ holds the objects of another installation')
+      expect(await t.ctx.lfs.size(object.oid)).toBe(object.size)
+      const kinds: string[] = []
+      for await (const { kind } of faults(other.ctx, {})) kinds.push(kind)
+      expect(kinds).toContain('foreign objects')
+    } finally {
+      await other.end()
+    }
+    const free = await aContext('free', credentials)
+    expect(await Promise.all([free.ctx.lfs.claim(), free.ctx.lfs.claim()])).toEqual([true, true])
+    await free.end()
+  })
+
   it('a backup has all objects, and fills another bucket; without them, it names none and needs the same bucket', async () => {
     const rows = await t.ctx.db.write.select().from(lfsObjects)
     const [whole, without] = [join(t.dataDir, 'whole'), join(t.dataDir, 'without')]

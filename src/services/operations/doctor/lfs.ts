@@ -17,6 +17,13 @@ const AT_ONCE = 16
  * Objects of Git LFS whose files are missing or damaged, and files that nothing refers to; with `full` all are read.
  */
 export async function* lfs(ctx: Context, { full = false }: DoctorOptions): Check {
+  if (!(await ctx.lfs.claim()))
+    yield {
+      kind: 'foreign objects',
+      of: 'LFS_STORAGE',
+      text: 'another installation keeps its objects there: choose a prefix of its own',
+      repair: null,
+    }
   for (let last = ''; ; ) {
     const rows = await ctx.db.write.select().from(lfsObjects).where(gt(lfsObjects.oid, last)).orderBy(asc(lfsObjects.oid)).limit(BATCH)
     const texts = await mapConcurrently(full ? 1 : AT_ONCE, rows, ({ oid, size }) => faultOf(ctx, oid, size, full))
