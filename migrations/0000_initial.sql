@@ -462,6 +462,27 @@ CREATE TABLE "pending_repository_deletions" (
 	"due_at" timestamp (3) with time zone DEFAULT now() NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE "former_repositories" (
+	"project_id" bigint NOT NULL,
+	"storage" text NOT NULL,
+	"left_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"due_at" timestamp (3) with time zone NOT NULL,
+	CONSTRAINT "former_repositories_project_id_storage_pk" PRIMARY KEY("project_id","storage")
+);
+--> statement-breakpoint
+CREATE TABLE "repository_moves" (
+	"project_id" bigint PRIMARY KEY NOT NULL,
+	"from_storage" text NOT NULL,
+	"to_storage" text NOT NULL,
+	"run" text
+);
+--> statement-breakpoint
+CREATE TABLE "storage_failures" (
+	"storage" text PRIMARY KEY NOT NULL,
+	"failures" integer NOT NULL,
+	"failed_at" timestamp (3) with time zone DEFAULT now() NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "project_imports" (
 	"project_id" bigint PRIMARY KEY NOT NULL,
 	"url" text NOT NULL,
