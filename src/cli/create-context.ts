@@ -24,6 +24,7 @@ import { linksFor } from '../links.js'
 import { countedSpawner, createMetrics, noMetrics } from '../metrics.js'
 import { ListCache } from '../services/core/list-cache.js'
 import { SettingsCache } from '../services/core/settings-cache.js'
+import { StorageWatch } from '../services/core/storage-watch.js'
 import { holdsRepositories } from '../services/repository/repositories.js'
 import { followers } from './followers.js'
 import { kinds } from './kinds.js'
@@ -44,8 +45,19 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     hooks,
     spawner: countedSpawner(spawner ?? directSpawner, () => metrics),
     shared: config.databaseUrl !== undefined,
+    refusal: (storage) => storages.refusal(storage),
     transport: { ...TRANSPORT_LIMITS, ...(config.limits.pushBytes > 0 && { packBytes: config.limits.pushBytes }) },
     onFault: (fault, key) => log.error({ err: fault, repository: key }, 'a repository is missing or cannot be read'),
+  })
+  const settingsCache = new SettingsCache(db)
+  const storages = new StorageWatch({
+    db,
+    storages: Object.keys(config.storages),
+    settings: () => settingsCache.read(),
+    use: git.use,
+    onChange: (storage, blocked) =>
+      blocked ? log.error({ storage }, 'a storage fails; calls that need it are refused') : log.warn({ storage }, 'the storage is used again'),
+    onFault: (fault) => log[isUnavailable(fault) ? 'debug' : 'error']({ err: fault }, 'the storages could not be checked'),
   })
   const now = () => new Date()
   const argon2 = new Argon2(config.argon2)
@@ -83,7 +95,8 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     mutex: new KeyedMutex(),
     requestLimit: new RequestLimit(config.requests, now),
     admittedAddresses: admittedAddresses(),
-    settingsCache: new SettingsCache(db),
+    settingsCache,
+    storages,
     intents: new Map(),
     encryption: encryptionWith(config.secretKey ?? (await ownSecret(config.dataDir))),
     log,
@@ -96,7 +109,7 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     },
     async close() {
       stop.abort(new Error('the service is stopping'))
-      await ctx.jobs.stop(JOBS_END)
+      await Promise.all([ctx.jobs.stop(JOBS_END), storages.stop()])
       await Promise.all([git.close(), argon2.close()])
       ctx.lfs.close()
     },

@@ -45,6 +45,8 @@ export interface GitOptions {
   spawner?: Spawner
   /** Services on other machines may use the storages as well. */
   shared?: boolean
+  /** Why a storage must not be used now (SEC-188). */
+  refusal?: (storage: string) => Error | null
 }
 
 /** What reading and writing a repository need: its directory, the pool, the long-lived processes and the caches. */
@@ -62,9 +64,13 @@ export interface GitInstallation {
 }
 
 /** Opens the storages for reading. */
-export function openInstallation({ storages, onFault, pool, spawner }: GitOptions): GitInstallation {
+export function openInstallation({ storages, onFault, pool, spawner, refusal }: GitOptions): GitInstallation {
   const floor = readFloor(new ProcessPool(pool, spawner))
-  const directory = (key: RepositoryKey) => directoryOf(storages, key)
+  const directory = (key: RepositoryKey) => {
+    const refused = refusal?.(key.storage)
+    if (refused) throw refused
+    return directoryOf(storages, key)
+  }
   return {
     floor,
     directory,
@@ -169,6 +175,11 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
     }
   }
 
+  const useStorage = async (storage: string) => {
+    const path = options.storages[storage] as string
+    await access(path, constants.R_OK | constants.W_OK)
+    if (!(await isStorage(path))) throw new RepositoryMissing()
+  }
   const forget = (key: RepositoryKey) => {
     updates.forget(ground.directory(key))
     ground.forget(key)
@@ -207,7 +218,14 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
       const reader = ground.reader(key)
       return { head: `refs/heads/${(await reader.headBranch()) ?? 'main'}`, refs: await reader.refs('refs/') }
     },
-    isLeaving: (key) => isClosed(ground.directory(key), 'leaving'),
+    async isLeaving(key) {
+      try {
+        return await isClosed(ground.directory(key), 'leaving')
+      } catch {
+        // a write that needs the storage will fail, and others go on
+        return false
+      }
+    },
     async relocate(id, { from, to }, move) {
       if (!(await isStorage(options.storages[to] as string))) throw new RepositoryMissing()
       const route = (kind: 'project' | 'wiki') => ({
@@ -247,10 +265,12 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
       const claimed = Object.entries(options.storages).map(async ([name, path]) => ((await claimStorage(path, () => inUse(name))) ? [] : [name]))
       return (await Promise.all(claimed)).flat()
     },
+    use: useStorage,
     async ping() {
-      for (const path of Object.values(options.storages)) {
-        await access(path, constants.R_OK | constants.W_OK)
-        if (!(await isStorage(path))) throw new RepositoryMissing()
+      for (const storage of Object.keys(options.storages)) {
+        const refused = options.refusal?.(storage)
+        if (refused) throw refused
+        await useStorage(storage)
       }
       await pool.run('/', ['--version'])
     },

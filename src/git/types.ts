@@ -614,6 +614,8 @@ export interface Git {
    * one should hold repositories. Returns the names of those not mounted.
    */
   claimStorages(inUse: (storage: string) => Promise<boolean>): Promise<string[]>
+  /** Resolves when a storage is mounted and can be read and written. */
+  use(storage: string): Promise<void>
   /** Resolves when every storage is mounted and can be read and written, and git can be run. */
   ping(): Promise<void>
   /** Removes what killed processes left behind and nobody holds; returns what that was (SEC-159). */
