@@ -1595,6 +1595,8 @@ BEGIN
   INSERT INTO jobs (kind, payload, run_at) VALUES ('hooks: tell', jsonb_build_object('transaction', NEW.transaction::text),
     now() + CASE NEW.source WHEN 'wiki_intents' THEN interval '1 minute' ELSE interval '0' END);
   PERFORM set_config('roost.hooks_told', NEW.transaction::text, true);
+  -- the process that makes the change wakes its worker when it has been committed
+  RAISE NOTICE USING MESSAGE = 'roost: a job was enqueued', ERRCODE = '00R01';
   RETURN NULL;
 END $$;
 --> statement-breakpoint

@@ -24,6 +24,7 @@ import { linksFor } from '../links.js'
 import { countedSpawner, createMetrics, noMetrics } from '../metrics.js'
 import { ListCache } from '../services/core/list-cache.js'
 import { SettingsCache } from '../services/core/settings-cache.js'
+import type { Settings } from '../services/core/settings-table.js'
 import { StorageWatch } from '../services/core/storage-watch.js'
 import { holdsRepositories } from '../services/repository/repositories.js'
 import { followers } from './followers.js'
@@ -70,6 +71,7 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     db,
     kinds,
     ctx: () => ctx,
+    throttling: async () => throttlingOf(await settingsCache.read()),
     onEnd: (ended) => {
       metrics.job(ended)
       logEnd(log, ended)
@@ -118,6 +120,10 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     log.error({ storage, path: config.storages[storage] }, 'a storage should hold repositories and is empty: is its disk mounted?')
   return ctx
 }
+
+/** Which kinds of jobs the settings give a share of the places only (AS-62). */
+const throttlingOf = ({ jobqueue_throttling_enabled: on, jobqueue_throttling_factor: factor, jobqueue_throttling_queues: kinds }: Settings) =>
+  on && factor !== null ? { kinds, factor } : null
 
 /** Where the objects of Git LFS are kept. */
 async function objectStore({ dataDir, lfsBucket }: Config): Promise<ObjectStore> {

@@ -157,11 +157,11 @@ interface Connecting {
   settings(timeout: number, more?: string): pg.ClientConfig
 }
 
-function connecting(url: string, options: DatabaseOptions): Connecting {
+function connecting(url: string, options: DatabaseOptions, listeners: CommitListeners): Connecting {
   const availability = new Availability(options.log)
   const servers = new Servers(url)
   return {
-    Connection: connectionClass(options, availability, servers),
+    Connection: connectionClass({ ...options, onEnqueued: () => listeners.tell() }, availability, servers),
     servers,
     availability,
     settings: (timeout, more = '') => ({
@@ -322,7 +322,8 @@ export class StartupParametersIgnored extends Error {
  */
 export async function openDatabase(url: string, options: DatabaseOptions): Promise<Database> {
   const { readTimeout = READ_TIMEOUT, writeTimeout = WRITE_TIMEOUT } = options
-  const how = connecting(url, options)
+  const listeners = new CommitListeners()
+  const how = connecting(url, options, listeners)
   const lanes = Array.from({ length: LANES }, () => laneOf(how, how.settings(readTimeout, ` ${READ_ONLY}`)))
   // planned once: bursts look rows up by key, and planning costs more than running
   const bursts = laneOf(how, how.settings(writeTimeout, ' -c plan_cache_mode=force_generic_plan'))
@@ -331,7 +332,6 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
   const query = (config: Statement, values?: unknown[]) => (lanes[turn++ % LANES] as Lane).query(config, values)
   const pool = poolOf(how, writeTimeout, options)
   const write = drizzle({ client: pool })
-  const listeners = new CommitListeners()
 
   const database: Database = {
     read: drizzle({ client: { query } as unknown as pg.Client }),

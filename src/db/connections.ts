@@ -55,7 +55,14 @@ export interface ConnectionOptions {
   unnamedStatements?: boolean
   /** Called with the text of every statement before it is sent. */
   onQuery?: (text: string) => void
+  /** Called after the commit of something for which a trigger has enqueued a job. */
+  onEnqueued?: () => void
 }
+
+/** The code of the notice by which a trigger says that it has enqueued a job. */
+const ENQUEUED = '00R01'
+const BEGINS = /^\s*(\/\*.*?\*\/\s*)?(begin|start\s+transaction)\b/i
+const ENDS = /^\s*(\/\*.*?\*\/\s*)?(commit|end|rollback(?!\s+to)|abort)\b/i
 
 /** The startup option of connections that are for reading only. */
 export const READ_ONLY = '-c default_transaction_read_only=on'
@@ -69,7 +76,7 @@ export interface ServerConnection {
  * A connection class that reports every statement, drops statement names if asked to, and turns losses into
  * Unavailable.
  */
-export function connectionClass({ unnamedStatements, onQuery }: ConnectionOptions, availability: Availability, servers: Servers) {
+export function connectionClass({ unnamedStatements, onQuery, onEnqueued }: ConnectionOptions, availability: Availability, servers: Servers) {
   return class Connection extends pg.Client implements ServerConnection {
     readonly server = servers.current
 
@@ -79,20 +86,30 @@ export function connectionClass({ unnamedStatements, onQuery }: ConnectionOption
       this.on('error', () => undefined)
       // a commit that gave up waiting for its replica, at the statement's time limit, would be lost by a fail-over
       let unreplicated = 0
-      this.on('notice', ({ routine }) => {
+      let enqueued = false
+      this.on('notice', ({ routine, code }) => {
         if (routine === 'SyncRepWaitForLSN') unreplicated++
+        if (code === ENQUEUED) enqueued = true
       })
+      let inTransaction = false
       const writes = !config?.options?.includes(READ_ONLY)
       const send = super.query.bind(this) as unknown as Send
       const query: Send = async (config, values) => {
         const statement = typeof config === 'string' ? { text: config as string } : config
         onQuery?.(statement.text)
+        if (BEGINS.test(statement.text)) inTransaction = true
+        if (ENDS.test(statement.text)) inTransaction = false
+        const commits = !inTransaction
         const spent = spending('database')
         const before = unreplicated
         try {
           const result = await send(unnamedStatements ? { ...statement, name: undefined } : statement, values)
           availability.works()
           if (unreplicated !== before) throw new Unavailable('The database could not replicate the change')
+          if (enqueued && commits) {
+            enqueued = false
+            onEnqueued?.()
+          }
           return result
         } catch (thrown) {
           const error = writes && isReadOnly(thrown) ? new Unavailable('The database takes no writes', 1, { cause: thrown }) : translated(thrown)
