@@ -21,7 +21,7 @@ import { encryptionWith, ownSecret } from '../lib/crypto/encryption.js'
 import { type ObjectStore, objectFolder } from '../lib/object-store.js'
 import { isUnavailable } from '../lib/unavailable.js'
 import { linksFor } from '../links.js'
-import { countedSpawner, createMetrics, noMetrics } from '../metrics.js'
+import { countedSpawner, createMetrics, lazyMetrics } from '../metrics.js'
 import { ListCache } from '../services/core/list-cache.js'
 import { SettingsCache } from '../services/core/settings-cache.js'
 import type { Settings } from '../services/core/settings-table.js'
@@ -38,7 +38,8 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
   const listCache = new ListCache()
   const fragments = new Fragments()
   const measured = config.metrics.token !== undefined || config.metrics.allowed.length > 0
-  const metrics = measured ? await createMetrics(db, { totals: listCache, fragments }) : noMetrics
+  const create = () => createMetrics(db, { totals: listCache, fragments })
+  const metrics = measured ? await create() : lazyMetrics(create)
   const hooks = join(config.dataDir, 'hooks')
   await mkdir(hooks, { recursive: true, mode: 0o700 })
   const git = openGit({
