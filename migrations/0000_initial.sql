@@ -462,6 +462,27 @@ CREATE TABLE "pending_repository_deletions" (
 	"due_at" timestamp (3) with time zone DEFAULT now() NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE "former_repositories" (
+	"project_id" bigint NOT NULL,
+	"storage" text NOT NULL,
+	"left_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"due_at" timestamp (3) with time zone NOT NULL,
+	CONSTRAINT "former_repositories_project_id_storage_pk" PRIMARY KEY("project_id","storage")
+);
+--> statement-breakpoint
+CREATE TABLE "repository_moves" (
+	"project_id" bigint PRIMARY KEY NOT NULL,
+	"from_storage" text NOT NULL,
+	"to_storage" text NOT NULL,
+	"run" text
+);
+--> statement-breakpoint
+CREATE TABLE "storage_failures" (
+	"storage" text PRIMARY KEY NOT NULL,
+	"failures" integer NOT NULL,
+	"failed_at" timestamp (3) with time zone DEFAULT now() NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "project_imports" (
 	"project_id" bigint PRIMARY KEY NOT NULL,
 	"url" text NOT NULL,
@@ -1574,6 +1595,8 @@ BEGIN
   INSERT INTO jobs (kind, payload, run_at) VALUES ('hooks: tell', jsonb_build_object('transaction', NEW.transaction::text),
     now() + CASE NEW.source WHEN 'wiki_intents' THEN interval '1 minute' ELSE interval '0' END);
   PERFORM set_config('roost.hooks_told', NEW.transaction::text, true);
+  -- the process that makes the change wakes its worker when it has been committed
+  RAISE NOTICE USING MESSAGE = 'roost: a job was enqueued', ERRCODE = '00R01';
   RETURN NULL;
 END $$;
 --> statement-breakpoint

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { z } from 'zod'
+import { faultOfUrl } from './db/servers.js'
 import type { BucketSetting } from './lib/object-bucket.js'
 import { StartFault } from './lib/start-fault.js'
 
@@ -52,7 +53,13 @@ const Environment = z.object({
     .transform((value) => value.replace(/\/+$/, ''))
     .optional(),
   DATA_DIR: z.string().default('./data'),
-  DATABASE_URL: absoluteUrl(['postgres:', 'postgresql:'], 'a postgres URL').optional(),
+  DATABASE_URL: z
+    .string()
+    .superRefine((value, given) => {
+      const fault = faultOfUrl(value)
+      if (fault !== null) given.addIssue(fault)
+    })
+    .optional(),
   ROOST_DATABASE_POOL: int(1, 200).default(8),
   ROOST_DATABASE_UNNAMED_STATEMENTS: flag.default(false),
   ROOST_ADMIN_USERNAME: z

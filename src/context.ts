@@ -23,6 +23,7 @@ import type { Metrics } from './metrics.js'
 import type { ListCache } from './services/core/list-cache.js'
 import type { SettingsCache } from './services/core/settings-cache.js'
 import type { Settings } from './services/core/settings-table.js'
+import type { StorageWatch } from './services/core/storage-watch.js'
 
 /** The call that a piece of work is done for. */
 export interface Origin {
@@ -110,6 +111,8 @@ export interface Context {
   /** Addresses that users were admitted from a moment ago. */
   admittedAddresses: LRUCache<string, number>
   settingsCache: SettingsCache
+  /** Which storages fail; looks while it is started. */
+  storages: StorageWatch
   /** The settings in force, at most a second old. */
   settings(): Promise<Settings>
   /** The address of the avatar service with `%{hash}` in it, while the settings have it on (G-83). */

@@ -3,6 +3,7 @@ import { AUDIT_USAGE, printAudit } from './cli/audit.js'
 import { BACKUP_USAGE, backup, RESTORE_USAGE, restore } from './cli/backup.js'
 import { DOCTOR_USAGE, doctor } from './cli/doctor.js'
 import { JOBS_USAGE, tellJobs } from './cli/jobs.js'
+import { MOVE_USAGE, moveRepositories } from './cli/move-repository.js'
 import { serve } from './cli/serve.js'
 import { SSH_KEYS_USAGE, SSH_SERVE_USAGE, sshKeys, sshServe } from './cli/ssh.js'
 import { createToken, TOKEN_USAGE } from './cli/token.js'
@@ -42,6 +43,12 @@ const COMMANDS: Record<string, Command> = {
     about:
       'Prints the jobs by kind (waiting, due later, running, failed, delay of the oldest) and those that failed with their errors. With --retry they are tried again.',
     run: tellJobs,
+  },
+  'move-repository': {
+    usage: MOVE_USAGE,
+    about:
+      "Moves a project's repository and wiki, or those of all projects in a storage, to another storage of STORAGES, while they are in use; beside a running service or without it.",
+    run: moveRepositories,
   },
   backup: {
     usage: BACKUP_USAGE,

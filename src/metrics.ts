@@ -15,8 +15,8 @@ export interface Metrics {
   login(how: 'password' | 'token', result: 'done' | 'refused'): void
   /** A webhook was delivered, or was not. */
   webhook(event: string, result: 'done' | 'failed', seconds: number): void
-  /** The page for Prometheus; null: metrics are off. */
-  page(): Promise<{ type: string; text: string } | null>
+  /** The page for Prometheus. */
+  page(): Promise<{ type: string; text: string }>
 }
 
 /** Of caches whose hits are counted. */
@@ -26,18 +26,37 @@ export interface Counted {
 }
 
 /** Where metrics are not asked for, counting costs nothing. */
-export const noMetrics: Metrics = {
+const noMetrics: Metrics = {
   request() {},
   git() {},
   job() {},
   push() {},
   login() {},
   webhook() {},
-  page: () => Promise.resolve(null),
+  page: () => Promise.resolve({ type: 'text/plain', text: '' }),
 }
 
 const QUICK = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const LONG = [0.01, 0.1, 1, 10, 60, 600, 3_600]
+
+/** Metrics that begin to count when the page is first asked for. */
+export function lazyMetrics(create: () => Promise<Metrics>): Metrics {
+  let metrics = noMetrics
+  let creating: Promise<Metrics> | undefined
+  return {
+    request: (...of) => metrics.request(...of),
+    git: (...of) => metrics.git(...of),
+    job: (...of) => metrics.job(...of),
+    push: (...of) => metrics.push(...of),
+    login: (...of) => metrics.login(...of),
+    webhook: (...of) => metrics.webhook(...of),
+    async page() {
+      creating ??= create()
+      metrics = await creating
+      return metrics.page()
+    },
+  }
+}
 
 /** Counts for Prometheus, in a registry of its own. */
 export async function createMetrics(db: Database, caches: Record<string, Counted>): Promise<Metrics> {

@@ -1,8 +1,18 @@
 import { describe, expect, it } from 'vitest'
-import { SETTING_NAMES, SETTINGS } from '../src/services/core/settings-table.js'
+import { SETTING_NAMES, SETTINGS, WITHOUT_EFFECT } from '../src/services/core/settings-table.js'
 
 const shown = (value: unknown) => (value === null ? 'none' : `\`${JSON.stringify(value)}\``)
-const row = (name: (typeof SETTING_NAMES)[number]) => `| \`${name}\` | ${shown(SETTINGS[name].default)} | ${SETTINGS[name].effect ?? 'stored only'} |`
+const effectOf = (name: (typeof SETTING_NAMES)[number]) => {
+  const reason = WITHOUT_EFFECT[name]
+  return SETTINGS[name].effect ?? (reason === undefined ? 'stored only' : `stored only: ${reason}`)
+}
+const row = (name: (typeof SETTING_NAMES)[number]) => `| \`${name}\` | ${shown(SETTINGS[name].default)} | ${effectOf(name)} |`
+
+describe('a setting', () => {
+  it('has an effect or a reason for having none, and not both', () => {
+    for (const name of SETTING_NAMES) expect(SETTINGS[name].effect !== null && WITHOUT_EFFECT[name] !== undefined, name).toBe(false)
+  })
+})
 
 describe('docs/settings.md', () => {
   it('describes every setting as the table in the code does', async () => {

@@ -22,9 +22,11 @@ import { encryptionWith, ownSecret } from '../lib/crypto/encryption.js'
 import { type ObjectStore, objectFolder } from '../lib/object-store.js'
 import { isUnavailable } from '../lib/unavailable.js'
 import { linksFor } from '../links.js'
-import { countedSpawner, createMetrics, noMetrics } from '../metrics.js'
+import { countedSpawner, createMetrics, lazyMetrics } from '../metrics.js'
 import { ListCache } from '../services/core/list-cache.js'
 import { SettingsCache } from '../services/core/settings-cache.js'
+import type { Settings } from '../services/core/settings-table.js'
+import { StorageWatch } from '../services/core/storage-watch.js'
 import { holdsRepositories } from '../services/repository/repositories.js'
 import { followers } from './followers.js'
 import { kinds } from './kinds.js'
@@ -37,7 +39,8 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
   const listCache = new ListCache()
   const fragments = new Fragments()
   const measured = config.metrics.token !== undefined || config.metrics.allowed.length > 0
-  const metrics = measured ? await createMetrics(db, { totals: listCache, fragments }) : noMetrics
+  const create = () => createMetrics(db, { totals: listCache, fragments })
+  const metrics = measured ? await create() : lazyMetrics(create)
   const hooks = join(config.dataDir, 'hooks')
   await mkdir(hooks, { recursive: true, mode: 0o700 })
   const git = openGit({
@@ -45,8 +48,19 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     hooks,
     spawner: countedSpawner(spawner ?? directSpawner, () => metrics),
     shared: config.databaseUrl !== undefined,
+    refusal: (storage) => storages.refusal(storage),
     transport: { ...TRANSPORT_LIMITS, ...(config.limits.pushBytes > 0 && { packBytes: config.limits.pushBytes }) },
     onFault: (fault, key) => log.error({ err: fault, repository: key }, 'a repository is missing or cannot be read'),
+  })
+  const settingsCache = new SettingsCache(db)
+  const storages = new StorageWatch({
+    db,
+    storages: Object.keys(config.storages),
+    settings: () => settingsCache.read(),
+    use: git.use,
+    onChange: (storage, blocked) =>
+      blocked ? log.error({ storage }, 'a storage fails; calls that need it are refused') : log.warn({ storage }, 'the storage is used again'),
+    onFault: (fault) => log[isUnavailable(fault) ? 'debug' : 'error']({ err: fault }, 'the storages could not be checked'),
   })
   const now = () => new Date()
   const argon2 = new Argon2(config.argon2)
@@ -62,6 +76,7 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     db,
     kinds,
     ctx: () => ctx,
+    throttling: async () => throttlingOf(await settingsCache.read()),
     onEnd: (ended) => {
       metrics.job(ended)
       logEnd(log, ended)
@@ -87,7 +102,8 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     mutex: new KeyedMutex(),
     requestLimit: new RequestLimit(config.requests, now),
     admittedAddresses: admittedAddresses(),
-    settingsCache: new SettingsCache(db),
+    settingsCache,
+    storages,
     intents: new Map(),
     encryption,
     log,
@@ -100,7 +116,7 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     },
     async close() {
       stop.abort(new Error('the service is stopping'))
-      await ctx.jobs.stop(JOBS_END)
+      await Promise.all([ctx.jobs.stop(JOBS_END), storages.stop()])
       await Promise.all([git.close(), argon2.close()])
       ctx.lfs.close()
     },
@@ -109,6 +125,10 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     log.error({ storage, path: config.storages[storage] }, 'a storage should hold repositories and is empty: is its disk mounted?')
   return ctx
 }
+
+/** Which kinds of jobs the settings give a share of the places only (AS-62). */
+const throttlingOf = ({ jobqueue_throttling_enabled: on, jobqueue_throttling_factor: factor, jobqueue_throttling_queues: kinds }: Settings) =>
+  on && factor !== null ? { kinds, factor } : null
 
 /** Where the objects of Git LFS are kept. */
 async function objectStore({ dataDir, lfsBucket }: Config, owner: string): Promise<ObjectStore> {

@@ -10,6 +10,7 @@ import { recoveryJobs } from '../services/operations/recovery.js'
 import { finishRemovalLater } from '../services/operations/user-removal.js'
 import { importJob } from '../services/projects/import.js'
 import { removeFiles } from '../services/projects/remove.js'
+import { moveRepository, removeFormerRepositories } from '../services/projects/storage-moves.js'
 import { upkeep } from '../services/repository/push/upkeep.js'
 
 /** The kinds of jobs that this program knows; those that it does not know wait for one that does. */
@@ -21,9 +22,11 @@ export const kinds: AnyJob<Context>[] = [
   finishRemovalLater,
   importJob,
   mergeChecks,
+  moveRepository,
   promptMergeChecks,
   rebase,
   removeFiles,
+  removeFormerRepositories,
   tellHooks,
   upkeep,
   wikiUpkeep,

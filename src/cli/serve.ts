@@ -74,6 +74,7 @@ async function start(given: Config, log: Logger, opened: Step[], signal: AbortSi
   await bootstrapAdministrator(ctx)
   await recover(ctx)
   await ctx.jobs.start({ alone: config.databaseUrl === undefined })
+  ctx.storages.start()
   const app = await buildApp(ctx)
   let ssh: { close(wait: number): Promise<void> } | undefined
   opened.push(async () => {

@@ -4,8 +4,9 @@ import type { PgTransactionConfig } from 'drizzle-orm/pg-core'
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { Unavailable } from '../lib/unavailable.js'
-import { Availability, BoundedPool, connectionClass, Lane, MAX_WAITING, type Statement } from './connections.js'
+import { Availability, BoundedPool, connectionClass, Lane, MAX_WAITING, READ_ONLY, type Statement } from './connections.js'
 import { codeOf, databaseError, translated } from './errors.js'
+import { Servers } from './servers.js'
 
 export interface DatabaseOptions {
   log: Pick<Logger, 'warn' | 'info'>
@@ -149,19 +150,21 @@ function together(work: () => Promise<unknown>): () => Promise<unknown> {
 
 /** How the connections of one database are opened. */
 interface Connecting {
-  Connection: typeof pg.Client
+  Connection: ReturnType<typeof connectionClass>
+  servers: Servers
   availability: Availability
   /** For connections whose statements may run so many milliseconds; `more` are further startup options. */
   settings(timeout: number, more?: string): pg.ClientConfig
 }
 
-function connecting(url: string, options: DatabaseOptions): Connecting {
+function connecting(url: string, options: DatabaseOptions, listeners: CommitListeners): Connecting {
   const availability = new Availability(options.log)
+  const servers = new Servers(url)
   return {
-    Connection: connectionClass(options, availability),
+    Connection: connectionClass({ ...options, onEnqueued: () => listeners.tell() }, availability, servers),
+    servers,
     availability,
     settings: (timeout, more = '') => ({
-      connectionString: url,
       keepAlive: true,
       application_name: 'roost',
       query_timeout: timeout + GRACE,
@@ -170,24 +173,26 @@ function connecting(url: string, options: DatabaseOptions): Connecting {
   }
 }
 
-function laneOf({ Connection, availability }: Connecting, config: pg.ClientConfig): Lane {
+function laneOf({ Connection, availability, servers }: Connecting, config: pg.ClientConfig): Lane {
   return new Lane(async (onLoss) => {
     const client = new Connection({ ...config, pipeline: true, connectionTimeoutMillis: CONNECT_TIMEOUT })
     client.on('error', (error) => {
       onLoss()
       availability.lost(error)
+      servers.lost(client.server)
     })
     client.on('end', onLoss)
     await client.connect().catch((error: unknown) => {
       availability.lost(error)
+      servers.lost(client.server)
       throw translated(error)
     })
     return client
-  })
+  }, servers)
 }
 
-function poolOf({ Connection, availability, settings }: Connecting, timeout: number, options: DatabaseOptions): BoundedPool {
-  const pool = new BoundedPool({
+function poolOf({ Connection, availability, servers, settings }: Connecting, timeout: number, options: DatabaseOptions): BoundedPool {
+  const config: pg.PoolConfig = {
     ...settings(timeout),
     // statements that a transaction sends without awaiting each other go out at once
     pipeline: true,
@@ -195,12 +200,15 @@ function poolOf({ Connection, availability, settings }: Connecting, timeout: num
     max: options.poolSize ?? POOL_SIZE,
     idleTimeoutMillis: 30_000,
     connectionTimeoutMillis: options.waitTimeout ?? WAIT_TIMEOUT,
-    Client: Connection,
-  })
+    Client: Connection as unknown as new () => pg.ClientBase,
+  }
+  const pool = new BoundedPool(config, servers)
   // without a listener, the loss of an idle connection ends the process
   pool.on('error', (error) => {
     // the pool's end does not wait for its sockets, so Postgres may stop first
-    if (!pool.ending) availability.lost(error)
+    if (pool.ending) return
+    availability.lost(error)
+    servers.lost(servers.current)
   })
   return pool
 }
@@ -314,8 +322,9 @@ export class StartupParametersIgnored extends Error {
  */
 export async function openDatabase(url: string, options: DatabaseOptions): Promise<Database> {
   const { readTimeout = READ_TIMEOUT, writeTimeout = WRITE_TIMEOUT } = options
-  const how = connecting(url, options)
-  const lanes = Array.from({ length: LANES }, () => laneOf(how, how.settings(readTimeout, ' -c default_transaction_read_only=on')))
+  const listeners = new CommitListeners()
+  const how = connecting(url, options, listeners)
+  const lanes = Array.from({ length: LANES }, () => laneOf(how, how.settings(readTimeout, ` ${READ_ONLY}`)))
   // planned once: bursts look rows up by key, and planning costs more than running
   const bursts = laneOf(how, how.settings(writeTimeout, ' -c plan_cache_mode=force_generic_plan'))
   const queue = laneOf(how, how.settings(writeTimeout))
@@ -323,7 +332,6 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
   const query = (config: Statement, values?: unknown[]) => (lanes[turn++ % LANES] as Lane).query(config, values)
   const pool = poolOf(how, writeTimeout, options)
   const write = drizzle({ client: pool })
-  const listeners = new CommitListeners()
 
   const database: Database = {
     read: drizzle({ client: { query } as unknown as pg.Client }),

@@ -2,7 +2,8 @@ import pg from 'pg'
 import type { Logger } from 'pino'
 import { spending } from '../lib/async/spent.js'
 import { Unavailable } from '../lib/unavailable.js'
-import { isLoss, translated } from './errors.js'
+import { isLoss, isReadOnly, translated } from './errors.js'
+import type { Servers } from './servers.js'
 
 /** Calls that may wait for one lane, for the pool, or for bursts; more are refused. */
 export const MAX_WAITING = 1_000
@@ -54,32 +55,71 @@ export interface ConnectionOptions {
   unnamedStatements?: boolean
   /** Called with the text of every statement before it is sent. */
   onQuery?: (text: string) => void
+  /** Called after the commit of something for which a trigger has enqueued a job. */
+  onEnqueued?: () => void
+}
+
+/** The code of the notice by which a trigger says that it has enqueued a job. */
+const ENQUEUED = '00R01'
+const BEGINS = /^\s*(\/\*.*?\*\/\s*)?(begin|start\s+transaction)\b/i
+const ENDS = /^\s*(\/\*.*?\*\/\s*)?(commit|end|rollback(?!\s+to)|abort)\b/i
+
+/** The startup option of connections that are for reading only. */
+export const READ_ONLY = '-c default_transaction_read_only=on'
+
+/** A connection that knows the URL of its server. */
+export interface ServerConnection {
+  readonly server: string
 }
 
 /**
  * A connection class that reports every statement, drops statement names if asked to, and turns losses into
  * Unavailable.
  */
-export function connectionClass({ unnamedStatements, onQuery }: ConnectionOptions, availability: Availability) {
-  return class Connection extends pg.Client {
-    constructor(config?: string | pg.ClientConfig) {
-      super(config)
+export function connectionClass({ unnamedStatements, onQuery, onEnqueued }: ConnectionOptions, availability: Availability, servers: Servers) {
+  return class Connection extends pg.Client implements ServerConnection {
+    readonly server = servers.current
+
+    constructor(config?: pg.ClientConfig) {
+      super({ ...config, connectionString: servers.current })
       // an `error` event without a listener ends the process, and between the statements of a transaction there is none
       this.on('error', () => undefined)
+      // a commit that gave up waiting for its replica, at the statement's time limit, would be lost by a fail-over
+      let unreplicated = 0
+      let enqueued = false
+      this.on('notice', ({ routine, code }) => {
+        if (routine === 'SyncRepWaitForLSN') unreplicated++
+        if (code === ENQUEUED) enqueued = true
+      })
+      let inTransaction = false
+      const writes = !config?.options?.includes(READ_ONLY)
       const send = super.query.bind(this) as unknown as Send
       const query: Send = async (config, values) => {
         const statement = typeof config === 'string' ? { text: config as string } : config
         onQuery?.(statement.text)
+        if (BEGINS.test(statement.text)) inTransaction = true
+        if (ENDS.test(statement.text)) inTransaction = false
+        const commits = !inTransaction
         const spent = spending('database')
+        const before = unreplicated
         try {
           const result = await send(unnamedStatements ? { ...statement, name: undefined } : statement, values)
           availability.works()
+          if (unreplicated !== before) throw new Unavailable('The database could not replicate the change')
+          if (enqueued && commits) {
+            enqueued = false
+            onEnqueued?.()
+          }
           return result
-        } catch (error) {
-          if (isLoss(translated(error))) availability.lost(error)
+        } catch (thrown) {
+          const error = writes && isReadOnly(thrown) ? new Unavailable('The database takes no writes', 1, { cause: thrown }) : translated(thrown)
+          if (isLoss(error) || (writes && isReadOnly(thrown))) {
+            availability.lost(error)
+            servers.lost(this.server)
+          }
           // the late answer of this connection would go to the next caller
-          if (error instanceof Error && error.message === 'Query read timeout') (this as unknown as pg.Client).end().catch(() => undefined)
-          throw translated(error)
+          if (thrown instanceof Error && thrown.message === 'Query read timeout') (this as unknown as pg.Client).end().catch(() => undefined)
+          throw error
         } finally {
           spent()
         }
@@ -89,16 +129,34 @@ export function connectionClass({ unnamedStatements, onQuery }: ConnectionOption
   }
 }
 
-/** A pool that refuses callers when too many wait, and drops connections that failed. */
+/** A pool that refuses callers when too many wait, and drops connections that failed, or are to a former server. */
 export class BoundedPool extends pg.Pool {
+  constructor(
+    config: pg.PoolConfig,
+    private readonly servers: Servers,
+  ) {
+    super(config)
+  }
+
   override connect(): Promise<pg.PoolClient>
   override connect(callback: (err: Error | undefined, client: pg.PoolClient | undefined, done: (release?: unknown) => void) => void): void
   override connect(callback?: unknown): Promise<pg.PoolClient> | undefined {
     if (callback !== undefined) throw new TypeError('this pool has promises only')
     if (this.waitingCount >= MAX_WAITING) return Promise.reject(new Unavailable('Too many calls wait for the database'))
-    return super.connect().catch((error: unknown) => {
-      throw translated(error)
-    })
+    return this.#connect()
+  }
+
+  async #connect(): Promise<pg.PoolClient> {
+    for (;;) {
+      if (!this.servers.isFound) await this.servers.find()
+      const { current } = this.servers
+      const client = await super.connect().catch((error: unknown) => {
+        this.servers.lost(current)
+        throw translated(error)
+      })
+      if ((client as unknown as ServerConnection).server === this.servers.current) return client
+      client.release(true)
+    }
   }
 
   // the overloads of the library's types cannot be repeated here; drizzle and our own code use only this one
@@ -119,10 +177,15 @@ export class BoundedPool extends pg.Pool {
 /** One pipelined connection, reopened after a loss; reads that were under way are repeated, which is harmless. */
 export class Lane {
   #connected: Promise<pg.Client> | undefined
+  /** The URL of its server. */
+  #server: string | undefined
   #waiting = 0
   #closed = false
 
-  constructor(private readonly open: (onLoss: () => void) => Promise<pg.Client>) {}
+  constructor(
+    private readonly open: (onLoss: () => void) => Promise<pg.Client & ServerConnection>,
+    private readonly servers: Servers,
+  ) {}
 
   async query(config: Statement, values?: unknown[]): Promise<pg.QueryResult> {
     const text = typeof config === 'string' ? config : config.text
@@ -146,8 +209,12 @@ export class Lane {
   /** The connection itself. */
   client(): Promise<pg.Client> {
     if (this.#closed) return Promise.reject(new Unavailable('The database connection was closed'))
-    if (this.#connected) return this.#connected
-    const connected: Promise<pg.Client> = this.open(() => {
+    if (this.#connected && (this.#server === this.servers.current || this.#server === undefined)) return this.#connected
+    const former = this.#connected
+    // what was sent to the former server is answered or fails
+    former?.then((client) => client.end()).catch(() => undefined)
+    this.#server = undefined
+    const connected: Promise<pg.Client> = this.#open(() => {
       if (this.#connected === connected) this.#connected = undefined
     })
     this.#connected = connected
@@ -155,6 +222,13 @@ export class Lane {
       if (this.#connected === connected) this.#connected = undefined
     })
     return connected
+  }
+
+  async #open(onLoss: () => void): Promise<pg.Client> {
+    if (!this.servers.isFound) await this.servers.find()
+    const client = await this.open(onLoss)
+    this.#server = client.server
+    return client
   }
 
   async close() {

@@ -5,6 +5,7 @@ import pg from 'pg'
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams'
 import { StartFault } from '../lib/start-fault.js'
 import { lastApplied } from './migrate.js'
+import { presentServer } from './servers.js'
 
 /** What a copy of the database holds. */
 export interface CopiedDatabase {
@@ -16,11 +17,13 @@ export interface CopiedDatabase {
 }
 
 const connection = async (url: string) => {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000, application_name: 'roost copy' })
-  client.on('error', () => undefined)
-  await client.connect().catch((error: Error) => {
+  const unreachable = (error: Error) => {
     throw new StartFault(`cannot reach the database: ${error.message || 'no answer'}`)
-  })
+  }
+  const server = await presentServer(url).catch(unreachable)
+  const client = new pg.Client({ connectionString: server, connectionTimeoutMillis: 5_000, application_name: 'roost copy' })
+  client.on('error', () => undefined)
+  await client.connect().catch(unreachable)
   return client
 }
 

@@ -55,6 +55,9 @@ export function translated(error: unknown): unknown {
   return new Unavailable(code === '57014' ? 'The database took too long' : 'The database is not available', 1, { cause: error })
 }
 
+/** Whether a write was refused because the server has become read-only. */
+export const isReadOnly = (error: unknown) => codeOf(error) === '25006'
+
 /** Whether the error means that its connection is lost. */
 export function isLoss(error: unknown) {
   const cause = error instanceof Unavailable ? error.cause : error

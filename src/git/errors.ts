@@ -33,6 +33,14 @@ export class RepositoryMissing extends Unavailable {
   }
 }
 
+/** The repository is being moved to another storage: no ref has moved (SEC-187). */
+export class RepositoryMoving extends Unavailable {
+  /** `begun` false: nothing of the request has been read, so it can be begun again. */
+  constructor(readonly begun = true) {
+    super('The repository is being moved, try again')
+  }
+}
+
 /** A git process failed in a way its caller did not expect; `stderr` is for the log only (SEC-4). */
 export class GitFault extends Error {
   override name = 'GitFault'

@@ -23,8 +23,10 @@ import {
   repositoriesIn,
 } from './storage/examine.js'
 import { fork } from './storage/fork.js'
-import { removeStale, removeStaleLocks, STALE, staleIn } from './storage/leftovers.js'
+import { checkHere, isClosed, removeGates } from './storage/gates.js'
+import { isWorkedIn, removeStale, removeStaleLocks, STALE, staleIn } from './storage/leftovers.js'
 import { maintain, repositorySize, unreached } from './storage/maintenance.js'
+import { relocate, removeHalfCopies } from './storage/relocate.js'
 import type { Git, GitRepository, Oid, RepositoryKey } from './types.js'
 import { archive } from './wire/archive.js'
 import { fetchAll, remoteHead } from './wire/fetch.js'
@@ -43,6 +45,8 @@ export interface GitOptions {
   spawner?: Spawner
   /** Services on other machines may use the storages as well. */
   shared?: boolean
+  /** Why a storage must not be used now (SEC-188). */
+  refusal?: (storage: string) => Error | null
 }
 
 /** What reading and writing a repository need: its directory, the pool, the long-lived processes and the caches. */
@@ -60,9 +64,13 @@ export interface GitInstallation {
 }
 
 /** Opens the storages for reading. */
-export function openInstallation({ storages, onFault, pool, spawner }: GitOptions): GitInstallation {
+export function openInstallation({ storages, onFault, pool, spawner, refusal }: GitOptions): GitInstallation {
   const floor = readFloor(new ProcessPool(pool, spawner))
-  const directory = (key: RepositoryKey) => directoryOf(storages, key)
+  const directory = (key: RepositoryKey) => {
+    const refused = refusal?.(key.storage)
+    if (refused) throw refused
+    return directoryOf(storages, key)
+  }
   return {
     floor,
     directory,
@@ -122,7 +130,7 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
     return {
       ...reader,
       fileSizes: (commit, take) => fileSizes(pool, directory, commit, take),
-      setHeadBranch: (branch) => writeHead(directory, branch),
+      setHeadBranch: (branch) => writeHead(directory, branch, shared),
       whileAt: (ref, oid, work) => updates.holding(directory, ref, oid, work),
       updateRefs: (moves) => updates.update(directory, moves),
       draftCommit: (draft) => draftCommit({ directory, pool, readObject }, draft),
@@ -167,10 +175,27 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
     }
   }
 
+  const useStorage = async (storage: string) => {
+    const path = options.storages[storage] as string
+    await access(path, constants.R_OK | constants.W_OK)
+    if (!(await isStorage(path))) throw new RepositoryMissing()
+  }
+  const forget = (key: RepositoryKey) => {
+    updates.forget(ground.directory(key))
+    ground.forget(key)
+  }
+  const remove = async (key: RepositoryKey) => {
+    await removeRepository(ground.directory(key))
+    forget(key)
+  }
+
   return {
     open,
     async create(key, branch) {
-      if (!(await ground.exists(key))) await createRepository(ground.directory(key), branch)
+      if (await ground.exists(key)) return
+      await createRepository(ground.directory(key), branch)
+      // a wiki whose project goes to another storage
+      await checkHere(ground.directory(key), shared)
     },
     exists: ground.exists,
     async advertiseEmpty(service, request) {
@@ -184,11 +209,7 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
       }
     },
     fork: (from, to, branch) => fork(pool, { directory: ground.directory(from), refs: ground.reader(from).refs }, ground.directory(to), branch),
-    async remove(key) {
-      await removeRepository(ground.directory(key))
-      updates.forget(ground.directory(key))
-      ground.forget(key)
-    },
+    remove,
     async *all(unchanged) {
       for (const [storage, root] of Object.entries(options.storages)) yield* repositoriesIn(storage, root, unchanged)
     },
@@ -197,12 +218,45 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
       const reader = ground.reader(key)
       return { head: `refs/heads/${(await reader.headBranch()) ?? 'main'}`, refs: await reader.refs('refs/') }
     },
+    async isLeaving(key) {
+      try {
+        return await isClosed(ground.directory(key), 'leaving')
+      } catch {
+        // a write that needs the storage will fail, and others go on
+        return false
+      }
+    },
+    async relocate(id, { from, to }, move) {
+      if (!(await isStorage(options.storages[to] as string))) throw new RepositoryMissing()
+      const route = (kind: 'project' | 'wiki') => ({
+        from: ground.directory({ storage: from, id, kind }),
+        to: ground.directory({ storage: to, id, kind }),
+      })
+      await relocate(pool, [route('project'), route('wiki')], { ...move, shared })
+      for (const kind of KINDS) forget({ storage: from, id, kind })
+    },
+    async undoRelocation(id, storage, spared) {
+      for (const other of Object.keys(options.storages)) {
+        const keys = KINDS.map((kind) => ({ storage: other, id, kind }))
+        await removeHalfCopies(keys.map(ground.directory))
+        if (spared.includes(other)) continue
+        if (other !== storage) for (const key of keys) await remove(key)
+        await removeGates(ground.directory({ storage: other, id, kind: 'project' }))
+      }
+    },
+    async isReadFrom(id, storage) {
+      const used = await Promise.all(KINDS.map((kind) => isWorkedIn(ground.directory({ storage, id, kind }))))
+      return shared || used.includes(true)
+    },
+    async removeFormer(id, storage) {
+      for (const kind of KINDS) await remove({ storage, id, kind })
+      await removeGates(ground.directory({ storage, id, kind: 'project' }))
+    },
     save: (key, refs, target) => saveRepository(ground.directory(key), refs, target),
     restoreRepository: (saved, key) => restoreRepository(saved, ground.directory(key)),
     async quarantineRepository(key) {
       const place = await quarantineRepository(options.storages[key.storage] as string, ground.directory(key))
-      updates.forget(ground.directory(key))
-      ground.forget(key)
+      forget(key)
       return place
     },
     removeQuarantinedRepositories: async (older) =>
@@ -211,10 +265,12 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
       const claimed = Object.entries(options.storages).map(async ([name, path]) => ((await claimStorage(path, () => inUse(name))) ? [] : [name]))
       return (await Promise.all(claimed)).flat()
     },
+    use: useStorage,
     async ping() {
-      for (const path of Object.values(options.storages)) {
-        await access(path, constants.R_OK | constants.W_OK)
-        if (!(await isStorage(path))) throw new RepositoryMissing()
+      for (const storage of Object.keys(options.storages)) {
+        const refused = options.refusal?.(storage)
+        if (refused) throw refused
+        await useStorage(storage)
       }
       await pool.run('/', ['--version'])
     },
@@ -226,6 +282,9 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
     },
   }
 }
+
+/** What a project has. */
+const KINDS = ['project', 'wiki'] as const
 
 /** Milliseconds to fetch a repository from another server. */
 const IMPORT_DEADLINE = 1_800_000

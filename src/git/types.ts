@@ -550,6 +550,17 @@ export interface GitRepository {
   unreached(oids: Oid[], from?: Oid): Promise<Oid[]>
 }
 
+/** How a project's repositories go to another storage. */
+export interface Relocation {
+  /** Of this attempt: all others of the same project count as ended. */
+  run: string
+  signal: AbortSignal
+  /** Whether somebody is about to move refs of the project, or has to do what follows from it. */
+  isWritten(): Promise<boolean>
+  /** Makes the copies the valid ones; until it returns the gates stay closed. */
+  commit(): Promise<void>
+}
+
 /** All repositories of this installation. */
 export interface Git {
   /** Cheap: touches no disk. */
@@ -576,6 +587,22 @@ export interface Git {
   refsNow(key: RepositoryKey): Promise<RefsThen | null>
   /** Copies a repository into a new folder, with its refs as they were; false: it no longer exists. */
   save(key: RepositoryKey, refs: RefsThen, target: string): Promise<boolean>
+  /** Whether writers of a repository have to wait, or to look where it is now: it is being moved to another storage. */
+  isLeaving(key: RepositoryKey): Promise<boolean>
+  /**
+   * Moves a project's repository and wiki to another storage while they are in use (SEC-187). What was there stays for
+   * its readers until `removeFormer`. Throws Unavailable where they are being maintained or written to for too long.
+   */
+  relocate(id: number, places: { from: string; to: string }, move: Relocation): Promise<void>
+  /**
+   * Takes back what a killed run of a move has left: opens the gates of the storage where the project is, and removes
+   * copies in the other ones but for those to be spared.
+   */
+  undoRelocation(id: number, storage: string, spared: string[]): Promise<void>
+  /** Whether git on this machine is at work in the former copies of a project; true where that cannot be told. */
+  isReadFrom(id: number, storage: string): Promise<boolean>
+  /** Removes the former copies of a project's repository and wiki, and the gates beside them. */
+  removeFormer(id: number, storage: string): Promise<void>
   /** Puts a saved copy in its place, where nothing may exist. */
   restoreRepository(saved: string, key: RepositoryKey): Promise<void>
   /** Moves a repository out of the way, where an administrator can examine it; returns its new place. */
@@ -587,6 +614,8 @@ export interface Git {
    * one should hold repositories. Returns the names of those not mounted.
    */
   claimStorages(inUse: (storage: string) => Promise<boolean>): Promise<string[]>
+  /** Resolves when a storage is mounted and can be read and written. */
+  use(storage: string): Promise<void>
   /** Resolves when every storage is mounted and can be read and written, and git can be run. */
   ping(): Promise<void>
   /** Removes what killed processes left behind and nobody holds; returns what that was (SEC-159). */

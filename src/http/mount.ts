@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import type { Caller } from '../access/actor.js'
 import { authenticate } from '../access/authenticate.js'
+import { onceSettled } from '../access/settled.js'
 import { type Context, during } from '../context.js'
 import type { View } from '../entities/view.js'
 import { Failure, preconditionFailed, tooMany, unauthenticated } from '../failures.js'
@@ -136,7 +137,8 @@ function holdLarge(queue: FairQueue, holder: string, reply: FastifyReply): () =>
 async function serve(ctx: Context, declared: Endpoint, request: FastifyRequest, reply: FastifyReply, caller: Caller, bag: ParameterBag) {
   const { access, input: schema, handler } = declared
   const query = request.query as ParameterBag
-  const find = async () => access.find(ctx, caller as never, parseInput(access.path, bag))
+  const load = async () => access.find(ctx, caller as never, parseInput(access.path, bag))
+  const find = declared.method === 'GET' || declared.method === 'HEAD' ? load : () => onceSettled(ctx, load)
   const early = access.early ? await find() : undefined
   const input = parseInput(schema, bag)
   const subject = access.early ? early : await find()

@@ -22,7 +22,8 @@ export interface Job<C, Input extends z.ZodType> {
   kind: string
   /** What the row holds; as it may be read by a later version of the program, new fields need defaults. */
   input: Input
-  run(ctx: C, input: z.output<Input>, attempt: Attempt): Promise<void>
+  /** A moment as its result: something is left to do, not before then; it is run again from the start. */
+  run(ctx: C, input: z.output<Input>, attempt: Attempt): Promise<void> | Promise<Date | undefined>
   /**
    * Milliseconds before it is tried again after this many attempts; null: it is set aside as failed. While something it
    * needs is unavailable it is tried again in any case.

@@ -23,8 +23,8 @@ export interface Schedule {
 /** How an attempt has ended. */
 export interface Ending {
   id: number
-  /** `released`: it was not begun or did not count, and is taken again at once. */
-  end: 'done' | 'retried' | 'failed' | 'released'
+  /** `released`: it was not begun or did not count, and is taken again at once; `later`: at a time that it named. */
+  end: 'done' | 'retried' | 'failed' | 'released' | 'later'
   /** Milliseconds until the next attempt. */
   wait?: number
   error?: string
@@ -66,15 +66,19 @@ const DELETE = statement('delete', 'delete from jobs where worker = $1 and id = 
 const RETURN = statement(
   'return',
   `update jobs j set worker = null, run_at = statement_timestamp() + coalesce(e.wait, 0) * interval '1 millisecond',
-    attempts = j.attempts - case e."end" when 'released' then 1 else 0 end, last_error = coalesce(e.error, j.last_error),
+    attempts = case e."end" when 'released' then j.attempts - 1 when 'later' then 0 else j.attempts end, last_error = coalesce(e.error, j.last_error),
     failed_at = case e."end" when 'failed' then statement_timestamp() end
   from jsonb_to_recordset($2::jsonb) as e (id bigint, "end" text, wait float8, error text)
   where j.id = e.id and j.worker = $1`,
 )
 
+/** Postgres' interval after which a job counts as of the next higher priority. */
+const AGEING = `interval '1 minute'`
+
 /**
- * Takes jobs that are due, or whose leases are over: by priority, then age. Lanes that are full are passed over; twins
- * by kind and key are taken as one.
+ * Takes jobs that are due, or whose leases are over: by priority, then age. One that has waited for a minute is taken
+ * as if it were of the next higher priority, after two minutes as of the highest: others never keep it waiting for ever.
+ * Lanes that are full are passed over; twins by kind and key are taken as one.
  */
 const TAKE = statement(
   'take',
@@ -93,13 +97,14 @@ const TAKE = statement(
   ), ranked as (
     select *, row_number() over (partition by lane order by priority, run_at, id) as place,
       row_number() over (partition by kind, key order by priority, run_at, id) as twin,
-      row_number() over (partition by priority order by run_at, id) as level_place
+      row_number() over (partition by priority order by run_at, id) as level_place,
+      greatest(0, priority - floor(extract(epoch from statement_timestamp() - run_at) / extract(epoch from ${AGEING}))) as turn
     from due
   ), chosen as (
     select id, kind, key from ranked r
     where (lane is null or place + coalesce((select running from busy where busy.lane = r.lane), 0) <= lane_limit)
       and (key is null or twin = 1) and (priority < 2 or level_place <= $6::int)
-    order by priority, run_at, id limit $4::int
+    order by turn, run_at, id limit $4::int
   ), merged as (
     delete from jobs d using chosen c
     where d.kind = c.kind and d.key = c.key and d.id <> c.id and d.failed_at is null

@@ -19,6 +19,12 @@ export interface Ended {
   fault?: unknown
 }
 
+export interface Throttling {
+  kinds: readonly string[]
+  /** Above 0 and below 1. */
+  factor: number
+}
+
 export interface WorkerOptions<C> {
   db: Database
   kinds: readonly AnyJob<C>[]
@@ -29,6 +35,8 @@ export interface WorkerOptions<C> {
   onFault(fault: unknown): void
   /** Jobs at a time, and those that mostly wait for the network. */
   places?: { work: number; network: number }
+  /** Kinds that may have this share of the places only; null: none (AS-62). */
+  throttling?(): Promise<Throttling | null>
   /** Milliseconds. */
   lease?: number
   poll?: number
@@ -43,8 +51,8 @@ export interface Worker {
    */
   start(options?: { alone?: boolean; schedules?: boolean }): Promise<void>
   /**
-   * Runs all that waits, whenever it is due, each once; resolves when this process runs nothing any more. False: there
-   * was nothing to run.
+   * Runs all that waits, whenever it is due, each once; resolves when this process runs nothing any more. False: no job
+   * has been done by that, so there is nothing that could have come of it.
    */
   drain(): Promise<boolean>
   /**
@@ -100,6 +108,8 @@ class QueueWorker<C> implements Worker {
   /** When leases were last known to be held, by the clock of this process. */
   #renewedAt = 0
   #draining = 0
+  /** How many jobs have been done. */
+  #done = 0
   /** What has been tried in this drain. */
   readonly #tried = new Set<number>()
 
@@ -128,7 +138,7 @@ class QueueWorker<C> implements Worker {
 
   async drain(): Promise<boolean> {
     this.#draining++
-    let ran = this.#running.size > 0
+    const before = this.#done
     try {
       let taken: number
       do {
@@ -136,9 +146,8 @@ class QueueWorker<C> implements Worker {
         this.#asked = true
         await this.#turns()
         await Promise.all([...this.#running.values()].map(({ finished }) => finished))
-        ran ||= this.#tried.size > taken
       } while (!this.#stopping && (this.#tried.size > taken || this.#running.size > 0 || this.#endings.length > 0))
-      return ran
+      return this.#done > before
     } finally {
       if (--this.#draining === 0) this.#tried.clear()
     }
@@ -187,11 +196,12 @@ class QueueWorker<C> implements Worker {
     this.#thorough = false
     const sent = performance.now()
     try {
+      const throttling = (await this.options.throttling?.()) ?? null
       const rows = await takeTurn(this.options.db, {
         worker: this.#worker,
         lease: this.#lease,
         endings,
-        demands: this.#demands(thorough),
+        demands: this.#demands(thorough, throttling),
         held: [...this.#running.keys(), ...this.#hung, ...this.#tried],
         early: this.#draining > 0,
         schedules: this.#stopping || !thorough ? [] : this.#schedules,
@@ -211,15 +221,19 @@ class QueueWorker<C> implements Worker {
   }
 
   /** How many more jobs of each class this process has places for. */
-  #demands(thorough: boolean): Demand[] {
+  #demands(thorough: boolean, throttling: Throttling | null): Demand[] {
     if (this.#stopping) return []
     const { work, network } = this.options.places ?? PLACES
     const all = [...this.#kinds.values()]
-    const shared = all.filter(({ atOnce }) => atOnce === undefined)
+    const throttled = throttling === null ? [] : all.filter(({ kind }) => throttling.kinds.includes(kind))
+    const free = all.filter((kind) => !throttled.includes(kind))
+    const shared = free.filter(({ atOnce }) => atOnce === undefined)
+    const placesOf = ({ atOnce, network: waits }: AnyJob<C>) => atOnce ?? (waits ? network : work)
     return [
       this.#demand(work, shared.filter((kind) => !kind.network)), // biome-ignore format: one line each
       this.#demand(network, shared.filter((kind) => kind.network)), // biome-ignore format: one line each
-      ...all.flatMap((kind) => (kind.atOnce === undefined || !thorough ? [] : [this.#demand(kind.atOnce, [kind])])),
+      ...throttled.map((kind) => this.#demand(Math.ceil(placesOf(kind) * (throttling?.factor ?? 1)), [kind])),
+      ...free.flatMap((kind) => (kind.atOnce === undefined || !thorough ? [] : [this.#demand(kind.atOnce, [kind])])),
     ]
   }
 
@@ -240,6 +254,7 @@ class QueueWorker<C> implements Worker {
       .then((ending) => {
         const { fault, ...written } = { fault: undefined, ...ending }
         this.#running.delete(row.id)
+        if (written.end === 'done') this.#done++
         this.#endings.push(written)
         this.options.onEnd({
           kind: row.kind,
@@ -263,13 +278,16 @@ class QueueWorker<C> implements Worker {
     const input = job.input.safeParse(row.payload)
     if (!input.success) return { id, end: 'failed', error: `its input cannot be read: ${input.error.message}` }
     const deadline = setTimeout(() => controller.abort(new Error('the deadline of the job is over')), job.deadline ?? DEADLINE)
-    const run = Promise.resolve().then(() => job.run(this.options.ctx(), input.data, { id, number: attempts, signal: controller.signal }))
+    const run = Promise.resolve().then(async () => {
+      const next = await job.run(this.options.ctx(), input.data, { id, number: attempts, signal: controller.signal })
+      return next instanceof Date ? next : undefined
+    })
     try {
-      await orGivenUp(run, controller.signal, () => {
+      const next = await orGivenUp(run, controller.signal, () => {
         this.#hung.add(id)
         void run.catch(() => undefined).finally(() => this.#hung.delete(id))
       })
-      return { id, end: 'done' }
+      return next ? { id, end: 'later', wait: Math.max(0, next.getTime() - Date.now()) } : { id, end: 'done' }
     } finally {
       clearTimeout(deadline)
     }
@@ -331,7 +349,7 @@ async function within(milliseconds: number, work: Promise<unknown>): Promise<boo
 }
 
 /** Waits for a run; where it goes on for long after its signal has fired it is given up, and that reason is thrown. */
-function orGivenUp(run: Promise<void>, signal: AbortSignal, giveUp: () => void): Promise<void> {
+function orGivenUp<Result>(run: Promise<Result>, signal: AbortSignal, giveUp: () => void): Promise<Result> {
   return new Promise((resolve, reject) => {
     let timer: NodeJS.Timeout | undefined
     const onAbort = () => {

@@ -88,6 +88,7 @@ async function serve(serving: Serving, request: FastifyRequest, reply: FastifyRe
     const unavailable = asUnavailable(error)
     if (!unavailable) throw error
     request.log.warn({ err: error }, 'a Git call could not be served')
+    reply.header('retry-after', unavailable.retryAfter)
     return { status: 503, text: `${unavailable.message}. Please try again.` }
   })
   if (isRefusal(admitted)) return plain(reply, admitted)

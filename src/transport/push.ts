@@ -1,5 +1,7 @@
 import { fullPathOf } from '../access/rules.js'
+import { onceSettled } from '../access/settled.js'
 import type { Context } from '../context.js'
+import { RepositoryMoving } from '../git/errors.js'
 import { type PushCommand, type PushPolicy, type TransportRequest, ZERO } from '../git/types.js'
 import { keepUpWikiSoon } from '../services/content/wikis.js'
 import { confirmWikiMoves, recordWikiMoves } from '../services/core/hook-changes.js'
@@ -19,8 +21,36 @@ export interface PushLog {
   bytes: () => number
 }
 
-/** Takes a push in, over HTTP or SSH: the same rules, intents and messages (GH-18 to GH-23, GS-5). */
-export async function push(
+/** How often a push follows its repository to another storage. */
+const FOLLOWS = 3
+
+/**
+ * Takes a push in, over HTTP or SSH: the same rules, intents and messages (GH-18 to GH-23, GS-5). One that begins while
+ * the repository is being moved waits, and goes to its new place (SEC-187).
+ */
+export async function push(ctx: Context, admitted: Admitted, request: TransportRequest, told: PushLog) {
+  let target = admitted
+  for (let followed = 0; ; followed++) {
+    try {
+      return await receive(ctx, target, request, told)
+    } catch (error) {
+      if (!(error instanceof RepositoryMoving) || error.begun || followed === FOLLOWS) throw error
+      target = await arrived(ctx, target)
+    }
+  }
+}
+
+/** The same, where the repository is once it is not being moved. */
+async function arrived(ctx: Context, admitted: Admitted): Promise<Admitted> {
+  const { caller, subject, key } = admitted
+  if (!subject || !key) throw new RepositoryMoving()
+  const fresh = await onceSettled(ctx, async () => await findSubject(ctx, caller, String(subject.project.id)))
+  if (!fresh) throw new RepositoryMoving()
+  const place = { ...key, storage: fresh.project.storage }
+  return { ...admitted, subject: fresh, key: place, repository: ctx.git.open(place) }
+}
+
+async function receive(
   ctx: Context,
   { caller, subject, key, repository, notices }: Admitted,
   request: TransportRequest,

@@ -105,6 +105,30 @@ describe('enqueue', () => {
     expect(ran).toEqual(['ab\ufffd'])
   })
 
+  it('by a trigger wakes this process after the commit, also of a burst and of a single statement', async () => {
+    const told: string[] = []
+    const tell = defineJob({
+      kind: 'hooks: tell',
+      input: z.object({ transaction: z.string() }),
+      run: async (_: unknown, { transaction }) => void told.push(transaction),
+    })
+    const probe = worker([tell], { poll: NEVER })
+    await probe.start()
+    const change = `insert into hook_changes (source, operation) values ('issues', 'INSERT')`
+    await db.transaction(async (tx) => {
+      await tx.execute(change)
+      await tx.execute('savepoint a')
+      await tx.execute('rollback to savepoint a')
+      await probe.drain()
+      expect(told).toHaveLength(0)
+    })
+    await expect.poll(() => told.length).toBe(1)
+    await db.burst(({ client }) => [client.query(change)])
+    await expect.poll(() => told.length).toBe(2)
+    await db.write.execute(change)
+    await expect.poll(() => told.length).toBe(3)
+  })
+
   it('is found by another process within a poll', async () => {
     const { job, ran } = noting()
     const other = await openDatabase(test.url, { log: quiet })
@@ -190,6 +214,27 @@ describe('a job that fails', () => {
     expect(ran).toHaveLength(3)
   })
 
+  it('that names a later time waits until then, without end, and drain runs it once', async () => {
+    const { job, ran } = noting()
+    const later = defineJob({
+      kind: 'later',
+      input: z.object({ name: z.string() }),
+      run: async (_: unknown, { name }) => {
+        ran.push(name)
+        return new Date(Date.now() + (ran.length < 60 ? 0 : NEVER))
+      },
+    })
+    await enqueue(db, later, { name: 'again' })
+    const probe = worker([job, later], { poll: NEVER })
+    await probe.drain()
+    expect(ran).toHaveLength(1)
+    await probe.start()
+    await expect.poll(() => ran.length, { timeout: 10_000 }).toBe(60)
+    await probe.stop(1_000)
+    expect(await rows()).toMatchObject([{ kind: 'later', attempts: 0, worker: null, failed_at: null }])
+    expect(new Set(probe.ended.map(({ end }) => end))).toEqual(new Set(['later']))
+  })
+
   it('waits longer each time', () => {
     const waits = Array.from({ length: 12 }, (_, i) => usualRetries(i + 1))
     expect(waits).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600].map((seconds) => seconds * 1000).concat(null as never))
@@ -258,6 +303,41 @@ describe('the order', () => {
     await expect.poll(() => ran.length).toBe(11)
   })
 
+  it('SEC-186: low jobs that have waited long are run in turn, however many others come', async () => {
+    const { job, ran } = noting()
+    const at = (seconds: number) => new Date(Date.now() - seconds * 1_000)
+    await enqueueAll(db, job, [
+      { input: { name: 'low, waiting' }, priority: 'low', runAt: at(150) },
+      { input: { name: 'low, new' }, priority: 'low', runAt: at(30) },
+      { input: { name: 'normal, waiting' }, runAt: at(90) },
+      { input: { name: 'normal, new' }, runAt: at(40) },
+      ...Array.from({ length: 5 }, (_, i) => ({ input: { name: `high ${i}` }, priority: 'high' as const, runAt: at(10 - i) })),
+    ])
+    await worker([job], { places: { work: 1, network: 0 } }).drain()
+    expect(ran).toEqual(['low, waiting', 'normal, waiting', 'high 0', 'high 1', 'high 2', 'high 3', 'high 4', 'normal, new', 'low, new'])
+  })
+
+  it('AS-62: throttled kinds have their share of the places, others all of theirs', async () => {
+    const { passed, open } = gate()
+    const slow = noting({ kind: 'slow' }, () => passed)
+    const other = noting({ kind: 'other' }, () => passed)
+    const calling = noting({ kind: 'calling', network: true }, () => passed)
+    let factor = 0.5
+    const options = { places: { work: 4, network: 10 }, poll: 20, throttling: async () => ({ kinds: ['slow', 'calling', 'no such kind'], factor }) }
+    await worker([slow.job, other.job, calling.job], options).start()
+    for (const { job } of [slow, other, calling])
+      await enqueueAll(
+        db,
+        job,
+        Array.from({ length: 12 }, (_, i) => ({ input: { name: `${i}` } })),
+      )
+    const amounts = () => [slow, other, calling].map(({ ran }) => ran.length)
+    await expect.poll(amounts).toEqual([2, 4, 5])
+    factor = 0.01
+    open()
+    await expect.poll(amounts, { timeout: 10_000 }).toEqual([12, 12, 12])
+  })
+
   it('gives kinds that wait for the network places of their own', async () => {
     const { passed, open } = gate()
     const { job, ran } = noting({}, () => passed)
@@ -265,8 +345,7 @@ describe('the order', () => {
     await worker([job, calling.job], { places: { work: 1, network: 1 } }).start()
     await enqueueAll(db, job, [{ input: { name: 'a' } }, { input: { name: 'b' } }])
     await enqueue(db, calling.job, { name: 'call' })
-    await expect.poll(() => calling.ran).toEqual(['call'])
-    expect(ran).toEqual(['a'])
+    await expect.poll(() => [calling.ran, ran]).toEqual([['call'], ['a']])
     open()
   })
 })

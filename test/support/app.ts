@@ -23,7 +23,7 @@ import { testSpawner } from './spawner.js'
 import { createTestDatabase } from './template-database.js'
 
 /** The first request of each second asks for the settings, and the job queue asks by itself. */
-const IN_BETWEEN = /^(select "values" from "application_settings"|\/\* jobs \*\/)/
+const IN_BETWEEN = /^(select "values" from "application_settings"|\/\* (jobs|storages) \*\/)/
 
 type Method = 'get' | 'post' | 'put' | 'patch' | 'delete' | 'head'
 

@@ -90,6 +90,28 @@ export const pendingRepositoryDeletions = pgTable('pending_repository_deletions'
   due_at: moment().notNull().defaultNow(),
 })
 
+/** Projects that are to go to another storage (SEC-187). */
+export const repositoryMoves = pgTable('repository_moves', {
+  project_id: ref().primaryKey(),
+  from_storage: text().notNull(),
+  to_storage: text().notNull(),
+  /** The attempt that counts; one that was taken over cannot end. */
+  run: text(),
+})
+
+/** Former copies of repositories that were moved to another storage; they stay until nobody reads them any more. */
+export const formerRepositories = pgTable(
+  'former_repositories',
+  {
+    project_id: ref().notNull(),
+    storage: text().notNull(),
+    left_at: moment().notNull().defaultNow(),
+    /** When they may be removed. */
+    due_at: moment().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.project_id, t.storage] })],
+)
+
 /** Avatars of deleted projects and groups that are to be removed, likewise. */
 export const pendingAvatarDeletions = pgTable(
   'pending_avatar_deletions',

@@ -24,3 +24,10 @@ export const listVersions = pgTable(
   },
   (t) => [index('list_versions_kind_bucket_idx').on(t.kind, t.bucket)],
 )
+
+/** Failed checks of storages, for all processes together; a storage without a row is sound (SEC-188). */
+export const storageFailures = pgTable('storage_failures', {
+  storage: text().primaryKey(),
+  failures: integer().notNull(),
+  failed_at: moment().notNull().defaultNow(),
+})

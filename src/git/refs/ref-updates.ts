@@ -7,6 +7,7 @@ import { Unavailable } from '../../lib/unavailable.js'
 import { GitFault, gitFailure, RefChanged, RefLocked, RefNameConflict } from '../errors.js'
 import type { ProcessPool } from '../process/pool.js'
 import { type GitProcess, kill } from '../process/spawner.js'
+import { checkHere } from '../storage/gates.js'
 import { removeStaleLocks } from '../storage/leftovers.js'
 import { type Oid, type RefUpdate, ZERO } from '../types.js'
 
@@ -84,7 +85,7 @@ export class RefUpdates {
    */
   async holding<T>(directory: string, ref: string, oid: Oid, work: () => Promise<T>): Promise<T> {
     return this.#pastLocks(directory, async () => {
-      const updater = await Updater.start(this.pool, directory)
+      const updater = await Updater.start(this.pool, directory, this.#shared)
       try {
         return await updater.holding(directory, { ref, old: oid, new: oid }, this.limits.deadline, work)
       } finally {
@@ -143,7 +144,7 @@ export class RefUpdates {
     if (known?.alive) return known
     const [oldest] = this.#idle.keys()
     if (oldest !== undefined && this.#idle.size + this.#running > this.limits.processes) this.forget(oldest)
-    return Updater.start(this.pool, directory)
+    return Updater.start(this.pool, directory, this.#shared)
   }
 }
 
@@ -160,11 +161,14 @@ class Updater {
     return this.#child.pid
   }
 
-  static async start(pool: ProcessPool, directory: string): Promise<Updater> {
-    return new Updater(await pool.start(directory, [...OPTIONS, 'update-ref', '--stdin', '-z'], { deadline: 0 }))
+  static async start(pool: ProcessPool, directory: string, shared: boolean): Promise<Updater> {
+    return new Updater(await pool.start(directory, [...OPTIONS, 'update-ref', '--stdin', '-z'], { deadline: 0 }), shared)
   }
 
-  private constructor(child: GitProcess) {
+  private constructor(
+    child: GitProcess,
+    private readonly shared: boolean,
+  ) {
     this.#child = child
     this.#child.stdin?.on('error', () => {}) // it ended early; its exit code says why
     this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {
@@ -218,12 +222,12 @@ class Updater {
     try {
       this.#child.stdin?.write(prepared(updates))
       await expect('prepare: ok\n')
-      const stale = await firstStale(directory, updates)
-      if (stale === null) return await work(expect)
+      const refusal = await refusalOf(directory, updates, this.shared)
+      if (refusal === null) return await work(expect)
       this.#child.stdin?.write('abort\0')
       await expect('abort: ok\n')
       this.end() // its cached packed-refs is no longer up to date
-      throw new RefChanged(stale)
+      throw refusal
     } finally {
       clearTimeout(timer)
       this.#said = undefined
@@ -262,6 +266,17 @@ function prepared(updates: RefUpdate[]) {
     return `verify ${update.ref}\0${ZERO}\0`
   })
   return `start\0${lines.join('')}prepare\0`
+}
+
+/** Why the refs may not move, asked while git holds their locks; null: they may. */
+async function refusalOf(directory: string, updates: RefUpdate[], shared: boolean): Promise<Error | null> {
+  try {
+    await checkHere(directory, shared)
+  } catch (error) {
+    return error as Error
+  }
+  const stale = await firstStale(directory, updates)
+  return stale === null ? null : new RefChanged(stale)
 }
 
 /**
@@ -315,7 +330,7 @@ function ignoreNotDirectory(error: NodeJS.ErrnoException) {
 }
 
 /** Points HEAD at a branch, whether it exists or not. */
-export async function writeHead(directory: string, branch: string) {
+export async function writeHead(directory: string, branch: string, shared = false) {
   if (/[\0-\x20\x7f]/.test(branch) || branch === '') throw new GitFault('symbolic-ref', null, `not a branch name: ${branch}`)
   const temporary = join(directory, `tmp_HEAD_${randomBytes(6).toString('hex')}`)
   try {
@@ -326,4 +341,6 @@ export async function writeHead(directory: string, branch: string) {
     throw error
   }
   await syncDirectory(directory)
+  // where it has been copied meanwhile, this HEAD has not
+  await checkHere(directory, shared)
 }

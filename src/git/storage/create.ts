@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
-import { access, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { access, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { syncDirectory, writeNewFile } from '../../lib/durable.js'
 import type { RepositoryKey } from '../types.js'
@@ -63,9 +63,9 @@ export async function presence(directory: string): Promise<'readable' | 'unreada
  */
 const MARKER = '.roost-storage'
 
-/** Whether this is a folder that repositories have been put into before. */
+/** Whether this is a folder that repositories have been put into before, and that can be read. */
 export const isStorage = (path: string): Promise<boolean> =>
-  access(join(path, MARKER), constants.F_OK).then(
+  readFile(join(path, MARKER)).then(
     () => true,
     () => false,
   )

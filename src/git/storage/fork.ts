@@ -48,7 +48,7 @@ function packedRefs(refs: Ref[]) {
 }
 
 /** Throws when an object that a ref names was not copied. */
-async function checkTips(pool: ProcessPool, directory: string, refs: Ref[]) {
+export async function checkTips(pool: ProcessPool, directory: string, refs: Pick<Ref, 'oid'>[]) {
   const input = `${[...new Set(refs.map(({ oid }) => oid))].join('\n')}\n`
   const { stdout } = await pool.run(directory, ['cat-file', '--buffer', '--batch-check=%(objecttype)'], { input })
   if (/ missing$/m.test(stdout.toString('latin1'))) throw new GitFault('cat-file', 0, `an object of ${directory} is missing`)
@@ -131,7 +131,7 @@ async function identityOf(path: string) {
  * Links a file under another name, or copies it where the file system has no hard links; false when it no longer
  * exists.
  */
-async function place(from: string, to: string): Promise<boolean> {
+export async function place(from: string, to: string): Promise<boolean> {
   try {
     await link(from, to)
     return true
@@ -143,7 +143,8 @@ async function place(from: string, to: string): Promise<boolean> {
   return copy(from, to)
 }
 
-async function copy(from: string, to: string): Promise<boolean> {
+/** Copies a file, durable when it returns; false when it no longer exists. */
+export async function copy(from: string, to: string): Promise<boolean> {
   try {
     const { atime, mtime } = await stat(from)
     await copyFile(from, to, constants.COPYFILE_FICLONE)
@@ -161,7 +162,7 @@ async function copy(from: string, to: string): Promise<boolean> {
 }
 
 /** Whether `work` returned true for every item. */
-async function inTurns(items: string[], work: (item: string) => Promise<boolean>): Promise<boolean> {
+export async function inTurns(items: string[], work: (item: string) => Promise<boolean>): Promise<boolean> {
   let all = true
   for (let i = 0; i < items.length; i += AT_ONCE) {
     const said = await Promise.all(items.slice(i, i + AT_ONCE).map(work))

@@ -34,6 +34,9 @@ const LONGEST_ASIDE = 60_000
 /** Milliseconds that a pack may be without its index while it is put in place. */
 const HALF_PACK = 10_000
 
+/** The files beside a repository by which pushes that go on are seen; each is touched every ten seconds. */
+export const SIGN_OF_WRITER = '.writing-'
+
 /** Removes what killed processes left behind in a storage, and returns it (SEC-159). */
 export async function removeStale(storagePath: string, options: StaleOptions = STALE): Promise<string[]> {
   const stale = await staleIn(storagePath, options)
@@ -50,6 +53,8 @@ export async function staleIn(storagePath: string, options: StaleOptions = STALE
   const leftovers: Leftover[] = []
   for (const shard of await folders(storagePath)) {
     if (!/^[0-9a-f]{2}$/.test(shard)) continue
+    for (const name of await readdir(join(storagePath, shard)).catch(() => [] as string[]))
+      if (name.startsWith(SIGN_OF_WRITER)) leftovers.push({ path: join(storagePath, shard, name), repository: join(storagePath, shard, name) })
     for (const name of await folders(join(storagePath, shard))) {
       const repository = join(storagePath, shard, name)
       if (/^\.(tmp|gone)-/.test(name)) leftovers.push({ path: repository, repository })
@@ -94,7 +99,7 @@ async function staleAmong(leftovers: Leftover[], options: StaleOptions): Promise
     const unheld = options.shared || uses === null ? Math.max(options.unheld, LONGEST_LOCK) : options.unheld
     const age = Date.now() - changed
     // our own, whose git may have started long after it was made
-    if (isAside(path) && age < LONGEST_ASIDE) continue
+    if ((isAside(path) || basename(path).startsWith(SIGN_OF_WRITER)) && age < LONGEST_ASIDE) continue
     if (!open && age >= (written ? options.held : isPack(path) ? Math.max(unheld, HALF_PACK) : unheld)) stale.push(path)
   }
   return stale
@@ -154,6 +159,9 @@ async function isStaleLock(
   const written = uses?.some((use) => !holdsNone(use.group) && mayHave(use, directory, path, mtimeMs))
   return !written || age > STALE.held
 }
+
+/** Whether a ref of the repository is locked. */
+export const isLockedIn = async (directory: string): Promise<boolean> => (await locksOf(directory)).length > 0
 
 const isWithin = (path: string, folder: string) => path === folder || path.startsWith(folder + sep)
 const isAside = (path: string) => basename(path).startsWith('tmp_objdir-aside-')
@@ -254,6 +262,14 @@ const READERS = new Set(
 
 /** Git commands that maintenance starts. */
 const MAINTAINERS = new Set(['commit-graph', 'multi-pack-index', 'pack-refs', 'repack'])
+
+/** Whether git on this machine takes a push to this repository. */
+export const isPushedTo = async (directory: string): Promise<boolean> =>
+  (await processes(directory))?.some(({ command }) => command === 'receive-pack') ?? false
+
+/** Whether git on this machine is at work in this repository; true where the system does not tell. */
+export const isWorkedIn = async (directory: string): Promise<boolean> =>
+  (await processes(directory))?.some(({ command }) => command !== undefined) ?? true
 
 /** Whether a process may be writing this file, which last changed at that time. */
 function mayHave({ cwd, command, started }: Use, repository: string, path: string, changed: number): boolean {

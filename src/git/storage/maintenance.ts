@@ -1,4 +1,4 @@
-import { open, readdir, rm, stat, utimes } from 'node:fs/promises'
+import { open, readdir, readFile, rm, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { syncDirectory } from '../../lib/durable.js'
 import { Unavailable } from '../../lib/unavailable.js'
@@ -61,20 +61,24 @@ export async function maintain(
 
 /**
  * Runs work while no maintenance, and no other work of this kind, runs. False, and nothing done, while another runs or
- * the repository no longer exists.
+ * the repository no longer exists. `mover`: the only run of a move that counts; it takes over from any other.
  */
-export async function withMaintenanceLock(directory: string, work: () => Promise<void>): Promise<boolean> {
+export async function withMaintenanceLock(directory: string, work: () => Promise<void>, mover = ''): Promise<boolean> {
   const lock = join(directory, MAINTENANCE_LOCK)
-  if (!(await takeLock(directory, lock))) return false
+  if (!(await takeLock(directory, lock, mover))) return false
   const alive = setInterval(() => utimes(lock, new Date(), new Date()).catch(() => {}), 30_000)
   try {
     await work()
     return true
   } finally {
     clearInterval(alive)
-    await rm(lock, { force: true })
+    // a later run of the same move may have taken it over
+    if (mover === '' || (await moverOf(lock)) === mover) await rm(lock, { force: true })
   }
 }
+
+/** The run of a move that holds the lock; empty: maintenance does, or nobody. */
+const moverOf = (lock: string) => readFile(lock, 'latin1').catch(() => '')
 
 /**
  * Unreachable objects are kept in a pack of their own that records their ages: joined with the others they would be
@@ -96,17 +100,18 @@ export async function unreached(pool: ProcessPool, directory: string, oids: Oid[
   return oids.filter((oid) => found.has(oid))
 }
 
-async function takeLock(directory: string, path: string): Promise<boolean> {
+async function takeLock(directory: string, path: string, mover: string): Promise<boolean> {
   try {
     const file = await open(path, 'wx')
-    await file.close()
+    await file.writeFile(mover).finally(() => file.close())
     return true
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false // no such repository
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    if (!(await isAbandoned(directory))) return false
+    const given = mover !== '' && (await moverOf(path)) !== ''
+    if (!given && !(await isAbandoned(directory))) return false
     await rm(path, { force: true })
-    return takeLock(directory, path)
+    return takeLock(directory, path, mover)
   }
 }
 

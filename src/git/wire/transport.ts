@@ -9,6 +9,7 @@ import { GitFault, gitFailure } from '../errors.js'
 import type { ProcessPool } from '../process/pool.js'
 import { type GitProcess, kill } from '../process/spawner.js'
 import { syncRefs } from '../refs/ref-updates.js'
+import { enter } from '../storage/gates.js'
 import type { GitRepository, PushCommand, PushPolicy, Quarantine, Service, TransportRequest } from '../types.js'
 import { ALONE, ARCHIVE_CONFIG } from './archive.js'
 import { checkObjects } from './check-push.js'
@@ -157,10 +158,21 @@ export class Transport {
     }
   }
 
-  /** Once the verdict is yes, a client that leaves changes nothing: refs move and `moved` is called. */
+  /**
+   * Once the verdict is yes, a client that leaves changes nothing: refs move and `moved` is called. Throws
+   * RepositoryMoving before anything is read while the repository is leaving its storage.
+   */
   async receivePack(directory: string, { body, out, protocol, signal, holder }: TransportRequest, policy: PushPolicy, openWith: OpenWith) {
     const hooks = await installHooks(this.hooksParent)
-    const release = await this.pool.acquire(directory, signal, holder)
+    const released = await this.pool.acquire(directory, signal, holder)
+    const leave = await enter(directory).catch((error: unknown) => {
+      released()
+      throw error
+    })
+    const release = () => {
+      released()
+      return leave()
+    }
     try {
       const { packBytes, objectBytes, commands, deadline } = this.limits
       const args = [
@@ -208,19 +220,19 @@ export class Transport {
         },
         moved,
       })
-      const leave = () => {
+      const giveUp = () => {
         if (channel.accepted) return
         channel.abandoned = true
         stop(child)
       }
-      if (signal.aborted) leave()
-      signal.addEventListener('abort', leave, { once: true })
+      if (signal.aborted) giveUp()
+      signal.addEventListener('abort', giveUp, { once: true })
       const atomic = watchAtomic(body)
-      feed(body, child, leave)
+      feed(body, child, giveUp)
       try {
-        await relay(child, out, 'receive-pack', { leave })
+        await relay(child, out, 'receive-pack', { leave: giveUp })
       } finally {
-        signal.removeEventListener('abort', leave)
+        signal.removeEventListener('abort', giveUp)
         await channel.ended()
         if (channel.quarantine !== undefined && isInside(directory, channel.quarantine))
           await rm(channel.quarantine, { recursive: true, force: true })
@@ -233,7 +245,7 @@ export class Transport {
       }
       if (channel.fault) throw channel.fault
     } finally {
-      release()
+      await release()
     }
   }
 

@@ -1,12 +1,20 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { BlockList, isIPv6 } from 'node:net'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import ipaddr from 'ipaddr.js'
+import { authenticate } from '../../access/authenticate.js'
 import type { Context } from '../../context.js'
-import { noSuchRoute } from '../../failures.js'
+import { noSuchRoute, nullOnFailure } from '../../failures.js'
 import { refuseOtherMethods } from '../../http/mount.js'
 
 const digest = (text: string) => createHash('sha256').update(text).digest()
+
+/** Whether an administrator asks with a token of theirs, while the settings let them (AS-52). */
+async function isAdministrator(ctx: Context, { headers, ip }: FastifyRequest): Promise<boolean> {
+  if (!(await ctx.settings()).monitoring_metrics_enabled) return false
+  const caller = await nullOnFailure(authenticate(ctx, headers, {}, { method: 'GET', path: '/-/metrics', scope: undefined, id: undefined }, ip))
+  return caller?.user?.admin ?? false
+}
 
 /** The page for Prometheus, for who has the token or one of the addresses; it is not there for others (SEC-169). */
 export function metricsRoute(app: FastifyInstance, ctx: Context) {
@@ -25,11 +33,14 @@ export function metricsRoute(app: FastifyInstance, ctx: Context) {
     const address = ipaddr.process(ip)
     return addresses.check(address.toString(), address.kind())
   }
-  app.get('/-/metrics', { config: { policy: 'a token or an address of the configuration' } }, async (request, reply) => {
-    if (!admits(request.ip, request.headers.authorization)) throw noSuchRoute()
-    const page = await ctx.metrics.page()
-    if (!page) throw noSuchRoute()
-    return reply.header('content-type', page.type).send(page.text)
-  })
+  app.get(
+    '/-/metrics',
+    { config: { policy: 'a token or an address of the configuration, or an administrator where the settings say so' } },
+    async (request, reply) => {
+      if (!admits(request.ip, request.headers.authorization) && !(await isAdministrator(ctx, request))) throw noSuchRoute()
+      const page = await ctx.metrics.page()
+      return reply.header('content-type', page.type).send(page.text)
+    },
+  )
   if (secret || allowed.length > 0) refuseOtherMethods(app, '/-/metrics', ['GET', 'HEAD'])
 }

@@ -64,7 +64,7 @@ const creation = {
   ...attributes,
 }
 
-const settable = { name: opt(str()), path: opt(str()), default_branch: opt(str()), ...attributes }
+const settable = { name: opt(str()), path: opt(str()), default_branch: opt(str()), repository_storage: opt(str()), ...attributes }
 const changes = needsOneOf(z.object(settable), ...(Object.keys(settable) as (keyof typeof settable)[]))
 
 async function create(ctx: Context, caller: SignedIn, input: NewProject, view: View) {

@@ -95,11 +95,19 @@ export const SETTINGS = {
   after_sign_up_text: text(),
   spamfilter_api_key: secret(),
   spamfilter_enabled: bool(false),
-  circuitbreaker_access_retries: count(3, { least: 1 }),
-  circuitbreaker_check_interval: count(1, { least: 0 }),
-  circuitbreaker_failure_count_threshold: count(3, { least: 0 }),
-  circuitbreaker_failure_reset_time: count(1800, { least: 0 }),
-  circuitbreaker_storage_timeout: count(15, { least: 0 }),
+  circuitbreaker_access_retries: count(3, { least: 1 }, 'number of attempts of one check of a storage'),
+  circuitbreaker_check_interval: count(1, { least: 0 }, 'seconds between two checks of a storage; 0: one a second'),
+  circuitbreaker_failure_count_threshold: count(
+    3,
+    { least: 0 },
+    'number of failed checks in a row above which calls that need the storage are refused with 503',
+  ),
+  circuitbreaker_failure_reset_time: count(
+    1800,
+    { least: 0 },
+    'seconds after the last failed check after which the storage is tried again; 0: no call is ever refused',
+  ),
+  circuitbreaker_storage_timeout: count(15, { least: 0 }, 'seconds after which a check that hangs has failed; at least half a second'),
   clientside_errtracker_dsn: secret('dsn'),
   clientside_errtracker_enabled: bool(false),
   container_registry_token_expire_delay: count(5, { above: 0 }),
@@ -159,7 +167,10 @@ export const SETTINGS = {
   diagram_url: text(null, 'url'),
   polling_interval_multiplier: decimal<number>(1, { present: true, least: 0 }, 'factor of the `Poll-Interval` header of endpoints that clients poll'),
   project_export_enabled: bool(true),
-  monitoring_metrics_enabled: bool(false),
+  monitoring_metrics_enabled: bool(
+    false,
+    'whether administrators may read `/-/metrics` with a token of scope `api`, besides those whom `METRICS_TOKEN` and `METRICS_ALLOWED` admit',
+  ),
   captcha_enabled: bool(false),
   captcha_private_key: secret(),
   captcha_site_key: secret(),
@@ -179,9 +190,13 @@ export const SETTINGS = {
   session_expire_delay: count(10_080, { least: 0 }),
   shared_runners_enabled: bool(true, 'whether shared runners are enabled in a new project that is created without a choice'),
   shared_runners_text: text(),
-  jobqueue_throttling_enabled: bool(false),
-  jobqueue_throttling_factor: decimal<number | null>(null, { above: 0, below: 1 }),
-  jobqueue_throttling_queues: list([] as string[], null),
+  jobqueue_throttling_enabled: bool(false, 'whether the jobs of `jobqueue_throttling_queues` are throttled'),
+  jobqueue_throttling_factor: decimal<number | null>(
+    null,
+    { above: 0, below: 1 },
+    'share of the places for jobs that each throttled kind may have in a process, rounded up; there are 4 places, and 32 for webhooks',
+  ),
+  jobqueue_throttling_queues: list([] as string[], 'kinds of jobs that are throttled, by their names in `roost jobs`; other names have no effect'),
   sign_in_text: text(),
   signup_enabled: bool(true),
   terminal_max_session_time: count(0, { least: 0 }),
@@ -211,6 +226,59 @@ export type Settings = { [Name in SettingName]: (typeof SETTINGS)[Name]['default
 export const SETTING_NAMES = Object.keys(SETTINGS) as SettingName[]
 export const SECRETS: ReadonlySet<SettingName> = new Set(SETTING_NAMES.filter((name) => SETTINGS[name].kind === 'secret'))
 export const DEFAULTS = Object.fromEntries(SETTING_NAMES.map((name) => [name, SETTINGS[name].default])) as Settings
+
+const NO_PAGES = 'there are no web pages that would show or use it'
+const NO_TRACKER = 'there is no error tracker; the log has the errors'
+const NO_ARTIFACTS = 'jobs have no artifacts and there are no pages of projects'
+const PULLED = 'values are asked for by Prometheus, none are sent'
+const NO_SECOND_FACTOR = 'there is no second factor'
+
+/** Why settings without an effect have none, where a part of the service that could use them is not to be expected. */
+export const WITHOUT_EFFECT: Partial<Record<SettingName, string>> = {
+  after_sign_out_path: NO_PAGES,
+  after_sign_up_text: NO_PAGES,
+  spamfilter_api_key: 'no spam filter is called',
+  spamfilter_enabled: 'no spam filter is called',
+  clientside_errtracker_dsn: NO_TRACKER,
+  clientside_errtracker_enabled: NO_TRACKER,
+  container_registry_token_expire_delay: 'there is no container registry',
+  default_artifacts_expire_in: NO_ARTIFACTS,
+  disabled_oauth_sign_in_sources: 'nobody signs in through other services',
+  help_page_hide_commercial_content: NO_PAGES,
+  help_page_support_url: NO_PAGES,
+  webide_enabled: NO_PAGES,
+  webide_url: NO_PAGES,
+  max_artifacts_size: NO_ARTIFACTS,
+  max_pages_size: NO_ARTIFACTS,
+  metrics_enabled: PULLED,
+  metrics_host: PULLED,
+  metrics_method_call_threshold: PULLED,
+  metrics_packet_size: PULLED,
+  metrics_pool_size: PULLED,
+  metrics_port: PULLED,
+  metrics_sample_interval: PULLED,
+  metrics_timeout: PULLED,
+  performance_bar_allowed_group_id: NO_PAGES,
+  performance_bar_enabled: NO_PAGES,
+  diagram_enabled: NO_PAGES,
+  diagram_url: NO_PAGES,
+  project_export_enabled: 'projects are not exported; clone them, or make a backup',
+  captcha_enabled: NO_PAGES,
+  captcha_private_key: NO_PAGES,
+  captcha_site_key: NO_PAGES,
+  require_two_factor_authentication: NO_SECOND_FACTOR,
+  errtracker_dsn: NO_TRACKER,
+  errtracker_enabled: NO_TRACKER,
+  session_expire_delay: 'there are no sessions; access tokens of the password grant live for two hours (CR-12)',
+  shared_runners_text: NO_PAGES,
+  sign_in_text: NO_PAGES,
+  signup_enabled: 'users are created by administrators only',
+  terminal_max_session_time: 'there is no web terminal',
+  two_factor_grace_period: NO_SECOND_FACTOR,
+  usage_ping_enabled: 'the service reports to nobody',
+  user_oauth_applications: 'there are no OAuth applications',
+  version_check_enabled: 'the service asks nobody for newer versions',
+}
 
 /** What has to be sent together with a switch that is switched on, in the order of AS-10. */
 export const DEPENDENTS: Partial<Record<SettingName, SettingName[]>> = {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Context } from '../../context.js'
-import { enqueue, enqueueAll } from '../../jobs/enqueue.js'
+import { enqueueAll } from '../../jobs/enqueue.js'
 import { defineJob } from '../../jobs/kinds.js'
 import { deliverOnce } from './deliver.js'
 import { dispatch } from './dispatch.js'
@@ -8,16 +8,13 @@ import { dispatch } from './dispatch.js'
 /** Deliveries to one receiver at a time, so that a slow one does not take all places (HK-29). */
 const PER_RECEIVER = 4
 
-/** The rest of one delivery; it enqueues itself again while there is something left to try (HK-12, HK-26). */
+/** The rest of one delivery: it is due again while there is something left to try (HK-12, HK-26). */
 export const deliverHook = defineJob({
   kind: 'hooks: deliver',
   input: z.object({ delivery: z.int(), receiver: z.string() }),
   network: true,
   perLane: PER_RECEIVER,
-  async run(ctx: Context, input) {
-    const next = await deliverOnce(ctx, input.delivery)
-    if (next) await enqueue(ctx.db, deliverHook, input, { lane: laneOf(input), runAt: next })
-  },
+  run: async (ctx: Context, { delivery }) => (await deliverOnce(ctx, delivery)) ?? undefined,
 })
 
 const laneOf = ({ receiver }: { receiver: string }) => `receiver ${receiver}`

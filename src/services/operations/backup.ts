@@ -1,7 +1,9 @@
 import { cp, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { eq } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import { type CopiedDatabase, copyIn, copyOut, fileOf } from '../../db/copy.js'
+import { projects } from '../../db/schema/index.js'
 import type { RefsThen, RepositoryKey } from '../../git/types.js'
 import { mapConcurrently } from '../../lib/async/concurrency.js'
 import { HOST_KEY_FILES } from '../../lib/crypto/host-keys.js'
@@ -67,7 +69,7 @@ export async function backUp(ctx: Context, databaseUrl: string, root: string, { 
   const gone: number[] = []
   const repositories: RepositoryKey[] = []
   for (const [key, refs] of then) {
-    if (await ctx.git.save(key, refs, folderOf(root, key))) repositories.push(key)
+    if (await save(ctx, key, refs, folderOf(root, key))) repositories.push(key)
     else if (key.kind === 'project') gone.push(key.id)
   }
   if (await isThere(uploadsOf(ctx))) await cp(uploadsOf(ctx), join(root, 'uploads'), { recursive: true, dereference: true })
@@ -85,6 +87,13 @@ export async function backUp(ctx: Context, databaseUrl: string, root: string, { 
   await writeNewFile(join(root, DIGESTS), digests.join(''))
   await syncDirectory(root)
   return manifest
+}
+
+/** Copies a repository from where it is, or where it was moved to meanwhile; false: its project is gone. */
+async function save(ctx: Context, key: RepositoryKey, refs: RefsThen, target: string): Promise<boolean> {
+  if (await ctx.git.save(key, refs, target)) return true
+  const [now] = await ctx.db.write.select({ storage: projects.storage }).from(projects).where(eq(projects.id, key.id))
+  return now !== undefined && now.storage !== key.storage && ctx.git.save({ ...key, storage: now.storage }, refs, target)
 }
 
 const uploadsOf = (ctx: Context) => join(ctx.config.dataDir, 'uploads')

@@ -1,6 +1,6 @@
 import { inArray } from 'drizzle-orm'
 import type { Context } from '../../context.js'
-import { pendingRepositoryDeletions, projects } from '../../db/schema/index.js'
+import { formerRepositories, pendingRepositoryDeletions, projects, repositoryMoves } from '../../db/schema/index.js'
 import type { RepositoryKey } from '../../git/types.js'
 
 /** Repositories that are looked up at a time. */
@@ -42,7 +42,15 @@ async function* lookedUp(ctx: Context, keys: RepositoryKey[]): AsyncGenerator<{ 
     .select({ id: pendingRepositoryDeletions.project_id, storage: pendingRepositoryDeletions.storage })
     .from(pendingRepositoryDeletions)
     .where(inArray(pendingRepositoryDeletions.project_id, ids))
-  const places = new Set([...known, ...doomed].map(({ id, storage }) => `${id} ${storage}`))
+  const former = await ctx.db.write
+    .select({ id: formerRepositories.project_id, storage: formerRepositories.storage })
+    .from(formerRepositories)
+    .where(inArray(formerRepositories.project_id, ids))
+  const moving = await ctx.db.write
+    .select({ id: repositoryMoves.project_id, storage: repositoryMoves.to_storage })
+    .from(repositoryMoves)
+    .where(inArray(repositoryMoves.project_id, ids))
+  const places = new Set([...known, ...doomed, ...former, ...moving].map(({ id, storage }) => `${id} ${storage}`))
   for (const key of keys) yield { key, known: places.has(`${key.id} ${key.storage}`) }
 }
 

@@ -16,11 +16,14 @@ import { attributeFaults, columnsOf, type ProjectAttributes, visibilityFaults } 
 import { addTakenFaults, taken } from './create.js'
 import { forkVisibilityFaults, lowerForks } from './fork-network.js'
 import { deleteProjectRows } from './remove.js'
+import { requestMove } from './storage-moves.js'
 
 export interface ProjectChange extends ProjectAttributes {
   name?: string | undefined
   path?: string | undefined
   default_branch?: string | undefined
+  /** The storage its repository goes to, in the background; for administrators. */
+  repository_storage?: string | undefined
 }
 
 /** Changes the given attributes (PR-10). A new path leaves a redirect for Git (PR-18). */
@@ -29,6 +32,8 @@ export async function updateProject(ctx: Context, caller: SignedIn, subject: Pro
   if (given.name !== undefined && given.name !== project.name && !subject.can('rename_project')) throw forbidden()
   const level = given.visibility === undefined ? project.visibility : VISIBILITY_LEVEL[given.visibility]
   if (level !== project.visibility && !subject.can('change_visibility')) throw forbidden()
+  const storage = given.repository_storage
+  if (storage !== undefined && !caller.user.admin) throw forbidden()
   const settings = await readSettings(ctx)
   const branch = given.default_branch
   if (branch !== undefined && branch !== project.default_branch && !(await repositoryOf(ctx, project).ref(`refs/heads/${branch}`))) {
@@ -75,6 +80,7 @@ export async function updateProject(ctx: Context, caller: SignedIn, subject: Pro
             changes: { visibility: [visibilityWord(project.visibility), visibilityWord(level)] },
           })
         if (level < project.visibility) await lowerForks(ctx, tx, project.id, level)
+        if (storage !== undefined) await requestMove(ctx, tx, project, storage)
         if (moved) await moveRoute(tx, project.id, `${place.full_path}/${project.path}`, `${place.full_path}/${path}`)
       }),
     taken,

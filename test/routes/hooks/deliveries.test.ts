@@ -113,6 +113,7 @@ describe('a hook that keeps failing (HK-26)', () => {
     expect(Date.parse(aside.disabled_until)).toBeGreaterThan(Date.now())
     await hook.issue('Kept')
     await soon(async () => (await waits(hook.id)).length === 1)
+    await t.ctx.jobs.drain()
     expect(r.at(hook.path)).toHaveLength(4)
     await later(hook.id)
     await soon(async () => r.at(hook.path).length === 5)

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { enqueue } from '../../../src/jobs/enqueue.js'
 import { defineJob } from '../../../src/jobs/kinds.js'
 import { testApp } from '../../support/app.js'
-import { aCommit, aProject, aUser } from '../../support/factories.js'
+import { aCommit, anAdmin, aProject, aToken, aUser } from '../../support/factories.js'
 import { commitIn, gitClient, gitOut } from '../../support/git-client.js'
 import { receiver } from '../../support/receiver.js'
 
@@ -15,6 +15,23 @@ describe('metrics that nobody asked for', () => {
   it('SEC-169: are not there', async () => {
     for (const authorization of ['', `Bearer ${TOKEN}`, 'Bearer '])
       expect((await fetch(`${t.url}/-/metrics`, { headers: { authorization } })).status).toBe(404)
+  })
+
+  it('SEC-169: are there for administrators while monitoring_metrics_enabled is on (AS-52)', async () => {
+    const [admin, user] = [await anAdmin(t.ctx), await aUser(t.ctx)]
+    const readOnly = await aToken(t.ctx, admin, ['read_user'])
+    const read = (token: string) => fetch(`${t.url}/-/metrics`, { headers: { 'private-token': token } })
+    expect((await read(admin.token)).status).toBe(404)
+    await t.api('put', '/application/settings', admin).send({ monitoring_metrics_enabled: true }).expect(200)
+    const first = await read(admin.token)
+    expect(first.status).toBe(200)
+    expect(first.headers.get('content-type')).toMatch(/^text\/plain; version=/)
+    await t.api('get', '/projects', user).expect(200)
+    expect(await (await read(admin.token)).text()).toMatch(/^roost_request_seconds_count\{.*route="\/api\/v4\/projects".*\} 1$/m)
+    for (const token of [user.token, readOnly, 'no token', TOKEN]) expect((await read(token)).status).toBe(404)
+    expect((await fetch(`${t.url}/-/metrics`)).status).toBe(404)
+    await t.api('put', '/application/settings', admin).send({ monitoring_metrics_enabled: false }).expect(200)
+    expect((await read(admin.token)).status).toBe(404)
   })
 })
 

@@ -2,7 +2,7 @@ import { eq } from 'drizzle-orm'
 import type { Context } from '../../../context.js'
 import { onlyRow } from '../../../db/only-row.js'
 import { type MergeIntent, refIntents } from '../../../db/schema/index.js'
-import { RefChanged, RefNameConflict } from '../../../git/errors.js'
+import { RefChanged, RefNameConflict, RepositoryMoving } from '../../../git/errors.js'
 import type { RefUpdate } from '../../../git/types.js'
 import { isUnavailable } from '../../../lib/unavailable.js'
 import type { Door } from './rules.js'
@@ -40,7 +40,7 @@ export async function recordIntent(ctx: Context, { projectId, actorId, door, mov
  */
 export async function abandonIntent(ctx: Context, intent: number, error: unknown): Promise<void> {
   leaveIntent(ctx, intent)
-  if (!(error instanceof RefChanged || error instanceof RefNameConflict)) return
+  if (!(error instanceof RefChanged || error instanceof RefNameConflict || error instanceof RepositoryMoving)) return
   try {
     await ctx.db.write.delete(refIntents).where(eq(refIntents.id, intent))
     ctx.intents.delete(intent)

@@ -1,0 +1,27 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Context } from '../context.js'
+import { Unavailable } from '../lib/unavailable.js'
+
+/** Milliseconds that a write waits for a repository to arrive in another storage. */
+const PATIENCE = 15_000
+const LOOK = 50
+
+/**
+ * What `load` finds, once nobody moves its repository to another storage, with the place where that is then (SEC-187).
+ * Throws Unavailable where it takes too long.
+ */
+export async function onceSettled<Subject>(ctx: Context, load: () => Promise<Subject>): Promise<Subject> {
+  for (const until = performance.now() + PATIENCE; ; await sleep(LOOK)) {
+    const subject = await load()
+    const project = projectOf(subject)
+    if (!project || ctx.config.storages[project.storage] === undefined) return subject
+    if (!(await ctx.git.isLeaving({ storage: project.storage, id: project.id, kind: 'project' }))) return subject
+    if (performance.now() > until) throw new Unavailable('The repository is being moved')
+  }
+}
+
+/** The project that a subject of a call is or belongs to. */
+function projectOf(subject: unknown): { id: number; storage: string } | null {
+  const { project } = (subject ?? {}) as { project?: { id?: unknown; storage?: unknown } }
+  return typeof project?.id === 'number' && typeof project.storage === 'string' ? { id: project.id, storage: project.storage } : null
+}

@@ -1,0 +1,147 @@
+import pg from 'pg'
+import { Unavailable } from '../lib/unavailable.js'
+
+/** A URL that cannot be used as it is; the message says why. */
+class BadDatabaseUrl extends Error {
+  override name = 'BadDatabaseUrl'
+}
+
+const MOST_HOSTS = 16
+const CONNECT_TIMEOUT = 2_000
+/** Milliseconds in which one failed search answers for all. */
+const PAUSE = 200
+
+/** What a URL of Postgres names: a server each, and whether it must be one that takes writes. */
+interface NamedServers {
+  urls: [string, ...string[]]
+  writable: boolean
+}
+
+/**
+ * Reads a URL that may name several hosts, as libpq writes them: `postgresql://user@one:5432,two/name`, with
+ * `target_session_attrs` (`any`, `read-write` or `primary`). With several hosts the one that takes writes is meant.
+ */
+export function serversOf(url: string): NamedServers {
+  const [, scheme, user = '', hosts = '', rest = ''] = /^(postgres(?:ql)?:\/\/)([^/?#]*@)?([^/?#@]*)(.*)$/.exec(url) ?? []
+  if (scheme === undefined) throw new BadDatabaseUrl('is not a postgres URL')
+  const named = hosts.split(',')
+  if (named.length > MOST_HOSTS) throw new BadDatabaseUrl(`names more than ${MOST_HOSTS} hosts`)
+  if (named.length > 1 && named.includes('')) throw new BadDatabaseUrl('has an empty host')
+  let wanted: string | null = null
+  const urls = named.map((host) => {
+    const one = `${scheme}${user}${host}${rest}`
+    if (!URL.canParse(one)) throw new BadDatabaseUrl('is not a postgres URL')
+    const parsed = new URL(one)
+    if (!parsed.searchParams.has('target_session_attrs')) return one
+    wanted = parsed.searchParams.get('target_session_attrs')
+    parsed.searchParams.delete('target_session_attrs')
+    return parsed.href
+  }) as NamedServers['urls']
+  if (wanted !== null && !['any', 'read-write', 'primary'].includes(wanted))
+    throw new BadDatabaseUrl(`has target_session_attrs=${wanted}, which is none of any, read-write and primary`)
+  return { urls, writable: wanted === null ? urls.length > 1 : wanted !== 'any' }
+}
+
+/** What is wrong with such a URL, as a predicate; null: nothing. */
+export function faultOfUrl(url: string): string | null {
+  try {
+    serversOf(url)
+    return null
+  } catch (error) {
+    return (error as BadDatabaseUrl).message
+  }
+}
+
+/** Whether a server takes writes: it is no standby, and nobody has made it read-only. */
+const TAKES_WRITES = `select not pg_is_in_recovery() and (select reset_val from pg_settings where name = 'default_transaction_read_only') = 'off'`
+
+/**
+ * Which of the servers of a URL is in use. One that is lost, or has become read-only, is looked for anew among all of
+ * them; until it is found connections are refused as unavailable.
+ */
+export class Servers {
+  readonly #named: NamedServers
+  #current: string
+  #found: boolean
+  #searching: Promise<void> | undefined
+  #failed: { at: number; error: unknown } | undefined
+
+  constructor(url: string) {
+    this.#named = serversOf(url)
+    this.#current = this.#named.urls[0]
+    this.#found = !this.#named.writable && this.#named.urls.length === 1
+  }
+
+  /** The URL of the server in use. */
+  get current(): string {
+    return this.#current
+  }
+
+  /** Whether the server in use is known, so that nobody has to wait for `find`. */
+  get isFound(): boolean {
+    return this.#found
+  }
+
+  /** A connection to this server was lost, could not be made, or takes no writes: it is looked for by the next call. */
+  lost(url: string): void {
+    if (url === this.#current && (this.#named.writable || this.#named.urls.length > 1)) this.#found = false
+  }
+
+  /** Resolves when `current` can be used; throws Unavailable where no server can. */
+  async find(): Promise<void> {
+    if (this.#found) return
+    if (this.#failed && performance.now() - this.#failed.at < PAUSE) throw this.#failed.error
+    this.#searching ??= this.#search().finally(() => {
+      this.#searching = undefined
+    })
+    return this.#searching
+  }
+
+  async #search(): Promise<void> {
+    const { urls, writable } = this.#named
+    const faults: unknown[] = []
+    const answers = await Promise.all(
+      urls.map((url) =>
+        isUsable(url, writable).catch((fault: unknown) => {
+          faults.push(fault)
+          return false
+        }),
+      ),
+    )
+    // the one in use, where it still is the right one
+    const at = answers[urls.indexOf(this.#current)] ? urls.indexOf(this.#current) : answers.indexOf(true)
+    if (at < 0) {
+      const error = new Unavailable('The database is not available', 1, { cause: faults[0] ?? new Error('no server of the database takes writes') })
+      this.#failed = { at: performance.now(), error }
+      throw error
+    }
+    this.#current = urls[at] as string
+    this.#found = true
+    this.#failed = undefined
+  }
+}
+
+async function isUsable(url: string, writable: boolean): Promise<boolean> {
+  const client = new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: CONNECT_TIMEOUT,
+    query_timeout: CONNECT_TIMEOUT,
+    application_name: 'roost find',
+  })
+  client.on('error', () => undefined)
+  try {
+    await client.connect()
+    if (!writable) return true
+    const { rows } = await client.query({ text: TAKES_WRITES, rowMode: 'array' })
+    return rows[0]?.[0] === true
+  } finally {
+    await client.end().catch(() => undefined)
+  }
+}
+
+/** The URL of the server that is in use now, for a connection of one's own. Throws Unavailable where there is none. */
+export async function presentServer(url: string): Promise<string> {
+  const servers = new Servers(url)
+  await servers.find()
+  return servers.current
+}

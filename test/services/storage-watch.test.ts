@@ -1,0 +1,197 @@
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { rename, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { eq, sql } from 'drizzle-orm'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { projects, storageFailures } from '../../src/db/schema/index.js'
+import { StorageWatch } from '../../src/services/core/storage-watch.js'
+import { testApp } from '../support/app.js'
+import { aProject, setSettings, type TestProject } from '../support/factories.js'
+import { run } from '../support/spawner.js'
+
+const folder = mkdtempSync(join(tmpdir(), 'roost-storages-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const [first, second] = [join(folder, 'first'), join(folder, 'second')]
+const t = testApp({ STORAGES: `default=${first},second=${second}` })
+
+const FAST = { circuitbreaker_check_interval: 0, circuitbreaker_failure_count_threshold: 2, circuitbreaker_storage_timeout: 1 }
+let sound: TestProject
+let broken: TestProject
+/** Another process on the same database. */
+let other: StorageWatch
+const seen: string[] = []
+
+beforeAll(async () => {
+  sound = await aProject(t.ctx, { visibility: 'public', files: { a: '1' } })
+  await setSettings(t.ctx, { ...FAST, repository_storages: ['second'] })
+  broken = await aProject(t.ctx, { visibility: 'public', files: { a: '1' } })
+  await t.ctx.jobs.drain()
+  other = new StorageWatch({
+    db: t.ctx.db,
+    storages: ['default', 'second'],
+    settings: () => t.ctx.settings(),
+    use: async () => undefined,
+    onChange: (storage, blocked) => seen.push(`${storage} ${blocked}`),
+    onFault: (fault) => expect.fail(String(fault)),
+  })
+})
+
+beforeEach(async () => {
+  await setSettings(t.ctx, { ...FAST, repository_storages: ['second'] })
+  await t.ctx.db.write.delete(storageFailures)
+  await t.ctx.storages.look()
+})
+
+const tree = (project: TestProject) => t.api('get', `${project.path}/repository/tree`)
+const failures = async () => (await t.ctx.db.write.select().from(storageFailures)).map(({ storage, failures }) => ({ storage, failures }))
+const refusal = { message: '503 Service Unavailable: The storage of the repository is not available' }
+
+/** Looks so often; the storage fails meanwhile. */
+async function looks(times: number): Promise<void> {
+  for (let n = 0; n < times; n++) await t.ctx.storages.look()
+}
+
+/** Takes the folder of the second storage away while something else is in its place. */
+async function without(work: () => Promise<void>): Promise<void> {
+  renameSync(second, `${second}.away`)
+  writeFileSync(second, 'a file')
+  try {
+    await work()
+  } finally {
+    rmSync(second)
+    renameSync(`${second}.away`, second)
+  }
+}
+
+describe('a storage that fails (SEC-188)', () => {
+  it('is refused at once after more failed checks than allowed, in all processes, and others are not', async () => {
+    expect(await tree(broken)).toMatchObject({ status: 200 })
+    await without(async () => {
+      await looks(2)
+      expect(await failures()).toEqual([{ storage: 'second', failures: 2 }])
+      expect(t.ctx.storages.refusal('second')).toBeNull()
+      await looks(1)
+      const answer = await tree(broken).expect(503, refusal)
+      expect(Number(answer.headers['retry-after'])).toBeGreaterThan(1_700)
+      expect(Number(answer.headers['retry-after'])).toBeLessThanOrEqual(1_800)
+      await tree(sound).expect(200)
+      await t.api('get', '/projects', broken.creator).expect(200)
+      await t.api('post', `${broken.path}/issues`, broken.creator).send({ title: 'x' }).expect(201)
+      await t.api('post', `${broken.path}/repository/branches`, broken.creator).send({ branch: 'b', ref: 'main' }).expect(503, refusal)
+      const git = await fetch(`${t.url}/${broken.fullPath}.git/info/refs?service=git-upload-pack`)
+      expect(git.status).toBe(503)
+      expect(git.headers.get('retry-after')).not.toBeNull()
+      expect((await fetch(`${t.url}/-/readiness`)).status).toBe(503)
+      // one that finds nothing wrong itself
+      expect(other.refusal('second')).toBeNull()
+      await other.look()
+      expect(other.refusal('second')).toMatchObject({ retryAfter: expect.any(Number) })
+      expect(seen).toEqual(['second true'])
+    })
+    // it is not asked again before the reset time is over
+    await looks(1)
+    await tree(broken).expect(503)
+    expect(t.logged.filter((line) => line.includes('a storage fails'))).toHaveLength(1)
+  })
+
+  it('is asked again after the reset time, and a success opens it for all', async () => {
+    await t.ctx.db.write.insert(storageFailures).values({ storage: 'second', failures: 9 })
+    await looks(1)
+    await tree(broken).expect(503)
+    await t.ctx.db.write.update(storageFailures).set({ failed_at: sql`now() - interval '30 minutes'` })
+    await looks(1)
+    await tree(broken).expect(200)
+    expect(await failures()).toEqual([])
+    await other.look()
+    expect(other.refusal('second')).toBeNull()
+  })
+
+  it('a shorter reset time holds for failures of before, and one of 0 refuses nothing', async () => {
+    await t.ctx.db.write
+      .insert(storageFailures)
+      .values({ storage: 'second', failures: 9, failed_at: sql`now() - interval '1 minute'` as unknown as Date })
+    await looks(1)
+    expect(t.ctx.storages.refusal('second')).not.toBeNull()
+    await setSettings(t.ctx, { ...FAST, circuitbreaker_failure_reset_time: 30 })
+    await looks(1)
+    expect(t.ctx.storages.refusal('second')).toBeNull()
+    await setSettings(t.ctx, { ...FAST, circuitbreaker_failure_reset_time: 0 })
+    await without(async () => {
+      await looks(4)
+      expect(t.ctx.storages.refusal('second')).toBeNull()
+    })
+  })
+
+  it('a success between failures ends the count, and so does a quiet reset time', async () => {
+    await without(() => looks(2))
+    await looks(1)
+    expect(await failures()).toEqual([])
+    await without(async () => {
+      await looks(2)
+      await t.ctx.db.write.update(storageFailures).set({ failed_at: sql`now() - interval '31 minutes'` })
+      await looks(1)
+      expect(await failures()).toEqual([{ storage: 'second', failures: 1 }])
+    })
+  })
+
+  it('failures that several processes find in one interval count once', async () => {
+    await setSettings(t.ctx, { ...FAST, circuitbreaker_check_interval: 60, circuitbreaker_storage_timeout: 60 })
+    const failing = () =>
+      new StorageWatch({
+        db: t.ctx.db,
+        storages: ['second'],
+        settings: () => t.ctx.settings(),
+        use: () => Promise.reject(new Error('EIO')),
+        onChange: () => undefined,
+        onFault: (fault) => expect.fail(String(fault)),
+      })
+    await Promise.all([failing().look(), failing().look(), failing().look()])
+    expect(await failures()).toEqual([{ storage: 'second', failures: 1 }])
+  })
+
+  it('one that hangs fails when its time is over, and takes no more threads by that', async () => {
+    const marker = join(second, '.roost-storage')
+    await rename(marker, `${marker}.away`)
+    await run('mkfifo', [marker], { cwd: second, env: process.env })
+    try {
+      let begun = 0
+      const use = t.ctx.git.use
+      const watch = new StorageWatch({
+        db: t.ctx.db,
+        storages: ['second'],
+        settings: () => t.ctx.settings(),
+        use: (storage) => {
+          begun++
+          return use(storage)
+        },
+        onChange: () => undefined,
+        onFault: (fault) => expect.fail(String(fault)),
+      })
+      while (watch.refusal('second') === null) await watch.look()
+      expect(await failures()).toEqual([{ storage: 'second', failures: 3 }])
+      expect(begun).toBe(1)
+      await looks(1)
+      await tree(broken).expect(503, refusal)
+      await tree(sound).expect(200)
+    } finally {
+      // whoever reads the pipe gets an end
+      await writeFile(marker, '')
+      await rm(marker)
+      await rename(`${marker}.away`, marker)
+    }
+  }, 20_000)
+
+  it('a repository that is missing or damaged, and calls that are wrong, never count', async () => {
+    const [{ storage } = { storage: '' }] = await t.ctx.db.write
+      .select({ storage: projects.storage })
+      .from(projects)
+      .where(eq(projects.id, broken.id))
+    await t.ctx.git.remove({ storage, id: broken.id, kind: 'project' })
+    await tree(broken).expect(503)
+    await t.api('get', `${broken.path}/repository/tree?ref=nothing`).expect(503)
+    await tree(sound).query({ ref: 'nothing' }).expect(404)
+    await looks(3)
+    expect(await failures()).toEqual([])
+  })
+})
