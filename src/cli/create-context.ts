@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { admittedAddresses } from '../access/addresses.js'
+import { Counters } from '../access/counters.js'
 import { RequestLimit } from '../access/request-limit.js'
 import { Throttle } from '../access/throttle.js'
 import type { Config } from '../config.js'
@@ -48,6 +49,7 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     onFault: (fault, key) => log.error({ err: fault, repository: key }, 'a repository is missing or cannot be read'),
   })
   const now = () => new Date()
+  const counters = new Counters(db, now)
   const argon2 = new Argon2(config.argon2)
   const stop = new AbortController()
   const hints = createHints({
@@ -77,11 +79,11 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     fragments,
     metrics,
     listCache,
-    throttle: new Throttle(config.failedCredentials, now),
+    throttle: new Throttle(config.failedCredentials, counters, now),
     argon2,
     slices: new Slices(),
     mutex: new KeyedMutex(),
-    requestLimit: new RequestLimit(config.requests, now),
+    requestLimit: new RequestLimit(config.requests, counters, now),
     admittedAddresses: admittedAddresses(),
     settingsCache: new SettingsCache(db),
     intents: new Map(),

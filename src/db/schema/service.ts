@@ -24,3 +24,19 @@ export const listVersions = pgTable(
   },
   (t) => [index('list_versions_kind_bucket_idx').on(t.kind, t.bucket)],
 )
+
+/**
+ * What is counted in windows of time by all processes together, such as bad credentials of an address. Unlogged: a crash
+ * of Postgres forgets it.
+ */
+export const counters = pgTable(
+  'counters',
+  {
+    /** A digest of what is counted. */
+    key: text().primaryKey(),
+    count: integer().notNull(),
+    /** When the window ends. */
+    until: moment().notNull(),
+  },
+  (t) => [index('counters_until_idx').on(t.until)],
+)

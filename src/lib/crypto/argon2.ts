@@ -18,10 +18,16 @@ export interface Argon2Cost {
 }
 type Reply = { value: string | boolean } | { error: string }
 
+/** What is done in the turn of a verification: other guesses begin before or after it. */
+export interface Turn {
+  /** Right before the work begins, which can be long after the call; if it throws, nothing is verified. */
+  begin?(): Promise<void>
+  end?(matches: boolean): Promise<void>
+}
+
 interface Waiting {
   task: Task
-  /** Called when its turn has come; what it throws is thrown to the caller. */
-  begin: (() => void) | undefined
+  turn: Turn
   resolve(value: string | boolean): void
   reject(error: unknown): void
   timer: NodeJS.Timeout | undefined
@@ -62,11 +68,10 @@ export class Argon2 {
   }
 
   /**
-   * For anybody: Unavailable where too many wait, or for too long. `begin` is called right before the work begins,
-   * which can be long after the call; if it throws, nothing is verified.
+   * For anybody: Unavailable where too many wait, or for too long.
    */
-  async verify(stored: string, password: string, begin?: () => void): Promise<boolean> {
-    return (await this.#ask({ password, stored }, begin)) as boolean
+  async verify(stored: string, password: string, turn?: Turn): Promise<boolean> {
+    return (await this.#ask({ password, stored }, turn)) as boolean
   }
 
   async close(): Promise<void> {
@@ -78,12 +83,12 @@ export class Argon2 {
     await Promise.all([...this.#all].map((thread) => thread.terminate()))
   }
 
-  #ask(task: Task, begin?: () => void): Promise<string | boolean> {
+  #ask(task: Task, turn: Turn = {}): Promise<string | boolean> {
     return new Promise((resolve, reject) => {
       const refuse = () => reject(new Unavailable('too many passwords are being checked', RETRY_AFTER))
       const verifies = task.stored !== undefined
       if (this.#closed || (verifies && this.#waiting.length >= WAITING)) return refuse()
-      const waiting: Waiting = { task, begin, resolve, reject, timer: undefined }
+      const waiting: Waiting = { task, turn, resolve, reject, timer: undefined }
       const giveUp = () => {
         this.#waiting.splice(this.#waiting.indexOf(waiting), 1)
         refuse()
@@ -98,29 +103,36 @@ export class Argon2 {
     while (this.#waiting.length > 0) {
       const thread = this.#idle.pop() ?? (this.#all.size < THREADS ? this.#start() : undefined)
       if (!thread) return
-      const { task, begin, resolve, reject, timer } = this.#waiting.shift() as Waiting
-      clearTimeout(timer)
-      try {
-        begin?.()
-      } catch (error) {
-        reject(error)
-        this.#idle.push(thread)
-        continue
-      }
-      const ended = () => {
-        reject(new Unavailable('a thread that checks passwords has ended'))
-        this.#next()
-      }
+      void this.#run(thread, this.#waiting.shift() as Waiting)
+    }
+  }
+
+  async #run(thread: Worker, { task, turn, resolve, reject, timer }: Waiting): Promise<void> {
+    clearTimeout(timer)
+    try {
+      await turn.begin?.()
+      const value = await this.#answer(thread, task)
+      if (typeof value === 'boolean') await turn.end?.(value)
+      resolve(value)
+    } catch (error) {
+      reject(error)
+    }
+    if (this.#all.has(thread)) this.#idle.push(thread)
+    this.#next()
+  }
+
+  #answer(thread: Worker, task: Task): Promise<string | boolean> {
+    return new Promise((resolve, reject) => {
+      const ended = () => reject(new Unavailable('a thread that checks passwords has ended'))
+      if (!this.#all.has(thread)) return ended()
       thread.once('exit', ended)
       thread.once('message', (reply: Reply) => {
         thread.off('exit', ended)
         if ('value' in reply) resolve(reply.value)
         else reject(new Error(reply.error))
-        this.#idle.push(thread)
-        this.#next()
       })
       thread.postMessage(task)
-    }
+    })
   }
 
   #start(): Worker {

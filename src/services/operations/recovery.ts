@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { dropCounters } from '../../access/counters.js'
 import type { Context } from '../../context.js'
 import { enqueue } from '../../jobs/enqueue.js'
 import { defineJob, type Job } from '../../jobs/kinds.js'
@@ -69,11 +70,27 @@ const expiredMemberships = defineJob({
   every: HOUR,
 })
 
+const oldCounters = defineJob({
+  kind: 'old counters',
+  input: nothing,
+  run: ({ db, now }: Context) => dropCounters(db, now()),
+  every: 60_000,
+})
+
 /** What finds unfinished work. */
 const LOOKING = [unfinishedPushes, deferredMerges, dueMergeRequests, removeFiles]
 
 /** What is repeated by itself, and finds what killed processes have left. */
-export const recoveryJobs = [unfinishedPushes, leftovers, orphans, unnamedObjects, unreferencedObjects, repositoryChecks, expiredMemberships]
+export const recoveryJobs = [
+  unfinishedPushes,
+  leftovers,
+  orphans,
+  unnamedObjects,
+  unreferencedObjects,
+  repositoryChecks,
+  expiredMemberships,
+  oldCounters,
+]
 
 /**
  * At the start: finishes or undoes what a killed process left half done (SEC-158, SEC-159, SEC-134), where jobs would
