@@ -8,6 +8,7 @@ import { Failure, preconditionFailed, tooMany, unauthenticated } from '../failur
 import { FairQueue } from '../lib/async/fair-queue.js'
 import { holderOfCall, inNameOf } from '../lib/async/holder.js'
 import { originOf } from '../lib/origin.js'
+import { shareOf } from '../lib/share.js'
 import { Answer, type Endpoint, isStream, PageAnswer } from './endpoint.js'
 import { sendJson, sendJsonText } from './failure-handler.js'
 import { emptyParameterBag, type ParameterBag } from './form.js'
@@ -27,7 +28,9 @@ declare module 'fastify' {
 
 /** Turns declarations into routes, with the checks in the order of G-10. */
 export function mount(app: FastifyInstance, ctx: Context, endpoints: Endpoint[]) {
-  const turns: Turns = { bodies: new FairQueue(LARGE_BODIES), answers: new FairQueue(LARGE_ANSWERS) }
+  const queue = (limits: typeof LARGE_BODIES) =>
+    new FairQueue({ ...limits, running: shareOf(limits.running, ctx.workers), waiting: shareOf(limits.waiting, ctx.workers) })
+  const turns: Turns = { bodies: queue(LARGE_BODIES), answers: queue(LARGE_ANSWERS) }
   const defined = new Map<string, { url: string; methods: Set<string> }>()
   for (const declared of endpoints) {
     const { method, path, access, largeBody } = declared

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
+import { shareOf } from '../share.js'
 import { Unavailable } from '../unavailable.js'
 
 /** Passwords that are hashed at a time. */
@@ -55,10 +56,16 @@ export class Argon2 {
   readonly #all = new Set<Worker>()
   readonly #waiting: Waiting[] = []
   #closed = false
+  readonly #most: { threads: number; waiting: number }
   /** The hash of a password that nobody knows, at the cost of all others. */
   readonly decoy: string
 
-  constructor(readonly cost: Argon2Cost) {
+  /** `processes`: those that share the bounds of this machine. */
+  constructor(
+    readonly cost: Argon2Cost,
+    processes = 1,
+  ) {
+    this.#most = { threads: shareOf(THREADS, processes), waiting: shareOf(WAITING, processes) }
     this.decoy = `$argon2id$v=19$m=${cost.memory},t=${cost.passes},p=1$Yw6VHd7XuLk2sSMiF2qpqQ$LJ/ukHO0PkCuoEOQtMSf5kmMMxShoNevRM5dD6kNC9Q`
   }
 
@@ -87,7 +94,7 @@ export class Argon2 {
     return new Promise((resolve, reject) => {
       const refuse = () => reject(new Unavailable('too many passwords are being checked', RETRY_AFTER))
       const verifies = task.stored !== undefined
-      if (this.#closed || (verifies && this.#waiting.length >= WAITING)) return refuse()
+      if (this.#closed || (verifies && this.#waiting.length >= this.#most.waiting)) return refuse()
       const waiting: Waiting = { task, turn, resolve, reject, timer: undefined }
       const giveUp = () => {
         this.#waiting.splice(this.#waiting.indexOf(waiting), 1)
@@ -101,7 +108,7 @@ export class Argon2 {
 
   #next(): void {
     while (this.#waiting.length > 0) {
-      const thread = this.#idle.pop() ?? (this.#all.size < THREADS ? this.#start() : undefined)
+      const thread = this.#idle.pop() ?? (this.#all.size < this.#most.threads ? this.#start() : undefined)
       if (!thread) return
       void this.#run(thread, this.#waiting.shift() as Waiting)
     }

@@ -97,15 +97,19 @@ export const recoveryJobs = [
  * do it a little later. Everything that was acknowledged is there before the first request.
  */
 export async function recover(ctx: Context): Promise<void> {
-  await settleLeftIntents(ctx, { start: true })
-  // with a database of its own no other service can be receiving or creating anything
+  // with a database of its own no other service can be receiving or creating anything, and this is its first process
   const alone = ctx.config.databaseUrl === undefined
+  await settleLeftIntents(ctx, { start: true, alone })
   if (alone) {
     await clearBrokenUploads(ctx, 0)
     ctx.jobs.add('remove files', () => finishDeletions(ctx, { alone }))
   }
   await soon(ctx, [...LOOKING, leftovers, orphans, expiredMemberships])
   setTimeout(() => ctx.jobs.add('remove leftovers', () => soon(ctx, [leftovers])), AGAIN).unref()
+}
+
+/** While a process runs: finds what a lost connection to the database has left half done. */
+export function keepRecovering(ctx: Context): void {
   ctx.db.onBack(() => ctx.jobs.add('the database is back', () => soon(ctx, LOOKING)))
   const timer = setInterval(() => (ctx.stopping.aborted ? clearInterval(timer) : settleOwnIntents(ctx)), OWN_INTENTS).unref()
 }
