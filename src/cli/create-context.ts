@@ -15,7 +15,7 @@ import { Fragments } from '../http/fragments.js'
 import { createHints } from '../jobs/hints.js'
 import { createJobs } from '../jobs/jobs.js'
 import { createWorker, type Ended } from '../jobs/worker.js'
-import { KeyedMutex } from '../lib/async/keyed-mutex.js'
+import { type Exclusion, KeyedMutex } from '../lib/async/keyed-mutex.js'
 import { Slices } from '../lib/async/slices.js'
 import { Argon2 } from '../lib/crypto/argon2.js'
 import { encryptionWith, ownSecret } from '../lib/crypto/encryption.js'
@@ -32,8 +32,21 @@ import { kinds } from './kinds.js'
 /** Milliseconds that running jobs get to end when the service stops. */
 const JOBS_END = 2_000
 
+/** The processes of the service that a context is one of. */
+export interface Among {
+  /** How many they are. */
+  workers: number
+  exclusion?: Exclusion
+}
+
 /** Wires the parts of the service; the configuration's address must be settled. */
-export async function createContext(config: Config & { baseUrl: string }, db: Database, log: Logger, spawner?: Spawner): Promise<Context> {
+export async function createContext(
+  config: Config & { baseUrl: string },
+  db: Database,
+  log: Logger,
+  spawner: Spawner = directSpawner,
+  { workers, exclusion }: Among = { workers: 1 },
+): Promise<Context> {
   const listCache = new ListCache()
   const fragments = new Fragments()
   const measured = config.metrics.token !== undefined || config.metrics.allowed.length > 0
@@ -43,14 +56,15 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
   const git = openGit({
     storages: config.storages,
     hooks,
-    spawner: countedSpawner(spawner ?? directSpawner, () => metrics),
+    spawner: countedSpawner(spawner, () => metrics),
+    workers,
     shared: config.databaseUrl !== undefined,
     transport: { ...TRANSPORT_LIMITS, ...(config.limits.pushBytes > 0 && { packBytes: config.limits.pushBytes }) },
     onFault: (fault, key) => log.error({ err: fault, repository: key }, 'a repository is missing or cannot be read'),
   })
   const now = () => new Date()
   const counters = new Counters(db, now)
-  const argon2 = new Argon2(config.argon2)
+  const argon2 = new Argon2(config.argon2, workers)
   const stop = new AbortController()
   const hints = createHints({
     onFault: (fault, name) => log.error({ err: fault, job: name }, 'background work failed'),
@@ -60,6 +74,7 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     db,
     kinds,
     ctx: () => ctx,
+    processes: workers,
     onEnd: (ended) => {
       metrics.job(ended)
       logEnd(log, ended)
@@ -78,11 +93,12 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     links: linksFor(config.baseUrl, config.ssh),
     fragments,
     metrics,
+    workers,
     listCache,
     throttle: new Throttle(config.failedCredentials, counters, now),
     argon2,
     slices: new Slices(),
-    mutex: new KeyedMutex(),
+    mutex: new KeyedMutex(exclusion),
     requestLimit: new RequestLimit(config.requests, counters, now),
     admittedAddresses: admittedAddresses(),
     settingsCache: new SettingsCache(db),
