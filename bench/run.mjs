@@ -20,6 +20,7 @@ import { start } from './parts/start.mjs'
 import { statuses } from './parts/statuses.mjs'
 import { upkeep } from './parts/upkeep.mjs'
 import { wire } from './parts/wire.mjs'
+import { workers } from './parts/workers.mjs'
 
 /** In the order of the table. */
 const PARTS = {
@@ -41,6 +42,7 @@ const PARTS = {
   flood,
   wire,
   ssh,
+  workers,
 }
 
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'))

@@ -92,7 +92,7 @@ describe('a service of two workers', () => {
       request.once('error', reject)
       request.end(body && JSON.stringify(body))
     })
-  const log = (): { worker?: number; reqId?: string; msg: string; pid: number }[] =>
+  const log = (): { worker?: number; reqId?: string; msg: string; pid: number; ended?: number }[] =>
     service
       .log()
       .split('\n')
@@ -258,6 +258,14 @@ describe('a service of two workers', () => {
     expect(await metric(2, counted)).toBeGreaterThanOrEqual(before + 3)
   })
 
+  it('SEC-195: a worker that gets SIGTERM ends in order, and is replaced', async () => {
+    const victim = log().findLast(({ worker, msg }) => worker === 1 && msg === 'request')?.pid as number
+    process.kill(victim, 'SIGTERM')
+    await expect.poll(() => metric(2, 'roost_workers_replaced_total'), { timeout: 10_000 }).toBe(2)
+    expect(log().find(({ ended }) => ended === victim)).toMatchObject({ worker: 1, code: 0, signal: null })
+    await expect.poll(() => metric(2, 'roost_workers{state="ready"}'), { timeout: 10_000 }).toBe(2)
+  })
+
   it('SEC-160: SIGTERM lets a running request end, and leaves no process', async () => {
     const all = descendantsOf(service.pid)
     expect(all.length).toBeGreaterThan(3)
@@ -274,7 +282,7 @@ describe('a service of two workers', () => {
     // somebody has taken the connection when another one that came later is answered by each
     await connectToAll()
     const ended = service.end('SIGTERM')
-    await expect.poll(() => log().filter(({ msg }) => msg === 'stopping')).toHaveLength(3)
+    await expect.poll(() => log().filter(({ msg }) => msg === 'stopping')).toHaveLength(4)
     socket.write('Connection: close\r\n\r\n')
     expect(await answer).toMatch(/^HTTP\/1\.1 (200|503) /)
     expect(await ended).toBe(0)
@@ -326,7 +334,7 @@ it(
   'SEC-157, SEC-195: kill -9 of workers in the middle of writes loses nothing that was acknowledged, and doubles nothing',
   async () => {
     const lines: string[] = []
-    const amount = rounds(2, 20)
+    const amount = rounds(1, 20)
     const writing = { least: 200, more: rounds(500, 1_300), environment: { ROOST_WORKERS: '2' } }
     expect(await killRounds(amount, (line) => lines.push(line), ['worker'], writing)).toEqual([])
     expect(lines).toHaveLength(amount)

@@ -14,7 +14,6 @@ import { checkAddress, checkDescriptors, checkFolders, checkGit, settleAddress, 
 import { DRAIN, Life } from './life.js'
 import { listen, loadProgram, openService, stopListening } from './open-service.js'
 import { Workers } from './workers/parent.js'
-import { isWorker, serveAsWorker } from './workers/worker.js'
 
 /** Milliseconds between two log lines about a slow start. */
 const SAY_EVERY = 10_000
@@ -27,7 +26,6 @@ type Settled = Config & { baseUrl: string }
 
 /** Starts the service and resolves once a request succeeds; signals end it and the process. */
 export async function serve(given: Config): Promise<void> {
-  if (isWorker()) return serveAsWorker(given)
   const log = createLog(given.logLevel)
   const life = new Life(log)
   const started = start(given, life)

@@ -63,7 +63,7 @@ export class Workers {
     cluster.schedulingPolicy = cluster.SCHED_NONE
     cluster.setupPrimary({
       exec: options.program,
-      args: [],
+      args: ['serve', '--worker'],
       execArgv: [...process.execArgv, '--enable-source-maps'],
       serialization: 'advanced',
     })

@@ -1,4 +1,3 @@
-import cluster from 'node:cluster'
 import type { Config } from '../../config.js'
 import type { Context } from '../../context.js'
 import { StartFault } from '../../lib/start-fault.js'
@@ -8,14 +7,12 @@ import { DRAIN, Life } from '../life.js'
 import { listen, loadProgram, openService, stopListening } from '../open-service.js'
 import { ParentLink } from './link.js'
 
-/** Whether this process was started by `Workers`. */
-export const isWorker = (): boolean => cluster.isWorker
-
 /**
  * Serves as one of several processes, until the parent says that it is over, or SIGTERM; then it is replaced. Ends with
  * its parent, however that ends.
  */
 export async function serveAsWorker(given: Config): Promise<void> {
+  if (!process.connected) throw new StartFault('a worker is started by its parent only: set ROOST_WORKERS')
   const link = new ParentLink(process)
   const log = createLog(given.logLevel, { shared: true })
   const life = new Life(log)
