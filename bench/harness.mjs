@@ -103,7 +103,7 @@ export class Bench {
   }
 
   /** Starts the service; settles when it says it is ready, with how long that took. */
-  start() {
+  start(environment = {}) {
     return new Promise((resolve, reject) => {
       const begun = performance.now()
       const child = spawn(process.execPath, ['--v8-pool-size=1', join(root, 'dist/main.js')], {
@@ -117,6 +117,7 @@ export class Bench {
           ROOST_ALLOW_LOCAL_REQUESTS: 'true',
           LOG_LEVEL: 'warn',
           TMPDIR: tmpdir(),
+          ...environment,
         },
         stdio: ['ignore', 'pipe', 'inherit'],
       })

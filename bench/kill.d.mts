@@ -18,11 +18,13 @@ export function startService(dataDir: string, environment?: Record<string, strin
 export function call(url: string, method: string, path: string, body?: object): Promise<Answer | null>
 /** The service's URL with the administrator's token in it, as Git takes it. */
 export function withToken(url: string): string
-export type Victim = 'all' | 'service' | 'git' | 'spawner' | 'backend' | 'postmaster'
+/** The ids of a service's worker processes. */
+export function workersOf(service: Service): number[]
+export type Victim = 'all' | 'service' | 'git' | 'spawner' | 'backend' | 'postmaster' | 'worker'
 /** Kills the victims in turn at random moments of writing, by default the whole service, and resolves with what was lost or undone. */
 export function killRounds(
   rounds: number,
   report: (line: string) => void,
   victims?: Victim[],
-  writing?: { least: number; more: number },
+  writing?: { least: number; more: number; environment?: Record<string, string> },
 ): Promise<string[]>

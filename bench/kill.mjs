@@ -7,8 +7,9 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 
 const startScript = fileURLToPath(new URL('../scripts/start.mjs', import.meta.url))
-/** A service in a group of its own ends with whoever started it. */
-const endWithParent = 'data:text/javascript,process.once("disconnect", () => process.kill(process.pid, "SIGKILL")); process.channel.unref()'
+/** A service in a group of its own ends with whoever started it; its workers, which inherit this option, end with it by themselves. */
+const endWithParent =
+  'data:text/javascript,if (process.argv[1].endsWith("start.mjs")) { process.once("disconnect", () => process.kill(process.pid, "SIGKILL")); process.channel.unref() }'
 const TOKEN = 'kill-token-0123456789'
 const GIT_ENV = {
   PATH: process.env.PATH,
@@ -116,7 +117,7 @@ const need = (answer, status, what) => {
 
 /**
  * What a round kills: the service with all it started, the service alone, its git processes, the process that starts git, one connection of
- * Postgres, Postgres as a whole.
+ * Postgres, Postgres as a whole; and, not of every service, one of its workers.
  */
 export const VICTIMS = ['all', 'service', 'git', 'spawner', 'backend', 'postmaster']
 
@@ -153,24 +154,30 @@ export function gitProcesses(dataDir) {
   })
 }
 
-/** The process that starts git for the service. */
-function spawnerOf(service) {
+/** The children of a process that run a program of the service. */
+function childrenOf(parent, program) {
   return readdirSync('/proc').filter((pid) => {
     try {
-      const parent = /^\d+ \(.*\) \S+ (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1]
-      return Number(parent) === service.pid && readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('spawner.js')
+      const of = /^\d+ \(.*\) \S+ (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1]
+      return Number(of) === parent && readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(program)
     } catch {
       return false
     }
   })
 }
 
+/** The worker processes of a service that has some. */
+export const workersOf = (service) => childrenOf(service.pid, 'main.js').map(Number)
+
+const chosen = (all) => all[Math.floor(Math.random() * all.length)]
+
 /** Kills a victim; true when the service is gone with it. */
 async function strike(victim, service, dataDir) {
   if (victim === 'all') process.kill(-service.pid, 'SIGKILL')
   else if (victim === 'service') process.kill(service.pid, 'SIGKILL')
   else if (victim === 'git') for (const pid of gitProcesses(dataDir)) killProcess(Number(pid))
-  else if (victim === 'spawner') for (const pid of spawnerOf(service)) killProcess(Number(pid))
+  else if (victim === 'spawner') for (const pid of childrenOf(service.pid, 'spawner.js')) killProcess(Number(pid))
+  else if (victim === 'worker') killProcess(chosen(workersOf(service)))
   else if (victim === 'postmaster') {
     const { home } = JSON.parse(readFileSync(join(dataDir, 'postgres/server.json'), 'utf8'))
     killProcess(Number(readFileSync(join(home, 'data/postmaster.pid'), 'utf8').split('\n', 1)[0]))
@@ -199,12 +206,12 @@ const WRITING = { least: 200, more: 1_300 }
  * Kills the service or a part of it with SIGKILL at a random moment of writing and looks for what was lost or undone; `rounds` times, the
  * victims in turn. Resolves with the faults found, none when all is well.
  */
-export async function killRounds(rounds, report, victims = ['all'], { least, more } = WRITING) {
+export async function killRounds(rounds, report, victims = ['all'], { least, more, environment = {} } = WRITING) {
   const folder = mkdtempSync(join(tmpdir(), 'roost-kill-'))
   chmodSync(folder, 0o711)
   const dataDir = join(folder, 'data')
   const faults = []
-  let service = await startService(dataDir)
+  let service = await startService(dataDir, environment)
   try {
     const project = need(await call(service.url, 'POST', '/projects', { name: 'kill' }), 201, 'a project')
     const commits = `/projects/${project.id}/repository/commits`
@@ -222,7 +229,7 @@ export async function killRounds(rounds, report, victims = ['all'], { least, mor
       const before = Date.now()
       if (gone) {
         await service.end()
-        service = await startService(dataDir)
+        service = await startService(dataDir, environment)
       } else await answers(service)
       const found = await look(service, dataDir, state)
       faults.push(...found.map((fault) => `round ${round} (${victim}): ${fault}`))
@@ -346,6 +353,9 @@ async function write(service, dataDir, state, victim, time) {
   return { acknowledged, gone }
 }
 
+const TWICE = `select push->>'ref' as ref, push->>'commit_to' as oid, count(*) as times from events where action = 'pushed' and push->>'commit_to' is not null
+  group by project_id, push->>'ref', push->>'commit_to' having count(*) > 1`
+
 /** What is not as it was acknowledged, in words. */
 async function look(service, dataDir, state) {
   const { project, places, branches, heads, made } = state
@@ -363,6 +373,7 @@ async function look(service, dataDir, state) {
     const text = "select push->>'commit_to' as oid from events where action = 'pushed' and push->>'commit_to' = any($1::text[])"
     const told = new Set((await query(dataDir, text, [oids])).map(({ oid }) => oid))
     for (const oid of oids) if (!told.has(oid)) fault(`no event tells of ${oid}`)
+    for (const { ref, oid, times } of await query(dataDir, TWICE)) fault(`${times} events tell of ${ref} at ${oid}`)
   }
   await untold(state.pushed.splice(0))
 

@@ -23,6 +23,7 @@ import { start } from './parts/start.mjs'
 import { statuses } from './parts/statuses.mjs'
 import { upkeep } from './parts/upkeep.mjs'
 import { wire } from './parts/wire.mjs'
+import { workers } from './parts/workers.mjs'
 
 /** In the order of the table. */
 const PARTS = {
@@ -47,6 +48,7 @@ const PARTS = {
   lfs,
   hooks,
   'every-read': everyRead,
+  workers,
 }
 
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'))

@@ -251,6 +251,12 @@ CREATE TABLE "pending_lfs_deletions" (
 	"oid" text PRIMARY KEY NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE "counters" (
+	"key" text PRIMARY KEY NOT NULL,
+	"count" integer NOT NULL,
+	"until" timestamp (3) with time zone NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "list_versions" (
 	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "list_versions_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	"kind" text NOT NULL,
@@ -951,6 +957,7 @@ CREATE INDEX "lfs_object_projects_oid_idx" ON "lfs_object_projects" USING btree 
 --> statement-breakpoint
 CREATE INDEX "lfs_object_projects_unreferenced_idx" ON "lfs_object_projects" USING btree ("unreferenced_since") WHERE "lfs_object_projects"."unreferenced_since" is not null;
 --> statement-breakpoint
+CREATE INDEX "counters_until_idx" ON "counters" USING btree ("until");--> statement-breakpoint
 CREATE INDEX "list_versions_kind_bucket_idx" ON "list_versions" USING btree ("kind","bucket");
 --> statement-breakpoint
 CREATE INDEX "ssh_keys_creator_id_idx" ON "ssh_keys" USING btree ("creator_id") WHERE "ssh_keys"."creator_id" is not null;
@@ -1429,6 +1436,11 @@ DO $$ BEGIN
     CREATE INDEX notes_note_trgm_idx ON notes USING gin (note gin_trgm_ops);
   END IF;
 END $$;
+--> statement-breakpoint
+-- Counts that a crash of Postgres may forget, and rows that are updated all the time.
+ALTER TABLE counters SET UNLOGGED;
+--> statement-breakpoint
+ALTER TABLE counters SET (fillfactor = 50);
 --> statement-breakpoint
 -- Versions of lists (docs/adr/0007-list-totals.md). Every transaction that changes what lists filter or sort by raises
 -- their version once. It takes a row that no other transaction holds, or adds one: no writer waits for another, and

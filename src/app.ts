@@ -15,6 +15,7 @@ import { PACE } from './lib/async/pace.js'
 import { counting } from './lib/async/spent.js'
 import { withoutPrefix } from './lib/origin.js'
 import { requestIds } from './lib/request-id.js'
+import { shareOf } from './lib/share.js'
 import { families } from './routes/index.js'
 import { healthRoutes } from './routes/instance/health.js'
 import { metricsRoute } from './routes/instance/metrics.js'
@@ -72,7 +73,7 @@ export async function buildApp(ctx: Context, { pace = PACE } = {}): Promise<Fast
     clientErrorHandler: (error, socket) => refuseClient(error, socket, requestId(undefined)),
   })
 
-  app.server.maxConnections = ctx.config.limits.connections
+  app.server.maxConnections = shareOf(ctx.config.limits.connections, ctx.workers)
   // makes room for connections that were refused by closing those that are idle
   app.server.on('drop', () => app.server.closeIdleConnections())
 

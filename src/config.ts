@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { z } from 'zod'
 import { faultOfUrl } from './db/servers.js'
@@ -13,6 +14,7 @@ export class ConfigFault extends StartFault {
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 const MEBIBYTE = 1024 * 1024
 const BODY_MEMORY = 256 * MEBIBYTE
+const MOST_WORKERS = 64
 
 /** An integer as it is written in an environment: decimal digits, nothing else. */
 const int = (min: number, max: number) =>
@@ -128,6 +130,12 @@ const Environment = z.object({
   ROOST_MAX_CONNECTIONS: int(10, 1_000_000).default(2_000),
   ROOST_MAX_PUSH_BYTES: int(0, Number.MAX_SAFE_INTEGER).default(0),
   ROOST_ALLOW_LOCAL_REQUESTS: flag.default(false),
+  ROOST_WORKERS: z
+    .string()
+    .regex(/^(auto|\d{1,3})$/, 'is neither a number nor auto')
+    .transform((value) => (value === 'auto' ? Math.min(MOST_WORKERS, availableParallelism()) : Number(value)))
+    .refine((value) => value >= 1 && value <= MOST_WORKERS, `is not between 1 and ${MOST_WORKERS}`)
+    .default(1),
   METRICS_TOKEN: z
     .string()
     .regex(/^[\x21-\x7e]{20,255}$/, 'is not 20 to 255 printable ASCII characters')
@@ -141,6 +149,8 @@ const Environment = z.object({
 
 export type Config = Readonly<{
   host: string
+  /** Processes that serve. */
+  workers: number
   /** 0 takes any free port. */
   port: number
   ssh: Readonly<{
@@ -232,6 +242,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
   )
   return Object.freeze({
     host: env.HOST,
+    workers: env.ROOST_WORKERS,
     port: env.PORT,
     ssh: Object.freeze({
       host: env.SSH_HOST ?? env.HOST,

@@ -101,11 +101,13 @@ export interface Context {
   fragments: Fragments
   listCache: ListCache
   throttle: Throttle
+  /** Processes like this one that serve on this machine and share its limits, this one included. */
+  workers: number
   /** Hashes passwords. */
   argon2: Argon2
   /** Takes turns for long work on the event loop. */
   slices: Slices
-  /** Work that must not run twice at a time in this process. */
+  /** Work that should not run twice at a time. */
   mutex: KeyedMutex
   requestLimit: RequestLimit
   /** Addresses that users were admitted from a moment ago. */

@@ -4,11 +4,14 @@ import { databaseError } from './db/errors.js'
 const SECRETS = ['token', 'password', 'private_token', 'access_token', 'refresh_token', 'key', 'value', 'secret', 'client_secret', 'current_password']
 const HEADERS = ['private-token', 'authorization', 'cookie', 'x-gitlab-token', 'set-cookie']
 
+/** Bytes that one write to a pipe keeps together when several processes write to it. */
+const WHOLE = 4_096
+
 /**
  * The log of the process: one JSON object a line on standard error, with secrets masked by their names (SEC-167).
- * Standard output is for the ready line.
+ * Standard output is for the ready line. `shared`: other processes write to the same standard error.
  */
-export function createLog(level: string): Logger {
+export function createLog(level: string, { shared = false } = {}): Logger {
   return pino(
     {
       level,
@@ -20,6 +23,6 @@ export function createLog(level: string): Logger {
       },
       serializers: { err: (error: unknown) => pino.stdSerializers.err(databaseError(error) as Error) },
     },
-    pino.destination({ dest: 2, sync: false }),
+    pino.destination({ dest: 2, sync: false, ...(shared && { maxWrite: WHOLE }) }),
   )
 }

@@ -7,6 +7,7 @@ import { MOVE_USAGE, moveRepositories } from './cli/move-repository.js'
 import { serve } from './cli/serve.js'
 import { SSH_KEYS_USAGE, SSH_SERVE_USAGE, sshKeys, sshServe } from './cli/ssh.js'
 import { createToken, TOKEN_USAGE } from './cli/token.js'
+import { serveAsWorker } from './cli/workers/worker.js'
 import { type Config, readConfig } from './config.js'
 import { type Failure, wordsOf } from './failures.js'
 import { StartFault } from './lib/start-fault.js'
@@ -23,8 +24,9 @@ const COMMANDS: Record<string, Command> = {
     usage: 'roost [serve]',
     about: 'Runs the service until SIGTERM, SIGINT or SIGHUP. It is configured by the environment, see README.md.',
     run: async (config, args) => {
-      parseArgs({ args })
-      await serve(config)
+      // the parent of several processes starts each of them like this
+      const { values } = parseArgs({ args, options: { worker: { type: 'boolean', default: false } } })
+      await (values.worker ? serveAsWorker(config) : serve(config))
     },
   },
   'token create': {

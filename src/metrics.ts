@@ -15,9 +15,14 @@ export interface Metrics {
   login(how: 'password' | 'token', result: 'done' | 'refused'): void
   /** A webhook was delivered, or was not. */
   webhook(event: string, result: 'done' | 'failed', seconds: number): void
+  /** What this process has counted, to be joined with the counts of others. */
+  values(): Promise<MetricValues>
   /** The page for Prometheus. */
   page(): Promise<{ type: string; text: string }>
 }
+
+/** Metrics of a process as plain data. */
+export type MetricValues = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
 /** Of caches whose hits are counted. */
 export interface Counted {
@@ -33,6 +38,7 @@ const noMetrics: Metrics = {
   push() {},
   login() {},
   webhook() {},
+  values: () => Promise.resolve([]),
   page: () => Promise.resolve({ type: 'text/plain', text: '' }),
 }
 
@@ -43,6 +49,11 @@ const LONG = [0.01, 0.1, 1, 10, 60, 600, 3_600]
 export function lazyMetrics(create: () => Promise<Metrics>): Metrics {
   let metrics = noMetrics
   let creating: Promise<Metrics> | undefined
+  const counting = async () => {
+    creating ??= create()
+    metrics = await creating
+    return metrics
+  }
   return {
     request: (...of) => metrics.request(...of),
     git: (...of) => metrics.git(...of),
@@ -50,11 +61,8 @@ export function lazyMetrics(create: () => Promise<Metrics>): Metrics {
     push: (...of) => metrics.push(...of),
     login: (...of) => metrics.login(...of),
     webhook: (...of) => metrics.webhook(...of),
-    async page() {
-      creating ??= create()
-      metrics = await creating
-      return metrics.page()
-    },
+    values: async () => (await counting()).values(),
+    page: async () => (await counting()).page(),
   }
 }
 
@@ -74,7 +82,7 @@ export async function createMetrics(db: Database, caches: Record<string, Counted
   const pushes = counter('roost_pushes_total', 'Accepted pushes over Git', ['kind'])
   const logins = counter('roost_logins_total', 'Sign-ins with passwords, and refused tokens', ['how', 'result'])
   const webhooks = histogram('roost_webhook_seconds', 'Deliveries of webhooks by event', ['event', 'result'])
-  gauges(registry, prometheus.default.Gauge, db, caches)
+  gauges(registry, prometheus.default, db, caches)
   return {
     request: (method, route, status, seconds) => requests.observe({ method, route, status }, seconds),
     git: (kind, seconds) => git.observe({ kind }, seconds),
@@ -82,12 +90,15 @@ export async function createMetrics(db: Database, caches: Record<string, Counted
     push: (kind) => pushes.inc({ kind }),
     login: (how, result) => logins.inc({ how, result }),
     webhook: (event, result, seconds) => webhooks.observe({ event, result }, seconds),
+    values: () => registry.getMetricsAsJSON(),
     page: async () => ({ type: registry.contentType, text: await registry.metrics() }),
   }
 }
 
+type Kinds = Pick<typeof import('prom-client'), 'Counter' | 'Gauge'>
+
 /** What is read when the page is asked for. */
-function gauges(registry: Registry, Gauge: typeof import('prom-client').Gauge, db: Database, caches: Record<string, Counted>): void {
+function gauges(registry: Registry, { Counter, Gauge }: Kinds, db: Database, caches: Record<string, Counted>): void {
   const registers = [registry]
   let asking: Promise<JobCounts[]> | undefined
   /** Asked once for a page. The rest of it is worth the most while the database is away. */
@@ -103,6 +114,7 @@ function gauges(registry: Registry, Gauge: typeof import('prom-client').Gauge, d
     name: 'roost_job_delay_seconds',
     help: 'How long the oldest waiting job of a kind has been due',
     labelNames: ['kind'],
+    aggregator: 'max',
     registers,
     async collect() {
       const all = await counts()
@@ -114,6 +126,7 @@ function gauges(registry: Registry, Gauge: typeof import('prom-client').Gauge, d
     name: 'roost_jobs',
     help: 'Jobs of all processes by kind and state',
     labelNames: ['kind', 'state'],
+    aggregator: 'max',
     registers,
     async collect() {
       const all = await counts()
@@ -130,15 +143,16 @@ function gauges(registry: Registry, Gauge: typeof import('prom-client').Gauge, d
       for (const [state, connections] of Object.entries(db.poolUse())) this.set({ state }, connections)
     },
   })
-  new Gauge({
+  new Counter({
     name: 'roost_cache_lookups',
     help: 'Look-ups in caches since the start',
     labelNames: ['cache', 'result'],
     registers,
     collect() {
+      this.reset()
       for (const [cache, { hits, misses }] of Object.entries(caches)) {
-        this.set({ cache, result: 'hit' }, hits)
-        this.set({ cache, result: 'miss' }, misses)
+        this.inc({ cache, result: 'hit' }, hits)
+        this.inc({ cache, result: 'miss' }, misses)
       }
     },
   })

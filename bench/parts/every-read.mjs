@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import http from 'node:http'
-import { cache, call, native, postgresOf, TOKEN } from '../harness.mjs'
+import { cache, call, postgresOf, TOKEN } from '../harness.mjs'
 import { generated, git } from '../repository.mjs'
 
 const CLIENTS = 16

@@ -93,11 +93,11 @@ export async function tokenFrom(ctx: Context, value: string, address: string): P
  * guessed, and many callers may share an address (SEC-26).
  */
 export async function countBadToken(ctx: Context, address: string): Promise<void> {
-  const wait = ctx.throttle.wait(address)
+  const wait = await ctx.throttle.wait(address)
   if (wait > 0) await ctx.throttle.refuse(tooMany(wait))
   ctx.metrics.login('token', 'refused')
   ctx.log.warn({ address, reason: 'the token is not valid' }, 'a sign-in failed')
-  ctx.throttle.failed(address)
+  await ctx.throttle.failed(address)
 }
 
 /** The credential of a call: the first place that holds one decides (G-12, CR-5). Blank values count as absent. */

@@ -1,7 +1,4 @@
-import { LRUCache } from 'lru-cache'
-
-/** Callers that are remembered; the least recently seen are forgotten first (SEC-150). */
-const MAX = 50_000
+import type { Counters } from './counters.js'
 
 /** Where a caller stands in the current window. */
 export interface Standing {
@@ -15,35 +12,30 @@ export interface Standing {
   wait: number
 }
 
-/** Counts the requests of each caller in windows of fixed length (SEC-148, W-34). Each process counts for itself. */
+/** Counts the requests of each caller in windows of fixed length, in all processes together (SEC-148, W-34). */
 export class RequestLimit {
-  readonly #counts = new LRUCache<string, { observed: number; until: number }>({ maxSize: MAX, sizeCalculation: () => 1 })
-
   /**
    * `user` and `anonymous`: requests in a window, of a user and of an address without a credential; 0: no limit.
    * `window` in seconds.
    */
   constructor(
     private readonly limits: { user: number; anonymous: number; window: number },
+    private readonly counters: Counters,
     private readonly now: () => Date,
   ) {}
 
   /** Counts a request; null where there is no limit for such callers. */
-  count(userId: number | null, address: string): Standing | null {
+  async count(userId: number | null, address: string): Promise<Standing | null> {
     const limit = userId === null ? this.limits.anonymous : this.limits.user
     if (limit === 0) return null
-    const key = userId === null ? `from ${address}` : `user ${userId}`
-    const now = this.now().getTime()
-    const known = this.#counts.get(key)
-    const window = known && known.until > now ? known : { observed: 0, until: now + this.limits.window * 1000 }
-    window.observed++
-    this.#counts.set(key, window)
+    const caller = userId === null ? `from ${address}` : `user ${userId}`
+    const { count: observed, until } = await this.counters.add(`requests ${caller}`, this.limits.window)
     return {
       limit,
-      remaining: Math.max(0, limit - window.observed),
-      observed: window.observed,
-      reset: Math.ceil(window.until / 1000),
-      wait: window.observed > limit ? Math.max(1, Math.ceil((window.until - now) / 1000)) : 0,
+      remaining: Math.max(0, limit - observed),
+      observed,
+      reset: Math.ceil(until.getTime() / 1000),
+      wait: observed > limit ? Math.max(1, Math.ceil((until.getTime() - this.now().getTime()) / 1000)) : 0,
     }
   }
 }

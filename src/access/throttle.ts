@@ -1,9 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import ipaddr from 'ipaddr.js'
-import { LRUCache } from 'lru-cache'
+import type { Count, Counters } from './counters.js'
 
-/** Addresses and accounts that are remembered; the least recently seen are forgotten first (SEC-26). */
-const MAX = 50_000
 /** Refusals that are delayed at a time; further ones are answered at once. */
 const MAX_DELAYED = 1_000
 /**
@@ -12,18 +10,11 @@ const MAX_DELAYED = 1_000
  */
 const ALL = 3
 
-interface Failures {
-  count: number
-  until: number
-}
-
 /**
- * Counts bad credentials in windows of fixed length; whoever had too many is refused until the window ends (SEC-26,
- * CR-15). Each process counts for itself.
+ * Counts bad credentials in windows of fixed length, in all processes together; whoever had too many is refused until
+ * the window ends (SEC-26, CR-15).
  */
 export class Throttle {
-  readonly #failures = new LRUCache<string, Failures>({ maxSize: MAX, sizeCalculation: () => 1 })
-
   private readonly attempts: number
   private readonly window: number
   private readonly delay: number
@@ -35,6 +26,7 @@ export class Throttle {
    */
   constructor(
     { attempts, window, delay = 0 }: { attempts: number; window: number; delay?: number },
+    private readonly counters: Counters,
     private readonly now: () => Date,
   ) {
     this.attempts = attempts
@@ -58,54 +50,39 @@ export class Throttle {
    * none. An account's failures from elsewhere count only against addresses that have failed with it themselves, so
    * that nobody can be locked out by others.
    */
-  wait(address: string, account?: string): number {
+  async wait(address: string, account?: string): Promise<number> {
     if (this.attempts === 0) return 0
-    const [from, pair] = keysOf(address, account)
-    const waits = [this.#left(from, ALL * this.attempts)]
-    if (account !== undefined) {
-      waits.push(this.#left(pair, this.attempts))
-      if (this.#count(pair) > 0) waits.push(this.#left(account, ALL * this.attempts))
-    }
+    const [from, pair] = namesOf(address, account)
+    const names = account === undefined ? [from] : [from, pair, `bad ${account}`]
+    const [all, own, everywhere] = await this.counters.read(names)
+    const waits = [this.#left(all, ALL * this.attempts), this.#left(own, this.attempts)]
+    if (own && own.count > 0) waits.push(this.#left(everywhere, ALL * this.attempts))
     return Math.max(...waits)
   }
 
   /** A credential from this address was bad; `account` is given when it was a password. */
-  failed(address: string, account?: string): void {
+  async failed(address: string, account?: string): Promise<void> {
     if (this.attempts === 0) return
-    const [from, pair] = keysOf(address, account)
-    this.#add(from)
-    if (account === undefined) return
-    this.#add(pair)
-    this.#add(account)
+    const [from, pair] = namesOf(address, account)
+    const names = account === undefined ? [from] : [from, pair, `bad ${account}`]
+    await Promise.all(names.map((name) => this.counters.add(name, this.window)))
   }
 
   /** The password was right: earlier failures of this address with this account are forgotten. */
-  succeeded(address: string, account: string): void {
-    this.#failures.delete(keysOf(address, account)[1])
+  async succeeded(address: string, account: string): Promise<void> {
+    if (this.attempts > 0) await this.counters.forget(namesOf(address, account)[1])
   }
 
-  #count(key: string): number {
-    const known = this.#failures.get(key)
-    return known && known.until > this.now().getTime() ? known.count : 0
-  }
-
-  #left(key: string, most: number): number {
-    if (this.#count(key) < most) return 0
-    return Math.ceil(((this.#failures.get(key) as Failures).until - this.now().getTime()) / 1000)
-  }
-
-  #add(key: string): void {
-    const now = this.now().getTime()
-    const known = this.#failures.get(key)
-    if (known && known.until > now) known.count++
-    else this.#failures.set(key, { count: 1, until: now + this.window * 1000 })
+  #left(known: Count | undefined, most: number): number {
+    if (!known || known.count < most) return 0
+    return Math.ceil((known.until.getTime() - this.now().getTime()) / 1000)
   }
 }
 
 /** Names of the counters of an address, and of the address with an account. */
-function keysOf(address: string, account = ''): [string, string] {
+function namesOf(address: string, account = ''): [string, string] {
   const network = networkOf(address)
-  return [`from ${network}`, `from ${network} ${account}`]
+  return [`bad from ${network}`, `bad from ${network} ${account}`]
 }
 
 /** One customer of a provider has as many IPv6 addresses as they like, all in one /64. */

@@ -3,6 +3,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { admittedAddresses } from '../access/addresses.js'
+import { Counters } from '../access/counters.js'
 import { RequestLimit } from '../access/request-limit.js'
 import { Throttle } from '../access/throttle.js'
 import type { Config } from '../config.js'
@@ -15,7 +16,7 @@ import { Fragments } from '../http/fragments.js'
 import { createHints } from '../jobs/hints.js'
 import { createJobs } from '../jobs/jobs.js'
 import { createWorker, type Ended } from '../jobs/worker.js'
-import { KeyedMutex } from '../lib/async/keyed-mutex.js'
+import { type Exclusion, KeyedMutex } from '../lib/async/keyed-mutex.js'
 import { Slices } from '../lib/async/slices.js'
 import { Argon2 } from '../lib/crypto/argon2.js'
 import { encryptionWith, ownSecret } from '../lib/crypto/encryption.js'
@@ -34,8 +35,21 @@ import { kinds } from './kinds.js'
 /** Milliseconds that running jobs get to end when the service stops. */
 const JOBS_END = 2_000
 
+/** The processes of the service that a context is one of. */
+export interface Among {
+  /** How many they are. */
+  workers: number
+  exclusion?: Exclusion
+}
+
 /** Wires the parts of the service; the configuration's address must be settled. */
-export async function createContext(config: Config & { baseUrl: string }, db: Database, log: Logger, spawner?: Spawner): Promise<Context> {
+export async function createContext(
+  config: Config & { baseUrl: string },
+  db: Database,
+  log: Logger,
+  spawner: Spawner = directSpawner,
+  { workers, exclusion }: Among = { workers: 1 },
+): Promise<Context> {
   const listCache = new ListCache()
   const fragments = new Fragments()
   const measured = config.metrics.token !== undefined || config.metrics.allowed.length > 0
@@ -46,7 +60,8 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
   const git = openGit({
     storages: config.storages,
     hooks,
-    spawner: countedSpawner(spawner ?? directSpawner, () => metrics),
+    spawner: countedSpawner(spawner, () => metrics),
+    workers,
     shared: config.databaseUrl !== undefined,
     refusal: (storage) => storages.refusal(storage),
     transport: { ...TRANSPORT_LIMITS, ...(config.limits.pushBytes > 0 && { packBytes: config.limits.pushBytes }) },
@@ -63,7 +78,8 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     onFault: (fault) => log[isUnavailable(fault) ? 'debug' : 'error']({ err: fault }, 'the storages could not be checked'),
   })
   const now = () => new Date()
-  const argon2 = new Argon2(config.argon2)
+  const counters = new Counters(db, now)
+  const argon2 = new Argon2(config.argon2, workers)
   const encryption = encryptionWith(config.secretKey ?? (await ownSecret(config.dataDir)))
   const stop = new AbortController()
   // each delivery on its way listens
@@ -77,6 +93,7 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     kinds,
     ctx: () => ctx,
     throttling: async () => throttlingOf(await settingsCache.read()),
+    processes: workers,
     onEnd: (ended) => {
       metrics.job(ended)
       logEnd(log, ended)
@@ -95,12 +112,13 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     links: linksFor(config.baseUrl, config.ssh),
     fragments,
     metrics,
+    workers,
     listCache,
-    throttle: new Throttle(config.failedCredentials, now),
+    throttle: new Throttle(config.failedCredentials, counters, now),
     argon2,
     slices: new Slices(),
-    mutex: new KeyedMutex(),
-    requestLimit: new RequestLimit(config.requests, now),
+    mutex: new KeyedMutex(exclusion),
+    requestLimit: new RequestLimit(config.requests, counters, now),
     admittedAddresses: admittedAddresses(),
     settingsCache,
     storages,

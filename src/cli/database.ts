@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import type { Config } from '../config.js'
-import { type Database, type DatabaseOptions, openDatabase, StartupParametersIgnored } from '../db/client.js'
+import { connectionsAllowed } from '../db/capacity.js'
+import { connectionsOf, type Database, type DatabaseOptions, openDatabase, StartupParametersIgnored } from '../db/client.js'
 import { migrate } from '../db/migrate.js'
 import { type EmbeddedPostgres, findEmbeddedPostgres, startEmbeddedPostgres } from '../db/postgres/index.js'
 import { StartFault } from '../lib/start-fault.js'
@@ -17,7 +18,7 @@ const withoutStop = (url: string): EmbeddedPostgres => ({ url, stop: () => Promi
 /** The Postgres for a service that is starting: the configured one, or an embedded one that nobody else uses. */
 export async function ownPostgres(config: Config, log: Logger): Promise<EmbeddedPostgres> {
   if (config.databaseUrl !== undefined) return withoutStop(config.databaseUrl)
-  return startEmbeddedPostgres({ directory: embeddedFolder(config), log })
+  return startEmbeddedPostgres({ directory: embeddedFolder(config), log, connections: connectionsFor(config) })
 }
 
 /** The Postgres for a command: that of the running service, or one started for the length of the command. */
@@ -27,13 +28,32 @@ export async function anyPostgres(config: Config, log: Logger): Promise<Embedded
   return url === undefined ? ownPostgres(config, log) : withoutStop(url)
 }
 
-/**
- * Migrates and connects; a database that cannot be reached is a StartFault. `create` false: it must be one that a
- * service has used.
- */
+/** Migrates; a database that cannot be reached is a StartFault. `create` false: it must be one that a service has used. */
+export const migrateDatabase = (url: string, { create = true } = {}): Promise<void> =>
+  migrate(url, { create, onWait: () => process.stderr.write('roost: waiting for another process that migrates the database\n') })
+
+/** Migrates and connects. */
 export async function openMigrated(url: string, config: Config, options: DatabaseOptions & { create?: boolean }): Promise<Database> {
   const { create = true, ...database } = options
-  await migrate(url, { create, onWait: () => process.stderr.write('roost: waiting for another process that migrates the database\n') })
+  await migrateDatabase(url, { create })
+  return openConnections(url, config, database)
+}
+
+/** Connections that commands beside the service may need. */
+const SPARE = 8
+const connectionsFor = ({ workers, database }: Config) => workers * connectionsOf(database.poolSize) + SPARE
+
+/** Refuses more workers than the database has connections for. Behind a pooler its number says nothing. */
+export async function checkConnections(url: string, config: Config): Promise<void> {
+  if (config.workers === 1 || config.database.unnamedStatements) return
+  const [needed, allowed] = [connectionsFor(config), await connectionsAllowed(url)]
+  if (needed <= allowed) return
+  const settings = `ROOST_WORKERS=${config.workers} and ROOST_DATABASE_POOL=${config.database.poolSize}`
+  throw new StartFault(`${settings} need ${needed} connections and the database allows ${allowed}: lower one of them, or raise its max_connections`)
+}
+
+/** Connects to a database that has been migrated. */
+export async function openConnections(url: string, config: Config, database: DatabaseOptions): Promise<Database> {
   for (let tried = 1; ; tried++) {
     try {
       return await openDatabase(url, { ...config.database, ...database })

@@ -79,6 +79,8 @@ export interface Database {
 
 const LANES = 2
 const POOL_SIZE = 8
+/** Connections of a process with a pool of this size: those of the read lanes, of bursts and of the job queue as well. */
+export const connectionsOf = (poolSize: number): number => poolSize + LANES + 2
 const READ_TIMEOUT = 5_000
 const WRITE_TIMEOUT = 15_000
 const WAIT_TIMEOUT = 5_000

@@ -99,7 +99,7 @@ export const fileOf = (table: string) => `${table.replace(/"/g, '')}.copy`
 
 const TABLES = `select format('%I', c.relname) as name, array_agg(format('%I', a.attname) order by a.attnum) as columns
   from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
-  where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' group by c.relname order by c.relname`
+  where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and c.relpersistence = 'p' group by c.relname order by c.relname`
 const SEQUENCES = `select format('%I', sequencename) as name, last_value::text as last from pg_sequences
   where schemaname = 'public' and last_value is not null order by 1`
 const REFERENCES = `select conrelid::regclass::text as table, format('%I', conname) as name, pg_get_constraintdef(oid) as definition

@@ -2,15 +2,16 @@ import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { access, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { shareOf } from '../lib/share.js'
 import { RepositoryMissing } from './errors.js'
 import { canMerge, draftMerge, draftPick } from './merge/merge.js'
 import { take } from './objects/fetch-objects.js'
 import { fileSizes } from './objects/file-sizes.js'
 import { draftCommit, writeCommit, writeTag } from './objects/writer.js'
-import { GIT_NICENESS, PER_HOLDER, type PoolLimits, ProcessPool } from './process/pool.js'
+import { GIT_NICENESS, PER_HOLDER, POOL_LIMITS, type PoolLimits, ProcessPool, shareOfLimits } from './process/pool.js'
 import type { Spawner } from './process/spawner.js'
 import { quarantineReader, type Reader, type ReadFloor, readerFor, readFloor } from './reader.js'
-import { RefUpdates, writeHead } from './refs/ref-updates.js'
+import { REF_UPDATES_LIMITS, RefUpdates, writeHead } from './refs/ref-updates.js'
 import { restoreRepository, saveRepository } from './storage/copies.js'
 import { claimStorage, createRepository, isStorage, presence, removeRepository, repositoryDirectory } from './storage/create.js'
 import {
@@ -47,6 +48,8 @@ export interface GitOptions {
   shared?: boolean
   /** Why a storage must not be used now (SEC-188). */
   refusal?: (storage: string) => Error | null
+  /** Processes of the service on this machine, each of which gets a part of the limits; 1 by default. */
+  workers?: number
 }
 
 /** What reading and writing a repository need: its directory, the pool, the long-lived processes and the caches. */
@@ -64,8 +67,8 @@ export interface GitInstallation {
 }
 
 /** Opens the storages for reading. */
-export function openInstallation({ storages, onFault, pool, spawner, refusal }: GitOptions): GitInstallation {
-  const floor = readFloor(new ProcessPool(pool, spawner))
+export function openInstallation({ storages, onFault, pool = POOL_LIMITS, spawner, workers = 1, refusal }: GitOptions): GitInstallation {
+  const floor = readFloor(new ProcessPool(shareOfLimits(pool, workers), spawner), workers)
   const directory = (key: RepositoryKey) => {
     const refused = refusal?.(key.storage)
     if (refused) throw refused
@@ -110,16 +113,18 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
   const ground = openInstallation(options)
   const { pool } = ground.floor
   // clones and pushes keep their turns for as long as they take, so reads must not queue behind them
-  const checks = new ProcessPool(CHECK_POOL, options.spawner)
-  const archives = new ProcessPool(options.wirePool ?? ARCHIVE_POOL, options.spawner)
-  const shared = options.shared ?? false
+  const { shared = false, workers = 1 } = options
+  const poolOf = (limits: PoolLimits) => new ProcessPool(shareOfLimits(limits, workers), options.spawner)
+  const checks = poolOf(CHECK_POOL)
+  const archives = poolOf(options.wirePool ?? ARCHIVE_POOL)
   const stale = { ...STALE, shared }
-  const updates = new RefUpdates(pool, { shared })
+  const limits = { ...REF_UPDATES_LIMITS, processes: shareOf(REF_UPDATES_LIMITS.processes, workers, 8) }
+  const updates = new RefUpdates(pool, { shared, limits })
   const unlock = async (directory: string, paths?: string[], asking?: number) => {
     const holdsNone = (group: number) => group === asking || group === updates.unused(directory)
     await removeStaleLocks(directory, { shared, paths, holdsNone })
   }
-  const wire = new Transport(new ProcessPool(options.wirePool ?? WIRE_POOL, options.spawner), options.hooks, options.transport, unlock)
+  const wire = new Transport(poolOf(options.wirePool ?? WIRE_POOL), options.hooks, options.transport, unlock)
   const fetchLimits = { bytes: wire.limits.packBytes, deadline: IMPORT_DEADLINE }
 
   const open = (key: RepositoryKey): GitRepository => {

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import { SingleFlight } from '../lib/async/single-flight.js'
+import { shareOf } from '../lib/share.js'
 import { DiffTree, diffOfSmall, diffRange, EMPTY_TREE, statsOfSmall } from './diff/diff.js'
 import { findDiffLine } from './diff/diff-line.js'
 import { OutOfTime, RepositoryMissing } from './errors.js'
@@ -12,8 +13,8 @@ import { CatFile, isOid } from './objects/cat-file.js'
 import { listed } from './objects/messages.js'
 import { parseCommit, parseSigned, parseTag } from './objects/object-codec.js'
 import { entriesAt, entryAt, pageBelow, type TreeSource } from './objects/tree.js'
-import { BatchProcesses } from './process/batch-processes.js'
-import { ProcessPool, SEARCH_LIMITS } from './process/pool.js'
+import { BATCH_LIMITS, BatchProcesses } from './process/batch-processes.js'
+import { ProcessPool, SEARCH_LIMITS, shareOfLimits } from './process/pool.js'
 import { RefStore } from './refs/ref-store.js'
 import { resolveRevision } from './refs/revision.js'
 import { blame } from './search/blame.js'
@@ -70,15 +71,16 @@ export interface ReadFloor {
   memory: Memory
 }
 
-const floorOf = (pool: ProcessPool, memory: Memory): ReadFloor => ({
+const floorOf = (pool: ProcessPool, memory: Memory, workers = 1): ReadFloor => ({
   pool,
-  searches: new ProcessPool(SEARCH_LIMITS, pool.spawner),
+  searches: new ProcessPool(shareOfLimits(SEARCH_LIMITS, workers), pool.spawner),
   searching: new SingleFlight(),
-  batchProcesses: new BatchProcesses(pool),
+  batchProcesses: new BatchProcesses(pool, { ...BATCH_LIMITS, repositories: shareOf(BATCH_LIMITS.repositories, workers, 8) }),
   memory,
 })
 
-export const readFloor = (pool: ProcessPool): ReadFloor => floorOf(pool, new Memory())
+/** `workers`: processes of the service that share the limits of this machine. */
+export const readFloor = (pool: ProcessPool, workers?: number): ReadFloor => floorOf(pool, new Memory(), workers)
 
 export interface ReaderOptions {
   /**

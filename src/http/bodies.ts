@@ -5,6 +5,7 @@ import type { Context } from '../context.js'
 import { Failure, STATUS, tooLarge, unknownType } from '../failures.js'
 import { type Pace, watchPace } from '../lib/async/pace.js'
 import type { Slices } from '../lib/async/slices.js'
+import { shareOf } from '../lib/share.js'
 import { Unavailable } from '../lib/unavailable.js'
 import { emptyParameterBag, FormReader, type ParameterBag } from './form.js'
 import { JsonReader } from './json.js'
@@ -77,8 +78,12 @@ class BodyMemory {
  * more is refused once 64 KiB have been read, and a body that breaks a limit where it breaks it (SEC-71, SEC-75,
  * SEC-142, SEC-145).
  */
-export function parseBodies(app: FastifyInstance, { config: { limits }, slices }: Pick<Context, 'config' | 'slices'>, pace: Pace): void {
-  const memory = new BodyMemory(limits.bodyMemory, limits.bodyBytes)
+export function parseBodies(
+  app: FastifyInstance,
+  { config: { limits }, slices, workers }: Pick<Context, 'config' | 'slices' | 'workers'>,
+  pace: Pace,
+): void {
+  const memory = new BodyMemory(shareOf(limits.bodyMemory, workers, limits.bodyBytes), limits.bodyBytes)
   const add = (type: string, readerOf: (request: FastifyRequest) => BodyReader) =>
     app.addContentTypeParser(type, async (request: FastifyRequest, payload: IncomingMessage) => {
       const body = new Body(request, memory)

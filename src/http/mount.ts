@@ -9,6 +9,7 @@ import { Failure, preconditionFailed, tooMany, unauthenticated } from '../failur
 import { FairQueue } from '../lib/async/fair-queue.js'
 import { holderOfCall, inNameOf } from '../lib/async/holder.js'
 import { originOf } from '../lib/origin.js'
+import { shareOf } from '../lib/share.js'
 import { Answer, type Endpoint, isStream, PageAnswer } from './endpoint.js'
 import { sendJson, sendJsonText } from './failure-handler.js'
 import { emptyParameterBag, type ParameterBag } from './form.js'
@@ -28,7 +29,9 @@ declare module 'fastify' {
 
 /** Turns declarations into routes, with the checks in the order of G-10. */
 export function mount(app: FastifyInstance, ctx: Context, endpoints: Endpoint[]) {
-  const turns: Turns = { bodies: new FairQueue(LARGE_BODIES), answers: new FairQueue(LARGE_ANSWERS) }
+  const queue = (limits: typeof LARGE_BODIES) =>
+    new FairQueue({ ...limits, running: shareOf(limits.running, ctx.workers), waiting: shareOf(limits.waiting, ctx.workers) })
+  const turns: Turns = { bodies: queue(LARGE_BODIES), answers: queue(LARGE_ANSWERS) }
   const defined = new Map<string, { url: string; methods: Set<string> }>()
   for (const declared of endpoints) {
     const { method, path, access, largeBody } = declared
@@ -78,16 +81,17 @@ async function admit(ctx: Context, declared: Endpoint, request: FastifyRequest, 
 /** The caller; the request is counted once, however often this is asked. */
 async function identify(ctx: Context, { path, scope }: Endpoint, bag: ParameterBag, request: FastifyRequest, reply: FastifyReply): Promise<Caller> {
   const route = { method: request.method, path, scope, id: bag['id'] }
-  const count = (userId: number | null) => {
-    if (!request.counted) countRequest(ctx, userId, request, reply)
+  const count = async (userId: number | null) => {
+    if (request.counted) return
     request.counted = true
+    await countRequest(ctx, userId, request, reply)
   }
-  const caller = await authenticate(ctx, request.headers, bag, route, request.ip).catch((refusal: unknown) => {
-    count(null)
+  const caller = await authenticate(ctx, request.headers, bag, route, request.ip).catch(async (refusal: unknown) => {
+    await count(null)
     throw refusal
   })
   request.caller = caller
-  count((caller.user ? (caller.sudoer ?? caller.user) : null)?.id ?? null)
+  await count((caller.user ? (caller.sudoer ?? caller.user) : null)?.id ?? null)
   return caller
 }
 
@@ -160,8 +164,8 @@ async function serve(ctx: Context, declared: Endpoint, request: FastifyRequest, 
  * Sends how many requests a caller has left, and 429 when there are none (SEC-148, W-34). An invalid credential counts
  * for its address.
  */
-function countRequest({ requestLimit }: Context, userId: number | null, { ip }: FastifyRequest, reply: FastifyReply) {
-  const standing = requestLimit.count(userId, ip)
+async function countRequest({ requestLimit }: Context, userId: number | null, { ip }: FastifyRequest, reply: FastifyReply) {
+  const standing = await requestLimit.count(userId, ip)
   if (!standing) return
   const { limit, remaining, observed, reset, wait } = standing
   reply.headers({ 'ratelimit-limit': limit, 'ratelimit-remaining': remaining, 'ratelimit-observed': observed, 'ratelimit-reset': reset })

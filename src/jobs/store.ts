@@ -194,13 +194,15 @@ export async function isAnythingDue(db: Database): Promise<boolean> {
 }
 
 /**
- * Makes the schedules known. `alone`: no other process can be at work on this database, so all leases are those of
- * killed ones and end at once.
+ * Makes the schedules known. `gone`: processes that are known to have ended, all others or those of these ids; their
+ * leases end at once.
  */
 export async function openQueue(
   db: Database,
-  { worker, lease, schedules, alone }: { worker: string; lease: number; schedules: Schedule[]; alone: boolean },
+  { worker, lease, schedules, gone }: { worker: string; lease: number; schedules: Schedule[]; gone: 'all' | string[] },
 ): Promise<void> {
+  const ended = gone === 'all' ? null : gone
+  const hasEnded = (column: string) => `${column} <> $1 and ($2::text[] is null or ${column} = any($2))`
   await db.queueBurst(
     ({ client }) => [
       client.query(LOCK),
@@ -214,10 +216,13 @@ export async function openQueue(
           from unnest($1::text[], $2::float8[]) as e (kind, every) where s.kind = e.kind`,
         values: columns(schedules).slice(0, 2),
       }),
-      ...(alone
+      ...(ended === null || ended.length > 0
         ? [
-            client.query('/* jobs */ update jobs set worker = null, run_at = statement_timestamp() where worker is not null'),
-            client.query({ text: '/* jobs */ delete from processes where id <> $1', values: [worker] }),
+            client.query({
+              text: `/* jobs */ update jobs set worker = null, run_at = statement_timestamp() where ${hasEnded('worker')}`,
+              values: [worker, ended],
+            }),
+            client.query({ text: `/* jobs */ delete from processes where ${hasEnded('id')}`, values: [worker, ended] }),
           ]
         : []),
     ],

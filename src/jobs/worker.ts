@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../db/client.js'
 import { databaseError } from '../db/errors.js'
+import { shareOf } from '../lib/share.js'
 import { unavailableIn } from '../lib/unavailable.js'
 import { type AnyJob, LONGEST_WAIT, PRIORITIES, usualRetries } from './kinds.js'
 import { storable } from './storable.js'
@@ -37,6 +38,8 @@ export interface WorkerOptions<C> {
   places?: { work: number; network: number }
   /** Kinds that may have this share of the places only; null: none (AS-62). */
   throttling?(): Promise<Throttling | null>
+  /** Processes on this machine among which places are shared; 1 by default. */
+  processes?: number
   /** Milliseconds. */
   lease?: number
   poll?: number
@@ -47,9 +50,10 @@ export interface Worker {
   readonly id: string | null
   /**
    * Takes jobs from now on, until `stop`. `alone`: no other process can be at work on this database, so jobs that a
-   * killed one ran are taken at once. `schedules` false: nothing is repeated by itself.
+   * killed one ran are taken at once. `gone`: ids of processes that are known to have ended; the same holds for their
+   * jobs. `schedules` false: nothing is repeated by itself.
    */
-  start(options?: { alone?: boolean; schedules?: boolean }): Promise<void>
+  start(options?: { alone?: boolean; gone?: string[]; schedules?: boolean }): Promise<void>
   /**
    * Runs all that waits, whenever it is due, each once; resolves when this process runs nothing any more. False: no job
    * has been done by that, so there is nothing that could have come of it.
@@ -125,12 +129,12 @@ class QueueWorker<C> implements Worker {
     return this.#started ? this.#worker : null
   }
 
-  async start({ alone = false, schedules = true } = {}): Promise<void> {
+  async start({ alone = false, gone = [] as string[], schedules = true } = {}): Promise<void> {
     if (schedules)
       for (const { kind, every, priority = 'normal' } of this.#kinds.values())
         if (every !== undefined) this.#schedules.push({ kind, every, priority: PRIORITIES[priority] })
     this.#renewedAt = performance.now()
-    await openQueue(this.options.db, { worker: this.#worker, lease: this.#lease, schedules: this.#schedules, alone })
+    await openQueue(this.options.db, { worker: this.#worker, lease: this.#lease, schedules: this.#schedules, gone: alone ? 'all' : gone })
     this.#started = true
     this.#timer = setInterval(() => void this.#poll(), this.options.poll ?? POLL).unref()
     this.#wake()
@@ -223,17 +227,18 @@ class QueueWorker<C> implements Worker {
   /** How many more jobs of each class this process has places for. */
   #demands(thorough: boolean, throttling: Throttling | null): Demand[] {
     if (this.#stopping) return []
-    const { work, network } = this.options.places ?? PLACES
+    const { places: { work, network } = PLACES, processes = 1 } = this.options
+    const share = (whole: number, least = 1) => shareOf(whole, processes, least)
     const all = [...this.#kinds.values()]
     const throttled = throttling === null ? [] : all.filter(({ kind }) => throttling.kinds.includes(kind))
     const free = all.filter((kind) => !throttled.includes(kind))
     const shared = free.filter(({ atOnce }) => atOnce === undefined)
     const placesOf = ({ atOnce, network: waits }: AnyJob<C>) => atOnce ?? (waits ? network : work)
     return [
-      this.#demand(work, shared.filter((kind) => !kind.network)), // biome-ignore format: one line each
-      this.#demand(network, shared.filter((kind) => kind.network)), // biome-ignore format: one line each
-      ...throttled.map((kind) => this.#demand(Math.ceil(placesOf(kind) * (throttling?.factor ?? 1)), [kind])),
-      ...free.flatMap((kind) => (kind.atOnce === undefined || !thorough ? [] : [this.#demand(kind.atOnce, [kind])])),
+      this.#demand(share(work, 2), shared.filter((kind) => !kind.network)), // biome-ignore format: one line each
+      this.#demand(share(network), shared.filter((kind) => kind.network)), // biome-ignore format: one line each
+      ...throttled.map((kind) => this.#demand(share(Math.ceil(placesOf(kind) * (throttling?.factor ?? 1))), [kind])),
+      ...free.flatMap((kind) => (kind.atOnce === undefined || !thorough ? [] : [this.#demand(share(kind.atOnce), [kind])])),
     ]
   }
 

@@ -1,23 +1,34 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { Counters } from '../../src/access/counters.js'
 import { RequestLimit } from '../../src/access/request-limit.js'
 import { testApp } from '../support/app.js'
 import { anAdmin, aUser, type TestUser } from '../support/factories.js'
 
 describe('counting requests (SEC-148)', () => {
-  it('in windows, each caller alone, and no more callers than can be remembered (SEC-150)', () => {
-    let now = 1_000_000
-    const limit = new RequestLimit({ user: 2, anonymous: 1, window: 10 }, () => new Date(now))
-    expect(limit.count(1, 'a')).toEqual({ limit: 2, remaining: 1, observed: 1, reset: 1_010, wait: 0 })
-    expect(limit.count(1, 'b')).toMatchObject({ remaining: 0, wait: 0 })
-    now += 4_000
-    expect(limit.count(1, 'a')).toMatchObject({ remaining: 0, observed: 3, wait: 6 })
-    expect(limit.count(2, 'a')).toMatchObject({ observed: 1, wait: 0 })
-    expect([limit.count(null, 'a'), limit.count(null, 'a')]).toMatchObject([{ wait: 0 }, { wait: 10 }])
-    now += 6_000
-    expect(limit.count(1, 'a')).toMatchObject({ remaining: 1, observed: 1, wait: 0 })
-    for (let i = 0; i < 60_000; i++) limit.count(null, `${i}`)
-    expect(limit.count(1, 'a')).toMatchObject({ observed: 1 })
-    expect(new RequestLimit({ user: 0, anonymous: 0, window: 10 }, () => new Date()).count(null, 'a')).toBeNull()
+  const t = testApp()
+
+  it('in windows, each caller alone, in all processes together', async () => {
+    let time = 1_000_000
+    const now = () => new Date(time)
+    const process = (user = 2) => new RequestLimit({ user, anonymous: user / 2, window: 10 }, new Counters(t.ctx.db, now), now)
+    const [limit, other] = [process(), process()]
+    expect(await limit.count(1, 'a')).toEqual({ limit: 2, remaining: 1, observed: 1, reset: 1_010, wait: 0 })
+    expect(await other.count(1, 'b')).toMatchObject({ remaining: 0, wait: 0 })
+    time += 4_000
+    expect(await limit.count(1, 'a')).toMatchObject({ remaining: 0, observed: 3, wait: 6 })
+    expect(await limit.count(2, 'a')).toMatchObject({ observed: 1, wait: 0 })
+    expect([await limit.count(null, 'a'), await other.count(null, 'a')]).toMatchObject([{ wait: 0 }, { wait: 10 }])
+    time += 6_000
+    expect(await limit.count(1, 'a')).toMatchObject({ remaining: 1, observed: 1, wait: 0 })
+    expect(await process(0).count(null, 'a')).toBeNull()
+  })
+
+  it('gives each of many requests at once a number of its own', async () => {
+    const now = () => new Date()
+    const processes = [1, 2].map(() => new RequestLimit({ user: 50, anonymous: 0, window: 60 }, new Counters(t.ctx.db, now), now))
+    const all = await Promise.all(Array.from({ length: 60 }, (_, i) => processes[i % 2]?.count(7, 'a')))
+    expect(all.map((one) => one?.observed).sort((a = 0, b = 0) => a - b)).toEqual(Array.from({ length: 60 }, (_, i) => i + 1))
+    expect(all.filter((one) => one?.wait === 0)).toHaveLength(50)
   })
 })
 

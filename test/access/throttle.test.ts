@@ -1,85 +1,107 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { eq, sql } from 'drizzle-orm'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { Counters, dropCounters } from '../../src/access/counters.js'
 import { Throttle } from '../../src/access/throttle.js'
 import { readConfig } from '../../src/config.js'
+import { counters } from '../../src/db/schema/index.js'
 import { testApp } from '../support/app.js'
 import { aUser, type TestUser } from '../support/factories.js'
 
 describe('a throttle of bad credentials (SEC-26)', () => {
-  const clock = { now: 0 }
-  const throttle = () => new Throttle({ attempts: 3, window: 60 }, () => new Date(clock.now))
-  const fail = (kept: Throttle, times: number, address: string, account?: string) => {
-    for (let i = 0; i < times; i++) kept.failed(address, account)
+  const t = testApp()
+  const clock = { now: Date.now() }
+  const now = () => new Date(clock.now)
+  /** As each process has one; they count together. */
+  const throttle = (attempts = 3, delay = 0) => new Throttle({ attempts, window: 60, delay }, new Counters(t.ctx.db, now), now)
+  const fail = async (kept: Throttle, times: number, address: string, account?: string) => {
+    for (let i = 0; i < times; i++) await kept.failed(address, account)
   }
+  const waits = (kept: Throttle, ...asked: [string, string?][]) => Promise.all(asked.map((one) => kept.wait(...one)))
+  beforeEach(() => t.ctx.db.write.delete(counters))
 
-  it('keeps an address out for the rest of its window, and no other', () => {
+  it('keeps an address out for the rest of its window, and no other', async () => {
     const kept = throttle()
-    fail(kept, 8, 'a')
-    expect(kept.wait('a')).toBe(0)
-    kept.failed('a')
-    expect(kept.wait('a')).toBe(60)
-    expect(kept.wait('b')).toBe(0)
+    await fail(kept, 8, 'a')
+    expect(await kept.wait('a')).toBe(0)
+    await kept.failed('a')
+    expect(await waits(kept, ['a'], ['b'])).toEqual([60, 0])
     clock.now += 59_001
-    expect(kept.wait('a')).toBe(1)
+    expect(await kept.wait('a')).toBe(1)
     clock.now += 1_000
-    expect(kept.wait('a')).toBe(0)
-    kept.failed('a')
-    expect(kept.wait('a')).toBe(0)
+    expect(await kept.wait('a')).toBe(0)
+    await kept.failed('a')
+    expect(await kept.wait('a')).toBe(0)
   })
 
-  it('keeps an address from one account sooner, and not from others', () => {
-    const kept = throttle()
-    fail(kept, 3, 'a', 'one')
-    expect([kept.wait('a', 'one'), kept.wait('a', 'two'), kept.wait('b', 'one'), kept.wait('a')]).toEqual([60, 0, 0, 0])
+  it('counts in all processes together, also what comes at once', async () => {
+    const [one, other] = [throttle(), throttle()]
+    await Promise.all([one, other, one, other].map((kept) => fail(kept, 2, 'a')))
+    expect(await waits(one, ['a'])).toEqual([0])
+    await other.failed('a')
+    expect([await one.wait('a'), await other.wait('a')]).toEqual([60, 60])
   })
 
-  it('counts an account’s failures from everywhere, against addresses that have failed with it only', () => {
+  it('keeps an address from one account sooner, and not from others', async () => {
     const kept = throttle()
-    for (let i = 0; i < 9; i++) kept.failed(`10.0.0.${i}`, 'one')
-    expect(kept.wait('10.0.0.1', 'one')).toBe(60)
-    expect(kept.wait('10.0.0.1', 'two')).toBe(0)
-    expect(kept.wait('10.0.9.9', 'one')).toBe(0)
-    kept.failed('10.0.9.9', 'one')
-    expect(kept.wait('10.0.9.9', 'one')).toBe(60)
+    await fail(kept, 3, 'a', 'one')
+    expect(await waits(kept, ['a', 'one'], ['a', 'two'], ['b', 'one'], ['a'])).toEqual([60, 0, 0, 0])
   })
 
-  it('forgets slips before a right password', () => {
+  it('counts an account’s failures from everywhere, against addresses that have failed with it only', async () => {
     const kept = throttle()
-    fail(kept, 2, 'a', 'one')
-    kept.succeeded('a', 'one')
-    fail(kept, 2, 'a', 'one')
-    expect(kept.wait('a', 'one')).toBe(0)
+    for (let i = 0; i < 9; i++) await kept.failed(`10.0.0.${i}`, 'one')
+    expect(await waits(kept, ['10.0.0.1', 'one'], ['10.0.0.1', 'two'], ['10.0.9.9', 'one'])).toEqual([60, 0, 0])
+    await kept.failed('10.0.9.9', 'one')
+    expect(await kept.wait('10.0.9.9', 'one')).toBe(60)
   })
 
-  it('takes an IPv6 network of 64 bits for one address, and an IPv4 address in either form', () => {
+  it('forgets slips before a right password', async () => {
     const kept = throttle()
-    for (let i = 0; i < 9; i++) kept.failed(`2001:db8:1:2::${i}`)
-    expect([kept.wait('2001:db8:1:2:ffff::1'), kept.wait('2001:db8:1:3::1')]).toEqual([60, 0])
-    fail(kept, 9, '::ffff:10.0.0.1')
-    expect([kept.wait('10.0.0.1'), kept.wait('10.0.0.2')]).toEqual([60, 0])
+    await fail(kept, 2, 'a', 'one')
+    await kept.succeeded('a', 'one')
+    await fail(kept, 2, 'a', 'one')
+    expect(await kept.wait('a', 'one')).toBe(0)
+  })
+
+  it('takes an IPv6 network of 64 bits for one address, and an IPv4 address in either form', async () => {
+    const kept = throttle()
+    for (let i = 0; i < 9; i++) await kept.failed(`2001:db8:1:2::${i}`)
+    expect(await waits(kept, ['2001:db8:1:2:ffff::1'], ['2001:db8:1:3::1'])).toEqual([60, 0])
+    await fail(kept, 9, '::ffff:10.0.0.1')
+    expect(await waits(kept, ['10.0.0.1'], ['10.0.0.2'])).toEqual([60, 0])
   })
 
   it('passes refusals on after its delay, a bounded number of them at once', async () => {
-    const slow = new Throttle({ attempts: 3, window: 60, delay: 30_000 }, () => new Date())
+    const slow = throttle(3, 30_000)
     let answered = 0
     const refusals = Array.from({ length: 1_003 }, () => slow.refuse(new Error('no')).catch(() => answered++))
     await Promise.race(refusals)
     await new Promise(setImmediate)
     expect(answered).toBe(3)
-    await expect(new Throttle({ attempts: 3, window: 60, delay: 1 }, () => new Date()).refuse(new Error('no'))).rejects.toThrow('no')
+    await expect(throttle(3, 1).refuse(new Error('no'))).rejects.toThrow('no')
   })
 
-  it('can be switched off', () => {
-    const off = new Throttle({ attempts: 0, window: 60 }, () => new Date())
-    fail(off, 100, 'a', 'one')
-    expect(off.wait('a', 'one')).toBe(0)
+  it('can be switched off', async () => {
+    const off = throttle(0)
+    await fail(off, 100, 'a', 'one')
+    expect(await off.wait('a', 'one')).toBe(0)
+    expect(await t.ctx.db.write.$count(counters)).toBe(0)
     expect(readConfig({}).failedCredentials).toEqual({ attempts: 10, window: 180, delay: 1_000 })
   })
 
-  it('remembers a bounded number of addresses', () => {
+  it('SEC-150: remembers a bounded number of addresses, the newest, by no name, until their windows are over', async () => {
     const kept = throttle()
-    fail(kept, 9, 'first')
-    for (let i = 0; i < 60_000; i++) kept.failed(`address ${i}`)
-    expect(kept.wait('first')).toBe(0)
+    await fail(kept, 1, '10.0.0.1', 'somebody')
+    const [row] = await t.ctx.db.write.select().from(counters)
+    expect(row?.key).toMatch(/^[\w-]{43}$/)
+    await t.ctx.db.write.execute(
+      sql`insert into counters select 'key ' || n, 1, ${now().toISOString()}::timestamptz + n * interval '1 second' from generate_series(61, 50100) n`,
+    )
+    await dropCounters(t.ctx.db, now())
+    expect(await t.ctx.db.write.$count(counters)).toBe(50_000)
+    expect(await t.ctx.db.write.$count(counters, eq(counters.key, 'key 50100'))).toBe(1)
+    await dropCounters(t.ctx.db, new Date(clock.now + 50_099_000))
+    expect(await t.ctx.db.write.$count(counters)).toBe(1)
   })
 })
 
@@ -156,10 +178,13 @@ describe('the throttle at work (SEC-26, CR-15, W-34)', () => {
     const victim = await aUser(t.ctx)
     const verify = t.ctx.argon2.verify.bind(t.ctx.argon2)
     let hashed = 0
-    t.ctx.argon2.verify = (stored, password, begin) =>
-      verify(stored, password, () => {
-        begin?.()
-        hashed++
+    t.ctx.argon2.verify = (stored, password, turn) =>
+      verify(stored, password, {
+        ...turn,
+        async begin() {
+          await turn?.begin?.()
+          hashed++
+        },
       })
     const answers = await Promise.all(Array.from({ length: 30 }, (_, i) => grant('10.3.0.1', `wrong ${i}`, victim.username)))
     t.ctx.argon2.verify = verify

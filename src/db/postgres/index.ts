@@ -10,6 +10,7 @@ import { type Lock, ownerOf, releaseLock, takeLock } from './lock.js'
 import { newPassword, passwordFor } from './password.js'
 import { readRunning, removeRunning, writePreparation, writeRunning } from './records.js'
 import { chooseServer } from './server.js'
+import type { Tuning } from './settings.js'
 import { clearSockets, makeSocketFolder } from './sockets.js'
 import { type Log, START_TIMEOUT, Supervisor } from './supervisor.js'
 
@@ -19,6 +20,8 @@ export interface EmbeddedOptions {
   log: Log
   /** False trades durability for speed; for test databases. */
   durable?: boolean
+  /** Connections that are needed at least. */
+  connections?: number
 }
 
 export interface EmbeddedPostgres {
@@ -28,14 +31,14 @@ export interface EmbeddedPostgres {
 }
 
 /** Starts the embedded Postgres, also after a kill; a StartFault says in one line what is missing. */
-export async function startEmbeddedPostgres({ directory, log, durable = true }: EmbeddedOptions): Promise<EmbeddedPostgres> {
+export async function startEmbeddedPostgres({ directory, log, durable = true, connections = 0 }: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const account = await accountForPostgres()
   await mkdir(directory, { recursive: true, mode: account ? 0o711 : 0o700 }).catch((error: NodeJS.ErrnoException) => {
     throw new StartFault(`cannot make ${directory}: ${error.code}`)
   })
   const lock = await takeLock(directory)
   try {
-    return await startLocked(await realpath(directory), account, log, durable, lock)
+    return await startLocked(await realpath(directory), account, log, { durable, connections }, lock)
   } catch (error) {
     await releaseLock(lock)
     throw error
@@ -60,7 +63,7 @@ export async function findEmbeddedPostgres(directory: string): Promise<string | 
   return undefined
 }
 
-async function startLocked(directory: string, account: Account | undefined, log: Log, durable: boolean, lock: Lock): Promise<EmbeddedPostgres> {
+async function startLocked(directory: string, account: Account | undefined, log: Log, how: Tuning, lock: Lock): Promise<EmbeddedPostgres> {
   const home = await homeFor(directory, account)
   const data = join(home, 'data')
   await clearSockets((await readRunning(directory))?.sockets)
@@ -74,13 +77,13 @@ async function startLocked(directory: string, account: Account | undefined, log:
   const server = await chooseServer(directory, account, existing === undefined ? undefined : Number.parseInt(existing, 10))
   if (existing === undefined) {
     log.info({ server: server.origin }, 'preparing the database')
-    await initialise(server, home, account, durable, await newPassword(directory))
+    await initialise(server, home, account, how.durable, await newPassword(directory))
     await writePreparation(directory, { origin: server.origin, major: server.major, home })
   } else if (account && (await stat(data)).uid !== account.uid) await give(data, account)
   const password = await passwordFor(directory, server, data, account, existing !== undefined)
 
   const sockets = await makeSocketFolder(account)
-  const supervisor = new Supervisor(server, data, sockets, account, log, durable)
+  const supervisor = new Supervisor(server, data, sockets, account, log, how)
   try {
     await supervisor.start()
   } catch (error) {

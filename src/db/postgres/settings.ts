@@ -1,13 +1,23 @@
 import type { Server } from './server.js'
 
+export interface Tuning {
+  /** False trades durability for speed. */
+  durable: boolean
+  /** Connections that are needed at least. */
+  connections: number
+}
+
+/** For superusers, of whom there is none here but the server itself. */
+const RESERVED = 3
+
 /** The settings of Postgres, as arguments: for a small machine, reached through a socket only. */
-export function settings(server: Server, sockets: string, durable: boolean): string[] {
+export function settings(server: Server, sockets: string, { durable, connections }: Tuning): string[] {
   const values: Record<string, string | number> = {
     listen_addresses: '',
     unix_socket_directories: sockets,
     unix_socket_permissions: '0700',
     port: 5432,
-    max_connections: durable ? 60 : 200,
+    max_connections: Math.max(durable ? 60 : 200, connections + RESERVED),
     shared_buffers: '32MB',
     wal_buffers: '1MB',
     min_wal_size: '32MB',

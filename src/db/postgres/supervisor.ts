@@ -8,7 +8,7 @@ import type { Account } from './account.js'
 import { endLeftover, STOP_TIMEOUT } from './leftover.js'
 import { launch } from './processes.js'
 import { type Server, serverEnvironment } from './server.js'
-import { settings } from './settings.js'
+import { settings, type Tuning } from './settings.js'
 
 export type Log = Pick<Logger, 'info' | 'warn' | 'error'>
 
@@ -30,7 +30,7 @@ export class Supervisor {
     private readonly sockets: string,
     private readonly account: Account | undefined,
     private readonly log: Log,
-    private readonly durable: boolean,
+    private readonly tuning: Tuning,
   ) {}
 
   async start(): Promise<void> {
@@ -81,7 +81,7 @@ export class Supervisor {
     const program = join(this.server.bin, 'postgres')
     const child = launch(
       program,
-      ['-D', this.data, ...settings(this.server, this.sockets, this.durable)],
+      ['-D', this.data, ...settings(this.server, this.sockets, this.tuning)],
       this.account,
       serverEnvironment(this.server),
     )

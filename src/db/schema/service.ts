@@ -31,3 +31,18 @@ export const storageFailures = pgTable('storage_failures', {
   failures: integer().notNull(),
   failed_at: moment().notNull().defaultNow(),
 })
+/**
+ * What is counted in windows of time by all processes together, such as bad credentials of an address. Unlogged: a crash
+ * of Postgres forgets it.
+ */
+export const counters = pgTable(
+  'counters',
+  {
+    /** A digest of what is counted. */
+    key: text().primaryKey(),
+    count: integer().notNull(),
+    /** When the window ends. */
+    until: moment().notNull(),
+  },
+  (t) => [index('counters_until_idx').on(t.until)],
+)

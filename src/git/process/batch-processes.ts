@@ -11,6 +11,9 @@ interface Hot {
   processes: Map<string, Retirable>
 }
 
+/** Repositories whose processes are kept, and milliseconds for which unused ones are. */
+export const BATCH_LIMITS = { repositories: 32, idle: 60_000 }
+
 /**
  * Keeps the long-lived processes of the most recently used repositories; the others are ended after a minute, or when
  * there are too many.
@@ -21,7 +24,7 @@ export class BatchProcesses {
 
   constructor(
     readonly pool: ProcessPool,
-    readonly limits = { repositories: 32, idle: 60_000 },
+    readonly limits = BATCH_LIMITS,
   ) {
     this.#sweep = setInterval(() => this.#retireIdle(), Math.max(limits.idle / 6, 10))
     this.#sweep.unref()

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { FairQueue } from '../../lib/async/fair-queue.js'
 import { currentHolder } from '../../lib/async/holder.js'
+import { shareOf } from '../../lib/share.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import { gitFailure } from '../errors.js'
 import { gitEnvironment, programOnPath } from './environment.js'
@@ -46,6 +47,20 @@ export const GIT_NICENESS = 10
 
 /** Processes at a time for one holder: more of them than cores only delay each other, and everybody else (SEC-180). */
 export const PER_HOLDER = Math.max(2, availableParallelism())
+
+/** The part of the limits that one of several processes gets. Two processes at a time are the least. */
+export function shareOfLimits(limits: PoolLimits, processes: number): PoolLimits {
+  if (processes === 1) return limits
+  const share = (whole: number, least = 1) => shareOf(whole, processes, Math.min(whole, least))
+  return {
+    ...limits,
+    running: share(limits.running, 2),
+    runningPerRepository: share(limits.runningPerRepository),
+    ...(limits.runningPerHolder !== undefined && { runningPerHolder: share(limits.runningPerHolder) }),
+    waiting: share(limits.waiting),
+    waitingPerRepository: share(limits.waitingPerRepository),
+  }
+}
 
 export const POOL_LIMITS: PoolLimits = {
   running: 8,

@@ -66,7 +66,7 @@ export class RefUpdates {
     if (queued >= this.limits.waiting) throw new Unavailable('too many ref updates are waiting')
     this.#queued.set(directory, queued + 1)
     try {
-      await this.#mutex.run(directory, () => this.#pastLocks(directory, () => this.#transact(directory, updates)))
+      await this.#mutex.runHere(directory, () => this.#pastLocks(directory, () => this.#transact(directory, updates)))
     } finally {
       const left = (this.#queued.get(directory) ?? 1) - 1
       if (left > 0) this.#queued.set(directory, left)

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
+import { shareOf } from '../share.js'
 import { Unavailable } from '../unavailable.js'
 
 /** Passwords that are hashed at a time. */
@@ -18,10 +19,16 @@ export interface Argon2Cost {
 }
 type Reply = { value: string | boolean } | { error: string }
 
+/** What is done in the turn of a verification: other guesses begin before or after it. */
+export interface Turn {
+  /** Right before the work begins, which can be long after the call; if it throws, nothing is verified. */
+  begin?(): Promise<void>
+  end?(matches: boolean): Promise<void>
+}
+
 interface Waiting {
   task: Task
-  /** Called when its turn has come; what it throws is thrown to the caller. */
-  begin: (() => void) | undefined
+  turn: Turn
   resolve(value: string | boolean): void
   reject(error: unknown): void
   timer: NodeJS.Timeout | undefined
@@ -49,10 +56,16 @@ export class Argon2 {
   readonly #all = new Set<Worker>()
   readonly #waiting: Waiting[] = []
   #closed = false
+  readonly #most: { threads: number; waiting: number }
   /** The hash of a password that nobody knows, at the cost of all others. */
   readonly decoy: string
 
-  constructor(readonly cost: Argon2Cost) {
+  /** `processes`: those that share the bounds of this machine. */
+  constructor(
+    readonly cost: Argon2Cost,
+    processes = 1,
+  ) {
+    this.#most = { threads: shareOf(THREADS, processes), waiting: shareOf(WAITING, processes) }
     this.decoy = `$argon2id$v=19$m=${cost.memory},t=${cost.passes},p=1$Yw6VHd7XuLk2sSMiF2qpqQ$LJ/ukHO0PkCuoEOQtMSf5kmMMxShoNevRM5dD6kNC9Q`
   }
 
@@ -62,11 +75,10 @@ export class Argon2 {
   }
 
   /**
-   * For anybody: Unavailable where too many wait, or for too long. `begin` is called right before the work begins,
-   * which can be long after the call; if it throws, nothing is verified.
+   * For anybody: Unavailable where too many wait, or for too long.
    */
-  async verify(stored: string, password: string, begin?: () => void): Promise<boolean> {
-    return (await this.#ask({ password, stored }, begin)) as boolean
+  async verify(stored: string, password: string, turn?: Turn): Promise<boolean> {
+    return (await this.#ask({ password, stored }, turn)) as boolean
   }
 
   async close(): Promise<void> {
@@ -78,12 +90,12 @@ export class Argon2 {
     await Promise.all([...this.#all].map((thread) => thread.terminate()))
   }
 
-  #ask(task: Task, begin?: () => void): Promise<string | boolean> {
+  #ask(task: Task, turn: Turn = {}): Promise<string | boolean> {
     return new Promise((resolve, reject) => {
       const refuse = () => reject(new Unavailable('too many passwords are being checked', RETRY_AFTER))
       const verifies = task.stored !== undefined
-      if (this.#closed || (verifies && this.#waiting.length >= WAITING)) return refuse()
-      const waiting: Waiting = { task, begin, resolve, reject, timer: undefined }
+      if (this.#closed || (verifies && this.#waiting.length >= this.#most.waiting)) return refuse()
+      const waiting: Waiting = { task, turn, resolve, reject, timer: undefined }
       const giveUp = () => {
         this.#waiting.splice(this.#waiting.indexOf(waiting), 1)
         refuse()
@@ -96,31 +108,38 @@ export class Argon2 {
 
   #next(): void {
     while (this.#waiting.length > 0) {
-      const thread = this.#idle.pop() ?? (this.#all.size < THREADS ? this.#start() : undefined)
+      const thread = this.#idle.pop() ?? (this.#all.size < this.#most.threads ? this.#start() : undefined)
       if (!thread) return
-      const { task, begin, resolve, reject, timer } = this.#waiting.shift() as Waiting
-      clearTimeout(timer)
-      try {
-        begin?.()
-      } catch (error) {
-        reject(error)
-        this.#idle.push(thread)
-        continue
-      }
-      const ended = () => {
-        reject(new Unavailable('a thread that checks passwords has ended'))
-        this.#next()
-      }
+      void this.#run(thread, this.#waiting.shift() as Waiting)
+    }
+  }
+
+  async #run(thread: Worker, { task, turn, resolve, reject, timer }: Waiting): Promise<void> {
+    clearTimeout(timer)
+    try {
+      await turn.begin?.()
+      const value = await this.#answer(thread, task)
+      if (typeof value === 'boolean') await turn.end?.(value)
+      resolve(value)
+    } catch (error) {
+      reject(error)
+    }
+    if (this.#all.has(thread)) this.#idle.push(thread)
+    this.#next()
+  }
+
+  #answer(thread: Worker, task: Task): Promise<string | boolean> {
+    return new Promise((resolve, reject) => {
+      const ended = () => reject(new Unavailable('a thread that checks passwords has ended'))
+      if (!this.#all.has(thread)) return ended()
       thread.once('exit', ended)
       thread.once('message', (reply: Reply) => {
         thread.off('exit', ended)
         if ('value' in reply) resolve(reply.value)
         else reject(new Error(reply.error))
-        this.#idle.push(thread)
-        this.#next()
       })
       thread.postMessage(task)
-    }
+    })
   }
 
   #start(): Worker {

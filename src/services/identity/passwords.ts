@@ -1,6 +1,7 @@
 import type { Context } from '../../context.js'
 import type { users } from '../../db/schema/index.js'
 import { tooMany } from '../../failures.js'
+import type { Turn } from '../../lib/crypto/argon2.js'
 import { recordFailedLogin } from '../core/hook-changes.js'
 
 export const hashPassword = (ctx: Context, password: string) => ctx.argon2.hash(password)
@@ -9,10 +10,17 @@ export const hashPassword = (ctx: Context, password: string) => ctx.argon2.hash(
  * Whether the password is the account's. An unknown account, or one without a password, takes the same time as a wrong
  * password (SEC-27).
  */
-export async function checkPassword(ctx: Context, stored: string | null | undefined, password: string, begin?: () => void): Promise<boolean> {
-  if (password.length === 0 || password.length > 128) return false
-  const matches = await ctx.argon2.verify(stored ?? ctx.argon2.decoy, password, begin)
-  return matches && typeof stored === 'string'
+export async function checkPassword(ctx: Context, stored: string | null | undefined, password: string, { begin, end }: Turn = {}): Promise<boolean> {
+  if (password.length === 0 || password.length > 128) {
+    await end?.(false)
+    return false
+  }
+  const isRight = (matches: boolean) => matches && typeof stored === 'string'
+  const matches = await ctx.argon2.verify(stored ?? ctx.argon2.decoy, password, {
+    ...(begin && { begin }),
+    ...(end && { end: (matches) => end(isRight(matches)) }),
+  })
+  return isRight(matches)
 }
 
 /** The message to a user whose password was set by an administrator (CR-24). */
@@ -30,22 +38,21 @@ export async function checkSignIn(
 ): Promise<boolean> {
   const account = guess.user ? `user ${guess.user.id}` : `name ${guess.login.slice(0, 255).toLowerCase()}`
   const tell = (reason: string) => ctx.log.warn({ account: guess.login.slice(0, 255), address: guess.address, reason }, 'a sign-in failed')
-  const checkWait = () => {
-    const wait = ctx.throttle.wait(guess.address, account)
+  const checkWait = async () => {
+    const wait = await ctx.throttle.wait(guess.address, account)
     if (wait === 0) return
     ctx.log.debug({ address: guess.address, account }, 'a sign-in is kept waiting')
     throw tooMany(wait)
   }
+  const count = (matches: boolean) => (matches ? ctx.throttle.succeeded(guess.address, account) : ctx.throttle.failed(guess.address, account))
   const verify = async () => {
-    checkWait()
+    await checkWait()
     // other guesses may have failed meanwhile
-    return checkPassword(ctx, guess.user?.password_hash, password, checkWait)
+    return checkPassword(ctx, guess.user?.password_hash, password, { begin: checkWait, end: count })
   }
   const matches = await verify().catch((refusal: unknown) => ctx.throttle.refuse(refusal))
   ctx.metrics.login('password', matches ? 'done' : 'refused')
-  if (matches) ctx.throttle.succeeded(guess.address, account)
-  else {
-    ctx.throttle.failed(guess.address, account)
+  if (!matches) {
     tell(guess.user ? 'wrong password' : 'no such account')
     await recordFailedLogin(ctx.db, guess.user?.id ?? 0)
   }

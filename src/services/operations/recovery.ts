@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { dropCounters } from '../../access/counters.js'
 import type { Context } from '../../context.js'
 import { enqueue } from '../../jobs/enqueue.js'
 import { defineJob, type Job } from '../../jobs/kinds.js'
@@ -69,26 +70,46 @@ const expiredMemberships = defineJob({
   every: HOUR,
 })
 
+const oldCounters = defineJob({
+  kind: 'old counters',
+  input: nothing,
+  run: ({ db, now }: Context) => dropCounters(db, now()),
+  every: 60_000,
+})
+
 /** What finds unfinished work. */
 const LOOKING = [unfinishedPushes, deferredMerges, dueMergeRequests, removeFiles]
 
 /** What is repeated by itself, and finds what killed processes have left. */
-export const recoveryJobs = [unfinishedPushes, leftovers, orphans, unnamedObjects, unreferencedObjects, repositoryChecks, expiredMemberships]
+export const recoveryJobs = [
+  unfinishedPushes,
+  leftovers,
+  orphans,
+  unnamedObjects,
+  unreferencedObjects,
+  repositoryChecks,
+  expiredMemberships,
+  oldCounters,
+]
 
 /**
  * At the start: finishes or undoes what a killed process left half done (SEC-158, SEC-159, SEC-134), where jobs would
  * do it a little later. Everything that was acknowledged is there before the first request.
  */
 export async function recover(ctx: Context): Promise<void> {
-  await settleLeftIntents(ctx, { start: true })
-  // with a database of its own no other service can be receiving or creating anything
+  // with a database of its own no other service can be receiving or creating anything, and this is its first process
   const alone = ctx.config.databaseUrl === undefined
+  await settleLeftIntents(ctx, { start: true, alone })
   if (alone) {
     await clearBrokenUploads(ctx, 0)
     ctx.jobs.add('remove files', () => finishDeletions(ctx, { alone }))
   }
   await soon(ctx, [...LOOKING, leftovers, orphans, expiredMemberships])
   setTimeout(() => ctx.jobs.add('remove leftovers', () => soon(ctx, [leftovers])), AGAIN).unref()
+}
+
+/** While a process runs: finds what a lost connection to the database has left half done. */
+export function keepRecovering(ctx: Context): void {
   ctx.db.onBack(() => ctx.jobs.add('the database is back', () => soon(ctx, LOOKING)))
   const timer = setInterval(() => (ctx.stopping.aborted ? clearInterval(timer) : settleOwnIntents(ctx)), OWN_INTENTS).unref()
 }

@@ -1,34 +1,23 @@
 import { once } from 'node:events'
-import { readlink, rename, rm, symlink } from 'node:fs/promises'
 import { createServer, type Socket } from 'node:net'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from '../../context.js'
-import { makeSocketFolder } from '../../lib/socket-folder.js'
 import { findSshLogin } from '../../services/identity/ssh-logins.js'
 import { runCommand } from './command.js'
 import { FRAME, FrameWriter, firstLine, frame, type KeyAnswer, type Question, type RunQuestion } from './frames.js'
 
 /** Bytes of a question. */
 const MAX_QUESTION = 65_536
-/** Its name in its folder. */
-const SOCKET = 'ssh'
-
-export interface SshSocket {
-  /** Where it really is. */
-  path: string
+export interface SshAnswers {
   /** Ends when running commands have ended, or after so many milliseconds. */
   close(wait: number): Promise<void>
 }
 
 /**
  * Answers whoever holds SSH connections, on a Unix socket that only the service's own account reaches: the worker
- * thread, and the commands for an OpenSSH server, which find it by a link at `path`. Where several services share a data
- * folder, the link is that of the last one.
+ * thread, and the commands for an OpenSSH server. Several worker processes listen on the same one.
  */
-export async function listenOnSocket(ctx: Context, path: string): Promise<SshSocket> {
-  const folder = await makeSocketFolder('roost-ssh-socket', SOCKET)
-  const real = join(folder, SOCKET)
+export async function answerOnSocket(ctx: Context, path: string): Promise<SshAnswers> {
   const sockets = new Set<Socket>()
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: false }, (socket) => {
     sockets.add(socket)
@@ -39,28 +28,16 @@ export async function listenOnSocket(ctx: Context, path: string): Promise<SshSoc
       socket.destroy()
     })
   })
-  server.listen(real)
+  server.listen(path)
   await once(server, 'listening')
-  await link(real, path)
   return {
-    path: real,
     async close(wait) {
       server.close()
       const late = Date.now() + wait
       while (sockets.size > 0 && Date.now() < late) await sleep(20)
       for (const socket of sockets) socket.destroy()
-      if ((await readlink(path).catch(() => null)) === real) await rm(path, { force: true })
-      await rm(folder, { recursive: true, force: true })
     },
   }
-}
-
-/** Points the link at the socket, in one step. */
-async function link(real: string, path: string): Promise<void> {
-  const aside = `${path}.${process.pid}`
-  await rm(aside, { force: true })
-  await symlink(real, aside)
-  await rename(aside, path)
 }
 
 async function answer(ctx: Context, socket: Socket): Promise<void> {

@@ -1,4 +1,5 @@
-import { and, eq } from 'drizzle-orm'
+import { and, eq, sql } from 'drizzle-orm'
+import pg from 'pg'
 import { describe, expect, it } from 'vitest'
 import { commitStatuses, mergeRequests, notes, protectedBranches, todos } from '../../../src/db/schema/index.js'
 import { testApp } from '../../support/app.js'
@@ -33,6 +34,30 @@ describe('a push to the source', () => {
     await edit(request.project, 'main', 'readme.md', 'ours\n')
     await edit(request.project, request.source, 'readme.md', 'theirs\n')
     await soon(async () => (await rowOfRequest(t, request)).merge_status === 'cannot_be_merged')
+  })
+
+  it('SEC-196: a version that is written after the source has moved once more, by another machine, is made again', async () => {
+    const request = await open()
+    const other = new pg.Client(t.databaseUrl)
+    await other.connect()
+    try {
+      await other.query('begin')
+      await other.query('select from merge_requests where id = $1 for update', [request.id])
+      const push = edit(request.project, request.source, 'readme.md', 'older\n').then()
+      const waits = sql`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
+      await expect.poll(async () => (await t.ctx.db.write.execute(waits)).rowCount, { timeout: 5_000, interval: 5 }).toBeGreaterThan(0)
+      // the older version is about to be written
+      const { git } = bareOf(t, request.project)
+      const ref = `refs/heads/${request.source}`
+      const newer = git('commit-tree', '-m', 'newer', '-p', ref, `${ref}^{tree}`).trim()
+      git('update-ref', ref, newer)
+      await other.query('commit')
+      await push
+      expect(await showRequest(t, request)).toMatchObject({ sha: newer })
+      expect((await versionsOf(request))[0]?.head_commit_sha).toBe(newer)
+    } finally {
+      await other.end()
+    }
   })
 
   it('MR-70: over Git and from a fork, as through the API', async () => {

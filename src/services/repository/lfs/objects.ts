@@ -54,7 +54,7 @@ const holdObject = (tx: Transaction, oid: string) => tx.execute(sql`select pg_ad
 export async function keepObject(ctx: Context, projectId: number, oid: string, staged: StagedObject): Promise<void> {
   const limits = await lfsLimits(ctx)
   // a slow store must not hold all connections to the database
-  await ctx.mutex.run(`lfs keep ${Number.parseInt(oid.slice(0, 2), 16) % KEPT_AT_ONCE}`, () =>
+  await ctx.mutex.runHere(`lfs keep ${Number.parseInt(oid.slice(0, 2), 16) % KEPT_AT_ONCE}`, () =>
     ctx.db.transaction(async (tx) => {
       await holdObject(tx, oid)
       const has = and(eq(lfsObjectProjects.project_id, projectId), eq(lfsObjectProjects.oid, oid))

@@ -69,13 +69,17 @@ export async function settleLeftIntents(ctx: Context, { start = false, alone = f
   for (const { intent, age, silent } of left) {
     const state = ctx.intents.get(intent.id)
     // a database of our own has no other service that could be at work on it
-    const shared = !alone && ctx.config.databaseUrl !== undefined && state !== 'left'
+    const others = ctx.config.databaseUrl !== undefined || ctx.workers > 1
+    const shared = !alone && others && state !== 'left'
     if ((state === 'moving' && age < OTHERS_UNMOVED) || (!state && !start && age < YOUNG)) continue
     if ((shared || !start) && state !== 'left' && silent !== null && silent < 0) continue
     // whoever was killed while they moved the refs has left their locks
     await (await repositoryById(ctx, intent.project_id))?.git.removeStaleLocks()
-    const others = silent === null ? { finish: start || age > OTHERS_MOVED, drop: age > OTHERS_UNMOVED } : { finish: true, drop: silent > SILENT }
-    const may = shared ? others : { finish: true, drop: true }
+    const may = !shared
+      ? { finish: true, drop: true }
+      : silent === null
+        ? { finish: start || age > OTHERS_MOVED, drop: age > OTHERS_UNMOVED }
+        : { finish: true, drop: silent > SILENT }
     try {
       await settleIntent(ctx, intent, may)
     } catch (error) {

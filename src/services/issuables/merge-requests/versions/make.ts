@@ -59,11 +59,27 @@ export async function makeVersions(ctx: Context, ids: number[], how: VersionOpti
   return left.flat()
 }
 
-async function drawGroup(ctx: Context, ids: number[], how: VersionOptions): Promise<number[]> {
+/** How often versions are made again for sources that move meanwhile; whoever moves one makes its version as well. */
+const TRIES = 10
+
+async function drawGroup(ctx: Context, ids: number[], how: VersionOptions, tried = 1): Promise<number[]> {
   const requests = await selectMergeRequestRefs(ctx.db.write, and(inArray(mergeRequests.id, ids), isOpen))
   const outlines = await mapConcurrently(AT_ONCE, requests, (request) => outline(ctx, request, how))
   const [drafts] = await Promise.all([mapConcurrently(AT_ONCE, outlines, (one) => draft(ctx, one, how)), pin(ctx, outlines)])
-  return write(ctx, drafts, how)
+  const unknown = await write(ctx, drafts, how)
+  const moved = await movedMeanwhile(ctx, outlines)
+  if (moved.length === 0 || tried === TRIES) return unknown
+  return [...new Set([...unknown, ...(await drawGroup(ctx, moved, { ...how, always: false }, tried + 1))])]
+}
+
+/**
+ * The merge requests whose source has moved while their versions were made. A process on another machine may have
+ * written a newer version before this one has written an older one, so whoever wrote last looks last.
+ */
+async function movedMeanwhile(ctx: Context, outlines: Outline[]): Promise<number[]> {
+  const drawn = outlines.filter(({ ends }) => ends !== null)
+  const now = await mapConcurrently(AT_ONCE, drawn, ({ request }) => headsOf(ctx, request))
+  return drawn.filter(({ ends }, i) => now[i]?.head && now[i].head !== ends?.head).map(({ request }) => request.id)
 }
 
 /**

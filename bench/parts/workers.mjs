@@ -1,0 +1,101 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Bench, call } from '../harness.mjs'
+
+const CLIENTS = 8
+/** A mean over so many rounds of each, in turns. */
+const ROUNDS = 5
+
+/** Seconds of processor time that a process and all below it have used so far, Postgres and git included. */
+function cpuOfAll(pid) {
+  const below = new Map()
+  let seconds = 0
+  const ticks = new Map()
+  for (const name of readdirSync('/proc').filter((name) => /^\d+$/.test(name)))
+    try {
+      const fields = readFileSync(`/proc/${name}/stat`, 'latin1')
+        .replace(/^.*\) /s, '')
+        .split(' ')
+      const parent = Number(fields[1])
+      below.set(parent, [...(below.get(parent) ?? []), Number(name)])
+      // its own and those of its ended children, in hundredths
+      ticks.set(
+        Number(name),
+        [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at]), 0),
+      )
+    } catch {
+      // it has just ended
+    }
+  const add = (one) => {
+    seconds += (ticks.get(one) ?? 0) / 100
+    for (const child of below.get(one) ?? []) add(child)
+  }
+  add(pid)
+  return seconds
+}
+
+/** Calls of all clients together until so many have been made. */
+async function calls(amount, one) {
+  let made = 0
+  const client = async () => {
+    for (let n = made++; n < amount; n = made++) await one(n)
+  }
+  await Promise.all(Array.from({ length: CLIENTS }, client))
+}
+
+/** A service with something in it, and the calls that are measured. */
+async function prepared(service) {
+  for (let n = 0; n < 24; n++) await service.project(`listed ${n}`)
+  const { id } = await service.project('busy')
+  const base = `${service.api}/projects/${id}`
+  const post = (url, body) => call(url, { method: 'POST', body })
+  let count = 0
+  const commit = (branch, start) => {
+    const actions = [{ action: 'create', file_path: `f${++count}`, content: `${count}` }]
+    return post(`${base}/repository/commits`, { branch, commit_message: 'one', actions, ...start })
+  }
+  const head = await commit('main')
+  for (let n = 0; n < CLIENTS; n++) await commit(`b${n}`, { start_branch: 'main' })
+  return {
+    'GET /projects/:id': [1_500, () => call(base)],
+    'GET /projects, 20 of 25': [800, () => call(`${service.api}/projects`)],
+    'POST /projects/:id/statuses/:sha': [300, () => post(`${base}/statuses/${head.id}`, { state: 'success' })],
+    'commits of one file, on 8 branches': [160, (n) => commit(`b${n % CLIENTS}`)],
+    'commits of one file, on one branch': [80, () => commit('main')],
+  }
+}
+
+/** What calls cost two workers, against one process that serves alone: processor time of everything, not how fast it is. */
+export async function workers(bench) {
+  const services = [new Bench(bench), new Bench(bench)]
+  const [two, one] = services
+  try {
+    await two.start({ ROOST_WORKERS: '2' })
+    await one.start()
+    const [ofTwo, ofOne] = await Promise.all(services.map(prepared))
+    for (const what of Object.keys(ofTwo)) {
+      const spent = [0, 0]
+      const amount = ofTwo[what][0] / (bench.quick ? 4 : 1)
+      for (let round = 0; round <= ROUNDS; round++)
+        for (const [i, [, work]] of [ofTwo[what], ofOne[what]].entries()) {
+          const before = cpuOfAll(services[i].child.pid)
+          await calls(amount, work)
+          // what follows in the background belongs to them, and the first round makes everybody warm
+          await sleep(300)
+          if (round > 0) spent[i] += cpuOfAll(services[i].child.pid) - before
+        }
+      const each = spent.map((seconds) => (seconds / amount / ROUNDS) * 1_000)
+      bench.row(`CPU of a call with 2 workers, against 1: ${what}`, ...each, 1.1)
+    }
+    const idle = await Promise.all(
+      services.map(async (service) => {
+        const before = cpuOfAll(service.child.pid)
+        await sleep(10_000)
+        return (cpuOfAll(service.child.pid) - before) * 100
+      }),
+    )
+    bench.row('CPU of a second without calls, 2 workers against 1', ...idle, 2.5)
+  } finally {
+    for (const service of services) await service.close()
+  }
+}

@@ -1,0 +1,122 @@
+import { createHash } from 'node:crypto'
+import { eq, inArray, lte, sql } from 'drizzle-orm'
+import type { Database } from '../db/client.js'
+import { counters } from '../db/schema/index.js'
+import { statement } from '../db/statement.js'
+
+/** Counters that stay when others are dropped: those whose windows end last (SEC-150). */
+const MAX = 50_000
+
+/** How often something has happened in its window, and when that ends. */
+export interface Count {
+  count: number
+  until: Date
+}
+
+interface Waiting {
+  key: string
+  /** Milliseconds. */
+  window: number
+  resolve(count: Count): void
+  reject(fault: unknown): void
+}
+
+const readCounts = statement('counters', (db) =>
+  db
+    .select({ key: counters.key, count: counters.count, until: counters.until })
+    .from(counters)
+    .where(sql`${counters.key} = any(${sql.placeholder('keys')})`),
+)
+
+/**
+ * Counters in windows of fixed length, in Postgres: all processes of the service count together. Their names are stored
+ * as digests, because they contain addresses and login names.
+ */
+export class Counters {
+  #waiting: Waiting[] = []
+  #writing = false
+
+  constructor(
+    private readonly db: Database,
+    private readonly now: () => Date,
+  ) {}
+
+  /**
+   * Counts once more, in a new window of so many seconds if the last one is over. Calls that come while a statement is
+   * under way share the next one.
+   */
+  add(name: string, window: number): Promise<Count> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ key: keyOf(name), window: window * 1000, resolve, reject })
+      if (!this.#writing) void this.#write()
+    })
+  }
+
+  /** The counts of these names whose windows are not over; 0 for the others. */
+  async read(names: string[]): Promise<Count[]> {
+    const keys = names.map(keyOf)
+    const now = this.now()
+    const rows = await readCounts(this.db, null).execute({ keys })
+    return keys.map((key) => rows.find((row) => row.key === key && row.until > now) ?? { count: 0, until: now })
+  }
+
+  async forget(name: string): Promise<void> {
+    await this.db.write.delete(counters).where(eq(counters.key, keyOf(name)))
+  }
+
+  async #write(): Promise<void> {
+    this.#writing = true
+    for (let batch = this.#take(); batch.length > 0; batch = this.#take()) {
+      try {
+        await this.#count(batch)
+      } catch (fault) {
+        for (const { reject } of batch) reject(fault)
+      }
+    }
+    this.#writing = false
+  }
+
+  #take(): Waiting[] {
+    const batch = this.#waiting
+    this.#waiting = []
+    return batch
+  }
+
+  /** Counts for all in one statement; of several for one name each gets a number of its own. */
+  async #count(batch: Waiting[]): Promise<void> {
+    const now = this.now().getTime()
+    const byKey = new Map<string, Waiting[]>()
+    for (const one of batch) byKey.set(one.key, [...(byKey.get(one.key) ?? []), one])
+    // in the same order everywhere, so that processes do not wait for each other in a circle
+    const added = [...byKey]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, all]) => ({ key, count: all.length, until: now + (all[0]?.window ?? 0) }))
+    const at = sql`to_timestamp(${now}::float8 / 1000)`
+    const rows = await this.db.write
+      .insert(counters)
+      .select(
+        sql`select key, count, to_timestamp("until" / 1000) from jsonb_to_recordset(${JSON.stringify(added)}::jsonb) as a (key text, count int, "until" float8)`,
+      )
+      .onConflictDoUpdate({
+        target: counters.key,
+        set: {
+          count: sql`excluded.count + case when ${counters.until} > ${at} then ${counters.count} else 0 end`,
+          until: sql`case when ${counters.until} > ${at} then ${counters.until} else excluded."until" end`,
+        },
+      })
+      .returning()
+    for (const { key, count, until } of rows) {
+      const all = byKey.get(key) ?? []
+      for (const [i, { resolve }] of all.entries()) resolve({ count: count - all.length + 1 + i, until })
+    }
+  }
+}
+
+const keyOf = (name: string) => createHash('sha256').update(name).digest('base64url')
+
+/** Drops counters whose windows are over, and the oldest beyond the bound. */
+export async function dropCounters(db: Database, now: Date): Promise<void> {
+  await db.write.delete(counters).where(lte(counters.until, now))
+  const beyond = db.write.select({ key: counters.key }).from(counters).orderBy(sql`${counters.until} desc`).offset(MAX)
+  await db.write.delete(counters).where(inArray(counters.key, beyond))
+}

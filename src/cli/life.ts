@@ -1,0 +1,76 @@
+import { readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from 'pino'
+
+/**
+ * Milliseconds that running requests get after a signal; with everything else the process ends within ten seconds
+ * (SEC-160).
+ */
+export const DRAIN = 7_000
+/** Milliseconds after which the process ends in any case. */
+const AT_MOST = DRAIN + 2_500
+
+type Step = () => Promise<unknown>
+
+/** What a process has opened, and its orderly end. */
+export class Life {
+  /** Closed in the reverse order. */
+  readonly #opened: Step[] = []
+  readonly #stop = new AbortController()
+
+  constructor(readonly log: Logger) {}
+
+  /** Fires when the process is to end. */
+  get signal(): AbortSignal {
+    return this.#stop.signal
+  }
+
+  /** `close` is called at the end, before the steps of what was opened earlier. */
+  opened(close: Step): void {
+    this.#opened.push(close)
+  }
+
+  /** True when every step succeeded; a failing step does not keep the next from running. */
+  async close(): Promise<boolean> {
+    let clean = true
+    for (let step = this.#opened.pop(); step; step = this.#opened.pop()) {
+      await step().catch((error: unknown) => {
+        clean = false
+        this.log.error({ err: error }, 'a part did not close')
+      })
+    }
+    return clean
+  }
+
+  /** Closes everything and ends the process; a start that is half done knows what it has opened. */
+  end(reason: Record<string, unknown>, started: Promise<unknown>): void {
+    if (this.signal.aborted) return
+    this.#stop.abort(new Error('stopped while starting'))
+    this.log.info(reason, 'stopping')
+    const closed = started.then(
+      () => this.close(),
+      () => this.close(),
+    )
+    void Promise.race([closed, sleep(AT_MOST, false)]).then((clean) => {
+      this.log.flush(() => process.exit(clean ? 0 : 1))
+    })
+  }
+
+  /** Ends the process on a signal. */
+  endOnSignal(started: Promise<unknown>): void {
+    const end = (signal: NodeJS.Signals) => this.end({ signal }, started)
+    process.on('SIGTERM', end).on('SIGINT', end)
+    // under nohup a terminal that closes is to be ignored
+    if (!ignoresHangup()) process.on('SIGHUP', end)
+  }
+}
+
+/** Whether this process was started with SIGHUP ignored, as nohup does. */
+function ignoresHangup(): boolean {
+  try {
+    const mask = /^SigIgn:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '0'
+    return (BigInt(`0x${mask}`) & 1n) === 1n
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,72 @@
+import { fileURLToPath } from 'node:url'
+import type { FastifyInstance } from 'fastify'
+import type { Config } from '../config.js'
+import type { Context } from '../context.js'
+import type { Database } from '../db/client.js'
+import { SpawnerProcess } from '../git/process/spawner-process.js'
+import type { Among } from './create-context.js'
+import { cannotListen } from './host.js'
+import type { Life } from './life.js'
+
+/** The program of the spawner process, beside this one where it is built. */
+const SPAWNER = fileURLToPath(new URL('./spawner.js', import.meta.url))
+
+/** The larger part of the program, loaded while something else is waited for. */
+export async function loadProgram() {
+  const [{ createContext }, { buildApp }, { startSsh }, { answerOnSocket }, { bootstrapAdministrator }, { keepRecovering, recover }] =
+    await Promise.all([
+      import('./create-context.js'),
+      import('../app.js'),
+      import('../transport/ssh/server.js'),
+      import('../transport/ssh/socket.js'),
+      import('../services/operations/bootstrap.js'),
+      import('../services/operations/recovery.js'),
+    ])
+  return { createContext, buildApp, startSsh, answerOnSocket, bootstrapAdministrator, keepRecovering, recover }
+}
+
+export interface Opening {
+  program: Awaited<ReturnType<typeof loadProgram>>
+  among?: Among | undefined
+  /**
+   * Whether no other process of this service runs yet: this one makes the first administrator and finishes what
+   * killed processes left. Otherwise the ids of those that have been killed since then.
+   */
+  first: true | { gone: string[] }
+  /** Called when that is done, before anything is served. */
+  onPrepared?: (ctx: Context) => void
+}
+
+/** Opens the parts of one process that serves, up to an application that does not listen yet. */
+export async function openService(
+  config: Config & { baseUrl: string },
+  database: Database,
+  life: Life,
+  { program, among, first, onPrepared }: Opening,
+): Promise<{ ctx: Context; app: FastifyInstance }> {
+  const spawner = new SpawnerProcess(SPAWNER)
+  life.opened(() => spawner.close())
+  const ctx = await program.createContext(config, database, life.log, spawner, among)
+  life.opened(() => ctx.close())
+  if (first === true) {
+    await program.bootstrapAdministrator(ctx)
+    await program.recover(ctx)
+    await ctx.jobs.start({ alone: config.databaseUrl === undefined })
+  } else await ctx.jobs.start(first)
+  ctx.storages.start()
+  program.keepRecovering(ctx)
+  onPrepared?.(ctx)
+  return { ctx, app: await program.buildApp(ctx) }
+}
+
+/** Listens; resolves with the address. */
+export const listen = (app: FastifyInstance, { host, port }: Config): Promise<string> =>
+  app.listen({ host, port }).catch((error: NodeJS.ErrnoException) => {
+    throw cannotListen(host, port, error)
+  })
+
+/** Closes what listens, after running requests have ended, or after so many milliseconds. */
+export async function stopListening(app: FastifyInstance, wait: number, ...others: (Promise<unknown> | undefined)[]): Promise<void> {
+  const late = setTimeout(() => app.server.closeAllConnections(), wait)
+  await Promise.all([...others, app.close()]).finally(() => clearTimeout(late))
+}

@@ -1,0 +1,74 @@
+import type { Exclusion } from '../../lib/async/keyed-mutex.js'
+import { Unavailable } from '../../lib/unavailable.js'
+import type { Begin, MetricsPage, ToParent, ToWorker } from './messages.js'
+
+/**
+ * Milliseconds that a lock is waited for. What it guards is right without it, by the locks of git and Postgres; it keeps
+ * writers in turn.
+ */
+const LOCK_PATIENCE = 10_000
+const PAGE_PATIENCE = 5_000
+
+/** The side of a worker of the channel to its parent. */
+export class ParentLink implements Exclusion {
+  /** Resolves when this worker is told to begin. */
+  readonly begin: Promise<Begin>
+  /** Resolves when it is told to end. */
+  readonly stop: Promise<void>
+  /** Called when the parent asks for what this worker has counted. */
+  onCount: (id: number) => void = () => undefined
+  readonly #locks = new Map<number, () => void>()
+  readonly #pages = new Map<number, (page: MetricsPage) => void>()
+  #id = 0
+
+  constructor(private readonly channel: NodeJS.Process) {
+    const heard = <Type extends ToWorker['type']>(type: Type) =>
+      new Promise<Extract<ToWorker, { type: Type }>>((resolve) => {
+        channel.on('message', (message: ToWorker) => message.type === type && resolve(message as Extract<ToWorker, { type: Type }>))
+      })
+    this.begin = heard('begin')
+    this.stop = heard('stop').then(() => undefined)
+    channel.on('message', (message: ToWorker) => {
+      if (message.type === 'locked') this.#locks.get(message.id)?.()
+      else if (message.type === 'page') this.#pages.get(message.id)?.(message.page)
+      else if (message.type === 'count') this.onCount(message.id)
+    })
+    // what came before this would be lost
+    void this.send({ type: 'awake' })
+  }
+
+  /** Resolves when the message has been handed over. Without its parent this process ends anyway. */
+  send(message: ToParent): Promise<void> {
+    return new Promise((resolve) => {
+      if (!this.channel.connected) return resolve()
+      this.channel.send?.(message, undefined, {}, () => resolve())
+    })
+  }
+
+  take(key: string): Promise<() => void> {
+    const id = ++this.#id
+    return new Promise((resolve) => {
+      const settle = () => {
+        clearTimeout(late)
+        this.#locks.delete(id)
+        resolve(() => void this.send({ type: 'unlock', id }))
+      }
+      const late = setTimeout(settle, LOCK_PATIENCE)
+      this.#locks.set(id, settle)
+      void this.send({ type: 'lock', id, key })
+    })
+  }
+
+  /** The page of metrics of the whole service. */
+  page(): Promise<MetricsPage> {
+    const id = ++this.#id
+    return new Promise<MetricsPage>((resolve, reject) => {
+      const late = setTimeout(() => reject(new Unavailable('the metrics of the other workers did not come in time')), PAGE_PATIENCE)
+      this.#pages.set(id, (page) => {
+        clearTimeout(late)
+        resolve(page)
+      })
+      void this.send({ type: 'page', id })
+    }).finally(() => this.#pages.delete(id))
+  }
+}

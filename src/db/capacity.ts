@@ -1,0 +1,28 @@
+import pg from 'pg'
+import { StartFault } from '../lib/start-fault.js'
+import { presentServer } from './servers.js'
+
+/** How many connections the user of this URL may have open at once. */
+export async function connectionsAllowed(url: string): Promise<number> {
+  const unreachable = (error: Error) => {
+    throw new StartFault(`cannot reach the database: ${error.message || 'no answer'}`)
+  }
+  const server = await presentServer(url).catch(unreachable)
+  const client = new pg.Client({ connectionString: server, connectionTimeoutMillis: 5_000, application_name: 'roost' })
+  client.on('error', () => undefined)
+  try {
+    await client.connect().catch(unreachable)
+    const { rows } = await client.query(ALLOWED)
+    return rows[0].allowed
+  } finally {
+    await client.end().catch(() => undefined)
+  }
+}
+
+/** Some are kept for superusers, and a role or a database may have a limit of its own; -1: none. */
+const ALLOWED = `select least(
+    current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+      - coalesce(current_setting('reserved_connections', true)::int, 0),
+    (select nullif(rolconnlimit, -1) from pg_roles where rolname = current_user),
+    (select nullif(datconnlimit, -1) from pg_database where datname = current_database())
+  ) as allowed`

@@ -1,0 +1,92 @@
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+import type { Logger } from 'pino'
+import type { Config } from '../../config.js'
+import { StartFault } from '../../lib/start-fault.js'
+import { SSH_LIMITS, type SshLimits } from './limits.js'
+
+/** Milliseconds before the worker is started again after it has ended by itself, or could not listen. */
+const AGAIN = 1_000
+/** The longest of these pauses: each is twice as long as the one before. */
+const AGAIN_AT_MOST = 60_000
+
+interface Said {
+  listening?: true
+  refused?: string
+  fault?: string
+  stopped?: true
+}
+
+export interface SshService {
+  /** Ends connections without a command at once, and the others after so many milliseconds. */
+  close(wait: number): Promise<void>
+}
+
+export interface SshThread {
+  /** The bundle of `worker.ts`. */
+  program: URL
+  limits?: SshLimits
+  hostKeys: string[]
+  /** Where the service answers. */
+  socket: string
+  log: Logger
+  stopping: AbortSignal
+}
+
+/**
+ * Runs the SSH server in a worker thread, unless SSH is off. The thread ends with the process, however that ends; when
+ * it ends alone, another is started. A port that nobody named may have been taken since it was looked at: then the
+ * service goes on without SSH, and tries again.
+ */
+export async function startSshThread({ host, port, named }: Config['ssh'], setting: SshThread): Promise<SshService> {
+  const { program, limits = SSH_LIMITS, hostKeys, socket, log, stopping } = setting
+  let closing = false
+  let worker: Worker | undefined
+  const start = async () => {
+    // no environment: it holds secrets
+    const started = new Worker(program, { workerData: { host, port, hostKeys, socket, limits }, env: {}, argv: [], execArgv: [] })
+    worker = started
+    started.on('message', ({ fault }: Said) => fault && log.error({ fault }, 'SSH: a connection caused a fault'))
+    started.on('error', (error) => log.error({ err: error }, 'the SSH thread has failed'))
+    const { refused } = await new Promise<Said>((resolve) => {
+      started.once('message', resolve)
+      started.once('exit', () => resolve({ refused: 'it ended' }))
+    })
+    if (refused) {
+      await started.terminate()
+      worker = undefined
+      throw new StartFault(`cannot listen for SSH on ${host}:${port} (${refused}): set SSH_HOST and SSH_PORT, or SSH_PORT to nothing`)
+    }
+    started.once('exit', () => !closing && void again())
+  }
+  const again = async () => {
+    for (let pause = AGAIN; !closing; pause = Math.min(2 * pause, AGAIN_AT_MOST)) {
+      await sleep(pause, undefined, { signal: stopping }).catch(() => {})
+      if (closing || stopping.aborted) return
+      const fault = await start().catch((error: unknown) => error)
+      if (!fault) return
+      log.error({ err: fault }, 'SSH is not served')
+    }
+  }
+  const first = async () => {
+    try {
+      await start()
+    } catch (error) {
+      if (named) throw error
+      log.warn({ err: error }, 'SSH is not served yet')
+      void again()
+    }
+  }
+  if (port !== null) await first()
+  return {
+    async close(wait) {
+      closing = true
+      if (!worker) return
+      const stopped = new Promise<void>((resolve) => worker?.on('message', ({ stopped: done }: Said) => done && resolve()))
+      worker.postMessage('stop')
+      await Promise.race([stopped, once(worker, 'exit'), sleep(wait)])
+      await worker.terminate()
+    },
+  }
+}

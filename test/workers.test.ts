@@ -1,0 +1,343 @@
+import { spawn } from 'node:child_process'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import http from 'node:http'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import ssh2 from 'ssh2'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { call, killRounds, type Service, startService, withToken, workersOf } from '../bench/kill.mjs'
+import { build } from '../scripts/build.mjs'
+import { repositoryDirectory } from '../src/git/storage/create.js'
+import { gitOut } from './support/git-client.js'
+import { rounds } from './support/rounds.js'
+import { createTestDatabase } from './support/template-database.js'
+
+const startScript = fileURLToPath(new URL('../scripts/start.mjs', import.meta.url))
+
+/** Processes that a process has started, and those that these have. */
+function descendantsOf(pid: number): number[] {
+  const parents = new Map<number, number>()
+  for (const name of readdirSync('/proc').filter((name) => /^\d+$/.test(name)))
+    try {
+      parents.set(Number(name), Number(/\) \S+ (\d+)/.exec(readFileSync(`/proc/${name}/stat`, 'latin1'))?.[1]))
+    } catch {
+      // it has just ended
+    }
+  const of = (parent: number): number[] => [...parents].filter(([, its]) => its === parent).flatMap(([child]) => [child, ...of(child)])
+  return of(pid)
+}
+
+const lives = (pid: number) => {
+  try {
+    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))
+  } catch {
+    return false
+  }
+}
+
+/** Runs a command beside the service; resolves with its exit code and standard output. */
+const roost = (dataDir: string, ...args: string[]) =>
+  new Promise<{ code: number | null; out: string }>((resolve) => {
+    const env = { PATH: process.env['PATH'], TMPDIR: process.env['TMPDIR'], DATA_DIR: dataDir }
+    const child = spawn(process.execPath, [startScript, ...args], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+    let out = ''
+    child.stdout.on('data', (text) => {
+      out += text
+    })
+    child.once('close', (code) => resolve({ code, out }))
+  })
+
+/** A path that is removed with the test file. */
+function freshFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'workers-'))
+  chmodSync(folder, 0o711)
+  afterAll(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
+  return folder
+}
+
+interface Answer {
+  status: number
+  text: string
+}
+
+beforeAll(async () => {
+  await build()
+})
+
+describe('a service of two workers', () => {
+  const folder = freshFolder()
+  const dataDir = join(folder, 'data')
+  const METRICS = { authorization: 'Bearer metrics-token-0123456789' }
+  const WORKERS = [1, 2] as const
+  let service: Service
+  /** A connection to each worker. */
+  let agents: http.Agent[]
+  let count = 0
+
+  /** A call on one connection, which stays at one worker. */
+  const ask = (agent: http.Agent, path: string, options: { method?: string; headers?: Record<string, string>; body?: object } = {}) =>
+    new Promise<Answer & { id: string }>((resolve, reject) => {
+      const id = `call-${++count}`
+      const { method = 'GET', headers = {}, body } = options
+      const sent = { 'x-request-id': id, ...(body && { 'content-type': 'application/json' }), ...headers }
+      const request = http.request(`${service.url}${path}`, { agent, method, headers: sent }, (response) => {
+        let text = ''
+        response.on('data', (chunk) => {
+          text += chunk
+        })
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, text, id }))
+      })
+      request.once('error', reject)
+      request.end(body && JSON.stringify(body))
+    })
+  const log = (): { worker?: number; reqId?: string; msg: string; pid: number; ended?: number }[] =>
+    service
+      .log()
+      .split('\n')
+      .filter((line) => line.startsWith('{') && line.endsWith('}'))
+      .map((line) => JSON.parse(line))
+  /** The worker that has logged the end of a call. */
+  const workerOf = async (id: string) => {
+    for (;;) {
+      const line = log().find(({ reqId }) => reqId === id)
+      if (line) return line.worker as number
+      await new Promise(setImmediate)
+    }
+  }
+  /** Connects until each worker has taken a connection. */
+  const connectToAll = async () => {
+    for (const agent of agents ?? []) agent?.destroy()
+    agents = []
+    while (!WORKERS.every((number) => agents[number])) {
+      const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
+      const number = await workerOf((await ask(agent, '/-/liveness')).id)
+      if (agents[number]) agent.destroy()
+      else agents[number] = agent
+    }
+  }
+  const through = (worker: 1 | 2, path: string, options?: Parameters<typeof ask>[2]) => ask(agents[worker] as http.Agent, path, options)
+  const api = (worker: 1 | 2, method: string, path: string, body?: object) =>
+    through(worker, `/api/v4${path}`, { method, headers: { 'private-token': 'kill-token-0123456789' }, ...(body && { body }) })
+  const metric = async (worker: 1 | 2, name: string) => {
+    const { text } = await through(worker, '/-/metrics', { headers: METRICS })
+    const line = text.split('\n').find((line) => line.startsWith(`${name} `))
+    return line === undefined ? undefined : Number(line.slice(name.length + 1))
+  }
+
+  beforeAll(async () => {
+    service = await startService(dataDir, {
+      ROOST_WORKERS: '2',
+      LOG_LEVEL: 'info',
+      SSH_PORT: '0',
+      METRICS_TOKEN: METRICS.authorization.slice('Bearer '.length),
+      ROOST_FAILED_CREDENTIALS: '2',
+      ROOST_FAILED_CREDENTIALS_DELAY: '0',
+    })
+    await connectToAll()
+  })
+  afterAll(() => service.end())
+
+  it('SEC-14: a token that one worker has revoked is refused by the other at once', async () => {
+    const { text } = await api(1, 'POST', '/users/1/impersonation_tokens', { name: 'short', scopes: ['api'] })
+    const { id, token } = JSON.parse(text)
+    const use = async (worker: 1 | 2) => (await through(worker, '/api/v4/version', { headers: { 'private-token': token } })).status
+    expect([await use(1), await use(2)]).toEqual([200, 200])
+    expect((await api(1, 'DELETE', `/users/1/impersonation_tokens/${id}`)).status).toBe(204)
+    expect([await use(2), await use(1)]).toEqual([401, 401])
+  })
+
+  it('SEC-196: a setting that one worker has changed is in force in the other within a second', async () => {
+    const git = async (worker: 1 | 2) => (await through(worker, '/root/none.git/info/refs?service=git-upload-pack')).text
+    const protocol = (enabled_git_access_protocol: string | null) => api(1, 'PUT', '/application/settings', { enabled_git_access_protocol })
+    const made = await api(1, 'POST', '/projects', { path: 'none', visibility: 'public' })
+    expect(made.status).toBe(201)
+    expect(await git(2)).toContain('git-upload-pack')
+    expect((await protocol('ssh')).status).toBe(200)
+    await expect.poll(() => git(2), { timeout: 1_500, interval: 50 }).toContain('Git access over HTTP is not allowed')
+    expect((await protocol('')).status).toBe(200)
+    await expect.poll(() => git(2), { timeout: 1_500, interval: 50 }).toContain('git-upload-pack')
+  })
+
+  it('SEC-26: wrong passwords count together', async () => {
+    const grant = async (worker: 1 | 2) => {
+      const body = { grant_type: 'password', username: 'nobody', password: 'wrong password' }
+      return (await through(worker, '/oauth/token', { method: 'POST', body })).status
+    }
+    expect([await grant(1), await grant(2), await grant(1), await grant(2)]).toEqual([401, 401, 429, 429])
+  })
+
+  it('SEC-102, SEC-196: commits to one branch through both are made in turn: many quick ones do not keep out a slow one', async () => {
+    const { id } = JSON.parse((await api(1, 'POST', '/projects', { path: 'shared' })).text)
+    const commit = async (worker: 1 | 2, name: string, files = 1) => {
+      const actions = Array.from({ length: files }, (_, n) => ({ action: 'create', file_path: `${name}/${n}`, content: `${name} ${n}` }))
+      return (await api(worker, 'POST', `/projects/${id}/repository/commits`, { branch: 'main', commit_message: name, actions })).status
+    }
+    const statuses = [await commit(2, 'first')]
+    let over = false
+    const quick = async () => {
+      for (let n = 0; !over; n++) statuses.push(await commit(2, `quick ${n}`))
+    }
+    const slow = async () => {
+      for (let n = 0; n < rounds(2, 20); n++) statuses.push(await commit(1, `slow ${n}`, 800))
+      over = true
+    }
+    await Promise.all([quick(), slow()])
+    expect(new Set(statuses)).toEqual(new Set([201]))
+    const directory = repositoryDirectory(join(dataDir, 'repositories'), { storage: 'default', id, kind: 'project' })
+    expect(await gitOut(directory, 'rev-list', '--count', 'main')).toBe(`${statuses.length}`)
+  })
+
+  it('GS-1: SSH is served by all for one host key, and commands beside the service work', async () => {
+    const pem = ssh2.utils.generateKeyPairSync('ed25519').private
+    const parsed = ssh2.utils.parseKey(pem)
+    if (parsed instanceof Error) throw parsed
+    const key = `${parsed.type} ${parsed.getPublicSSH().toString('base64')} test`
+    expect((await api(1, 'POST', '/user/keys', { title: 'a key', key })).status).toBe(201)
+    const { ssh_url_to_repo } = JSON.parse((await api(1, 'GET', '/projects/root%2Fnone')).text)
+    const client = new ssh2.Client()
+    await new Promise<void>((resolve, reject) => {
+      client.once('ready', () => resolve()).once('error', reject)
+      client.connect({ host: '127.0.0.1', port: Number(new URL(ssh_url_to_repo).port), username: 'git', privateKey: pem })
+    })
+    const greeting = () =>
+      new Promise<string>((resolve, reject) => {
+        client.exec('nothing', (error, channel) => {
+          if (error) return reject(error)
+          let out = ''
+          channel.on('data', (text: Buffer) => {
+            out += text
+          })
+          channel.on('close', () => resolve(out))
+        })
+      })
+    try {
+      // one connection, whose commands go to whichever worker takes them
+      for (let n = 0; n < 4; n++) expect(await greeting()).toBe('Welcome to Roost, @root!\n')
+    } finally {
+      client.end()
+    }
+    const [doctor, jobs, token] = await Promise.all([
+      roost(dataDir, 'doctor'),
+      roost(dataDir, 'jobs', '--json'),
+      roost(dataDir, 'token', 'create', 'root'),
+    ])
+    expect(doctor).toEqual({ code: 0, out: '0 faults\n' })
+    expect(JSON.parse(jobs.out)).toMatchObject({ failed: [] })
+    const { status } = await through(2, '/api/v4/version', { headers: { 'private-token': token.out.trim() } })
+    expect(status).toBe(200)
+  })
+
+  it('SEC-195: metrics are those of all workers, also after one was killed and replaced; the others go on meanwhile', async () => {
+    const counted = 'roost_request_seconds_count{method="GET",route="/-/liveness",status="200"}'
+    const before = (await metric(1, counted)) ?? 0
+    for (const worker of [1, 2, 2] as const) await through(worker, '/-/liveness')
+    expect([await metric(1, counted), await metric(2, counted)]).toEqual([before + 3, before + 3])
+    expect([await metric(1, 'roost_workers{state="ready"}'), await metric(2, 'roost_workers_replaced_total')]).toEqual([2, 0])
+
+    const victim = log().findLast(({ worker, msg }) => worker === 2 && msg === 'request')?.pid as number
+    expect(workersOf(service)).toContain(victim)
+    process.kill(victim, 'SIGKILL')
+    const statuses: number[] = []
+    await expect
+      .poll(
+        async () => {
+          statuses.push((await api(1, 'GET', '/user')).status)
+          return [await metric(1, 'roost_workers_replaced_total'), await metric(1, 'roost_workers{state="ready"}')]
+        },
+        { timeout: 20_000, interval: 50 },
+      )
+      .toEqual([1, 2])
+    expect(new Set(statuses)).toEqual(new Set([200]))
+    expect(workersOf(service)).toHaveLength(2)
+    expect(workersOf(service)).not.toContain(victim)
+    await connectToAll()
+    expect((await api(2, 'GET', '/user')).status).toBe(200)
+    // what the killed one had counted stays
+    expect(await metric(2, counted)).toBeGreaterThanOrEqual(before + 3)
+  })
+
+  it('SEC-195: a worker that gets SIGTERM ends in order, and is replaced', async () => {
+    const victim = log().findLast(({ worker, msg }) => worker === 1 && msg === 'request')?.pid as number
+    process.kill(victim, 'SIGTERM')
+    await expect.poll(() => metric(2, 'roost_workers_replaced_total'), { timeout: 10_000 }).toBe(2)
+    expect(log().find(({ ended }) => ended === victim)).toMatchObject({ worker: 1, code: 0, signal: null })
+    await expect.poll(() => metric(2, 'roost_workers{state="ready"}'), { timeout: 10_000 }).toBe(2)
+  })
+
+  it('SEC-160: SIGTERM lets a running request end, and leaves no process', async () => {
+    const all = descendantsOf(service.pid)
+    expect(all.length).toBeGreaterThan(3)
+    const { hostname, port } = new URL(service.url)
+    const socket = connect(Number(port), hostname)
+    const answer = new Promise<string>((resolve) => {
+      let text = ''
+      socket.on('data', (data) => {
+        text += data.toString()
+      })
+      socket.on('close', () => resolve(text))
+    })
+    socket.write('GET /-/readiness HTTP/1.1\r\nHost: roost\r\n')
+    // somebody has taken the connection when another one that came later is answered by each
+    await connectToAll()
+    const ended = service.end('SIGTERM')
+    await expect.poll(() => log().filter(({ msg }) => msg === 'stopping')).toHaveLength(4)
+    socket.write('Connection: close\r\n\r\n')
+    expect(await answer).toMatch(/^HTTP\/1\.1 (200|503) /)
+    expect(await ended).toBe(0)
+    await expect.poll(() => all.filter(lives), { timeout: 10_000 }).toEqual([])
+  })
+})
+
+it('SEC-195: kill -9 of the parent ends its workers and all they have started', async () => {
+  const dataDir = join(freshFolder(), 'data')
+  const service = await startService(dataDir, { ROOST_WORKERS: '2' })
+  try {
+    const { body } = (await call(service.url, 'POST', '/projects', { path: 'one', initialize_with_readme: true })) ?? {}
+    await gitOut(realpathSync(join(dataDir, '..')), 'clone', '-q', `${withToken(service.url)}/${body.path_with_namespace}.git`, 'work')
+    const all = descendantsOf(service.pid)
+    expect(all.length).toBeGreaterThan(5)
+    process.kill(service.pid, 'SIGKILL')
+    await expect.poll(() => all.filter(lives), { timeout: 10_000 }).toEqual([])
+  } finally {
+    await service.end()
+  }
+})
+
+describe('a start with several workers', () => {
+  it.each([
+    ['a fault of a worker', { ROOST_WORKERS: '3' }, /^roost: \S+secret\.key holds no key: [^\n]+\n$/],
+    [
+      'a database with too few connections',
+      { ROOST_WORKERS: '64' },
+      /^roost: ROOST_WORKERS=64 and ROOST_DATABASE_POOL=8 need 776 connections and the database allows \d+: [^\n]+\n$/,
+    ],
+    ['a bad number', { ROOST_WORKERS: '0' }, /^roost: ROOST_WORKERS is not between 1 and 64\n$/],
+    ['a word', { ROOST_WORKERS: 'many' }, /^roost: ROOST_WORKERS is neither a number nor auto\n$/],
+  ])('ends with one line for %s', async (_, environment, line) => {
+    const database = await createTestDatabase()
+    const dataDir = join(freshFolder(), 'data')
+    mkdirSync(dataDir)
+    writeFileSync(join(dataDir, 'secret.key'), 'short')
+    try {
+      const fault = await startService(dataDir, { DATABASE_URL: database.url, LOG_LEVEL: 'silent', ...environment }).catch((error: Error) => error)
+      expect(fault).toBeInstanceOf(Error)
+      expect((fault as Error).message.replace('the service ended with 1: ', '')).toMatch(line)
+    } finally {
+      await database.drop()
+    }
+  })
+})
+
+it(
+  'SEC-157, SEC-195: kill -9 of workers in the middle of writes loses nothing that was acknowledged, and doubles nothing',
+  async () => {
+    const lines: string[] = []
+    const amount = rounds(1, 20)
+    const writing = { least: 200, more: rounds(500, 1_300), environment: { ROOST_WORKERS: '2' } }
+    expect(await killRounds(amount, (line) => lines.push(line), ['worker'], writing)).toEqual([])
+    expect(lines).toHaveLength(amount)
+  },
+  rounds(120_000, 600_000),
+)
