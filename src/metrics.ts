@@ -15,6 +15,8 @@ export interface Metrics {
   login(how: 'password' | 'token', result: 'done' | 'refused'): void
   /** A webhook was delivered, or was not. */
   webhook(event: string, result: 'done' | 'failed', seconds: number): void
+  /** A mail was sent; was refused by the server for good; or is tried again. */
+  mail(kind: string, result: 'sent' | 'refused' | 'failed'): void
   /** The page for Prometheus; null: metrics are off. */
   page(): Promise<{ type: string; text: string } | null>
 }
@@ -33,6 +35,7 @@ export const noMetrics: Metrics = {
   push() {},
   login() {},
   webhook() {},
+  mail() {},
   page: () => Promise.resolve(null),
 }
 
@@ -55,6 +58,7 @@ export async function createMetrics(db: Database, caches: Record<string, Counted
   const pushes = counter('roost_pushes_total', 'Accepted pushes over Git', ['kind'])
   const logins = counter('roost_logins_total', 'Sign-ins with passwords, and refused tokens', ['how', 'result'])
   const webhooks = histogram('roost_webhook_seconds', 'Deliveries of webhooks by event', ['event', 'result'])
+  const mails = counter('roost_mails_total', 'Mails by kind', ['kind', 'result'])
   gauges(registry, prometheus.default.Gauge, db, caches)
   return {
     request: (method, route, status, seconds) => requests.observe({ method, route, status }, seconds),
@@ -63,6 +67,7 @@ export async function createMetrics(db: Database, caches: Record<string, Counted
     push: (kind) => pushes.inc({ kind }),
     login: (how, result) => logins.inc({ how, result }),
     webhook: (event, result, seconds) => webhooks.observe({ event, result }, seconds),
+    mail: (kind, result) => mails.inc({ kind, result }),
     page: async () => ({ type: registry.contentType, text: await registry.metrics() }),
   }
 }

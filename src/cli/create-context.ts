@@ -18,6 +18,7 @@ import { KeyedMutex } from '../lib/async/keyed-mutex.js'
 import { Slices } from '../lib/async/slices.js'
 import { Argon2 } from '../lib/crypto/argon2.js'
 import { encryptionWith, ownSecret } from '../lib/crypto/encryption.js'
+import { openMailer } from '../lib/mailer.js'
 import { type ObjectStore, objectFolder } from '../lib/object-store.js'
 import { isUnavailable } from '../lib/unavailable.js'
 import { linksFor } from '../links.js'
@@ -72,6 +73,7 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
     git,
     lfs: await objectStore(config),
     jobs: createJobs(hints, worker),
+    mailer: config.mail === undefined ? null : openMailer(config.mail),
     followers,
     links: linksFor(config.baseUrl, config.ssh),
     fragments,
@@ -99,6 +101,7 @@ export async function createContext(config: Config & { baseUrl: string }, db: Da
       await ctx.jobs.stop(JOBS_END)
       await Promise.all([git.close(), argon2.close()])
       ctx.lfs.close()
+      ctx.mailer?.close()
     },
   }
   for (const storage of await git.claimStorages((name) => holdsRepositories(db, name)))

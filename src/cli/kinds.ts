@@ -6,6 +6,7 @@ import { mergeChecks, promptMergeChecks } from '../services/issuables/merge-requ
 import { afterMerge } from '../services/issuables/merge-requests/merging/post-merge.js'
 import { rebase } from '../services/issuables/merge-requests/merging/rebase.js'
 import { deferredMerges, dueMergeRequests } from '../services/issuables/merge-requests/merging/resume.js'
+import { sendMail, tellByMail } from '../services/mail/jobs.js'
 import { recoveryJobs } from '../services/operations/recovery.js'
 import { finishRemovalLater } from '../services/operations/user-removal.js'
 import { importJob } from '../services/projects/import.js'
@@ -24,6 +25,8 @@ export const kinds: AnyJob<Context>[] = [
   promptMergeChecks,
   rebase,
   removeFiles,
+  sendMail,
+  tellByMail,
   tellHooks,
   upkeep,
   wikiUpkeep,

@@ -61,7 +61,7 @@ async function start(given: Config, log: Logger, opened: Step[], signal: AbortSi
     opened.push(() => own.stop())
     return own.url
   }
-  const [url, { createContext, buildApp, startSsh, bootstrapAdministrator, recover }] = await Promise.all([launch(), loadProgram()])
+  const [url, { createContext, buildApp, startSsh, bootstrapAdministrator, recover, announceMail }] = await Promise.all([launch(), loadProgram()])
   signal.throwIfAborted()
   const config = await settleAddress(settled)
   const database = await openMigrated(url, config, { log })
@@ -73,6 +73,7 @@ async function start(given: Config, log: Logger, opened: Step[], signal: AbortSi
   opened.push(() => ctx.close())
   await bootstrapAdministrator(ctx)
   await recover(ctx)
+  await announceMail(ctx)
   await ctx.jobs.start({ alone: config.databaseUrl === undefined })
   const app = await buildApp(ctx)
   let ssh: { close(wait: number): Promise<void> } | undefined
@@ -93,14 +94,15 @@ async function start(given: Config, log: Logger, opened: Step[], signal: AbortSi
 
 /** The larger part of the program, loaded while Postgres starts. */
 async function loadProgram() {
-  const [{ createContext }, { buildApp }, { startSsh }, { bootstrapAdministrator }, { recover }] = await Promise.all([
+  const [{ createContext }, { buildApp }, { startSsh }, { bootstrapAdministrator }, { recover }, { announceMail }] = await Promise.all([
     import('./create-context.js'),
     import('../app.js'),
     import('../transport/ssh/server.js'),
     import('../services/operations/bootstrap.js'),
     import('../services/operations/recovery.js'),
+    import('../services/mail/switch.js'),
   ])
-  return { createContext, buildApp, startSsh, bootstrapAdministrator, recover }
+  return { createContext, buildApp, startSsh, bootstrapAdministrator, recover, announceMail }
 }
 
 /**
