@@ -16,6 +16,7 @@ import { lengthOf, namespacePathFaults, tooLong } from '../../lib/path.js'
 import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
 import { audit } from '../core/audit.js'
 import { isRestricted, readSettings, usualProjectsLimit } from '../core/settings.js'
+import { mailLink } from './account-mail.js'
 import { imageFaults, keepAvatar } from './avatars.js'
 import { isEmailTaken } from './emails.js'
 import { claimRoute, isRouteTaken } from './namespaces.js'
@@ -108,6 +109,8 @@ export async function createUser(ctx: Context, given: NewUser): Promise<User> {
         target: { type: 'user', id: user.id, name: username },
         changes: { admin: user.admin, external },
       })
+      if (given.reset_password) await mailLink(ctx, tx, 'welcome', email)
+      else if (!given.skip_confirmation && settings.send_user_confirmation_email) await mailLink(ctx, tx, 'confirm', email)
       return user
     })
   const user = await retryOnUniqueViolation(create)
