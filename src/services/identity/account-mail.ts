@@ -77,6 +77,7 @@ const PAGES = { confirm: '/users/confirmation?confirmation_token=', reset: '/use
 export const accountMail = defineJob({
   ...MAIL_JOB,
   kind: 'mail: account',
+  priority: 'high',
   input: z.object({ purpose: z.enum(PURPOSES), email: z.string() }),
   async run(ctx: Context, { purpose, email }, { id, signal }: Attempt) {
     const { admits, link, life, subject, says, button, expires } = KINDS[purpose]
