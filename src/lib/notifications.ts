@@ -1,6 +1,9 @@
 export const NOTIFICATION_LEVELS = ['disabled', 'participating', 'watch', 'global', 'mention', 'custom'] as const
 export type NotificationLevel = (typeof NOTIFICATION_LEVELS)[number]
 
+/** Levels as projects show them. */
+export const NOTIFICATION_NUMBERS: Record<NotificationLevel, number> = { disabled: 0, participating: 1, watch: 2, global: 3, mention: 4, custom: 5 }
+
 /** What the level `custom` can switch on (ML-6). */
 export const MAIL_EVENTS = [
   'new_note',

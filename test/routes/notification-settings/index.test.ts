@@ -68,6 +68,29 @@ describe('notification settings (OT-9, ML-2)', () => {
     await put({ new_note: 'perhaps' }).expect(400, { error: 'new_note is invalid' })
   })
 
+  it('are shown with the permissions of a project, in lists too', async () => {
+    const owner = await aUser(t.ctx)
+    const group = await aGroup(t.ctx, { creator: owner })
+    const who = await aUser(t.ctx)
+    const project = await aProject(t.ctx, { creator: owner, namespace_id: group.id, developer: who })
+    await t.api('post', `${group.path}/members`, owner).send({ user_id: who.id, access_level: 20 }).expect(201)
+    const shown = async () => {
+      const { body } = await t.api('get', project.path, who).expect(200)
+      const list = (await t.api('get', '/projects?membership=true', who).expect(200)).body
+      expect(list.find(({ id }: { id: number }) => id === project.id).permissions).toEqual(body.permissions)
+      return body.permissions
+    }
+    const levels = (project_level: number, group_level: number) => ({
+      project_access: { access_level: 30, notification_level: project_level },
+      group_access: { access_level: 20, notification_level: group_level },
+    })
+    expect(await shown()).toEqual(levels(3, 3))
+    await t.api('put', `${project.path}/notification_settings`, who).send({ level: 'watch' }).expect(200)
+    expect(await shown()).toEqual(levels(2, 3))
+    await t.api('put', `${group.path}/notification_settings`, who).send({ level: 'disabled' }).expect(200)
+    expect(await shown()).toEqual(levels(2, 0))
+  })
+
   it('of what somebody does not see are none', async () => {
     const who = await aUser(t.ctx)
     const [project, group] = [await aProject(t.ctx), await aGroup(t.ctx, { visibility: 'private' })]
