@@ -46,6 +46,7 @@ export async function mailbox(before: () => Promise<unknown>): Promise<Mailbox> 
   }
   const server = new SMTPServer({
     authOptional: true,
+    closeTimeout: 100,
     disabledCommands: ['STARTTLS'],
     async onRcptTo({ address }, _session, done) {
       box.asked.push(address)

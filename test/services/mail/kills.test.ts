@@ -26,12 +26,13 @@ it(
       const { id: user_id } = (await call(service.url, 'POST', '/users', reader))?.body ?? {}
       const { id } = (await call(service.url, 'POST', '/projects', { name: 'mailed' }))?.body ?? {}
       expect(await call(service.url, 'POST', `/projects/${id}/members`, { user_id, access_level: 30 })).toMatchObject({ status: 201 })
+      expect(await call(service.url, 'POST', `/projects/${id}/issues`, { title: 'One', assignee_ids: [user_id] })).toMatchObject({ status: 201 })
       const answered = new Set<string>()
       for (let round = 0; round < rounds(2, 20); round++) {
         let over = false
         const write = async () => {
           for (let n = 0; !over; n++) {
-            const made = await call(service.url, 'POST', `/projects/${id}/issues`, { title: `${round}-${n}`, assignee_ids: [user_id] })
+            const made = await call(service.url, 'POST', `/projects/${id}/issues/1/notes`, { body: `note ${round}-${n}.` })
             if (made?.status === 201) answered.add(`${round}-${n}`)
           }
         }
@@ -42,12 +43,12 @@ it(
         await writing
         service = await startService(join(folder, 'data'), environment)
       }
-      const titles = () => new Map(box.got.map(({ subject = '', messageId }) => [messageId, subject]))
-      const mailed = () => new Set([...titles().values()].map((subject) => / \| (\S+) \(#\d+\)$/.exec(subject)?.[1]))
-      await soon(async () => [...answered].every((title) => mailed().has(title)))
+      const notes = () => box.got.filter((mail) => mail.header('x-roost-event') === 'new_note')
+      const mailed = () => new Set(notes().map(({ text = '' }) => /^note (\S+)\./.exec(text)?.[1]))
+      await soon(async () => [...answered].every((note) => mailed().has(note)))
       expect(answered.size).toBeGreaterThan(0)
-      // each issue has one mail: what came twice came with one id
-      expect(mailed().size).toBe(titles().size)
+      // each note has one mail: what came twice came with one id
+      expect(new Set(notes().map(({ messageId }) => messageId)).size).toBe(mailed().size)
       expect(mailed().size).toBeLessThanOrEqual(answered.size + rounds(2, 20))
     } finally {
       await service.end()
