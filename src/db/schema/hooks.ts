@@ -137,3 +137,6 @@ export const hookAttempts = pgTable(
   },
   (t) => [index('hook_attempts_hook_id_idx').on(t.hook_id, t.id), index('hook_attempts_delivery_id_idx').on(t.delivery_id)],
 )
+
+/** One row while mail is configured: triggers write down what is to be mailed. */
+export const mailService = pgTable('mail_service', { id: bigint({ mode: 'number' }).primaryKey() })

@@ -4,9 +4,9 @@ import { Failure, noSuchRoute, wordsOf } from '../../failures.js'
 import { type HtmlPage, sendPage } from '../../http/html-page.js'
 import { refuseOtherMethods } from '../../http/mount.js'
 import { emailFault, normaliseEmail } from '../../lib/email.js'
-import { findLink } from '../../services/identity/account-links.js'
-import { mailLink } from '../../services/identity/account-mail.js'
-import { confirmAddress, setPassword } from '../../services/identity/linked-changes.js'
+import { confirmAddress, setPassword } from '../../services/identity/links/changes.js'
+import { findLink } from '../../services/identity/links/links.js'
+import { mailLink } from '../../services/identity/links/mail.js'
 import { BAD_LINK, countAsked, countBadLink, forPage, textOf } from './parameters.js'
 
 const config = { policy: 'anyone' }

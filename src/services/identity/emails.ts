@@ -6,7 +6,7 @@ import { emailFault, normaliseEmail } from '../../lib/email.js'
 import { domainFault } from '../../lib/email-domains.js'
 import { readSettings } from '../core/settings.js'
 import { accountItems, type Owner } from './account-items.js'
-import { mailLink } from './account-mail.js'
+import { mailLink } from './links/mail.js'
 
 export type Email = typeof emails.$inferSelect
 

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { accountLinks } from '../../../src/db/schema/index.js'
 import { testApp } from '../../support/app.js'
 import { anAdmin, aProject, aUser, setSettings, type TestUser, unique } from '../../support/factories.js'
-import { mailbox, type Received } from '../../support/mailbox.js'
+import { mailbox, type Received } from '../../support/smtp/mailbox.js'
 
 const box = await mailbox(() => t.ctx.jobs.drain())
 const t = testApp({ SMTP_URL: box.url, MAIL_FROM: 'roost@example.org', ROOST_FAILED_CREDENTIALS: '5', ROOST_TRUSTED_PROXIES: '127.0.0.1' })

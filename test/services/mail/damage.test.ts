@@ -5,7 +5,7 @@ import { checkRepositories } from '../../../src/services/operations/repository-c
 import { testApp } from '../../support/app.js'
 import { aProject, setSettings } from '../../support/factories.js'
 import { directoryOf } from '../../support/git-client.js'
-import { mailbox } from '../../support/mailbox.js'
+import { mailbox } from '../../support/smtp/mailbox.js'
 
 const box = await mailbox(() => t.ctx.jobs.drain())
 const t = testApp({ SMTP_URL: box.url, MAIL_FROM: 'roost@example.org' })

@@ -4,8 +4,8 @@ import { jobs } from '../../../src/db/schema/index.js'
 import { recipientsOf } from '../../../src/services/mail/recipients.js'
 import { testApp } from '../../support/app.js'
 import { aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'
-import { mailbox } from '../../support/mailbox.js'
 import { soon } from '../../support/merge-requests.js'
+import { mailbox } from '../../support/smtp/mailbox.js'
 
 const box = await mailbox(() => t.ctx.jobs.drain())
 const t = testApp({ SMTP_URL: box.url, MAIL_FROM: 'roost@example.org', METRICS_TOKEN: 'a-token-for-the-metrics' })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { testApp } from '../../support/app.js'
 import { aProject, aUser, setSettings, type TestProject, type TestUser } from '../../support/factories.js'
-import { mailbox, type Received } from '../../support/mailbox.js'
+import { mailbox, type Received } from '../../support/smtp/mailbox.js'
 
 const box = await mailbox(() => t.ctx.jobs.drain())
 const t = testApp({ SMTP_URL: box.url, MAIL_FROM: 'Roost Mail <roost@example.org>' })

@@ -5,9 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, expect, it } from 'vitest'
 import { call, startService } from '../../../bench/kill.mjs'
 import { build } from '../../../scripts/build.mjs'
-import { mailbox } from '../../support/mailbox.js'
 import { soon } from '../../support/merge-requests.js'
 import { rounds } from '../../support/rounds.js'
+import { mailbox } from '../../support/smtp/mailbox.js'
 
 const box = await mailbox(async () => {})
 beforeAll(async () => {

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { emails } from '../../../src/db/schema/index.js'
 import { testApp } from '../../support/app.js'
 import { aCommit, aGroup, anAdmin, aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'
-import { mailbox } from '../../support/mailbox.js'
 import { aMergeRequest } from '../../support/merge-requests.js'
+import { mailbox } from '../../support/smtp/mailbox.js'
 
 const box = await mailbox(() => t.ctx.jobs.drain())
 const t = testApp({ SMTP_URL: box.url, MAIL_FROM: 'Roost <roost@example.org>' })

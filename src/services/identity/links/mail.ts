@@ -1,14 +1,14 @@
 import { sql } from 'drizzle-orm'
 import { z } from 'zod'
-import type { Context } from '../../context.js'
-import type { Database, Transaction } from '../../db/client.js'
-import { emails, users } from '../../db/schema/index.js'
-import { enqueue } from '../../jobs/enqueue.js'
-import { type Attempt, defineJob } from '../../jobs/kinds.js'
-import { digestOf } from '../../lib/crypto/secret.js'
-import { emailFault } from '../../lib/email.js'
-import { MAIL_JOB, MAIL_LANE, messageId, sendLetter } from '../core/mail.js'
-import { makeLink } from './account-links.js'
+import type { Context } from '../../../context.js'
+import type { Database, Transaction } from '../../../db/client.js'
+import { emails, users } from '../../../db/schema/index.js'
+import { enqueue } from '../../../jobs/enqueue.js'
+import { type Attempt, defineJob } from '../../../jobs/kinds.js'
+import { digestOf } from '../../../lib/crypto/secret.js'
+import { emailFault } from '../../../lib/email.js'
+import { MAIL_JOB, MAIL_LANE, messageId, sendLetter } from '../../core/mail.js'
+import { makeLink } from './links.js'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR

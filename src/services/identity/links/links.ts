@@ -1,8 +1,8 @@
 import { and, eq, gt, lt, sql } from 'drizzle-orm'
-import type { Context } from '../../context.js'
-import type { Transaction } from '../../db/client.js'
-import { accountLinks, emails, users } from '../../db/schema/index.js'
-import { digestOf, newSecret } from '../../lib/crypto/secret.js'
+import type { Context } from '../../../context.js'
+import type { Transaction } from '../../../db/client.js'
+import { accountLinks, emails, users } from '../../../db/schema/index.js'
+import { digestOf, newSecret } from '../../../lib/crypto/secret.js'
 
 export type AccountLink = typeof accountLinks.$inferSelect
 

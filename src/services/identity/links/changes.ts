@@ -1,13 +1,13 @@
 import { and, eq, sql } from 'drizzle-orm'
-import type { Context } from '../../context.js'
-import type { Transaction } from '../../db/client.js'
-import { emails, users } from '../../db/schema/index.js'
-import { invalidRecord } from '../../failures.js'
-import { audit } from '../core/audit.js'
-import { type AccountLink, findLink, takeLink } from './account-links.js'
-import { endGrants } from './oauth.js'
-import { hashPassword } from './passwords.js'
-import { passwordFault, type User } from './users.js'
+import type { Context } from '../../../context.js'
+import type { Transaction } from '../../../db/client.js'
+import { emails, users } from '../../../db/schema/index.js'
+import { invalidRecord } from '../../../failures.js'
+import { audit } from '../../core/audit.js'
+import { endGrants } from '../oauth.js'
+import { hashPassword } from '../passwords.js'
+import { passwordFault, type User } from '../users.js'
+import { type AccountLink, findLink, takeLink } from './links.js'
 
 /** Confirms the address that a link was sent to. False: the link does not work. */
 export async function confirmAddress(ctx: Context, token: string): Promise<boolean> {
