@@ -29,6 +29,7 @@ const ROOMS = [
   'content',
   'search',
   'hooks',
+  'mail',
   'operations',
 ]
 const room = (name, at) => ({

@@ -796,6 +796,8 @@ CREATE TABLE "hook_changes" (
 	"actor_id" bigint,
 	"before" jsonb,
 	"after" jsonb,
+	"hooks" boolean DEFAULT true NOT NULL,
+	"mail" boolean DEFAULT false NOT NULL,
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL
 );
 --> statement-breakpoint
@@ -829,6 +831,33 @@ CREATE TABLE "web_hooks" (
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	"updated_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	CONSTRAINT "web_hooks_one_source" CHECK (num_nonnulls("web_hooks"."project_id", "web_hooks"."group_id") < 2)
+);
+--> statement-breakpoint
+CREATE TABLE "account_links" (
+	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "account_links_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"digest" text NOT NULL,
+	"purpose" text NOT NULL,
+	"user_id" bigint NOT NULL,
+	"email" text NOT NULL,
+	"job_id" bigint NOT NULL,
+	"expires_at" timestamp (3) with time zone NOT NULL,
+	"created_at" timestamp (3) with time zone NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "mail_service" (
+	"id" bigint PRIMARY KEY NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "notification_settings" (
+	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "notification_settings_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"user_id" bigint NOT NULL,
+	"project_id" bigint,
+	"namespace_id" bigint,
+	"level" text NOT NULL,
+	"events" text[] NOT NULL,
+	"email" text,
+	"updated_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "notification_settings_one_source" CHECK (num_nonnulls("notification_settings"."project_id", "notification_settings"."namespace_id") < 2)
 );
 --> statement-breakpoint
 CREATE INDEX "audit_events_created_at_idx" ON "audit_events" USING btree ("created_at","id");
@@ -1178,6 +1207,16 @@ CREATE INDEX "web_hooks_group_id_idx" ON "web_hooks" USING btree ("group_id","id
 --> statement-breakpoint
 CREATE INDEX "web_hooks_system_idx" ON "web_hooks" USING btree ("id") WHERE "web_hooks"."project_id" is null and "web_hooks"."group_id" is null;
 --> statement-breakpoint
+CREATE UNIQUE INDEX "account_links_digest_key" ON "account_links" USING btree ("digest");
+--> statement-breakpoint
+CREATE INDEX "account_links_user_id_idx" ON "account_links" USING btree ("user_id","purpose");
+--> statement-breakpoint
+CREATE UNIQUE INDEX "notification_settings_key" ON "notification_settings" USING btree ("user_id",coalesce("project_id", 0),coalesce("namespace_id", 0));
+--> statement-breakpoint
+CREATE INDEX "notification_settings_project_id_idx" ON "notification_settings" USING btree ("project_id","user_id") WHERE "notification_settings"."project_id" is not null;
+--> statement-breakpoint
+CREATE INDEX "notification_settings_namespace_id_idx" ON "notification_settings" USING btree ("namespace_id","user_id") WHERE "notification_settings"."namespace_id" is not null;
+--> statement-breakpoint
 ALTER TABLE "award_emoji" ADD CONSTRAINT "award_emoji_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE cascade ON UPDATE no action;
 --> statement-breakpoint
 ALTER TABLE "award_emoji" ADD CONSTRAINT "award_emoji_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."users"("id") ON DELETE cascade ON UPDATE no action;
@@ -1408,6 +1447,14 @@ ALTER TABLE "web_hooks" ADD CONSTRAINT "web_hooks_project_id_projects_id_fk" FOR
 --> statement-breakpoint
 ALTER TABLE "web_hooks" ADD CONSTRAINT "web_hooks_group_id_namespaces_id_fk" FOREIGN KEY ("group_id") REFERENCES "public"."namespaces"("id") ON DELETE cascade ON UPDATE no action;
 --> statement-breakpoint
+ALTER TABLE "account_links" ADD CONSTRAINT "account_links_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."users"("id") ON DELETE cascade ON UPDATE no action;
+--> statement-breakpoint
+ALTER TABLE "notification_settings" ADD CONSTRAINT "notification_settings_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."users"("id") ON DELETE cascade ON UPDATE no action;
+--> statement-breakpoint
+ALTER TABLE "notification_settings" ADD CONSTRAINT "notification_settings_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE cascade ON UPDATE no action;
+--> statement-breakpoint
+ALTER TABLE "notification_settings" ADD CONSTRAINT "notification_settings_namespace_id_namespaces_id_fk" FOREIGN KEY ("namespace_id") REFERENCES "public"."namespaces"("id") ON DELETE cascade ON UPDATE no action;
+--> statement-breakpoint
 -- Written by hand from here on: what the schema files cannot say.
 -- Searches for parts of words read an index where Postgres has pg_trgm, and the rows themselves where it has not.
 DO $$ BEGIN
@@ -1517,8 +1564,9 @@ END $$;
 --> statement-breakpoint
 CREATE TRIGGER deploy_keys_projects_drop_key AFTER DELETE ON deploy_keys_projects FOR EACH ROW EXECUTE FUNCTION drop_deploy_key();
 --> statement-breakpoint
--- Webhooks (docs/adr/0017-webhook-outbox.md): whoever listens is told of a change by a row of hook_changes, which is
--- written in the transaction of the change. Where nobody listens, that costs one look at an empty table.
+-- Webhooks and mail (docs/adr/0017-webhook-outbox.md, 0018-mail.md): whoever listens is told of a change by a row of
+-- hook_changes, which is written in the transaction of the change. Where nobody listens and no mail is sent, that costs
+-- a look at two empty tables.
 CREATE FUNCTION has_hook(project bigint, wanted text[]) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
   IF NOT EXISTS (SELECT FROM web_hooks) THEN RETURN false; END IF;
@@ -1533,8 +1581,9 @@ DECLARE
   project bigint;
   actor bigint;
   told boolean;
+  mailed boolean := false;
 BEGIN
-  IF NOT EXISTS (SELECT FROM web_hooks) THEN RETURN NULL; END IF;
+  IF NOT EXISTS (SELECT FROM web_hooks) AND NOT EXISTS (SELECT FROM mail_service) THEN RETURN NULL; END IF;
   -- who acts is set for the transaction; without them it is no change of its own, but the effect of another
   actor := nullif(current_setting('roost.actor', true), '')::bigint;
   IF actor IS NULL AND TG_ARGV[1] = 'in a name' THEN RETURN NULL; END IF;
@@ -1545,10 +1594,22 @@ BEGIN
     told := EXISTS (SELECT FROM namespace_ancestry a JOIN web_hooks h ON h.group_id = a.ancestor_id
       WHERE a.descendant_id = coalesce(NEW.parent_id, OLD.parent_id) AND 'subgroup' = ANY (h.events));
   END IF;
-  IF told THEN
-    INSERT INTO hook_changes (source, operation, project_id, actor_id, before, after)
+  -- what somebody may be mailed about (ML-4, ML-6)
+  IF TG_OP <> 'DELETE' AND EXISTS (SELECT FROM mail_service) THEN
+    IF TG_TABLE_NAME IN ('issue_labels', 'merge_request_labels') THEN
+      mailed := EXISTS (SELECT FROM subscriptions s WHERE s.target_type = 'Label' AND s.target_id = NEW.label_id AND s.subscribed);
+    ELSIF TG_OP = 'INSERT' THEN
+      mailed := TG_TABLE_NAME IN ('issues', 'merge_requests', 'notes', 'releases');
+    ELSIF TG_TABLE_NAME IN ('issues', 'merge_requests') THEN
+      mailed := (OLD.state, OLD.assignee_id, OLD.title, OLD.description) IS DISTINCT FROM (NEW.state, NEW.assignee_id, NEW.title, NEW.description);
+    ELSIF TG_TABLE_NAME = 'pipelines' THEN
+      mailed := NEW.status IN ('success', 'failed');
+    END IF;
+  END IF;
+  IF told OR mailed THEN
+    INSERT INTO hook_changes (source, operation, project_id, actor_id, before, after, hooks, mail)
     VALUES (TG_TABLE_NAME, TG_OP, project, actor, CASE WHEN TG_OP <> 'INSERT' THEN to_jsonb(OLD) - 'password_hash' END,
-      CASE WHEN TG_OP <> 'DELETE' THEN to_jsonb(NEW) - 'password_hash' END);
+      CASE WHEN TG_OP <> 'DELETE' THEN to_jsonb(NEW) - 'password_hash' END, told, mailed);
   END IF;
   RETURN NULL;
 END $$;
@@ -1602,13 +1663,24 @@ END $$;
 -- What has been written down is told by a job of the same transaction. Moves of a wiki that are only about to happen
 -- are judged when whoever makes them must be done or dead.
 CREATE FUNCTION enqueue_hooks() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  enqueued boolean := false;
 BEGIN
-  IF current_setting('roost.hooks_told', true) = NEW.transaction::text THEN RETURN NULL; END IF;
-  INSERT INTO jobs (kind, payload, run_at) VALUES ('hooks: tell', jsonb_build_object('transaction', NEW.transaction::text),
-    now() + CASE NEW.source WHEN 'wiki_intents' THEN interval '1 minute' ELSE interval '0' END);
-  PERFORM set_config('roost.hooks_told', NEW.transaction::text, true);
-  -- the process that makes the change wakes its worker when it has been committed
-  RAISE NOTICE USING MESSAGE = 'roost: a job was enqueued', ERRCODE = '00R01';
+  IF NEW.hooks AND current_setting('roost.hooks_told', true) IS DISTINCT FROM NEW.transaction::text THEN
+    INSERT INTO jobs (kind, payload, run_at) VALUES ('hooks: tell', jsonb_build_object('transaction', NEW.transaction::text),
+      now() + CASE NEW.source WHEN 'wiki_intents' THEN interval '1 minute' ELSE interval '0' END);
+    PERFORM set_config('roost.hooks_told', NEW.transaction::text, true);
+    enqueued := true;
+  END IF;
+  IF NEW.mail AND current_setting('roost.mail_told', true) IS DISTINCT FROM NEW.transaction::text THEN
+    INSERT INTO jobs (kind, payload, run_at) VALUES ('mail: tell', jsonb_build_object('transaction', NEW.transaction::text), now());
+    PERFORM set_config('roost.mail_told', NEW.transaction::text, true);
+    enqueued := true;
+  END IF;
+  IF enqueued THEN
+    -- the process that makes the change wakes its worker when it has been committed
+    RAISE NOTICE USING MESSAGE = 'roost: a job was enqueued', ERRCODE = '00R01';
+  END IF;
   RETURN NULL;
 END $$;
 --> statement-breakpoint

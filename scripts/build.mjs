@@ -31,10 +31,11 @@ export async function build() {
     lineLimit: 200,
     legalComments: 'external',
     logLevel: 'error',
-    // Native code, which of ssh2 is not needed, a package that serves files from its own folder, and two that are large and rarely needed.
+    // Native code, which of ssh2 is not needed, a package that serves files from its own folder, and three that many services never need.
     external: [
       '@node-rs/argon2',
       'openpgp',
+      'nodemailer',
       '@aws-sdk/client-s3',
       '@fastify/swagger-ui',
       'pg-native',

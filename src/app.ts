@@ -20,6 +20,8 @@ import { families } from './routes/index.js'
 import { healthRoutes } from './routes/instance/health.js'
 import { metricsRoute } from './routes/instance/metrics.js'
 import { oauthRoutes } from './routes/oauth/index.js'
+import { accountPages } from './routes/pages/accounts.js'
+import { unsubscribePage } from './routes/pages/unsubscribe.js'
 import { avatarRoutes } from './routes/uploads/avatars.js'
 import { serveUpload } from './routes/uploads/files.js'
 import { gitHttp } from './transport/http.js'
@@ -121,6 +123,8 @@ export async function buildApp(ctx: Context, { pace = PACE } = {}): Promise<Fast
     metricsRoute(scope, ctx)
     oauthRoutes(scope, ctx)
     avatarRoutes(scope, ctx)
+    accountPages(scope, ctx)
+    unsubscribePage(scope, ctx)
     await scope.register(async (api) => mount(api, ctx, families.flat()), { prefix: '/api/v4' })
     await referenceRoutes(scope, ctx, families.flat())
   })

@@ -3,6 +3,8 @@ import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { z } from 'zod'
 import { faultOfUrl } from './db/servers.js'
+import { emailFault } from './lib/email.js'
+import type { MailSetting } from './lib/mailer.js'
 import type { BucketSetting } from './lib/object-bucket.js'
 import { StartFault } from './lib/start-fault.js'
 
@@ -136,6 +138,12 @@ const Environment = z.object({
     .transform((value) => (value === 'auto' ? Math.min(MOST_WORKERS, availableParallelism()) : Number(value)))
     .refine((value) => value >= 1 && value <= MOST_WORKERS, `is not between 1 and ${MOST_WORKERS}`)
     .default(1),
+  SMTP_URL: absoluteUrl(['smtp:', 'smtps:'], 'an smtp or smtps URL').optional(),
+  MAIL_FROM: z
+    .string()
+    .max(500, 'is longer than 500 characters')
+    .refine((value) => senderOf(value) !== null, 'is neither an e-mail address nor of the form: Name <address>')
+    .optional(),
   METRICS_TOKEN: z
     .string()
     .regex(/^[\x21-\x7e]{20,255}$/, 'is not 20 to 255 printable ASCII characters')
@@ -146,6 +154,13 @@ const Environment = z.object({
     .refine((places) => places.every(isNetwork), 'is not a list of addresses or networks')
     .optional(),
 })
+
+/** The name and the address of a sender, written `Name <address>` or as the address alone. */
+function senderOf(text: string): MailSetting['from'] | null {
+  const [, name = '', address = ''] = /^(?:([^<>]*)<([^<>]+)>|[^<>]+)$/.exec(text.trim()) ?? []
+  const from = { name: name.trim().replace(/^"(.*)"$/, '$1'), address: address === '' ? text.trim() : address.trim() }
+  return /\p{Cc}/u.test(text) || /[",;:\\()[\]]/.test(from.address) || emailFault(from.address) !== null ? null : from
+}
 
 export type Config = Readonly<{
   host: string
@@ -180,6 +195,8 @@ export type Config = Readonly<{
   logLevel: (typeof LOG_LEVELS)[number]
   /** Where the objects of Git LFS lie; undefined: in the data folder. */
   lfsBucket: Readonly<BucketSetting> | undefined
+  /** How mail is sent; undefined: it is not (ML-1). */
+  mail: Readonly<MailSetting> | undefined
   /** Name to absolute path; never empty. */
   storages: Readonly<Record<string, string>>
   /** The answer of GET /version (VE-6). */
@@ -265,6 +282,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     secretKey: env.ROOST_SECRET_KEY,
     logLevel: env.LOG_LEVEL,
     lfsBucket: bucketOf(env),
+    mail: mailOf(env),
     storages: Object.freeze(storages),
     version: env.ROOST_VERSION,
     revision: env.ROOST_REVISION,
@@ -308,6 +326,42 @@ function bucketOf(env: z.output<typeof Environment>): Config['lfsBucket'] {
       accessKeyId === undefined || secretAccessKey === undefined
         ? undefined
         : { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) },
+  })
+}
+
+/** Options of the URL, by their names in nodemailer; each is true or false. */
+const SMTP_OPTIONS = ['requireTLS', 'ignoreTLS', 'tls.rejectUnauthorized']
+
+/** The server that `SMTP_URL` names, and the sender. */
+function mailOf({ SMTP_URL: url, MAIL_FROM: sender }: z.output<typeof Environment>): Config['mail'] {
+  if (url === undefined && sender === undefined) return undefined
+  const from = sender === undefined ? null : senderOf(sender)
+  if (url === undefined || from === null) throw new ConfigFault('SMTP_URL and MAIL_FROM are needed together')
+  const { protocol, hostname, port, username, password, pathname, searchParams, hash } = new URL(url)
+  if (hostname === '' || !['', '/'].includes(pathname) || hash !== '')
+    throw new ConfigFault('SMTP_URL is not of the form smtp://user:password@host:port')
+  if (password !== '' && username === '') throw new ConfigFault('SMTP_URL has a password without a user')
+  for (const [name, value] of searchParams) {
+    if (!SMTP_OPTIONS.includes(name)) throw new ConfigFault(`SMTP_URL has an option other than ${SMTP_OPTIONS.join(', ')}`)
+    if (!['true', 'false'].includes(value)) throw new ConfigFault(`SMTP_URL has an option that is neither true nor false: ${name}`)
+  }
+  const option = (name: string) => searchParams.get(name)
+  const secure = protocol === 'smtps:'
+  const ignoreTls = option('ignoreTLS') === 'true'
+  let credentials: { user: string; password: string } | undefined
+  try {
+    if (username !== '') credentials = { user: decodeURIComponent(username), password: decodeURIComponent(password) }
+  } catch {
+    throw new ConfigFault('SMTP_URL has a user or password that is not percent-encoded')
+  }
+  // a password is not sent in the clear unless that was asked for
+  const requireTls = option('requireTLS') === null ? credentials !== undefined && !secure && !ignoreTls : option('requireTLS') === 'true'
+  if (requireTls && ignoreTls) throw new ConfigFault('SMTP_URL has both requireTLS and ignoreTLS')
+  const verify = option('tls.rejectUnauthorized') !== 'false'
+  return Object.freeze({
+    host: hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: port === '' ? (secure ? 465 : 25) : Number(port),
+    ...{ secure, requireTls, ignoreTls, verify, credentials, from },
   })
 }
 

@@ -16,6 +16,7 @@ import type { KeyedMutex } from './lib/async/keyed-mutex.js'
 import type { Slices } from './lib/async/slices.js'
 import type { Argon2 } from './lib/crypto/argon2.js'
 import type { Encryption } from './lib/crypto/encryption.js'
+import type { Mailer } from './lib/mailer.js'
 import type { ObjectStore } from './lib/object-store.js'
 import type { PipelineState } from './lib/pipeline-states.js'
 import type { Links } from './links.js'
@@ -95,6 +96,8 @@ export interface Context {
   /** Where the objects of Git LFS lie. */
   lfs: ObjectStore
   jobs: Jobs
+  /** Null: no mail is sent (ML-1). */
+  mailer: Mailer | null
   followers: Followers
   links: Links
   /** What lists have rendered before. */

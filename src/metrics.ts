@@ -15,6 +15,8 @@ export interface Metrics {
   login(how: 'password' | 'token', result: 'done' | 'refused'): void
   /** A webhook was delivered, or was not. */
   webhook(event: string, result: 'done' | 'failed', seconds: number): void
+  /** A mail was sent; was refused by the server for good; or is tried again. */
+  mail(kind: string, result: 'sent' | 'refused' | 'failed'): void
   /** What this process has counted, to be joined with the counts of others. */
   values(): Promise<MetricValues>
   /** The page for Prometheus. */
@@ -38,6 +40,7 @@ const noMetrics: Metrics = {
   push() {},
   login() {},
   webhook() {},
+  mail() {},
   values: () => Promise.resolve([]),
   page: () => Promise.resolve({ type: 'text/plain', text: '' }),
 }
@@ -61,6 +64,7 @@ export function lazyMetrics(create: () => Promise<Metrics>): Metrics {
     push: (...of) => metrics.push(...of),
     login: (...of) => metrics.login(...of),
     webhook: (...of) => metrics.webhook(...of),
+    mail: (...of) => metrics.mail(...of),
     values: async () => (await counting()).values(),
     page: async () => (await counting()).page(),
   }
@@ -82,6 +86,7 @@ export async function createMetrics(db: Database, caches: Record<string, Counted
   const pushes = counter('roost_pushes_total', 'Accepted pushes over Git', ['kind'])
   const logins = counter('roost_logins_total', 'Sign-ins with passwords, and refused tokens', ['how', 'result'])
   const webhooks = histogram('roost_webhook_seconds', 'Deliveries of webhooks by event', ['event', 'result'])
+  const mails = counter('roost_mails_total', 'Mails by kind', ['kind', 'result'])
   gauges(registry, prometheus.default, db, caches)
   return {
     request: (method, route, status, seconds) => requests.observe({ method, route, status }, seconds),
@@ -91,6 +96,7 @@ export async function createMetrics(db: Database, caches: Record<string, Counted
     login: (how, result) => logins.inc({ how, result }),
     webhook: (event, result, seconds) => webhooks.observe({ event, result }, seconds),
     values: () => registry.getMetricsAsJSON(),
+    mail: (kind, result) => mails.inc({ kind, result }),
     page: async () => ({ type: registry.contentType, text: await registry.metrics() }),
   }
 }

@@ -45,6 +45,46 @@ describe('readConfig', () => {
     expect(config.baseUrl).toBe('https://git.example.com/roost')
   })
 
+  it('reads the mail server and the sender, and asks for STARTTLS where there is a password (ML-1)', () => {
+    expect(readConfig({}).mail).toBeUndefined()
+    const mail = (url: string, from = 'roost@example.com') => readConfig({ SMTP_URL: url, MAIL_FROM: from }).mail
+    expect(mail('smtp://localhost')).toEqual({
+      ...{ host: 'localhost', port: 25, secure: false, requireTls: false, ignoreTls: false, verify: true, credentials: undefined },
+      from: { name: '', address: 'roost@example.com' },
+    })
+    expect(mail('smtps://me%40x:p%2F@mail.example.com', '"The Service" <roost@example.com>')).toMatchObject({
+      ...{ port: 465, secure: true, requireTls: false, credentials: { user: 'me@x', password: 'p/' } },
+      from: { name: 'The Service', address: 'roost@example.com' },
+    })
+    expect(mail('smtp://me:p@[::1]:587')).toMatchObject({ host: '::1', port: 587, requireTls: true })
+    expect(mail('smtp://me:p@h?ignoreTLS=true&tls.rejectUnauthorized=false')).toMatchObject({ requireTls: false, ignoreTls: true, verify: false })
+    expect(mail('smtp://h?requireTLS=true')).toMatchObject({ requireTls: true })
+  })
+
+  it.each([
+    ['SMTP_URL', 'http://mail.example.com'],
+    ['SMTP_URL', 'mail.example.com'],
+    ['SMTP_URL', 'smtp://'],
+    ['SMTP_URL', 'smtp://h/path'],
+    ['SMTP_URL', 'smtp://h?pool=true'],
+    ['SMTP_URL', 'smtp://h?requireTLS=maybe'],
+    ['SMTP_URL', 'smtp://h?requireTLS=true&ignoreTLS=true'],
+    ['SMTP_URL', 'smtp://:p@h'],
+    ['SMTP_URL', 'smtp://%ff@h'],
+    ['MAIL_FROM', 'nobody'],
+    ['MAIL_FROM', 'A <a@b'],
+    ['MAIL_FROM', 'a@b, c@d'],
+    ['MAIL_FROM', 'a@b\nBcc: c@d'],
+  ])('refuses %s=%j in one line that names it', (name, value) => {
+    const given = { SMTP_URL: 'smtp://localhost', MAIL_FROM: 'roost@example.com', [name]: value }
+    expect(() => readConfig(given)).toThrow(new RegExp(`^${name} [^\\n]+$`))
+  })
+
+  it('needs both of SMTP_URL and MAIL_FROM', () => {
+    for (const given of [{ SMTP_URL: 'smtp://localhost' }, { MAIL_FROM: 'roost@example.com' }])
+      expect(() => readConfig(given)).toThrow('SMTP_URL and MAIL_FROM are needed together')
+  })
+
   it('makes room in memory for the largest body', () => {
     const limits = (MiB: number) => readConfig({ ROOST_MAX_BODY_BYTES: String(MiB * 1_048_576) }).limits
     expect(limits(100).bodyMemory).toBe(256 * 1_048_576)

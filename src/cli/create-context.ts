@@ -20,6 +20,7 @@ import { type Exclusion, KeyedMutex } from '../lib/async/keyed-mutex.js'
 import { Slices } from '../lib/async/slices.js'
 import { Argon2 } from '../lib/crypto/argon2.js'
 import { encryptionWith, ownSecret } from '../lib/crypto/encryption.js'
+import { openMailer } from '../lib/mailer.js'
 import { type ObjectStore, objectFolder } from '../lib/object-store.js'
 import { isUnavailable } from '../lib/unavailable.js'
 import { linksFor } from '../links.js'
@@ -108,6 +109,7 @@ export async function createContext(
     git,
     lfs: await objectStore(config, encryption.sign('objects', 'owner of a bucket')),
     jobs: createJobs(hints, worker),
+    mailer: config.mail === undefined ? null : openMailer(config.mail),
     followers,
     links: linksFor(config.baseUrl, config.ssh),
     fragments,
@@ -137,6 +139,7 @@ export async function createContext(
       await Promise.all([ctx.jobs.stop(JOBS_END), storages.stop()])
       await Promise.all([git.close(), argon2.close()])
       ctx.lfs.close()
+      ctx.mailer?.close()
     },
   }
   for (const storage of await git.claimStorages((name) => holdsRepositories(db, name)))

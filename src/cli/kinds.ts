@@ -2,10 +2,13 @@ import type { Context } from '../context.js'
 import type { AnyJob } from '../jobs/kinds.js'
 import { wikiUpkeep } from '../services/content/wikis.js'
 import { deliverHook, tellHooks } from '../services/hooks/jobs.js'
+import { accountMail } from '../services/identity/links/mail.js'
 import { mergeChecks, promptMergeChecks } from '../services/issuables/merge-requests/merging/checks.js'
 import { afterMerge } from '../services/issuables/merge-requests/merging/post-merge.js'
 import { rebase } from '../services/issuables/merge-requests/merging/rebase.js'
 import { deferredMerges, dueMergeRequests } from '../services/issuables/merge-requests/merging/resume.js'
+import { sendMail, tellByMail } from '../services/mail/jobs.js'
+import { damageMail } from '../services/operations/damage-mail.js'
 import { recoveryJobs } from '../services/operations/recovery.js'
 import { finishRemovalLater } from '../services/operations/user-removal.js'
 import { importJob } from '../services/projects/import.js'
@@ -15,7 +18,9 @@ import { upkeep } from '../services/repository/push/upkeep.js'
 
 /** The kinds of jobs that this program knows; those that it does not know wait for one that does. */
 export const kinds: AnyJob<Context>[] = [
+  accountMail,
   afterMerge,
+  damageMail,
   deferredMerges,
   deliverHook,
   dueMergeRequests,
@@ -27,6 +32,8 @@ export const kinds: AnyJob<Context>[] = [
   rebase,
   removeFiles,
   removeFormerRepositories,
+  sendMail,
+  tellByMail,
   tellHooks,
   upkeep,
   wikiUpkeep,

@@ -13,16 +13,24 @@ const SPAWNER = fileURLToPath(new URL('./spawner.js', import.meta.url))
 
 /** The larger part of the program, loaded while something else is waited for. */
 export async function loadProgram() {
-  const [{ createContext }, { buildApp }, { startSsh }, { answerOnSocket }, { bootstrapAdministrator }, { keepRecovering, recover }] =
-    await Promise.all([
-      import('./create-context.js'),
-      import('../app.js'),
-      import('../transport/ssh/server.js'),
-      import('../transport/ssh/socket.js'),
-      import('../services/operations/bootstrap.js'),
-      import('../services/operations/recovery.js'),
-    ])
-  return { createContext, buildApp, startSsh, answerOnSocket, bootstrapAdministrator, keepRecovering, recover }
+  const [
+    { createContext },
+    { buildApp },
+    { startSsh },
+    { answerOnSocket },
+    { bootstrapAdministrator },
+    { keepRecovering, recover },
+    { announceMail },
+  ] = await Promise.all([
+    import('./create-context.js'),
+    import('../app.js'),
+    import('../transport/ssh/server.js'),
+    import('../transport/ssh/socket.js'),
+    import('../services/operations/bootstrap.js'),
+    import('../services/operations/recovery.js'),
+    import('../services/mail/switch.js'),
+  ])
+  return { createContext, buildApp, startSsh, answerOnSocket, bootstrapAdministrator, keepRecovering, recover, announceMail }
 }
 
 export interface Opening {
@@ -51,6 +59,7 @@ export async function openService(
   if (first === true) {
     await program.bootstrapAdministrator(ctx)
     await program.recover(ctx)
+    await program.announceMail(ctx)
     await ctx.jobs.start({ alone: config.databaseUrl === undefined })
   } else await ctx.jobs.start(first)
   ctx.storages.start()

@@ -32,6 +32,7 @@ import { namespaces } from './namespaces/index.js'
 import { awardEmoji } from './notes/award-emoji.js'
 import { discussions } from './notes/discussions.js'
 import { notes } from './notes/notes.js'
+import { notificationSettings } from './notification-settings/index.js'
 import { pipelines } from './pipelines/index.js'
 import { projects } from './projects/index.js'
 import { projectsOfGroups } from './projects/of-group.js'
@@ -71,6 +72,7 @@ export const families: Endpoint[][] = [
   gpgKeys,
   emails,
   impersonationTokens,
+  notificationSettings,
   tokens,
   groups,
   groupChanges,

@@ -6,7 +6,7 @@ import { Failure } from '../failures.js'
 import { readSettings } from '../services/core/settings.js'
 import { findActiveUser } from '../services/identity/acting-users.js'
 import { forgetInitialPassword } from '../services/identity/initial-password.js'
-import { checkSignIn, mustChange } from '../services/identity/passwords.js'
+import { checkSignIn, mustChange, mustConfirm } from '../services/identity/passwords.js'
 import { findSshLogin } from '../services/identity/ssh-logins.js'
 import { actorOf, findUserByLogin } from '../services/identity/users.js'
 import { findDeployToken, levelOfToken } from '../services/projects/deploy-tokens.js'
@@ -73,7 +73,7 @@ async function judged(ctx: Context, headers: IncomingHttpHeaders, address: strin
     return TOKEN_NEEDED
   }
   const matches = await checkSignIn(ctx, { login: name, user, address }, password)
-  if (!user || !matches || user.state !== 'active' || user.kind !== 'human') return DENIED
+  if (!user || !matches || user.state !== 'active' || user.kind !== 'human' || mustConfirm(ctx, user, settings)) return DENIED
   if (user.two_factor_enabled) return TOKEN_NEEDED
   if (user.password_expired) return { status: 403, text: mustChange(ctx.links.base) }
   await forgetInitialPassword(ctx, password)

@@ -16,6 +16,7 @@ import { readConfig } from '../../src/config.js'
 import type { Context } from '../../src/context.js'
 import { openDatabase } from '../../src/db/client.js'
 import { families } from '../../src/routes/index.js'
+import { announceMail } from '../../src/services/mail/switch.js'
 import type { SshLimits } from '../../src/transport/ssh/limits.js'
 import { startSsh } from '../../src/transport/ssh/server.js'
 import type { Credentialed } from './factories.js'
@@ -72,6 +73,7 @@ export function testApp(environment: Record<string, string> = {}, sshOptions: { 
     const db = await openDatabase(database.url, { log, poolSize: 4, onQuery: (text) => IN_BETWEEN.test(text) || seen?.push(text) })
     const config = await settleSsh(base, (fault) => expect.fail(fault.message))
     t.ctx = await createContext({ ...config, baseUrl: base.baseUrl ?? '' }, db, log, testSpawner)
+    await announceMail(t.ctx)
     await t.ctx.jobs.start({ schedules: false })
     t.app = await buildApp(t.ctx)
     await t.app.listen({ host: '127.0.0.1', port: 0 })

@@ -95,3 +95,21 @@ export const tokens = pgTable(
     index('tokens_user_id_idx').on(t.user_id, t.id),
   ],
 )
+
+/** A link that was mailed: it confirms an address, or sets a password, once (ML-20). */
+export const accountLinks = pgTable(
+  'account_links',
+  {
+    id: id(),
+    digest: text().notNull(),
+    purpose: text({ enum: ['confirm', 'reset'] }).notNull(),
+    user_id: owner(),
+    /** Where it was sent to. */
+    email: text().notNull(),
+    /** Of the job that sent it; one that is repeated replaces its link. */
+    job_id: ref().notNull(),
+    expires_at: moment().notNull(),
+    created_at: moment().notNull(),
+  },
+  (t) => [uniqueIndex('account_links_digest_key').on(t.digest), index('account_links_user_id_idx').on(t.user_id, t.purpose)],
+)

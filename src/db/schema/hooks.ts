@@ -60,8 +60,8 @@ export const webHooks = pgTable(
 export type RowImage = Record<string, unknown>
 
 /**
- * The outbox of hooks: what changed, written by triggers in the transaction of the change, and only while somebody
- * listens (docs/adr/0017). Without foreign keys: it outlives what it tells of.
+ * The outbox of hooks and mail: what changed, written by triggers in the transaction of the change, and only while
+ * somebody listens, or mail is sent (docs/adr/0017, 0018). Without foreign keys: it outlives what it tells of.
  */
 export const hookChanges = pgTable(
   'hook_changes',
@@ -77,6 +77,10 @@ export const hookChanges = pgTable(
     actor_id: ref(),
     before: jsonb().$type<RowImage>(),
     after: jsonb().$type<RowImage>(),
+    /** Whether hooks are still to be told of it. */
+    hooks: boolean().notNull().default(true),
+    /** Whether it is still to be mailed. */
+    mail: boolean().notNull().default(false),
     created_at: moment().notNull().defaultNow(),
   },
   (t) => [index('hook_changes_transaction_idx').on(t.transaction, t.id)],
@@ -133,3 +137,6 @@ export const hookAttempts = pgTable(
   },
   (t) => [index('hook_attempts_hook_id_idx').on(t.hook_id, t.id), index('hook_attempts_delivery_id_idx').on(t.delivery_id)],
 )
+
+/** One row while mail is configured: triggers write down what is to be mailed. */
+export const mailService = pgTable('mail_service', { id: bigint({ mode: 'number' }).primaryKey() })

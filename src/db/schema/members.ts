@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm'
-import { check, date, index, integer, pgTable, uniqueIndex } from 'drizzle-orm/pg-core'
+import { check, date, index, integer, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core'
+import { MAIL_EVENTS, NOTIFICATION_LEVELS } from '../../lib/notifications.js'
 import { id, moment, ref } from './columns.js'
 import { namespaces } from './namespaces.js'
 import { projects } from './projects.js'
@@ -29,5 +30,30 @@ export const members = pgTable(
     uniqueIndex('members_user_id_namespace_id_key').on(t.user_id, t.namespace_id).where(sql`${t.namespace_id} is not null`),
     index('members_project_id_idx').on(t.project_id).where(sql`${t.project_id} is not null`),
     index('members_namespace_id_idx').on(t.namespace_id).where(sql`${t.namespace_id} is not null`),
+  ],
+)
+
+/** What a user wants to be mailed about in a project, in a group or, with neither, in general (OT-9). */
+export const notificationSettings = pgTable(
+  'notification_settings',
+  {
+    id: id(),
+    user_id: ref()
+      .notNull()
+      .references(() => users.id, { onDelete: 'cascade' }),
+    project_id: ref().references(() => projects.id, { onDelete: 'cascade' }),
+    namespace_id: ref().references(() => namespaces.id, { onDelete: 'cascade' }),
+    level: text({ enum: NOTIFICATION_LEVELS }).notNull(),
+    /** What is on while the level is `custom`. */
+    events: text({ enum: MAIL_EVENTS }).array().notNull(),
+    /** Of the general one: where mails go to, while it is a confirmed address of the user (ML-12). */
+    email: text(),
+    updated_at: moment().notNull().defaultNow(),
+  },
+  (t) => [
+    check('notification_settings_one_source', sql`num_nonnulls(${t.project_id}, ${t.namespace_id}) < 2`),
+    uniqueIndex('notification_settings_key').on(t.user_id, sql`coalesce(${t.project_id}, 0)`, sql`coalesce(${t.namespace_id}, 0)`),
+    index('notification_settings_project_id_idx').on(t.project_id, t.user_id).where(sql`${t.project_id} is not null`),
+    index('notification_settings_namespace_id_idx').on(t.namespace_id, t.user_id).where(sql`${t.namespace_id} is not null`),
   ],
 )

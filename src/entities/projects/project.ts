@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { featureOpen } from '../../access/can.js'
+import { NOTIFICATION_NUMBERS, type NotificationLevel } from '../../lib/notifications.js'
 import { visibilityWord } from '../../lib/visibility.js'
 import type { BasicProjectRecord, ProjectRecord } from '../../services/projects/load.js'
 import { noted } from '../custom-attribute.js'
@@ -170,7 +171,8 @@ export const presentProjectAddress = ({ project, namespace }: BasicProjectRecord
   web_url: view.links.project(`${namespace.full_path}/${project.path}`),
 })
 
-const access = (level: number) => (level ? { access_level: level, notification_level: 3 } : null)
+const access = (level: number, notified: NotificationLevel | null) =>
+  level ? { access_level: level, notification_level: NOTIFICATION_NUMBERS[notified ?? 'global'] } : null
 
 /** The view for the caller that the record was loaded for; anonymous callers get the basic one (companions 6). */
 export const presentProject = (record: ProjectRecord, view: View, show: { statistics?: boolean | undefined } = {}) =>
@@ -254,7 +256,7 @@ export function presentWholeProject(record: ProjectRecord, view: View, show: { s
     resolve_outdated_diff_discussions: project.resolve_outdated_diff_discussions,
     ci_config_path: project.ci_config_path,
     shared_with_groups: shares ?? [],
-    permissions: view.viewer ? { project_access: access(direct), group_access: access(group) } : undefined,
+    permissions: view.viewer ? { project_access: access(direct, record.notified), group_access: access(group, record.group_notified) } : undefined,
     statistics:
       show.statistics && level >= 20
         ? {

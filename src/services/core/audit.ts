@@ -10,6 +10,7 @@ export type AuditAction =
   | `user_${'created' | 'updated' | 'blocked' | 'unblocked' | 'deleted'}`
   | `token_${'created' | 'revoked' | 'rotated'}`
   | `${'key' | 'gpg_key' | 'email'}_${'added' | 'removed'}`
+  | 'email_confirmed'
   | `deploy_key_${'added' | 'updated' | 'removed'}`
   | `deploy_token_${'created' | 'revoked'}`
   | `member_${'added' | 'updated' | 'removed'}`

@@ -1,9 +1,34 @@
-import { eq, sql } from 'drizzle-orm'
-import type { Database } from '../../db/client.js'
+import { and, asc, eq, sql } from 'drizzle-orm'
+import type { Context } from '../../context.js'
+import type { Database, Transaction } from '../../db/client.js'
 import { type HookEvent, hookChanges, type RowImage, users } from '../../db/schema/index.js'
 
 /** An SQL condition: whether a hook listens to any of these, for the project or, with null, for the system. */
 export const listens = (projectId: number | null, ...events: HookEvent[]) => sql`has_hook(${projectId}::bigint, ${`{${events.join(',')}}`}::text[])`
+
+/** A row of the outbox. */
+export type HookChange = typeof hookChanges.$inferSelect
+
+/** Who reads the outbox, each by themselves. */
+type Reader = 'hooks' | 'mail'
+
+const waiting = (reader: Reader, transaction: bigint) => and(eq(hookChanges.transaction, transaction), hookChanges[reader])
+
+/** What a transaction has left for one reader of the outbox, in the order of the changes. */
+export const changesFor = (ctx: Context, reader: Reader, transaction: bigint): Promise<HookChange[]> =>
+  ctx.db.write.select().from(hookChanges).where(waiting(reader, transaction)).orderBy(asc(hookChanges.id))
+
+/** Takes it from the outbox. False: another run was faster. */
+export async function takeChanges(tx: Transaction, reader: Reader, transaction: bigint): Promise<boolean> {
+  const taken = await tx
+    .update(hookChanges)
+    .set({ [reader]: false })
+    .where(waiting(reader, transaction))
+    .returning({ id: hookChanges.id })
+  // in a statement of its own, which sees what the other reader has taken meanwhile
+  await tx.delete(hookChanges).where(and(eq(hookChanges.transaction, transaction), sql`not (${hookChanges.hooks} or ${hookChanges.mail})`))
+  return taken.length > 0
+}
 
 /** A ref of a wiki that moves. */
 export interface WikiMove {

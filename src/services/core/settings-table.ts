@@ -90,7 +90,7 @@ const bits = (name: string): Attribute<'bits', number> => ({
  * AS-70).
  */
 export const SETTINGS = {
-  admin_notification_email: text(null, 'email'),
+  admin_notification_email: text('address that damage found by repository checks is mailed to', 'email'),
   after_sign_out_path: text(null, 'url'),
   after_sign_up_text: text(),
   spamfilter_api_key: secret(),
@@ -122,14 +122,16 @@ export const SETTINGS = {
   default_projects_limit: int(100_000, { least: 0 }, 'maximum number of personal projects of a new user'),
   default_snippet_visibility: visibility('visibility of a new personal snippet that is created without one'),
   disabled_oauth_sign_in_sources: list([] as string[], null),
-  domain_blacklist_enabled: bool(false),
-  domain_blacklist: list([] as string[], null, { split: true }),
-  domain_whitelist: list(null as string[] | null, null, { split: true }),
+  domain_blacklist_enabled: bool(false, 'whether `domain_blacklist` is used'),
+  domain_blacklist: list([] as string[], 'domains of e-mail addresses that users may not add to their accounts; `*` stands for any text', {
+    split: true,
+  }),
+  domain_whitelist: list(null as string[] | null, 'the only such domains that users may add, whatever the blacklist has', { split: true }),
   dsa_key_restriction: bits('DSA'),
   ecdsa_key_restriction: bits('ECDSA'),
   ed25519_key_restriction: bits('Ed25519'),
   rsa_key_restriction: bits('RSA'),
-  email_author_in_body: bool(false),
+  email_author_in_body: bool(false, 'whether mails name the author of a text in their first line'),
   enabled_git_access_protocol: {
     kind: 'protocol' as const,
     default: null as 'ssh' | 'http' | null,
@@ -144,7 +146,7 @@ export const SETTINGS = {
   housekeeping_full_repack_period: count(50, {}, 'number of pushes after which all packs of a repository are repacked into one'),
   housekeeping_gc_period: count(200, {}, 'number of pushes after which unreachable objects older than two weeks are removed'),
   housekeeping_incremental_repack_period: count(10, { above: 0 }, 'number of pushes after which small packs are repacked'),
-  html_emails_enabled: bool(true),
+  html_emails_enabled: bool(true, 'whether mails are sent as HTML, beside plain text'),
   import_sources: list(['git'] as string[], 'sources that new projects may be imported from', { words: ['git'] }),
   webide_enabled: bool(false),
   webide_url: text(null, 'url'),
@@ -184,7 +186,10 @@ export const SETTINGS = {
     null as Visibility[] | null,
     'visibility levels that only administrators may set; `public` also hides users from anonymous callers',
   ),
-  send_user_confirmation_email: bool(false),
+  send_user_confirmation_email: bool(
+    false,
+    'whether new users are mailed a link to confirm their address, and cannot use their password before; only with mail',
+  ),
   errtracker_dsn: secret('dsn'),
   errtracker_enabled: bool(false),
   session_expire_delay: count(10_080, { least: 0 }),

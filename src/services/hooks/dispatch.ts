@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { and, arrayContains, asc, eq, inArray, isNull, lte, or, type SQL, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { hookChanges, hookDeliveries, webHooks } from '../../db/schema/index.js'
+import { hookDeliveries, webHooks } from '../../db/schema/index.js'
+import { changesFor, type HookChange, takeChanges } from '../core/hook-changes.js'
 import { matchesPattern } from '../repository/protection.js'
 import { triggerOf, type WebhookEvent } from './event.js'
 import { issuablesOf } from './payloads/issuables.js'
@@ -12,7 +13,7 @@ import { pushesOf } from './payloads/push.js'
 import { releaseOf } from './payloads/releases.js'
 import { failedLoginOf, groupOf, keyOf, memberOf, projectOf, userOf } from './payloads/system.js'
 import { wikiPagesOf } from './payloads/wikis.js'
-import { type HookChange, type Scene, sceneOf } from './scene.js'
+import { type Scene, sceneOf } from './scene.js'
 
 /** The events of each row of the outbox by itself. Rows of issues and merge requests are read together. */
 const ALONE: Record<string, (scene: Scene, change: HookChange) => Promise<WebhookEvent[]>> = {
@@ -50,14 +51,12 @@ export interface Due {
  * told once, however often this runs. `then` gets the deliveries within it.
  */
 export async function dispatch(ctx: Context, transaction: bigint, then: (tx: Transaction, due: Due[]) => Promise<void>): Promise<void> {
-  const ofIt = eq(hookChanges.transaction, transaction)
-  const changes = await ctx.db.write.select().from(hookChanges).where(ofIt).orderBy(asc(hookChanges.id))
+  const changes = await changesFor(ctx, 'hooks', transaction)
   const [first] = changes
   if (!first) return
   const found = await eventsOf(ctx, changes)
   await ctx.db.transaction(async (tx) => {
-    const taken = await tx.delete(hookChanges).where(ofIt).returning({ id: hookChanges.id })
-    if (taken.length === 0) return
+    if (!(await takeChanges(tx, 'hooks', transaction))) return
     const due: Due[] = []
     for (const one of found) due.push(...(await deliver(tx, one, first.created_at)))
     if (due.length > 0) await then(tx, due)

@@ -4,6 +4,7 @@ import type { Context } from '../../context.js'
 import { issues, mergeRequests, notes, pipelines, type RowImage, releases } from '../../db/schema/index.js'
 import { Failure } from '../../failures.js'
 import { ZERO } from '../../git/types.js'
+import type { HookChange } from '../core/hook-changes.js'
 import { deliverSample, type HookAttempt } from './attempts.js'
 import type { WebhookEvent } from './event.js'
 import type { Hook } from './hooks.js'
@@ -14,7 +15,7 @@ import { pipelineOf } from './payloads/pipelines.js'
 import { pushOf } from './payloads/push.js'
 import { releaseOf } from './payloads/releases.js'
 import { wikiSample } from './payloads/wikis.js'
-import { type HookChange, type Scene, type SceneProject, sceneOf } from './scene.js'
+import { type Scene, type SceneProject, sceneOf } from './scene.js'
 
 /** What the test endpoint knows to make a sample of (HK-5). */
 export const TRIGGERS = [
@@ -51,6 +52,8 @@ const change = (source: string, project: number, actor: number, after: RowImage)
   actor_id: actor,
   before: null,
   after,
+  hooks: true,
+  mail: false,
   created_at: new Date(0),
 })
 

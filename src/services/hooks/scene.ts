@@ -1,9 +1,8 @@
 import { sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
-import { type hookChanges, labels, namespaces, projects, type RowImage, users } from '../../db/schema/index.js'
+import { labels, namespaces, projects, type RowImage, users } from '../../db/schema/index.js'
 import { type AvatarSources, avatarUrl } from '../../lib/avatar-url.js'
-
-export type HookChange = typeof hookChanges.$inferSelect
+import type { HookChange } from '../core/hook-changes.js'
 
 const TABLES = { users, projects, namespaces, labels }
 type Table = keyof typeof TABLES

@@ -60,12 +60,16 @@ export function accountItems<T extends AccountItem>(given: T, noun: string, type
       return row as Row
     },
 
-    /** Stores what `check` finds valid; when another call was faster, it is checked again and the fault is reported. */
+    /**
+     * Stores what `check` finds valid, and does what follows in the same transaction; when another call was faster, it is
+     * checked again and the fault is reported.
+     */
     async add(
       ctx: Context,
       owner: Owner,
       values: Omit<T['$inferInsert'], 'user_id'>,
       check: (tx: Transaction) => Promise<Record<string, string[]>>,
+      then?: (tx: Transaction) => Promise<void>,
     ): Promise<Row> {
       const store = () =>
         ctx.db.transaction(async (tx) => {
@@ -76,6 +80,7 @@ export function accountItems<T extends AccountItem>(given: T, noun: string, type
           const row = { ...values, user_id: owner.id, created_at: ctx.now(), updated_at: ctx.now() } as typeof emails.$inferInsert
           const stored = onlyRow(await tx.insert(table).values(row).returning()) as Row
           await tell(ctx, tx, owner, stored, 'added')
+          await then?.(tx)
           return stored
         })
       return retryOnUniqueViolation(store)

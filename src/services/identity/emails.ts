@@ -3,7 +3,10 @@ import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { emails, users } from '../../db/schema/index.js'
 import { emailFault, normaliseEmail } from '../../lib/email.js'
+import { domainFault } from '../../lib/email-domains.js'
+import { readSettings } from '../core/settings.js'
 import { accountItems, type Owner } from './account-items.js'
+import { mailLink } from './links/mail.js'
 
 export type Email = typeof emails.$inferSelect
 
@@ -23,11 +26,16 @@ export async function isEmailTaken(tx: Transaction, email: string, but = 0): Pro
   return taken !== undefined
 }
 
-/** Adds a secondary address, unconfirmed (K-17 to K-19); 400 when it is invalid or in use, by the owner too. */
+/**
+ * Adds a secondary address, unconfirmed, and mails a link that confirms it (K-17 to K-19, ML-18); 400 when it is
+ * invalid, in use, by the owner too, or of a domain that only administrators may add (ML-21).
+ */
 export async function addEmail(ctx: Context, owner: Owner, given: string): Promise<Email> {
   const email = normaliseEmail(given)
-  return own.add(ctx, owner, { email }, async (tx): Promise<Record<string, string[]>> => {
-    const fault = emailFault(email) ?? ((await isEmailTaken(tx, email)) ? 'has already been taken' : null)
+  const excluded = ctx.origin?.caller.user?.admin ? null : domainFault(email, await readSettings(ctx))
+  const check = async (tx: Transaction): Promise<Record<string, string[]>> => {
+    const fault = emailFault(email) ?? ((await isEmailTaken(tx, email)) ? 'has already been taken' : excluded)
     return fault ? { email: [fault] } : {}
-  })
+  }
+  return own.add(ctx, owner, { email }, check, (tx) => mailLink(ctx, tx, 'confirm', email))
 }

@@ -4,12 +4,12 @@ import { SCOPES } from '../../access/scopes.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { onlyRow } from '../../db/only-row.js'
-import { tokens, users } from '../../db/schema/index.js'
+import { accountLinks, tokens, users } from '../../db/schema/index.js'
 import { Failure } from '../../failures.js'
 import { digestOf, newSecret } from '../../lib/crypto/secret.js'
 import { readSettings } from '../core/settings.js'
 import { forgetInitialPassword } from './initial-password.js'
-import { checkSignIn, mustChange } from './passwords.js'
+import { checkSignIn, mustChange, mustConfirm } from './passwords.js'
 import { tellOfToken } from './tokens.js'
 import { findUserByLogin, type User } from './users.js'
 
@@ -66,7 +66,7 @@ export async function grantByPassword(
 export async function userByPassword(ctx: Context, username: string, password: string): Promise<User | null> {
   const [user, settings] = await Promise.all([findUserByLogin(ctx, username), readSettings(ctx)])
   const matches = await checkSignIn(ctx, { login: username, user, address: ctx.origin?.address ?? '' }, password)
-  return user && matches && maySignIn(user) && settings.password_authentication_enabled_for_web ? user : null
+  return user && matches && maySignIn(user) && !mustConfirm(ctx, user, settings) && settings.password_authentication_enabled_for_web ? user : null
 }
 
 const maySignIn = (user: User) => user.state === 'active' && user.kind === 'human' && !user.two_factor_enabled
@@ -136,8 +136,9 @@ export async function grantByRefresh(ctx: Context, refresh: string): Promise<Gra
   })
 }
 
-/** When the password changes, all grants that were made with it end (CR-23). */
-export async function endGrants(tx: Pick<Transaction, 'update'>, userId: number, now: Date): Promise<void> {
+/** When the password changes, all grants that were made with it end, and all links that set one (CR-23, ML-20). */
+export async function endGrants(tx: Pick<Transaction, 'update' | 'delete'>, userId: number, now: Date): Promise<void> {
+  await tx.delete(accountLinks).where(and(eq(accountLinks.user_id, userId), eq(accountLinks.purpose, 'reset')))
   await tx
     .update(tokens)
     .set({ revoked: true, updated_at: now })

@@ -3,6 +3,7 @@ import type { users } from '../../db/schema/index.js'
 import { tooMany } from '../../failures.js'
 import type { Turn } from '../../lib/crypto/argon2.js'
 import { recordFailedLogin } from '../core/hook-changes.js'
+import type { Settings } from '../core/settings.js'
 
 export const hashPassword = (ctx: Context, password: string) => ctx.argon2.hash(password)
 
@@ -22,6 +23,10 @@ export async function checkPassword(ctx: Context, stored: string | null | undefi
   })
   return isRight(matches)
 }
+
+/** Whether a user must confirm their address before a password of theirs opens anything (CR-4). */
+export const mustConfirm = ({ mailer }: Context, user: typeof users.$inferSelect, { send_user_confirmation_email }: Settings): boolean =>
+  mailer !== null && send_user_confirmation_email === true && user.confirmed_at === null
 
 /** The message to a user whose password was set by an administrator (CR-24). */
 export const mustChange = (base: string) =>

@@ -8,6 +8,7 @@ import { normaliseEmail } from '../../lib/email.js'
 import { audit, changesOf } from '../core/audit.js'
 import { readSettings, usualProjectsLimit } from '../core/settings.js'
 import { dropAvatar, keepAvatar } from './avatars.js'
+import { mailLink } from './links/mail.js'
 import { renameNamespace } from './namespaces.js'
 import { endGrants } from './oauth.js'
 import { hashPassword } from './passwords.js'
@@ -77,7 +78,13 @@ export async function updateUser(ctx: Context, id: number, given: UserChange): P
         ...(given.skip_reconfirmation && !user.confirmed_at && { confirmed_at: ctx.now() }),
       }
       for (const field of TEXTS) if (given[field] !== undefined) next[field] = given[field] ?? ''
-      if (email !== undefined && email !== user.email) await swapEmails(ctx, tx, user, email)
+      if (email !== undefined && email !== user.email) {
+        const confirmed = await swapEmails(ctx, tx, user, email)
+        if (ctx.mailer && !given.skip_reconfirmation) {
+          next.confirmed_at = confirmed
+          if (!confirmed) await mailLink(ctx, tx, 'confirm', email)
+        }
+      }
       if (given.username !== undefined && given.username !== user.username) await renamePersonal(tx, id, given.username)
       if (given.provider && given.extern_uid) await setIdentity(tx, id, given.provider, given.extern_uid)
       if (Object.keys(next).length > 0 || given.provider)
@@ -118,12 +125,17 @@ function limitsOf(given: UserChange, user: User, usual: number): Partial<User> {
 
 /**
  * The former primary address becomes a secondary one, and a secondary one that becomes primary leaves that list (U-26).
+ * When the new one was confirmed; null: it was not.
  */
-async function swapEmails(ctx: Context, tx: Transaction, user: User, email: string) {
-  await tx.delete(emails).where(and(eq(emails.user_id, user.id), eq(sql`lower(${emails.email})`, email)))
+async function swapEmails(ctx: Context, tx: Transaction, user: User, email: string): Promise<Date | null> {
+  const [own] = await tx
+    .delete(emails)
+    .where(and(eq(emails.user_id, user.id), eq(sql`lower(${emails.email})`, email)))
+    .returning()
   await tx
     .insert(emails)
     .values({ user_id: user.id, email: user.email, confirmed_at: user.confirmed_at, created_at: ctx.now(), updated_at: ctx.now() })
+  return own?.confirmed_at ?? null
 }
 
 /** A new username renames the user's namespace, with all project paths in it (U-28). */

@@ -18,6 +18,7 @@ import { audit } from '../core/audit.js'
 import { isRestricted, readSettings, usualProjectsLimit } from '../core/settings.js'
 import { imageFaults, keepAvatar } from './avatars.js'
 import { isEmailTaken } from './emails.js'
+import { mailLink } from './links/mail.js'
 import { claimRoute, isRouteTaken } from './namespaces.js'
 import { hashPassword } from './passwords.js'
 
@@ -108,6 +109,8 @@ export async function createUser(ctx: Context, given: NewUser): Promise<User> {
         target: { type: 'user', id: user.id, name: username },
         changes: { admin: user.admin, external },
       })
+      if (given.reset_password) await mailLink(ctx, tx, 'welcome', email)
+      else if (!given.skip_confirmation && settings.send_user_confirmation_email) await mailLink(ctx, tx, 'confirm', email)
       return user
     })
   const user = await retryOnUniqueViolation(create)

@@ -4,6 +4,7 @@ import { projects, repositoryChecks } from '../../db/schema/index.js'
 import type { Examination } from '../../git/types.js'
 import { readSettings } from '../core/settings.js'
 import { repositoryOf, wikiKeyOf } from '../repository/repositories.js'
+import { tellOfDamage } from './damage-mail.js'
 
 /** How long a repository is not checked again after a check, or after its creation. */
 const ROTATION = '7 days'
@@ -68,12 +69,14 @@ function wordsOf({ brokenGraph, brokenRefs, damage }: Examination): string[] {
   ]
 }
 
-/** Stores what a check of all objects of a project's repositories has found; empty: nothing. */
+/** Stores what a check of all objects of a project's repositories has found, and mails what is new; empty: nothing. */
 async function keepCheck(ctx: Context, projectId: number, fault: string): Promise<void> {
+  const known = await wasDamaged(ctx, projectId)
   const values = { checked_at: ctx.now(), fault }
   await ctx.db.write.execute(sql`insert into ${repositoryChecks} (project_id, checked_at, fault)
     select id, ${values.checked_at.toISOString()}::timestamptz, ${fault} from ${projects} where id = ${projectId}
     on conflict (project_id) do update set checked_at = excluded.checked_at, fault = excluded.fault`)
+  if (fault !== '' && !known) await tellOfDamage(ctx)
 }
 
 /** Whether the last such check found anything, so that the doctor reads all objects again. */

@@ -1,4 +1,4 @@
-import { eq, type SQL, sql } from 'drizzle-orm'
+import { eq, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { alias, type SelectedFields } from 'drizzle-orm/pg-core'
 import type { ActorUser } from '../../access/actor.js'
 import { LEVELS } from '../../access/can.js'
@@ -8,11 +8,12 @@ import type { Context } from '../../context.js'
 import { among } from '../../db/among.js'
 import type { ReadDatabase } from '../../db/client.js'
 import { decoded } from '../../db/decoded.js'
-import { namespaces, projects, users } from '../../db/schema/index.js'
+import { namespaces, notificationSettings, projects, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { NamespaceRecord } from '../../entities/identity/namespace.js'
 import type { UserRefRecord } from '../../entities/identity/user.js'
 import { notFound } from '../../failures.js'
+import type { NotificationLevel } from '../../lib/notifications.js'
 import { userRefColumns } from '../identity/user-ref.js'
 
 type Row = typeof projects.$inferSelect
@@ -35,6 +36,9 @@ export interface ProjectRecord extends BasicProjectRecord {
   level: number
   direct: number
   group: number
+  /** What the caller wants to be mailed about in the project, and in its group; null: they have not said. */
+  notified: NotificationLevel | null
+  group_notified: NotificationLevel | null
   /** Open confidential issues of the caller; unused for those who see all of them. */
   own_confidential: number
   /** The source of a fork, if the caller can see it. */
@@ -58,6 +62,13 @@ const direct = directLevel(projects.id, user)
 const group = groupLevel(projects.namespace_id, user)
 const shared = sharedLevel(projects.id, user)
 
+/** The caller's settings for projects and groups, read once for all rows. */
+const notifiedIn = (letter: 'p' | 'g', of: SQLWrapper) => sql<NotificationLevel | null>`((select jsonb_object_agg(
+  coalesce('p' || s.project_id, 'g' || s.namespace_id), s.level) from ${notificationSettings} s
+  where s.user_id = ${user} and num_nonnulls(s.project_id, s.namespace_id) = 1) ->> (${sql.raw(`'${letter}'`)} || ${of}))`
+const notified = notifiedIn('p', projects.id)
+const groupNotified = notifiedIn('g', projects.namespace_id)
+
 /**
  * The groups it is shared with: the project makes each of them visible to whoever sees it (G-67), so none is hidden
  * (SEC-39).
@@ -80,7 +91,7 @@ const sourcePlace = alias(namespaces, 'source_namespace')
  */
 const recordKey = sql<string>`concat_ws(E'\\x1f', ${projects}::text, ${namespaces}::text,
   ${users.id}, ${users.name}, ${users.username}, ${users.state}, ${users.avatar}, ${namespaces.owner_id} = ${user},
-  ${direct}, ${group}, ${shared}, ${shares}, ${ownConfidential}, source::text, source_namespace::text)`
+  ${direct}, ${group}, ${notified}, ${groupNotified}, ${shared}, ${shares}, ${ownConfidential}, source::text, source_namespace::text)`
 
 /** Projects with the columns of their records, and a key that differs whenever these do. */
 export const keyedProjects = <Columns extends SelectedFields>(db: Pick<ReadDatabase, 'select'>, eyes: SqlViewer, columns: Columns, where: SQL) =>
@@ -102,6 +113,8 @@ const records = statement('project records', (db, eyes: SqlViewer) => {
     own_confidential: decoded(ownConfidential, Number),
     direct: decoded(direct, Number),
     group: decoded(group, Number),
+    notified,
+    group_notified: groupNotified,
     shared: decoded(shared, Number),
     source,
     sourcePlace,

@@ -2,8 +2,9 @@ import { inArray, sql } from 'drizzle-orm'
 import { issueLabels, labels, mergeRequestLabels, type RowImage } from '../../../db/schema/index.js'
 import { humanDuration } from '../../../lib/text/duration.js'
 import { isWorkInProgress } from '../../../lib/text/work-in-progress.js'
+import type { HookChange } from '../../core/hook-changes.js'
 import type { WebhookEvent } from '../event.js'
-import { type HookChange, labelObject, projectObject, repositoryObject, type Scene, type SceneProject, stamp, userById } from '../scene.js'
+import { labelObject, projectObject, repositoryObject, type Scene, type SceneProject, stamp, userById } from '../scene.js'
 import { commitObject, repositoryIn } from './commits.js'
 
 /** Where the rows of each kind of thing are, and those of its labels. */

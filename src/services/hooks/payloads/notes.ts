@@ -1,6 +1,7 @@
 import type { RowImage } from '../../../db/schema/index.js'
+import type { HookChange } from '../../core/hook-changes.js'
 import type { WebhookEvent } from '../event.js'
-import { type HookChange, projectObject, repositoryObject, type Scene, type SceneProject, stamp, userById } from '../scene.js'
+import { projectObject, repositoryObject, type Scene, type SceneProject, stamp, userById } from '../scene.js'
 import { commitObject, repositoryIn } from './commits.js'
 import { attributesOf, rowOf } from './issuables.js'
 

@@ -2,8 +2,9 @@ import { and, asc, eq, sql } from 'drizzle-orm'
 import { commitStatuses, mergeRequests, type RowImage } from '../../../db/schema/index.js'
 import { ZERO } from '../../../git/types.js'
 import { STAGE } from '../../../lib/pipeline-states.js'
+import type { HookChange } from '../../core/hook-changes.js'
 import type { WebhookEvent } from '../event.js'
-import { type HookChange, projectObject, type Scene, stamp, userById } from '../scene.js'
+import { projectObject, type Scene, stamp, userById } from '../scene.js'
 import { commitObject, repositoryIn } from './commits.js'
 
 const FINISHED = new Set(['success', 'failed', 'canceled', 'skipped'])

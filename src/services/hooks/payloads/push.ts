@@ -1,7 +1,8 @@
 import { type GitRepository, type RefUpdate, ZERO } from '../../../git/types.js'
 import { avatarUrl } from '../../../lib/avatar-url.js'
+import type { HookChange } from '../../core/hook-changes.js'
 import type { WebhookEvent } from '../event.js'
-import { type HookChange, projectObject, repositoryObject, type Scene, type SceneProject } from '../scene.js'
+import { projectObject, repositoryObject, type Scene, type SceneProject } from '../scene.js'
 import { commitsOfPush, commitWithFiles, repositoryIn } from './commits.js'
 
 const BRANCH = 'refs/heads/'

@@ -1,7 +1,8 @@
 import { asc, eq } from 'drizzle-orm'
 import { type RowImage, releaseLinks } from '../../../db/schema/index.js'
+import type { HookChange } from '../../core/hook-changes.js'
 import type { WebhookEvent } from '../event.js'
-import { type HookChange, projectObject, type Scene, stamp } from '../scene.js'
+import { projectObject, type Scene, stamp } from '../scene.js'
 import { commitObject, repositoryIn } from './commits.js'
 
 const ACTIONS = { INSERT: 'create', UPDATE: 'update', DELETE: 'delete' } as const

@@ -1,7 +1,8 @@
 import type { RowImage } from '../../../db/schema/index.js'
 import { visibilityWord } from '../../../lib/visibility.js'
+import type { HookChange } from '../../core/hook-changes.js'
 import type { WebhookEvent } from '../event.js'
-import { type HookChange, type Scene, stamp } from '../scene.js'
+import { type Scene, stamp } from '../scene.js'
 
 const LEVELS: Record<number, string> = { 10: 'Guest', 20: 'Reporter', 30: 'Developer', 40: 'Maintainer', 50: 'Owner' }
 

@@ -1,9 +1,10 @@
 import { type FileDiff, type GitRepository, type RefUpdate, ZERO } from '../../../git/types.js'
 import { pageOfFile, titleOfSlug } from '../../../lib/text/wiki-page.js'
+import type { HookChange } from '../../core/hook-changes.js'
 import { MAX_JSON_BLOB } from '../../repository/blobs.js'
 import { wikiKeyOf } from '../../repository/repositories.js'
 import type { WebhookEvent } from '../event.js'
-import { type HookChange, projectObject, type Scene, type SceneProject, userById } from '../scene.js'
+import { projectObject, type Scene, type SceneProject, userById } from '../scene.js'
 
 const HEADS = 'refs/heads/'
 /** Pages of one move that become events. */

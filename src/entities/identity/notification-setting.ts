@@ -1,0 +1,22 @@
+import { z } from 'zod'
+import { MAIL_EVENTS, type MailEvent, NOTIFICATION_LEVELS } from '../../lib/notifications.js'
+import type { NotificationSetting as Setting } from '../../services/mail/settings.js'
+
+const events = z.strictObject(Object.fromEntries(MAIL_EVENTS.map((event) => [event, z.boolean()])) as Record<MailEvent, z.ZodBoolean>)
+const base = { level: z.enum(NOTIFICATION_LEVELS), events: events.optional() }
+
+/** What somebody wants to be mailed about in a project or group (OT-9). */
+export const NotificationSetting = z.strictObject(base).meta({ id: 'NotificationSetting' })
+
+/** The same for everything, with the address that mails go to. */
+export const GlobalNotificationSetting = z.strictObject({ ...base, notification_email: z.string() }).meta({ id: 'GlobalNotificationSetting' })
+
+const eventsOf = ({ level, events: on }: Setting) =>
+  level === 'custom' && { events: Object.fromEntries(MAIL_EVENTS.map((event) => [event, on.includes(event)])) as z.infer<typeof events> }
+
+export const presentNotificationSetting = (setting: Setting): z.infer<typeof NotificationSetting> => ({ level: setting.level, ...eventsOf(setting) })
+
+export const presentGlobalNotificationSetting = (setting: Setting): z.infer<typeof GlobalNotificationSetting> => ({
+  ...presentNotificationSetting(setting),
+  notification_email: setting.notification_email ?? '',
+})

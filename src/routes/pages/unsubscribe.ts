@@ -1,0 +1,32 @@
+import type { FastifyInstance } from 'fastify'
+import type { Context } from '../../context.js'
+import { sendPage } from '../../http/html-page.js'
+import { refuseOtherMethods } from '../../http/mount.js'
+import { endMails, threadOf } from '../../services/mail/unsubscribe.js'
+import { BAD_LINK, countBadLink, textOf } from './parameters.js'
+
+const PATH = '/sent_notifications/unsubscribe'
+
+/** The link in mails that ends them, for programs (by POST, without looking at the page) and for people (ML-17). */
+export function unsubscribePage(app: FastifyInstance, ctx: Context) {
+  const config = { policy: 'anyone' }
+  app.get(PATH, { config }, async (request, reply) => {
+    const token = textOf(request, 'token')
+    if (!(await threadOf(ctx, token))) {
+      await countBadLink(ctx, request)
+      return sendPage(reply, 404, BAD_LINK)
+    }
+    const form = { action: ctx.links.prefix + PATH, fields: [{ name: 'token', value: token }], button: 'Unsubscribe' }
+    return sendPage(reply, 200, { title: 'Unsubscribe', text: 'Do you want no more mail about this?', form })
+  })
+  app.post(PATH, { config }, async (request, reply) => {
+    const thread = await threadOf(ctx, textOf(request, 'token'))
+    if (!thread) {
+      await countBadLink(ctx, request)
+      return sendPage(reply, 404, BAD_LINK)
+    }
+    await endMails(ctx, thread)
+    return sendPage(reply, 200, { title: 'Unsubscribed', text: 'You get no more mail about this.' })
+  })
+  refuseOtherMethods(app, PATH, ['GET', 'HEAD', 'POST'])
+}

@@ -1,0 +1,84 @@
+import type { Context } from '../../context.js'
+import type { JobOptions } from '../../jobs/enqueue.js'
+import { MAIL_CONNECTIONS, type Mail, MailRefused } from '../../lib/mailer.js'
+import { escapeHtml } from '../../lib/text/html.js'
+import { markdownToHtml } from '../../lib/text/markdown.js'
+import { readSettings } from './settings.js'
+
+/** A part of a mail: a paragraph, a text of a user in Markdown, or a link. */
+export type MailPart = string | { markdown: string; base: string } | { link: string; text: string }
+
+/** What a kind of mail is counted as, and what its parts say. */
+export interface Letter extends Omit<Mail, 'text' | 'html' | 'headers'> {
+  kind: string
+  parts: MailPart[]
+  /** Below a line, in small print. */
+  footer: MailPart[]
+  headers?: Record<string, string>
+}
+
+const MINUTE = 60_000
+const LONGEST_WAIT = 240 * MINUTE
+/** For a day or so. */
+const ATTEMPTS = 14
+
+/** What all jobs that send mail have in common: one server, whose slowness holds up nothing else (ML-13). */
+export const MAIL_JOB = {
+  network: true,
+  perLane: MAIL_CONNECTIONS,
+  deadline: MINUTE,
+  retries: (attempts: number) => (attempts < ATTEMPTS ? Math.min(MINUTE * 2 ** (attempts - 1), LONGEST_WAIT) : null),
+}
+export const MAIL_LANE: JobOptions = { lane: 'mail' }
+
+/** A `Message-ID` of this service. */
+export const messageId = ({ links }: Context, name: string) => `<${name}@${mailHost(links.base)}>`
+
+/** The host of the base URL as it may stand in identifiers. */
+export const mailHost = (base: string) => new URL(base).hostname.replace(/[^A-Za-z0-9.-]+/g, '-').replace(/^-|-$/g, '')
+
+/**
+ * Sends a mail, and counts it. One that the server refuses for good is logged, and done with; other failures are the
+ * job's to try again (ML-13).
+ */
+export async function sendLetter(ctx: Context, { kind, parts, footer, headers, ...mail }: Letter, signal: AbortSignal): Promise<void> {
+  if (!ctx.mailer) return
+  const { html_emails_enabled } = await readSettings(ctx)
+  const sent: Mail = {
+    ...mail,
+    text: `${parts.map(asText).join('\n\n')}\n\n-- \n${footer.map(asText).join('\n')}\n`,
+    html: html_emails_enabled ? pageOf(ctx.links.base, parts, footer) : undefined,
+    headers: { 'Auto-Submitted': 'auto-generated', ...headers },
+  }
+  try {
+    await ctx.mailer.send(sent, signal)
+    ctx.metrics.mail(kind, 'sent')
+  } catch (error) {
+    const refused = error instanceof MailRefused
+    ctx.metrics.mail(kind, refused ? 'refused' : 'failed')
+    if (!refused) throw error
+    ctx.log.warn({ err: error.cause, mail: kind }, 'a mail was refused')
+  }
+}
+
+const asText = (part: MailPart): string => (typeof part === 'string' ? part : 'link' in part ? `${part.text}: ${part.link}` : part.markdown)
+
+const asHtml = (site: string, part: MailPart): string => {
+  if (typeof part === 'string') return `<p>${escapeHtml(part)}</p>`
+  if ('link' in part) return `<p><a href="${escapeHtml(part.link)}">${escapeHtml(part.text)}</a></p>`
+  return `<div>${forMail(markdownToHtml(part.markdown), (path) => `${/^\/(?!uploads\/)/.test(path) ? site : `${part.base}/`}${path.replace(/^\/(?=uploads\/)/, '')}`)}</div>`
+}
+
+/** Nothing in a mail is loaded from elsewhere: images become links, and links are absolute (ML-14). */
+const forMail = (html: string, absolute: (path: string) => string) =>
+  html
+    .replace(/<img src="([^"]*)" alt="([^"]*)"[^>]*>/g, (_, src: string, alt: string) => `<a href="${src}">${alt || src}</a>`)
+    .replace(/(<a href=")(?![a-z][a-z0-9+.-]*:|\/\/)([^"]*)/gi, (_, before: string, path: string) => before + absolute(path))
+
+const pageOf = (site: string, parts: MailPart[], footer: MailPart[]) => `<!DOCTYPE html>
+<html><head><meta charset="utf-8"></head><body style="font-family: sans-serif">
+${parts.map((part) => asHtml(site, part)).join('\n')}
+<hr><div style="font-size: small; color: #666">
+${footer.map((part) => asHtml(site, part)).join('\n')}
+</div></body></html>
+`

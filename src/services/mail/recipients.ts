@@ -1,0 +1,213 @@
+import { type SQL, sql } from 'drizzle-orm'
+import { membershipCounts, shareCounts } from '../../access/roles.js'
+import type { Context } from '../../context.js'
+import {
+  emails,
+  issueLabels,
+  issues,
+  members,
+  mentions,
+  mergeRequestLabels,
+  mergeRequests,
+  namespaceAncestry,
+  namespaces,
+  notes,
+  notificationSettings,
+  pipelines,
+  projectShares,
+  projects,
+  snippets,
+  subscriptions,
+  users,
+} from '../../db/schema/index.js'
+import type { NotificationLevel } from '../../lib/notifications.js'
+import { namesIn, peopleNamed } from '../activity/mentions.js'
+import { findActiveUser } from '../identity/acting-users.js'
+import { repositoryOf } from '../repository/repositories.js'
+import type { Occasion, Reason } from './occasion.js'
+import { REASONS } from './occasion.js'
+import type { Happened } from './occasions.js'
+
+export interface Recipient {
+  user: number
+  reason: Reason
+}
+
+/** People that one event mails at most (ML-9). */
+const MOST = 1_000
+/** People that are considered for it, the strongest reasons first. */
+const CONSIDERED = 10 * MOST
+
+type Way = [reason: Reason, userIds: SQL]
+type ProjectRow = Pick<typeof projects.$inferSelect, 'id' | 'namespace_id' | 'storage'>
+
+/** Who is mailed about something, whether they may see it or not, each with their strongest reason (ML-2 to ML-9). */
+export async function recipientsOf(ctx: Context, { occasion, named }: Happened): Promise<Recipient[]> {
+  const [project] = await ctx.db.write
+    .select({ id: projects.id, namespace_id: projects.namespace_id, storage: projects.storage })
+    .from(projects)
+    .where(sql`${projects.id} = ${occasion.project}`)
+  if (!project) return []
+  const groups = await groupsAbove(ctx, project.namespace_id)
+  const ways = [...(await waysTo(ctx, project, occasion, named)), ...watchers(project, groups, occasion)]
+  if (ways.length === 0) return []
+  const found = (await considered(ctx, project, groups, occasion, ways)).flatMap((person) => reasonFor(person, occasion) ?? [])
+  if (found.length > MOST)
+    ctx.log.warn({ project: project.id, event: occasion.event, people: found.length }, 'an event concerns too many people: not all are mailed')
+  return found.sort((a, b) => REASONS.indexOf(a.reason) - REASONS.indexOf(b.reason)).slice(0, MOST)
+}
+
+/** The group of a project and those above it, the nearest first. */
+async function groupsAbove({ db }: Context, namespaceId: number): Promise<number[]> {
+  const { rows } = await db.write.execute<{ id: string }>(sql`select a.ancestor_id as id from ${namespaceAncestry} a
+    where a.descendant_id = ${namespaceId}
+    order by (select count(*) from ${namespaceAncestry} above where above.descendant_id = a.ancestor_id) desc`)
+  return rows.map(({ id }) => Number(id))
+}
+
+const oneOf = (ids: (number | null)[]) => sql`(select unnest(${sql.param(ids.filter((id) => id !== null))}::bigint[]) as user_id)`
+const array = (ids: number[]) => sql`${sql.param(ids)}::bigint[]`
+
+/** What leads to somebody by the thing itself. */
+async function waysTo(ctx: Context, project: ProjectRow, occasion: Occasion, named: string[]): Promise<Way[]> {
+  switch (occasion.target) {
+    case 'Issue':
+    case 'MergeRequest':
+      return issuableWays(ctx, occasion, named)
+    case 'Pipeline':
+      return [
+        [
+          'own_pipeline',
+          sql`(select p.user_id from ${pipelines} p where p.id = ${occasion.id}
+          union select r.author_id from ${mergeRequests} r where r.head_pipeline_id = ${occasion.id} and r.state = 'opened' and r.deleted_at is null)`,
+        ],
+      ]
+    case 'Release':
+      return []
+    default:
+      return noteWays(ctx, project, occasion)
+  }
+}
+
+/** Somebody among active users by the names in a text, with the members of groups that its author sees. */
+async function byName(ctx: Context, actor: number | null, names: string[]): Promise<number[]> {
+  const caller = actor === null ? null : await findActiveUser(ctx, actor)
+  if (!caller || names.length === 0) return []
+  const active = async (who: SQL) => {
+    const { rows } = await ctx.db.write.execute<{ id: string }>(sql`select u.id from ${users} u where ${who} and u.state = 'active' limit ${MOST}`)
+    return rows.map(({ id }) => Number(id))
+  }
+  return (await peopleNamed(caller, { all: names, direct: [] }, active)).people
+}
+
+async function issuableWays(ctx: Context, occasion: Occasion, named: string[]): Promise<Way[]> {
+  const { event, target, id, project, actor, note, former } = occasion
+  const thing = target === 'Issue' ? issues : mergeRequests
+  const about = sql`project_id = ${project} and target_type = ${target} and target_id = ${id}`
+  const labelled = (which: SQL): Way => [
+    'label_subscribed',
+    sql`(select s.user_id from ${subscriptions} s where s.target_type = 'Label' and s.target_id in ${which} and s.subscribed)`,
+  ]
+  const mentioned: Way = ['mentioned', sql`(select user_id from ${mentions} where ${about} and note_id is not distinct from ${note}::bigint)`]
+  const assigned: Way = ['assigned', sql`(select t.assignee_id as user_id from ${thing} t where t.id = ${id} union select ${former}::bigint)`]
+  if (event === 'relabel') return [labelled(sql`(select unnest(${array(occasion.labels)}))`)]
+  if (event === 'mention') return [['mentioned', oneOf(await byName(ctx, actor, named))]]
+  const isNew = event === 'new_issue' || event === 'new_merge_request'
+  const [table, key] = target === 'Issue' ? [issueLabels, sql`issue_id`] : [mergeRequestLabels, sql`merge_request_id`]
+  return [
+    ['subscribed', sql`(select s.user_id from ${subscriptions} s where s.target_type = ${target} and s.target_id = ${id} and s.subscribed)`],
+    [
+      'participating',
+      sql`(select t.author_id as user_id from ${thing} t where t.id = ${id} union select t.assignee_id from ${thing} t where t.id = ${id}
+        union select n.author_id from ${notes} n where n.project_id = ${project} and n.noteable_type = ${target} and n.noteable_id = ${id}
+          and n.mentioned_in_type is null
+        union select user_id from ${mentions} where ${about})`,
+    ],
+    ...(isNew || event === 'new_note' ? [mentioned] : []),
+    ...(isNew || event.startsWith('reassign_') ? [assigned] : []),
+    ...(isNew ? [labelled(sql`(select label_id from ${table} where ${key} = ${id})`)] : []),
+  ]
+}
+
+/** Of notes on commits and snippets, which nobody subscribes to. */
+async function noteWays(ctx: Context, project: ProjectRow, { target, id, sha, note, actor }: Occasion): Promise<Way[]> {
+  const [row] = (await ctx.db.write.execute<{ note: string }>(sql`select note from ${notes} where id = ${note}`)).rows
+  if (!row) return []
+  const mentioned: Way = ['mentioned', oneOf(await byName(ctx, actor, (await namesIn(ctx.slices, row.note)).all))]
+  const wrote = (about: SQL) =>
+    sql`select n.author_id as user_id from ${notes} n where n.project_id = ${project.id} and n.noteable_type = ${target} and ${about} and not n.system`
+  if (target === 'Snippet')
+    return [mentioned, ['participating', sql`(${wrote(sql`n.noteable_id = ${id}`)} union select s.author_id from ${snippets} s where s.id = ${id})`]]
+  const author = (await repositoryOf(ctx, project).commit(sha ?? ''))?.author.email.trim().toLowerCase() ?? ''
+  return [
+    mentioned,
+    [
+      'participating',
+      sql`(${wrote(sql`n.commit_id = ${sha}`)}
+        union select u.id from ${users} u where lower(u.email) = ${author} and u.confirmed_at is not null
+        union select e.user_id from ${emails} e where lower(e.email) = ${author} and e.confirmed_at is not null)`,
+    ],
+  ]
+}
+
+/** Who watches the project, or has switched the event on (ML-3, ML-5). */
+function watchers(project: ProjectRow, groups: number[], { event, target }: Occasion): Way[] {
+  // results of pipelines concern those whose they are
+  if (event === 'mention' || event === 'relabel' || target === 'Pipeline') return []
+  const among = sql`select m.user_id from ${members} m where (m.project_id = ${project.id} or m.namespace_id = any(${array(groups)})) and ${membershipCounts}
+    union select n.owner_id from ${namespaces} n where n.id = ${project.namespace_id}
+    union select m.user_id from ${projectShares} s join ${namespaceAncestry} a on a.descendant_id = s.group_id
+      join ${members} m on m.namespace_id = a.ancestor_id where s.project_id = ${project.id} and ${shareCounts} and ${membershipCounts}`
+  const wanting = (level: SQL) => sql`(select s.user_id from ${notificationSettings} s where ${level}
+    and (s.project_id = ${project.id} or s.namespace_id = any(${array(groups)})
+      or s.project_id is null and s.namespace_id is null and s.user_id in (${among})))`
+  const custom: Way = ['custom', wanting(sql`s.level = 'custom' and ${event} = any(s.events)`)]
+  return target === 'Release' ? [custom] : [['watching', wanting(sql`s.level = 'watch'`)], custom]
+}
+
+interface Person {
+  user: number
+  reasons: Reason[]
+  level: NotificationLevel
+  events: string[]
+  /** Their own choice about the thing; null: they made none. */
+  subscribed: boolean | null
+}
+
+/** Active people that the ways lead to, with the setting that counts for them in the project (ML-2). */
+async function considered(ctx: Context, project: ProjectRow, groups: number[], { target, id, actor }: Occasion, ways: Way[]): Promise<Person[]> {
+  const all = sql.join(
+    ways.map(([reason, people]) => sql`select w.user_id, ${reason}::text as reason, ${REASONS.indexOf(reason)}::int as rank from ${people} w`),
+    sql` union all `,
+  )
+  const { rows } = await ctx.db.write.execute<Record<string, unknown>>(sql`with people as (
+      select w.user_id, array_agg(distinct w.reason) as reasons, min(w.rank) as rank from (${all}) w
+      join ${users} u on u.id = w.user_id and u.state = 'active' and u.kind = 'human'
+      where w.user_id is distinct from ${target === 'Pipeline' ? null : actor}::bigint
+      group by w.user_id order by min(w.rank), w.user_id limit ${CONSIDERED})
+    select p.user_id, p.reasons, coalesce(s.level, 'participating') as level, coalesce(s.events, '{}') as events, x.subscribed from people p
+    left join lateral (select n.level, n.events from ${notificationSettings} n
+      where n.user_id = p.user_id and n.level <> 'global' and (n.project_id = ${project.id}
+        or n.project_id is null and (n.namespace_id is null or n.namespace_id = any(${array(groups)})))
+      order by case when n.project_id is not null then 0 else coalesce(array_position(${array(groups)}, n.namespace_id), 1000000) end limit 1) s on true
+    left join ${subscriptions} x on x.target_type = ${target} and x.target_id = ${id}::bigint and x.user_id = p.user_id
+    order by p.rank, p.user_id`)
+  return rows.map((row) => ({ ...(row as unknown as Omit<Person, 'user'>), user: Number(row['user_id']) }))
+}
+
+/** The strongest reason for which the person wants the mail; null: they do not (ML-3, ML-4). */
+function reasonFor({ user, reasons, level, events, subscribed }: Person, { event }: Occasion): Recipient | null {
+  if (subscribed === false) return null
+  const wants: Record<Reason, boolean> = {
+    subscribed: true,
+    label_subscribed: true,
+    assigned: level !== 'disabled',
+    mentioned: level !== 'disabled',
+    participating: ['participating', 'watch', 'custom'].includes(level),
+    watching: level === 'watch',
+    custom: level === 'custom' && events.includes(event),
+    own_pipeline: (event === 'failed_pipeline' && ['participating', 'watch'].includes(level)) || (level === 'custom' && events.includes(event)),
+  }
+  const reason = REASONS.find((one) => reasons.includes(one) && wants[one])
+  return reason === undefined ? null : { user, reason }
+}

@@ -1,0 +1,160 @@
+import { and, eq, inArray } from 'drizzle-orm'
+import { fullPathOf } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import { labels, subscriptions, users } from '../../db/schema/index.js'
+import { type Letter, type MailPart, mailHost, messageId, sendLetter } from '../core/mail.js'
+import { readSettings } from '../core/settings.js'
+import { actingUser, findVisibleProject } from '../identity/acting-users.js'
+import type { User } from '../identity/users.js'
+import type { Occasion, Reason } from './occasion.js'
+import { mailAddressOf } from './settings.js'
+import { findNote, findThing, type NoteShown, type Thing } from './things.js'
+import { unsubscribeLink } from './unsubscribe.js'
+
+/** A mail that is due. */
+export interface Due {
+  user: number
+  reason: Reason
+  occasion: Occasion
+}
+
+/** The attempt of the job that sends it. */
+interface Sending {
+  id: number
+  signal: AbortSignal
+}
+
+/** Characters of a user's text in a mail (ML-14). */
+const LONGEST_TEXT = 20_000
+
+/** Sends a mail if its recipient may see what it is about at this moment (ML-11). */
+export async function sendNotification(ctx: Context, { user: userId, reason, occasion }: Due, { id, signal }: Sending): Promise<void> {
+  const recipient = await recipientOf(ctx, userId, occasion)
+  if (!recipient) return
+  const { user, address } = recipient
+  const subject = await findVisibleProject(ctx, actingUser(user), occasion.project)
+  if (!subject) return
+  const path = fullPathOf(subject.project)
+  const page = ctx.links.project(path)
+  const thing = await findThing(ctx, { ...subject, user }, page, occasion)
+  const note = occasion.note === null ? null : await findNote(ctx, occasion)
+  if (!thing || (occasion.note !== null && !note)) return
+  const actor = occasion.actor === null ? undefined : await nameOf(ctx, occasion.actor)
+  const parts = await partsOf(ctx, occasion, { thing, note, actor: actor ?? 'Somebody', page })
+  const first = FIRST.includes(occasion.event)
+  const thread = messageId(ctx, thing.thread)
+  const letter: Letter = {
+    kind: occasion.event,
+    to: { name: user.name, address },
+    fromName: actor,
+    subject: `${first || occasion.target === 'Pipeline' ? '' : 'Re: '}${subject.project.name} | ${thing.title}`,
+    messageId: first ? thread : messageId(ctx, `mail-${id}`),
+    thread,
+    parts,
+    ...endOf(ctx, user, { occasion, reason, url: note ? `${thing.url}#note_${note.id}` : thing.url }),
+  }
+  const project = { 'X-Roost-Project': path, 'X-Roost-Project-Id': String(occasion.project), 'List-Id': listId(ctx, path) }
+  await sendLetter(ctx, { ...letter, headers: { ...letter.headers, ...project } }, signal)
+}
+
+/** Somebody who gets mail, with their address; null where they do not, or have unsubscribed meanwhile. */
+async function recipientOf(ctx: Context, userId: number, { target, id }: Occasion): Promise<{ user: User; address: string } | null> {
+  const [user] = await ctx.db.write.select().from(users).where(eq(users.id, userId))
+  if (user?.state !== 'active' || user.kind !== 'human' || user.removal !== null) return null
+  const address = await mailAddressOf(ctx, user)
+  if (address === null) return null
+  if ((target !== 'Issue' && target !== 'MergeRequest') || id === null) return { user, address }
+  const [choice] = await ctx.db.write
+    .select({ subscribed: subscriptions.subscribed })
+    .from(subscriptions)
+    .where(and(eq(subscriptions.target_type, target), eq(subscriptions.target_id, id), eq(subscriptions.user_id, userId)))
+  return choice?.subscribed === false ? null : { user, address }
+}
+
+const nameOf = async (ctx: Context, id: number): Promise<string | undefined> =>
+  (await ctx.db.write.select({ name: users.name }).from(users).where(eq(users.id, id)))[0]?.name
+
+/** What begins a thread (ML-16). */
+const FIRST: Occasion['event'][] = ['new_issue', 'new_merge_request', 'new_release']
+
+/** An identifier of the project as a list, from its own name to the host (ML-15). */
+const listId = ({ links }: Context, path: string) => `${path} <${path.split('/').reverse().join('.').toLowerCase()}.${mailHost(links.base)}>`
+
+const REASON: Record<Reason, string> = {
+  assigned: 'it is or was assigned to you',
+  mentioned: 'you were mentioned',
+  subscribed: 'you subscribed to it',
+  label_subscribed: 'you subscribed to one of its labels',
+  own_pipeline: 'the pipeline, or the merge request that it checks, is yours',
+  participating: 'you take part in it',
+  watching: 'you watch the project',
+  custom: 'of your notification settings',
+}
+
+/** The lines below a mail, and the headers that say the same to programs. */
+function endOf(
+  ctx: Context,
+  user: User,
+  { occasion, reason, url }: { occasion: Occasion; reason: Reason; url: string },
+): Pick<Letter, 'footer' | 'headers'> {
+  const { target: type, id, event } = occasion
+  const footer: MailPart[] = [{ text: 'View it', link: url }, `You get this mail because ${REASON[reason]}.`]
+  const headers = { 'X-Roost-Event': event, 'X-Roost-Reason': reason }
+  if ((type !== 'Issue' && type !== 'MergeRequest') || id === null) return { footer, headers }
+  const link = unsubscribeLink(ctx, { user: user.id, type, id })
+  const unsubscribe = { 'List-Unsubscribe': `<${link}>`, 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' }
+  return { footer: [...footer, { text: 'Unsubscribe', link }], headers: { ...headers, ...unsubscribe } }
+}
+
+interface Said {
+  thing: Thing
+  note: NoteShown | null
+  actor: string
+  page: string
+}
+
+/** What a mail says. */
+async function partsOf(ctx: Context, { event, labels: added }: Occasion, { thing, note, actor, page }: Said): Promise<MailPart[]> {
+  const markdown = (text: string): MailPart[] => (text.trim() === '' ? [] : [{ markdown: shortened(text), base: page }])
+  const author = async (did: string) => ((await readSettings(ctx)).email_author_in_body ? [`${actor} ${did}:`] : [])
+  const assignee = thing.assignee === null ? null : await nameOf(ctx, thing.assignee)
+  switch (event) {
+    case 'new_note':
+      return [...(await author('wrote')), ...(note?.place ? [`On ${note.place}:`] : []), ...markdown(note?.text ?? '')]
+    case 'new_issue':
+    case 'new_merge_request':
+      return [...(await author(`created ${thing.name}`)), thing.title, ...markdown(thing.text), ...(assignee ? [`Assignee: ${assignee}`] : [])]
+    case 'new_release':
+      return [thing.title, ...markdown(thing.text)]
+    case 'mention':
+      return [`${actor} mentioned you in ${thing.name}.`, ...markdown(thing.text)]
+    case 'relabel':
+      return [`${actor} put labels on ${thing.name}: ${(await labelNames(ctx, added)).join(', ')}`]
+    case 'reassign_issue':
+    case 'reassign_merge_request':
+      return [assignee ? `${actor} assigned ${thing.name} to ${assignee}.` : `${actor} removed the assignee of ${thing.name}.`]
+    case 'failed_pipeline':
+      return [`${thing.title} has failed.`]
+    case 'success_pipeline':
+      return [`${thing.title} has passed.`]
+    default:
+      return [`${thing.name} was ${DONE[event]} by ${actor}.`]
+  }
+}
+
+const DONE = {
+  close_issue: 'closed',
+  reopen_issue: 'reopened',
+  close_merge_request: 'closed',
+  reopen_merge_request: 'reopened',
+  merge_merge_request: 'merged',
+}
+
+/** A long text ends early, between two characters. */
+const shortened = (text: string) =>
+  text.length <= LONGEST_TEXT ? text : `${text.slice(0, LONGEST_TEXT).replace(/[\uD800-\uDBFF]$/, '')}…\n\n(The rest is not in this mail.)`
+
+async function labelNames(ctx: Context, ids: number[]): Promise<string[]> {
+  const rows = await ctx.db.write.select({ title: labels.title }).from(labels).where(inArray(labels.id, ids)).orderBy(labels.title)
+  return rows.map(({ title }) => title)
+}

@@ -1,0 +1,108 @@
+import { and, eq, isNull } from 'drizzle-orm'
+import type { ActorUser } from '../../access/actor.js'
+import { seesIssue, seesMergeRequest } from '../../access/can.js'
+import type { ProjectSubject } from '../../access/rules.js'
+import { seesInProject } from '../../access/snippets.js'
+import type { Context } from '../../context.js'
+import { issues, mergeRequests, notes, pipelines, releases, snippets } from '../../db/schema/index.js'
+import { titleOf } from '../../lib/text/commit-title.js'
+import { repositoryOf } from '../repository/repositories.js'
+import type { Occasion } from './occasion.js'
+
+/** Something that a mail is about, as its reader sees it at that moment. */
+export interface Thing {
+  /** Such as `Issue #1`. */
+  name: string
+  /** For the subject. */
+  title: string
+  /** Of a mail about it being new. */
+  text: string
+  assignee: number | null
+  url: string
+  /** Names the thread that its mails are (ML-16). */
+  thread: string
+}
+
+export interface NoteShown {
+  id: number
+  text: string
+  /** The line of a diff that it is about. */
+  place: string | null
+}
+
+type Find = (ctx: Context, subject: ProjectSubject & { user: ActorUser }, page: string, occasion: Occasion) => Promise<Thing | null>
+
+const FIND: Record<Occasion['target'], Find> = {
+  async Issue(ctx, subject, page, { id }) {
+    const [issue] = await ctx.db.write
+      .select()
+      .from(issues)
+      .where(and(eq(issues.id, id ?? 0), eq(issues.project_id, subject.project.id)))
+    if (!issue || !seesIssue(subject, issue)) return null
+    const { iid, title, description, assignee_id } = issue
+    const name = `Issue #${iid}`
+    return { name, title: `${title} (#${iid})`, text: description, assignee: assignee_id, url: `${page}/issues/${iid}`, thread: `issue-${id}` }
+  },
+  async MergeRequest(ctx, subject, page, { id }) {
+    const [request] = await ctx.db.write
+      .select()
+      .from(mergeRequests)
+      .where(and(eq(mergeRequests.id, id ?? 0), eq(mergeRequests.project_id, subject.project.id), isNull(mergeRequests.deleted_at)))
+    if (!request || !seesMergeRequest(subject, request)) return null
+    const { iid, title, description, assignee_id } = request
+    const [name, url] = [`Merge request !${iid}`, `${page}/merge_requests/${iid}`]
+    return { name, title: `${title} (!${iid})`, text: description, assignee: assignee_id, url, thread: `merge-request-${id}` }
+  },
+  async Commit(ctx, subject, page, { sha }) {
+    const commit = sha !== null && subject.can('download_code') ? await repositoryOf(ctx, subject.project).commit(sha) : null
+    if (!commit) return null
+    const short = commit.oid.slice(0, 8)
+    const title = `${titleOf(commit.message)} (${short})`
+    const thread = `commit-${subject.project.id}-${commit.oid}`
+    return { name: `Commit ${short}`, title, text: '', assignee: null, url: `${page}/commit/${commit.oid}`, thread }
+  },
+  async Snippet(ctx, subject, page, { id }) {
+    const [snippet] = await ctx.db.write
+      .select()
+      .from(snippets)
+      .where(and(eq(snippets.id, id ?? 0), eq(snippets.project_id, subject.project.id)))
+    if (!snippet || !subject.can('read_snippet') || !seesInProject(subject, snippet)) return null
+    const name = `Snippet $${id}`
+    return { name, title: `${snippet.title} ($${id})`, text: '', assignee: null, url: `${page}/snippets/${id}`, thread: `snippet-${id}` }
+  },
+  async Pipeline(ctx, subject, page, { id }) {
+    const [pipeline] = await ctx.db.write
+      .select()
+      .from(pipelines)
+      .where(and(eq(pipelines.id, id ?? 0), eq(pipelines.project_id, subject.project.id)))
+    if (!pipeline || !subject.can('read_pipeline')) return null
+    const name = `Pipeline #${id}`
+    const title = `${name} for ${pipeline.ref} (${pipeline.sha.slice(0, 8)})`
+    return { name, title, text: '', assignee: null, url: `${page}/pipelines/${id}`, thread: `pipeline-${id}` }
+  },
+  async Release(ctx, subject, page, { id }) {
+    const [release] = await ctx.db.write
+      .select()
+      .from(releases)
+      .where(and(eq(releases.id, id ?? 0), eq(releases.project_id, subject.project.id)))
+    if (!release || !subject.can('download_code')) return null
+    const title = `Release ${release.name ?? release.tag}`
+    const url = `${page}/-/releases/${encodeURIComponent(release.tag)}`
+    return { name: title, title, text: release.description, assignee: null, url, thread: `release-${id}` }
+  },
+}
+
+/** What a mail is about; null where it is gone or its reader does not see it now (ML-11). */
+export const findThing: Find = (ctx, subject, page, occasion) => FIND[occasion.target](ctx, subject, page, occasion)
+
+/** The note that a mail is about; null where it is gone. */
+export async function findNote(ctx: Context, { note, target, id, sha, project }: Occasion): Promise<NoteShown | null> {
+  const [row] = await ctx.db.write
+    .select()
+    .from(notes)
+    .where(and(eq(notes.id, note ?? 0), eq(notes.project_id, project), eq(notes.noteable_type, target as 'Issue')))
+  if (!row || row.system || row.noteable_id !== id || row.commit_id !== sha) return null
+  const { position, path, line } = row
+  const at = position ? `${position.new_path}:${position.new_line ?? position.old_line}` : path === null ? null : `${path}:${line}`
+  return { id: row.id, text: row.note, place: at }
+}

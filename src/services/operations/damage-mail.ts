@@ -1,0 +1,45 @@
+import { sql } from 'drizzle-orm'
+import { z } from 'zod'
+import type { Context } from '../../context.js'
+import { namespaces, projects, repositoryChecks } from '../../db/schema/index.js'
+import { enqueue } from '../../jobs/enqueue.js'
+import { type Attempt, defineJob } from '../../jobs/kinds.js'
+import { MAIL_JOB, MAIL_LANE, messageId, sendLetter } from '../core/mail.js'
+import { readSettings } from '../core/settings.js'
+
+/** Milliseconds in which what is found is collected for one mail. */
+const COLLECTED = 600_000
+/** Repositories that a mail names. */
+const NAMED = 50
+
+/** Tells `admin_notification_email` which repositories a check has found damaged lately (ML-22). */
+export const damageMail = defineJob({
+  ...MAIL_JOB,
+  kind: 'mail: damage',
+  input: z.object({ since: z.iso.datetime() }),
+  async run(ctx: Context, { since }, { id, signal }: Attempt) {
+    const { admin_notification_email: address } = await readSettings(ctx)
+    if (!ctx.mailer || !address) return
+    const { rows } = await ctx.db.write.execute<{ path: string; fault: string }>(sql`
+      select n.full_path || '/' || p.path as path, c.fault from ${repositoryChecks} c join ${projects} p on p.id = c.project_id
+      join ${namespaces} n on n.id = p.namespace_id where c.fault <> '' and c.checked_at >= ${since}::timestamptz order by 1 limit ${NAMED + 1}`)
+    if (rows.length === 0) return
+    const named = rows.slice(0, NAMED).map(({ path, fault }) => `${path}: ${fault}`)
+    const letter = {
+      kind: 'damage',
+      to: { name: '', address },
+      subject: 'Repositories are damaged',
+      messageId: messageId(ctx, `mail-${id}`),
+      parts: ['A check of all objects has found damage:', ...named, ...(rows.length > NAMED ? ['There are more.'] : []), 'roost doctor says more.'],
+      footer: [{ text: 'Sent by', link: ctx.links.base }],
+    }
+    await sendLetter(ctx, letter, signal)
+  },
+})
+
+/** Has a mail sent about what checks find from now on, ten minutes later. */
+export async function tellOfDamage(ctx: Context): Promise<void> {
+  if (ctx.mailer === null || !(await readSettings(ctx)).admin_notification_email) return
+  const since = new Date(ctx.now().getTime() - COLLECTED).toISOString()
+  await enqueue(ctx.db, damageMail, { since }, { ...MAIL_LANE, key: 'damage', delay: COLLECTED })
+}

@@ -1,0 +1,421 @@
+import { eq } from 'drizzle-orm'
+import { describe, expect, it } from 'vitest'
+import { emails } from '../../../src/db/schema/index.js'
+import { testApp } from '../../support/app.js'
+import { aCommit, aGroup, anAdmin, aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'
+import { aMergeRequest } from '../../support/merge-requests.js'
+import { mailbox } from '../../support/smtp/mailbox.js'
+
+const box = await mailbox(() => t.ctx.jobs.drain())
+const t = testApp({ SMTP_URL: box.url, MAIL_FROM: 'Roost <roost@example.org>' })
+
+const level = (who: TestUser, given: object, of = '') => t.api('put', `${of}/notification_settings`, who).send(given).expect(200)
+const anIssue = async (project: TestProject, by: TestUser, given: object = {}) =>
+  (
+    await t
+      .api('post', `${project.path}/issues`, by)
+      .send({ title: 'A title', ...given })
+      .expect(201)
+  ).body
+const note = async (project: TestProject, by: TestUser, on: string, body: string) =>
+  (await t.api('post', `${project.path}/${on}/notes`, by).send({ body }).expect(201)).body
+/** The events of the mails that have come to somebody, with the reasons; mails may come in any order. */
+const events = async (who: TestUser) =>
+  (await box.to(who.email)).map((mail) => `${mail.header('x-roost-event')} ${mail.header('x-roost-reason')}`).sort()
+
+describe('an issue', () => {
+  it('is mailed to whom it is assigned and who is mentioned, and not to its author (ML-3, ML-5)', async () => {
+    const [author, assignee, named, other] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
+    const project = await aProject(t.ctx, { creator: author, developer: [assignee, named, other] })
+    await anIssue(project, author, { assignee_ids: [assignee.id], description: `Look, @${named.username}` })
+    expect(await events(assignee)).toEqual(['new_issue assigned'])
+    expect(await events(named)).toEqual(['new_issue mentioned'])
+    expect(await events(author)).toEqual([])
+    expect(await events(other)).toEqual([])
+  })
+})
+
+/** People of every level, all of whom may see the project. */
+async function levels(project: TestProject, of: 'everything' | 'project' = 'everything') {
+  const people = {} as Record<'disabled' | 'mention' | 'participating' | 'custom' | 'watch', TestUser>
+  for (const name of ['disabled', 'mention', 'participating', 'custom', 'watch'] as const) {
+    people[name] = await aUser(t.ctx)
+    await t.api('post', `${project.path}/members`, project.creator).send({ user_id: people[name].id, access_level: 30 }).expect(201)
+    await level(people[name], { level: name }, of === 'everything' ? '' : project.path)
+  }
+  return people
+}
+
+/** The levels that were mailed, with the reasons. */
+async function mailed(people: Record<string, TestUser>) {
+  const found: Record<string, string> = {}
+  for (const [name, who] of Object.entries(people))
+    for (const event of await events(who)) found[name] = `${found[name] ? `${found[name]}, ` : ''}${event}`
+  return found
+}
+
+describe('levels (ML-2, ML-3)', () => {
+  it('decide about events of a project that somebody has no part in', async () => {
+    const project = await aProject(t.ctx)
+    const people = await levels(project)
+    await level(people.custom, { new_issue: true })
+    await anIssue(project, project.creator)
+    expect(await mailed(people)).toEqual({ watch: 'new_issue watching', custom: 'new_issue custom' })
+    await level(people.custom, { new_issue: false, close_issue: true })
+    const { iid } = await anIssue(project, project.creator)
+    await t.api('put', `${project.path}/issues/${iid}`, project.creator).send({ state_event: 'close' }).expect(200)
+    expect(await mailed(people)).toEqual({ watch: 'close_issue watching, new_issue watching', custom: 'close_issue custom' })
+  })
+
+  it('decide about what somebody takes part in, and what mentions them', async () => {
+    const project = await aProject(t.ctx)
+    const people = await levels(project, 'project')
+    const { iid } = await anIssue(project, project.creator)
+    await mailed(people)
+    for (const who of Object.values(people)) await note(project, who, `issues/${iid}`, 'I am here')
+    await mailed(people)
+    await note(project, project.creator, `issues/${iid}`, 'To all of you')
+    expect(await mailed(people)).toEqual({
+      participating: 'new_note participating',
+      custom: 'new_note participating',
+      watch: 'new_note participating',
+    })
+    const names = Object.values(people).map(({ username }) => `@${username}`)
+    await note(project, project.creator, `issues/${iid}`, names.join(' '))
+    const mentioned = 'new_note mentioned'
+    expect(await mailed(people)).toEqual({ mention: mentioned, participating: mentioned, custom: mentioned, watch: mentioned })
+  })
+
+  it('of a project come before those of its group, and those before groups above it', async () => {
+    const owner = await aUser(t.ctx)
+    const top = await aGroup(t.ctx, { creator: owner })
+    const sub = await aGroup(t.ctx, { creator: owner, parent_id: top.id })
+    const project = await aProject(t.ctx, { creator: owner, namespace_id: sub.id })
+    const who = await aUser(t.ctx)
+    await t.api('post', `/groups/${top.id}/members`, owner).send({ user_id: who.id, access_level: 20 }).expect(201)
+    const isMailed = async () => {
+      await anIssue(project, owner)
+      return (await events(who)).length > 0
+    }
+    expect(await isMailed()).toBe(false)
+    await level(who, { level: 'watch' }, `/groups/${top.id}`)
+    expect(await isMailed()).toBe(true)
+    await level(who, { level: 'mention' }, `/groups/${sub.id}`)
+    expect(await isMailed()).toBe(false)
+    await level(who, { level: 'watch' }, project.path)
+    expect(await isMailed()).toBe(true)
+    await level(who, { level: 'disabled' }, project.path)
+    expect(await isMailed()).toBe(false)
+    await level(who, { level: 'global' }, project.path)
+    await level(who, { level: 'global' }, `/groups/${sub.id}`)
+    await level(who, { level: 'disabled' })
+    expect(await isMailed()).toBe(true)
+    await level(who, { level: 'global' }, `/groups/${top.id}`)
+    expect(await isMailed()).toBe(false)
+    await level(who, { level: 'watch' })
+    expect(await isMailed()).toBe(true)
+  })
+
+  it('for everything do not watch projects of others (ML-5)', async () => {
+    const [stranger, chosen] = [await aUser(t.ctx), await aUser(t.ctx)]
+    const project = await aProject(t.ctx, { visibility: 'public' })
+    await level(stranger, { level: 'watch' })
+    await level(chosen, { level: 'watch' }, project.path)
+    await anIssue(project, project.creator)
+    expect(await events(stranger)).toEqual([])
+    expect(await events(chosen)).toEqual(['new_issue watching'])
+  })
+})
+
+describe('subscriptions (ML-4)', () => {
+  it('mail at every level, and their end goes before every reason', async () => {
+    const [author, reader] = [await aUser(t.ctx), await aUser(t.ctx)]
+    const project = await aProject(t.ctx, { creator: author, developer: reader })
+    await level(reader, { level: 'disabled' })
+    const { iid } = await anIssue(project, author, { assignee_ids: [reader.id] })
+    expect(await events(reader)).toEqual([])
+    await t.api('post', `${project.path}/issues/${iid}/unsubscribe`, reader).expect(201)
+    await t.api('post', `${project.path}/issues/${iid}/subscribe`, reader).expect(201)
+    await note(project, author, `issues/${iid}`, 'news')
+    expect(await events(reader)).toEqual(['new_note subscribed'])
+    await level(reader, { level: 'watch' })
+    await t.api('post', `${project.path}/issues/${iid}/unsubscribe`, reader).expect(201)
+    await note(project, author, `issues/${iid}`, `more news, @${reader.username}`)
+    expect(await events(reader)).toEqual([])
+  })
+
+  it('to labels mail what is new with them or gets them', async () => {
+    const [author, fan] = [await aUser(t.ctx), await aUser(t.ctx)]
+    const project = await aProject(t.ctx, { creator: author, developer: fan })
+    await t.api('post', `${project.path}/labels`, author).send({ name: 'bug', color: '#ff0000' }).expect(201)
+    await t.api('post', `${project.path}/labels/bug/subscribe`, fan).expect(201)
+    await anIssue(project, author, { labels: 'bug' })
+    expect(await events(fan)).toEqual(['new_issue label_subscribed'])
+    const { iid } = await anIssue(project, author)
+    expect(await events(fan)).toEqual([])
+    await t.api('put', `${project.path}/issues/${iid}`, author).send({ labels: 'bug' }).expect(200)
+    const [mail] = await box.to(fan.email)
+    expect(mail?.header('x-roost-event')).toBe('relabel')
+    expect(mail?.text).toContain(`put labels on Issue #${iid}: bug`)
+  })
+})
+
+describe('changes', () => {
+  it('of the assignee go to the new and the former one (ML-7)', async () => {
+    const [author, first, second] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
+    const project = await aProject(t.ctx, { creator: author, developer: [first, second] })
+    const { iid } = await anIssue(project, author, { assignee_ids: [first.id] })
+    await events(first)
+    await t
+      .api('put', `${project.path}/issues/${iid}`, author)
+      .send({ assignee_ids: [second.id] })
+      .expect(200)
+    const [told] = await box.to(first.email)
+    expect(told?.text).toContain(`${author.name} assigned Issue #${iid} to ${second.name}.`)
+    expect(await events(second)).toEqual(['reassign_issue assigned'])
+  })
+
+  it('of a description mail who is mentioned newly, once (ML-7)', async () => {
+    const [author, old, fresh] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
+    const project = await aProject(t.ctx, { creator: author, developer: [old, fresh] })
+    const { iid } = await anIssue(project, author, { description: `@${old.username}` })
+    expect(await events(old)).toEqual(['new_issue mentioned'])
+    await t
+      .api('put', `${project.path}/issues/${iid}`, author)
+      .send({ description: `@${old.username} @${fresh.username}` })
+      .expect(200)
+    expect(await events(fresh)).toEqual(['mention mentioned'])
+    expect(await events(old)).toEqual([])
+  })
+
+  it('of a merge request: opened, closed, reopened, merged (ML-6)', async () => {
+    const [author, watcher] = [await aUser(t.ctx), await aUser(t.ctx)]
+    const project = await aProject(t.ctx, { creator: author, developer: watcher, files: { 'a.txt': 'a\n' } })
+    await level(watcher, { level: 'watch' })
+    await aCommit(t.ctx, project, { 'b.txt': 'b\n' }, { branch: 'topic', start_branch: 'main' })
+    const { iid } = (
+      await t
+        .api('post', `${project.path}/merge_requests`, author)
+        .send({ source_branch: 'topic', target_branch: 'main', title: 'Add b' })
+        .expect(201)
+    ).body
+    const path = `${project.path}/merge_requests/${iid}`
+    for (const state_event of ['close', 'reopen']) await t.api('put', path, author).send({ state_event }).expect(200)
+    await t.ctx.jobs.drain()
+    await t.api('put', `${path}/merge`, author).expect(200)
+    const mails = await box.to(watcher.email)
+    expect(mails.map((mail) => mail.header('x-roost-event')).sort()).toEqual([
+      'close_merge_request',
+      'merge_merge_request',
+      'new_merge_request',
+      'reopen_merge_request',
+    ])
+  })
+
+  it('of a release only at the level custom (ML-3, ML-6)', async () => {
+    const project = await aProject(t.ctx, { files: { 'a.txt': 'a\n' } })
+    const people = await levels(project)
+    await level(people.custom, { new_release: true })
+    await t
+      .api('post', `${project.path}/releases`, project.creator)
+      .send({ tag_name: 'v1', ref: 'main', name: 'One', description: 'What is *new*' })
+      .expect(201)
+    expect(await mailed(people)).toEqual({ custom: 'new_release custom' })
+  })
+})
+
+describe('pipelines (ML-8)', () => {
+  it('that fail are mailed to whose they are, at their level; passed ones only if that is switched on', async () => {
+    const project = await aProject(t.ctx, { files: { 'a.txt': 'a\n' } })
+    const people = await levels(project)
+    const post = async (who: TestUser, state: string) => {
+      const sha = await aCommit(t.ctx, project, { [`${Math.random()}.txt`]: 'x\n' })
+      await t.api('post', `${project.path}/statuses/${sha}`, who).send({ state, name: 'ci' }).expect(201)
+    }
+    for (const who of Object.values(people)) for (const state of ['failed', 'success']) await post(who, state)
+    const failed = 'failed_pipeline own_pipeline'
+    expect(await mailed(people)).toEqual({ participating: failed, watch: failed, custom: failed })
+    await level(people.custom, { failed_pipeline: false, success_pipeline: true })
+    for (const state of ['failed', 'success']) await post(people.custom, state)
+    expect(await mailed(people)).toEqual({ custom: 'success_pipeline own_pipeline' })
+  })
+
+  it('are mailed to the author of the merge request that they check', async () => {
+    const [author, robot] = [await aUser(t.ctx), await aUser(t.ctx)]
+    const project = await aProject(t.ctx, { creator: author, developer: robot, files: { 'a.txt': 'a\n' } })
+    const sha = await aCommit(t.ctx, project, { 'b.txt': 'b\n' }, { branch: 'topic', start_branch: 'main' })
+    await t.api('post', `${project.path}/merge_requests`, author).send({ source_branch: 'topic', target_branch: 'main', title: 'b' }).expect(201)
+    await level(robot, { level: 'disabled' })
+    await t.api('post', `${project.path}/statuses/${sha}`, robot).send({ state: 'failed', name: 'ci', ref: 'topic' }).expect(201)
+    const [mail] = await box.to(author.email)
+    expect(mail?.header('x-roost-event')).toBe('failed_pipeline')
+    expect(mail?.text).toMatch(/Pipeline #\d+ for topic \([0-9a-f]{8}\) has failed\./)
+    expect(await events(robot)).toEqual([])
+  })
+})
+
+describe('notes', () => {
+  it('on a commit go to its author, to whom they mention, and to who wrote there before (ML-7)', async () => {
+    const [author, named, critic] = [await aUser(t.ctx), await aUser(t.ctx), await aUser(t.ctx)]
+    const project = await aProject(t.ctx, { creator: author, developer: [named, critic], files: {} })
+    const sha = await aCommit(t.ctx, project, { 'a.txt': 'a\n' })
+    const comment = (by: TestUser, text: string) =>
+      t.api('post', `${project.path}/repository/commits/${sha}/comments`, by).send({ note: text }).expect(201)
+    await comment(critic, `Why, @${named.username}?`)
+    expect(await events(author)).toEqual(['new_note participating'])
+    expect(await events(named)).toEqual(['new_note mentioned'])
+    await comment(author, 'Because.')
+    expect(await events(critic)).toEqual(['new_note participating'])
+  })
+
+  it('on a snippet go to its author', async () => {
+    const [author, reader] = [await aUser(t.ctx), await aUser(t.ctx)]
+    const project = await aProject(t.ctx, { creator: author, developer: reader })
+    const { id } = (
+      await t
+        .api('post', `${project.path}/snippets`, author)
+        .send({ title: 'S', file_name: 's.txt', content: 's', visibility: 'private' })
+        .expect(201)
+    ).body
+    await note(project, reader, `snippets/${id}`, 'Nice')
+    expect(await events(author)).toEqual(['new_note participating'])
+  })
+
+  it('that move with an issue are no news', async () => {
+    const [author, reader] = [await aUser(t.ctx), await aUser(t.ctx)]
+    const project = await aProject(t.ctx, { creator: author, developer: reader })
+    const other = await aProject(t.ctx, { creator: author, developer: reader })
+    const { iid } = await anIssue(project, author)
+    await note(project, reader, `issues/${iid}`, 'mine')
+    await events(reader)
+    await t.api('post', `${project.path}/issues/${iid}/move`, author).send({ to_project_id: other.id }).expect(201)
+    expect(await events(reader)).toEqual(['close_issue participating', 'new_issue participating'])
+  })
+})
+
+describe('at the moment of sending (ML-11)', () => {
+  /** Lets something happen while a reader is mailed in vain, and gives what they are mailed after that. */
+  async function meanwhile(reader: TestUser, change: () => Promise<unknown>, then: () => Promise<unknown>) {
+    await events(reader)
+    let over = false
+    box.answer(reader.email, async () => {
+      await then()
+      over = true
+      return 450
+    })
+    await change()
+    await t.ctx.jobs.drain()
+    expect(over).toBe(true)
+    return events(reader)
+  }
+
+  async function watched(given: object = {}) {
+    const [author, reader] = [await aUser(t.ctx), await aUser(t.ctx)]
+    const project = await aProject(t.ctx, { creator: author, reporter: reader, ...given })
+    await level(reader, { level: 'watch' }, project.path)
+    return { author, reader, project }
+  }
+
+  it('who may still see the thing gets it, as it is then', async () => {
+    const { author, reader, project } = await watched()
+    let iid = 0
+    const change = () => t.api('put', `${project.path}/issues/${iid}`, author).send({ description: 'second words' }).expect(200)
+    box.answer(reader.email, async () => {
+      await change()
+      return 450
+    })
+    iid = (await anIssue(project, author, { description: 'first words' })).iid
+    await t.ctx.jobs.drain()
+    const [mail] = await box.to(reader.email)
+    expect(mail?.text).toContain('second words')
+    expect(mail?.raw).not.toContain('first words')
+  })
+
+  it('a former member gets nothing', async () => {
+    const { author, reader, project } = await watched()
+    const leave = () => t.api('delete', `${project.path}/members/${reader.id}`, author).expect(204)
+    expect(await meanwhile(reader, () => anIssue(project, author), leave)).toEqual([])
+  })
+
+  it('a blocked user gets nothing', async () => {
+    const { author, reader, project } = await watched()
+    const admin = await anAdmin(t.ctx)
+    const block = () => t.api('post', `/users/${reader.id}/block`, admin).expect(201)
+    expect(await meanwhile(reader, () => anIssue(project, author), block)).toEqual([])
+  })
+
+  it('nobody gets what is deleted, or a note of it', async () => {
+    const { author, reader, project } = await watched()
+    let iid = 0
+    const write = async () => {
+      iid = (await anIssue(project, author)).iid
+    }
+    expect(await meanwhile(reader, write, () => t.api('delete', `${project.path}/issues/${iid}`, author).expect(204))).toEqual([])
+    const other = await anIssue(project, author)
+    await events(reader)
+    let id = 0
+    const comment = async () => {
+      id = (await note(project, author, `issues/${other.iid}`, 'oh')).id
+    }
+    expect(await meanwhile(reader, comment, () => t.api('delete', `${project.path}/issues/${other.iid}/notes/${id}`, author).expect(204))).toEqual([])
+  })
+
+  it('a confidential issue, and notes on it, go to nobody who does not see it', async () => {
+    const author = await aUser(t.ctx)
+    const [guest, reporter] = [await aUser(t.ctx), await aUser(t.ctx)]
+    const project = await aProject(t.ctx, { creator: author, visibility: 'public', guest, reporter })
+    for (const who of [guest, reporter]) await level(who, { level: 'watch' }, project.path)
+    const { iid } = await anIssue(project, author, { confidential: true, description: `@${guest.username}` })
+    await note(project, author, `issues/${iid}`, `@${guest.username}`)
+    expect(await events(guest)).toEqual([])
+    expect(await events(reporter)).toEqual(['new_issue watching', 'new_note watching'])
+    const open = await anIssue(project, author)
+    await events(guest)
+    const hide = () => t.api('put', `${project.path}/issues/${open.iid}`, author).send({ confidential: true }).expect(200)
+    expect(await meanwhile(guest, () => note(project, author, `issues/${open.iid}`, 'a secret'), hide)).toEqual([])
+  })
+
+  it('who has unsubscribed meanwhile gets nothing', async () => {
+    const { author, reader, project } = await watched()
+    let iid = 0
+    const write = async () => {
+      iid = (await anIssue(project, author, { assignee_ids: [reader.id] })).iid
+    }
+    expect(await meanwhile(reader, write, () => t.api('post', `${project.path}/issues/${iid}/unsubscribe`, reader).expect(201))).toEqual([])
+  })
+
+  it('a guest of a private project gets no merge request and no release', async () => {
+    const project = await aProject(t.ctx, { files: { 'a.txt': 'a\n' } })
+    const guest = await aUser(t.ctx)
+    await t.api('post', `${project.path}/members`, project.creator).send({ user_id: guest.id, access_level: 10 }).expect(201)
+    await level(guest, { level: 'watch' }, project.path)
+    await aMergeRequest(t, { project })
+    await level(guest, { level: 'custom', new_release: true }, project.path)
+    await t.api('post', `${project.path}/releases`, project.creator).send({ tag_name: 'v1', ref: 'main', description: 'x' }).expect(201)
+    expect(await events(guest)).toEqual([])
+    await anIssue(project, project.creator, { assignee_ids: [guest.id] })
+    expect(await events(guest)).toEqual(['new_issue assigned'])
+  })
+
+  it('goes to a confirmed address only (ML-12)', async () => {
+    const author = await aUser(t.ctx)
+    const [unconfirmed, other] = [await aUser(t.ctx, { skip_confirmation: false }), await aUser(t.ctx)]
+    const project = await aProject(t.ctx, { creator: author, developer: [unconfirmed, other] })
+    await anIssue(project, author, { description: `@${unconfirmed.username}` })
+    expect(await events(unconfirmed)).toEqual([])
+    const address = `second${other.id}@example.com`
+    await t.api('post', '/user/emails', other).send({ email: address }).expect(201)
+    const refusal = { message: { notification_email: ['is not an email you own'] } }
+    await t.api('put', '/notification_settings', other).send({ notification_email: address }).expect(400, refusal)
+    await t.api('put', '/notification_settings', other).send({ notification_email: author.email }).expect(400, refusal)
+    await t.ctx.db.write.update(emails).set({ confirmed_at: new Date() }).where(eq(emails.email, address))
+    await level(other, { notification_email: address })
+    await anIssue(project, author, { description: `@${other.username}` })
+    expect(await box.to(other.email)).toEqual([])
+    expect((await box.to(address)).map(({ recipient }) => recipient)).toEqual([address])
+    const { id } = (await t.api('get', '/user/emails', other).expect(200)).body[0]
+    await t.api('delete', `/user/emails/${id}`, other).expect(204)
+    await anIssue(project, author, { description: `@${other.username}` })
+    expect(await events(other)).toEqual(['new_issue mentioned'])
+  })
+})
