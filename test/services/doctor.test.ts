@@ -15,6 +15,7 @@ import {
 } from '../../src/db/schema/index.js'
 import { ZERO } from '../../src/git/types.js'
 import type { Fault } from '../../src/services/operations/doctor/fault.js'
+import { fileSystems } from '../../src/services/operations/doctor/file-systems.js'
 import { faults } from '../../src/services/operations/doctor/index.js'
 import { checkRepositories } from '../../src/services/operations/repository-checks.js'
 import { testApp } from '../support/app.js'
@@ -61,6 +62,19 @@ afterEach(async () => {
 })
 
 describe('what the doctor finds and makes good', () => {
+  it('SEC-190: a storage whose file system does not keep its promises', async () => {
+    const storages = { ...t.ctx.config.storages, other: '/proc/self' }
+    const ctx = Object.assign(Object.create(t.ctx) as typeof t.ctx, { config: { ...t.ctx.config, storages } })
+    const told: Fault[] = []
+    for await (const fault of fileSystems(ctx)) told.push(fault)
+    expect(told[0]).toMatchObject({
+      kind: 'file system',
+      of: 'storage other',
+      text: expect.stringMatching(/^\/proc\/self cannot be written/),
+      repair: null,
+    })
+  })
+
   it('nothing where nothing is wrong', async () => {
     const one = await make()
     await t.api('post', `${one.path}/wikis`, owner).send({ title: 'home', content: 'x' }).expect(201)

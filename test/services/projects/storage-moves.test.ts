@@ -12,12 +12,14 @@ import { moveProject, removeFormerRepositories, requestMove } from '../../../src
 import { testApp } from '../../support/app.js'
 import { aCommit, anAdmin, aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'
 import { commitIn, gitClient, gitOut, gitRun } from '../../support/git-client.js'
+import { anObject, lfsClient } from '../../support/lfs-client.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'roost-storages-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 const places = { default: join(folder, 'first'), second: join(folder, 'second') }
 const t = testApp({ STORAGES: `default=${places.default},second=${places.second}` })
 const client = gitClient(t)
+const lfs = lfsClient(t)
 
 type Storage = keyof typeof places
 const at = (storage: Storage, id: number, kind: 'project' | 'wiki' = 'project') => repositoryDirectory(places[storage], { storage, id, kind })
@@ -157,6 +159,16 @@ describe('moving a repository to another storage (SEC-187)', () => {
     expect(await gitOut(at('second', project.id), 'show', 'main:new')).toBe('new')
   })
 
+  it('objects of Git LFS lie elsewhere, and are there before and after', async () => {
+    const object = anObject('large')
+    const project = await aProject(t.ctx, { files: { a: '1' } })
+    await lfs.upload(project.fullPath, project.creator, object)
+    await aCommit(t.ctx, project, { large: object.pointer })
+    await moved(project, 'second')
+    await clearFormer()
+    expect((await lfs.download(project.fullPath, project.creator, object)).bytes.equals(object.bytes)).toBe(true)
+  })
+
   it('goes back to where it was once nobody reads the former copy', async () => {
     const project = await aProject(t.ctx, { files: { a: '1' } })
     await moved(project, 'second')
@@ -164,7 +176,7 @@ describe('moving a repository to another storage (SEC-187)', () => {
     await ask(project, 'default')
     await expect(moveProject(t.ctx, project.id, never)).rejects.toMatchObject({ message: 'its former copy in that storage is still being read' })
     await graceOver()
-    await moveProject(t.ctx, project.id, never)
+    await t.ctx.jobs.drain()
     expect(await storageOf(project)).toBe('default')
     expect(await gitOut(at('default', project.id), 'show', 'main:b')).toBe('b')
     await commit(project, project.creator, 'c').expect(201)

@@ -1,5 +1,6 @@
 import type { Context } from '../../../context.js'
 import type { Check } from './fault.js'
+import { fileSystems } from './file-systems.js'
 import { leftovers } from './leftovers.js'
 import { lfs } from './lfs.js'
 import { type DoctorOptions, orphans, repositories } from './repositories.js'
@@ -7,10 +8,11 @@ import { avatars, counters } from './rows.js'
 
 /**
  * Compares rows with repositories and with each other, while the service runs or without it. Checks that the objects
- * that refs reach exist; with `full` it reads them completely. Leftovers come first: their repair may fix what comes
- * after.
+ * that refs reach exist; with `full` it reads them completely. What the file
+ * systems promise comes first, and then leftovers, whose repair may fix what comes after.
  */
 export async function* faults(ctx: Context, options: DoctorOptions = {}): Check {
+  yield* fileSystems(ctx)
   yield* leftovers(ctx)
   yield* repositories(ctx, options)
   yield* orphans(ctx)
