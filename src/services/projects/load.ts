@@ -1,4 +1,4 @@
-import { eq, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import { eq, type SQL, sql } from 'drizzle-orm'
 import { alias, type SelectedFields } from 'drizzle-orm/pg-core'
 import type { ActorUser } from '../../access/actor.js'
 import { LEVELS } from '../../access/can.js'
@@ -63,11 +63,11 @@ const group = groupLevel(projects.namespace_id, user)
 const shared = sharedLevel(projects.id, user)
 
 /** The caller's settings for projects and groups, read once for all rows. */
-const notifiedIn = (letter: 'p' | 'g', of: SQLWrapper) => sql<NotificationLevel | null>`((select jsonb_object_agg(
+const notifiedIn = (key: SQL) => sql<NotificationLevel | null>`((select jsonb_object_agg(
   coalesce('p' || s.project_id, 'g' || s.namespace_id), s.level) from ${notificationSettings} s
-  where s.user_id = ${user} and num_nonnulls(s.project_id, s.namespace_id) = 1) ->> (${sql.raw(`'${letter}'`)} || ${of}))`
-const notified = notifiedIn('p', projects.id)
-const groupNotified = notifiedIn('g', projects.namespace_id)
+  where s.user_id = ${user} and num_nonnulls(s.project_id, s.namespace_id) = 1) ->> ${key})`
+const notified = notifiedIn(sql`('p' || ${projects.id})`)
+const groupNotified = notifiedIn(sql`('g' || ${projects.namespace_id})`)
 
 /**
  * The groups it is shared with: the project makes each of them visible to whoever sees it (G-67), so none is hidden

@@ -405,6 +405,7 @@ describe('at the moment of sending (ML-11)', () => {
     expect(await events(unconfirmed)).toEqual([])
     const address = `second${other.id}@example.com`
     await t.api('post', '/user/emails', other).send({ email: address }).expect(201)
+    expect((await box.to(address)).map(({ subject }) => subject)).toEqual(['Confirm your e-mail address'])
     const refusal = { message: { notification_email: ['is not an email you own'] } }
     await t.api('put', '/notification_settings', other).send({ notification_email: address }).expect(400, refusal)
     await t.api('put', '/notification_settings', other).send({ notification_email: author.email }).expect(400, refusal)
