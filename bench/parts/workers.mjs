@@ -2,9 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Bench, call } from '../harness.mjs'
 
+/** For each worker: what is done for several calls at once, such as one write to the disk, is done in each process. */
 const CLIENTS = 8
-/** A mean over so many rounds of each, in turns. */
-const ROUNDS = 5
+/** A mean over so many rounds of each, in turns, after some in which V8 compiles what is used often: in each worker, of half the calls. */
+const ROUNDS = 4
+const WARMING = 3
 
 /** Seconds of processor time that a process and all below it have used so far, Postgres and git included. */
 function cpuOfAll(pid) {
@@ -35,12 +37,12 @@ function cpuOfAll(pid) {
 }
 
 /** Calls of all clients together until so many have been made. */
-async function calls(amount, one) {
+async function calls(clients, amount, one) {
   let made = 0
   const client = async () => {
     for (let n = made++; n < amount; n = made++) await one(n)
   }
-  await Promise.all(Array.from({ length: CLIENTS }, client))
+  await Promise.all(Array.from({ length: clients }, client))
 }
 
 /** A service with something in it, and the calls that are measured. */
@@ -76,13 +78,13 @@ export async function workers(bench) {
     for (const what of Object.keys(ofTwo)) {
       const spent = [0, 0]
       const amount = ofTwo[what][0] / (bench.quick ? 4 : 1)
-      for (let round = 0; round <= ROUNDS; round++)
+      for (let round = -WARMING; round < ROUNDS; round++)
         for (const [i, [, work]] of [ofTwo[what], ofOne[what]].entries()) {
           const before = cpuOfAll(services[i].child.pid)
-          await calls(amount, work)
-          // what follows in the background belongs to them, and the first round makes everybody warm
+          await calls(CLIENTS * (2 - i), amount, work)
+          // what follows in the background belongs to them
           await sleep(300)
-          if (round > 0) spent[i] += cpuOfAll(services[i].child.pid) - before
+          if (round >= 0) spent[i] += cpuOfAll(services[i].child.pid) - before
         }
       const each = spent.map((seconds) => (seconds / amount / ROUNDS) * 1_000)
       bench.row(`CPU of a call with 2 workers, against 1: ${what}`, ...each, 1.1)
