@@ -2,9 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Bench, call } from '../harness.mjs'
 
+/** For each worker: what is done for several calls at once, such as one write to the disk, is done in each process. */
 const CLIENTS = 8
-/** A mean over so many rounds of each, in turns. */
-const ROUNDS = 5
+/** A mean over so many rounds of each, in turns, after some in which V8 compiles what is used often: in each worker, of half the calls. */
+const ROUNDS = 4
+const WARMING = 3
 
 /** Seconds of processor time that a process and all below it have used so far, Postgres and git included. */
 function cpuOfAll(pid) {
@@ -35,12 +37,12 @@ function cpuOfAll(pid) {
 }
 
 /** Calls of all clients together until so many have been made. */
-async function calls(amount, one) {
+async function calls(clients, amount, one) {
   let made = 0
   const client = async () => {
     for (let n = made++; n < amount; n = made++) await one(n)
   }
-  await Promise.all(Array.from({ length: CLIENTS }, client))
+  await Promise.all(Array.from({ length: clients }, client))
 }
 
 /** A service with something in it, and the calls that are measured. */
@@ -65,37 +67,46 @@ async function prepared(service) {
   }
 }
 
-/** What calls cost two workers, against one process that serves alone: processor time of everything, not how fast it is. */
+/**
+ * What calls cost two workers, in processor time of everything, not in how fast it is: against two services beside each
+ * other, which have as many processes and share nothing, and against one.
+ */
 export async function workers(bench) {
-  const services = [new Bench(bench), new Bench(bench)]
-  const [two, one] = services
+  const services = [new Bench(bench), new Bench(bench), new Bench(bench)]
+  const [two, one, another] = services
+  const contestants = [[two], [one, another], [one]]
   try {
     await two.start({ ROOST_WORKERS: '2' })
     await one.start()
-    const [ofTwo, ofOne] = await Promise.all(services.map(prepared))
-    for (const what of Object.keys(ofTwo)) {
-      const spent = [0, 0]
-      const amount = ofTwo[what][0] / (bench.quick ? 4 : 1)
-      for (let round = 0; round <= ROUNDS; round++)
-        for (const [i, [, work]] of [ofTwo[what], ofOne[what]].entries()) {
-          const before = cpuOfAll(services[i].child.pid)
-          await calls(amount, work)
-          // what follows in the background belongs to them, and the first round makes everybody warm
+    await another.start()
+    const work = new Map()
+    for (const service of services) work.set(service, await prepared(service))
+    const cpuOf = (all) => all.reduce((sum, service) => sum + cpuOfAll(service.child.pid), 0)
+    for (const what of Object.keys(work.get(two))) {
+      const spent = [0, 0, 0]
+      const amount = work.get(two)[what][0] / (bench.quick ? 4 : 1)
+      for (let round = -WARMING; round < ROUNDS; round++)
+        for (const [i, all] of contestants.entries()) {
+          const before = cpuOf(all)
+          const clients = i === 0 ? 2 * CLIENTS : CLIENTS
+          await Promise.all(all.map((service) => calls(clients, amount / all.length, work.get(service)[what][1])))
+          // what follows in the background belongs to them
           await sleep(300)
-          if (round > 0) spent[i] += cpuOfAll(services[i].child.pid) - before
+          if (round >= 0) spent[i] += cpuOf(all) - before
         }
-      const each = spent.map((seconds) => (seconds / amount / ROUNDS) * 1_000)
-      bench.row(`CPU of a call with 2 workers, against 1: ${what}`, ...each, 1.1)
+      const [ofTwo, beside, alone] = spent.map((seconds) => (seconds / amount / ROUNDS) * 1_000)
+      bench.row(`CPU of a call with 2 workers, against 2 services: ${what}`, ofTwo, beside, 1.1)
+      bench.row(`CPU of a call with 2 workers, against 1: ${what}`, ofTwo, alone, 1.1)
     }
     const idle = await Promise.all(
-      services.map(async (service) => {
-        const before = cpuOfAll(service.child.pid)
+      [two, one].map(async (service) => {
+        const before = cpuOf([service])
         await sleep(10_000)
-        return (cpuOfAll(service.child.pid) - before) * 100
+        return (cpuOf([service]) - before) * 100
       }),
     )
     bench.row('CPU of a second without calls, 2 workers against 1', ...idle, 2.5)
   } finally {
-    for (const service of services) await service.close()
+    for (const service of services) if (service.child) await service.close()
   }
 }

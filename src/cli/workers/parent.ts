@@ -97,7 +97,11 @@ export class Workers {
     this.#places[number - 1] = place
     const { worker } = place
     worker.on('message', (message: ToParent) => this.#hear(place, message))
-    worker.on('error', (error) => this.options.log.error({ err: error, worker: number }, 'a worker cannot be reached'))
+    worker.on('error', (error) => {
+      this.options.log.error({ err: error, worker: number }, 'a worker cannot be reached')
+      // the system did not start it
+      if (worker.process.pid === undefined) this.#ended(place, { code: null, signal: null })
+    })
     worker.once('exit', (code, signal) => this.#ended(place, { code, signal }))
   }
 

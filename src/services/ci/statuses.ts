@@ -5,6 +5,7 @@ import type { Context } from '../../context.js'
 import { decoded } from '../../db/decoded.js'
 import { commitStatuses, pipelines, users } from '../../db/schema/index.js'
 import { statement, step } from '../../db/statement.js'
+import { retryOnUniqueViolation } from '../../db/taken.js'
 import type { CommitStatusRecord } from '../../entities/ci/commit-status.js'
 import { invalidRecord, notFound, refused } from '../../failures.js'
 import type { Oid } from '../../git/types.js'
@@ -177,7 +178,9 @@ export async function postStatus(ctx: Context, subject: ProjectSubject, caller: 
     started_at: status === 'running' ? now : null,
     finished_at: status === 'pending' || status === 'running' ? null : now,
   }
-  const write = async () => {
+  // another process may make the pipeline and its first status after the lock has found none
+  const write = () => retryOnUniqueViolation(writeOnce)
+  const writeOnce = async () => {
     const [, [row]] = await ctx.db.burst((on) => [lockPipeline(on, at), post(on, shapeOf(at)).execute(values), ...followStatuses(ctx, on, at)])
     return row
   }
