@@ -97,7 +97,8 @@ const UNFLUSHED = 'begin; set local synchronous_commit = off'
 /** Told apart by those who count statements. */
 const QUEUE_ENDS = { durable: ['/* jobs */ begin', '/* jobs */ commit'], unflushed: [`/* jobs */ ${UNFLUSHED}`, '/* jobs */ commit'] } as const
 
-const RETRIED = new Set(['40001', '40P01'])
+/** 26000: a statement that an earlier burst was to prepare, which failed before it did. */
+const RETRIED = new Set(['40001', '40P01', '26000'])
 
 /** Timestamps, dates and intervals stay text and are decoded by their columns, as drizzle does it. */
 const TEXT_TYPES = new Set<number>([
@@ -117,7 +118,7 @@ const TYPES = {
   getTypeParser: (id: number, format?: string) => (TEXT_TYPES.has(id) ? asText : pg.types.getTypeParser(id, format as 'text')),
 } as pg.CustomTypesConfig
 
-/** Repeats the work after a serialisation failure or a deadlock. */
+/** Repeats the work after a serialisation failure, a deadlock, or a statement that was not prepared. */
 async function retried<T>(work: () => Promise<T>): Promise<T> {
   for (let tried = 1; ; tried++) {
     try {

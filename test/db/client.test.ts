@@ -186,6 +186,13 @@ describe('openDatabase', () => {
     expect(names).toEqual(['thing 1?', 'thing 2', 'thing 3?'])
   })
 
+  it('repeats a burst whose statement was to be prepared by one before it that failed', async () => {
+    const bad = failureOf(db.burst((on) => [insert(on, null).execute({ id: 1 }), rename(on, null).execute({ id: 2, more: '!' })]))
+    const [[renamed]] = await db.burst((on) => [rename(on, null).execute({ id: 3, more: '!' })])
+    expect(renamed).toEqual({ id: 3, name: 'thing 3!' })
+    expect(await bad).toMatchObject({ code: '23505' })
+  })
+
   it('writes nothing of a burst that could not be sent whole', async () => {
     const half = db.burst((on) => {
       rename(on, null)
