@@ -16,7 +16,7 @@ export class ConfigFault extends StartFault {
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 const MEBIBYTE = 1024 * 1024
 const BODY_MEMORY = 256 * MEBIBYTE
-const MOST_WORKERS = 64
+const MAX_WORKERS = 64
 
 /** An integer as it is written in an environment: decimal digits, nothing else. */
 const int = (min: number, max: number) =>
@@ -135,8 +135,8 @@ const Environment = z.object({
   ROOST_WORKERS: z
     .string()
     .regex(/^(auto|\d{1,3})$/, 'is neither a number nor auto')
-    .transform((value) => (value === 'auto' ? Math.min(MOST_WORKERS, availableParallelism()) : Number(value)))
-    .refine((value) => value >= 1 && value <= MOST_WORKERS, `is not between 1 and ${MOST_WORKERS}`)
+    .transform((value) => (value === 'auto' ? Math.min(MAX_WORKERS, availableParallelism()) : Number(value)))
+    .refine((value) => value >= 1 && value <= MAX_WORKERS, `is not between 1 and ${MAX_WORKERS}`)
     .default(1),
   SMTP_URL: absoluteUrl(['smtp:', 'smtps:'], 'an smtp or smtps URL').optional(),
   MAIL_FROM: z

@@ -45,10 +45,10 @@ export const nullOnFailure = <T>(lookup: Promise<T>): Promise<T | null> =>
 
 /** The message of a refusal as plain text, without the JSON around it and the status in front. */
 export function wordsOf(body: Failure['body']): string {
-  const told = typeof body === 'string' ? body : 'message' in body ? body.message : body.error
-  if (typeof told === 'string') return told.replace(/^\d{3} /, '')
-  if (Array.isArray(told)) return told.join(', ')
-  return Object.entries(told ?? {})
+  const text = typeof body === 'string' ? body : 'message' in body ? body.message : body.error
+  if (typeof text === 'string') return text.replace(/^\d{3} /, '')
+  if (Array.isArray(text)) return text.join(', ')
+  return Object.entries(text ?? {})
     .map(([field, texts]) => `${field} ${[texts].flat().join(', ')}`)
     .join('; ')
 }

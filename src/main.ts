@@ -101,8 +101,8 @@ try {
   // A fault of the set-up is one line; anything else is ours and is printed with its stack.
   const plain = error instanceof StartFault || (error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS'))
   const failure = error instanceof Error && 'kind' in error // a Failure of a service, such as an unknown user
-  const said = plain ? (error as Error).message : failure ? wordsOf((error as Failure).body) : undefined
-  process.stderr.write(said !== undefined ? `roost: ${said}\n` : `${error instanceof Error ? error.stack : String(error)}\n`)
+  const line = plain ? (error as Error).message : failure ? wordsOf((error as Failure).body) : undefined
+  process.stderr.write(line !== undefined ? `roost: ${line}\n` : `${error instanceof Error ? error.stack : String(error)}\n`)
   process.exitCode = 1
   // Handles that a failed start left open must not keep the process running.
   setTimeout(() => process.exit(1), 500).unref()

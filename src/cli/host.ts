@@ -11,15 +11,15 @@ const OLDEST_GIT = [2, 38] as const
 export async function checkGit(): Promise<void> {
   const needed = `git ${OLDEST_GIT.join('.')} or newer is needed`
   const pool = new ProcessPool()
-  const said = await pool.run('/', ['--version']).then(
+  const version = await pool.run('/', ['--version']).then(
     ({ stdout }) => stdout.toString(),
     () => undefined,
   )
   await pool.close()
-  if (said === undefined) throw new StartFault(`${needed}, none was found on PATH`)
-  const [, major = '0', minor = '0'] = /(\d+)\.(\d+)/.exec(said) ?? []
+  if (version === undefined) throw new StartFault(`${needed}, none was found on PATH`)
+  const [, major = '0', minor = '0'] = /(\d+)\.(\d+)/.exec(version) ?? []
   if (Number(major) > OLDEST_GIT[0] || (Number(major) === OLDEST_GIT[0] && Number(minor) >= OLDEST_GIT[1])) return
-  throw new StartFault(`${needed}, this is ${said.trim().replace(/^git version /, 'git ')}`)
+  throw new StartFault(`${needed}, this is ${version.trim().replace(/^git version /, 'git ')}`)
 }
 
 /** Descriptors that the service needs for its connections, git processes and files. */

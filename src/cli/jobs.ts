@@ -7,7 +7,7 @@ import { withContext } from './context.js'
 export const JOBS_USAGE = 'roost jobs [--retry ID|all] [--json]'
 
 /** Failed jobs that are listed. */
-const MOST = 200
+const MAX_FAILED = 200
 
 /** Prints the jobs by kind and state and those that were set aside, and tries these again; beside a running service or without it. */
 export async function tellJobs(given: Config, args: string[]): Promise<void> {
@@ -22,7 +22,7 @@ export async function tellJobs(given: Config, args: string[]): Promise<void> {
       process.stdout.write(values.json ? `${JSON.stringify({ retried })}\n` : `${retried} jobs are tried again\n`)
       return
     }
-    const [kinds, failed] = [await countJobs(db), await failedJobs(db, MOST)]
+    const [kinds, failed] = [await countJobs(db), await failedJobs(db, MAX_FAILED)]
     process.stdout.write(values.json ? `${JSON.stringify({ kinds, failed })}\n` : `${table(kinds)}${list(failed)}`)
   })
 }

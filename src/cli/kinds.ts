@@ -1,13 +1,13 @@
 import type { Context } from '../context.js'
 import type { AnyJob } from '../jobs/kinds.js'
 import { wikiUpkeep } from '../services/content/wikis.js'
-import { deliverHook, tellHooks } from '../services/hooks/jobs.js'
+import { deliverHook, dispatchHooks } from '../services/hooks/jobs.js'
 import { accountMail } from '../services/identity/links/mail.js'
 import { mergeChecks, promptMergeChecks } from '../services/issuables/merge-requests/merging/checks.js'
 import { afterMerge } from '../services/issuables/merge-requests/merging/post-merge.js'
 import { rebase } from '../services/issuables/merge-requests/merging/rebase.js'
 import { deferredMerges, dueMergeRequests } from '../services/issuables/merge-requests/merging/resume.js'
-import { sendMail, tellByMail } from '../services/mail/jobs.js'
+import { dispatchMail, sendMail } from '../services/mail/jobs.js'
 import { damageMail } from '../services/operations/damage-mail.js'
 import { recoveryJobs } from '../services/operations/recovery.js'
 import { finishRemovalLater } from '../services/operations/user-removal.js'
@@ -33,8 +33,8 @@ export const kinds: AnyJob<Context>[] = [
   removeFiles,
   removeFormerRepositories,
   sendMail,
-  tellByMail,
-  tellHooks,
+  dispatchMail,
+  dispatchHooks,
   upkeep,
   wikiUpkeep,
   ...recoveryJobs,

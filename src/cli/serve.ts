@@ -112,18 +112,18 @@ async function serveByWorkers(config: Settled, databaseUrl: string, life: Life, 
  * says what it waits for.
  */
 async function succeeds(url: URL, log: Logger, signal: AbortSignal): Promise<void> {
-  let said = 'no answer'
+  let answer = 'no answer'
   for (let next = Date.now() + SAY_EVERY; !signal.aborted; await sleep(50)) {
     if (Date.now() > next) {
-      log.warn({ said }, 'the service is not ready yet')
+      log.warn({ answer }, 'the service is not ready yet')
       next = Date.now() + SAY_EVERY
     }
     try {
       const response = await fetch(url, { signal, headers: { connection: 'close' } })
-      said = `${response.status} ${(await response.text()).slice(0, 200)}`
+      answer = `${response.status} ${(await response.text()).slice(0, 200)}`
       if (response.ok) return
     } catch (error) {
-      said = error instanceof Error ? error.message : String(error)
+      answer = error instanceof Error ? error.message : String(error)
     }
   }
   signal.throwIfAborted()

@@ -6,7 +6,7 @@ class BadDatabaseUrl extends Error {
   override name = 'BadDatabaseUrl'
 }
 
-const MOST_HOSTS = 16
+const MAX_HOSTS = 16
 const CONNECT_TIMEOUT = 2_000
 /** Milliseconds in which one failed search answers for all. */
 const PAUSE = 200
@@ -25,7 +25,7 @@ export function serversOf(url: string): NamedServers {
   const [, scheme, user = '', hosts = '', rest = ''] = /^(postgres(?:ql)?:\/\/)([^/?#]*@)?([^/?#@]*)(.*)$/.exec(url) ?? []
   if (scheme === undefined) throw new BadDatabaseUrl('is not a postgres URL')
   const named = hosts.split(',')
-  if (named.length > MOST_HOSTS) throw new BadDatabaseUrl(`names more than ${MOST_HOSTS} hosts`)
+  if (named.length > MAX_HOSTS) throw new BadDatabaseUrl(`names more than ${MAX_HOSTS} hosts`)
   if (named.length > 1 && named.includes('')) throw new BadDatabaseUrl('has an empty host')
   let wanted: string | null = null
   const urls = named.map((host) => {

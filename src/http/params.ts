@@ -262,11 +262,11 @@ export const searchText = () => where(str(), (text) => text.length <= MAX_SEARCH
  * A condition on several parameters at once, reported at the place of the first of them; it is checked even where other
  * parameters fail (G-44).
  */
-const demand = <T extends z.ZodObject>(schema: T, names: string[], holds: (given: number) => boolean, text: string, told = names): T =>
+const demand = <T extends z.ZodObject>(schema: T, names: string[], holds: (given: number) => boolean, text: string, shown = names): T =>
   schema.refine((bag) => holds(names.filter((name) => bag[name] !== undefined).length), {
-    path: [told[0] as string],
+    path: [shown[0] as string],
     when: () => true,
-    params: { sentence: `${told.join(', ')} ${text}` },
+    params: { sentence: `${shown.join(', ')} ${text}` },
   })
 
 /** At least one of these is required. */

@@ -76,7 +76,7 @@ const DEADLINE = 300_000
 /** Milliseconds that a run gets to end after it was told to; then its place is given up. */
 const GRACE = 5_000
 /** A job whose process was killed so often while it ran is set aside: it may be the cause. */
-const MOST_TAKEN = 40
+const MAX_TAKEN = 40
 
 interface Running {
   row: TakenJob
@@ -279,7 +279,7 @@ class QueueWorker<C> implements Worker {
   async #run(row: TakenJob, controller: AbortController): Promise<Ending> {
     const job = this.#kinds.get(row.kind) as AnyJob<C>
     const { id, attempts } = row
-    if (attempts > MOST_TAKEN) return { id, end: 'failed', error: 'the process ended each time it ran' }
+    if (attempts > MAX_TAKEN) return { id, end: 'failed', error: 'the process ended each time it ran' }
     const input = job.input.safeParse(row.payload)
     if (!input.success) return { id, end: 'failed', error: `its input cannot be read: ${input.error.message}` }
     const deadline = setTimeout(() => controller.abort(new Error('the deadline of the job is over')), job.deadline ?? DEADLINE)

@@ -28,11 +28,11 @@ const FOLLOWS = 3
  * Takes a push in, over HTTP or SSH: the same rules, intents and messages (GH-18 to GH-23, GS-5). One that begins while
  * the repository is being moved waits, and goes to its new place (SEC-187).
  */
-export async function push(ctx: Context, admitted: Admitted, request: TransportRequest, told: PushLog) {
+export async function push(ctx: Context, admitted: Admitted, request: TransportRequest, logged: PushLog) {
   let target = admitted
   for (let followed = 0; ; followed++) {
     try {
-      return await receive(ctx, target, request, told)
+      return await receive(ctx, target, request, logged)
     } catch (error) {
       if (!(error instanceof RepositoryMoving) || error.begun || followed === FOLLOWS) throw error
       target = await arrived(ctx, target)
@@ -67,17 +67,17 @@ async function receive(
     )
   }
   if (key.kind === 'wiki') {
-    let told: number | null = null
+    let recorded: number | null = null
     const policy: PushPolicy = {
       verdict: async (commands) => {
         const full = commands.some((command) => command.new !== ZERO) && (await quotaRefusal(ctx, ctx.git.open(key)))
         if (full) return full
-        told = await recordWikiMoves(ctx.db, subject.project.id, user.id, commands)
+        recorded = await recordWikiMoves(ctx.db, subject.project.id, user.id, commands)
         return null
       },
       moved: async (commands) => {
         tell(commands)
-        await confirmWikiMoves(ctx.db, told, commands)
+        await confirmWikiMoves(ctx.db, recorded, commands)
         keepUpWikiSoon(ctx, subject.project)
         return notices
       },

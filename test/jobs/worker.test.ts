@@ -108,7 +108,7 @@ describe('enqueue', () => {
   it('by a trigger wakes this process after the commit, also of a burst and of a single statement', async () => {
     const told: string[] = []
     const tell = defineJob({
-      kind: 'hooks: tell',
+      kind: 'hooks: dispatch',
       input: z.object({ transaction: z.string() }),
       run: async (_: unknown, { transaction }) => void told.push(transaction),
     })

@@ -12,7 +12,7 @@ const LONGEST_WAIT = 30_000
 /** A worker that has lived for so many milliseconds did not end soon. */
 const LONG = 60_000
 /** Workers that end without a word while the service starts, until it gives up. */
-const MOST_LOST = 5
+const MAX_LOST = 5
 /** Milliseconds that workers get to end beyond what their requests get. */
 const GRACE = 1_500
 
@@ -36,7 +36,7 @@ interface Place {
   process: string | null
   listening: boolean
   /** The ids in `#gone` that it was told. */
-  told: string[]
+  sentGone: string[]
 }
 
 /**
@@ -93,7 +93,7 @@ export class Workers {
   }
 
   #fork(number: number, wait: number): void {
-    const place: Place = { number, worker: cluster.fork(), started: performance.now(), wait, process: null, listening: false, told: [] }
+    const place: Place = { number, worker: cluster.fork(), started: performance.now(), wait, process: null, listening: false, sentGone: [] }
     this.#places[number - 1] = place
     const { worker } = place
     worker.on('message', (message: ToParent) => this.#hear(place, message))
@@ -116,8 +116,8 @@ export class Workers {
   }
 
   #begin(place: Place): void {
-    place.told = [...this.#gone]
-    this.#send(place, { ...this.options.begin, type: 'begin', number: place.number, first: !this.#prepared, gone: place.told })
+    place.sentGone = [...this.#gone]
+    this.#send(place, { ...this.options.begin, type: 'begin', number: place.number, first: !this.#prepared, gone: place.sentGone })
   }
 
   #send({ worker }: Place, message: ToWorker): void {
@@ -144,7 +144,7 @@ export class Workers {
     } else if (message.type === 'awake') this.#awake(place)
     else if (message.type === 'prepared') {
       place.process = message.process
-      for (const id of place.told) this.#gone.delete(id)
+      for (const id of place.sentGone) this.#gone.delete(id)
       this.#prepared = true
       for (const waiting of this.#waiting.splice(0)) this.#begin(waiting)
     } else {
@@ -162,7 +162,7 @@ export class Workers {
     this.#waiting = this.#waiting.filter((waiting) => waiting !== place)
     if (this.#preparing === place && !this.#prepared) this.#prepareElsewhere()
     if (this.#stopping) return
-    if (this.#settle && ++this.#lost === MOST_LOST) this.#settle.reject(new StartFault(`workers end while they start (${how.signal ?? how.code})`))
+    if (this.#settle && ++this.#lost === MAX_LOST) this.#settle.reject(new StartFault(`workers end while they start (${how.signal ?? how.code})`))
     const soon = performance.now() - started < LONG
     this.options.log.error({ worker: number, ended: worker.process.pid, ...how }, 'a worker has ended and is replaced')
     this.#replaced++

@@ -17,24 +17,24 @@ export async function initialise(server: Server, home: string, owner: Account | 
   await rm(aside, { recursive: true, force: true })
   await mkdir(aside, { mode: 0o700 })
   if (account) await chown(aside, account.uid, account.gid)
-  const told = join(home, 'password.new')
+  const passwordFile = join(home, 'password.new')
   const locale = server.major >= 17 ? ['--locale-provider=builtin', '--locale=C.UTF-8'] : ['--locale=C']
   const args = ['-D', aside, '-U', 'roost', '-A', 'scram-sha-256', '-E', 'UTF8', ...locale, '--no-instructions', ...(durable ? [] : ['--no-sync'])]
   try {
     const options = { ...spawnAs(account), cwd: '/', env: serverEnvironment(server), timeout: 600_000 }
-    await writeFile(told, `${password}\n`, { mode: 0o600 })
-    if (account) await chown(told, account.uid, account.gid)
-    await run(join(server.bin, 'initdb'), [...args, `--pwfile=${told}`], options)
+    await writeFile(passwordFile, `${password}\n`, { mode: 0o600 })
+    if (account) await chown(passwordFile, account.uid, account.gid)
+    await run(join(server.bin, 'initdb'), [...args, `--pwfile=${passwordFile}`], options)
     await writeFile(join(aside, 'pg_hba.conf'), HBA)
     if (owner && !owner.named) await give(aside, owner)
   } catch (error) {
-    const said = String((error as { stderr?: string }).stderr ?? error)
-    if (/could not look up effective user ID|user does not exist/.test(said)) {
+    const output = String((error as { stderr?: string }).stderr ?? error)
+    if (/could not look up effective user ID|user does not exist/.test(output)) {
       throw new StartFault(`user id ${process.getuid?.()} has no entry in /etc/passwd, which Postgres needs: run as a named user or set DATABASE_URL`)
     }
-    throw new StartFault(`the database could not be prepared: ${said.trim().split('\n').at(-1)}`)
+    throw new StartFault(`the database could not be prepared: ${output.trim().split('\n').at(-1)}`)
   } finally {
-    await rm(told, { force: true })
+    await rm(passwordFile, { force: true })
   }
   await rename(aside, join(home, 'data'))
   const folder = await open(home)

@@ -22,7 +22,7 @@ export class Supervisor {
   #child: ChildProcess | undefined
   #ended: Promise<number | null> = Promise.resolve(null)
   #stopping = false
-  #said: string[] = []
+  #lines: string[] = []
 
   constructor(
     private readonly server: Server,
@@ -38,15 +38,15 @@ export class Supervisor {
     for (;;) {
       this.#launch()
       if (await this.#becomesReady(deadline)) break
-      const said = this.#said.join(' ')
+      const output = this.#lines.join(' ')
       // the children of a killed postmaster need a moment to exit
-      if (/pre-existing shared memory block|lock file .* already exists/.test(said) && Date.now() < deadline && !this.#stopping) {
+      if (/pre-existing shared memory block|lock file .* already exists/.test(output) && Date.now() < deadline && !this.#stopping) {
         await sleep(100)
         await endLeftover(this.data, this.log)
         continue
       }
       await this.stop()
-      throw new StartFault(`Postgres did not start: ${said.slice(0, 500) || 'it said nothing'}`)
+      throw new StartFault(`Postgres did not start: ${output.slice(0, 500) || 'it said nothing'}`)
     }
     void this.#ended.then((code) => this.#revive(code))
   }
@@ -86,11 +86,11 @@ export class Supervisor {
       serverEnvironment(this.server),
     )
     this.#child = child
-    this.#said = []
+    this.#lines = []
     child.stdin?.on('error', () => undefined)
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       for (const line of text.split('\n').filter((each) => /\b(WARNING|ERROR|FATAL|PANIC|could not|cannot|not found|denied)\b/.test(each))) {
-        if (this.#said.length < 20) this.#said.push(line.trim())
+        if (this.#lines.length < 20) this.#lines.push(line.trim())
         if (/\b(FATAL|PANIC)\b/.test(line) && !/starting up|shutting down|administrator command/.test(line))
           this.log.warn({ postgres: line.trim() }, 'Postgres says')
       }
@@ -98,7 +98,7 @@ export class Supervisor {
     this.#ended = new Promise((resolve) => {
       child.once('exit', (code) => resolve(code))
       child.once('error', (error) => {
-        this.#said.push(error.message)
+        this.#lines.push(error.message)
         resolve(null)
       })
     })
@@ -111,9 +111,9 @@ export class Supervisor {
     void this.#ended.then(() => {
       over = true
     })
-    for (let said = Date.now(); !over && Date.now() < deadline; ) {
-      if (Date.now() - said >= SAY_EVERY) {
-        said = Date.now()
+    for (let reported = Date.now(); !over && Date.now() < deadline; ) {
+      if (Date.now() - reported >= SAY_EVERY) {
+        reported = Date.now()
         this.log.info('Postgres is still starting')
       }
       const lines = (await readFile(join(this.data, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n')

@@ -121,7 +121,7 @@ export const ProjectImport = z
 export function presentProjectImport(record: ProjectRecord, view: View): z.infer<typeof ProjectImport> {
   const { id, description, name, name_with_namespace, path, path_with_namespace, created_at } = presentBasicProject(record, view)
   const { import_status, import_error } = record.project
-  const told = view.viewer?.admin || (view.viewer !== null && record.level >= 40)
+  const sees = view.viewer?.admin || (view.viewer !== null && record.level >= 40)
   return {
     id,
     description,
@@ -131,7 +131,7 @@ export function presentProjectImport(record: ProjectRecord, view: View): z.infer
     path_with_namespace,
     created_at,
     import_status,
-    import_error: told ? import_error : null,
+    import_error: sees ? import_error : null,
   }
 }
 

@@ -154,7 +154,7 @@ class Updater {
   #out = ''
   #errors = ''
   #timer: NodeJS.Timeout | undefined
-  #said: (() => void) | undefined
+  #answered: (() => void) | undefined
   alive = true
 
   get pid() {
@@ -173,7 +173,7 @@ class Updater {
     this.#child.stdin?.on('error', () => {}) // it ended early; its exit code says why
     this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       this.#out += text
-      this.#said?.()
+      this.#answered?.()
     })
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       if (this.#errors.length < 65_536) this.#errors += text
@@ -230,16 +230,16 @@ class Updater {
       throw refusal
     } finally {
       clearTimeout(timer)
-      this.#said = undefined
+      this.#answered = undefined
     }
   }
 
   #hears(answer: string): Promise<'heard'> {
     return new Promise((resolve) => {
-      this.#said = () => {
+      this.#answered = () => {
         if (this.#out.endsWith(answer)) resolve('heard')
       }
-      this.#said()
+      this.#answered()
     })
   }
 

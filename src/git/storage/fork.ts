@@ -165,8 +165,8 @@ export async function copy(from: string, to: string): Promise<boolean> {
 export async function inTurns(items: string[], work: (item: string) => Promise<boolean>): Promise<boolean> {
   let all = true
   for (let i = 0; i < items.length; i += AT_ONCE) {
-    const said = await Promise.all(items.slice(i, i + AT_ONCE).map(work))
-    if (said.includes(false)) all = false
+    const answers = await Promise.all(items.slice(i, i + AT_ONCE).map(work))
+    if (answers.includes(false)) all = false
   }
   return all
 }

@@ -77,7 +77,7 @@ export class HookChannel {
   accepted: PushCommand[] | undefined
   quarantine: string | undefined
   /** Whether post-receive has reported what moved. */
-  told = false
+  reported = false
   /** The client left before there was a verdict. */
   abandoned = false
   /** What went wrong on our side. */
@@ -148,7 +148,7 @@ export class HookChannel {
       }
       return
     }
-    this.told = true
+    this.reported = true
     try {
       await this.answers.moved(commands)
     } catch (error) {

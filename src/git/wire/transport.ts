@@ -236,7 +236,7 @@ export class Transport {
         await channel.ended()
         if (channel.quarantine !== undefined && isInside(directory, channel.quarantine))
           await rm(channel.quarantine, { recursive: true, force: true })
-        if (channel.accepted && !channel.told) {
+        if (channel.accepted && !channel.reported) {
           const now = openWith({})
           const values = await Promise.all(channel.accepted.map(({ ref }) => now.ref(ref))).finally(() => now.close())
           const done = channel.accepted.filter((command, i) => (values[i] ?? '0'.repeat(40)) === command.new && command.new !== command.old)
@@ -302,10 +302,10 @@ function watchAtomic(body: Readable): () => boolean {
   const look = (chunk: Buffer) => {
     if (head === null) return
     head = Buffer.concat([head, chunk])
-    const said = firstCommand(head)
-    if (said === null && head.length < HEAD) return
+    const first = firstCommand(head)
+    if (first === null && head.length < HEAD) return
     // the capabilities follow a NUL
-    if (said) atomic = said.includes(0) && / atomic( |\n|$)/.test(` ${said.toString('latin1', said.indexOf(0) + 1)}`)
+    if (first) atomic = first.includes(0) && / atomic( |\n|$)/.test(` ${first.toString('latin1', first.indexOf(0) + 1)}`)
     head = null
     body.off('data', look)
   }
@@ -377,7 +377,7 @@ async function relay(
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     if (stderr.length < 65_536) stderr += text
   })
-  let said = false
+  let begun = false
   let gone = false
   let stalled = false
   const closed = finished(out, { readable: false }).catch(() => {
@@ -389,7 +389,7 @@ async function relay(
       ? setTimeout(() => {
           stalled = true
           stop(child)
-          out.destroy(said ? new Unavailable(`git ${command} stalled`) : undefined)
+          out.destroy(begun ? new Unavailable(`git ${command} stalled`) : undefined)
         }, stall)
       : undefined
   const moved = () => void timer?.refresh()
@@ -397,17 +397,17 @@ async function relay(
   try {
     for await (const chunk of child.stdout as Readable) {
       if (gone) continue // read on: a git that has begun to move refs must not fail on a full pipe
-      if (!said && prefix) out.write(prefix)
-      said = true
+      if (!begun && prefix) out.write(prefix)
+      begun = true
       if (!out.write(chunk)) await Promise.race([once(out, 'drain').catch(() => {}), closed])
       moved()
     }
     const exitCode = await child.closed
     if (gone || stalled) {
-      if (stalled && !said) throw new Unavailable(`git ${command} stalled`)
+      if (stalled && !begun) throw new Unavailable(`git ${command} stalled`)
       return
     }
-    if ((!said || exits) && exitCode !== 0)
+    if ((!begun || exits) && exitCode !== 0)
       throw exitCode === null ? new Unavailable(`git ${command} was ended`) : gitFailure(command, exitCode, stderr)
     out.end()
     moved()

@@ -59,10 +59,10 @@ function milestoneOf(given: string | undefined, moments: boolean): MilestoneWant
 /** The filters as services take them. */
 export function traitsOf(given: GivenTraits, moments = false): Traits {
   const { labels, assignee_id, milestone, ...rest } = given
-  const worn = labels?.length === 1 ? (wordOf(labels[0]) ?? labels) : labels
+  const wanted = labels?.length === 1 ? (wordOf(labels[0]) ?? labels) : labels
   const [first] = assignee_id ?? []
   const whose: Assignees | undefined = first === 'Any' ? 'any' : first === 'None' || first === 0 ? 'none' : (assignee_id as number[] | undefined)
-  return { ...rest, labels: worn, assignee_id: whose, milestone: milestoneOf(milestone, moments) }
+  return { ...rest, labels: wanted, assignee_id: whose, milestone: milestoneOf(milestone, moments) }
 }
 
 export const scopeOf = (scope: z.infer<ReturnType<typeof scopes>>) => scope.replaceAll('-', '_') as 'created_by_me' | 'assigned_to_me' | 'all'

@@ -10,7 +10,7 @@ import { DISCUSSED } from './noteables.js'
 
 const discussion_id = z.string()
 const note_id = rowId()
-const said = { body: str(), created_at: opt(datetime()) }
+const message = { body: str(), created_at: opt(datetime()) }
 
 const position = z
   .object(
@@ -56,7 +56,7 @@ const discussionsOn = ({ named, path, access, lines, resolvable }: (typeof DISCU
     path: `${path}/discussions`,
     summary: `Create a discussion on ${named}`,
     access: access('create_note'),
-    input: z.object(lines ? { ...said, position } : said),
+    input: z.object(lines ? { ...message, position } : message),
     output: Discussion,
     handler: async ({ ctx, caller, subject, input, view }) => presentDiscussion(await createDiscussion(ctx, caller, subject, input), view),
   }),
@@ -88,7 +88,7 @@ const discussionsOn = ({ named, path, access, lines, resolvable }: (typeof DISCU
     path: `${path}/discussions/:discussion_id/notes`,
     summary: `Add a note to a discussion on ${named}`,
     access: access('create_note'),
-    input: z.object({ discussion_id, ...said }),
+    input: z.object({ discussion_id, ...message }),
     output: Note,
     async handler({ ctx, caller, subject, input, view }) {
       return presentNote(await replyTo(ctx, caller, subject, input.discussion_id, input), view)

@@ -91,7 +91,11 @@ const rowsOf = (mentioner: Mentioner, targets: Target[]): string =>
  * One note for each thing and each place that mentions it, however often. The thing itself does not change, so that
  * users who do not see the place notice nothing.
  */
-const told = (rows: SQL, author: SQL, now: SQL): SQL => sql`insert into ${notes} (project_id, noteable_type, noteable_id, author_id, note, system,
+const insertNotes = (
+  rows: SQL,
+  author: SQL,
+  now: SQL,
+): SQL => sql`insert into ${notes} (project_id, noteable_type, noteable_id, author_id, note, system,
     mentioned_in_type, mentioned_in_project_id, mentioned_in_id, mentioned_in_sha, created_at, updated_at)
   select m.project_id, m.type, m.id, ${author}, 'mentioned elsewhere', true, m.in_type, m.in_project, m.in_id, m.sha, ${now}, ${now}
   from jsonb_to_recordset(${rows}::jsonb) as m (project_id bigint, type text, id bigint, in_type text, in_project bigint, in_id bigint, sha text)
@@ -106,15 +110,16 @@ export async function recordCrossReferences(
   authorId: number,
   now: Date,
 ): Promise<void> {
-  if (targets.length > 0) await tx.execute(told(sql`${rowsOf(mentioner, targets)}`, sql`${authorId}::bigint`, sql`${now.toISOString()}::timestamptz`))
+  if (targets.length > 0)
+    await tx.execute(insertNotes(sql`${rowsOf(mentioner, targets)}`, sql`${authorId}::bigint`, sql`${now.toISOString()}::timestamptz`))
 }
 
 const tellStep = step('tell of mentions', (db) =>
   db
     .with(
       db
-        .$with('told', {})
-        .as(told(sql`${sql.placeholder('rows')}`, sql`${sql.placeholder('author')}::bigint`, sql`${sql.placeholder('now')}::timestamptz`)),
+        .$with('inserted', {})
+        .as(insertNotes(sql`${sql.placeholder('rows')}`, sql`${sql.placeholder('author')}::bigint`, sql`${sql.placeholder('now')}::timestamptz`)),
     )
     .select({ one: sql<number>`1` })
     .from(sql`(select 1) one`),

@@ -84,8 +84,8 @@ export async function followMentions(
   const row = { project_id: target.project_id, target_type: target.type, target_id: target.id, note_id }
   await tx.insert(mentions).values(people.map((user_id) => ({ ...row, user_id })))
   const now = ctx.now()
-  const told = new Set([...known.map(({ user_id }) => user_id), caller.user.id])
-  const fresh = people.filter((id) => !told.has(id))
+  const notified = new Set([...known.map(({ user_id }) => user_id), caller.user.id])
+  const fresh = people.filter((id) => !notified.has(id))
   const share = { author_id: caller.user.id, target, ...(note_id !== null && { note_id }) }
   await createTodos(tx, { ...share, users: fresh.filter((id) => spokenTo.has(id)), action: 'directly_addressed' }, now)
   await createTodos(tx, { ...share, users: fresh.filter((id) => !spokenTo.has(id)), action: 'mentioned' }, now)

@@ -24,13 +24,13 @@ export async function removeNotesAndEmoji(
   if (things.length === 0) return
   const ids = sql`any(${sql.param(things.map(({ id }) => id))}::bigint[])`
   const projects = sql`any(${sql.param([...new Set(things.map(({ project_id }) => project_id))])}::bigint[])`
-  const said = await tx
+  const removed = await tx
     .select({ id: notes.id })
     .from(notes)
     .where(sql`${notes.project_id} = ${projects} and ${notes.noteable_type} = ${type} and ${notes.noteable_id} = ${ids}`)
   await removeNotes(
     tx,
-    said.map(({ id }) => id),
+    removed.map(({ id }) => id),
   )
   await tx
     .delete(awardEmoji)

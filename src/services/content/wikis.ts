@@ -219,14 +219,14 @@ async function commitPages(ctx: Context, project: Project, caller: SignedIn, mes
       // a folder where the page's file would be, or a file where its folder would be
       if ('fault' in drafted) throw invalidRecord({ title: ['is invalid'] })
       const move = { ref: `refs/heads/${name}`, old: head ?? ZERO, new: drafted.commit }
-      const told = await recordWikiMoves(ctx.db, project.id, caller.user.id, [move])
+      const recorded = await recordWikiMoves(ctx.db, project.id, caller.user.id, [move])
       try {
         await repository.updateRefs([move])
-        await confirmWikiMoves(ctx.db, told, [move])
+        await confirmWikiMoves(ctx.db, recorded, [move])
         break
       } catch (error) {
         if (!(error instanceof RefChanged)) throw error
-        await confirmWikiMoves(ctx.db, told, [])
+        await confirmWikiMoves(ctx.db, recorded, [])
         if (tried === TRIES) throw new Unavailable('The wiki is changing too fast')
       }
     }

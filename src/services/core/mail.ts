@@ -9,7 +9,7 @@ import { readSettings } from './settings.js'
 export type MailPart = string | { markdown: string; base: string } | { link: string; text: string }
 
 /** What a kind of mail is counted as, and what its parts say. */
-export interface Letter extends Omit<Mail, 'text' | 'html' | 'headers'> {
+export interface MailMessage extends Omit<Mail, 'text' | 'html' | 'headers'> {
   kind: string
   parts: MailPart[]
   /** Below a line, in small print. */
@@ -41,7 +41,7 @@ export const mailHost = (base: string) => new URL(base).hostname.replace(/[^A-Za
  * Sends a mail, and counts it. One that the server refuses for good is logged, and done with; other failures are the
  * job's to try again (ML-13).
  */
-export async function sendLetter(ctx: Context, { kind, parts, footer, headers, ...mail }: Letter, signal: AbortSignal): Promise<void> {
+export async function sendMessage(ctx: Context, { kind, parts, footer, headers, ...mail }: MailMessage, signal: AbortSignal): Promise<void> {
   if (!ctx.mailer) return
   const { html_emails_enabled } = await readSettings(ctx)
   const sent: Mail = {

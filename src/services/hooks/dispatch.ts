@@ -108,11 +108,11 @@ async function deliver(tx: Transaction, event: WebhookEvent, at: Date): Promise<
 }
 
 /** Deliveries that are kept for each hook (HK-6). */
-const KEPT = 100
+const MAX_DELIVERIES = 100
 
 /** Removes deliveries that are over and older than the newest hundred. */
 async function prune(tx: Transaction, hooks: number[]): Promise<void> {
-  const newest = sql`(select d.id from ${hookDeliveries} d where d.hook_id = ${hookDeliveries.hook_id} order by d.id desc offset ${KEPT - 1} limit 1)`
+  const newest = sql`(select d.id from ${hookDeliveries} d where d.hook_id = ${hookDeliveries.hook_id} order by d.id desc offset ${MAX_DELIVERIES - 1} limit 1)`
   await tx
     .delete(hookDeliveries)
     .where(and(inArray(hookDeliveries.hook_id, hooks), sql`${hookDeliveries.state} <> 'pending'`, sql`${hookDeliveries.id} < ${newest}`))

@@ -20,8 +20,8 @@ export const deliverHook = defineJob({
 const laneOf = ({ receiver }: { receiver: string }) => `receiver ${receiver}`
 
 /** Makes deliveries of the changes of one transaction; a trigger enqueues it in that transaction. */
-export const tellHooks = defineJob({
-  kind: 'hooks: tell',
+export const dispatchHooks = defineJob({
+  kind: 'hooks: dispatch',
   input: z.object({ transaction: z.string().regex(/^\d+$/) }),
   run: (ctx: Context, { transaction }) =>
     dispatch(ctx, BigInt(transaction), (tx, due) =>

@@ -41,13 +41,13 @@ export async function changeLabels(tx: Transaction, subject: ProjectSubject, tar
   const { rows } = await tx.execute<{ id: string; title: string }>(
     sql`select l.id, l.title from ${table} w join ${labels} l on l.id = w.label_id where w.${thing} = ${target.id}`,
   )
-  const worn = rows.map(({ id, title }) => ({ id: Number(id), title }))
-  const wanted = new Set(all === undefined ? worn.map(({ id }) => id) : await labelIdsOf(tx, subject, all, create, now))
+  const current = rows.map(({ id, title }) => ({ id: Number(id), title }))
+  const wanted = new Set(all === undefined ? current.map(({ id }) => id) : await labelIdsOf(tx, subject, all, create, now))
   for (const id of await labelIdsOf(tx, subject, add, create, now)) wanted.add(id)
   const dropped = namesOf(remove)
-  for (const { id, title } of worn) if (dropped.includes(title)) wanted.delete(id)
-  const gone = worn.filter(({ id }) => !wanted.has(id))
-  const known = new Set(worn.map(({ id }) => id))
+  for (const { id, title } of current) if (dropped.includes(title)) wanted.delete(id)
+  const gone = current.filter(({ id }) => !wanted.has(id))
+  const known = new Set(current.map(({ id }) => id))
   const come = [...wanted].filter((id) => !known.has(id))
   if (gone.length > 0) await tx.execute(sql`delete from ${table} where ${thing} = ${target.id} and label_id in (${listOf(gone.map(({ id }) => id))})`)
   await assignLabels(tx, target, come)

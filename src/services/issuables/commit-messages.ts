@@ -40,13 +40,13 @@ export async function followCommitMessages(ctx: Context, { projectId, moves, int
   for (const move of pushed.slice(0, MAX_BRANCHES)) {
     for (const commit of await newCommits(repository, move, main)) {
       const { oid, message, parents } = commit
-      const said = await mentionsIn(ctx, message)
-      if (said.length === 0) continue
+      const references = await mentionsIn(ctx, message)
+      if (references.length === 0) continue
       if (move.ref === main) {
         for (const reference of await closingReferences(ctx.slices, message, ctx.links.base)) closing.push({ oid, reference })
       }
       // a merge commit names its merge request, where the merge is already recorded
-      naming.push(...said.filter(({ kind }) => parents.length < 2 || kind === 'issue').map((reference) => ({ oid, reference })))
+      naming.push(...references.filter(({ kind }) => parents.length < 2 || kind === 'issue').map((reference) => ({ oid, reference })))
     }
   }
   if (closing.length + naming.length === 0) return

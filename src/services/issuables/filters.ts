@@ -46,7 +46,7 @@ export type Conditions = Record<string, () => SQL>
 export interface Tables {
   type: 'Issue' | 'MergeRequest'
   thing: typeof issues
-  worn: Pick<typeof issueLabels, 'label_id' | 'project_id' | 'issue_id'>
+  labelling: Pick<typeof issueLabels, 'label_id' | 'project_id' | 'issue_id'>
 }
 
 const user = sql`${sql.placeholder('user')}::bigint`
@@ -56,13 +56,13 @@ const idsOf = (name: string) => sql`(select u.id from ${users} u where lower(u.u
 const titled = (name: string) => sql`(select m.id from ${milestones} m where m.title = ${value(name)})`
 
 /** Ids of the things with labels for which `where` holds; `l` is the label. */
-export const hasLabels = ({ worn }: Tables, where: SQL) =>
-  sql`select ${worn.issue_id} from ${worn.issue_id.table} join ${labels} l on l.id = ${worn.label_id} where ${where}`
+export const hasLabels = ({ labelling }: Tables, where: SQL) =>
+  sql`select ${labelling.issue_id} from ${labelling.issue_id.table} join ${labels} l on l.id = ${labelling.label_id} where ${where}`
 
 /** The condition of each filter; its values are placeholders of the same name. */
 export function conditionsOf(tables: Tables): Conditions {
-  const { thing, type, worn } = tables
-  const wears = sql`exists (select 1 from ${worn.issue_id.table} where ${worn.issue_id} = ${thing.id})`
+  const { thing, type, labelling } = tables
+  const wears = sql`exists (select 1 from ${labelling.issue_id.table} where ${labelling.issue_id} = ${thing.id})`
   const awarded = (where: SQL) => sql`${thing.id} in (select e.awardable_id from ${awardEmoji} e
     where e.user_id = ${user} and e.awardable_type = ${type} and ${where})`
   return {

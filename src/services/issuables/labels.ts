@@ -138,8 +138,8 @@ async function run(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, source:
     ...limits(paging),
   })
   const size = shape.by === 'all' || shape.by === 'search' ? 'page' : 'whole'
-  const worn = rows.map(({ label }) => label)
-  await Promise.all([completeTexts(ctx, LONG.labels, worn, size), completeTexts(ctx, LONG.labelPages, worn, size)])
+  const shown = rows.map(({ label }) => label)
+  await Promise.all([completeTexts(ctx, LONG.labels, shown, size), completeTexts(ctx, LONG.labelPages, shown, size)])
   return rows.map(({ counts, ...row }) => ({ ...row, open_issues_count: counts?.open ?? 0, closed_issues_count: counts?.closed ?? 0 }))
 }
 

@@ -50,7 +50,7 @@ const value = (name: string) => sql.placeholder(name)
  * there.
  */
 export function listerOf<Reach extends string>(kind: Kind<Reach>) {
-  const { thing, worn, list } = kind
+  const { thing, labelling, list } = kind
   const known = { ...conditionsOf(kind), ...kind.filters }
 
   const conditions = ({ in: place, sight, filters, labels: wanted, search, fields }: Shape) =>
@@ -63,7 +63,7 @@ export function listerOf<Reach extends string>(kind: Kind<Reach>) {
       ...filters.map((name) => known[name]?.()),
       ...Array.from({ length: wanted }, (_, i) =>
         place === 'project'
-          ? sql`${thing.id} in (select ${worn.issue_id} from ${worn.issue_id.table} where ${worn.label_id} = any(${value(`label${i}`)}::bigint[]))`
+          ? sql`${thing.id} in (select ${labelling.issue_id} from ${labelling.issue_id.table} where ${labelling.label_id} = any(${value(`label${i}`)}::bigint[]))`
           : sql`${thing.id} in (${hasLabels(kind, sql`l.title = ${value(`label${i}`)}`)})`,
       ),
       fuzzyMatch(
@@ -102,13 +102,13 @@ export function listerOf<Reach extends string>(kind: Kind<Reach>) {
     return (shape.in === 'project' ? from : from.innerJoin(projects, eq(projects.id, thing.project_id))).where(conditions(shape))
   })
 
-  const labelIds = statement(`labels of ${list} worn in a project`, (db) =>
+  const labelIds = statement(`labels of ${list} in a project`, (db) =>
     db
       .select({ id: labels.id, title: labels.title })
       .from(labels)
       .where(
         sql`${labels.title} = any(${value('titles')}::text[]) and (${labels.project_id} = ${value('project')}
-          or ${labels.namespace_id} is not null and exists (select 1 from ${worn.issue_id.table} where ${worn.label_id} = ${labels.id} and ${worn.project_id} = ${value('project')}))`,
+          or ${labels.namespace_id} is not null and exists (select 1 from ${labelling.issue_id.table} where ${labelling.label_id} = ${labels.id} and ${labelling.project_id} = ${value('project')}))`,
       ),
   )
 

@@ -196,7 +196,7 @@ export async function createMilestone(
   )
 }
 
-const EVENTS = { close: { to: 'closed', told: 'closed' }, activate: { to: 'active', told: 'reopened' } } as const
+const EVENTS = { close: { to: 'closed', event: 'closed' }, activate: { to: 'active', event: 'reopened' } } as const
 
 /** Changes, closes or activates a milestone (MI-4). */
 export async function updateMilestone(
@@ -222,7 +222,7 @@ export async function updateMilestone(
             .where(eq(milestones.id, milestoneId))
             .returning(),
         )
-        if (moved) await tell(ctx, tx, caller, milestone, moved.told)
+        if (moved) await tell(ctx, tx, caller, milestone, moved.event)
         return { milestone, path }
       }),
     taken,

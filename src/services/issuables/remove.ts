@@ -14,12 +14,12 @@ export async function removeDependents(tx: Transaction, type: TargetType, rows: 
   await tx.delete(events).where(and(eq(events.target_type, type), inArray(events.target_id, ids)))
   await removeNotesAndEmoji(tx, type, rows)
   // what they mention loses the system notes about that
-  const told = await tx
+  const removed = await tx
     .select({ id: notes.id })
     .from(notes)
     .where(and(inArray(notes.mentioned_in_project_id, projects), eq(notes.mentioned_in_type, type), inArray(notes.mentioned_in_id, ids)))
   await removeNotes(
     tx,
-    told.map(({ id }) => id),
+    removed.map(({ id }) => id),
   )
 }

@@ -25,7 +25,7 @@ async function change(
   target: TimedTarget,
   authorId: number,
   next: (now: TimeRecord) => Partial<TimeRecord>,
-  told: string,
+  note: string,
 ): Promise<TimeRecord> {
   const table = TABLES[target.type]
   return ctx.db.transaction(async (tx) => {
@@ -45,7 +45,7 @@ async function change(
       .update(table)
       .set({ ...after, updated_at: sql`greatest(${table.updated_at}, ${now.toISOString()}::timestamptz)` })
       .where(eq(table.id, target.id))
-    await writeSystemNotes(tx, target, authorId, [told], now)
+    await writeSystemNotes(tx, target, authorId, [note], now)
     return after
   })
 }
@@ -67,14 +67,14 @@ export const resetEstimate = (ctx: Context, target: TimedTarget, authorId: numbe
 export async function addSpentTime(ctx: Context, target: TimedTarget, authorId: number, duration: string): Promise<TimeRecord> {
   const seconds = parseDuration(duration)
   if (seconds === null) throw badFormat('time_spent')
-  const told = seconds > 0 ? `added ${humanDuration(seconds)} of time spent` : `subtracted ${humanDuration(-seconds)} of time spent`
+  const note = seconds > 0 ? `added ${humanDuration(seconds)} of time spent` : `subtracted ${humanDuration(-seconds)} of time spent`
   const next = ({ total_time_spent }: TimeRecord) => {
     const total = total_time_spent + seconds
     if (total < 0) throw invalidRecord({ time_spent: ['Time to subtract exceeds the total time spent'] })
     if (total > MAX) throw badFormat('time_spent')
     return { total_time_spent: total }
   }
-  return change(ctx, target, authorId, next, told)
+  return change(ctx, target, authorId, next, note)
 }
 
 /** Resets the spent time (TT-9). */

@@ -111,8 +111,8 @@ export async function listTodos(ctx: Context, caller: SignedIn, { page, per_page
 }
 
 async function withTargets(ctx: Context, caller: SignedIn, rows: Omit<TodoRecord, 'target'>[]): Promise<TodoRecord[]> {
-  const said = rows.map(({ todo, note }) => ({ id: todo.note_id ?? 0, note }))
-  await completeTexts(ctx, LONG.notes, said, 'page')
+  const texts = rows.map(({ todo, note }) => ({ id: todo.note_id ?? 0, note }))
+  await completeTexts(ctx, LONG.notes, texts, 'page')
   const idsOf = (type: 'Issue' | 'MergeRequest') => [
     ...new Set(rows.filter(({ todo }) => todo.target_type === type).map(({ todo }) => todo.target_id as number)),
   ]
@@ -123,7 +123,7 @@ async function withTargets(ctx: Context, caller: SignedIn, rows: Omit<TodoRecord
   ])
   return rows.flatMap((row, i) => {
     const target = known.get(`${row.todo.target_type} ${row.todo.target_id}`)
-    return target ? [{ ...row, note: said[i]?.note ?? null, target }] : []
+    return target ? [{ ...row, note: texts[i]?.note ?? null, target }] : []
   })
 }
 

@@ -18,8 +18,8 @@ export const sendMail = defineJob({
 })
 
 /** Makes mails of the changes of one transaction; a trigger enqueues it in that transaction. */
-export const tellByMail = defineJob({
-  kind: 'mail: tell',
+export const dispatchMail = defineJob({
+  kind: 'mail: dispatch',
   input: z.object({ transaction: z.string().regex(/^\d+$/) }),
   async run(ctx: Context, { transaction }) {
     const changes = await changesFor(ctx, 'mail', BigInt(transaction))

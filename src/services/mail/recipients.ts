@@ -34,9 +34,9 @@ export interface Recipient {
 }
 
 /** People that one event mails at most (ML-9). */
-const MOST = 1_000
+const MAX_RECIPIENTS = 1_000
 /** People that are considered for it, the strongest reasons first. */
-const CONSIDERED = 10 * MOST
+const MAX_CANDIDATES = 10 * MAX_RECIPIENTS
 
 type Way = [reason: Reason, userIds: SQL]
 type ProjectRow = Pick<typeof projects.$inferSelect, 'id' | 'namespace_id' | 'storage'>
@@ -52,9 +52,9 @@ export async function recipientsOf(ctx: Context, { occasion, named }: Happened):
   const ways = [...(await waysTo(ctx, project, occasion, named)), ...watchers(project, groups, occasion)]
   if (ways.length === 0) return []
   const found = (await considered(ctx, project, groups, occasion, ways)).flatMap((person) => reasonFor(person, occasion) ?? [])
-  if (found.length > MOST)
+  if (found.length > MAX_RECIPIENTS)
     ctx.log.warn({ project: project.id, event: occasion.event, people: found.length }, 'an event concerns too many people: not all are mailed')
-  return found.sort((a, b) => REASONS.indexOf(a.reason) - REASONS.indexOf(b.reason)).slice(0, MOST)
+  return found.sort((a, b) => REASONS.indexOf(a.reason) - REASONS.indexOf(b.reason)).slice(0, MAX_RECIPIENTS)
 }
 
 /** The group of a project and those above it, the nearest first. */
@@ -94,7 +94,7 @@ async function byName(ctx: Context, actor: number | null, names: string[]): Prom
   const caller = actor === null ? null : await findActiveUser(ctx, actor)
   if (!caller || names.length === 0) return []
   const active = async (who: SQL) => {
-    const { rows } = await ctx.db.write.execute<{ id: string }>(sql`select u.id from ${users} u where ${who} and u.state = 'active' limit ${MOST}`)
+    const { rows } = await ctx.db.write.execute<{ id: string }>(sql`select u.id from ${users} u where ${who} and u.state = 'active' limit ${MAX_RECIPIENTS}`)
     return rows.map(({ id }) => Number(id))
   }
   return (await peopleNamed(caller, { all: names, direct: [] }, active)).people
@@ -184,7 +184,7 @@ async function considered(ctx: Context, project: ProjectRow, groups: number[], {
       select w.user_id, array_agg(distinct w.reason) as reasons, min(w.rank) as rank from (${all}) w
       join ${users} u on u.id = w.user_id and u.state = 'active' and u.kind = 'human'
       where w.user_id is distinct from ${target === 'Pipeline' ? null : actor}::bigint
-      group by w.user_id order by min(w.rank), w.user_id limit ${CONSIDERED})
+      group by w.user_id order by min(w.rank), w.user_id limit ${MAX_CANDIDATES})
     select p.user_id, p.reasons, coalesce(s.level, 'participating') as level, coalesce(s.events, '{}') as events, x.subscribed from people p
     left join lateral (select n.level, n.events from ${notificationSettings} n
       where n.user_id = p.user_id and n.level <> 'global' and (n.project_id = ${project.id}

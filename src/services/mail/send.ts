@@ -2,7 +2,7 @@ import { and, eq, inArray } from 'drizzle-orm'
 import { fullPathOf } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { labels, subscriptions, users } from '../../db/schema/index.js'
-import { type Letter, type MailPart, mailHost, messageId, sendLetter } from '../core/mail.js'
+import { type MailMessage, type MailPart, mailHost, messageId, sendMessage } from '../core/mail.js'
 import { readSettings } from '../core/settings.js'
 import { actingUser, findVisibleProject } from '../identity/acting-users.js'
 import type { User } from '../identity/users.js'
@@ -43,7 +43,7 @@ export async function sendNotification(ctx: Context, { user: userId, reason, occ
   const parts = await partsOf(ctx, occasion, { thing, note, actor: actor ?? 'Somebody', page })
   const first = FIRST.includes(occasion.event)
   const thread = messageId(ctx, thing.thread)
-  const letter: Letter = {
+  const message: MailMessage = {
     kind: occasion.event,
     to: { name: user.name, address },
     fromName: actor,
@@ -54,7 +54,7 @@ export async function sendNotification(ctx: Context, { user: userId, reason, occ
     ...endOf(ctx, user, { occasion, reason, url: note ? `${thing.url}#note_${note.id}` : thing.url }),
   }
   const project = { 'X-Roost-Project': path, 'X-Roost-Project-Id': String(occasion.project), 'List-Id': listId(ctx, path) }
-  await sendLetter(ctx, { ...letter, headers: { ...letter.headers, ...project } }, signal)
+  await sendMessage(ctx, { ...message, headers: { ...message.headers, ...project } }, signal)
 }
 
 /** Somebody who gets mail, with their address; null where they do not, or have unsubscribed meanwhile. */
@@ -96,7 +96,7 @@ function endOf(
   ctx: Context,
   user: User,
   { occasion, reason, url }: { occasion: Occasion; reason: Reason; url: string },
-): Pick<Letter, 'footer' | 'headers'> {
+): Pick<MailMessage, 'footer' | 'headers'> {
   const { target: type, id, event } = occasion
   const footer: MailPart[] = [{ text: 'View it', link: url }, `You get this mail because ${REASON[reason]}.`]
   const headers = { 'X-Roost-Event': event, 'X-Roost-Reason': reason }

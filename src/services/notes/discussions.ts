@@ -28,8 +28,8 @@ export async function createDiscussion(
 
 /** Replies to a discussion, at the position where it began (DI-5). */
 export async function replyTo(ctx: Context, caller: SignedIn, subject: NoteableSubject, id: string, given: NewNote): Promise<NoteRecord> {
-  const { notes: said } = await getDiscussion(ctx, caller, subject.noteable, id)
-  const { type, position, discussion_id, path, line, line_type } = (said[0] as NoteRecord).note
+  const { notes: members } = await getDiscussion(ctx, caller, subject.noteable, id)
+  const { type, position, discussion_id, path, line, line_type } = (members[0] as NoteRecord).note
   if (type === null) throw refused('A note that stands alone cannot be answered')
   return createNote(ctx, caller, subject, given, { type, position, discussion_id, path, line, line_type })
 }
@@ -63,8 +63,8 @@ export async function resolveDiscussion(
   subject: NoteableSubject,
   { discussion, resolved }: { discussion: string; resolved: boolean },
 ): Promise<DiscussionRecord> {
-  const { notes: said } = await getDiscussion(ctx, caller, subject.noteable, discussion)
-  const [first] = said as [NoteRecord]
+  const { notes: members } = await getDiscussion(ctx, caller, subject.noteable, discussion)
+  const [first] = members as [NoteRecord]
   if (!isResolvable(first)) throw refused('Only threads on merge requests can be resolved')
   checkResolver(caller, subject, first)
   await setResolved(ctx, caller, subject, { discussion }, resolved)

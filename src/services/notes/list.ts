@@ -59,8 +59,8 @@ interface Place {
 
 const placeOf = ({ user }: Reader, { type }: Noteable): Place => ({ type, eyes: sqlViewer(user) })
 const about = ({ type, eyes }: Place) => {
-  const said = isAbout(type, value('project'), value('key'))
-  return counts(type) ? qualified(sql`${said} and ${mentionerIsSeen(eyes, sql`${value('user')}::bigint`)}`) : said
+  const own = isAbout(type, value('project'), value('key'))
+  return counts(type) ? qualified(sql`${own} and ${mentionerIsSeen(eyes, sql`${value('user')}::bigint`)}`) : own
 }
 const valuesOf = ({ user }: Reader, noteable: Noteable) => ({ project: noteable.project_id, key: keyOf(noteable), user: user?.id ?? 0 })
 
@@ -158,7 +158,7 @@ async function load(ctx: Context, reader: Reader, noteable: Noteable, ids: strin
   await completeNotes(ctx, rows, 'page')
   for (const row of rows) found.get(row.note.discussion_id)?.push({ ...row, iid: noteable.iid })
   // one whose notes were deleted meanwhile is gone
-  return [...found].flatMap(([id, said]) => (said.length > 0 ? [{ id, notes: said }] : []))
+  return [...found].flatMap(([id, own]) => (own.length > 0 ? [{ id, notes: own }] : []))
 }
 
 /** The discussions on a thing, oldest first (DI-1). */

@@ -77,12 +77,12 @@ const written = step('write a note', (db, type: Noteable['type']) => {
     from note where ${ofThing} and t.user_id = ${value('author')} and t.state = 'pending'`)
   const named = db.$with('named', {}).as(sql`insert into ${mentions} (project_id, target_type, target_id, note_id, user_id)
     select ${value('project')}, ${type}, ${value('id')}, note.id, who from note, unnest(${value('named')}::bigint[]) who`)
-  const told = db
-    .$with('told', {})
+  const notified = db
+    .$with('notified', {})
     .as(sql`insert into ${todos} (user_id, author_id, project_id, target_type, target_id, note_id, action, created_at, updated_at)
     select who, ${value('author')}, ${value('project')}, ${type}, ${value('id')}, note.id, action, ${moment('now')}, ${moment('now')}
-    from note, unnest(${value('told')}::bigint[], ${value('actions')}::text[]) as news (who, action) on conflict do nothing`)
-  const followed = counts(type) ? [done, named, told] : []
+    from note, unnest(${value('notified')}::bigint[], ${value('actions')}::text[]) as news (who, action) on conflict do nothing`)
+  const followed = counts(type) ? [done, named, notified] : []
   return db
     .with(thing, note, event, active, ...followed)
     .select({
@@ -123,7 +123,7 @@ export async function createNote(
   const now = ctx.now()
   const created_at = (subject.can('backdate_note') && given.created_at) || now
   const { people, spokenTo } = await peopleNamed(caller, await namesIn(ctx.slices, given.body), (who) => subject.readersAmong(ctx.db.write, who))
-  const told = people.filter((id) => id !== caller.user.id)
+  const notified = people.filter((id) => id !== caller.user.id)
   const mentioner = mentionerOf(noteable)
   const mentioned = mentioner ? await thingsMentioned(ctx, caller, subject, await mentionsIn(ctx, given.body)) : []
   const commit_id = noteable.commit?.oid ?? null
@@ -144,8 +144,8 @@ export async function createNote(
     created_at: created_at.toISOString(),
     title: noteable.commit && titleOf(noteable.commit.message).replaceAll('\0', '\ufffd'),
     named: people,
-    told,
-    actions: told.map((id) => (spokenTo.has(id) ? 'directly_addressed' : 'mentioned')),
+    notified,
+    actions: notified.map((id) => (spokenTo.has(id) ? 'directly_addressed' : 'mentioned')),
   }
   const [[row]] = await ctx.db.burst((on) => [
     written(on, noteable.type).execute(values),

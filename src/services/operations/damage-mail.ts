@@ -4,7 +4,7 @@ import type { Context } from '../../context.js'
 import { namespaces, projects, repositoryChecks } from '../../db/schema/index.js'
 import { enqueue } from '../../jobs/enqueue.js'
 import { type Attempt, defineJob } from '../../jobs/kinds.js'
-import { MAIL_JOB, MAIL_LANE, messageId, sendLetter } from '../core/mail.js'
+import { MAIL_JOB, MAIL_LANE, messageId, sendMessage } from '../core/mail.js'
 import { readSettings } from '../core/settings.js'
 
 /** Milliseconds in which what is found is collected for one mail. */
@@ -25,7 +25,7 @@ export const damageMail = defineJob({
       join ${namespaces} n on n.id = p.namespace_id where c.fault <> '' and c.checked_at >= ${since}::timestamptz order by 1 limit ${NAMED + 1}`)
     if (rows.length === 0) return
     const named = rows.slice(0, NAMED).map(({ path, fault }) => `${path}: ${fault}`)
-    const letter = {
+    const message = {
       kind: 'damage',
       to: { name: '', address },
       subject: 'Repositories are damaged',
@@ -33,7 +33,7 @@ export const damageMail = defineJob({
       parts: ['A check of all objects has found damage:', ...named, ...(rows.length > NAMED ? ['There are more.'] : []), 'roost doctor says more.'],
       footer: [{ text: 'Sent by', link: ctx.links.base }],
     }
-    await sendLetter(ctx, letter, signal)
+    await sendMessage(ctx, message, signal)
   },
 })
 

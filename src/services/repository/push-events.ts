@@ -14,14 +14,14 @@ const TAG = 'refs/tags/'
 
 /** The data of the push events: one event for each ref (EV-5, PU-7). */
 export async function pushDataOf(repository: Repository, moves: RefUpdate[]): Promise<PushData[]> {
-  const told: PushData[] = []
+  const events: PushData[] = []
   let left = MAX_COUNTED
   for (const move of moves) {
     const branch = move.ref.startsWith(BRANCH)
     if (!branch && !move.ref.startsWith(TAG)) continue
     const described = move.new === ZERO ? { commit_count: 0, commit_title: null } : await describe(repository, move, branch, left)
     left = Math.max(0, left - described.commit_count)
-    told.push({
+    events.push({
       ...described,
       action: move.old === ZERO ? 'created' : move.new === ZERO ? 'removed' : 'pushed',
       ref_type: branch ? 'branch' : 'tag',
@@ -30,7 +30,7 @@ export async function pushDataOf(repository: Repository, moves: RefUpdate[]): Pr
       ref: move.ref.slice((branch ? BRANCH : TAG).length),
     })
   }
-  return told
+  return events
 }
 
 /**

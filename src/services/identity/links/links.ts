@@ -9,7 +9,7 @@ export type AccountLink = typeof accountLinks.$inferSelect
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 /** Links to one address, and of one user, within an hour (ML-27). */
-const MOST = { ofAddress: 5, ofUser: 20 }
+const MAX_LINKS = { ofAddress: 5, ofUser: 20 }
 
 /**
  * The token of a new link for a user and an address; null: they had too many lately (ML-27). The job that sends it may
@@ -31,7 +31,7 @@ export async function makeLink(
       .from(accountLinks)
       .where(and(own, gt(accountLinks.created_at, since(HOUR))))
     const alike = made.filter((link) => link.email === email && link.purpose === purpose)
-    if (alike.some(({ created_at }) => created_at > since(MINUTE)) || alike.length >= MOST.ofAddress || made.length >= MOST.ofUser) return null
+    if (alike.some(({ created_at }) => created_at > since(MINUTE)) || alike.length >= MAX_LINKS.ofAddress || made.length >= MAX_LINKS.ofUser) return null
     const token = newSecret()
     await tx
       .insert(accountLinks)

@@ -7,7 +7,7 @@ import { enqueue } from '../../../jobs/enqueue.js'
 import { type Attempt, defineJob } from '../../../jobs/kinds.js'
 import { digestOf } from '../../../lib/crypto/secret.js'
 import { emailFault } from '../../../lib/email.js'
-import { MAIL_JOB, MAIL_LANE, messageId, sendLetter } from '../../core/mail.js'
+import { MAIL_JOB, MAIL_LANE, messageId, sendMessage } from '../../core/mail.js'
 import { makeLink } from './links.js'
 
 const HOUR = 3_600_000
@@ -85,7 +85,7 @@ export const accountMail = defineJob({
     if (!address || !admits(address)) return
     const token = await makeLink(ctx, { user_id: address.id, email, purpose: link, job_id: id, life })
     if (token === null) return void ctx.log.warn({ user: address.id, mail: purpose }, 'a mail was not sent: there were too many')
-    const letter = {
+    const message = {
       kind: `account_${purpose}`,
       to: { name: address.name, address: email },
       subject,
@@ -93,7 +93,7 @@ export const accountMail = defineJob({
       parts: [says(address.name, email), { text: button, link: ctx.links.base + PAGES[link] + token }, expires],
       footer: [{ text: 'Sent by', link: ctx.links.base }],
     }
-    await sendLetter(ctx, letter, signal)
+    await sendMessage(ctx, message, signal)
   },
 })
 

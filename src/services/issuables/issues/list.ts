@@ -95,8 +95,8 @@ export async function loadIssues(ctx: Context, { user: viewer }: Pick<Caller, 'u
 
 async function withTexts(ctx: Context, records: IssueRecord[], size: 'whole' | 'page'): Promise<IssueRecord[]> {
   const descriptions = records.map(({ issue }) => issue)
-  const worn = records.flatMap(({ milestone }) => milestone ?? [])
-  await Promise.all([completeTexts(ctx, LONG.issues, descriptions, size), completeTexts(ctx, LONG.milestones, worn, size)])
+  const attached = records.flatMap(({ milestone }) => milestone ?? [])
+  await Promise.all([completeTexts(ctx, LONG.issues, descriptions, size), completeTexts(ctx, LONG.milestones, attached, size)])
   return records
 }
 
@@ -119,7 +119,7 @@ const list = listerOf<IssueReach>({
   type: 'Issue',
   list: 'issues',
   thing: issues,
-  worn: issueLabels,
+  labelling: issueLabels,
   reach: issueReach,
   within: issuesInReach,
   visible: visibleIssues,

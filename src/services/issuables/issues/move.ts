@@ -79,16 +79,16 @@ async function move(
   const now = ctx.now()
   const { id: callerId } = caller.user
   const { project: to } = target
-  const worn = await tx
+  const labelled = await tx
     .select({ title: labels.title })
     .from(issueLabels)
     .innerJoin(labels, eq(labels.id, issueLabels.label_id))
     .where(eq(issueLabels.issue_id, issue.id))
-  const titles = worn.map(({ title }) => title)
+  const titles = labelled.map(({ title }) => title)
   const labelIds = await labelIdsOf(tx, target, titles, false, now)
   const copy = await insertCopy(ctx, tx, target, issue, fullPathOf(from))
   if (labelIds.length > 0) await tx.insert(issueLabels).values(labelIds.map((label_id) => ({ project_id: to.id, issue_id: copy.id, label_id })))
-  await copyWhatWasSaid(tx, issue, copy)
+  await copyDiscussion(tx, issue, copy)
   await tx
     .update(issues)
     .set({
@@ -140,12 +140,12 @@ async function twinOf(tx: Transaction, { project }: ProjectSubject, milestoneId:
 type Rows = Pick<typeof issues.$inferSelect, 'id' | 'project_id'>
 
 /** Copies notes, awards and what else issues show of the discussion. */
-async function copyWhatWasSaid(tx: Transaction, from: Rows, to: Rows) {
+async function copyDiscussion(tx: Transaction, from: Rows, to: Rows) {
   // each note gets its new id beforehand, so that what refers to it can find it
   await tx.execute(sql`with pairs as (
       select n.id as old, nextval(pg_get_serial_sequence('notes', 'id')) as new from (select id from ${notes}
         where project_id = ${from.project_id} and noteable_type = 'Issue' and noteable_id = ${from.id} order by id) n),
-    said as (insert into ${notes} (id, project_id, noteable_type, noteable_id, author_id, note, system, type, discussion_id, position,
+    copied as (insert into ${notes} (id, project_id, noteable_type, noteable_id, author_id, note, system, type, discussion_id, position,
         resolved_at, resolved_by_id, path, line, line_type, mentioned_in_type, mentioned_in_project_id, mentioned_in_id, mentioned_in_sha,
         created_at, updated_at)
       overriding system value

@@ -106,13 +106,13 @@ async function* examinationFaults(
  */
 async function turnBack(ctx: Context, project: Project, repository: GitRepository, { name, oid }: BrokenRef): Promise<string> {
   const short = name.replace(/^refs\/(heads|tags)\//, '')
-  const told = await ctx.db.write
+  const recorded = await ctx.db.write
     .select({ push: events.push })
     .from(events)
     .where(and(eq(events.project_id, project.id), sql`${events.push}->>'ref' = ${short}`))
     .orderBy(desc(events.id))
     .limit(1_000)
-  const candidates = told.flatMap(({ push }) => [push?.commit_to, push?.commit_from]).filter((one): one is Oid => Boolean(one) && one !== ZERO)
+  const candidates = recorded.flatMap(({ push }) => [push?.commit_to, push?.commit_from]).filter((one): one is Oid => Boolean(one) && one !== ZERO)
   const there = await repository.existing(candidates)
   const back = name.startsWith('refs/heads/') ? candidates.find((one) => there.has(one)) : undefined
   if (oid === ZERO) await repository.dropUnreadableRef(name)

@@ -55,7 +55,7 @@ export async function follow(ctx: Context, { projectId, moves, intent, settings,
     enqueue: (job, input, options) => void queued.push(newJob(job, input, options)),
     repository: () => (found ??= repository ? Promise.resolve(repository) : repositoryById(ctx, projectId).then((known) => known?.git ?? null)),
   }
-  const [told] = await Promise.all([
+  const [pushes] = await Promise.all([
     event.repository().then((git) => (git ? pushDataOf(git, moves) : [])),
     followBranches(ctx, projectId, moves, settings),
     dropReleases(ctx, projectId, moves),
@@ -63,9 +63,9 @@ export async function follow(ctx: Context, { projectId, moves, intent, settings,
   ])
   const now = ctx.now().toISOString()
   const pushed = sql`insert into ${events} (project_id, author_id, action, push, created_at)
-    select ${projectId}::bigint, finished.actor_id, 'pushed', told.push, ${now}::timestamptz
-    from finished join ${users} on ${users.id} = finished.actor_id, jsonb_array_elements(${JSON.stringify(told)}::jsonb) with ordinality as told (push, turn)
-    order by told.turn`
+    select ${projectId}::bigint, finished.actor_id, 'pushed', pushed.push, ${now}::timestamptz
+    from finished join ${users} on ${users.id} = finished.actor_id, jsonb_array_elements(${JSON.stringify(pushes)}::jsonb) with ordinality as pushed (push, turn)
+    order by pushed.turn`
   const named = moves.filter(({ ref }) => /^refs\/(heads|tags)\//.test(ref)).map(({ ref, old, new: to }) => ({ ref, old, new: to }))
   const hooked = sql`insert into ${hookChanges} (source, operation, project_id, actor_id, after)
     select 'pushes', 'INSERT', ${projectId}::bigint, actor_id, ${JSON.stringify({ moves: named })}::jsonb from finished

@@ -114,7 +114,7 @@ async function mergeInto(
     const signature = signatureOf(ctx, caller)
     const message = await messageOf(ctx, caller, subject, request.row, given)
     const ref = `refs/heads/${branch}`
-    const told = { request: id, should_remove_source_branch: given.should_remove_source_branch ?? null }
+    const choices = { request: id, should_remove_source_branch: given.should_remove_source_branch ?? null }
     // concurrently with the objects, and in any case before the ref: an intent whose ref never moves has no effect
     const noted: { intent?: number } = {}
     const intend = async (commit: Oid) => {
@@ -123,7 +123,7 @@ async function mergeInto(
         actorId: caller.user.id,
         door: 'api',
         moves: [{ ref, old: start, new: commit }],
-        merge: told,
+        merge: choices,
       })
     }
     const drafted = await repository
@@ -135,7 +135,7 @@ async function mergeInto(
     const { intent } = noted
     if ('refusal' in drafted || intent === undefined) throw cannotBeMerged()
     const move = { ref, old: start, new: drafted.commit }
-    const write = { projectId: project.id, actorId: caller.user.id, moves: [move], settings, repository, merge: told, intent }
+    const write = { projectId: project.id, actorId: caller.user.id, moves: [move], settings, repository, merge: choices, intent }
     try {
       await moveUnderIntent(ctx, write, () => moveTarget(ctx, repository, request, move, head))
     } catch (error) {

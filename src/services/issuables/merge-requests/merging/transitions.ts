@@ -29,10 +29,10 @@ async function end(
   const changed = tx.update(mergeRequests).set({ ...set, updated_at: now }).where(where).returning({ id, project_id, iid }) // biome-ignore format: one statement
   const at = sql`${now.toISOString()}::timestamptz`
   const actor = sql`${by}::bigint`
-  const { rows } = await tx.execute<Record<keyof Ended, string>>(sql`with ended as ${changed}, said as (
+  const { rows } = await tx.execute<Record<keyof Ended, string>>(sql`with ended as ${changed}, noted as (
       insert into ${notes} (project_id, noteable_type, noteable_id, author_id, note, system, created_at, updated_at)
       select project_id, 'MergeRequest', id, ${actor}, ${note}, true, ${at}, ${at} from ended where ${actor} is not null order by id
-    ), told as (
+    ), recorded as (
       insert into ${events} (project_id, author_id, action, target_type, target_id, created_at)
       select project_id, ${actor}, ${action}, 'MergeRequest', id, ${at} from ended where ${actor} is not null order by id
     ), done as (

@@ -22,7 +22,7 @@ const list = listerOf<'all' | 'own'>({
   type: 'MergeRequest',
   list: 'merge_requests',
   thing: mergeRequests as unknown as typeof issues,
-  worn: { ...mergeRequestLabels, issue_id: mergeRequestLabels.merge_request_id } as unknown as typeof issueLabels,
+  labelling: { ...mergeRequestLabels, issue_id: mergeRequestLabels.merge_request_id } as unknown as typeof issueLabels,
   reach: (subject) => (subject.can('read_merge_request') ? 'all' : 'own'),
   within: mergeRequestsInReach,
   visible: visibleMergeRequests,

@@ -187,14 +187,14 @@ async function tellHeld(tx: Transaction, drafts: VersionDraft[], at: Date): Prom
   const ids = drafts.filter(({ held }) => held).map(({ request }) => request.id)
   if (ids.length === 0) return
   const now = sql`${at.toISOString()}::timestamptz`
-  await tx.execute(sql`with said as (
+  await tx.execute(sql`with noted as (
       insert into ${notes} (project_id, noteable_type, noteable_id, author_id, note, system, created_at, updated_at)
       select r.project_id, 'MergeRequest', r.id, r.author_id, ${HELD}, true, ${now}, ${now} from ${mergeRequests} r
       left join ${mergeRequestVersions} v on v.id = r.version_id
       where r.id = any(${sql.param(ids)}::bigint[]) and r.state = 'opened' and not exists (select 1 from ${notes} n
         where n.noteable_type = 'MergeRequest' and n.noteable_id = r.id and n.system and n.note = ${HELD} and n.created_at >= coalesce(v.created_at, r.created_at))
       order by r.id returning noteable_id
-    ) update ${mergeRequests} r set updated_at = ${now} from said where r.id = said.noteable_id`)
+    ) update ${mergeRequests} r set updated_at = ${now} from noted where r.id = noted.noteable_id`)
 }
 
 /**

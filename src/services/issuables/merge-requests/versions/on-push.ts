@@ -156,16 +156,16 @@ async function followSource(
         .where(and(inArray(mergeRequests.id, unfinished), isOpen))
     if (actorId === null) return
     await finishTodosOf(tx, group, actorId, now)
-    const told = (id: number) => [
+    const notesOf = (id: number) => [
       ...(total > 0 && followed.has(id) ? [`added ${total} ${total === 1 ? 'commit' : 'commits'}`] : []),
       ...(unfinished.includes(id) ? ['marked as a **Work In Progress**'] : []),
       ...(deferred.some((one) => one.id === id) ? ['canceled the automatic merge'] : []),
     ]
-    const said = group.flatMap(({ id, project_id, author_id: author }) =>
-      told(id).map((note) => ({ note, noteable_id: id, project_id, author_id: followed.has(id) ? actorId : author })),
+    const added = group.flatMap(({ id, project_id, author_id: author }) =>
+      notesOf(id).map((note) => ({ note, noteable_id: id, project_id, author_id: followed.has(id) ? actorId : author })),
     )
     const shared = { noteable_type: 'MergeRequest' as const, system: true, created_at: now, updated_at: now }
-    if (said.length > 0) await tx.insert(notes).values(said.map((each) => ({ ...each, ...shared })))
+    if (added.length > 0) await tx.insert(notes).values(added.map((each) => ({ ...each, ...shared })))
   })
   const unknown = await updatePushedVersions(ctx, ids, actorId)
   if (unknown.length > 0) enqueue(promptMergeChecks, { merge_requests: unknown })
