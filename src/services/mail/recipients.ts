@@ -94,7 +94,9 @@ async function byName(ctx: Context, actor: number | null, names: string[]): Prom
   const caller = actor === null ? null : await findActiveUser(ctx, actor)
   if (!caller || names.length === 0) return []
   const active = async (who: SQL) => {
-    const { rows } = await ctx.db.write.execute<{ id: string }>(sql`select u.id from ${users} u where ${who} and u.state = 'active' limit ${MAX_RECIPIENTS}`)
+    const { rows } = await ctx.db.write.execute<{ id: string }>(
+      sql`select u.id from ${users} u where ${who} and u.state = 'active' limit ${MAX_RECIPIENTS}`,
+    )
     return rows.map(({ id }) => Number(id))
   }
   return (await peopleNamed(caller, { all: names, direct: [] }, active)).people

@@ -31,7 +31,8 @@ export async function makeLink(
       .from(accountLinks)
       .where(and(own, gt(accountLinks.created_at, since(HOUR))))
     const alike = made.filter((link) => link.email === email && link.purpose === purpose)
-    if (alike.some(({ created_at }) => created_at > since(MINUTE)) || alike.length >= MAX_LINKS.ofAddress || made.length >= MAX_LINKS.ofUser) return null
+    if (alike.some(({ created_at }) => created_at > since(MINUTE)) || alike.length >= MAX_LINKS.ofAddress || made.length >= MAX_LINKS.ofUser)
+      return null
     const token = newSecret()
     await tx
       .insert(accountLinks)
