@@ -5,6 +5,7 @@ import { Bench, root } from './harness.mjs'
 import { archive } from './parts/archive.mjs'
 import { cherryPick } from './parts/cherry-pick.mjs'
 import { commits } from './parts/commits.mjs'
+import { costs } from './parts/costs.mjs'
 import { everyRead } from './parts/every-read.mjs'
 import { flood } from './parts/flood.mjs'
 import { forks } from './parts/forks.mjs'
@@ -47,23 +48,26 @@ const PARTS = {
   ssh,
   lfs,
   hooks,
-  'every-read': everyRead,
   workers,
 }
 
+/** Parts that print tables of their own, for who names them. */
+const TABLES = { 'every-read': everyRead, costs }
+const all = { ...PARTS, ...TABLES }
+
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'))
-const unknown = words.filter((word) => !Object.hasOwn(PARTS, word))
-if (unknown.length > 0) throw new Error(`no part is called ${unknown.join(', ')}; there are ${Object.keys(PARTS).join(', ')}`)
+const unknown = words.filter((word) => !Object.hasOwn(all, word))
+if (unknown.length > 0) throw new Error(`no part is called ${unknown.join(', ')}; there are ${Object.keys(all).join(', ')}`)
 const chosen = words.length > 0 ? words : Object.keys(PARTS)
 
 const bench = new Bench({ quick: process.argv.includes('--quick') })
 try {
   bench.figure('first start to ready', await bench.start(), 3_000, 'ms')
-  for (const name of chosen) await PARTS[name](bench)
+  for (const name of chosen) await all[name](bench)
 } finally {
   await bench.close()
 }
-report(bench.rows)
+if (bench.rows.length > 1) report(bench.rows)
 
 function report(rows) {
   const number = (value) => (value >= 100 ? value.toFixed(0) : value.toFixed(1))

@@ -8,7 +8,7 @@ const CLIENTS = 16
 const SIZES = [100, 1_000, 4_000, 16_000, 64_000, 256_000]
 
 /** Runs so many at once until all are done. */
-async function atOnce(count, work, parallel = 8) {
+export async function atOnce(count, work, parallel = 8) {
   let next = 0
   const run = async () => {
     for (let i = next++; i < count; i = next++) await work(i)
@@ -96,7 +96,8 @@ export async function seed(bench) {
 }
 
 /** The address of an operation on what was seeded; null where it needs what the bench does not have. */
-function addressOf(path, s) {
+function addressOf(operation, s) {
+  const path = operation.replace(/\{(\w+)\}/g, ':$1')
   const on = /issues\/:issue_iid/.test(path) ? 'issues/1' : /merge_requests\/:merge/.test(path) ? 'merge_requests/1' : `snippets/${s.snippet.id}`
   const at = path.startsWith('/groups') ? `/groups/${s.group.id}` : path.startsWith('/projects') ? s.p : ''
   const own = path.startsWith('/snippets')
@@ -146,7 +147,7 @@ function addressOf(path, s) {
     keys: path === '/keys' ? '?fingerprint=SHA256:none' : '',
   }
   const last = path.split('/').at(-1)
-  const filled = path.replace(/\{(\w+)\}/g, ':$1').replace(/:(\w+)/g, (_, name) => fill[name] ?? ':missing')
+  const filled = path.replace(/:(\w+)/g, (_, name) => fill[name] ?? ':missing')
   const needsRef = path.includes('/files/') ? '?ref=main' : ''
   return filled.includes(':missing') ? null : `${filled}${query[last] ?? needsRef}`
 }
@@ -168,7 +169,7 @@ function get(url) {
 }
 
 /** Hundredths of a second of processor time of processes, their ended children included. */
-const ticks = (pids) =>
+export const ticks = (pids) =>
   pids.reduce((sum, pid) => {
     try {
       const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /, '').split(' ') // biome-ignore format: a chain
