@@ -112,8 +112,10 @@ async function look(service, dataDir, id, requests) {
   const { url } = JSON.parse(readFileSync(join(dataDir, 'postgres/running.json'), 'utf8'))
   const client = new pg.Client(url)
   await client.connect()
-  const { rows } = await client.query('select * from ref_intents')
-  if (rows.length > 0) found.push(`${rows.length} intents left`)
+  // a start settles them before it listens, a running service within seconds
+  const left = async () => (await client.query('select * from ref_intents')).rows.length
+  for (let tried = 0; tried < 60 && (await left()) > 0; tried++) await sleep(250)
+  if ((await left()) > 0) found.push(`${await left()} intents left`)
   await client.end()
   return { merged, found }
 }

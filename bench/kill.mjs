@@ -69,17 +69,23 @@ export async function startService(dataDir, environment = {}) {
   }
 }
 
-/** A call of the API: status and body; null when there was no whole answer. */
+/** Milliseconds after which a call that is not answered, or a git that does not end, is a fault. */
+const PATIENCE = 120_000
+
+/** A call of the API: status and body; null when there was no whole answer. Throws when there is none at all. */
 export async function call(url, method, path, body) {
+  const signal = AbortSignal.timeout(PATIENCE)
   try {
     const answer = await fetch(`${url}/api/v4${path}`, {
       method,
+      signal,
       headers: { 'private-token': TOKEN, ...(body && { 'content-type': 'application/json' }) },
       ...(body && { body: JSON.stringify(body) }),
     })
     const text = await answer.text()
     return { status: answer.status, body: text === '' ? null : JSON.parse(text) }
   } catch {
+    if (signal.aborted) throw new Error(`${method} ${path} is not answered`)
     return null
   }
 }
@@ -95,8 +101,13 @@ export function gitBeside(cwd, args) {
     child.stderr.on('data', (chunk) => {
       text += chunk
     })
+    const late = setTimeout(() => child.kill(), PATIENCE)
     child.once('error', reject)
-    child.once('close', (code) => resolve({ code, text }))
+    child.once('close', (code, signal) => {
+      clearTimeout(late)
+      if (signal === 'SIGTERM') reject(new Error(`git ${args.join(' ')} does not end: ${text}`))
+      else resolve({ code, text })
+    })
   })
 }
 
@@ -190,8 +201,8 @@ async function strike(victim, service, dataDir) {
 
 /** Waits until the service answers again after a part of it was killed. */
 async function answers(service) {
-  for (let tried = 0; tried < 400; tried++) {
-    const ready = await fetch(`${service.url}/-/readiness`).catch(() => null)
+  for (let tried = 0; tried < 1_200; tried++) {
+    const ready = await fetch(`${service.url}/-/readiness`, { signal: AbortSignal.timeout(5_000) }).catch(() => null)
     await ready?.text()
     if (ready?.ok) return
     await sleep(50)

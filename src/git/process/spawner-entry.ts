@@ -21,7 +21,8 @@ process.once('disconnect', () => {
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 process.on('message', (request: SpawnRequest) => void start(request))
 
-const report = (message: SpawnReport) => process.connected && process.send?.(message)
+// a service that has just ended is noticed by `disconnect`
+const report = (message: SpawnReport) => process.connected && process.send?.(message, () => {})
 
 async function start({ id, program, args, cwd, env, stdio, niceness }: SpawnRequest): Promise<void> {
   const sockets: (Socket | null)[] = []

@@ -74,6 +74,8 @@ export async function mailbox(before: () => Promise<unknown>): Promise<Mailbox> 
       })
     },
   })
+  // a service that is killed cuts its connections
+  server.on('error', () => {})
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   box.url = `smtp://127.0.0.1:${(server.server.address() as AddressInfo).port}`
   afterAll(() => new Promise<void>((resolve) => server.close(resolve)))
