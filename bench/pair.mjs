@@ -31,6 +31,8 @@ function plug({ name, address, here }) {
   inside('addr', 'add', `${address}/24`, 'dev', `${name}n`)
   inside('link', 'set', `${name}n`, 'up')
   inside('link', 'set', 'lo', 'up')
+  // the receiver of hooks is on the first cable
+  inside('route', 'add', 'default', 'via', here)
 }
 
 const unplug = ({ name }) => {
@@ -428,7 +430,7 @@ function examined(machine, dataDir) {
   const command = [process.execPath, join(root, 'scripts/start.mjs'), 'doctor']
   const { stdout, stderr } = spawnSync('ip', ['netns', 'exec', machine.name, ...command], { env: environment, encoding: 'utf8' })
   // temporary files of killed processes are in nobody's way; the service removes them every hour
-  return `${stdout}${stderr}`.split('\n').filter((line) => line.includes(': ') && !/^stale file: .*\/(\.tmp-|tmp_)[^/]*: /.test(line))
+  return `${stdout}${stderr}`.split('\n').filter((line) => line.includes(': ') && !/^stale file: .*\/(\.tmp-|tmp_|\.writing-)[^/]*: /.test(line))
 }
 
 /** Merge commits of `main` that bring the same head twice. */

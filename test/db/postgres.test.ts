@@ -13,6 +13,15 @@ import { StartFault } from '../../src/lib/start-fault.js'
 const log = { info: () => undefined, warn: () => undefined, error: () => undefined }
 const holder = fileURLToPath(new URL('../support/hold-postgres.ts', import.meta.url))
 
+/** Of several that are killed one may already have ended with another. */
+function killIfAlive(pid: number) {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
+}
+
 describe('startEmbeddedPostgres', () => {
   let parent: string
   let directory: string
@@ -132,7 +141,7 @@ describe('startEmbeddedPostgres', () => {
     await ask(url, 'create table kept as select 1 as value')
     const pid = await postmaster()
     const watchdog = Number((await readFile(`/proc/${pid}/stat`, 'utf8')).split(') ')[1]?.split(' ')[1])
-    for (const each of [child.pid as number, watchdog, pid]) process.kill(each, 'SIGKILL')
+    for (const each of [watchdog, pid, child.pid as number]) killIfAlive(each)
     await ended
     const { url: next } = await start()
     expect(await ask(next, 'select value from kept')).toEqual([{ value: 1 }])
