@@ -11,6 +11,8 @@ const startScript = fileURLToPath(new URL('../scripts/start.mjs', import.meta.ur
 const endWithParent =
   'data:text/javascript,if (process.argv[1].endsWith("start.mjs")) { process.once("disconnect", () => process.kill(process.pid, "SIGKILL")); process.channel.unref() }'
 const TOKEN = 'kill-token-0123456789'
+/** Milliseconds after which a call that is not answered, or a git or a service that does not end, is a fault. */
+const PATIENCE = 120_000
 const GIT_ENV = {
   PATH: process.env.PATH,
   HOME: '/nonexistent',
@@ -64,13 +66,14 @@ export async function startService(dataDir, environment = {}) {
       } catch {
         // it is gone already
       }
-      return ended
+      // its output stays open while anything that it has started holds it
+      const late = sleep(PATIENCE, null, { ref: false }).then(() => {
+        throw new Error(`the service, or what it has started, does not end after ${signal}`)
+      })
+      return Promise.race([ended, late])
     },
   }
 }
-
-/** Milliseconds after which a call that is not answered, or a git that does not end, is a fault. */
-const PATIENCE = 120_000
 
 /** A call of the API: status and body; null when there was no whole answer. Throws when there is none at all. */
 export async function call(url, method, path, body) {
