@@ -490,7 +490,8 @@ async function main(rounds) {
     }
     for (let waited = 0; waited < 300 && load.issues.some((title) => !load.delivered.has(title)); waited++) await sleep(200)
     load.hooks()
-    for (let waited = 0; waited < 60 && (await cluster.query('select 1 from ref_intents')).length > 0; waited++) await sleep(500)
+    // one whose refs have not moved is dropped once its process has been silent for a minute
+    for (let waited = 0; waited < 200 && (await cluster.query('select 1 from ref_intents')).length > 0; waited++) await sleep(500)
     const intents = await cluster.query('select * from ref_intents')
     if (intents.length > 0) load.faults.push(`${intents.length} intents left`)
     for (const head of doubled(load.directory)) load.faults.push(`merged twice: ${head}`)
