@@ -69,6 +69,22 @@ describe('intents left by a kill (SEC-158)', () => {
     expect((await rowOf(project)).commit_count).toBe(2)
   })
 
+  it('killed before the ref moved, and its push repeated since: the push is recorded once', async () => {
+    const { project, directory, first, second } = await withObjects()
+    await gitOut(directory, 'update-ref', 'refs/heads/trunk', first)
+    const move = { ref: 'refs/heads/trunk', old: first, new: second }
+    await leaveIntent(project, [move])
+    await leaveIntent(project, [move])
+    await gitOut(directory, 'update-ref', 'refs/heads/trunk', second)
+    // the first waits for the second, which is the one that moved the ref
+    await recover(t.ctx)
+    await recover(t.ctx)
+    expect(await intents()).toEqual([])
+    const { body } = await t.api('get', `${project.path}/events?action=pushed`, project.creator).expect(200)
+    expect(body.filter((event: { push_data?: { ref: string } }) => event.push_data?.ref === 'trunk')).toHaveLength(1)
+    await t.ctx.jobs.drain()
+  })
+
   it('killed between the refs of one push: what moved is finished', async () => {
     const { project, directory, first, second } = await withObjects()
     await leaveIntent(project, [

@@ -1,6 +1,6 @@
-import { eq, sql } from 'drizzle-orm'
+import { and, eq, gt, sql } from 'drizzle-orm'
 import type { Context } from '../../../context.js'
-import { processes, refIntents } from '../../../db/schema/index.js'
+import { events, processes, refIntents } from '../../../db/schema/index.js'
 import { RepositoryMissing } from '../../../git/errors.js'
 import { type GitRepository, type Oid, type RefUpdate, ZERO } from '../../../git/types.js'
 import { readSettings } from '../../core/settings.js'
@@ -22,7 +22,11 @@ export async function settleIntent(
   if (repository && (await ctx.git.exists(repository.git.key))) {
     for (const update of intent.updates) {
       const now: Oid = (await repository.git.ref(update.ref)) ?? ZERO
-      if (now === update.new || (await hasGoneOn(repository.git, update.new, now))) moved.push(update)
+      if (now !== update.new && !(await hasGoneOn(repository.git, update.new, now))) continue
+      const other = await sameMove(ctx, intent, update)
+      // judged again when that one has ended
+      if (other === 'under way') return
+      if (other === null) moved.push(update)
     }
   }
   if (moved.length > 0 ? !may.finish : !may.drop) return
@@ -30,6 +34,25 @@ export async function settleIntent(
     await follow(ctx, { projectId: intent.project_id, moves: moved, intent: intent.id, settings: await readSettings(ctx), merge: intent.merge })
   else await ctx.db.write.delete(refIntents).where(eq(refIntents.id, intent.id))
   ctx.intents.delete(intent.id)
+}
+
+/**
+ * Whether another push makes or has made this very move, as of a client that repeats what a killed process did not
+ * answer: of several intents for one move only one has happened.
+ */
+async function sameMove(
+  ctx: Context,
+  { id, project_id, created_at }: typeof refIntents.$inferSelect,
+  { ref, old, new: to }: RefUpdate,
+): Promise<'under way' | 'made' | null> {
+  const same = sql`${refIntents.updates} @> ${JSON.stringify([{ ref, new: to }])}::jsonb`
+  const later = ctx.db.write.select({ id: refIntents.id }).from(refIntents)
+  if ((await later.where(and(eq(refIntents.project_id, project_id), gt(refIntents.id, id), same)).limit(1)).length > 0) return 'under way'
+  const move = { ref: ref.replace(/^refs\/(heads|tags)\//, ''), commit_from: old === ZERO ? null : old, commit_to: to === ZERO ? null : to }
+  const known = ctx.db.write.select({ id: events.id }).from(events)
+  const since = sql`${events.created_at} >= ${created_at.toISOString()}::timestamptz - interval '5 seconds'`
+  const recorded = sql`${events.push} @> ${JSON.stringify(move)}::jsonb`
+  return (await known.where(and(eq(events.project_id, project_id), since, recorded)).limit(1)).length > 0 ? 'made' : null
 }
 
 /** Whether a ref that was at one commit may since have moved on to the other. */
