@@ -171,9 +171,9 @@ it('SEC-158: kill -9 while forks are made leaves each of them whole or not at al
   const dataDir = join(folder, 'data')
   const storage = join(dataDir, 'repositories')
   const ids = () =>
-    readdirSync(storage, { recursive: true, encoding: 'utf8' })
-      .filter((path) => /^[0-9a-f]{2}\/[^/]+$/.test(path))
-      .map((path) => path.slice(3))
+    readdirSync(storage)
+      .filter((name) => /^[0-9a-f]{2}$/.test(name))
+      .flatMap((name) => readdirSync(join(storage, name)))
       .sort()
   let service = await startService(dataDir)
   try {
