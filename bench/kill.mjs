@@ -137,8 +137,9 @@ export const VICTIMS = ['all', 'service', 'git', 'spawner', 'backend', 'postmast
 
 const running = (dataDir) => JSON.parse(readFileSync(join(dataDir, 'postgres/running.json'), 'utf8'))
 
-async function query(dataDir, text, values) {
-  const client = new pg.Client(running(dataDir).url)
+/** Rows of one statement, on a connection of its own. */
+export async function rowsOf(server, text, values) {
+  const client = new pg.Client(server)
   client.on('error', () => undefined)
   await client.connect()
   try {
@@ -147,6 +148,8 @@ async function query(dataDir, text, values) {
     await client.end().catch(() => undefined)
   }
 }
+
+const query = (dataDir, text, values) => rowsOf(running(dataDir).url, text, values)
 
 function killProcess(pid) {
   try {

@@ -7,8 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import pg from 'pg'
-import { gitBeside, repositoryOf } from './kill.mjs'
+import { gitBeside, repositoryOf, rowsOf } from './kill.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const TOKEN = 'pair-token-0123456789'
@@ -114,15 +113,8 @@ class Cluster {
   }
 
   /** Rows of a statement, past the pooler. */
-  async on(at, text, values, database = 'postgres') {
-    const client = new pg.Client({ host: '127.0.0.1', port: PORTS.postgres[at], user: 'postgres', database })
-    client.on('error', () => undefined)
-    await client.connect()
-    try {
-      return (await client.query(text, values)).rows
-    } finally {
-      await client.end().catch(() => undefined)
-    }
+  on(at, text, values, database = 'postgres') {
+    return rowsOf({ host: '127.0.0.1', port: PORTS.postgres[at], user: 'postgres', database }, text, values)
   }
 
   query(text, values) {

@@ -1,17 +1,9 @@
-import pg from 'pg'
-import { StartFault } from '../lib/start-fault.js'
-import { presentServer } from './servers.js'
+import { connectOnce } from './servers.js'
 
 /** How many connections the user of this URL may have open at once. */
 export async function connectionsAllowed(url: string): Promise<number> {
-  const unreachable = (error: Error) => {
-    throw new StartFault(`cannot reach the database: ${error.message || 'no answer'}`)
-  }
-  const server = await presentServer(url).catch(unreachable)
-  const client = new pg.Client({ connectionString: server, connectionTimeoutMillis: 5_000, application_name: 'roost' })
-  client.on('error', () => undefined)
+  const client = await connectOnce(url, 'roost')
   try {
-    await client.connect().catch(unreachable)
     const { rows } = await client.query(ALLOWED)
     return rows[0].allowed
   } finally {

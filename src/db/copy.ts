@@ -1,11 +1,10 @@
 import { createReadStream, createWriteStream } from 'node:fs'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import pg from 'pg'
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams'
 import { StartFault } from '../lib/start-fault.js'
 import { lastApplied } from './migrate.js'
-import { presentServer } from './servers.js'
+import { connectOnce } from './servers.js'
 
 /** What a copy of the database holds. */
 export interface CopiedDatabase {
@@ -16,16 +15,7 @@ export interface CopiedDatabase {
   sequences: { name: string; last: string }[]
 }
 
-const connection = async (url: string) => {
-  const unreachable = (error: Error) => {
-    throw new StartFault(`cannot reach the database: ${error.message || 'no answer'}`)
-  }
-  const server = await presentServer(url).catch(unreachable)
-  const client = new pg.Client({ connectionString: server, connectionTimeoutMillis: 5_000, application_name: 'roost copy' })
-  client.on('error', () => undefined)
-  await client.connect().catch(unreachable)
-  return client
-}
+const connection = (url: string) => connectOnce(url, 'roost copy')
 
 /** Who asks a client for rows. */
 export type Ask = <Row>(text: string) => Promise<Row[]>

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator'
-import pg from 'pg'
+import type pg from 'pg'
 import { StartFault } from '../lib/start-fault.js'
-import { presentServer } from './servers.js'
+import { connectOnce } from './servers.js'
 
 /** Any number, the same in every process of the service. */
 const LOCK = 7_166_578
@@ -37,14 +37,8 @@ export async function migrate(
   { folder = migrationsFolder(), create = true, onWait, patience = GIVE_UP_AFTER }: MigrateOptions = {},
 ): Promise<void> {
   const migrations = existsSync(`${folder}/meta/_journal.json`) ? readMigrationFiles({ migrationsFolder: folder }) : []
-  const unreachable = (error: Error) => {
-    throw new StartFault(`cannot reach the database: ${(error.cause instanceof Error ? error.cause : error).message || 'no answer'}`)
-  }
-  const server = await presentServer(url).catch(unreachable)
-  const client = new pg.Client({ connectionString: server, connectionTimeoutMillis: 5_000, application_name: 'roost migrate' })
-  client.on('error', () => undefined)
+  const client = await connectOnce(url, 'roost migrate')
   try {
-    await client.connect().catch(unreachable)
     const { rows: versions } = await client.query(
       "select current_setting('server_version_num')::int as number, current_setting('server_version') as name",
     )

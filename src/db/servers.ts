@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { StartFault } from '../lib/start-fault.js'
 import { Unavailable } from '../lib/unavailable.js'
 
 /** A URL that cannot be used as it is; the message says why. */
@@ -139,9 +140,21 @@ async function isUsable(url: string, writable: boolean): Promise<boolean> {
   }
 }
 
-/** The URL of the server that is in use now, for a connection of one's own. Throws Unavailable where there is none. */
-export async function presentServer(url: string): Promise<string> {
+/**
+ * A connection of its own to the server that is in use now, for one piece of work; whoever asks ends it. Where there is
+ * none, or it does not answer, this throws a StartFault.
+ */
+export async function connectOnce(url: string, name: string): Promise<pg.Client> {
   const servers = new Servers(url)
-  await servers.find()
-  return servers.current
+  const unreachable = (error: Error) => {
+    throw new StartFault(`cannot reach the database: ${(error.cause instanceof Error ? error.cause : error).message || 'no answer'}`)
+  }
+  await servers.find().catch(unreachable)
+  const client = new pg.Client({ connectionString: servers.current, connectionTimeoutMillis: 5_000, application_name: name })
+  client.on('error', () => undefined)
+  await client.connect().catch((error: Error) => {
+    void client.end().catch(() => undefined)
+    unreachable(error)
+  })
+  return client
 }

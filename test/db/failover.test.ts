@@ -50,14 +50,26 @@ describe('a fail-over to a streaming replica', () => {
     try {
       await db.write.execute(sql`create table half (n int)`)
       await replicated('nobody')
-      const late = db.write.execute(sql`insert into half values (1)`).then(
-        () => 'written',
-        (error: unknown) => (isUnavailable(error) ? 'unavailable' : String(error)),
-      )
+      const insert = () =>
+        db.write.execute(sql`insert into half values (1)`).then(
+          () => 'written',
+          (error: unknown) => (isUnavailable(error) ? 'unavailable' : String(error)),
+        )
       const ended = () =>
         pair.primary.query(`select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep' and query like 'insert%'`)
-      await expect.poll(async () => (await ended()).length, { timeout: 10_000 }).toBe(1)
-      expect(await late).toBe('unavailable')
+      let outcome: string | undefined
+      let late: Promise<void> | undefined
+      const endedWhileWaiting = async () => {
+        late ??= insert().then((result) => {
+          outcome = result
+          // Processes of Postgres read the new setting one after the other: the replica may still have answered for it.
+          if (result === 'written') late = undefined
+        })
+        return (await ended()).length
+      }
+      await expect.poll(endedWhileWaiting, { timeout: 30_000 }).toBe(1)
+      await late
+      expect(outcome).toBe('unavailable')
     } finally {
       await replicated('standby')
       await db.close()

@@ -11,9 +11,9 @@ const PAGE_PATIENCE = 5_000
 
 /** The side of a worker of the channel to its parent. */
 export class ParentLink implements Exclusion {
-  /** Resolves when this worker is told to begin. */
+  /** Resolves when the parent lets this worker begin. */
   readonly begin: Promise<Begin>
-  /** Resolves when it is told to end. */
+  /** Resolves when the parent ends it. */
   readonly stop: Promise<void>
   /** Called when the parent asks for what this worker has counted. */
   onCount: (id: number) => void = () => undefined

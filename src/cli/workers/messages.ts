@@ -28,7 +28,7 @@ export type ToWorker =
   | { type: 'page'; id: number; page: MetricsPage }
 
 export type ToParent =
-  /** It hears what it is told from now on. */
+  /** It receives messages from now on. */
   | { type: 'awake' }
   /** It has joined the job queue under this name; what had to be prepared for all is done. */
   | { type: 'prepared'; process: string | null }

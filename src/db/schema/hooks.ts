@@ -67,7 +67,7 @@ export const hookChanges = pgTable(
   'hook_changes',
   {
     id: id(),
-    /** The changes of one transaction are told together. */
+    /** The changes of one transaction are delivered together. */
     transaction: bigint({ mode: 'bigint' }).notNull().default(sql`pg_current_xact_id()::text::bigint`),
     /** The table, or `pushes`, `wiki_pages` or `failed_logins`. */
     source: text().notNull(),
@@ -77,7 +77,7 @@ export const hookChanges = pgTable(
     actor_id: ref(),
     before: jsonb().$type<RowImage>(),
     after: jsonb().$type<RowImage>(),
-    /** Whether hooks are still to be told of it. */
+    /** Whether webhooks still have to read it. */
     hooks: boolean().notNull().default(true),
     /** Whether it is still to be mailed. */
     mail: boolean().notNull().default(false),
@@ -94,7 +94,7 @@ export const hookDeliveries = pgTable(
     hook_id: ref()
       .notNull()
       .references(() => webHooks.id, { onDelete: 'cascade' }),
-    /** Of the event, equal for all hooks that are told of it. */
+    /** Of the event, equal for all hooks that get it. */
     uuid: text().notNull(),
     /** Equal in all attempts. */
     key: text().notNull(),

@@ -38,7 +38,7 @@ export function accountPages(app: FastifyInstance, ctx: Context) {
   })
 }
 
-/** ML-23. */
+/** Confirms an address by the token of a link, which works once (ML-23). */
 function confirmation(app: FastifyInstance, ctx: Context) {
   const path = '/users/confirmation'
   const name = 'confirmation_token'
@@ -56,7 +56,7 @@ function confirmation(app: FastifyInstance, ctx: Context) {
   refuseOtherMethods(app, path, ['GET', 'HEAD', 'POST'])
 }
 
-/** ML-24. */
+/** Sets a password by the token of a link, which works once (ML-24). */
 function password(app: FastifyInstance, ctx: Context) {
   const path = '/users/password/edit'
   const name = 'reset_password_token'

@@ -48,7 +48,7 @@ export interface Due {
 
 /**
  * Turns the changes of one transaction into deliveries, in one transaction that removes them from the outbox: each is
- * told once, however often this runs. `then` gets the deliveries within it.
+ * delivered once, however often this runs. `then` gets the deliveries within it.
  */
 export async function dispatch(ctx: Context, transaction: bigint, then: (tx: Transaction, due: Due[]) => Promise<void>): Promise<void> {
   const changes = await changesFor(ctx, 'hooks', transaction)
@@ -75,7 +75,7 @@ function concerned({ project, group, listens }: WebhookEvent): SQL | undefined {
   return or(isSystem, eq(webHooks.project_id, project), ofGroups(sql`(select p.namespace_id from projects p where p.id = ${project})`))
 }
 
-/** Writes the deliveries to all hooks that listen. Those made after the change are not told of it. */
+/** Writes the deliveries to all hooks that listen. Those made after the change do not get it. */
 async function deliver(tx: Transaction, event: WebhookEvent, at: Date): Promise<Due[]> {
   const hooks = await tx
     .select({
