@@ -173,14 +173,17 @@ describe('a slow receiver', () => {
 })
 
 describe('a CI server', () => {
-  it('that is told of a push posts a status, which completes a deferred merge (HK-15, MR-66)', async () => {
+  it('that gets a push posts a status, which completes a deferred merge (HK-15, MR-66)', async () => {
     const creator = await aUser(t.ctx)
     const project = await aProject(t.ctx, { creator, files: { 'readme.md': 'one\n' } })
     const request = await aMergeRequest(t, { project })
     const { body: variable } = await t.api('put', project.path, creator).send({ only_allow_merge_if_pipeline_succeeds: true }).expect(200)
     expect(variable.only_allow_merge_if_pipeline_succeeds).toBe(true)
-    const post = (sha: string, state: string) =>
-      t.api('post', `${project.path}/statuses/${sha}`, creator).send({ state, name: 'ci', ref: request.source }).expect(201)
+    const answers: string[] = []
+    const post = async (sha: string, state: string) => {
+      const { status, text } = await t.api('post', `${project.path}/statuses/${sha}`, creator).send({ state, name: 'ci', ref: request.source })
+      answers.push(status === 201 ? 'created' : `${status} ${text}`)
+    }
     r.reply('/ci', async ({ body, headers }) => {
       if (headers['x-gitlab-token'] !== 'shared') return { status: 403 }
       await post(body.checkout_sha, 'running')
@@ -191,9 +194,12 @@ describe('a CI server', () => {
       .send({ url: `${r.url}/ci`, token: 'shared' })
       .expect(201)
     const head = await aCommit(t.ctx, project, { 'work.txt': 'work\n' }, { branch: request.source })
-    await soon(async () => (await showRequest(t, request)).pipeline?.status === 'running')
+    await soon(async () => answers.length > 0)
+    expect(answers).toEqual(['created'])
+    expect((await showRequest(t, request)).pipeline.status).toBe('running')
     expect((await t.api('put', `${request.path}/merge`, creator).send({ merge_when_pipeline_succeeds: true }).expect(200)).body.state).toBe('opened')
     await post(head, 'success')
+    expect(answers).toEqual(['created', 'created'])
     await soon(async () => (await showRequest(t, request)).state === 'merged')
   })
 })
