@@ -189,6 +189,23 @@ describe('a service of two workers', () => {
     expect(await gitOut(directory, 'rev-list', '--count', 'main')).toBe(`${statuses.length}`)
   })
 
+  it('ST-16: the first statuses of a commit, posted to both at the same moment, are all recorded, and one is the latest', async () => {
+    const { id } = JSON.parse((await api(1, 'POST', '/projects', { path: 'built', initialize_with_readme: true })).text)
+    for (let n = 0; n < rounds(5, 40); n++) {
+      const body = { branch: 'main', commit_message: `${n}`, actions: [{ action: 'create', file_path: `${n}`, content: '' }] }
+      const { id: sha } = JSON.parse((await api(1, 'POST', `/projects/${id}/repository/commits`, body)).text)
+      const post = (worker: 1 | 2) => api(worker, 'POST', `/projects/${id}/statuses/${sha}`, { state: 'success', name: 'ci' })
+      const posted = (await Promise.all([post(1), post(2)])).map(({ status, text }) => ({ status, id: JSON.parse(text).id }))
+      expect(posted).toEqual([1, 2].map(() => ({ status: 201, id: expect.any(Number) })))
+      const list = async (query: string) =>
+        JSON.parse((await api(2, 'GET', `/projects/${id}/repository/commits/${sha}/statuses${query}`)).text).map(
+          (status: { id: number }) => status.id,
+        )
+      expect((await list('?all=true')).sort()).toEqual(posted.map(({ id }) => id).sort())
+      expect(await list('')).toHaveLength(1)
+    }
+  })
+
   it('GS-1: SSH is served by all for one host key, and commands beside the service work', async () => {
     const pem = ssh2.utils.generateKeyPairSync('ed25519').private
     const parsed = ssh2.utils.parseKey(pem)

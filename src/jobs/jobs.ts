@@ -5,7 +5,7 @@ import type { Worker } from './worker.js'
 export interface Jobs extends Omit<Hints, 'drain'>, Pick<Worker, 'start' | 'stop' | 'id'> {
   /**
    * Resolves when nothing of this process is running or waiting any more. What waits for its time or for another
-   * attempt is run at once, and is not tried again.
+   * attempt is run at once, and tried again only after other jobs have been done.
    */
   drain(): Promise<void>
 }
