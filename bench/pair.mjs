@@ -7,13 +7,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import PostalMime from 'postal-mime'
+import { SMTPServer } from 'smtp-server'
 import { gitBeside, repositoryOf, rowsOf } from './kill.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const TOKEN = 'pair-token-0123456789'
 const NOBODY = 65_534
 const PORT = 8080
-const PORTS = { pooler: 6432, postgres: [54_321, 54_322], receiver: 9000 }
+const PORTS = { pooler: 6432, postgres: [54_321, 54_322], receiver: 9000, mail: 9025 }
 
 /** A machine: its network namespace, its address, and the address of this side of the cable. */
 const MACHINES = [1, 2].map((n) => ({ name: `roost-${n}`, address: `10.91.${n}.2`, here: `10.91.${n}.1` }))
@@ -167,12 +169,14 @@ async function startOn(machine, dataDir) {
     HOST: '0.0.0.0',
     PORT: String(PORT),
     SSH_PORT: '',
-    BASE_URL: `http://${machine.address}:${PORT}`,
+    BASE_URL: 'http://roost.example.com',
     LOG_LEVEL: 'warn',
     ROOST_ADMIN_TOKEN: TOKEN,
     ROOST_ALLOW_LOCAL_REQUESTS: 'true',
     ROOST_DATABASE_UNNAMED_STATEMENTS: 'true',
     DATABASE_URL: `postgresql://postgres@${machine.here}:${PORTS.pooler}/roost`,
+    SMTP_URL: `smtp://${MACHINES[0].here}:${PORTS.mail}`,
+    MAIL_FROM: 'roost@example.com',
   }
   const command = [process.execPath, '--v8-pool-size=1', join(root, 'scripts/start.mjs')]
   const child = spawn('ip', ['netns', 'exec', machine.name, 'unshare', '--pid', '--fork', '--kill-child', '--mount-proc', ...command], {
@@ -217,6 +221,8 @@ async function call(url, method, path, body, token = TOKEN) {
   }
 }
 
+const remember = (map, title, key) => map.set(title, (map.get(title) ?? new Set()).add(key))
+
 /** Everything that writes and remembers what was acknowledged. */
 class Load {
   /** What was acknowledged in this round, each with a look at whether it is there. */
@@ -225,6 +231,8 @@ class Load {
   count = 0
   /** Titles of issues to the keys of their deliveries. */
   delivered = new Map()
+  /** Titles of issues to the ids of the mails about them. */
+  mailed = new Map()
   issues = []
 
   constructor(services, dataDir, folder) {
@@ -255,6 +263,11 @@ class Load {
       issues_events: true,
       push_events: false,
     })
+    const watcher = { username: 'watcher', name: 'Watcher', email: 'watcher@example.com', password: 'pair-password-0', skip_confirmation: true }
+    const { id } = (await call(this.any(), 'POST', '/users', watcher)).body
+    await call(this.any(), 'POST', `${this.path}/members`, { user_id: id, access_level: 20 })
+    const token = (await call(this.any(), 'POST', `/users/${id}/impersonation_tokens`, { name: 'own', scopes: ['api'] })).body.token
+    await call(this.any(), 'PUT', `${this.path}/notification_settings`, { level: 'watch' }, token)
     this.works = ['push-a', 'push-b'].map((branch) => ({ branch, work: join(this.folder, branch) }))
     for (const { branch, work } of this.works) {
       mkdirSync(work)
@@ -396,16 +409,28 @@ class Load {
 
   hear(body, key) {
     const title = body.object_attributes?.title
-    if (title === undefined) return
-    if (!this.delivered.has(title)) this.delivered.set(title, new Set())
-    this.delivered.get(title).add(key)
+    if (title !== undefined) remember(this.delivered, title, key)
   }
 
-  /** At the end: each issue that was acknowledged was delivered under one key. */
-  hooks() {
+  /** A mail to the one who watches the project. */
+  async receive(raw) {
+    const { subject, messageId, headers } = await PostalMime.parse(raw)
+    const title = /issue \d+/.exec(subject)?.[0]
+    // those about notes answer the one about the issue
+    if (title && !headers.some(({ key }) => key === 'in-reply-to')) remember(this.mailed, title, messageId)
+  }
+
+  followed() {
+    return this.issues.every((title) => this.delivered.has(title) && this.mailed.has(title))
+  }
+
+  /** At the end: each issue that was acknowledged was delivered under one key and mailed under one id. */
+  followUps() {
     for (const title of this.issues) {
       const keys = this.delivered.get(title)?.size ?? 0
-      if (keys !== 1) this.faults.push(`the hook heard of ${title} under ${keys} keys`)
+      if (keys !== 1) this.faults.push(`${title} was delivered to the hook under ${keys} keys`)
+      const mails = this.mailed.get(title)?.size ?? 0
+      if (mails !== 1) this.faults.push(`${title} was mailed under ${mails} ids`)
     }
   }
 }
@@ -450,11 +475,24 @@ async function main(rounds) {
       response.end('{}')
     })
   })
+  const mail = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ['STARTTLS'],
+    onData(stream, _session, done) {
+      const chunks = []
+      stream.on('data', (chunk) => chunks.push(chunk))
+      // not when a kill has cut the connection
+      stream.on('end', () => void load.receive(Buffer.concat(chunks)).then(() => done(), done))
+    },
+  })
+  // a service that is killed cuts its connections
+  mail.on('error', () => {})
   let acknowledged = 0
   try {
     for (const machine of MACHINES) unplug(machine)
     for (const machine of MACHINES) plug(machine)
     await new Promise((resolve) => receiver.listen(PORTS.receiver, '0.0.0.0', resolve))
+    await new Promise((resolve) => mail.listen(PORTS.mail, '0.0.0.0', resolve))
     await cluster.start()
     for (const machine of MACHINES) services.push(await startOn(machine, dataDir))
     await load.prepare()
@@ -480,8 +518,8 @@ async function main(rounds) {
         `round ${round} (${failing ? 'fail-over' : MACHINES[victim].name}): ${looked} writes acknowledged, answered after ${back} ms, ${found.length === 0 ? 'nothing lost' : found.join('; ')}\n`,
       )
     }
-    for (let waited = 0; waited < 300 && load.issues.some((title) => !load.delivered.has(title)); waited++) await sleep(200)
-    load.hooks()
+    for (let waited = 0; waited < 600 && !load.followed(); waited++) await sleep(200)
+    load.followUps()
     // one whose refs have not moved is dropped once its process has been silent for a minute
     for (let waited = 0; waited < 200 && (await cluster.query('select 1 from ref_intents')).length > 0; waited++) await sleep(500)
     const intents = await cluster.query('select * from ref_intents')
@@ -494,12 +532,13 @@ async function main(rounds) {
     await Promise.all(services.map((service) => service.end()))
     await cluster.stop()
     receiver.close()
+    mail.close()
     for (const machine of MACHINES) unplug(machine)
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
   }
   for (const fault of load.faults) process.stdout.write(`${fault}\n`)
   process.stdout.write(
-    `${rounds} kills, ${acknowledged} writes acknowledged, ${load.issues.length} hooks, ${load.revoked ?? 0} revocations, ${load.faults.length} faults\n`,
+    `${rounds} kills, ${acknowledged} writes acknowledged, ${load.issues.length} issues delivered and mailed, ${load.revoked ?? 0} revocations, ${load.faults.length} faults\n`,
   )
   process.exitCode = load.faults.length === 0 ? 0 : 1
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import type { OnProgress } from './progress.js'
 
 /** One file of a backup. */
 export interface Part {
@@ -83,7 +84,10 @@ async function* partsIn(file: string): AsyncGenerator<Part> {
  * Compares the files below `root` with the list, whose own digest must have been checked; one line for each file that
  * is missing, damaged or not in the list. `apart` are files that the list cannot name.
  */
-export async function* partFaults(root: string, list: string, apart: Set<string>): AsyncGenerator<string> {
+export async function* partFaults(root: string, list: string, apart: Set<string>, onProgress?: OnProgress): AsyncGenerator<string> {
+  let all = 0
+  if (onProgress) for await (const _ of partsIn(join(root, list))) all++
+  let done = 0
   const listed = partsIn(join(root, list))
   const there = walk(root)
   let part = await listed.next()
@@ -101,6 +105,7 @@ export async function* partFaults(root: string, list: string, apart: Set<string>
       if (fault) yield `damaged: ${part.value.path}: ${fault}`
     }
     if (order <= 0) part = await listed.next()
+    if (order <= 0) onProgress?.(++done, all)
     if (order >= 0) entry = await there.next()
   }
 }

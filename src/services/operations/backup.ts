@@ -13,6 +13,7 @@ import { finishDeletions } from '../projects/remove.js'
 import { settleLeftIntents } from '../repository/push/settle.js'
 import { restoreObjects, saveObjects } from './backup-objects.js'
 import { listParts, measure, partFaults } from './backup-parts.js'
+import type { OnProgress } from './progress.js'
 
 const FORMAT = 2
 const MANIFEST = 'backup.json'
@@ -52,7 +53,12 @@ const folderOf = (root: string, { storage, id, kind }: RepositoryKey) =>
  * runs (SEC-163). Pushes wait while all refs are read. LFS objects may be left where they are, for those who keep them
  * safe in another way.
  */
-export async function backUp(ctx: Context, databaseUrl: string, root: string, { lfs = true } = {}): Promise<Pick<Manifest, 'repositories' | 'gone'>> {
+export async function backUp(
+  ctx: Context,
+  databaseUrl: string,
+  root: string,
+  { lfs = true, onProgress }: { lfs?: boolean; onProgress?: OnProgress } = {},
+): Promise<Pick<Manifest, 'repositories' | 'gone'>> {
   await mkdir(root, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
     throw new StartFault(error.code === 'EEXIST' ? `${root} is there already` : `${root} cannot be made (${error.code})`)
   })
@@ -71,6 +77,7 @@ export async function backUp(ctx: Context, databaseUrl: string, root: string, { 
   for (const [key, refs] of then) {
     if (await save(ctx, key, refs, folderOf(root, key))) repositories.push(key)
     else if (key.kind === 'project') gone.push(key.id)
+    onProgress?.(repositories.length + gone.length, then.size)
   }
   if (await isThere(uploadsOf(ctx))) await cp(uploadsOf(ctx), join(root, 'uploads'), { recursive: true, dereference: true })
   await copyHostKeys(hostKeysOf(ctx.config.dataDir), join(root, 'ssh'))
@@ -121,7 +128,7 @@ const isThere = (path: string) =>
  * Reads a whole backup, writes nothing, and reports in a line each what is missing, damaged or not part of it
  * (SEC-163).
  */
-export async function* backupFaults(root: string): AsyncGenerator<string> {
+export async function* backupFaults(root: string, onProgress?: OnProgress): AsyncGenerator<string> {
   const digests = await readFile(join(root, DIGESTS), 'utf8').catch(() => null)
   if (digests === null) {
     const older = await readFile(join(root, MANIFEST), 'utf8').then(
@@ -142,14 +149,14 @@ export async function* backupFaults(root: string): AsyncGenerator<string> {
     certain = false
   }
   // the list counts only if it is known to be the one that was written
-  if (certain) yield* partFaults(root, PARTS, new Set([MANIFEST, PARTS, DIGESTS]))
+  if (certain) yield* partFaults(root, PARTS, new Set([MANIFEST, PARTS, DIGESTS]), onProgress)
 }
 
 /** Verifies a backup; an invalid one is refused, and nothing has been written anywhere. */
-export async function openBackup(root: string): Promise<Backup> {
+export async function openBackup(root: string, onProgress?: OnProgress): Promise<Backup> {
   const named: string[] = []
   let found = 0
-  for await (const fault of backupFaults(root)) if (found++ < MAX_NAMED) named.push(fault)
+  for await (const fault of backupFaults(root, onProgress)) if (found++ < MAX_NAMED) named.push(fault)
   const more = found > named.length ? [`and ${found - named.length} more`] : []
   if (found > 0) throw new StartFault([`${root} is damaged, nothing is restored:`, ...named, ...more].join('\n  '))
   const manifest = JSON.parse(await readFile(join(root, MANIFEST), 'utf8')) as Manifest
@@ -170,7 +177,12 @@ export async function bringBackSecret({ root, secret }: Backup, dataDir: string)
  * Restores a backup into an empty database and empty storages. What was deleted while the backup was made stays
  * deleted, and what was being pushed is finished or dropped, as after a kill.
  */
-export async function restoreRepository(ctx: Context, databaseUrl: string, { root, database, repositories, gone, secret }: Backup): Promise<void> {
+export async function restoreRepository(
+  ctx: Context,
+  databaseUrl: string,
+  { root, database, repositories, gone, secret }: Backup,
+  onProgress?: OnProgress,
+): Promise<void> {
   if (secret === 'environment' && ctx.config.secretKey === undefined)
     throw new StartFault('the backup was made with ROOST_SECRET_KEY, which it does not hold: set it')
   const unknown = repositories.find(({ storage }) => ctx.config.storages[storage] === undefined)
@@ -178,7 +190,10 @@ export async function restoreRepository(ctx: Context, databaseUrl: string, { roo
   for (const path of Object.values(ctx.config.storages))
     if ((await readdir(path)).some((name) => !name.startsWith('.roost-'))) throw new StartFault(`${path} is not empty`)
   await copyIn(databaseUrl, join(root, 'database'), database, gone)
-  for (const key of repositories) await ctx.git.restoreRepository(folderOf(root, key), key)
+  for (const [done, key] of repositories.entries()) {
+    onProgress?.(done, repositories.length)
+    await ctx.git.restoreRepository(folderOf(root, key), key)
+  }
   if (await isThere(join(root, 'uploads'))) await cp(join(root, 'uploads'), uploadsOf(ctx), { recursive: true })
   await copyHostKeys(join(root, 'ssh'), hostKeysOf(ctx.config.dataDir))
   await restoreObjects(ctx, join(root, 'lfs'))

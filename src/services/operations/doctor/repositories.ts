@@ -7,6 +7,7 @@ import { readSettings } from '../../core/settings.js'
 import { followBranches } from '../../repository/push/follow.js'
 import { repositoryOf, wikiKeyOf } from '../../repository/repositories.js'
 import { orphanRepositories } from '../orphans.js'
+import type { OnProgress } from '../progress.js'
 import { wasDamaged } from '../repository-checks.js'
 import { branchFaults } from './branches.js'
 import type { Check } from './fault.js'
@@ -20,10 +21,14 @@ type Project = Pick<typeof projects.$inferSelect, 'id' | 'storage' | 'default_br
 export interface DoctorOptions {
   /** Reads all objects completely; otherwise only those of repositories that were found damaged before. */
   full?: boolean
+  /** Called after each project. */
+  onProgress?: OnProgress
 }
 
 /** Every project compared with its repository. */
 export async function* repositories(ctx: Context, options: DoctorOptions): Check {
+  const all = options.onProgress ? await ctx.db.write.$count(projects) : 0
+  let done = 0
   for (let last = 0; ; ) {
     const batch = await ctx.db.write
       .select({ id: projects.id, storage: projects.storage, default_branch: projects.default_branch, empty_repo: projects.empty_repo })
@@ -31,7 +36,10 @@ export async function* repositories(ctx: Context, options: DoctorOptions): Check
       .where(gt(projects.id, last))
       .orderBy(projects.id)
       .limit(BATCH)
-    for (const project of batch) yield* repositoryFaults(ctx, project, options)
+    for (const project of batch) {
+      yield* repositoryFaults(ctx, project, options)
+      options.onProgress?.(++done, all)
+    }
     if (batch.length < BATCH) return
     last = batch.at(-1)?.id as number
   }

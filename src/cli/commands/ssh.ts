@@ -1,13 +1,35 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { parseArgs } from 'node:util'
-import { type Config, ConfigFault, readSshCall } from '../config.js'
-import { StartFault } from '../lib/start-fault.js'
-import { askKey, askService, socketAt, socketIn } from '../transport/ssh/client.js'
-import { FRAME, frames } from '../transport/ssh/frames.js'
+import { type Command, InvalidArgumentError } from 'commander'
+import { readConfig, readSshCall } from '../../config.js'
+import { StartFault } from '../../lib/start-fault.js'
+import { askKey, askService, socketAt, socketIn } from '../../transport/ssh/client.js'
+import { FRAME, frames } from '../../transport/ssh/frames.js'
 
-export const SSH_KEYS_USAGE = 'roost ssh keys USER TYPE KEY'
-export const SSH_SERVE_USAGE = 'roost ssh serve KEY_ID'
+export function sshCommands(program: Command): void {
+  const ssh = program
+    .command('ssh')
+    .summary('for an OpenSSH server')
+    .description('For an OpenSSH server that serves the stored keys, see docs/ssh.md.')
+    .helpCommand(false)
+  ssh
+    .command('keys')
+    .description('Answer the AuthorizedKeysCommand of an OpenSSH server: %u %t %k.')
+    .argument('<user>')
+    .argument('<type>', 'of the key')
+    .argument('<key>', 'in base64')
+    .action(answerKeys)
+  ssh
+    .command('serve')
+    .description('Run what a client asks for, as the forced command of a key.')
+    .argument('<key-id>', 'the id of the key', id)
+    .action(serveKey)
+}
+
+function id(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It is not an id.')
+  return Number(text)
+}
 
 /** No shell but the forced command; no forwarding, terminal or file of the user's own. */
 const RESTRICTED = 'restrict'
@@ -18,10 +40,8 @@ const unreachable = ({ code }: NodeJS.ErrnoException) => new StartFault(`the ser
  * Answers an OpenSSH server that asks which keys may log in: the key it names, with `roost ssh serve` as the only
  * command, or nothing.
  */
-export async function sshKeys(config: Config, args: string[]): Promise<void> {
-  const { positionals } = parseArgs({ args, allowPositionals: true })
-  const [user, type, blob] = positionals
-  if (user === undefined || type === undefined || blob === undefined || positionals.length > 3) throw new ConfigFault(`usage: ${SSH_KEYS_USAGE}`)
+async function answerKeys(_user: string, type: string, blob: string): Promise<void> {
+  const config = readConfig()
   if (!/^[\w@.-]+$/.test(type) || !/^[A-Za-z0-9+/]+=*$/.test(blob)) return
   const sha256 = createHash('sha256').update(Buffer.from(blob, 'base64')).digest('base64').replace(/=+$/, '')
   const key = await askKey(await socketAt(socketIn(config.dataDir)), sha256).catch((error: NodeJS.ErrnoException) => {
@@ -37,12 +57,10 @@ export async function sshKeys(config: Config, args: string[]): Promise<void> {
 const quoted = (word: string) => (/^[\w./=:-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)
 
 /** The forced command of a key: passes its streams on to the service, which does the work. */
-export async function sshServe(config: Config, args: string[]): Promise<void> {
-  const { positionals } = parseArgs({ args, allowPositionals: true })
-  const [id] = positionals
-  if (id === undefined || !/^\d{1,15}$/.test(id) || positionals.length > 1) throw new ConfigFault(`usage: ${SSH_SERVE_USAGE}`)
+async function serveKey(key: number): Promise<void> {
+  const config = readConfig()
   const { command, address, protocol } = readSshCall()
-  const question = { ask: 'run' as const, key: Number(id), command, address, ...(protocol && { protocol }) }
+  const question = { ask: 'run' as const, key, command, address, ...(protocol && { protocol }) }
   const service = await askService(await socketAt(socketIn(config.dataDir)), question).catch((error: NodeJS.ErrnoException) => {
     throw unreachable(error)
   })

@@ -1,31 +1,38 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
+import type { Command } from 'commander'
 import { and, asc, eq, isNotNull, sql } from 'drizzle-orm'
-import { type Config, ConfigFault } from '../config.js'
-import type { Context } from '../context.js'
-import { jobs, processes, projects, repositoryMoves, routes } from '../db/schema/index.js'
-import { StartFault } from '../lib/start-fault.js'
-import { withContext } from './context.js'
+import { ConfigFault, readConfig } from '../../config.js'
+import type { Context } from '../../context.js'
+import { jobs, processes, projects, repositoryMoves, routes } from '../../db/schema/index.js'
+import { StartFault } from '../../lib/start-fault.js'
+import { withContext } from '../context.js'
+import { print } from '../output.js'
 
-export const MOVE_USAGE = 'roost move-repository PROJECT STORAGE | --all FROM TO'
-
+/** Milliseconds between two looks at a move. */
 const LOOK = 200
 
-/**
- * Moves a project's repository, or those of all projects in a storage, to another storage, while the service runs or
- * without it, and waits until that is done.
- */
-export async function moveRepositories(given: Config, args: string[]): Promise<void> {
-  const { values, positionals } = parseArgs({ args, allowPositionals: true, options: { all: { type: 'boolean', default: false } } })
-  const [what, storage, ...rest] = positionals
-  if (what === undefined || storage === undefined || rest.length > 0) throw new ConfigFault(`usage: ${MOVE_USAGE}`)
-  for (const name of values.all ? [what, storage] : [storage])
-    if (!Object.hasOwn(given.storages, name))
-      throw new ConfigFault(`there is no storage called ${name}: STORAGES has ${Object.keys(given.storages).join(', ')}`)
-  await withContext(given, async (ctx) => {
-    const ids = values.all ? await projectsIn(ctx, what) : [await projectNamed(ctx, what)]
+export function moveCommand(program: Command): void {
+  program
+    .command('move-repository')
+    .summary('move repositories to another storage')
+    .description(
+      'Move the repository and wiki of a project to another storage of STORAGES, while they are in use, and wait until it is done. Beside a running service or without it.',
+    )
+    .argument('<project>', 'the id or path of a project; with --all the storage whose projects are moved')
+    .argument('<storage>', 'where to')
+    .option('--all', 'move all projects of a storage')
+    .action(moveRepositories)
+}
+
+async function moveRepositories(what: string, storage: string, { all }: { all?: boolean }): Promise<void> {
+  const config = readConfig()
+  for (const name of all ? [what, storage] : [storage])
+    if (!Object.hasOwn(config.storages, name))
+      throw new ConfigFault(`there is no storage called ${name}: STORAGES has ${Object.keys(config.storages).join(', ')}`)
+  await withContext(config, async (ctx) => {
+    const ids = all ? await projectsIn(ctx, what) : [await projectNamed(ctx, what)]
     for (const id of ids) await moveOne(ctx, id, storage)
-    process.stdout.write(values.all ? `${ids.length} projects were moved to ${storage}\n` : '')
+    if (all) await print(`${ids.length} projects were moved to ${storage}\n`)
   })
 }
 
@@ -44,7 +51,7 @@ const projectsIn = async ({ db }: Context, storage: string): Promise<number[]> =
   (await db.write.select({ id: projects.id }).from(projects).where(eq(projects.storage, storage)).orderBy(asc(projects.id))).map(({ id }) => id)
 
 async function moveOne(ctx: Context, id: number, storage: string): Promise<void> {
-  const { moveProject, requestMove } = await import('../services/projects/storage-moves.js')
+  const { moveProject, requestMove } = await import('../../services/projects/storage-moves.js')
   const [project] = await ctx.db.write.select({ id: projects.id, storage: projects.storage }).from(projects).where(eq(projects.id, id))
   if (!project) return // deleted meanwhile
   await ctx.db.transaction((tx) => requestMove(ctx, tx, project, storage))
@@ -56,7 +63,7 @@ async function moveOne(ctx: Context, id: number, storage: string): Promise<void>
     if (fault !== null) throw new StartFault(`project ${id} was not moved: ${fault}; roost jobs --retry tries it again`)
     await sleep(LOOK)
   }
-  process.stdout.write(`project ${id} is in ${storage}\n`)
+  await print(`project ${id} is in ${storage}\n`)
 }
 
 /** Whether a service works on jobs of this database. */
@@ -68,7 +75,7 @@ const isAsked = async ({ db }: Context, id: number): Promise<boolean> =>
 
 /** Why the job was set aside; null: it was not. */
 async function faultOf({ db }: Context, id: number): Promise<string | null> {
-  const { moveRepository } = await import('../services/projects/storage-moves.js')
+  const { moveRepository } = await import('../../services/projects/storage-moves.js')
   const [failed] = await db.write
     .select({ error: jobs.last_error })
     .from(jobs)

@@ -1,0 +1,83 @@
+import { mkdir } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { type Command, Option } from 'commander'
+import { readConfig } from '../../config.js'
+import { withContext } from '../context.js'
+import { print, printJson, withProgress } from '../output.js'
+import { printFaults } from './doctor.js'
+
+interface BackupOptions {
+  verify?: boolean
+  lfs: boolean
+  json?: boolean
+}
+
+export function backupCommand(program: Command): void {
+  program
+    .command('backup')
+    .summary('copy everything into a new folder, or verify such a copy')
+    .description('Copy everything, as of one moment, into a new folder, beside a running service or without it.')
+    .argument('<folder>', 'the folder that is made')
+    .option('--without-lfs', 'leave the objects of Git LFS where they are')
+    .addOption(new Option('--verify', 'say whether a backup is whole instead; the exit code is 1 while it is not').conflicts('withoutLfs'))
+    .option('--json', 'as JSON')
+    .action((folder: string, { verify, withoutLfs, json }: { verify?: boolean; withoutLfs?: boolean; json?: boolean }) =>
+      backup(resolve(folder), { verify, lfs: !withoutLfs, json }),
+    )
+}
+
+export function restoreCommand(program: Command): void {
+  program
+    .command('restore')
+    .summary('restore a backup')
+    .description(
+      'Verify a backup and restore it into an empty DATA_DIR, STORAGES and database, with no service running. Ends with what the doctor finds.',
+    )
+    .argument('<folder>', 'the backup')
+    .option('--json', 'the faults that the doctor finds as JSON, one a line')
+    .action((folder: string, { json }: { json?: boolean }) => restore(resolve(folder), json))
+}
+
+/** Copies everything into a new folder, or reads a backup and reports what is damaged or missing (SEC-163). */
+async function backup(folder: string, { verify: verifies, lfs, json }: BackupOptions): Promise<void> {
+  if (verifies) return verify(folder, json)
+  await withContext(readConfig(), async (ctx, databaseUrl) => {
+    const { backUp } = await import('../../services/operations/backup.js')
+    const { repositories, gone } = await withProgress('repositories', (onProgress) => backUp(ctx, databaseUrl, folder, { lfs, onProgress }))
+    if (json) return printJson({ folder, repositories: repositories.length, gone })
+    const without = gone.length > 0 ? `, without ${gone.length} projects that were deleted meanwhile` : ''
+    await print(`${repositories.length} repositories and all rows are in ${folder}${without}\n`)
+  })
+}
+
+async function verify(folder: string, json?: boolean): Promise<void> {
+  const { backupFaults } = await import('../../services/operations/backup.js')
+  const found = await withProgress('files', async (onProgress) => {
+    const texts: string[] = []
+    for await (const fault of backupFaults(folder, onProgress)) {
+      if (!json) await print(`${fault}\n`)
+      texts.push(fault)
+    }
+    return texts
+  })
+  await (json ? printJson({ folder, faults: found }) : print(found.length === 0 ? `${folder} is whole\n` : `${found.length} faults\n`))
+  if (found.length > 0) process.exitCode = 1
+}
+
+async function restore(folder: string, json?: boolean): Promise<void> {
+  const config = readConfig()
+  const { restoreRepository, bringBackSecret, openBackup } = await import('../../services/operations/backup.js')
+  // before anything is written, an instance in an empty data folder included
+  const whole = await withProgress('files', (onProgress) => openBackup(folder, onProgress))
+  await mkdir(config.dataDir, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 })
+  await bringBackSecret(whole, config.dataDir)
+  await withContext(
+    config,
+    async (ctx, databaseUrl) => {
+      await withProgress('repositories', (onProgress) => restoreRepository(ctx, databaseUrl, whole, onProgress))
+      if (!json) await print(`${whole.repositories.length} repositories and all rows are as they were at ${whole.at}\n`)
+      await printFaults(ctx, { repair: false, full: false, json })
+    },
+    { create: true },
+  )
+}

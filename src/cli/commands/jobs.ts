@@ -1,0 +1,55 @@
+import { type Command, InvalidArgumentError } from 'commander'
+import { readConfig } from '../../config.js'
+import type { FailedJob, JobCounts } from '../../jobs/overview.js'
+import { StartFault } from '../../lib/start-fault.js'
+import { withContext } from '../context.js'
+import { print, printJson, table } from '../output.js'
+
+/** Failed jobs that are listed. */
+const MAX_FAILED = 200
+
+export function jobsCommand(program: Command): void {
+  program
+    .command('jobs')
+    .summary('show work in the background, and retry what failed')
+    .description('Print the jobs by kind (waiting, due later, running, failed, delay of the oldest), and those that failed with their errors.')
+    .option('--retry <id>', 'try a failed job again, or all of them', idOrAll)
+    .option('--json', 'as JSON')
+    .action(showJobs)
+}
+
+/** Beside a running service or without it. */
+async function showJobs({ retry, json }: { retry?: number | 'all'; json?: boolean }): Promise<void> {
+  await withContext(readConfig(), async ({ db }) => {
+    const { countJobs, failedJobs, retryFailed } = await import('../../jobs/overview.js')
+    if (retry !== undefined) {
+      const retried = await retryFailed(db, retry === 'all' ? null : retry)
+      if (retried === 0 && retry !== 'all') throw new StartFault(`there is no failed job ${retry}`)
+      return json ? printJson({ retried }) : print(`${retried} jobs are tried again\n`)
+    }
+    const [kinds, failed] = [await countJobs(db), await failedJobs(db, MAX_FAILED)]
+    return json ? printJson({ kinds, failed }) : print(`${overview(kinds)}${list(failed)}`)
+  })
+}
+
+function idOrAll(text: string): number | 'all' {
+  if (text === 'all') return text
+  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError("It is neither an id nor 'all'.")
+  return Number(text)
+}
+
+const overview = (kinds: JobCounts[]): string =>
+  kinds.length === 0
+    ? 'no jobs\n'
+    : table(
+        ['kind', 'waiting', 'later', 'running', 'failed', 'delay'],
+        kinds.map(({ kind, waiting, later, running, failed, delay }) => [kind, waiting, later, running, failed, `${Math.round(delay)}s`]),
+      )
+
+const list = (failed: FailedJob[]): string =>
+  failed
+    .map(
+      ({ id, kind, payload, attempts, failed_at, error }) =>
+        `\nfailed job ${id}: ${kind} ${JSON.stringify(payload)}, ${attempts} attempts, at ${failed_at}\n  ${(error ?? '').replaceAll(/\s+/g, ' ')}\n`,
+    )
+    .join('')

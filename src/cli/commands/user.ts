@@ -1,0 +1,153 @@
+import { randomBytes } from 'node:crypto'
+import { text } from 'node:stream/consumers'
+import type { Command } from 'commander'
+import { and, asc, eq, gt, or, sql } from 'drizzle-orm'
+import { readConfig } from '../../config.js'
+import type { Context } from '../../context.js'
+import { users } from '../../db/schema/index.js'
+import { notFound } from '../../failures.js'
+import { StartFault } from '../../lib/start-fault.js'
+import { withContext } from '../context.js'
+import { print, printJson, table } from '../output.js'
+
+/** Users that are read at a time. */
+const BATCH = 1_000
+
+const PASSWORD_OPTION = ['--password-stdin', 'read the password from standard input; otherwise one is made and printed'] as const
+
+export function userCommands(program: Command): void {
+  const user = program
+    .command('user')
+    .summary('create, list and block users, set passwords')
+    .description('Users, for administrators with a shell on the machine.')
+    .helpCommand(false)
+  user
+    .command('create')
+    .description('Create a user with a confirmed address.')
+    .argument('<username>')
+    .requiredOption('--email <address>', 'their address')
+    .option('--name <name>', 'their name; the username if it is not given')
+    .option('--admin', 'make them an administrator')
+    .option(...PASSWORD_OPTION)
+    .option('--json', 'as JSON')
+    .action(create)
+  user
+    .command('password')
+    .description('Set the password of a user, who must change it before it signs them in.')
+    .argument('<username>')
+    .option(...PASSWORD_OPTION)
+    .option('--json', 'as JSON')
+    .action(setPassword)
+  for (const [name, blocked, about] of [
+    ['block', true, 'Block a user: nothing of theirs signs in or works any more, and nothing is removed.'],
+    ['unblock', false, 'Let a blocked user in again.'],
+  ] as const)
+    user
+      .command(name)
+      .description(about)
+      .argument('<username>')
+      .action((username: string) => block(username, blocked))
+  user
+    .command('list')
+    .description('List users by their usernames.')
+    .option('--admins', 'administrators only')
+    .option('--blocked', 'blocked users only')
+    .option('--search <text>', 'those with this in their username, name or address')
+    .option('--json', 'one JSON object a line')
+    .action(list)
+}
+
+interface Filter {
+  admins?: boolean
+  blocked?: boolean
+  search?: string
+}
+
+interface PasswordOptions {
+  passwordStdin?: boolean
+  json?: boolean
+}
+
+async function create(username: string, options: PasswordOptions & { email: string; name?: string; admin?: boolean }): Promise<void> {
+  const { email, name = username, admin = false, json } = options
+  const { password, made } = await chosenPassword(options)
+  await withContext(readConfig(), async (ctx) => {
+    const { createUser } = await import('../../services/identity/users.js')
+    const { id } = await createUser(ctx, { username, email, name, admin, password, skip_confirmation: true })
+    if (json) return printJson({ id, username, email: email.toLowerCase(), admin, ...(made && { password }) })
+    await print(made ? `${password}\n` : `user ${username} has id ${id}\n`)
+  })
+}
+
+async function setPassword(username: string, options: PasswordOptions): Promise<void> {
+  const { password, made } = await chosenPassword(options)
+  await withContext(readConfig(), async (ctx) => {
+    const [{ updateUser }, { passwordFault }] = await Promise.all([
+      import('../../services/identity/user-update.js'),
+      import('../../services/identity/users.js'),
+    ])
+    const { id } = await userNamed(ctx, username)
+    const fault = passwordFault(password)
+    if (fault) throw new StartFault(`the password ${fault}`)
+    await updateUser(ctx, id, { password })
+    if (options.json) return printJson({ id, username, ...(made && { password }) })
+    await print(made ? `${password}\n` : `user ${username} has a new password\n`)
+  })
+}
+
+async function block(username: string, blocked: boolean): Promise<void> {
+  await withContext(readConfig(), async (ctx) => {
+    const { setBlocked } = await import('../../services/identity/user-state.js')
+    const changed = await setBlocked(ctx, (await userNamed(ctx, username)).id, blocked)
+    await print(`user ${username} ${changed ? 'is' : 'was already'} ${blocked ? 'blocked' : 'active'}\n`)
+  })
+}
+
+async function list({ json, ...filter }: Filter & { json?: boolean }): Promise<void> {
+  await withContext(readConfig(), async (ctx) => {
+    const rows: (string | number)[][] = []
+    for await (const user of usersIn(ctx, filter)) {
+      const { id, username, name, email, state, admin } = user
+      if (json) await printJson(user)
+      else rows.push([id, username, name, email, admin ? `${state}, admin` : state])
+    }
+    if (!json) await print(table(['id', 'username', 'name', 'email', 'state'], rows))
+  })
+}
+
+/** Those that are people, by username. */
+async function* usersIn({ db }: Context, { admins, blocked, search }: Filter) {
+  const wanted = and(
+    eq(users.kind, 'human'),
+    admins ? users.admin : undefined,
+    blocked ? sql`${users.state} <> 'active'` : undefined,
+    search === undefined
+      ? undefined
+      : or(...[users.username, users.name, users.email].map((column) => sql`strpos(lower(${column}), lower(${search})) > 0`)),
+  )
+  const { id, username, name, email, state, admin, created_at } = users
+  for (let last = ''; ; ) {
+    const batch = await db.write
+      .select({ id, username, name, email, state, admin, created_at })
+      .from(users)
+      .where(and(wanted, gt(username, last)))
+      .orderBy(asc(username))
+      .limit(BATCH)
+    yield* batch
+    if (batch.length < BATCH) return
+    last = batch.at(-1)?.username as string
+  }
+}
+
+async function userNamed(ctx: Context, username: string): Promise<{ id: number }> {
+  const { findUserByName } = await import('../../services/identity/users.js')
+  const user = await findUserByName(ctx, username)
+  if (user?.kind !== 'human') throw notFound('User')
+  return user
+}
+
+/** A password of at most one line of standard input, or a new random one. */
+async function chosenPassword({ passwordStdin }: PasswordOptions): Promise<{ password: string; made: boolean }> {
+  if (!passwordStdin) return { password: randomBytes(18).toString('base64url'), made: true }
+  return { password: (await text(process.stdin)).replace(/\r?\n$/, ''), made: false }
+}

@@ -1,0 +1,77 @@
+import { Command, CommanderError } from 'commander'
+import { auditCommand } from './commands/audit.js'
+import { backupCommand, restoreCommand } from './commands/backup.js'
+import { completionCommand } from './commands/completion.js'
+import { doctorCommand } from './commands/doctor.js'
+import { jobsCommand } from './commands/jobs.js'
+import { moveCommand } from './commands/move-repository.js'
+import { serveCommand } from './commands/serve.js'
+import { sshCommands } from './commands/ssh.js'
+import { tokenCommands } from './commands/token.js'
+import { userCommands } from './commands/user.js'
+import { versionCommand } from './commands/version.js'
+
+/** The exit code of a command line that is not understood. */
+const USAGE = 2
+
+const ABOUT = 'A self-hosted Git repository hosting service, configured by its environment. Without a command it serves.'
+
+function createProgram(version: string): Command {
+  const program = new Command('roost')
+  program
+    .description(ABOUT)
+    .exitOverride()
+    .configureOutput({ outputError: () => undefined })
+    .helpOption('-h, --help', 'print this')
+    .helpCommand('help [command...]', 'print how a command is used')
+  for (const add of [
+    serveCommand,
+    userCommands,
+    tokenCommands,
+    doctorCommand,
+    jobsCommand,
+    auditCommand,
+    backupCommand,
+    restoreCommand,
+    moveCommand,
+    sshCommands,
+    completionCommand,
+    versionCommand,
+  ])
+    add(program, version)
+  return program
+}
+
+/**
+ * Runs a command line, `serve` where it names no command; `version` is that of this program. A line that is not understood is reported with the way to
+ * the help, with exit code 2; other faults are thrown.
+ */
+export async function runProgram(words: readonly string[], version: string): Promise<void> {
+  const program = createProgram(version)
+  try {
+    await program.parseAsync(lineOf(words), { from: 'user' })
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error
+    if (error.exitCode === 0) return
+    process.exitCode = USAGE
+    // a group of commands without one of them; its help has been printed
+    if (error.code === 'commander.help') return
+    process.stderr.write(
+      `roost: ${error.message.replace(/^error: /, '')}\nroost: see 'roost ${[...commandOf(program, words), '--help'].join(' ')}'\n`,
+    )
+  }
+}
+
+/** With the command that is meant where none is named, and `--help` behind a command in place of `help` before it. */
+function lineOf(words: readonly string[]): readonly string[] {
+  const [first, ...rest] = words
+  if (first === 'help') return [...rest, '--help']
+  return first === undefined || (first.startsWith('-') && first !== '--help' && first !== '-h') ? ['serve', ...words] : words
+}
+
+/** The longest beginning of a line that names a command. */
+function commandOf(program: Command, words: readonly string[]): string[] {
+  const [word, ...rest] = words
+  const command = program.commands.find((command) => command.name() === word)
+  return command ? [command.name(), ...commandOf(command, rest)] : []
+}

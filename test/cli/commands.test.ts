@@ -1,0 +1,114 @@
+import { execFile } from 'node:child_process'
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { call, type Service, startService } from '../../bench/kill.mjs'
+import { build } from '../../scripts/build.mjs'
+
+const startScript = fileURLToPath(new URL('../../scripts/start.mjs', import.meta.url))
+const folder = mkdtempSync(join(tmpdir(), 'commands-'))
+const dataDir = join(folder, 'data')
+let service: Service
+
+beforeAll(async () => {
+  chmodSync(folder, 0o711)
+  await build()
+  service = await startService(dataDir)
+})
+afterAll(async () => {
+  await service.end()
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+})
+
+interface Ended {
+  code: unknown
+  stdout: string
+  stderr: string
+}
+
+/** Runs a command beside the service. */
+const roost = (args: string[], input = '') =>
+  new Promise<Ended>((resolve) => {
+    const env = { PATH: process.env['PATH'], TMPDIR: process.env['TMPDIR'], DATA_DIR: dataDir }
+    const child = execFile(process.execPath, [startScript, ...args], { env }, (error, stdout, stderr) =>
+      resolve({ code: error?.code ?? 0, stdout, stderr }),
+    )
+    child.stdin?.end(input)
+  })
+const bodyOf = (answer: Awaited<ReturnType<typeof call>>) => ({ status: answer?.status, body: answer?.body })
+const signIn = async (username: string, password: string) => {
+  const body = JSON.stringify({ grant_type: 'password', username, password })
+  return (await fetch(`${service.url}/oauth/token`, { method: 'POST', body, headers: { 'content-type': 'application/json' } })).status
+}
+
+describe('roost user', () => {
+  it('creates a user who signs in with the password that is printed', async () => {
+    const { code, stdout, stderr } = await roost(['user', 'create', 'ada', '--email', 'Ada@example.com', '--name', 'Ada L'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(await signIn('ada', stdout.trim())).toBe(200)
+    const { body } = bodyOf(await call(service.url, 'GET', '/users?username=ada'))
+    expect(body).toMatchObject([{ username: 'ada', name: 'Ada L', email: 'ada@example.com', is_admin: false, state: 'active' }])
+  })
+
+  it('takes the password from standard input, and prints none', async () => {
+    const args = ['user', 'create', 'grace', '--email', 'grace@example.com', '--admin', '--password-stdin', '--json']
+    const { code, stdout } = await roost(args, 'a long password\n')
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toEqual({ id: expect.any(Number), username: 'grace', email: 'grace@example.com', admin: true })
+    expect(await signIn('grace', 'a long password')).toBe(200)
+  })
+
+  it('refuses what the API refuses, in words', async () => {
+    expect(await roost(['user', 'create', 'root', '--email', 'x@example.com'])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'roost: Username has already been taken\n',
+    })
+    const short = await roost(['user', 'password', 'root', '--password-stdin'], 'short\n')
+    expect(short).toEqual({ code: 1, stdout: '', stderr: 'roost: the password is too short (minimum is 8 characters)\n' })
+    expect(await roost(['user', 'block', 'nobody'])).toEqual({ code: 1, stdout: '', stderr: 'roost: User Not Found\n' })
+  })
+
+  it('sets a password that must be changed (CR-24), blocks and unblocks', async () => {
+    await roost(['user', 'create', 'joan', '--email', 'joan@example.com', '--password-stdin'], 'the first password')
+    const { stdout } = await roost(['user', 'password', 'joan'])
+    expect(await signIn('joan', 'the first password')).toBe(401)
+    expect(await signIn('joan', stdout.trim())).toBe(403)
+    expect((await roost(['user', 'block', 'joan'])).stdout).toBe('user joan is blocked\n')
+    expect((await roost(['user', 'block', 'joan'])).stdout).toBe('user joan was already blocked\n')
+    const { stdout: blocked } = await roost(['user', 'list', '--blocked'])
+    expect(blocked).toMatch(/^id +username +name +email +state\n *\d+ +joan +joan +joan@example\.com +blocked\n$/)
+    expect((await roost(['user', 'unblock', 'joan'])).stdout).toBe('user joan is active\n')
+    const found = (await roost(['user', 'list', '--search', 'JOAN@', '--json'])).stdout.trim().split('\n')
+    expect(found.map((line) => JSON.parse(line))).toMatchObject([{ username: 'joan', state: 'active', admin: false }])
+  })
+})
+
+describe('roost completion', () => {
+  it('completes commands and options in bash', async () => {
+    const { stdout } = await roost(['completion', 'bash'])
+    const completed = (...words: string[]) =>
+      new Promise<string[]>((resolve, reject) => {
+        const line = `${stdout}\nCOMP_WORDS=(roost ${words.map((word) => `'${word}'`).join(' ')}) COMP_CWORD=${words.length}; _roost; echo "\${COMPREPLY[*]}"`
+        execFile('bash', ['-c', line], (error, out) => (error ? reject(error) : resolve(out.trim().split(' '))))
+      })
+    expect(await completed('to')).toEqual(['token'])
+    expect(await completed('user', 'p')).toEqual(['password'])
+    expect(await completed('user', 'create', '--pa')).toEqual(['--password-stdin'])
+    expect(await completed('completion', 'z')).toEqual(['zsh'])
+  })
+})
+
+it('roost version prints that of the package', async () => {
+  const { version } = JSON.parse((await roost(['version', '--json'])).stdout.replace('roost', 'version'))
+  expect((await roost(['version'])).stdout).toBe(`${version}\n`)
+})
+
+it('doctor, backup and its verification answer in JSON on request', async () => {
+  expect(await roost(['doctor', '--json'])).toEqual({ code: 0, stdout: '', stderr: '' })
+  const saved = join(folder, 'saved')
+  expect(JSON.parse((await roost(['backup', saved, '--json'])).stdout)).toEqual({ folder: saved, repositories: 0, gone: [] })
+  expect(JSON.parse((await roost(['backup', saved, '--verify', '--json'])).stdout)).toEqual({ folder: saved, faults: [] })
+})
