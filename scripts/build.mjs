@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { thirdParty } from './third-party.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const program = join(root, 'dist/main.js')
@@ -13,13 +14,14 @@ export async function build() {
   const sources = fingerprint()
   if (existsSync(program) && existsSync(stamp) && readFileSync(stamp, 'utf8') === sources) return program
   const { build: bundle, stop } = await import('esbuild')
-  const { outputFiles } = await bundle({
+  const { outputFiles, metafile } = await bundle({
     absWorkingDir: root,
     // the process that starts git and the worker thread that speaks SSH have programs of their own
     entryPoints: { main: 'src/main.ts', spawner: 'src/git/process/spawner-entry.ts', ssh: 'src/transport/ssh/worker.ts' },
     outdir: join(root, 'dist'),
     bundle: true,
     write: false,
+    metafile: true,
     format: 'esm',
     platform: 'node',
     target: 'node20',
@@ -29,7 +31,7 @@ export async function build() {
     minifyWhitespace: true,
     minifySyntax: true,
     lineLimit: 200,
-    legalComments: 'external',
+    legalComments: 'none',
     logLevel: 'error',
     // Native code, which of ssh2 is not needed, a package that serves files from its own folder, and three that many services never need.
     external: [
@@ -58,7 +60,8 @@ export async function build() {
   await stop()
   mkdirSync(join(root, 'dist'), { recursive: true })
   // Each file appears whole, the stamp last: a killed build is built again.
-  for (const { path, text } of [...outputFiles, { path: stamp, text: sources }]) {
+  const notices = { path: join(root, 'dist/THIRD_PARTY.txt'), text: thirdParty(metafile, root) }
+  for (const { path, text } of [...outputFiles, notices, { path: stamp, text: sources }]) {
     const aside = `${path}.${process.pid}`
     writeFileSync(aside, path.endsWith('.js') ? inAscii(text) : text)
     renameSync(aside, path)

@@ -1,3 +1,4 @@
+#!/usr/bin/env node
 import { pathToFileURL } from 'node:url'
 import { build } from './build.mjs'
 import { endWithLauncher } from './launcher.mjs'

@@ -1,0 +1,161 @@
+// Installs Roost as users do, as the package that would be published and by the steps of the Dockerfile, and runs it.
+// The last line is "N passed, N failed".
+import { execFileSync, spawn } from 'node:child_process'
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const LARGEST = 3 * 1024 * 1024
+const folder = mkdtempSync(join(tmpdir(), 'roost-package-'))
+// the database may run under another account
+chmodSync(folder, 0o711)
+const counts = { passed: 0, failed: 0 }
+
+async function check(what, work) {
+  try {
+    const found = await work()
+    counts.passed++
+    process.stdout.write(`ok     ${what}${found ? `: ${found}` : ''}\n`)
+  } catch (error) {
+    counts.failed++
+    process.stdout.write(`FAILED ${what}: ${error.stderr || error.message}\n`)
+  }
+}
+
+function expect(holds, text) {
+  if (!holds) throw new Error(text)
+}
+
+const configures = /^(ROOST_|DATA_DIR$|DATABASE_URL$|STORAGES$|LFS_STORAGE$|SMTP_URL$|MAIL_FROM$|METRICS_|BASE_URL$|HOST$)/
+const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !configures.test(name)))
+const place = join(folder, 'empty')
+mkdirSync(place)
+
+/** A program that was installed. It runs in the empty folder, and its data is in `data` there unless `settings` say so. */
+class Installed {
+  constructor(command, settings = {}) {
+    this.command = command
+    this.settings = { ...environment, PORT: '0', SSH_PORT: '', ...settings }
+  }
+
+  run(...words) {
+    const [program, ...args] = this.command
+    return execFileSync(program, [...args, ...words], { cwd: place, env: this.settings, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim()
+  }
+
+  /** Resolves with its address and a way to end it. */
+  start() {
+    const [program, ...args] = this.command
+    const child = spawn(program, args, { cwd: place, env: this.settings, stdio: ['ignore', 'pipe', 'pipe'] })
+    const ended = new Promise((resolve) => child.once('exit', resolve))
+    const end = () => {
+      child.kill('SIGTERM')
+      return ended
+    }
+    let log = ''
+    return new Promise((resolve, reject) => {
+      for (const stream of [child.stdout, child.stderr])
+        stream.on('data', (text) => {
+          log += text
+          const [, url] = /Roost is ready at (\S+)/.exec(log) ?? []
+          if (url) resolve({ url, end })
+        })
+      void ended.then((code) => reject(new Error(`it ended with ${code}: ${log}`)))
+    })
+  }
+
+  /** Serves, answers to a token that was made beside it, and ends in order. */
+  async serves(more = () => undefined) {
+    const { url, end } = await this.start()
+    try {
+      const token = this.run('token', 'create', 'root')
+      const answer = await fetch(`${url}/api/v4/user`, { headers: { 'private-token': token } })
+      expect(answer.status === 200 && (await answer.json()).username === 'root', `GET /user is ${answer.status}`)
+      const page = await fetch(`${url}/api/docs`)
+      expect(page.status === 200, `GET /api/docs is ${page.status}`)
+      await more(url)
+    } finally {
+      const code = await end()
+      expect(code === 0, `it ended with ${code}`)
+    }
+  }
+}
+
+/** The instructions of the Dockerfile; lines that go on in the next are joined. */
+const instructions = readFileSync(join(root, 'Dockerfile'), 'utf8')
+  .replaceAll(/\\\n\s*/g, ' ')
+  .split('\n')
+  .filter((line) => /^[A-Z]/.test(line))
+  .map((line) => ({ name: line.slice(0, line.indexOf(' ')), args: line.slice(line.indexOf(' ') + 1) }))
+const lastOf = (wanted) => instructions.findLast(({ name }) => name === wanted).args
+
+/** Does in a folder what the Dockerfile does in an image, but for what needs one: packages of Debian, accounts and /data. */
+function buildImage(image) {
+  mkdirSync(image)
+  for (const { name, args } of instructions) {
+    if (name === 'RUN' && !/apt-get|\/data/.test(args))
+      execFileSync('sh', ['-c', args], { cwd: image, env: environment, stdio: ['ignore', 'ignore', 'pipe'], timeout: 300_000 })
+    if (name !== 'COPY' || args.startsWith('--from')) continue
+    const words = args.split(' ')
+    const target = words.pop()
+    for (const source of words) cpSync(join(root, source), join(image, target === './' ? source : target), { recursive: true })
+  }
+}
+
+/** An empty database at the Postgres of a running service. */
+async function otherDatabase(dataDir) {
+  const { url } = JSON.parse(readFileSync(join(dataDir, 'postgres/running.json'), 'utf8'))
+  const client = new pg.Client(url)
+  await client.connect()
+  await client.query('create database image')
+  await client.end()
+  return url.replace('/postgres?', '/image?')
+}
+
+let tarball
+await check('npm pack, below 3 MiB', () => {
+  const [{ filename, size }] = JSON.parse(
+    execFileSync('npm', ['pack', '--json', '--pack-destination', folder], {
+      cwd: root,
+      env: environment,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'inherit'],
+    }),
+  )
+  tarball = join(folder, filename)
+  expect(statSync(tarball).size === size && size < LARGEST, `${size} bytes`)
+  return `${size} bytes`
+})
+await check('npm install --global', () => {
+  execFileSync('npm', ['install', '--global', '--prefix', join(folder, 'prefix'), '--prefer-offline', '--no-audit', '--no-fund', tarball], {
+    cwd: place,
+    env: environment,
+    timeout: 300_000,
+    stdio: ['ignore', 'ignore', 'pipe'],
+    encoding: 'utf8',
+  })
+})
+const installed = new Installed([join(folder, 'prefix/bin/roost')])
+await check('roost version', () => installed.run('version'))
+await check('roost serves, with a database of its own', () => installed.serves())
+await check('roost doctor', () => installed.run('doctor'))
+
+const image = join(folder, 'image')
+await check('the steps of the Dockerfile', () => buildImage(image))
+await check('what they make serves beside another Postgres, and its health check passes', async () => {
+  const command = JSON.parse(lastOf('CMD')).map((word) => (word.endsWith('.mjs') ? join(image, word) : word))
+  const [node, ...healthy] = JSON.parse(lastOf('HEALTHCHECK').replace(/^.*?CMD /, ''))
+  const { end } = await installed.start()
+  try {
+    const settings = { DATA_DIR: join(folder, 'image-data'), DATABASE_URL: await otherDatabase(join(place, 'data')), NODE_ENV: 'production' }
+    await new Installed(command, settings).serves((url) => void execFileSync(node, healthy, { env: { ...environment, PORT: new URL(url).port } }))
+  } finally {
+    await end()
+  }
+})
+rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+process.stdout.write(`${counts.passed} passed, ${counts.failed} failed\n`)
+process.exitCode = counts.failed === 0 ? 0 : 1
