@@ -2,6 +2,7 @@
 // The last line is "N passed, N failed".
 import { execFileSync, spawn } from 'node:child_process'
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -105,6 +106,14 @@ function buildImage(image) {
   }
 }
 
+const freePort = () =>
+  new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address()
+      server.close(() => resolve(port))
+    })
+  })
+
 /** An empty database at the Postgres of a running service. */
 async function otherDatabase(dataDir) {
   const { url } = JSON.parse(readFileSync(join(dataDir, 'postgres/running.json'), 'utf8'))
@@ -142,6 +151,31 @@ const installed = new Installed([join(folder, 'prefix/bin/roost')])
 await check('roost version', () => installed.run('version'))
 await check('roost serves, with a database of its own', () => installed.serves())
 await check('roost doctor', () => installed.run('doctor'))
+
+await check('the quick start of the README, as it stands', async () => {
+  const checkout = join(folder, 'checkout')
+  execFileSync('git', ['clone', '--quiet', root, checkout], { stdio: ['ignore', 'ignore', 'pipe'] })
+  const [, block] = /^## From nothing[\s\S]*?```sh\n([\s\S]*?)```/m.exec(readFileSync(join(root, 'README.md'), 'utf8'))
+  const [start, ...others] = block.trim().split('\n')
+  // any port will do where 8080 is taken
+  const port = await freePort()
+  const env = { ...environment, PORT: String(port), SSH_PORT: '' }
+  const child = spawn('sh', ['-c', start], { cwd: checkout, env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const ended = new Promise((resolve) => child.once('exit', resolve))
+  try {
+    await new Promise((resolve, reject) => {
+      child.stdout.on('data', (text) => String(text).includes('Roost is ready') && resolve())
+      void ended.then((code) => reject(new Error(`it ended with ${code}`)))
+    })
+    const script = ['set -e', ...others].join('\n').replaceAll('127.0.0.1:8080', `127.0.0.1:${port}`)
+    const log = execFileSync('sh', ['-c', script], { cwd: checkout, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
+    expect(/^[0-9a-f]+ .+\n$/m.test(log), log)
+    return `${others.length + 1} commands`
+  } finally {
+    child.kill('SIGTERM')
+    await ended
+  }
+})
 
 const image = join(folder, 'image')
 await check('the steps of the Dockerfile', () => buildImage(image))
