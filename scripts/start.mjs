@@ -10,7 +10,9 @@ if (Number(process.versions.node.split('.')[0]) < 20) {
 try {
   const program = await build()
   process.setSourceMapsEnabled(true)
-  if (process.env.npm_lifecycle_event && (process.argv[2] ?? 'serve') === 'serve') endWithLauncher()
+  const command = process.argv[2] ?? 'serve'
+  // a server for tests ends with whatever started it
+  if (command === 'test' || (command === 'serve' && process.env.npm_lifecycle_event)) endWithLauncher()
   await import(pathToFileURL(program).href)
 } catch (error) {
   process.stderr.write(`roost: cannot be built: ${error.message}\n`)

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
-import { availableParallelism } from 'node:os'
-import { resolve } from 'node:path'
+import { availableParallelism, homedir } from 'node:os'
+import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { faultOfUrl } from './db/servers.js'
 import { emailFault } from './lib/email.js'
@@ -380,3 +380,31 @@ export function readSshCall(environment: NodeJS.ProcessEnv = process.env): SshCa
     protocol: environment['GIT_PROTOCOL'],
   }
 }
+
+/** Variables that a server for tests takes from its environment; everything else of it is fixed. */
+const OF_TESTS = /^(LOG_LEVEL|SMTP_URL|MAIL_FROM|ROOST_(VERSION|DEFAULT_BRANCH|ADMIN_.*|REQUESTS_.*|MAX_BODY_BYTES))$/
+
+/** The configuration of a server for tests, whose data is in `folder`: nothing waits, and hooks reach this machine. */
+export function readTestConfig(
+  { folder, port, ssh, token, password }: { folder: string; port: number; ssh: boolean; token: string; password: string },
+  environment: NodeJS.ProcessEnv = process.env,
+): Config {
+  return readConfig({
+    LOG_LEVEL: 'error',
+    ROOST_ADMIN_TOKEN: token,
+    ROOST_ADMIN_PASSWORD: password,
+    ...Object.fromEntries(Object.entries(environment).filter(([name, value]) => OF_TESTS.test(name) && value !== '')),
+    DATA_DIR: folder,
+    PORT: String(port),
+    SSH_PORT: ssh ? '0' : '',
+    ROOST_ALLOW_LOCAL_REQUESTS: 'true',
+    ROOST_FAILED_CREDENTIALS: '0',
+    ROOST_FAILED_CREDENTIALS_DELAY: '0',
+    ROOST_ARGON2_MEMORY: '8',
+    ROOST_ARGON2_PASSES: '1',
+  })
+}
+
+/** The folder for what may be made again at any time. */
+export const cacheFolder = (environment: NodeJS.ProcessEnv = process.env): string =>
+  join(environment['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'roost')

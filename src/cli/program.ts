@@ -7,6 +7,7 @@ import { jobsCommand } from './commands/jobs.js'
 import { moveCommand } from './commands/move-repository.js'
 import { serveCommand } from './commands/serve.js'
 import { sshCommands } from './commands/ssh.js'
+import { testCommand } from './commands/test.js'
 import { tokenCommands } from './commands/token.js'
 import { userCommands } from './commands/user.js'
 import { versionCommand } from './commands/version.js'
@@ -26,6 +27,7 @@ function createProgram(version: string): Command {
     .helpCommand('help [command...]', 'print how a command is used')
   for (const add of [
     serveCommand,
+    testCommand,
     userCommands,
     tokenCommands,
     doctorCommand,

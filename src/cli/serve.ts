@@ -24,11 +24,21 @@ const SSH_PROGRAM = new URL('./ssh.js', import.meta.url)
 /** A configuration whose addresses are known. */
 type Settled = Config & { baseUrl: string }
 
+export interface ServeOptions {
+  /** False trades durability for speed. */
+  durable?: boolean
+  /** Called once, when a request has succeeded. */
+  onReady?: (config: Settled) => void
+  /** Called after everything else has ended, also when the start failed. */
+  last?: () => Promise<void>
+}
+
 /** Starts the service and resolves once a request succeeds; signals end it and the process. */
-export async function serve(given: Config): Promise<void> {
+export async function serve(given: Config, { durable = true, onReady = printReady, last }: ServeOptions = {}): Promise<void> {
   const log = createLog(given.logLevel)
   const life = new Life(log)
-  const started = start(given, life)
+  if (last) life.opened(last)
+  const started = start(given, life, durable).then(onReady)
   life.endOnSignal(started)
   try {
     await started
@@ -41,7 +51,9 @@ export async function serve(given: Config): Promise<void> {
   }
 }
 
-async function start(given: Config, life: Life): Promise<void> {
+const printReady = ({ baseUrl }: Settled) => void process.stdout.write(`Roost is ready at ${baseUrl}\n`)
+
+async function start(given: Config, life: Life, durable: boolean): Promise<Settled> {
   const { log, signal } = life
   await checkDescriptors()
   await checkGit()
@@ -56,7 +68,7 @@ async function start(given: Config, life: Life): Promise<void> {
   const keys = settled.ssh.port === null ? Promise.resolve([]) : ownHostKeys(sshFolder(settled.dataDir))
   keys.catch(() => {})
   const launch = async () => {
-    const own = await ownPostgres(settled, log)
+    const own = await ownPostgres(settled, log, { durable })
     life.opened(() => own.stop())
     return own.url
   }
@@ -66,7 +78,7 @@ async function start(given: Config, life: Life): Promise<void> {
   const config = await settleAddress(settled)
   const address = program ? await serveAlone(config, url, life, program, keys) : await serveByWorkers(config, url, life, keys)
   await succeeds(new URL('/-/readiness', address.replace('0.0.0.0', '127.0.0.1').replace('[::]', '[::1]')), log, signal)
-  process.stdout.write(`Roost is ready at ${config.baseUrl}\n`)
+  return config
 }
 
 /** Serves in this process; resolves with the address. */

@@ -13,7 +13,7 @@ const SAY_AFTER = 2_000
 const GIVE_UP_AFTER = 60_000
 
 /** Where the migrations lie: beside `dist` for the built program, beside `src` for the tests. */
-function migrationsFolder(): string {
+export function migrationsFolder(): string {
   const candidates = ['../migrations', '../../migrations'].map((path) => fileURLToPath(new URL(path, import.meta.url)))
   return candidates.find((path) => existsSync(`${path}/meta/_journal.json`)) ?? (candidates[0] as string)
 }
