@@ -44,7 +44,8 @@ export class SpawnerProcess implements Spawner {
         return await helper.spawn(program, args, options)
       } catch (error) {
         if (!(error instanceof Lost)) throw error
-        if (attempt > 1) throw new Unavailable('git cannot be started', 1, { cause: error })
+        // an outlet may have been used by the first attempt
+        if (attempt > 1 || options.stdio.some((kind) => typeof kind !== 'string')) throw new Unavailable('git cannot be started', 1, { cause: error })
       }
     }
   }
