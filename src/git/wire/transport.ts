@@ -3,6 +3,7 @@ import { link, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
+import { gathered } from '../../lib/async/gathered.js'
 import { syncDirectory } from '../../lib/durable.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import { GitFault, gitFailure } from '../errors.js'
@@ -395,7 +396,7 @@ async function relay(
   const moved = () => void timer?.refresh()
   asking?.on('data', moved)
   try {
-    for await (const chunk of child.stdout as Readable) {
+    for await (const chunk of gathered(child.stdout as Readable)) {
       if (gone) continue // read on: a git that has begun to move refs must not fail on a full pipe
       if (!begun && prefix) out.write(prefix)
       begun = true
