@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** Bytes from which a chunk is not a small one, and bytes of a stream from which on small ones matter. */
-const SMALL = 32_768
+const SMALL = 16_384
 const LONG = 65_536
 
 /**
