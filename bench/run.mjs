@@ -3,6 +3,7 @@ import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { Bench, root } from './harness.mjs'
 import { archive } from './parts/archive.mjs'
+import { backend } from './parts/backend.mjs'
 import { cherryPick } from './parts/cherry-pick.mjs'
 import { commits } from './parts/commits.mjs'
 import { costs } from './parts/costs.mjs'
@@ -45,6 +46,7 @@ const PARTS = {
   search,
   flood,
   wire,
+  backend,
   ssh,
   lfs,
   hooks,

@@ -208,6 +208,7 @@ CREATE TABLE "gpg_keys" (
 	"key" text NOT NULL,
 	"fingerprint" text NOT NULL,
 	"primary_keyid" text NOT NULL,
+	"subkey_ids" text[] NOT NULL,
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	"updated_at" timestamp (3) with time zone DEFAULT now() NOT NULL
 );
@@ -971,6 +972,8 @@ CREATE UNIQUE INDEX "gpg_keys_fingerprint_key" ON "gpg_keys" USING btree ("finge
 CREATE UNIQUE INDEX "gpg_keys_primary_keyid_key" ON "gpg_keys" USING btree ("primary_keyid");
 --> statement-breakpoint
 CREATE INDEX "gpg_keys_user_id_idx" ON "gpg_keys" USING btree ("user_id","id");
+--> statement-breakpoint
+CREATE INDEX "gpg_keys_subkey_ids_idx" ON "gpg_keys" USING gin ("subkey_ids");
 --> statement-breakpoint
 CREATE UNIQUE INDEX "ssh_keys_fingerprint_key" ON "ssh_keys" USING btree ("fingerprint");
 --> statement-breakpoint

@@ -10,7 +10,7 @@ import { renderFailure } from './http/failure-handler.js'
 import { parseForm } from './http/form.js'
 import { homeRoute } from './http/home.js'
 import { mount } from './http/mount.js'
-import { DOCS, referenceRoutes } from './http/reference.js'
+import { referenceRoutes } from './http/reference.js'
 import { PACE } from './lib/async/pace.js'
 import { counting } from './lib/async/spent.js'
 import { withoutPrefix } from './lib/origin.js'
@@ -80,8 +80,7 @@ export async function buildApp(ctx: Context, { pace = PACE } = {}): Promise<Fast
   app.server.on('drop', () => app.server.closeIdleConnections())
 
   app.addHook('onRoute', ({ config, url, method }) => {
-    // the reference page's plugin declares its own routes, which are open to everybody
-    if (!config?.policy && !url.startsWith(DOCS)) throw new Error(`${String(method)} ${url} has no policy`)
+    if (!config?.policy) throw new Error(`${String(method)} ${url} has no policy`)
   })
   app.decorateRequest('spent')
   app.addHook('onRequest', (request, _, done) => {

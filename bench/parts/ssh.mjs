@@ -64,7 +64,7 @@ export async function ssh(bench) {
   const secure = await beside('beside-ssh', (to) => native(scratch, [...over, 'clone', '-q', '--bare', bulk.ssh_url_to_repo, to]))
   bench.row('GET /projects/:id beside 4 clones over SSH, against 4 over HTTP', secure, http, 2)
   await manyKeys(bench, options, new URL(bulk.ssh_url_to_repo).port)
-  if (existsSync(SSHD)) await login(bench, { key, options, port: new URL(bulk.ssh_url_to_repo).port })
+  if (existsSync(SSHD)) await besideSshd(bench, { key, options, bulk })
 }
 
 /** Logs in and reads the line that says who one is. */
@@ -93,8 +93,9 @@ async function manyKeys(bench, options, port) {
   bench.row('a login over SSH with 100,000 stored keys, against one', median(many), median(one), 1.1)
 }
 
-/** A login and a line of output, side by side with a local sshd that runs a shell's `echo`. */
-async function login(bench, { key, options, port }) {
+/** A login and a line of output, side by side with a local sshd that runs a shell's `echo`; and a clone from both. */
+async function besideSshd(bench, { key, options, bulk }) {
+  const { port } = new URL(bulk.ssh_url_to_repo)
   const folder = join(bench.scratch, 'sshd')
   mkdirSync(folder, { mode: 0o700 })
   execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(folder, 'host')])
@@ -128,6 +129,13 @@ async function login(bench, { key, options, port }) {
     () => run(port, 'git@127.0.0.1'),
     () => run(theirs, `${userInfo().username}@127.0.0.1`, 'echo', 'welcome'),
   )
+  const clones = [[], []]
+  const over = ['-c', `core.sshCommand=ssh ${[...options, '-o', 'Ciphers=aes128-ctr', '-o', 'MACs=hmac-sha2-256-etm@openssh.com'].join(' ')}`]
+  const direct = `ssh://${userInfo().username}@127.0.0.1:${theirs}${bench.stored(bulk)}`
+  for (let i = 0; i < (bench.quick ? 2 : 5); i++)
+    for (const [side, url] of [bulk.ssh_url_to_repo, direct].entries())
+      clones[side].push(await timed(() => native(bench.scratch, [...over, 'clone', '-q', '--bare', url, `side${side}-${i}.git`])))
   sshd.kill()
+  bench.row('clone of 100 MB over SSH, against a local sshd', median(clones[0]), median(clones[1]), 1.3)
   bench.figure(`a login over SSH, beyond ${others.toFixed(0)} ms of a local sshd`, ours - others, 60, 'ms')
 }

@@ -54,6 +54,7 @@ export async function openService(
 ): Promise<{ ctx: Context; app: FastifyInstance }> {
   const spawner = new SpawnerProcess(SPAWNER)
   life.opened(() => spawner.close())
+  spawner.prepare()
   const ctx = await program.createContext(config, database, life.log, spawner, among)
   life.opened(() => ctx.close())
   if (first === true) {

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import type { Logger } from 'pino'
 import type { Config } from '../config.js'
 import { holderOf } from '../db/postgres/index.js'
 import { ownHostKeys } from '../lib/crypto/host-keys.js'
@@ -76,19 +75,18 @@ async function start(given: Config, life: Life, durable: boolean): Promise<Settl
   const [url, program] = await Promise.all([launch(), alone ? loadProgram() : null])
   signal.throwIfAborted()
   const config = await settleAddress(settled)
-  const address = program ? await serveAlone(config, url, life, program, keys) : await serveByWorkers(config, url, life, keys)
-  await succeeds(new URL('/-/readiness', address.replace('0.0.0.0', '127.0.0.1').replace('[::]', '[::1]')), log, signal)
+  await (program ? serveAlone(config, url, life, program, keys) : serveByWorkers(config, url, life, keys))
   return config
 }
 
-/** Serves in this process; resolves with the address. */
+/** Serves in this process. */
 async function serveAlone(
   config: Settled,
   url: string,
   life: Life,
   program: Awaited<ReturnType<typeof loadProgram>>,
   keys: Promise<string[]>,
-): Promise<string> {
+): Promise<void> {
   const database = await openMigrated(url, config, { log: life.log })
   life.opened(() => database.close())
   const { ctx, app } = await openService(config, database, life, { program, first: true })
@@ -96,13 +94,15 @@ async function serveAlone(
   life.opened(() => stopListening(app, DRAIN, ssh?.close(DRAIN)))
   life.signal.throwIfAborted()
   const address = await listen(app, config)
-  await keys
-  ssh = await program.startSsh(ctx, { program: SSH_PROGRAM })
-  return address
+  const listening = async () => {
+    await keys
+    ssh = await program.startSsh(ctx, { program: SSH_PROGRAM })
+  }
+  await Promise.all([listening(), succeeds(address, life)])
 }
 
-/** Serves in several processes, for which this one keeps the database and SSH connections; resolves with the address. */
-async function serveByWorkers(config: Settled, databaseUrl: string, life: Life, keys: Promise<string[]>): Promise<string> {
+/** Serves in several processes, for which this one keeps the database and SSH connections. */
+async function serveByWorkers(config: Settled, databaseUrl: string, life: Life, keys: Promise<string[]>): Promise<void> {
   const { log, signal } = life
   await migrateDatabase(databaseUrl)
   await checkConnections(databaseUrl, config)
@@ -116,14 +116,15 @@ async function serveByWorkers(config: Settled, databaseUrl: string, life: Life, 
   await workers.start(signal)
   await place.publish()
   thread = await startSshThread(ssh, { program: SSH_PROGRAM, hostKeys: await keys, socket: place.socket, log, stopping: signal })
-  return `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`
+  await succeeds(`http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`, life)
 }
 
 /**
  * Waits for a first successful request, for as long as it takes: on a busy machine that may be minutes, and the log
  * says what it waits for.
  */
-async function succeeds(url: URL, log: Logger, signal: AbortSignal): Promise<void> {
+async function succeeds(address: string, { log, signal }: Life): Promise<void> {
+  const url = new URL('/-/readiness', address.replace('0.0.0.0', '127.0.0.1').replace('[::]', '[::1]'))
   let answer = 'no answer'
   for (let next = Date.now() + SAY_EVERY; !signal.aborted; await sleep(50)) {
     if (Date.now() > next) {

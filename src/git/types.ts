@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
+import type { Outlet } from './process/spawner.js'
 
 /** Forty lower-case hex digits. */
 export type Oid = string
@@ -297,6 +298,8 @@ export interface TransportRequest {
    * rounds.
    */
   duplex?: boolean
+  /** Of a duplex fetch: git writes its answer there, and not to `out`; whoever reads it ends one that has stalled. */
+  outlet?: (Outlet & { opened(): void }) | undefined
   /** Kills the process group when it fires. */
   signal: AbortSignal
   /** The holder of the turn, such as the client's address. */

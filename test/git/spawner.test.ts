@@ -107,6 +107,23 @@ describe.each<[string, () => Spawner]>([
     expect([asked, await outcome(child)]).toEqual(['question\n', { code: 0, out: Buffer.from('an answer\n'), err: '' }])
   })
 
+  it('write to an outlet that somebody else reads, after its greeting', async () => {
+    const place = await mkdtemp(join(folder, 'outlet-'))
+    const server = createServer().listen(join(place, 'socket'))
+    const connected = once(server, 'connection') as Promise<[Readable]>
+    const outlet = { path: join(place, 'socket'), greeting: 'a secret\n' }
+    const child = await sh(spawner, 'cat; echo wrong >&2; exit 4', { stdio: ['pipe', outlet, 'pipe'] })
+    expect(child.stdout).toBeNull()
+    const [reader] = await connected
+    const read = reader.toArray()
+    expect(await outcome(child, 'some input')).toEqual({ code: 4, out: Buffer.of(), err: 'wrong\n' })
+    expect(Buffer.concat(await read).toString()).toBe('a secret\nsome input')
+    server.close()
+    await expect(sh(spawner, 'true', { stdio: ['ignore', { path: join(place, 'none'), greeting: '' }, 'ignore'] })).rejects.toMatchObject({
+      code: 'ENOENT',
+    })
+  })
+
   it('that cannot be started say why', async () => {
     await expect(spawner.spawn('/nowhere/git', [], OPTIONS)).rejects.toMatchObject({ code: 'ENOENT', syscall: 'spawn /nowhere/git' })
     await expect(sh(spawner, 'true', { cwd: '/nowhere' })).rejects.toMatchObject({ code: 'ENOENT' })

@@ -5,10 +5,11 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { SSH_LIMITS } from '../../src/transport/ssh/limits.js'
 import { testApp } from '../support/app.js'
 import { aProject, aUser, type TestProject, type TestUser } from '../support/factories.js'
+import { directoryOf, gitProcessesIn } from '../support/git-client.js'
 import { rounds, seeds } from '../support/rounds.js'
 import { type KeyPair, sshClient } from '../support/ssh.js'
 
-const t = testApp({ SSH_PORT: '0' }, { limits: { ...SSH_LIMITS, login: 4_000, connectionsPerAddress: 40, waiting: 30 } })
+const t = testApp({ SSH_PORT: '0' }, { limits: { ...SSH_LIMITS, login: 4_000, stall: 1_000, connectionsPerAddress: 40, waiting: 30 } })
 const client = sshClient(t)
 
 let owner: TestUser
@@ -139,6 +140,40 @@ describe('hostile conversations over SSH', () => {
     await Promise.all(open)
     await expectServed()
     await expect.poll(descriptors, { timeout: 20_000 }).toBeLessThanOrEqual(before + 5)
+  })
+
+  /** Asks for a fetch, and wants nothing: what the service says until it ends it. */
+  const asked = async (meanwhile: () => void = () => {}) => {
+    const session = await client.connected(key)
+    const ended = await new Promise<{ out: string; err: string; code: number | null }>((resolve, reject) =>
+      session.exec(`git-upload-pack '${project.fullPath}.git'`, (error, channel) => {
+        if (error) return reject(error)
+        const said = { out: '', err: '', code: null as number | null }
+        channel.once('data', meanwhile)
+        channel.on('data', (data: Buffer) => (said.out += data.toString()))
+        channel.stderr.on('data', (data: Buffer) => (said.err += data.toString()))
+        channel.on('exit', (code: number) => (said.code = code))
+        channel.on('close', () => resolve(said))
+      }),
+    )
+    session.end()
+    expect(ended.out).toContain('refs/heads/main')
+    return ended
+  }
+  const gits = () => gitProcessesIn(directoryOf(t, project.id))
+
+  it('a fetch in which nobody says anything is ended, and its git with it (GS-7)', async () => {
+    expect(await asked()).toMatchObject({ code: 1 })
+    await expect.poll(gits).toEqual([])
+    await expectServed()
+  })
+
+  it('a fetch whose git is killed says so', async () => {
+    const ended = await asked(() => {
+      for (const pid of gits()) process.kill(Number(pid), 'SIGKILL')
+    })
+    expect(ended).toMatchObject({ code: 1, err: 'git upload-pack was ended. Please try again.\n' })
+    await expectServed()
   })
 
   it('a client that offers key after key is cut off', async () => {

@@ -48,6 +48,8 @@ export const gpgKeys = pgTable(
     /** Of the primary key, upper-case hex. */
     fingerprint: text().notNull(),
     primary_keyid: text().notNull(),
+    /** Of its subkeys, which sign as well. */
+    subkey_ids: text().array().notNull(),
     created_at: moment().notNull().defaultNow(),
     updated_at: moment().notNull().defaultNow(),
   },
@@ -57,6 +59,7 @@ export const gpgKeys = pgTable(
     uniqueIndex('gpg_keys_fingerprint_key').on(t.fingerprint),
     uniqueIndex('gpg_keys_primary_keyid_key').on(t.primary_keyid),
     index('gpg_keys_user_id_idx').on(t.user_id, t.id),
+    index('gpg_keys_subkey_ids_idx').using('gin', t.subkey_ids),
   ],
 )
 

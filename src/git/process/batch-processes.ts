@@ -12,10 +12,10 @@ interface Hot {
 }
 
 /** Repositories whose processes are kept, and milliseconds for which unused ones are. */
-export const BATCH_LIMITS = { repositories: 32, idle: 60_000 }
+export const BATCH_LIMITS = { repositories: 32, idle: 30_000 }
 
 /**
- * Keeps the long-lived processes of the most recently used repositories; the others are ended after a minute, or when
+ * Keeps the long-lived processes of the most recently used repositories; the others are ended after half a minute, or when
  * there are too many.
  */
 export class BatchProcesses {

@@ -1,14 +1,14 @@
 import { spawn } from 'node:child_process'
 import { rmSync } from 'node:fs'
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { dirname } from 'node:path'
 import type { Duplex } from 'node:stream'
-import { lowerPriority, started } from './spawner.js'
+import { connectTo, lowerPriority, started } from './spawner.js'
 import { HEADER, type SpawnReport, type SpawnRequest } from './spawner-protocol.js'
 
 /**
  * The spawner process: starts the processes it is asked for on its IPC channel. For each descriptor of one it opens a
- * connection to the socket named on its command line, and that connection becomes the descriptor. Ends when the service
+ * connection to the socket named on its command line, or to an outlet, and that connection becomes the descriptor. Ends when the service
  * does, however that ends.
  */
 const path = process.argv[2] as string
@@ -27,7 +27,10 @@ const report = (message: SpawnReport) => process.connected && process.send?.(mes
 async function start({ id, program, args, cwd, env, stdio, niceness }: SpawnRequest): Promise<void> {
   const sockets: (Socket | null)[] = []
   try {
-    for (const [descriptor, kind] of stdio.entries()) sockets.push(kind === 'pipe' ? await open(id, descriptor) : null)
+    for (const [descriptor, kind] of stdio.entries()) {
+      if (typeof kind !== 'string') sockets.push(await connectTo(kind.path, kind.greeting))
+      else sockets.push(kind === 'pipe' ? await connectTo(path, headerOf(id, descriptor)) : null)
+    }
     // a process gets its first three descriptors in blocking mode, but not the others: those have a pipe in between
     const child = spawn(program, args, {
       cwd,
@@ -50,22 +53,11 @@ async function start({ id, program, args, cwd, env, stdio, niceness }: SpawnRequ
   }
 }
 
-/** A connection to the service that is not read from here. */
-function open(id: number, descriptor: number): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    const socket = connect(path)
-    socket.pause()
-    socket.once('error', reject)
-    const header = Buffer.alloc(HEADER)
-    header.writeUInt32BE(id)
-    header.writeUInt32BE(descriptor, 4)
-    socket.write(header, (error) => {
-      socket.off('error', reject)
-      socket.on('error', () => {})
-      if (error) reject(error)
-      else resolve(socket)
-    })
-  })
+function headerOf(id: number, descriptor: number): Buffer {
+  const header = Buffer.alloc(HEADER)
+  header.writeUInt32BE(id)
+  header.writeUInt32BE(descriptor, 4)
+  return header
 }
 
 function join(socket: Socket, pipe: Duplex) {

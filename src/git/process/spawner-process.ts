@@ -36,6 +36,11 @@ export class SpawnerProcess implements Spawner {
   /** `entry`: the program of the process. */
   constructor(readonly entry: string) {}
 
+  /** Starts the process, so that the first call does not wait for it; a failure is one of that call. */
+  prepare(): void {
+    this.#running().catch(() => {})
+  }
+
   async spawn(program: string, args: string[], options: SpawnOptions): Promise<GitProcess> {
     for (let attempt = 1; ; attempt++) {
       if (this.#closed) throw new Unavailable('the service is stopping')
@@ -44,7 +49,8 @@ export class SpawnerProcess implements Spawner {
         return await helper.spawn(program, args, options)
       } catch (error) {
         if (!(error instanceof Lost)) throw error
-        if (attempt > 1) throw new Unavailable('git cannot be started', 1, { cause: error })
+        // an outlet may have been used by the first attempt
+        if (attempt > 1 || options.stdio.some((kind) => typeof kind !== 'string')) throw new Unavailable('git cannot be started', 1, { cause: error })
       }
     }
   }

@@ -1,13 +1,20 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
 import { setPriority } from 'node:os'
 import type { Readable, Writable } from 'node:stream'
+
+/** A Unix socket whose listener reads what a process writes; the greeting goes before that. */
+export interface Outlet {
+  path: string
+  greeting: string
+}
 
 export interface SpawnOptions {
   cwd: string
   env: NodeJS.ProcessEnv
-  /** Of the descriptors from 0 on. */
-  stdio: ('pipe' | 'ignore')[]
+  /** Of the descriptors from 0 on; an outlet for one of the first three only. */
+  stdio: ('pipe' | 'ignore' | Outlet)[]
   /** A nice value from 1 to 19; undefined: the priority of the service. */
   niceness: number | undefined
 }
@@ -37,7 +44,18 @@ export interface Spawner {
 /** Starts processes from this one, which stands still meanwhile: the longer, the more memory it has. */
 export const directSpawner: Spawner = {
   async spawn(program, args, { cwd, env, stdio, niceness }) {
-    const child = spawn(program, args, { cwd, env, stdio, detached: true })
+    const outlets: Socket[] = []
+    const descriptors: ('pipe' | 'ignore' | Socket)[] = []
+    let child: ChildProcess
+    try {
+      for (const kind of stdio) {
+        if (typeof kind !== 'string') outlets.push(await connectTo(kind.path, kind.greeting))
+        descriptors.push(typeof kind === 'string' ? kind : (outlets.at(-1) as Socket))
+      }
+      child = spawn(program, args, { cwd, env, stdio: descriptors, detached: true })
+    } finally {
+      for (const outlet of outlets) outlet.destroy()
+    }
     const state = { running: true }
     const exited = new Promise<number | null>((resolve) => {
       child.once('exit', (code) => {
@@ -58,6 +76,21 @@ export const directSpawner: Spawner = {
     }
   },
   async close() {},
+}
+
+/** A connection to a Unix socket that is not read from here; it starts with the greeting. */
+export function connectTo(path: string, greeting: string | Buffer): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(path)
+    socket.pause()
+    socket.once('error', reject)
+    socket.write(greeting, (error) => {
+      socket.off('error', reject)
+      socket.on('error', () => {})
+      if (error) reject(error)
+      else resolve(socket)
+    })
+  })
 }
 
 /** Resolves when a process runs; rejects with the error of the system when it cannot be started. */

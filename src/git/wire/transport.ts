@@ -3,6 +3,7 @@ import { link, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
+import { gathered } from '../../lib/async/gathered.js'
 import { syncDirectory } from '../../lib/durable.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import { GitFault, gitFailure } from '../errors.js'
@@ -130,7 +131,7 @@ export class Transport {
     }
   }
 
-  async uploadPack(directory: string, { body, out, protocol, duplex = false, signal, holder }: TransportRequest) {
+  async uploadPack(directory: string, { body, out, protocol, duplex = false, outlet, signal, holder }: TransportRequest) {
     const release = await this.pool.acquire(directory, signal, holder)
     try {
       const version = protocolVersion(protocol)
@@ -138,9 +139,12 @@ export class Transport {
         env: version > 0 ? { GIT_PROTOCOL: `version=${version}` } : {},
         signal,
         deadline: this.limits.deadline,
+        stdio: ['pipe', outlet ? { path: outlet.path, greeting: outlet.greeting } : 'pipe', 'pipe'],
       })
       feed(body, child, () => stop(child))
-      await relay(child, out, 'upload-pack', { stall: this.limits.stall, asking: body, exits: duplex })
+      outlet?.opened()
+      if (outlet) await ended(child, 'upload-pack', signal)
+      else await relay(child, out, 'upload-pack', { stall: this.limits.stall, asking: body, exits: duplex })
     } finally {
       release()
     }
@@ -373,10 +377,7 @@ async function relay(
   command: string,
   { prefix = '', leave = () => stop(child), stall = 0, asking, exits = false }: Relaying = {},
 ) {
-  let stderr = ''
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    if (stderr.length < 65_536) stderr += text
-  })
+  const stderr = errorsOf(child)
   let begun = false
   let gone = false
   let stalled = false
@@ -395,7 +396,7 @@ async function relay(
   const moved = () => void timer?.refresh()
   asking?.on('data', moved)
   try {
-    for await (const chunk of child.stdout as Readable) {
+    for await (const chunk of gathered(child.stdout as Readable)) {
       if (gone) continue // read on: a git that has begun to move refs must not fail on a full pipe
       if (!begun && prefix) out.write(prefix)
       begun = true
@@ -407,8 +408,7 @@ async function relay(
       if (stalled && !begun) throw new Unavailable(`git ${command} stalled`)
       return
     }
-    if ((!begun || exits) && exitCode !== 0)
-      throw exitCode === null ? new Unavailable(`git ${command} was ended`) : gitFailure(command, exitCode, stderr)
+    if ((!begun || exits) && exitCode !== 0) throw failureOf(command, exitCode, stderr())
     out.end()
     moved()
     await closed
@@ -417,6 +417,25 @@ async function relay(
     asking?.off('data', moved)
   }
 }
+
+/** Waits for a git whose output is read elsewhere. Throws when it failed, unless its client has gone. */
+async function ended(child: GitProcess, command: string, signal: AbortSignal): Promise<void> {
+  const stderr = errorsOf(child)
+  const exitCode = await child.closed
+  if (exitCode !== 0 && !signal.aborted) throw failureOf(command, exitCode, stderr())
+}
+
+/** What git has written on standard error so far, or the first part of it. */
+function errorsOf(child: GitProcess): () => string {
+  let stderr = ''
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    if (stderr.length < 65_536) stderr += text
+  })
+  return () => stderr
+}
+
+const failureOf = (command: string, exitCode: number | null, stderr: string) =>
+  exitCode === null ? new Unavailable(`git ${command} was ended`) : gitFailure(command, exitCode, stderr)
 
 /** Lets git clean up after itself, for a moment. */
 function stop(child: GitProcess) {

@@ -1,8 +1,9 @@
-/** What identifies an OpenPGP key, both in upper-case hex. */
+/** What identifies an OpenPGP key, in upper-case hex. */
 export interface GpgKey {
   fingerprint: string
   /** The last 16 digits of it. */
   primary_keyid: string
+  subkey_ids: string[]
 }
 
 /**
@@ -16,7 +17,8 @@ export async function parseGpgKey(armored: string): Promise<GpgKey | null> {
     const keys = await readKeys({ armoredKeys: armored })
     const [key, ...more] = keys
     if (!key || more.length > 0 || key.isPrivate()) return null
-    return { fingerprint: key.getFingerprint().toUpperCase(), primary_keyid: key.getKeyID().toHex().toUpperCase() }
+    const idOf = (each: { getKeyID(): { toHex(): string } }) => each.getKeyID().toHex().toUpperCase()
+    return { fingerprint: key.getFingerprint().toUpperCase(), primary_keyid: idOf(key), subkey_ids: key.getSubkeys().map(idOf) }
   } catch {
     return null
   }

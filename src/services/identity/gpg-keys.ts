@@ -23,7 +23,7 @@ export async function addGpgKey(ctx: Context, owner: Owner, given: string): Prom
   const key = given.trim()
   const block = lengthOf(key) <= MAX_KEY && isOneBlock(key)
   const read = block ? await parseGpgKey(key) : null
-  const found = { fingerprint: read?.fingerprint ?? '', primary_keyid: read?.primary_keyid ?? '' }
+  const found = read ?? { fingerprint: '', primary_keyid: '', subkey_ids: [] }
   return own.add(ctx, owner, { key, ...found }, async (tx) => (block ? takenFaults(tx, key, read) : { key: armorTexts(key) }))
 }
 

@@ -4,7 +4,7 @@ import { fullPathOf } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { Failure } from '../../failures.js'
 import { GitFault } from '../../git/errors.js'
-import type { Service } from '../../git/types.js'
+import type { Service, TransportRequest } from '../../git/types.js'
 import { holderOfCall, inNameOf } from '../../lib/async/holder.js'
 import { newRequestId } from '../../lib/request-id.js'
 import { asUnavailable } from '../../lib/unavailable.js'
@@ -25,6 +25,8 @@ export interface CommandStreams {
   received(): number
   /** Writes a line on standard error. */
   say(line: string): void
+  /** Where git may write in place of `output`. */
+  outlet: TransportRequest['outlet']
   /** Fires when the client has gone. */
   gone: AbortController
 }
@@ -148,7 +150,7 @@ async function serve(ctx: Context, caller: GitCaller, asked: Serving, streams: C
   if (!admitted) return 1
   const { input: body, output: out, gone } = streams
   const request = { body, out, signal: gone.signal, duplex: true, protocol: asked.protocol, holder: asked.holder }
-  if (service === 'git-upload-pack') await admitted.repository.uploadPack(request)
+  if (service === 'git-upload-pack') await admitted.repository.uploadPack({ ...request, outlet: streams.outlet })
   else if (service === 'git-upload-archive') await admitted.repository.uploadArchive(request)
   else return takePush(ctx, { admitted, request, enter }, streams, address)
   return 0

@@ -16,6 +16,8 @@ export interface RunQuestion {
   protocol?: string
   /** Of the SSH client. */
   address: string
+  /** Where git may write its answer itself, rather than through the service. */
+  outlet?: { path: string; greeting: string }
 }
 
 /** Which key it is that has this SHA-256, base64 without padding. */
@@ -31,7 +33,8 @@ export interface KeyAnswer {
   key: number | null
 }
 
-export const FRAME = { out: 1, err: 2, exit: 3 } as const
+/** `outlet`: from now on git writes to the outlet; what follows is meant to come after that. */
+export const FRAME = { out: 1, err: 2, exit: 3, outlet: 4 } as const
 /** Bytes of output that may be written before the socket takes them. */
 const AHEAD = 262_144
 /** Bytes before the content of a frame. */

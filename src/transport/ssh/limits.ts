@@ -9,6 +9,8 @@ export interface SshLimits {
   connectionsPerAddress: number
   waiting: number
   channels: number
+  /** Milliseconds without a byte sent after which a fetch is ended. */
+  stall: number
   /** Milliseconds without a byte of a command. */
   idle: number
   /** Bytes that a connection may have pending before its commands wait. */
@@ -22,6 +24,7 @@ export const SSH_LIMITS: SshLimits = {
   connectionsPerAddress: 100,
   waiting: 300,
   channels: 10,
+  stall: 60_000,
   idle: 1_800_000,
   pending: 1_048_576,
 }

@@ -58,6 +58,7 @@ async function run(ctx: Context, socket: Socket, question: RunQuestion): Promise
     output: new FrameWriter(socket, FRAME.out).on('error', () => {}),
     received: () => socket.bytesRead - before,
     say: (line) => void socket.write(frame(FRAME.err, Buffer.from(`${line}\n`))),
+    outlet: question.outlet && { ...question.outlet, opened: () => void socket.write(frame(FRAME.outlet, Buffer.of(0))) },
     gone,
   })
   socket.end(frame(FRAME.exit, Buffer.from([code])))

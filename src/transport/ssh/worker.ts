@@ -1,10 +1,13 @@
 import { createHash } from 'node:crypto'
 import { createServer, type Server, type Socket } from 'node:net'
+import { dirname, join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import ssh2, { type AuthContext, type ServerChannel } from 'ssh2'
+import { gathered } from '../../lib/async/gathered.js'
 import { askKey, askService } from './client.js'
 import { FRAME, frames } from './frames.js'
 import type { SshLimits } from './limits.js'
+import { type Outlet, Outlets } from './outlets.js'
 import { isAccepted, isProof } from './verify.js'
 
 /** The entry of the worker thread that speaks SSH; it knows the service by its socket only. */
@@ -118,23 +121,52 @@ class Connection {
     if (!channel || this.key === null) return
     channel.on('error', () => {})
     let code = 1
+    const outlet = outlets.open()
     try {
-      const question = { ask: 'run' as const, key: this.key, command, address: this.socket.remoteAddress ?? '', ...(protocol && { protocol }) }
-      const service = await askService(setting.socket, question)
+      const { path, greeting } = outlet
+      const asked = { key: this.key, command, address: this.socket.remoteAddress ?? '', outlet: { path, greeting } }
+      const service = await askService(setting.socket, { ask: 'run', ...asked, ...(protocol && { protocol }) })
       channel.once('close', () => service.destroy())
       if (channel.destroyed || this.socket.destroyed) return void service.destroy()
       channel.pipe(service)
       channel.on('data', () => this.#idle.refresh())
+      let passed: Promise<void> | undefined
       for await (const { type, content } of frames(service)) {
+        if (type === FRAME.outlet) {
+          passed = this.#pass(outlet, channel, service)
+          continue
+        }
+        await passed
         if (type === FRAME.exit) code = content[0] ?? 1
         else await this.#send(type === FRAME.out ? channel : channel.stderr, content)
       }
     } catch {
       // the service is stopping, or the connection was cut
+    } finally {
+      outlet.close()
     }
     if (channel.destroyed || this.socket.destroyed) return
     channel.exit(code)
     channel.end()
+  }
+
+  /** Passes on what git writes. Ends a fetch that stands still: neither side gets a byte. */
+  async #pass(outlet: Outlet, channel: ServerChannel, service: Socket): Promise<void> {
+    const stalled = setTimeout(() => service.destroy(), limits.stall)
+    const asked = () => void stalled.refresh()
+    channel.on('data', asked)
+    service.once('close', () => outlet.close())
+    try {
+      for await (const chunk of gathered(await outlet.source)) {
+        await this.#send(channel, chunk)
+        stalled.refresh()
+      }
+    } catch {
+      // the service is stopping, or the connection was cut
+    } finally {
+      clearTimeout(stalled)
+      channel.off('data', asked)
+    }
   }
 
   /** Waits for the client's window, and for the connection: ssh2 writes to it whether anybody reads or not. */
@@ -229,6 +261,7 @@ function listen(): Server {
 // what a hostile conversation makes ssh2 throw ends that conversation at most
 process.on('uncaughtException', (error) => parentPort?.postMessage({ fault: error.stack ?? String(error) }))
 
+const outlets = await Outlets.listen(join(dirname(setting.socket), 'git'))
 const server = listen()
 server.on('error', (error: NodeJS.ErrnoException) => parentPort?.postMessage({ refused: error.code ?? error.message }))
 server.listen(setting.port, setting.host, 1_024, () => parentPort?.postMessage({ listening: true }))

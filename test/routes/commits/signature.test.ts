@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { eq } from 'drizzle-orm'
+import { generateKey, readKey } from 'openpgp'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { emails, gpgKeys, sshKeys, users } from '../../../src/db/schema/index.js'
 import { readSshSignature } from '../../../src/lib/crypto/ssh-signature.js'
@@ -92,12 +93,10 @@ describe('GET /projects/:id/repository/commits/:sha/signature (RE-11)', () => {
     await t.api('delete', `/user/gpg_keys/${stored.id}`, signer).expect(204)
   })
 
-  it('GPG: a key of the committer under another address, and the key of another user', async () => {
-    const [primary] = made.gpg
-    if (!primary) throw new Error('no key')
+  it.each(made.gpg)('GPG, by the $by key: of the committer under another address, and of another user', async ({ key, signature }) => {
     const owner = await aUser(t.ctx)
-    await t.api('post', '/user/gpg_keys', owner).send({ key: primary.key }).expect(201)
-    const sha = signedCommit(primary.signature)
+    const [{ id }] = (await t.api('post', '/user/gpg_keys', owner).send({ key }).expect(201)).body
+    const sha = signedCommit(signature)
     expect(await status(sha)).toBe('unverified_key')
     // the key's address becomes the owner's, and the committer's is another
     await t.ctx.db.write.update(users).set({ email: 'former@example.com' }).where(eq(users.id, signer.id))
@@ -105,6 +104,23 @@ describe('GET /projects/:id/repository/commits/:sha/signature (RE-11)', () => {
     expect(await status(sha)).toBe('verified')
     await t.ctx.db.write.delete(emails).where(eq(emails.user_id, owner.id))
     await t.ctx.db.write.update(users).set({ email: COMMITTER }).where(eq(users.id, signer.id))
+    await t.api('delete', `/user/gpg_keys/${id}`, owner).expect(204)
+  })
+
+  it('GPG: a subkey that somebody else has put into a key of theirs signs for its own key alone', async () => {
+    const sub = made.gpg.find(({ by }) => by === 'sub')
+    if (!sub) throw new Error('no key')
+    const sha = signedCommit(sub.signature)
+    const thief = await aUser(t.ctx)
+    const { publicKey } = await generateKey({ userIDs: [{ name: 'Thief', email: COMMITTER }], format: 'object' })
+    publicKey.subkeys.push(...(await readKey({ armoredKey: sub.key })).subkeys)
+    await t.api('post', '/user/gpg_keys', thief).send({ key: publicKey.armor() }).expect(201)
+    expect(await status(sha)).not.toBe('verified')
+    await t.ctx.db.write.insert(emails).values({ user_id: thief.id, email: COMMITTER, confirmed_at: new Date() })
+    expect(await status(sha)).toBe('unverified')
+    await t.ctx.db.write.delete(emails).where(eq(emails.user_id, thief.id))
+    await t.api('post', '/user/gpg_keys', signer).send({ key: sub.key }).expect(201)
+    expect((await get(sha).expect(200)).body).toMatchObject({ verification_status: 'verified', gpg_key_user_name: 'Signer' })
   })
 
   it('what is no signature at all is unverified, and hostile ones are no fault', async () => {

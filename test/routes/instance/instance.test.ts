@@ -140,6 +140,9 @@ describe('the description of the API', () => {
       const part = await fetch(url)
       expect([url.pathname, part.status, (await part.arrayBuffer()).byteLength > 0]).toEqual([url.pathname, 200, true])
     }
+    const missing = await fetch(`${t.url}/api/docs/static/none.js`)
+    expect([missing.status, await missing.json()]).toEqual([404, { error: '404 Not Found' }])
+    expect(missing.headers.get('x-request-id')).toBeTruthy()
     const initializer = await (await fetch(parts.find(({ pathname }) => pathname.endsWith('initializer.js')) ?? '')).text()
     expect(initializer).toContain('/api/v4/openapi.json')
     expect(initializer).not.toContain('queryConfigEnabled')

@@ -1,4 +1,4 @@
-import { and, eq, isNotNull, sql } from 'drizzle-orm'
+import { and, arrayContains, eq, isNotNull, or, sql } from 'drizzle-orm'
 import type { ProjectSubject } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { emails, gpgKeys, sshKeys, users } from '../../../db/schema/index.js'
@@ -20,6 +20,8 @@ export type CommitSignature =
 
 /** Characters of a signature: that of an RSA key of 16,384 bits has 3,000. */
 const MAX_SIGNATURE = 32_768
+/** Stored keys that are tried for one signature: only one can have made it, but several can hold its subkey. */
+const MAX_KEYS = 10
 /** What Git signs with SSH keys. */
 const NAMESPACE = 'git'
 
@@ -64,14 +66,18 @@ async function gpgSignature(ctx: Context, commit: Commit, { signature, text }: S
   const read = await readGpgSignature(signature)
   if (!read?.keyid) return { ...none, status: 'unverified', keyid: read?.keyid ?? null }
   const { keyid } = read
+  let found: { key: GpgKey; valid: boolean; users: GpgUser[] } | undefined
   for (const key of await gpgKeysFor(ctx, keyid, committerOf(commit))) {
     const made = await read.madeBy(key.key, text)
-    if (!made) continue
-    const confirmed = await confirmedEmails(ctx, key.user_id)
-    const user = made.users.find(({ email }) => email === committerOf(commit)) ?? made.users[0] ?? null
-    return { type: 'PGP', status: gpgStatus(made, confirmed, committerOf(commit)), keyid, key, user }
+    if (made && (!found || made.valid)) found = { key, ...made }
+    // anybody can put the subkey of another into a key of theirs, but it signs for its own alone
+    if (made?.valid) break
   }
-  return { ...none, status: 'unknown_key', keyid }
+  if (!found) return { ...none, status: 'unknown_key', keyid }
+  const { key, users: all } = found
+  const confirmed = await confirmedEmails(ctx, key.user_id)
+  const user = all.find(({ email }) => email === committerOf(commit)) ?? all[0] ?? null
+  return { type: 'PGP', status: gpgStatus(found, confirmed, committerOf(commit)), keyid, key, user }
 }
 
 /** By the rule of SEC-129. */
@@ -82,18 +88,16 @@ function gpgStatus({ valid, users }: { valid: boolean; users: GpgUser[] }, confi
   return users.some(({ email }) => email === committer) ? 'verified' : 'same_user_different_email'
 }
 
-/**
- * The keys that may have made a signature: the one with this id, and, because a subkey has another id, those of the
- * account with the committer's address.
- */
+/** The keys that may have made a signature: those that have this id, or a subkey that has it; the committer's first. */
 async function gpgKeysFor(ctx: Context, keyid: string, committer: string): Promise<GpgKey[]> {
   const owner = sql`select ${users.id} from ${users} where lower(${users.email}) = ${committer}
     union select ${emails.user_id} from ${emails} where lower(${emails.email}) = ${committer} and ${emails.confirmed_at} is not null`
   return ctx.db.read
     .select()
     .from(gpgKeys)
-    .where(sql`${gpgKeys.primary_keyid} = ${keyid} or ${gpgKeys.user_id} in (${owner})`)
-    .orderBy(sql`${gpgKeys.primary_keyid} = ${keyid} desc`, gpgKeys.id)
+    .where(or(eq(gpgKeys.primary_keyid, keyid), arrayContains(gpgKeys.subkey_ids, [keyid])))
+    .orderBy(sql`${gpgKeys.primary_keyid} = ${keyid} desc`, sql`${gpgKeys.user_id} in (${owner}) desc`, gpgKeys.id)
+    .limit(MAX_KEYS)
 }
 
 async function sshSignature(ctx: Context, commit: Commit, { signature, text }: Signed): Promise<CommitSignature> {
