@@ -19,6 +19,7 @@ import { families } from '../../src/routes/index.js'
 import { announceMail } from '../../src/services/mail/switch.js'
 import type { SshLimits } from '../../src/transport/ssh/limits.js'
 import { startSsh } from '../../src/transport/ssh/server.js'
+import { recordAnswer } from './answers.js'
 import type { Credentialed } from './factories.js'
 import { testSpawner } from './spawner.js'
 import { createTestDatabase } from './template-database.js'
@@ -119,8 +120,10 @@ function endpointOf(method: Method, path: string) {
 
 /** Every JSON success is exactly what its endpoint declares, a field too many included (SEC-8). */
 function checkShape(method: Method, path: string, response: supertest.Response) {
+  const endpoint = endpointOf(method, path)
+  if (endpoint) recordAnswer(endpoint, response)
   if (response.status >= 300 || response.status === 204 || method === 'head') return
-  const output = endpointOf(method, path)?.output as z.ZodType | undefined
+  const output = endpoint?.output as z.ZodType | undefined
   if (!output || !response.headers['content-type']?.startsWith('application/json')) return
   const parsed = output.safeParse(response.body)
   if (!parsed.success)

@@ -71,6 +71,7 @@ export const files = [
     method: 'GET',
     path,
     summary: 'Get a file',
+    answers: [413],
     access: read,
     scope,
     input: z.object({ file_path: z.string(), ref: str() }),
@@ -84,6 +85,7 @@ export const files = [
     method: 'GET',
     path: `${path}/raw`,
     summary: 'Get the raw content of a file',
+    raw: 'application/octet-stream',
     access: read,
     scope,
     input: z.object({ file_path: z.string(), ref: opt(str()) }),
@@ -98,6 +100,7 @@ export const files = [
     method: 'GET',
     path: `${path}/blame`,
     summary: 'Get the commits that the lines of a file come from',
+    answers: [413],
     access: read,
     scope,
     input: z.object({

@@ -25,6 +25,7 @@ export const groupChanges = [
     method: 'POST',
     path: '/groups',
     summary: 'Create a group',
+    answers: [404],
     access: signedIn,
     input: z.object({ name: str(), path: str(), ...attributes, parent_id: opt(rowId()) }),
     output: GroupDetails,
@@ -48,6 +49,7 @@ export const groupChanges = [
     method: 'DELETE',
     path: '/groups/:id',
     summary: 'Delete a group with everything in it',
+    answers: [412],
     access: onGroupSignedIn('remove_group'),
     input: z.object({}),
     async handler({ ctx, subject, unchangedSince }) {

@@ -127,6 +127,7 @@ export const issues = [
     method: 'DELETE',
     path: ISSUE,
     summary: 'Delete an issue',
+    answers: [412],
     access: onIssueSignedIn('admin_issue', 'Issue'),
     input: z.object({}),
     async handler({ ctx, subject, unchangedSince }) {

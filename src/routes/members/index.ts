@@ -42,6 +42,7 @@ const membersOf = (path: '/projects/:id' | '/groups/:id', on: (ability: 'read_me
     method: 'POST',
     path: `${path}/members`,
     summary: 'Add a member',
+    answers: [409],
     access: on('manage_members'),
     input: needsOneOf(
       z.object({ user_id: opt(idList()), username: opt(oneOrMore(str())), access_level: LEVEL, expires_at: opt(clearableDate()) }),

@@ -63,7 +63,7 @@ export const contents = [
     input: z.object({}),
     output: z
       .strictObject({ ...DetailedMergeRequest.shape, changes: z.array(Diff), overflow: z.literal(true).optional() })
-      .meta({ id: 'MergeRequestWithChanges' }),
+      .meta({ id: 'MergeRequestWithChanges', description: 'A merge request with the changes of its files.' }),
     async handler({ ctx, caller, subject, view }) {
       const [request, { items }] = await Promise.all([
         loadAroundMergeRequest(ctx, caller, subject),

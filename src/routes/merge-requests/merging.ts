@@ -17,6 +17,7 @@ const cancel = (method: 'PUT' | 'POST') =>
     method,
     path: `${REQUEST}/cancel_merge_when_pipeline_succeeds`,
     summary: 'Cancel merge when pipeline succeeds',
+    answers: [405, 406],
     access: onMergeRequest('read_merge_request', { hidden: 'missing' }),
     input: z.object({}),
     output: DetailedMergeRequest,
@@ -30,6 +31,7 @@ export const merging: Endpoint[] = [
     method: 'PUT',
     path: `${REQUEST}/merge`,
     summary: 'Merge a merge request',
+    answers: [405, 406, 409],
     access: onMergeRequest('accept_merge_request', { hidden: 'missing', without: 'unauthenticated' }),
     input: z.object({
       merge_commit_message: opt(str()),
@@ -48,6 +50,7 @@ export const merging: Endpoint[] = [
     method: 'PUT',
     path: `${REQUEST}/rebase`,
     summary: 'Rebase a merge request',
+    answers: [409],
     access: onMergeRequest('read_merge_request', { hidden: 'missing' }),
     input: z.object({}),
     output: z.strictObject({ rebase_in_progress: z.literal(true) }),

@@ -13,6 +13,7 @@ export const sharing = [
     method: 'POST',
     path: '/projects/:id/share',
     summary: 'Share a project with a group',
+    answers: [409],
     access: onProjectSignedIn('manage_shares'),
     input: z.object({
       group_id: rowId(),

@@ -29,6 +29,7 @@ const emailsOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access:
     method: 'DELETE',
     path: `${prefix}/emails/:email_id`,
     summary: `Remove one of ${whose} e-mail addresses`,
+    answers: [412],
     access,
     input: z.object({ email_id: rowId() }),
     async handler({ ctx, subject, input, unchangedSince }) {

@@ -54,6 +54,7 @@ export const impersonationTokens = [
     method: 'DELETE',
     path: `${path}/:impersonation_token_id`,
     summary: "Revoke one of a user's impersonation tokens",
+    answers: [412],
     access: adminFirst,
     input: byId,
     async handler({ ctx, input, unchangedSince }) {
