@@ -46,8 +46,8 @@ export interface Endpoint {
   largeBody?: boolean | undefined
   /** Clients poll it until something has happened: the answer says how often they may (AS-50). */
   polled?: boolean | undefined
-  /** The content type of an answer that is not JSON. */
-  raw?: string | undefined
+  /** The content types of an answer that is not JSON. */
+  raw?: readonly string[] | undefined
   /** Statuses that it answers beside those that follow from its method, path and access rule; for the reference. */
   answers?: readonly number[] | undefined
   handler(call: Call<unknown, boolean, unknown>): Promise<unknown>
@@ -66,7 +66,7 @@ export function endpoint<Subject, Signed extends boolean, Input extends z.ZodObj
   scope?: 'read_repository' | 'self'
   largeBody?: boolean
   polled?: boolean
-  raw?: string
+  raw?: readonly string[]
   answers?: readonly number[]
   handler(call: Call<Subject, Signed, z.infer<Input>>): Promise<unknown>
 }): Endpoint {

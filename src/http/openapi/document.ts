@@ -1,8 +1,10 @@
 import { z } from 'zod'
 import type { Endpoint } from '../endpoint.js'
+import type { JsonSchema } from '../wire.js'
 import { documentPath, type Glossary, parametersOf } from './parameters.js'
 import { headerComponents, REFUSAL_SCHEMA, refusalComponents, refusalResponses, refusalsOf, successHeaders, successOf } from './responses.js'
 import { answerSchema } from './schemas.js'
+import { requestExample, valuesIn } from './values.js'
 
 type Json = Record<string, unknown>
 
@@ -82,11 +84,12 @@ const operationId = (method: string, path: string) =>
 
 function operationOf(declared: Endpoint, tag: string, { glossary, examples }: Reference, schemas: Json): Json {
   const { method, path, summary, access, output } = declared
-  const { parameters, requestBody } = parametersOf(declared, tag, glossary)
-  const { request, response } = examples[`${method} ${path}`] ?? {}
+  const { url, request, response } = examples[`${method} ${path}`] ?? {}
+  const { parameters, requestBody } = parametersOf(declared, { tag, glossary, values: valuesIn(path, url) })
   if (requestBody && request !== undefined) {
-    const content = requestBody['content'] as Record<string, Json>
-    if (content['application/json']) content['application/json']['example'] = request
+    const json = (requestBody['content'] as Record<string, Json>)['application/json']
+    const example = json && requestExample(json['schema'] as JsonSchema, request)
+    if (example) json['example'] = example
   }
   const paged = output instanceof z.ZodArray && 'page' in declared.input.shape
   const headers = successHeaders({ paged, polled: declared.polled === true })
@@ -100,7 +103,7 @@ function operationOf(declared: Endpoint, tag: string, { glossary, examples }: Re
     ...(requestBody && { requestBody }),
     responses: {
       [successOf(declared)]: { description: successText(declared, paged), ...headers, ...contentOf(declared, response, schemas) },
-      ...refusalResponses(refusalsOf(declared, requestBody !== undefined)),
+      ...refusalResponses(refusalsOf(declared)),
     },
     ...(access.signedIn && { security: [{ token: [] }] }),
   }
@@ -108,7 +111,7 @@ function operationOf(declared: Endpoint, tag: string, { glossary, examples }: Re
 
 function contentOf({ method, output, raw }: Endpoint, example: unknown, schemas: Json): Json {
   if (method === 'HEAD') return {}
-  if (raw) return { content: { [raw]: { schema: { type: 'string', ...(raw.startsWith('text/') ? {} : { format: 'binary' }) } } } }
+  if (raw) return { content: Object.fromEntries(raw.map((type) => [type, { schema: { type: 'string', format: 'binary' } }])) }
   if (!output) return {}
   return { content: { 'application/json': { schema: answerSchema(output, schemas), ...(example !== undefined && { example }) } } }
 }

@@ -28,7 +28,10 @@ export const documentPath = (path: string) => path.replace(/:([a-z_]+)(?:\([^)]*
 const inQuery = (method: string) => method === 'GET' || method === 'HEAD' || method === 'DELETE'
 
 /** The parameters in the path and in the query, and the body. */
-export function parametersOf({ method, path, access, input }: Endpoint, tag: string, glossary: Glossary): { parameters: Json[]; requestBody?: Json } {
+export function parametersOf(
+  { method, path, access, input }: Endpoint,
+  { tag, glossary, values }: { tag: string; glossary: Glossary; values: Map<string, string> },
+): { parameters: Json[]; requestBody?: Json } {
   const names = pathNames(path)
   const describe = (name: string, schema: JsonSchema) => schema['description'] ?? glossary(name, { path, tag })
   const own = inputSchema(input)
@@ -50,8 +53,9 @@ export function parametersOf({ method, path, access, input }: Endpoint, tag: str
         file,
       }
     })
-  if (inQuery(method)) return { parameters: [...inPath, ...rest.map(queryParameter)] }
-  return { parameters: inPath, ...(rest.length > 0 && { requestBody: bodyOf(rest) }) }
+  const shown = (parameter: Json) => withExample(parameter, values)
+  if (inQuery(method)) return { parameters: [...inPath, ...rest.map(queryParameter)].map(shown) }
+  return { parameters: inPath.map(shown), ...(rest.length > 0 && { requestBody: bodyOf(rest) }) }
 }
 
 const NUMBER_OR_NAME = new Set(['id', 'project_id', 'user_id', 'label_id', 'forked_from_id'])
@@ -120,4 +124,15 @@ function form(parameters: Parameter[]): Json {
 function objectOf(parameters: Parameter[], show: (parameter: Parameter) => [string, JsonSchema]): Json {
   const required = parameters.filter((parameter) => parameter.required).map((parameter) => show(parameter)[0])
   return { type: 'object', properties: Object.fromEntries(parameters.map(show)), ...(required.length > 0 && { required }) }
+}
+
+/** The value of a parameter in an example, where it is a single one. */
+function withExample(parameter: Json, values: Map<string, string>): Json {
+  const value = values.get(parameter['name'] as string)
+  if (value === undefined) return parameter
+  const { type, oneOf, enum: words } = parameter['schema'] as JsonSchema & { oneOf?: JsonSchema[]; enum?: unknown[] }
+  const isNumber = /^\d{1,9}$/.test(value)
+  if (isNumber && (type === 'integer' || oneOf?.some((each) => each['type'] === 'integer'))) return { ...parameter, example: Number(value) }
+  const isText = (type === 'string' && (!words || words.includes(value))) || oneOf?.some((each) => each['type'] === 'string')
+  return isText && value !== '' ? { ...parameter, example: value } : parameter
 }

@@ -166,11 +166,11 @@ export const successOf = ({ method, status }: Pick<Endpoint, 'method' | 'status'
   status ?? (method === 'POST' ? 201 : method === 'DELETE' || method === 'HEAD' ? 204 : 200)
 
 /** Every status that an endpoint answers beside its success, in order. */
-export function refusalsOf({ path, method, answers = [] }: Pick<Endpoint, 'path' | 'method' | 'answers'>, hasBody: boolean): number[] {
+export function refusalsOf({ path, method, answers = [] }: Pick<Endpoint, 'path' | 'method' | 'answers'>): number[] {
   const always = [STATUS.invalid, STATUS.unauthenticated, STATUS.forbidden, STATUS.too_many, STATUS.unavailable]
   const statuses = new Set<number>([...always, ...answers])
   if (path.includes(':')) statuses.add(STATUS.not_found)
-  if (hasBody || method === 'POST' || method === 'PUT' || method === 'PATCH')
+  if (method === 'POST' || method === 'PUT' || method === 'PATCH')
     for (const status of [STATUS.not_acceptable, STATUS.too_large]) statuses.add(status)
   return [...statuses].sort((a, b) => a - b)
 }

@@ -45,7 +45,7 @@ export const repository = [
     method: 'GET',
     path: '/projects/:id/repository/blobs/:sha/raw',
     summary: 'Get the raw content of a blob',
-    raw: 'application/octet-stream',
+    raw: ['text/plain', 'application/octet-stream'],
     access,
     scope,
     input: z.object({ sha: z.string().toLowerCase() }),

@@ -193,7 +193,7 @@ export const users = [
     method: 'DELETE',
     path: '/users/:id(^\\d+$)',
     summary: 'Delete a user',
-    answers: [409],
+    answers: [409, 412],
     access: admin,
     input: z.object({ id: rowId(), hard_delete: orDefault(bool(), false) }),
     handler: ({ ctx, input, unchangedSince }) => removeUser(ctx, input.id, input.hard_delete, unchangedSince),
