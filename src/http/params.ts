@@ -274,6 +274,12 @@ export const where = <T extends z.ZodType>(scalar: Scalar<T>, holds: (value: z.o
 
 const MAX_SEARCH = 255
 
+/** Says more about one of these scalars in the reference than its type does; what is accepted does not change. */
+export function described<T extends z.ZodType>(scalar: Scalar<T>, more: JsonSchema): Scalar<T> {
+  shownWith(scalar.def.out, more)
+  return scalar
+}
+
 /** The text that a list is searched for (SEC-57). */
 export const searchText = () =>
   where(str(), (text) => text.length <= MAX_SEARCH, `is too long (maximum is ${MAX_SEARCH} characters)`, {
@@ -291,21 +297,39 @@ const demand = <T extends z.ZodObject>(schema: T, names: string[], holds: (given
     params: { sentence: `${shown.join(', ')} ${text}` },
   })
 
+/** Adds a condition on several parameters to what is shown of their object. */
+const shownCondition = <T extends z.ZodObject>(schema: T, condition: JsonSchema): T =>
+  shownWith(schema, { allOf: [...((wire.get(schema)?.more?.['allOf'] as JsonSchema[] | undefined) ?? []), condition] })
+
+const required = (names: string[]) => names.map((name) => ({ required: [name] }))
+
 /** At least one of these is required. */
 export const needsOneOf = <T extends z.ZodObject>(schema: T, ...names: (keyof T['shape'] & string)[]): T =>
-  demand(schema, names, (given) => given > 0, 'are missing, at least one parameter must be provided')
+  shownCondition(
+    demand(schema, names, (given) => given > 0, 'are missing, at least one parameter must be provided'),
+    { anyOf: required(names) },
+  )
 
 /** Exactly one of these is required. */
 export const needsOnlyOneOf = <T extends z.ZodObject>(schema: T, ...names: (keyof T['shape'] & string)[]): T =>
-  demand(needsOneOf(schema, ...names), names, (given) => given < 2, 'are mutually exclusive')
+  shownCondition(
+    demand(needsOneOf(schema, ...names), names, (given) => given < 2, 'are mutually exclusive'),
+    { oneOf: required(names) },
+  )
 
 /** At least one of these or of `more` is required; the message names only these (X-4). */
 export const needsOneOfThese = <T extends z.ZodObject>(schema: T, names: (keyof T['shape'] & string)[], more: (keyof T['shape'] & string)[]): T =>
-  demand(schema, [...names, ...more], (given) => given > 0, 'are missing, at least one parameter must be provided', names)
+  shownCondition(
+    demand(schema, [...names, ...more], (given) => given > 0, 'are missing, at least one parameter must be provided', names),
+    { anyOf: required([...names, ...more]) },
+  )
 
 /** These are given together or not at all. */
 export const allOrNone = <T extends z.ZodObject>(schema: T, ...names: (keyof T['shape'] & string)[]): T =>
-  demand(schema, names, (given) => given === 0 || given === names.length, 'provide all or none of parameters')
+  shownCondition(
+    demand(schema, names, (given) => given === 0 || given === names.length, 'provide all or none of parameters'),
+    { dependentRequired: Object.fromEntries(names.map((name) => [name, names.filter((other) => other !== name)])) },
+  )
 
 /** Optional with a default, which null and blank values take too (G-47). */
 export const orDefault = <T extends z.ZodType>(scalar: Scalar<T>, value: z.output<T>) =>

@@ -48,14 +48,14 @@ export function parametersOf(
       return {
         name,
         schema: described,
-        inForm: inForm ? { ...inForm, description: described.description } : described,
+        inForm: inForm ? { ...inForm, description: described.description } : inFormOf(described),
         required: own.required.includes(name),
         file,
       }
     })
   const shown = (parameter: Json) => withExample(parameter, values)
   if (inQuery(method)) return { parameters: [...inPath, ...rest.map(queryParameter)].map(shown) }
-  return { parameters: inPath.map(shown), ...(rest.length > 0 && { requestBody: bodyOf(rest) }) }
+  return { parameters: inPath.map(shown), ...(rest.length > 0 && { requestBody: bodyOf(rest, own.conditions) }) }
 }
 
 const NUMBER_OR_NAME = new Set(['id', 'project_id', 'user_id', 'label_id', 'forked_from_id'])
@@ -82,6 +82,12 @@ function plain(schema: JsonSchema, single: boolean): JsonSchema {
   return single ? (schema['items'] as JsonSchema) : schema
 }
 
+/** A form has no null: an empty text clears what can be cleared. */
+function inFormOf(schema: JsonSchema): JsonSchema {
+  const { type } = schema as { type?: string | string[] }
+  return Array.isArray(type) && type.includes('null') ? { ...schema, type: type.find((each) => each !== 'null') } : schema
+}
+
 /** Lists are sent as `name[]`, once for each value, and maps as `name[key]`. */
 function queryParameter({ name, inForm: { description, ...schema }, required }: Parameter): Json {
   const isList = schema['type'] === 'array'
@@ -100,30 +106,57 @@ const hasMaps = ({ inForm }: Parameter) =>
   inForm['type'] === 'array' && ['object', undefined].includes((inForm['items'] as JsonSchema)['type'] as string)
 
 /** JSON and forms; multipart where a file is among the parameters. A form cannot have a list of objects. */
-function bodyOf(parameters: Parameter[]): Json {
+function bodyOf(parameters: Parameter[], conditions: JsonSchema[]): Json {
   const files = parameters.filter(({ file }) => file)
   const others = parameters.filter(({ file }) => !file)
   const content: Json = {}
   if (!files.some(({ required }) => required)) {
-    content['application/json'] = { schema: objectOf(others, ({ name, schema }) => [name, schema]) }
-    if (!others.some(hasMaps)) content['application/x-www-form-urlencoded'] = form(others)
+    content['application/json'] = { schema: objectOf(others, conditions, ({ name, schema }) => [name, schema]) }
+    if (!others.some(hasMaps)) content['application/x-www-form-urlencoded'] = form(others, conditions)
   }
-  if (files.length > 0) content['multipart/form-data'] = form(parameters)
-  return { required: parameters.some(({ required }) => required), content }
+  if (files.length > 0) content['multipart/form-data'] = form(parameters, conditions)
+  return { required: parameters.some(({ required }) => required) || conditions.some((condition) => !condition['dependentRequired']), content }
 }
 
-function form(parameters: Parameter[]): Json {
+function form(parameters: Parameter[], conditions: JsonSchema[]): Json {
   const nameOf = ({ name, inForm }: Parameter) => (inForm['type'] === 'array' ? `${name}[]` : name)
   const maps = parameters.filter(({ inForm }) => inForm['type'] === 'object')
   return {
-    schema: objectOf(parameters, (parameter) => [nameOf(parameter), parameter.inForm]),
+    schema: objectOf(parameters, conditions, (parameter) => [nameOf(parameter), parameter.inForm]),
     ...(maps.length > 0 && { encoding: Object.fromEntries(maps.map(({ name }) => [name, { style: 'deepObject', explode: true }])) }),
   }
 }
 
-function objectOf(parameters: Parameter[], show: (parameter: Parameter) => [string, JsonSchema]): Json {
+function objectOf(parameters: Parameter[], conditions: JsonSchema[], show: (parameter: Parameter) => [string, JsonSchema]): Json {
   const required = parameters.filter((parameter) => parameter.required).map((parameter) => show(parameter)[0])
-  return { type: 'object', properties: Object.fromEntries(parameters.map(show)), ...(required.length > 0 && { required }) }
+  const names = new Map(parameters.map((parameter) => [parameter.name, show(parameter)[0]]))
+  const allOf = conditions.map((condition) => renamed(condition, names))
+  return {
+    type: 'object',
+    properties: Object.fromEntries(parameters.map(show)),
+    ...(required.length > 0 && { required }),
+    additionalProperties: false,
+    ...(allOf.length > 0 && { allOf }),
+  }
+}
+
+/** A condition on several parameters, under the names by which they are sent. */
+function renamed(condition: JsonSchema, names: Map<string, string>): JsonSchema {
+  const known = (given: string[]) => given.flatMap((name) => names.get(name) ?? [])
+  const entries = Object.entries(condition).map(([keyword, value]) => {
+    if (keyword !== 'dependentRequired')
+      return [
+        keyword,
+        (value as { required: string[] }[]).map(({ required }) => ({ required: known(required) })).filter(({ required }) => required.length > 0),
+      ]
+    return [
+      keyword,
+      Object.fromEntries(
+        Object.entries(value as Record<string, string[]>).flatMap(([name, others]) => known([name]).map((own) => [own, known(others)])),
+      ),
+    ]
+  })
+  return Object.fromEntries(entries) as JsonSchema
 }
 
 /** The value of a parameter in an example, where it is a single one. */

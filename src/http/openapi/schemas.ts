@@ -15,12 +15,17 @@ const override = ({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodTypes; json
 }
 
 /** The parameters of an input, and which of them are required. */
-export function inputSchema(input: z.ZodObject): { properties: Record<string, JsonSchema>; required: string[] } {
-  const { properties = {}, required = [] } = z.toJSONSchema(input, { io: 'input', unrepresentable: 'any', reused: 'inline', override }) as {
+export function inputSchema(input: z.ZodObject): { properties: Record<string, JsonSchema>; required: string[]; conditions: JsonSchema[] } {
+  const {
+    properties = {},
+    required = [],
+    allOf: conditions = [],
+  } = z.toJSONSchema(input, { io: 'input', unrepresentable: 'any', reused: 'inline', override }) as {
     properties?: Record<string, JsonSchema>
     required?: string[]
+    allOf?: JsonSchema[]
   }
-  return { properties: tidy(properties) as Record<string, JsonSchema>, required }
+  return { properties: tidy(properties) as Record<string, JsonSchema>, required, conditions }
 }
 
 /** A bound that only says that a number is one that JavaScript can count with says nothing to a client. */

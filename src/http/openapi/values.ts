@@ -29,6 +29,7 @@ function fits(schema: JsonSchema, value: unknown): boolean {
     type,
     enum: words,
     format,
+    pattern,
     items,
     anyOf,
     oneOf,
@@ -37,6 +38,7 @@ function fits(schema: JsonSchema, value: unknown): boolean {
     type?: string | string[]
     enum?: unknown[]
     format?: string
+    pattern?: string
     items?: JsonSchema
     anyOf?: JsonSchema[]
     oneOf?: JsonSchema[]
@@ -48,6 +50,7 @@ function fits(schema: JsonSchema, value: unknown): boolean {
   const own = typeOf(value)
   if (types.length > 0 && !types.includes(own) && !(own === 'integer' && types.includes('number'))) return false
   if (words && !words.includes(value)) return false
+  if (typeof value === 'string' && pattern && !new RegExp(pattern).test(value)) return false
   if (typeof value === 'string' && format && FORMATS[format] && !FORMATS[format].test(value)) return false
   if (typeof value === 'number' && value < (minimum as number)) return false
   return !Array.isArray(value) || !items || value.every((each) => fits(items, each))

@@ -4,9 +4,10 @@ const QUOTE = (text) => `'${String(text).replaceAll("'", "'\\''")}'`
 
 /** The URL of a call: values in the path are escaped, lists and maps are repeated names. */
 function urlOf(base, path, fields) {
-  const url = path.replace(/\{([a-z_]+)\}/g, (_, name) =>
-    encodeURIComponent(fields.find((field) => field.name === name && field.in === 'path')?.value ?? ''),
-  )
+  const url = path.replace(/\{([a-z_]+)\}/g, (place, name) => {
+    const value = fields.find((field) => field.name === name && field.in === 'path')?.value
+    return value ? encodeURIComponent(value) : place
+  })
   const pairs = fields.filter((field) => field.in === 'query' && field.value !== '').flatMap(pairsOf)
   const query = pairs.map(([name, value]) => `${encodeURIComponent(name).replaceAll('%5B', '[').replaceAll('%5D', ']')}=${encodeURIComponent(value)}`)
   return `${base}${url}${query.length > 0 ? `?${query.join('&')}` : ''}`

@@ -6,7 +6,8 @@ const PLACES = { path: 'In the path', query: 'In the query', form: 'In the form'
 
 /** The fields that a call is made of: those in the path and query, and of a form with files all of them. */
 function fieldsOf(root, { parameters = [], requestBody }) {
-  const fields = parameters.map((parameter) => ({ ...parameter, value: parameter.example === undefined ? '' : String(parameter.example) }))
+  // examples are only hints: a button pressed too early must not change what has the id of an example
+  const fields = parameters.map((parameter) => ({ ...parameter, value: '' }))
   const multipart = requestBody?.content['multipart/form-data']
   if (!multipart || requestBody.content['application/json']) return fields
   const { properties, required = [] } = resolve(root, multipart.schema)
@@ -127,6 +128,7 @@ function inputOf(field, refresh) {
     oninput: change,
     autocomplete: 'off',
     spellcheck: 'false',
+    placeholder: field.example === undefined ? undefined : `for example ${field.example}`,
     inputmode: schema.type === 'integer' ? 'numeric' : undefined,
   })
 }

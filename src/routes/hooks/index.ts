@@ -12,7 +12,7 @@ import {
   SystemHook,
 } from '../../entities/hooks/hook.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, clearable, oneOf, opt, paging, rowId, str, where } from '../../http/params.js'
+import { bool, clearable, described, oneOf, opt, paging, rowId, str, where } from '../../http/params.js'
 import { listAttempts, resend } from '../../services/hooks/attempts.js'
 import {
   createHook,
@@ -64,7 +64,10 @@ const attributesOf = <Given extends { url?: string | undefined }>(given: Given):
   }
 }
 
-const status = () => where(str(), (text) => /^([1-5]\d\d|successful|client_failure|server_failure)$/.test(text), 'does not have a valid value')
+const STATUSES = /^([1-5]\d\d|successful|client_failure|server_failure)$/
+const status = () => where(str(), (text) => STATUSES.test(text), 'does not have a valid value', { pattern: STATUSES.source })
+/** The URL of a receiver. */
+const receiver = () => described(str(), { format: 'uri', pattern: '^https?://' })
 
 interface Family<Subject, Kind extends HookSource['kind']> {
   kind: Kind
@@ -155,7 +158,7 @@ const hooksIn = <Subject>(family: Family<Subject, 'project' | 'group'>) => {
       summary: `Create a hook of a ${kind}`,
       answers: [422],
       access,
-      input: z.object({ url: str(), ...others, ...family.flags }),
+      input: z.object({ url: receiver(), ...others, ...family.flags }),
       output,
       handler: async ({ ctx, subject, input }) =>
         present(await createHook(ctx, sourceOf(subject), { ...attributesOf(input), url: input.url }), ctx.now()),
@@ -166,7 +169,7 @@ const hooksIn = <Subject>(family: Family<Subject, 'project' | 'group'>) => {
       summary: `Update a hook of a ${kind}`,
       answers: [422],
       access,
-      input: z.object({ hook_id: rowId(), url: opt(str()), ...others, ...family.flags }),
+      input: z.object({ hook_id: rowId(), url: opt(receiver()), ...others, ...family.flags }),
       output,
       handler: async ({ ctx, subject, input }) => present(await updateHook(ctx, sourceOf(subject), input.hook_id, attributesOf(input)), ctx.now()),
     }),
@@ -218,7 +221,7 @@ export const hooks = [
     path: '/hooks',
     summary: 'Create a hook of the system',
     access: admin,
-    input: z.object({ url: str(), ...others, ...flags }),
+    input: z.object({ url: receiver(), ...others, ...flags }),
     output: SystemHook,
     handler: async ({ ctx, input }) => presentSystemHook(await createHook(ctx, SYSTEM, { ...attributesOf(input), url: input.url }), ctx.now()),
   }),
@@ -227,7 +230,7 @@ export const hooks = [
     path: '/hooks/:hook_id',
     summary: 'Update a hook of the system',
     access: admin,
-    input: z.object({ hook_id: rowId(), url: opt(str()), ...others, ...flags }),
+    input: z.object({ hook_id: rowId(), url: opt(receiver()), ...others, ...flags }),
     output: SystemHook,
     handler: async ({ ctx, input }) => presentSystemHook(await updateHook(ctx, SYSTEM, input.hook_id, attributesOf(input)), ctx.now()),
   }),

@@ -3,7 +3,7 @@ import type { Access } from '../../access/access.js'
 import { type GroupSubject, onGroupSignedIn, onProjectSignedIn, type ProjectSubject } from '../../access/rules.js'
 import { Label, presentLabel } from '../../entities/issuables/label.js'
 import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, clearable, int, needsOneOf, opt, orDefault, paging, searchText, str } from '../../http/params.js'
+import { bool, clearable, described, int, needsOneOf, opt, orDefault, paging, searchText, str } from '../../http/params.js'
 import { createLabel, deleteLabel, getLabel, type LabelSource, listLabels, subscribeToLabel, updateLabel } from '../../services/issuables/labels.js'
 
 const MAX = 2_147_483_647
@@ -56,7 +56,12 @@ function labelsOf<Subject extends ProjectSubject | GroupSubject>({ at, read, wri
       summary: 'Create a label',
       answers: [409],
       access: write,
-      input: z.object({ name: str(), color: str(), description: opt(clearable()), priority: opt(priority()) }),
+      input: z.object({
+        name: str(),
+        color: described(str(), { pattern: '^(#[0-9A-Fa-f]{3}|#[0-9A-Fa-f]{6}|[A-Za-z]+)$' }),
+        description: opt(clearable()),
+        priority: opt(priority()),
+      }),
       output: Label,
       async handler({ ctx, caller, subject, input }) {
         return presentLabel(await createLabel(ctx, caller, source(subject), input))

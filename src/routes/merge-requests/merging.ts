@@ -50,7 +50,7 @@ export const merging: Endpoint[] = [
     method: 'PUT',
     path: `${REQUEST}/rebase`,
     summary: 'Rebase a merge request',
-    answers: [409],
+    answers: [405, 409],
     access: onMergeRequest('read_merge_request', { hidden: 'missing' }),
     input: z.object({}),
     output: z.strictObject({ rebase_in_progress: z.literal(true) }),

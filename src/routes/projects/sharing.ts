@@ -17,7 +17,7 @@ export const sharing = [
     access: onProjectSignedIn('manage_shares'),
     input: z.object({
       group_id: rowId(),
-      group_access: where(int(), (level) => LEVELS.includes(level), 'does not have a valid value'),
+      group_access: where(int(), (level) => LEVELS.includes(level), 'does not have a valid value', { enum: LEVELS }),
       expires_at: opt(date()),
     }),
     output: ShareLink,

@@ -9,6 +9,7 @@ import {
   bool,
   clearable,
   datetime,
+  described,
   file,
   int,
   needsOneOf,
@@ -33,7 +34,7 @@ import { removeUser } from '../../services/operations/user-removal.js'
 const creation = allOrNone(
   needsOneOf(
     z.object({
-      email: str(),
+      email: described(str(), { format: 'email' }),
       password: opt(str()),
       reset_password: opt(bool()),
       name: str(),

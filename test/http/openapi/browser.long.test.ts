@@ -57,7 +57,7 @@ describe('the page of the reference in a browser', () => {
     await open(async (page) => {
       expect(await page.locator('nav li:visible').count()).toBe(count)
       await page.keyboard.press('/')
-      await page.keyboard.type('merge request cancel')
+      await page.keyboard.type('put merge request cancel')
       expect(await page.locator('nav li:visible').allInnerTexts()).toEqual([expect.stringContaining('Cancel merge when pipeline succeeds')])
       await page.locator('nav li:visible a').click()
       await page.getByRole('heading', { name: 'Cancel merge when pipeline succeeds' }).waitFor()
