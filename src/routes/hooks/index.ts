@@ -136,6 +136,7 @@ const readingOf = <Subject>({
       method: 'POST',
       path: `${path}/:hook_id/events/:hook_event_id/resend`,
       summary: `Send a delivery of a hook of ${of} again`,
+      description: 'With the same payload; the answer has the status of the receiver.',
       answers: [422],
       access,
       input: z.object({ ...byId, hook_event_id: rowId() }),

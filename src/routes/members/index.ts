@@ -44,6 +44,7 @@ const membersOf = (path: '/projects/:id' | '/groups/:id', on: (ability: 'read_me
     method: 'POST',
     path: `${path}/members`,
     summary: 'Add a member',
+    description: 'Several users at once with a list of ids or names.',
     answers: [409],
     access: on('manage_members'),
     input: needsOneOf(

@@ -59,6 +59,7 @@ export const contents = [
     method: 'GET',
     path: `${REQUEST}/changes`,
     summary: 'Get a merge request with its changes',
+    description: 'Diffs beyond the limits are left out; `X-Diff-Overflow` says so.',
     access: read,
     input: z.object({}),
     output: z

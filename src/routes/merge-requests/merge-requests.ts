@@ -67,6 +67,7 @@ export const mergeRequests = [
     method: 'POST',
     path: '/projects/:id/merge_requests',
     summary: 'Create a merge request; the project is the source',
+    description: 'The branch is merged into one of the same project, or of the project it was forked from.',
     answers: [409, 422],
     access: onProjectAfterInput('create_merge_request'),
     // in the order of MR-28

@@ -17,6 +17,7 @@ const cancel = (method: 'PUT' | 'POST') =>
     method,
     path: `${REQUEST}/cancel_merge_when_pipeline_succeeds`,
     summary: 'Cancel merge when pipeline succeeds',
+    description: 'The merge request stays open; only the deferred merge is dropped.',
     answers: [405, 406],
     access: onMergeRequest('read_merge_request', { hidden: 'missing' }),
     input: z.object({}),
@@ -31,6 +32,7 @@ export const merging: Endpoint[] = [
     method: 'PUT',
     path: `${REQUEST}/merge`,
     summary: 'Merge a merge request',
+    description: 'Merges now, or with `merge_when_pipeline_succeeds` as soon as the pipeline has succeeded.',
     answers: [405, 406, 409],
     access: onMergeRequest('accept_merge_request', { hidden: 'missing', without: 'unauthenticated' }),
     input: z.object({
@@ -50,6 +52,7 @@ export const merging: Endpoint[] = [
     method: 'PUT',
     path: `${REQUEST}/rebase`,
     summary: 'Rebase a merge request',
+    description: 'The commits of the source branch are put on top of the target branch in the background.',
     answers: [405, 409],
     access: onMergeRequest('read_merge_request', { hidden: 'missing' }),
     input: z.object({}),

@@ -24,6 +24,7 @@ export const forks = [
     method: 'POST',
     path: '/projects/:id/fork',
     summary: 'Fork a project',
+    description: 'All branches and tags are copied; issues, members and hooks are not.',
     answers: [409],
     access: onProjectSignedIn('fork'),
     input: z.object({

@@ -13,6 +13,7 @@ export const sharing = [
     method: 'POST',
     path: '/projects/:id/share',
     summary: 'Share a project with a group',
+    description: 'All members of the group become members of the project, with this role at most.',
     answers: [409],
     access: onProjectSignedIn('manage_shares'),
     input: z.object({

@@ -18,6 +18,7 @@ const at = (path: string): Endpoint[] => [
     method: 'GET',
     path,
     summary: 'Download an archive of the repository',
+    description: 'Of the default branch, unless `sha` names another revision.',
     raw: ['application/gzip', 'application/x-bzip2', 'application/x-tar', 'application/zip'],
     answers: [406],
     access,

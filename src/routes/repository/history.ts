@@ -16,6 +16,7 @@ export const history = [
     method: 'GET',
     path: '/projects/:id/repository/merge_base',
     summary: 'Get the merge base of revisions',
+    description: 'The newest commit that all revisions have in their history.',
     access,
     scope,
     input: z.object({ refs: described(list(str()), { minItems: 2 }) }),

@@ -76,6 +76,7 @@ export const search = [
     method: 'GET',
     path: '/search',
     summary: 'Search everything that the caller may read',
+    description: 'What is found has the shape of its `scope`.',
     answers: [404],
     access: signedIn,
     input: input(['projects', ...ISSUABLES, 'snippet_titles', 'snippet_blobs']),

@@ -180,6 +180,7 @@ export const settings = [
     method: 'PUT',
     path: '/application/settings',
     summary: 'Update application settings',
+    description: 'Only the settings that are given change; some need others with them.',
     access: adminFirst,
     input: changes(),
     output: ApplicationSettings,

@@ -43,6 +43,7 @@ export const impersonationTokens = [
     method: 'POST',
     path,
     summary: 'Create an impersonation token for a user',
+    description: 'The value of the token is shown only in this answer.',
     access: adminFirst,
     input: z.object({
       user_id,
