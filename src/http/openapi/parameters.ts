@@ -63,7 +63,7 @@ const NUMBER_OR_NAME = new Set(['id', 'project_id', 'user_id', 'label_id', 'fork
 /** A path that is a number or a name may be either; no part of a path is empty. */
 function pathSchema(name: string, schema: JsonSchema): JsonSchema {
   if (schema['type'] !== 'string' || schema['enum']) return schema
-  if (name.endsWith('_iid')) return { type: 'integer', minimum: 1 }
+  if (name.endsWith('_iid') || name === 'snippet_id') return { type: 'integer', minimum: 1 }
   if (NUMBER_OR_NAME.has(name))
     return {
       oneOf: [

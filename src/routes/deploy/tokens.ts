@@ -39,7 +39,7 @@ const tokensOf = <Subject>(kind: TokenSource['kind'], access: Access<Subject, tr
         name: str(),
         username: opt(str()),
         expires_at: opt(datetime()),
-        scopes: described(list(str()), { minItems: 1, items: { type: 'string', enum: ['read_repository'] } }),
+        scopes: described(list(str()), { minItems: 1, uniqueItems: true, items: { type: 'string', enum: ['read_repository'] } }),
       }),
       output: NewDeployToken,
       async handler({ ctx, caller, subject, input }) {

@@ -67,7 +67,7 @@ const attributesOf = <Given extends { url?: string | undefined }>(given: Given):
 const STATUSES = /^([1-5]\d\d|successful|client_failure|server_failure)$/
 const status = () => where(str(), (text) => STATUSES.test(text), 'does not have a valid value', { pattern: STATUSES.source })
 /** The URL of a receiver. */
-const receiver = () => described(str(), { format: 'uri', pattern: '^https?://' })
+const receiver = () => described(str(), { format: 'uri', pattern: '^https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[!-~]*)?$' })
 
 interface Family<Subject, Kind extends HookSource['kind']> {
   kind: Kind

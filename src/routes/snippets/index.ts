@@ -3,7 +3,7 @@ import { anyone, onProjectSignedIn, signedIn } from '../../access/rules.js'
 import { presentSnippet, Snippet } from '../../entities/content/snippet.js'
 import { VISIBILITIES } from '../../entities/groups/levels.js'
 import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
-import { clearable, list, needsOneOf, oneOf, opt, paging, rowId, str } from '../../http/params.js'
+import { clearable, described, list, needsOneOf, oneOf, opt, paging, rowId, str } from '../../http/params.js'
 import {
   checkInProject,
   checkOwn,
@@ -26,7 +26,7 @@ const changeable = {
   code: opt(str()),
   description: opt(clearable()),
   visibility: opt(oneOf(VISIBILITIES)),
-  files: opt(list(file)),
+  files: opt(described(list(file), { minItems: 1, maxItems: 1 })),
 }
 const names = Object.keys(changeable) as (keyof typeof changeable)[]
 const personal = { id: rowId() }

@@ -18,7 +18,7 @@ import {
 
 const creation = {
   name: str(),
-  scopes: described(list(str()), { minItems: 1, items: { type: 'string', enum: SCOPES } }),
+  scopes: described(list(str()), { minItems: 1, uniqueItems: true, items: { type: 'string', enum: SCOPES } }),
   expires_at: opt(date()),
   description: opt(str()),
 }

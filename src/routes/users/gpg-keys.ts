@@ -32,7 +32,7 @@ const gpgKeysOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access
     path: `${prefix}/gpg_keys`,
     summary: `Add one of ${whose} GPG keys`,
     access,
-    input: z.object({ key: described(str(), { pattern: '^-----BEGIN PGP PUBLIC KEY BLOCK-----' }) }),
+    input: z.object({ key: described(str(), { pattern: '^-----BEGIN PGP PUBLIC KEY BLOCK-----[\\s\\S]+-----END PGP PUBLIC KEY BLOCK-----\\s*$' }) }),
     // an array of one, as in the contract (K-15)
     output: z.array(GpgKey).length(1),
     handler: async ({ ctx, subject, input }) => [presentGpgKey(await addGpgKey(ctx, subject.account, input.key))],
