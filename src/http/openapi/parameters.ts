@@ -43,12 +43,12 @@ export function parametersOf(
   const rest = Object.entries(own.properties)
     .filter(([name]) => !names.includes(name))
     .map(([name, schema]) => {
-      const { file = false, single = false, inForm } = shownOf(input.shape[name] as z.ZodType)
+      const { file = false, single = false, inForm, more } = shownOf(input.shape[name] as z.ZodType)
       const described = { ...plain(schema, single), description: describe(name, schema) }
       return {
         name,
         schema: described,
-        inForm: inForm ? { ...inForm, description: described.description } : inFormOf(described),
+        inForm: inForm ? { ...inForm, ...more, description: described.description } : inFormOf(described),
         required: own.required.includes(name),
         file,
       }

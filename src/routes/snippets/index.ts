@@ -4,6 +4,7 @@ import { presentSnippet, Snippet } from '../../entities/content/snippet.js'
 import { VISIBILITIES } from '../../entities/groups/levels.js'
 import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
 import { clearable, described, list, needsOneOf, oneOf, opt, paging, rowId, str } from '../../http/params.js'
+import { shownWith } from '../../http/wire.js'
 import {
   checkInProject,
   checkOwn,
@@ -18,7 +19,9 @@ import {
   updateSnippet,
 } from '../../services/content/snippets.js'
 
-const file = z.object({ action: opt(str()), file_path: opt(str()), previous_path: opt(str()), content: opt(str()) })
+const file = shownWith(z.object({ action: opt(str()), file_path: opt(str()), previous_path: opt(str()), content: opt(str()) }), {
+  required: ['file_path'],
+})
 const changeable = {
   title: opt(str()),
   file_name: opt(str()),
