@@ -21,11 +21,13 @@ interface Shown {
 /** How types of parameters are shown in the OpenAPI document: the one form that clients should send. */
 export const wire = z.registry<Shown>()
 
+/** Shows a type as this schema. */
 export function shownAs<T extends z.ZodType>(type: T, schema: JsonSchema, more: Omit<Shown, 'schema'> = {}): T {
   wire.add(type, { schema, ...more })
   return type
 }
 
+/** Adds keywords to what is shown of a type. */
 export function shownWith<T extends z.ZodType>(type: T, more: JsonSchema): T {
   wire.add(type, { ...wire.get(type), more: { ...wire.get(type)?.more, ...more } })
   return type
