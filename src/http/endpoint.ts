@@ -32,6 +32,8 @@ export interface Endpoint {
   /** Relative to /api/v4, with `:name` for parameters. */
   path: string
   summary: string
+  /** What its name cannot say, in a sentence for the reference. */
+  description?: string | undefined
   access: Access
   input: z.ZodObject
   /** The shape of the answer: documentation, and in tests the check of every answer. */
@@ -44,6 +46,10 @@ export interface Endpoint {
   largeBody?: boolean | undefined
   /** Clients poll it until something has happened: the answer says how often they may (AS-50). */
   polled?: boolean | undefined
+  /** The content types of an answer that is not JSON. */
+  raw?: readonly string[] | undefined
+  /** Statuses that it answers beside those that follow from its method, path and access rule; for the reference. */
+  answers?: readonly number[] | undefined
   handler(call: Call<unknown, boolean, unknown>): Promise<unknown>
 }
 
@@ -52,6 +58,7 @@ export function endpoint<Subject, Signed extends boolean, Input extends z.ZodObj
   method: Method
   path: string
   summary: string
+  description?: string
   access: Access<Subject, Signed>
   input: Input
   output?: z.ZodType
@@ -59,6 +66,8 @@ export function endpoint<Subject, Signed extends boolean, Input extends z.ZodObj
   scope?: 'read_repository' | 'self'
   largeBody?: boolean
   polled?: boolean
+  raw?: readonly string[]
+  answers?: readonly number[]
   handler(call: Call<Subject, Signed, z.infer<Input>>): Promise<unknown>
 }): Endpoint {
   return declaration as unknown as Endpoint

@@ -26,8 +26,9 @@ delete (BareObject.prototype as { constructor?: unknown }).constructor
 export const emptyParameterBag = (): ParameterBag => new BareObject()
 
 /**
- * Parses a query string by the rules of Rack: `a=1&a=2` last wins, `b[]=` a list, `c[k]=` a map, a repeated key in
- * `d[][k]=` starts a new element. Throws a Failure on invalid encoding or exceeded limits.
+ * Parses a query string by the rules of Rack: `a=1&a=2` last wins, but where a list is expected it is one (W-3, see
+ * `valuesOf`); `b[]=` a list, `c[k]=` a map, a repeated key in `d[][k]=` starts a new element. Throws a Failure on
+ * invalid encoding or exceeded limits.
  */
 export function parseForm(text: string): ParameterBag {
   const bag = emptyParameterBag()
@@ -136,7 +137,7 @@ export class FormReader {
 export function put(bag: ParameterBag, name: string, value: unknown): void {
   const bracket = name.indexOf('[')
   if (bracket <= 0) {
-    set(bag, name, value)
+    setField(bag, name, value)
     return
   }
   const keys = [name.slice(0, bracket)]
@@ -144,7 +145,7 @@ export function put(bag: ParameterBag, name: string, value: unknown): void {
   while (at < name.length) {
     const close = name.indexOf(']', at)
     if (name[at] !== '[' || close < 0) {
-      set(bag, name, value) // not bracket notation after all, but an ordinary, odd name
+      setField(bag, name, value) // not bracket notation after all, but an ordinary, odd name
       return
     }
     keys.push(name.slice(at + 1, close))
@@ -159,7 +160,7 @@ function insert(top: ParameterBag, keys: string[], value: unknown) {
   for (let i = 0; ; i++) {
     const key = keys[i] as string
     if (FORBIDDEN_KEYS.has(key)) return
-    if (i === keys.length - 1) return set(map, key, value)
+    if (i === keys.length - 1) return setField(map, key, value)
     if (keys[i + 1] !== '') {
       const inner = map[key]
       const below = isBag(inner) ? inner : emptyParameterBag()
@@ -167,7 +168,8 @@ function insert(top: ParameterBag, keys: string[], value: unknown) {
       map = below
       continue
     }
-    const list: unknown[] = Array.isArray(map[key]) ? map[key] : []
+    const plain = i + 1 === keys.length - 1 ? valuesOf(map, key) : undefined
+    const list: unknown[] = Array.isArray(map[key]) ? map[key] : (plain ?? [])
     map[key] = list
     if (i + 1 === keys.length - 1) {
       list.push(value)
@@ -192,6 +194,51 @@ function holds(element: ParameterBag, keys: string[], from: number): boolean {
     value = value[keys[i] as string]
   }
   return true
+}
+
+const REPEATED = Symbol('all values of names that are given several times')
+type WithRepeated = ParameterBag & { [REPEATED]?: Map<string, unknown[]> }
+
+/** All values of a plain field, which is a list where a list is expected, however often the name is given (W-3). */
+export function valuesOf(bag: ParameterBag, name: string): unknown[] | undefined {
+  const value = bag[name]
+  return (bag as WithRepeated)[REPEATED]?.get(name) ?? (Array.isArray(value) || isBag(value) || value === undefined ? undefined : [value])
+}
+
+/** All values of a plain field that is given several times. */
+export const repeatedValuesOf = (bag: ParameterBag, name: string): unknown[] | undefined => (bag as WithRepeated)[REPEATED]?.get(name)
+
+/** Puts a field; the last one wins, and the others are kept for parameters that are lists. */
+function setField(bag: ParameterBag, key: string, value: unknown) {
+  const before = bag[key]
+  const known = repeatedValuesOf(bag, key)
+  if (known) known.push(value)
+  else if (before !== undefined && !isBag(before)) keepValues(bag, key, Array.isArray(before) ? [...before, value] : [before, value])
+  set(bag, key, value)
+}
+
+function keepValues(bag: WithRepeated, key: string, values: unknown[]) {
+  let all = bag[REPEATED]
+  if (!all) {
+    all = new Map()
+    Object.defineProperty(bag, REPEATED, { value: all })
+  }
+  all.set(key, values)
+}
+
+/** One bag of several; a name in a later one replaces it (G-4). */
+export function joinBags(...bags: (ParameterBag | undefined)[]): ParameterBag {
+  const joined = emptyParameterBag()
+  for (const bag of bags) {
+    if (!bag) continue
+    for (const name of Object.keys(bag)) {
+      joined[name] = bag[name]
+      const values = repeatedValuesOf(bag, name)
+      if (values) keepValues(joined, name, values)
+      else (joined as WithRepeated)[REPEATED]?.delete(name)
+    }
+  }
+  return joined
 }
 
 /** Puts a value under a name; names that have a meaning in JavaScript are left out (SEC-72). */

@@ -12,7 +12,7 @@ import { originOf } from '../lib/origin.js'
 import { shareOf } from '../lib/share.js'
 import { Answer, type Endpoint, isStream, PageAnswer } from './endpoint.js'
 import { sendJson, sendJsonText } from './failure-handler.js'
-import { emptyParameterBag, type ParameterBag } from './form.js'
+import { joinBags, type ParameterBag } from './form.js'
 import { Rendered } from './fragments.js'
 import { listBody, renderElements } from './list-body.js'
 import { pageHeaders } from './page.js'
@@ -71,7 +71,7 @@ export function refuseOtherMethods(app: FastifyInstance, url: string, methods: s
  */
 async function admit(ctx: Context, declared: Endpoint, request: FastifyRequest, reply: FastifyReply) {
   const { access } = declared
-  const bag: ParameterBag = Object.assign(emptyParameterBag(), request.query, request.params)
+  const bag = joinBags(request.query as ParameterBag, request.params as ParameterBag)
   const caller = await identify(ctx, declared, bag, request, reply)
   if (access.signedIn && !caller.user) throw unauthenticated()
   await access.find(ctx, caller as never, parseInput(access.path, bag))
@@ -111,7 +111,7 @@ const LONGEST_ANSWER = 10_000
 async function answer(ctx: Context, declared: Endpoint, request: FastifyRequest, reply: FastifyReply, turns: Turns) {
   const { access } = declared
   const query = request.query as ParameterBag
-  const bag: ParameterBag = Object.assign(emptyParameterBag(), query, request.body, request.params)
+  const bag = joinBags(query, request.body as ParameterBag | undefined, request.params as ParameterBag)
   const caller = await identify(ctx, declared, bag, request, reply)
   if (access.signedIn && !caller.user) throw unauthenticated()
   const holder = holderOfCall(caller.user?.id, request.ip)

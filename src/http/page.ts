@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { PageAnswer } from './endpoint.js'
-import { isBag, type ParameterBag } from './form.js'
+import { isBag, type ParameterBag, repeatedValuesOf } from './form.js'
 
 const CREDENTIALS = new Set(['private_token', 'access_token'])
 
@@ -50,7 +50,8 @@ function urlMaker(base: string, parameters: ParameterBag, perPage: number) {
   const after: string[] = []
   for (const name of Object.keys(parameters).sort()) {
     if (name === 'page' || name === 'per_page' || CREDENTIALS.has(name)) continue
-    append(name < 'page' ? before : after, name, parameters[name])
+    const repeated = repeatedValuesOf(parameters, name) ?? [parameters[name]]
+    for (const value of repeated) append(name < 'page' ? before : after, name, value)
   }
   return (page: number) => `${base}?${[...before, `page=${page}`, `per_page=${perPage}`, ...after].join('&')}`
 }

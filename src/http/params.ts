@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { Failure, type FailureKind } from '../failures.js'
 import { readDate } from '../lib/text/dates.js'
-import { isBag, type ParameterBag } from './form.js'
+import { emptyParameterBag, isBag, type ParameterBag, repeatedValuesOf } from './form.js'
 import type { Upload } from './uploads.js'
+import { type JsonSchema, shownAs, shownOf, shownWith, wire } from './wire.js'
 
 /**
  * The scalars of the API as zod schemas. Null, and for all but text an empty value, counts as absent (G-47). They are
@@ -18,18 +19,28 @@ const nullToUndefined = (value: unknown) => (value === null ? undefined : value)
 const MAX_INTEGER = 2_147_483_647
 
 /** Text; JSON numbers and booleans become text (G-51). Empty text is a value (G-46). */
-export const str = () => z.preprocess(nullToUndefined, z.union([z.string(), z.number().transform(String), z.boolean().transform(String)], INVALID))
+export const str = () =>
+  z.preprocess(
+    nullToUndefined,
+    shownAs(z.union([z.string(), z.number().transform(String), z.boolean().transform(String)], INVALID), { type: 'string' }),
+  )
 
 /** Text that is refused when it is given but blank or null (MR-46, MR-47). */
 export const filledIn = () =>
   z.preprocess(
     (value) => (value === null ? '' : value),
-    z.union([z.string(), z.number().transform(String), z.boolean().transform(String)], INVALID).refine((text) => text.trim() !== '', 'is empty'),
+    shownAs(z.union([z.string(), z.number().transform(String), z.boolean().transform(String)], INVALID), { type: 'string', minLength: 1 }).refine(
+      (text) => text.trim() !== '',
+      'is empty',
+    ),
   )
 
 /** Text for which JSON null is a value: it clears the field. */
 export const clearable = () =>
-  z.preprocess((value) => value, z.union([z.null(), z.string(), z.number().transform(String), z.boolean().transform(String)], INVALID))
+  z.preprocess(
+    (value) => value,
+    shownAs(z.union([z.null(), z.string(), z.number().transform(String), z.boolean().transform(String)], INVALID), { type: ['string', 'null'] }),
+  )
 
 const integerText = z
   .string()
@@ -40,21 +51,20 @@ const integerText = z
 export const int = ({ min = -MAX_INTEGER - 1, max = MAX_INTEGER } = {}) =>
   z.preprocess(
     blankToUndefined,
-    z
-      .union([z.int(), integerText], INVALID)
+    shownAs(z.union([z.int(), integerText], INVALID), { type: 'integer', minimum: min, maximum: max })
       .refine((n) => n >= min && n <= max, INVALID)
       .transform((n) => n + 0),
   )
 
 /** A whole number; null for anything else, which the record's validation judges. */
-export const intOrNull = () => z.preprocess(blankToUndefined, z.union([int(), z.unknown().transform(() => null)]))
+export const intOrNull = () => z.preprocess(blankToUndefined, shownAs(z.union([int(), z.unknown().transform(() => null)]), { type: 'integer' }))
 
 /** A finite number, decimal or with an exponent (G-49, SEC-60); -0 is 0. */
 export const float = () =>
   z.preprocess(
     blankToUndefined,
-    z
-      .union(
+    shownAs(
+      z.union(
         [
           z.number(),
           z
@@ -63,45 +73,37 @@ export const float = () =>
             .transform(Number),
         ],
         INVALID,
-      )
+      ),
+      { type: 'number' },
+    )
       .refine(Number.isFinite, INVALID)
       .transform((n) => n + 0),
+  )
+
+const integerOfAnySize = () =>
+  z.union(
+    [
+      z.int(),
+      z
+        .string()
+        .regex(/^[+-]?\d{1,80}$/)
+        .transform(Number),
+    ],
+    INVALID,
   )
 
 /** The id of a row: values that are too large count as missing (G-49), so they become 0, which no row has. */
 export const rowId = () =>
   z.preprocess(
     blankToUndefined,
-    z
-      .union(
-        [
-          z.int(),
-          z
-            .string()
-            .regex(/^[+-]?\d{1,80}$/)
-            .transform(Number),
-        ],
-        INVALID,
-      )
-      .transform((n) => (n > 0 && n <= MAX_INTEGER ? n : 0)),
+    shownAs(integerOfAnySize(), { type: 'integer', minimum: 1, maximum: MAX_INTEGER }).transform((n) => (n > 0 && n <= MAX_INTEGER ? n : 0)),
   )
 
 /** An id to be set: 0 and an empty value clear it (SEC-58), and what no row can have becomes -1. */
 export const clearableId = () =>
   z.preprocess(
     (value) => (value === '' || value === null ? 0 : value),
-    z
-      .union(
-        [
-          z.int(),
-          z
-            .string()
-            .regex(/^[+-]?\d{1,80}$/)
-            .transform(Number),
-        ],
-        INVALID,
-      )
-      .transform((n) => (n >= 0 && n <= MAX_INTEGER ? n + 0 : -1)),
+    shownAs(integerOfAnySize(), { type: 'integer', minimum: 0, maximum: MAX_INTEGER }).transform((n) => (n >= 0 && n <= MAX_INTEGER ? n + 0 : -1)),
   )
 
 const TRUE = new Set(['true', 't', 'yes', 'y', 'on', '1'])
@@ -125,12 +127,16 @@ const MAX_WORDS = 1_000
 /** The beginning of a list that is too long is enough to see what is wrong with it (SEC-77). */
 const cut = (list: unknown[], max: number) => (list.length > max ? list.slice(0, max + 1) : list)
 
+const COMMA_LIST = { oneOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' }, maxItems: MAX_WORDS }] }
+
 /** Words separated by commas, or a list of them; trimmed, empty ones dropped (G-54, W-3). */
 export const commaList = () =>
   z.preprocess(
     (value) => (typeof value === 'number' ? String(value) : Array.isArray(value) ? cut(value, MAX_WORDS) : nullToUndefined(value)),
-    z
-      .union([z.string().transform((text) => text.split(',', MAX_WORDS + 1)), z.array(z.string())], INVALID)
+    shownAs(z.union([z.string().transform((text) => text.split(',', MAX_WORDS + 1)), z.array(z.string())], INVALID), COMMA_LIST, {
+      inForm: { type: 'string' },
+      several: true,
+    })
       .refine((items) => items.length <= MAX_WORDS, INVALID)
       .transform((items) => items.map((item) => item.trim()).filter((item) => item !== '')),
   )
@@ -148,8 +154,14 @@ export const list = <T extends z.ZodType>(item: T, max = MAX_LIST) =>
       const keys = Object.keys(value)
       return keys.length > 0 && keys.every((key) => /^\d+$/.test(key)) ? cut(Object.values(value), max) : value
     },
-    z.array(item, INVALID).max(max, INVALID),
+    shownList(z.array(item, INVALID).max(max, INVALID)),
   )
+
+/** A parameter that takes several values under one name. */
+function shownList<T extends z.ZodType>(type: T, single = false): T {
+  wire.add(type, { several: true, single })
+  return type
+}
 
 const MAX_PAIRS = 20
 
@@ -157,19 +169,25 @@ const MAX_PAIRS = 20
 export const textMap = () =>
   z.preprocess(
     (value) => (value === '' || value === null ? undefined : isBag(value) ? cut(Object.entries(value), MAX_PAIRS) : value),
-    z
-      .array(z.tuple([z.string(), z.union([z.string(), z.number().transform(String), z.boolean().transform(String)])]), INVALID)
-      .max(MAX_PAIRS, INVALID),
+    shownAs(
+      z
+        .array(z.tuple([z.string(), z.union([z.string(), z.number().transform(String), z.boolean().transform(String)])]), INVALID)
+        .max(MAX_PAIRS, INVALID),
+      { type: 'object', additionalProperties: { type: 'string' }, maxProperties: MAX_PAIRS },
+    ),
   )
 
 const upload = (): z.ZodType<Upload> =>
   z.object({ filename: z.string(), data: z.custom<Buffer>((value) => Buffer.isBuffer(value), INVALID) }, INVALID)
 
+const FILE = { type: 'string', format: 'binary' }
+
 /** A file of a multipart body; its content is judged by the record's validation. */
-export const file = () => z.preprocess(blankToUndefined, upload())
+export const file = () => z.preprocess(blankToUndefined, shownAs(upload(), FILE, { file: true }))
 
 /** The same, or an empty text or null to remove the present one (UP-4). */
-export const clearableFile = () => z.preprocess((value) => (value === '' ? null : value), z.union([z.null(), upload()], INVALID))
+export const clearableFile = () =>
+  z.preprocess((value) => (value === '' ? null : value), shownAs(z.union([z.null(), upload()], INVALID), FILE, { file: true }))
 
 /** A list of ids, also as `1,2` (G-52). */
 export const idList = () =>
@@ -200,7 +218,7 @@ export const oneOrMore = <T extends z.ZodType>(item: T) =>
         .filter((each) => each !== '' && each !== null && each !== undefined)
       return items.length > 0 ? items : undefined
     },
-    z.array(item, INVALID).max(MAX_LIST, INVALID),
+    shownList(z.array(item, INVALID).max(MAX_LIST, INVALID), true),
   )
 
 /** A moment from any of the forms of G-50; undefined when it is none. */
@@ -209,8 +227,7 @@ export const parseDatetime = (text: string): Date | undefined => readDate(text)?
 export const datetime = () =>
   z.preprocess(
     blankToUndefined,
-    z
-      .string(INVALID)
+    shownAs(z.string(INVALID), { type: 'string', format: 'date-time' })
       .transform(parseDatetime)
       .refine((moment): moment is Date => moment !== undefined, INVALID),
   )
@@ -221,8 +238,7 @@ export const parseDate = (text: string): string | undefined => readDate(text)?.d
 export const date = () =>
   z.preprocess(
     blankToUndefined,
-    z
-      .string(INVALID)
+    shownAs(z.string(INVALID), { type: 'string', format: 'date' })
       .transform(parseDate)
       .refine((day): day is string => day !== undefined, INVALID),
   )
@@ -231,15 +247,18 @@ export const date = () =>
 export const clearableDate = () =>
   z.preprocess(
     (value) => (value === '' ? null : value),
-    z.union(
-      [
-        z.null(),
-        z
-          .string()
-          .transform(parseDate)
-          .refine((day): day is string => day !== undefined),
-      ],
-      INVALID,
+    shownAs(
+      z.union(
+        [
+          z.null(),
+          z
+            .string()
+            .transform(parseDate)
+            .refine((day): day is string => day !== undefined),
+        ],
+        INVALID,
+      ),
+      { type: ['string', 'null'], format: 'date' },
     ),
   )
 
@@ -249,14 +268,23 @@ type Scalar<T extends z.ZodType> = z.ZodPipe<z.core.$ZodTransform<unknown, unkno
 /** Makes one of these scalars optional. */
 export const opt = <T extends z.ZodType>(scalar: Scalar<T>) => z.pipe(scalar.def.in as z.ZodTransform, scalar.def.out.optional())
 
-/** Adds a condition to one of these scalars. */
-export const where = <T extends z.ZodType>(scalar: Scalar<T>, holds: (value: z.output<T>) => boolean, text: string) =>
-  z.pipe(scalar.def.in as z.ZodTransform, scalar.def.out.refine(holds, text))
+/** Adds a condition to one of these scalars; `shown` says the same as a schema. */
+export const where = <T extends z.ZodType>(scalar: Scalar<T>, holds: (value: z.output<T>) => boolean, text: string, shown: JsonSchema = {}) =>
+  z.pipe(scalar.def.in as z.ZodTransform, shownWith(scalar.def.out.refine(holds, text), shown))
 
 const MAX_SEARCH = 255
 
+/** Says more about one of these scalars in the reference than its type does; what is accepted does not change. */
+export function described<T extends z.ZodType>(scalar: Scalar<T>, more: JsonSchema): Scalar<T> {
+  shownWith(scalar.def.out, more)
+  return scalar
+}
+
 /** The text that a list is searched for (SEC-57). */
-export const searchText = () => where(str(), (text) => text.length <= MAX_SEARCH, `is too long (maximum is ${MAX_SEARCH} characters)`)
+export const searchText = () =>
+  where(str(), (text) => text.length <= MAX_SEARCH, `is too long (maximum is ${MAX_SEARCH} characters)`, {
+    maxLength: MAX_SEARCH,
+  })
 
 /**
  * A condition on several parameters at once, reported at the place of the first of them; it is checked even where other
@@ -269,33 +297,69 @@ const demand = <T extends z.ZodObject>(schema: T, names: string[], holds: (given
     params: { sentence: `${shown.join(', ')} ${text}` },
   })
 
+/** Adds a condition on several parameters to what is shown of their object. */
+const shownCondition = <T extends z.ZodObject>(schema: T, condition: JsonSchema): T =>
+  shownWith(schema, { allOf: [...((wire.get(schema)?.more?.['allOf'] as JsonSchema[] | undefined) ?? []), condition] })
+
+const required = (names: string[]) => names.map((name) => ({ required: [name] }))
+
 /** At least one of these is required. */
 export const needsOneOf = <T extends z.ZodObject>(schema: T, ...names: (keyof T['shape'] & string)[]): T =>
-  demand(schema, names, (given) => given > 0, 'are missing, at least one parameter must be provided')
+  shownCondition(
+    demand(schema, names, (given) => given > 0, 'are missing, at least one parameter must be provided'),
+    { anyOf: required(names) },
+  )
 
 /** Exactly one of these is required. */
 export const needsOnlyOneOf = <T extends z.ZodObject>(schema: T, ...names: (keyof T['shape'] & string)[]): T =>
-  demand(needsOneOf(schema, ...names), names, (given) => given < 2, 'are mutually exclusive')
+  shownCondition(
+    demand(needsOneOf(schema, ...names), names, (given) => given < 2, 'are mutually exclusive'),
+    { oneOf: required(names) },
+  )
 
 /** At least one of these or of `more` is required; the message names only these (X-4). */
 export const needsOneOfThese = <T extends z.ZodObject>(schema: T, names: (keyof T['shape'] & string)[], more: (keyof T['shape'] & string)[]): T =>
-  demand(schema, [...names, ...more], (given) => given > 0, 'are missing, at least one parameter must be provided', names)
+  shownCondition(
+    demand(schema, [...names, ...more], (given) => given > 0, 'are missing, at least one parameter must be provided', names),
+    { anyOf: required([...names, ...more]) },
+  )
 
 /** These are given together or not at all. */
 export const allOrNone = <T extends z.ZodObject>(schema: T, ...names: (keyof T['shape'] & string)[]): T =>
-  demand(schema, names, (given) => given === 0 || given === names.length, 'provide all or none of parameters')
+  shownCondition(
+    demand(schema, names, (given) => given === 0 || given === names.length, 'provide all or none of parameters'),
+    { dependentRequired: Object.fromEntries(names.map((name) => [name, names.filter((other) => other !== name)])) },
+  )
 
 /** Optional with a default, which null and blank values take too (G-47). */
 export const orDefault = <T extends z.ZodType>(scalar: Scalar<T>, value: z.output<T>) =>
-  z.pipe(scalar.def.in as z.ZodTransform, scalar.def.out.optional()).transform((given) => (given === undefined ? value : given) as z.output<T>)
+  z
+    .pipe(scalar.def.in as z.ZodTransform, shownWith(scalar.def.out.optional(), { default: value }))
+    .transform((given) => (given === undefined ? value : given) as z.output<T>)
 
 /** A whole number of any size, or nothing. */
-const count = () => z.preprocess(blankToUndefined, z.union([z.int(), z.string().regex(/^[+-]?\d{1,40}$/).transform(Number)], INVALID).optional()) // biome-ignore format: one scalar
+const count = (shown: JsonSchema) =>
+  z.preprocess(
+    blankToUndefined,
+    shownAs(
+      z.union(
+        [
+          z.int(),
+          z
+            .string()
+            .regex(/^[+-]?\d{1,40}$/)
+            .transform(Number),
+        ],
+        INVALID,
+      ),
+      { type: 'integer', minimum: 1, ...shown },
+    ).optional(),
+  )
 
 /** `page` and `per_page` of every list (G-55, G-56). Pages beyond the last row are allowed up to any number. */
 export const paging = {
-  page: count().transform((n) => (n === undefined || n < 1 ? 1 : n)),
-  per_page: count()
+  page: count({ default: 1 }).transform((n) => (n === undefined || n < 1 ? 1 : n)),
+  per_page: count({ maximum: 100, default: 20 })
     .refine((n) => n !== 0, 'has a value not allowed')
     .transform((n) => (n === undefined || n < 0 ? 20 : Math.min(n, 100))),
 }
@@ -313,7 +377,7 @@ export function refusedAs<T extends z.ZodObject>(kind: FailureKind, schema: T): 
  * declaration (G-44, G-45).
  */
 export function parseInput<T extends z.ZodObject>(schema: T, bag: ParameterBag): z.infer<T> {
-  const result = schema.safeParse(bag)
+  const result = schema.safeParse(withLists(schema, bag))
   if (result.success) return result.data
   const texts: string[] = []
   const order = Object.keys(schema.shape)
@@ -333,6 +397,30 @@ export function parseInput<T extends z.ZodObject>(schema: T, bag: ParameterBag):
     else add(`${name} ${INVALID}`)
   }
   throw new Failure(refusals.get(schema)?.kind ?? 'invalid', { error: texts.join(', ') })
+}
+
+/** The bag, with all values of a repeated plain name where the parameter takes several, not only the last one (W-3). */
+function withLists(schema: z.ZodObject, bag: ParameterBag): ParameterBag {
+  let changed: ParameterBag | undefined
+  for (const name of Object.keys(bag)) {
+    const type = schema.shape[name] as z.ZodType | undefined
+    if (!type) continue
+    const value = bag[name]
+    const nested = isBag(value) ? objectIn(type) : undefined
+    const repeated = nested ? undefined : repeatedValuesOf(bag, name)
+    const given = nested ? withLists(nested, value as ParameterBag) : repeated && shownOf(type).several ? repeated : value
+    if (given === value) continue
+    changed ??= Object.assign(emptyParameterBag(), bag)
+    changed[name] = given
+  }
+  return changed ?? bag
+}
+
+/** The object that an optional parameter is. */
+function objectIn(type: z.ZodType): z.ZodObject | undefined {
+  if (type instanceof z.ZodObject) return type
+  const { innerType } = (type as unknown as { def: { innerType?: z.ZodType } }).def
+  return innerType && objectIn(innerType)
 }
 
 /** Whether a parameter accepts fixed words only. */

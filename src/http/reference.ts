@@ -1,69 +1,67 @@
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { readFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../context.js'
-import { noSuchRoute } from '../failures.js'
-import type { Endpoint } from './endpoint.js'
-import { renderFailure } from './failure-handler.js'
 import { refuseOtherMethods } from './mount.js'
-import { openapi } from './openapi.js'
+import { type Examples, openapi, type Reference } from './openapi/document.js'
+import { referencePage } from './reference/html.js'
 
 /** The path of the page. */
 const DOCS = '/api/docs'
+const DOCUMENT = '/api/v4/openapi.json'
 
-/** Nothing is loaded from elsewhere, and no inline script runs (SEC-171). */
+/** Everything is loaded from here; no inline script or style is used (SEC-171). */
 const POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 
-const config = { policy: 'anyone' }
+/** What the page loads beside the document; the files lie beside the program. */
+const ASSETS = { 'page.js': 'text/javascript', 'operation.js': 'text/javascript', 'schema.js': 'text/javascript', 'call.js': 'text/javascript', 'elements.js': 'text/javascript', 'page.css': 'text/css' } // biome-ignore format: a list
+const FOLDER = new URL('./reference/', import.meta.url)
 
-/** The OpenAPI document and a page to read it on; nothing is loaded from elsewhere (SEC-171). */
-export async function referenceRoutes(app: FastifyInstance, ctx: Context, endpoints: Endpoint[]) {
-  // generated on the first request, so that a start does not wait for it
-  let text: Buffer | undefined
-  const document = () => openapi(endpoints, { version: ctx.config.version, base: ctx.links.base })
-  app.get('/api/v4/openapi.json', { config }, async (_, reply) => {
-    text ??= Buffer.from(JSON.stringify(document()))
-    return reply.header('content-type', 'application/json').send(text)
-  })
-  refuseOtherMethods(app, '/api/v4/openapi.json', ['GET', 'HEAD'])
+const compress = promisify(gzip)
 
-  let page: Promise<FastifyInstance> | undefined
-  const show = async (request: FastifyRequest, reply: FastifyReply) => {
-    page ??= openPage(ctx).catch((error: unknown) => {
-      page = undefined
+/** A text that is made when it is first asked for, so that a start does not wait for it, and kept in both forms. */
+class Kept {
+  readonly #make: () => Promise<string>
+  #made: Promise<{ plain: Buffer; zipped: Buffer }> | undefined
+
+  constructor(make: () => Promise<string>) {
+    this.#make = make
+  }
+
+  async send({ headers }: FastifyRequest, reply: FastifyReply, type: string) {
+    this.#made ??= this.#bytes().catch((error: unknown) => {
+      this.#made = undefined
       throw error
     })
-    const { routing } = await page
-    reply.hijack()
-    for (const [name, value] of Object.entries(reply.getHeaders())) reply.raw.setHeader(name, value ?? '')
-    routing(request.raw, reply.raw)
+    const { plain, zipped } = await this.#made
+    const small = /\bgzip\b/.test(String(headers['accept-encoding'] ?? ''))
+    reply.headers({ 'content-type': type, vary: 'accept-encoding', ...(small && { 'content-encoding': 'gzip' }) })
+    return reply.send(small ? zipped : plain)
   }
-  app.get(DOCS, { config }, show)
-  app.get(`${DOCS}/*`, { config }, show)
-  app.addHook('onClose', async () => (await page)?.close())
+
+  async #bytes() {
+    const plain = Buffer.from(await this.#make())
+    return { plain, zipped: await compress(plain, { level: 9 }) }
+  }
 }
 
-/**
- * The page as an application of its own. It is made when somebody asks for it first: what it loads takes 4 MB, and a
- * tenth of a second of a start.
- */
-async function openPage(ctx: Context): Promise<FastifyInstance> {
-  const [{ default: swagger }, { default: swaggerUi }] = await Promise.all([import('@fastify/swagger'), import('@fastify/swagger-ui')])
-  const page = Fastify()
-  page.setErrorHandler(renderFailure)
-  page.setNotFoundHandler(() => {
-    throw noSuchRoute()
-  })
-  await page.register(swagger, {
-    mode: 'static',
-    specification: { document: { openapi: '3.1.0', info: { title: 'Roost', version: ctx.config.version }, paths: {} } },
-  })
-  await page.register(swaggerUi, {
-    routePrefix: DOCS,
-    staticCSP: POLICY,
-    indexPrefix: ctx.links.prefix,
-    uiConfig: { url: `${ctx.links.prefix}/api/v4/openapi.json`, tryItOutEnabled: false, validatorUrl: null },
-    transformSpecification: (specification) => specification,
-  })
-  await page.ready()
-  return page
+/** The OpenAPI document and a page to read it on. */
+export function referenceRoutes(app: FastifyInstance, ctx: Context, referenceOf: (examples: Examples) => Reference) {
+  const { links, config: settings } = ctx
+  const load = async () => {
+    const examples = JSON.parse(await readFile(new URL('examples.json', FOLDER), 'utf8')) as Examples
+    return openapi(referenceOf(examples), { version: settings.version, base: links.base })
+  }
+  const serve = (url: string, type: string, make: () => Promise<string>, headers: Record<string, string> = {}) => {
+    const kept = new Kept(make)
+    app.get(url, { config: { policy: 'anyone' } }, (request, reply) => kept.send(request, reply.headers(headers), type))
+    refuseOtherMethods(app, url, ['GET', 'HEAD'])
+  }
+  serve(DOCUMENT, 'application/json', async () => JSON.stringify(await load()))
+  const places = { assets: `${links.prefix}${DOCS}`, document: `${links.prefix}${DOCUMENT}` }
+  const page = async () => referencePage(await load(), places)
+  serve(DOCS, 'text/html; charset=utf-8', page, { 'content-security-policy': POLICY, 'referrer-policy': 'no-referrer' })
+  for (const [name, type] of Object.entries(ASSETS)) serve(`${DOCS}/${name}`, `${type}; charset=utf-8`, () => readFile(new URL(name, FOLDER), 'utf8'))
 }

@@ -21,7 +21,7 @@ describe('a service below a path (W-43)', () => {
       const folder = client.folder()
       const url = client.url(`x`, project.creator).replace(/\/x\.git$/, `${prefix}/${project.fullPath}.git`)
       expect(await gitRun(folder, 'clone', '-q', url, 'copy')).toMatchObject({ code: 0 })
-      const page = await (await get('/api/docs/static/swagger-initializer.js')).text()
+      const page = await (await get('/api/docs')).text()
       expect(page).toContain('/git/roost/api/v4/openapi.json')
       expect((await get('/gitx/roost/api/v4/user')).status).toBe(404)
     }

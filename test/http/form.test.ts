@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Failure } from '../../src/failures.js'
-import { FormReader, type ParameterBag, parseForm } from '../../src/http/form.js'
+import { FormReader, type ParameterBag, parseForm, valuesOf } from '../../src/http/form.js'
 import { JsonReader } from '../../src/http/json.js'
 import { rounds } from '../support/rounds.js'
 
@@ -55,8 +55,10 @@ describe('parseForm', () => {
     expect(plain(parseForm(text))).toEqual(expected)
   })
 
-  it('SEC-54: the last of a scalar and a list of one name wins', () => {
-    expect(plain(parseForm('a=1&a[]=2'))).toEqual({ a: ['2'] })
+  it('SEC-54, W-3: of a scalar and a list of one name the last one wins, and a list has all values', () => {
+    expect(plain(parseForm('a=1&a[]=2'))).toEqual({ a: ['1', '2'] })
+    expect(valuesOf(parseForm('a[]=2&a=1'), 'a')).toEqual(['2', '1'])
+    expect(valuesOf(parseForm('a=1&a=2&a=3'), 'a')).toEqual(['1', '2', '3'])
     expect(plain(parseForm('a[]=2&a=1'))).toEqual({ a: '1' })
     expect(plain(parseForm('a[]=2&a[b]=1'))).toEqual({ a: { b: '1' } })
   })

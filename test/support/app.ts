@@ -15,10 +15,13 @@ import { settleSsh } from '../../src/cli/host.js'
 import { readConfig } from '../../src/config.js'
 import type { Context } from '../../src/context.js'
 import { openDatabase } from '../../src/db/client.js'
+import type { Endpoint } from '../../src/http/endpoint.js'
+import { refusalsOf, successOf } from '../../src/http/openapi/responses.js'
 import { families } from '../../src/routes/index.js'
 import { announceMail } from '../../src/services/mail/switch.js'
 import type { SshLimits } from '../../src/transport/ssh/limits.js'
 import { startSsh } from '../../src/transport/ssh/server.js'
+import { recordAnswer } from './answers.js'
 import type { Credentialed } from './factories.js'
 import { testSpawner } from './spawner.js'
 import { createTestDatabase } from './template-database.js'
@@ -117,10 +120,25 @@ function endpointOf(method: Method, path: string) {
   return declared.filter((endpoint) => endpoint.method === method.toUpperCase() && endpoint.pattern.test(bare)).sort((a, b) => b.fixed - a.fixed)[0]
 }
 
+/** Statuses of requests that no endpoint has seen: too large a URL, or a fault of ours. */
+const ELSEWHERE = new Set([414, 500])
+
+/** Every status is one that the reference has for the endpoint. */
+function checkStatus(endpoint: Endpoint, { status, text }: supertest.Response) {
+  const { method, path } = endpoint
+  if (status !== successOf(endpoint) && !ELSEWHERE.has(status) && !refusalsOf(endpoint).includes(status))
+    expect.fail(`${method} ${path} answers ${status}, which its declaration does not have: ${text?.slice(0, 500)}`)
+}
+
 /** Every JSON success is exactly what its endpoint declares, a field too many included (SEC-8). */
 function checkShape(method: Method, path: string, response: supertest.Response) {
+  const endpoint = endpointOf(method, path)
+  if (endpoint) {
+    recordAnswer(endpoint, response)
+    checkStatus(endpoint, response)
+  }
   if (response.status >= 300 || response.status === 204 || method === 'head') return
-  const output = endpointOf(method, path)?.output as z.ZodType | undefined
+  const output = endpoint?.output as z.ZodType | undefined
   if (!output || !response.headers['content-type']?.startsWith('application/json')) return
   const parsed = output.safeParse(response.body)
   if (!parsed.success)

@@ -19,10 +19,12 @@ export const CommitStatus = z
     author: UserRef,
     pipeline_id: z.int(),
   })
-  .meta({ id: 'CommitStatus' })
+  .meta({ id: 'CommitStatus', description: 'A status of a commit.' })
 
 /** The answer to posting a status, the only one with a coverage (ST-8). */
-export const PostedCommitStatus = z.strictObject({ ...CommitStatus.shape, coverage: z.number().nullable() }).meta({ id: 'PostedCommitStatus' })
+export const PostedCommitStatus = z
+  .strictObject({ ...CommitStatus.shape, coverage: z.number().nullable() })
+  .meta({ id: 'PostedCommitStatus', description: 'The status of a commit that was posted.' })
 
 export interface CommitStatusRecord {
   id: number

@@ -28,7 +28,7 @@ export const Job = z
     web_url: z.string(),
     artifacts: z.tuple([]),
   })
-  .meta({ id: 'Job' })
+  .meta({ id: 'Job', description: 'A job, made of a status of a commit.' })
 
 export interface JobRecord {
   status: Omit<CommitStatusRecord, 'sha' | 'ref' | 'pipeline_id'>

@@ -4,7 +4,9 @@ import { presentUserRef, UserRef, type UserRefRecord } from '../identity/user.js
 import type { View } from '../view.js'
 
 /** What commits and merge requests show of a pipeline. */
-export const PipelineRef = z.strictObject({ id: z.int(), sha: z.string(), ref: z.string(), status: z.string() }).meta({ id: 'PipelineRef' })
+export const PipelineRef = z
+  .strictObject({ id: z.int(), sha: z.string(), ref: z.string(), status: z.string() })
+  .meta({ id: 'PipelineRef', description: 'A pipeline, as a commit refers to it.' })
 
 export const PipelineBasic = z
   .strictObject({
@@ -16,7 +18,7 @@ export const PipelineBasic = z
     updated_at: z.iso.datetime(),
     web_url: z.url(),
   })
-  .meta({ id: 'PipelineBasic' })
+  .meta({ id: 'PipelineBasic', description: 'A pipeline, in a list.' })
 
 export const Pipeline = z
   .strictObject({
@@ -32,7 +34,7 @@ export const Pipeline = z
     coverage: z.string().nullable(),
     detailed_status: z.strictObject({ icon: z.string(), text: z.string(), label: z.string(), group: z.string(), has_details: z.boolean() }),
   })
-  .meta({ id: 'Pipeline' })
+  .meta({ id: 'Pipeline', description: 'A pipeline, made of the statuses of a commit.' })
 
 export interface PipelineRefRecord {
   id: number

@@ -14,7 +14,7 @@ export const ReleaseLink = z
     direct_asset_url: z.string(),
     link_type: z.enum(['other', 'runbook', 'image', 'package']),
   })
-  .meta({ id: 'ReleaseLink' })
+  .meta({ id: 'ReleaseLink', description: 'A link of a release.' })
 
 const FORMATS = ['zip', 'tar.gz', 'tar.bz2', 'tar'] as const
 
@@ -40,7 +40,7 @@ export const Release = z
     }),
     _links: z.strictObject({ self: z.url(), edit_url: z.url() }),
   })
-  .meta({ id: 'Release' })
+  .meta({ id: 'Release', description: 'A release of a tag.' })
 
 /** The project of a release, as its URLs spell it. */
 interface Project {

@@ -20,7 +20,7 @@ export const Snippet = z
     raw_url: z.url(),
     files: z.array(z.strictObject({ path: z.string(), raw_url: z.url() })),
   })
-  .meta({ id: 'Snippet' })
+  .meta({ id: 'Snippet', description: 'A snippet of a user or of a project.' })
 
 export function presentSnippet({ snippet, author, fullPath }: ListedSnippet, view: View): z.infer<typeof Snippet> {
   const web_url = `${fullPath === null ? view.links.base : view.links.project(fullPath)}/snippets/${snippet.id}`

@@ -2,9 +2,13 @@ import { z } from 'zod'
 import { FORMATS, titleOfSlug } from '../../lib/text/wiki-page.js'
 import type { WikiPage as WikiPageRecord } from '../../services/content/wikis.js'
 
-export const WikiPageBasic = z.strictObject({ slug: z.string(), title: z.string(), format: z.enum(FORMATS) }).meta({ id: 'WikiPageBasic' })
+export const WikiPageBasic = z
+  .strictObject({ slug: z.string(), title: z.string(), format: z.enum(FORMATS) })
+  .meta({ id: 'WikiPageBasic', description: 'A wiki page, without its content.' })
 
-export const WikiPage = z.strictObject({ ...WikiPageBasic.shape, content: z.string(), encoding: z.literal('UTF-8') }).meta({ id: 'WikiPage' })
+export const WikiPage = z
+  .strictObject({ ...WikiPageBasic.shape, content: z.string(), encoding: z.literal('UTF-8') })
+  .meta({ id: 'WikiPage', description: 'A wiki page.' })
 
 export const presentWikiPageBasic = ({ slug, format }: WikiPageRecord): z.infer<typeof WikiPageBasic> => ({ slug, title: titleOfSlug(slug), format })
 

@@ -30,7 +30,7 @@ export const Group = z
       .strictObject({ storage_size: z.int(), repository_size: z.int(), lfs_objects_size: z.int(), job_artifacts_size: z.int() })
       .optional(),
   })
-  .meta({ id: 'Group' })
+  .meta({ id: 'Group', description: 'A group.' })
 
 /** A group in its single view (GR-2). */
 export const GroupDetails = z
@@ -39,7 +39,7 @@ export const GroupDetails = z
     projects: z.array(Project).optional(),
     shared_projects: z.array(Project).optional(),
   })
-  .meta({ id: 'GroupDetails' })
+  .meta({ id: 'GroupDetails', description: 'A group with its projects.' })
 
 function presentCommon(group: GroupRecord, view: View) {
   const { id, name, path, description, request_access_enabled, full_name, full_path, parent_id } = group
@@ -84,7 +84,7 @@ export const GroupRef = z
     full_name: z.string(),
     full_path: z.string(),
   })
-  .meta({ id: 'GroupRef' })
+  .meta({ id: 'GroupRef', description: 'A group, as a project refers to it.' })
 
 export function presentGroupRef(
   { id, name, full_name, full_path, avatar }: Pick<GroupRecord, 'id' | 'name' | 'full_name' | 'full_path' | 'avatar'>,

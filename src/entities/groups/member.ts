@@ -4,7 +4,7 @@ import type { View } from '../view.js'
 
 export const Member = z
   .strictObject({ ...UserRef.shape, access_level: z.int(), expires_at: z.string().nullable(), created_at: z.iso.datetime() })
-  .meta({ id: 'Member' })
+  .meta({ id: 'Member', description: 'A member of a project or group, and their role.' })
 
 export interface MemberRecord {
   user: UserRefRecord
@@ -18,7 +18,9 @@ export function presentMember(member: MemberRecord, view: View): z.infer<typeof 
   return { ...presentUserRef(member.user, view), access_level, expires_at, created_at: member.created_at.toISOString() }
 }
 
-export const AccessRequester = z.strictObject({ ...UserRef.shape, requested_at: z.iso.datetime() }).meta({ id: 'AccessRequester' })
+export const AccessRequester = z
+  .strictObject({ ...UserRef.shape, requested_at: z.iso.datetime() })
+  .meta({ id: 'AccessRequester', description: 'A user who asks to become a member.' })
 
 export interface AccessRequesterRecord {
   user: UserRefRecord

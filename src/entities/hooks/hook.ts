@@ -31,13 +31,15 @@ const inside = {
 }
 
 /** A hook of a project (chapter 25). */
-export const ProjectHook = z.strictObject({ ...inside, project_id: z.int() }).meta({ id: 'ProjectHook' })
+export const ProjectHook = z.strictObject({ ...inside, project_id: z.int() }).meta({ id: 'ProjectHook', description: 'A webhook of a project.' })
 
 /** A hook of a group, for all projects below it (HK-24). */
-export const GroupHook = z.strictObject({ ...inside, group_id: z.int(), subgroup_events: z.boolean() }).meta({ id: 'GroupHook' })
+export const GroupHook = z
+  .strictObject({ ...inside, group_id: z.int(), subgroup_events: z.boolean() })
+  .meta({ id: 'GroupHook', description: 'A webhook of a group.' })
 
 /** A hook of the system (HK-8). */
-export const SystemHook = z.strictObject(base).meta({ id: 'SystemHook' })
+export const SystemHook = z.strictObject(base).meta({ id: 'SystemHook', description: 'A webhook of the server.' })
 
 function presentBase(hook: Hook, now: Date): z.infer<typeof SystemHook> {
   const has = new Set(hook.events)
@@ -103,7 +105,7 @@ export const HookDelivery = z
     execution_duration: z.number(),
     created_at: z.iso.datetime(),
   })
-  .meta({ id: 'HookEvent' })
+  .meta({ id: 'HookEvent', description: 'A delivery of a webhook.' })
 
 export const presentHookDelivery = ({ attempt, delivery }: HookAttempt): z.infer<typeof HookDelivery> => ({
   id: attempt.id,

@@ -3,7 +3,7 @@ import type { Activity as ActivityRecord } from '../../services/identity/activit
 
 export const Activity = z
   .strictObject({ username: z.string(), last_activity_on: z.string(), last_activity_at: z.string() })
-  .meta({ id: 'UserActivity' })
+  .meta({ id: 'UserActivity', description: 'The last day of activity of a user.' })
 
 /** The second date repeats the first (U-39). */
 export function presentActivity({ username, last_activity_on }: ActivityRecord): z.infer<typeof Activity> {

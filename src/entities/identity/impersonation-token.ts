@@ -13,7 +13,7 @@ export const ImpersonationToken = z
     created_at: z.iso.datetime(),
     expires_at: z.string().nullable(),
   })
-  .meta({ id: 'ImpersonationToken' })
+  .meta({ id: 'ImpersonationToken', description: 'A token with which an administrator acts as a user.' })
 
 export function presentImpersonationToken({ token, value, active }: TokenRecord): z.infer<typeof ImpersonationToken> {
   return {

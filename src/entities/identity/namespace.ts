@@ -13,7 +13,7 @@ export const Namespace = z
     web_url: z.url(),
     members_count_with_descendants: z.int().optional(),
   })
-  .meta({ id: 'Namespace' })
+  .meta({ id: 'Namespace', description: 'A user or a group, as a place of projects.' })
 
 export interface NamespaceRecord {
   id: number

@@ -6,10 +6,14 @@ const events = z.strictObject(Object.fromEntries(MAIL_EVENTS.map((event) => [eve
 const base = { level: z.enum(NOTIFICATION_LEVELS), events: events.optional() }
 
 /** What somebody wants to be mailed about in a project or group (OT-9). */
-export const NotificationSetting = z.strictObject(base).meta({ id: 'NotificationSetting' })
+export const NotificationSetting = z
+  .strictObject(base)
+  .meta({ id: 'NotificationSetting', description: 'What a user is notified of in a project or group.' })
 
 /** The same for everything, with the address that mails go to. */
-export const GlobalNotificationSetting = z.strictObject({ ...base, notification_email: z.string() }).meta({ id: 'GlobalNotificationSetting' })
+export const GlobalNotificationSetting = z
+  .strictObject({ ...base, notification_email: z.string() })
+  .meta({ id: 'GlobalNotificationSetting', description: 'What a user is notified of, and where.' })
 
 const eventsOf = ({ level, events: on }: Setting) =>
   level === 'custom' && { events: Object.fromEntries(MAIL_EVENTS.map((event) => [event, on.includes(event)])) as z.infer<typeof events> }

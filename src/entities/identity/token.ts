@@ -14,10 +14,12 @@ export const Token = z
     active: z.boolean(),
     expires_at: z.string().nullable(),
   })
-  .meta({ id: 'PersonalAccessToken' })
+  .meta({ id: 'PersonalAccessToken', description: 'A token of a user, without its value.' })
 
 /** The only answers that hold the value (CR-7). */
-export const TokenWithValue = z.strictObject({ ...Token.shape, token: z.string() }).meta({ id: 'PersonalAccessTokenWithValue' })
+export const TokenWithValue = z
+  .strictObject({ ...Token.shape, token: z.string() })
+  .meta({ id: 'PersonalAccessTokenWithValue', description: 'A new token; its value is shown only here.' })
 
 export function presentToken(token: TokenRecord, active: boolean): z.infer<typeof Token> {
   return {

@@ -3,7 +3,7 @@ import type { UserAgentDetail as Row } from '../../services/identity/user-agents
 
 export const UserAgentDetail = z
   .strictObject({ user_agent: z.string(), ip_address: z.string(), spamfilter_submitted: z.literal(false) })
-  .meta({ id: 'UserAgentDetail' })
+  .meta({ id: 'UserAgentDetail', description: 'The client that something was created with.' })
 
 /** Spam filters are not supported, so nothing is submitted to one. */
 export const presentUserAgent = ({ user_agent, ip_address }: Row): z.infer<typeof UserAgentDetail> => ({

@@ -10,7 +10,7 @@ export const UserStatus = z
     message_html: z.string().nullable(),
     clear_status_at: z.null(),
   })
-  .meta({ id: 'UserStatus' })
+  .meta({ id: 'UserStatus', description: 'What a user says they are doing.' })
 
 /** The status of a user; all null if none is set (OT-3). */
 export function presentUserStatus(status: UserStatusRecord | null): z.infer<typeof UserStatus> {

@@ -19,7 +19,7 @@ export const User = z
     website_url: z.string(),
     organization: z.string(),
   })
-  .meta({ id: 'User' })
+  .meta({ id: 'User', description: 'A user, as others see them.' })
 
 /** A user as they see themselves (U-3). */
 export const OwnUser = z
@@ -42,14 +42,16 @@ export const OwnUser = z
   .meta({ id: 'OwnUser' })
 
 /** A user as administrators see them (U-4). */
-export const AdminUser = z.strictObject({ ...OwnUser.shape, is_admin: z.boolean(), ...noted }).meta({ id: 'AdminUser' })
+export const AdminUser = z
+  .strictObject({ ...OwnUser.shape, is_admin: z.boolean(), ...noted })
+  .meta({ id: 'AdminUser', description: 'A user, as administrators see them.' })
 
 const currentOnly = { commit_email: z.string(), public_email: z.string().nullable(), private_profile: z.boolean(), namespace_id: z.int().nullable() }
 
 /** The answer of `GET /user` (X-16). */
 export const CurrentUser = z
   .union([z.strictObject({ ...OwnUser.shape, ...currentOnly }), z.strictObject({ ...AdminUser.shape, ...currentOnly })])
-  .meta({ id: 'CurrentUser' })
+  .meta({ id: 'CurrentUser', description: 'The user of the token.' })
 
 function presentUser(user: UserRecord, view: View): z.infer<typeof User> {
   const { bio, location, messenger, jobsnet, microblog, website_url, organization } = user

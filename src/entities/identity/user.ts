@@ -5,7 +5,7 @@ import type { View } from '../view.js'
 /** A reference to a user (U-1). */
 export const UserRef = z
   .strictObject({ id: z.int(), name: z.string(), username: z.string(), state: z.string(), avatar_url: z.string(), web_url: z.url() })
-  .meta({ id: 'UserBasic' })
+  .meta({ id: 'UserBasic', description: 'A user, as others refer to them.' })
 
 export interface UserRefRecord {
   id: number

@@ -27,7 +27,7 @@ export const Approvals = z
     user_has_approved: z.literal(false),
     user_can_approve: z.literal(false),
   })
-  .meta({ id: 'Approvals' })
+  .meta({ id: 'Approvals', description: 'The approvals of a merge request: none are required.' })
 
 export const presentApprovals = (request: MergeRequestRecord['request']): z.infer<typeof Approvals> => ({
   id: request.id,

@@ -51,7 +51,7 @@ export const Issue = z
     _links: z.strictObject({ self: z.url(), notes: z.url(), award_emoji: z.url(), project: z.url() }),
     subscribed: z.boolean().optional(),
   })
-  .meta({ id: 'Issue' })
+  .meta({ id: 'Issue', description: 'An issue.' })
 
 const presentLabel = (label: IssueLabel | string) => (typeof label === 'string' ? label : { ...label, text_color: readableOn(label.color) })
 

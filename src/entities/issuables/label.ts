@@ -17,7 +17,7 @@ export const Label = z
     subscribed: z.boolean(),
     is_project_label: z.boolean(),
   })
-  .meta({ id: 'Label' })
+  .meta({ id: 'Label', description: 'A label of a project or group.' })
 
 export function presentLabel({
   label,

@@ -16,12 +16,12 @@ export const MergeRequestVersion = z
     state: z.enum(['collected', 'empty', 'overflow']),
     real_size: z.string(),
   })
-  .meta({ id: 'MergeRequestVersion' })
+  .meta({ id: 'MergeRequestVersion', description: 'What a merge request was after a push.' })
 
 /** A version with its commits and diffs (MR-92). */
 export const MergeRequestVersionDetail = z
   .strictObject({ ...MergeRequestVersion.shape, commits: z.array(Commit), diffs: z.array(Diff) })
-  .meta({ id: 'MergeRequestVersionDetail' })
+  .meta({ id: 'MergeRequestVersionDetail', description: 'A version of a merge request with its commits and changes.' })
 
 export const presentVersion = (version: Version): z.infer<typeof MergeRequestVersion> => ({
   id: version.id,

@@ -11,7 +11,7 @@ import { presentTimeStats, TimeStats } from './time-stats.js'
 /** What `view=simple` shows (MR-12). */
 export const SimpleMergeRequest = z
   .strictObject({ iid: z.int(), title: z.string(), description: z.string(), state: z.enum(['opened', 'closed', 'merged']), web_url: z.url() })
-  .meta({ id: 'SimpleMergeRequest' })
+  .meta({ id: 'SimpleMergeRequest', description: 'Number, title, state and URL of a merge request.' })
 
 /** A merge request in a list, with the fields of X-5. */
 export const MergeRequest = z
@@ -56,7 +56,7 @@ export const MergeRequest = z
     time_stats: TimeStats,
     task_completion_status: z.strictObject({ count: z.int(), completed_count: z.int() }),
   })
-  .meta({ id: 'MergeRequest' })
+  .meta({ id: 'MergeRequest', description: 'A merge request, in a list.' })
 
 /** Fields of single views only (X-6). */
 const single = {
@@ -80,15 +80,20 @@ const single = {
 }
 
 /** A merge request found by a search (S-27). */
-export const FoundMergeRequest = MergeRequest.omit({ changes_count: true }).meta({ id: 'FoundMergeRequest' })
+export const FoundMergeRequest = MergeRequest.omit({ changes_count: true }).meta({
+  id: 'FoundMergeRequest',
+  description: 'A merge request that a search found.',
+})
 
 /** A merge request as the target of a todo. */
-export const FollowedMergeRequest = z.strictObject({ ...MergeRequest.shape, subscribed: z.boolean() }).meta({ id: 'FollowedMergeRequest' })
+export const FollowedMergeRequest = z
+  .strictObject({ ...MergeRequest.shape, subscribed: z.boolean() })
+  .meta({ id: 'FollowedMergeRequest', description: 'A merge request, as a todo or an issue refers to it.' })
 
 /** The last two only if asked for. */
 export const DetailedMergeRequest = z
   .strictObject({ ...MergeRequest.shape, ...single, rebase_in_progress: z.boolean().optional(), diverged_commits_count: z.int().optional() })
-  .meta({ id: 'DetailedMergeRequest' })
+  .meta({ id: 'DetailedMergeRequest', description: 'A merge request.' })
 
 const urlOf = ({ request, path }: MergeRequestRecord, view: View) => `${view.links.project(path)}/merge_requests/${request.iid}`
 

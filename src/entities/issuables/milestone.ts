@@ -19,7 +19,7 @@ export const Milestone = z
     expired: z.boolean(),
     web_url: z.url(),
   })
-  .meta({ id: 'Milestone' })
+  .meta({ id: 'Milestone', description: 'A milestone of a project or group.' })
 
 /** `path` is the full path of its project or group; `today` decides whether it is overdue (MI-8). */
 export function presentMilestone({ milestone, path }: MilestoneRecord, today: string, view: View): z.infer<typeof Milestone> {

@@ -9,7 +9,7 @@ export const TimeStats = z
     human_time_estimate: z.string().nullable(),
     human_total_time_spent: z.string().nullable(),
   })
-  .meta({ id: 'TimeStats' })
+  .meta({ id: 'TimeStats', description: 'Estimated and spent time, in seconds and in words.' })
 
 export const presentTimeStats = ({ time_estimate, total_time_spent }: TimeRecord): z.infer<typeof TimeStats> => ({
   time_estimate,

@@ -26,7 +26,7 @@ export const Todo = z
     created_at: z.iso.datetime(),
     updated_at: z.iso.datetime(),
   })
-  .meta({ id: 'Todo' })
+  .meta({ id: 'Todo', description: 'Something that waits for the caller.' })
 
 export function presentTodo({ todo, author, project, target: about, note }: TodoRecord, today: string, view: View): z.infer<typeof Todo> {
   const target = 'issue' in about ? presentIssue(about.issue, today, view) : presentFollowedMergeRequest(about.request, today, view)

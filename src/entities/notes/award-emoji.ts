@@ -15,7 +15,7 @@ export const AwardEmoji = z
     awardable_type: z.enum(['Issue', 'MergeRequest', 'Snippet', 'Note']),
     url: z.null(),
   })
-  .meta({ id: 'AwardEmoji' })
+  .meta({ id: 'AwardEmoji', description: 'An emoji that a user awarded.' })
 
 export function presentAward({ award, user }: AwardRecord, view: View): z.infer<typeof AwardEmoji> {
   return {

@@ -8,12 +8,12 @@ const place = { path: z.string().nullable(), line: z.int().nullable(), line_type
 /** The answer to a new comment (C-59). */
 export const CommitComment = z
   .strictObject({ note: z.string(), ...place, author: UserRef, created_at: z.iso.datetime() })
-  .meta({ id: 'CommitComment' })
+  .meta({ id: 'CommitComment', description: 'A comment on a commit.' })
 
 /** Lists also show when the author joined, and their address (C-58). */
 export const ListedCommitComment = z
   .strictObject({ ...CommitComment.shape, author: z.strictObject({ ...UserRef.shape, email: z.string(), created_at: z.iso.datetime() }) })
-  .meta({ id: 'ListedCommitComment' })
+  .meta({ id: 'ListedCommitComment', description: 'A comment on a commit, in a list.' })
 
 export function presentCommitComment(
   { note, path, line, line_type, author, created_at }: Omit<CommitCommentRecord, 'author'> & { author: UserRefRecord },

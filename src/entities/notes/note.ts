@@ -38,7 +38,7 @@ export const Note = z
     internal: z.literal(false),
     commands_changes: z.strictObject({}),
   })
-  .meta({ id: 'Note' })
+  .meta({ id: 'Note', description: 'A comment, or a note of the system.' })
 
 export function presentNote({ note, author, resolved_by, iid }: NoteRecord, view: View): z.infer<typeof Note> {
   // only notes of discussions on merge requests can be resolved (DI-9)
@@ -70,7 +70,7 @@ export function presentNote({ note, author, resolved_by, iid }: NoteRecord, view
 /** A discussion (section 19). */
 export const Discussion = z
   .strictObject({ id: z.string().length(40), individual_note: z.boolean(), notes: z.array(Note).min(1) })
-  .meta({ id: 'Discussion' })
+  .meta({ id: 'Discussion', description: 'A thread of notes.' })
 
 export function presentDiscussion({ id, notes }: DiscussionRecord, view: View): z.infer<typeof Discussion> {
   return { id, individual_note: notes[0]?.note.type === null, notes: notes.map((note) => presentNote(note, view)) }

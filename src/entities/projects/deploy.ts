@@ -15,9 +15,11 @@ export const DeployKey = z
     created_at: z.iso.datetime(),
     expires_at: z.iso.datetime().nullable(),
   })
-  .meta({ id: 'DeployKey' })
+  .meta({ id: 'DeployKey', description: 'An SSH key of a machine.' })
 
-export const ProjectDeployKey = z.strictObject({ ...DeployKey.shape, can_push: z.boolean() }).meta({ id: 'ProjectDeployKey' })
+export const ProjectDeployKey = z
+  .strictObject({ ...DeployKey.shape, can_push: z.boolean() })
+  .meta({ id: 'ProjectDeployKey', description: 'An SSH key of a machine, as a project has it.' })
 
 export const presentDeployKey = (key: SshKey): z.infer<typeof DeployKey> => ({
   id: key.id,
@@ -46,7 +48,7 @@ export const KeyWithUser = z
     user: AdminUser.nullable(),
     deploy_keys_projects: z.array(z.strictObject({ id: z.int(), project_id: z.int(), can_push: z.boolean() })).optional(),
   })
-  .meta({ id: 'SSHKeyWithUser' })
+  .meta({ id: 'SSHKeyWithUser', description: 'An SSH key and its user.' })
 
 export const presentKeyWithUser = ({ key, projects }: AnyKey, user: z.infer<typeof AdminUser> | null): z.infer<typeof KeyWithUser> => ({
   id: key.id,
@@ -69,10 +71,12 @@ export const DeployToken = z
     expired: z.boolean(),
     scopes: z.array(z.string()),
   })
-  .meta({ id: 'DeployToken' })
+  .meta({ id: 'DeployToken', description: 'A token of a machine.' })
 
 /** After creation, the only answer that has the value. */
-export const NewDeployToken = z.strictObject({ ...DeployToken.shape, token: z.string() }).meta({ id: 'NewDeployToken' })
+export const NewDeployToken = z
+  .strictObject({ ...DeployToken.shape, token: z.string() })
+  .meta({ id: 'NewDeployToken', description: 'A new token of a machine; its value is shown only here.' })
 
 export const presentDeployToken = (token: TokenRecord, now: Date): z.infer<typeof DeployToken> => ({
   id: token.id,

@@ -37,7 +37,7 @@ const basic = {
 }
 
 /** What anonymous callers and `simple=true` get: the search view and the namespace. */
-export const BasicProject = z.strictObject(basic).meta({ id: 'BasicProject' })
+export const BasicProject = z.strictObject(basic).meta({ id: 'BasicProject', description: 'A project, without its settings.' })
 
 const Access = z.strictObject({ access_level: z.int(), notification_level: z.int() }).nullable()
 const Feature = z.enum(FEATURE_LEVELS)
@@ -108,12 +108,12 @@ export const Project = z
       })
       .optional(),
   })
-  .meta({ id: 'Project' })
+  .meta({ id: 'Project', description: 'A project.' })
 
 /** The import status of a project (OT-7). */
 export const ProjectImport = z
   .strictObject({ ...identity, import_status: Project.shape.import_status, import_error: z.string().nullable() })
-  .meta({ id: 'ProjectImport' })
+  .meta({ id: 'ProjectImport', description: 'The state of the import of a project.' })
 
 /**
  * Why an import failed is shown to those who can do something about it, as in the project's own view (companions 6).
@@ -162,7 +162,9 @@ export function presentBasicProject({ project, namespace }: BasicProjectRecord, 
 }
 
 /** Exactly these fields (GR-19). */
-export const ProjectAddress = z.strictObject({ id: z.int(), name: z.string(), path: z.string(), web_url: z.url() }).meta({ id: 'ProjectAddress' })
+export const ProjectAddress = z
+  .strictObject({ id: z.int(), name: z.string(), path: z.string(), web_url: z.url() })
+  .meta({ id: 'ProjectAddress', description: 'Name, path and URL of a project.' })
 
 export const presentProjectAddress = ({ project, namespace }: BasicProjectRecord, view: View): z.infer<typeof ProjectAddress> => ({
   id: project.id,

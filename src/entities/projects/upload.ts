@@ -4,7 +4,7 @@ import type { UploadRecord } from '../../services/projects/uploads.js'
 /** An uploaded file (UP-1). */
 export const UploadedFile = z
   .strictObject({ id: z.int(), alt: z.string(), url: z.string(), full_path: z.string(), markdown: z.string() })
-  .meta({ id: 'UploadedFile' })
+  .meta({ id: 'UploadedFile', description: 'An uploaded file and the Markdown that refers to it.' })
 
 /** `shown`: it is an image or a video, which a text embeds. */
 export function presentUpload({ id, secret, filename, fullPath }: UploadRecord, shown: boolean): z.infer<typeof UploadedFile> {

@@ -18,7 +18,7 @@ export const Blame = z
     }),
     lines: z.array(z.string()),
   })
-  .meta({ id: 'Blame' })
+  .meta({ id: 'Blame', description: 'Lines of a file and the commit they come from.' })
 
 export const presentBlame = ({ commit, lines }: BlamedLines): z.infer<typeof Blame> => ({
   commit: {

@@ -16,7 +16,7 @@ export const Branch = z
     default: z.boolean(),
     web_url: z.url(),
   })
-  .meta({ id: 'Branch' })
+  .meta({ id: 'Branch', description: 'A branch and its newest commit.' })
 
 export function presentBranch({ commit, ...branch }: BranchRecord, project: { fullPath: string }, view: View): z.infer<typeof Branch> {
   return {
@@ -36,9 +36,11 @@ export const ProtectedBranch = z
     merge_access_levels: z.array(AccessLevel),
     allow_force_push: z.boolean(),
   })
-  .meta({ id: 'ProtectedBranch' })
+  .meta({ id: 'ProtectedBranch', description: 'A protected branch or pattern.' })
 
-export const ProtectedTag = z.strictObject({ name: z.string(), create_access_levels: z.array(AccessLevel) }).meta({ id: 'ProtectedTag' })
+export const ProtectedTag = z
+  .strictObject({ name: z.string(), create_access_levels: z.array(AccessLevel) })
+  .meta({ id: 'ProtectedTag', description: 'A protected tag or pattern.' })
 
 const DESCRIPTIONS: Record<number, string> = { 0: 'No one', 30: 'Developers + Maintainers', 40: 'Maintainers' }
 

@@ -21,15 +21,17 @@ export const Commit = z
     web_url: z.url(),
     stats: z.strictObject({ additions: z.int(), deletions: z.int(), total: z.int() }).optional(),
   })
-  .meta({ id: 'Commit' })
+  .meta({ id: 'Commit', description: 'A commit.' })
 
 /** After creation, and in the single view (C-18, C-47). */
 export const CommitDetail = z
   .strictObject({ ...Commit.shape, project_id: z.int(), status: z.string().nullable(), last_pipeline: PipelineRef.nullable() })
-  .meta({ id: 'CommitDetail' })
+  .meta({ id: 'CommitDetail', description: 'A commit with its number of changed lines and the status of its pipeline.' })
 
 /** A commit found by a search (S-22). */
-export const FoundCommit = z.strictObject({ ...Commit.shape, project_id: z.int() }).meta({ id: 'FoundCommit' })
+export const FoundCommit = z
+  .strictObject({ ...Commit.shape, project_id: z.int() })
+  .meta({ id: 'FoundCommit', description: 'A commit that a search found.' })
 
 /** Seconds beyond which no Date exists; commits may have such dates (SEC-152). */
 const MAX_SECONDS = 8_640_000_000_000

@@ -12,4 +12,4 @@ export const Diff = z
     deleted_file: z.boolean(),
     diff: z.string(),
   })
-  .meta({ id: 'Diff' })
+  .meta({ id: 'Diff', description: 'The change of one file.' })

@@ -14,10 +14,12 @@ const head = {
   execute_filemode: z.boolean(),
 }
 
-export const File = z.strictObject({ ...head, content: z.string() }).meta({ id: 'File' })
+export const File = z.strictObject({ ...head, content: z.string() }).meta({ id: 'File', description: 'A file with its content.' })
 
 /** After a write (RF-5). */
-export const FileChange = z.strictObject({ file_path: z.string(), branch: z.string() }).meta({ id: 'FileChange' })
+export const FileChange = z
+  .strictObject({ file_path: z.string(), branch: z.string() })
+  .meta({ id: 'FileChange', description: 'The file and branch of a change.' })
 
 const facts = (file: FileFacts) => ({
   file_name: file.path.slice(file.path.lastIndexOf('/') + 1),

@@ -15,7 +15,7 @@ export const FoundBlob = z
     startline: z.int(),
     project_id: z.int(),
   })
-  .meta({ id: 'FoundBlob' })
+  .meta({ id: 'FoundBlob', description: 'A part of a file or wiki page that a search found.' })
 
 export const presentFoundBlob = ({ path, oid, line, text }: FoundLines, at: { ref: string; project_id: number }): z.infer<typeof FoundBlob> => ({
   basename: oid === null ? withoutExtension(path) : nameOf(path),

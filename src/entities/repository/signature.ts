@@ -18,7 +18,7 @@ export const Signature = z
     }),
     z.strictObject({ signature_type: z.literal('SSH'), verification_status: status, key: SshKey.nullable() }),
   ])
-  .meta({ id: 'CommitSignature' })
+  .meta({ id: 'CommitSignature', description: 'The signature of a commit, and whether it could be verified.' })
 
 export function presentSignature(signature: CommitSignature): z.infer<typeof Signature> {
   if (signature.type === 'SSH')

@@ -15,7 +15,7 @@ export const Tag = z
     release: ReleaseNote.nullable(),
     protected: z.boolean(),
   })
-  .meta({ id: 'Tag' })
+  .meta({ id: 'Tag', description: 'A tag and its commit.' })
 
 export function presentTag(
   { name, tag, target, commit, protected: isProtected, release }: TagRecord,

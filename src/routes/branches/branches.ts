@@ -60,6 +60,7 @@ export const branches = [
     method: 'DELETE',
     path: '/projects/:id/repository/branches/:branch',
     summary: 'Delete a branch',
+    answers: [409],
     access: onProjectSignedIn('push_code'),
     input: named,
     async handler({ ctx, caller, subject, input }) {

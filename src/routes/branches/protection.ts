@@ -20,7 +20,7 @@ const named = z.object({ name: z.string() })
 const VALID = 'does not have a valid value'
 
 /** 0 nobody, 30 developers, 40 maintainers. */
-const level = () => where(int(), (value) => [0, 30, 40].includes(value), VALID)
+const level = () => where(int(), (value) => [0, 30, 40].includes(value), VALID, { enum: [0, 30, 40] })
 const grants = () => opt(list(z.object({ access_level: level() })))
 
 /** Protected branches and tags (BR-9 to BR-14). */
@@ -51,6 +51,7 @@ export const protection = [
     method: 'POST',
     path: '/projects/:id/protected_branches',
     summary: 'Protect a branch or pattern',
+    answers: [409, 422],
     access,
     input: z.object({
       name: str(),
@@ -117,6 +118,7 @@ export const protection = [
     method: 'POST',
     path: '/projects/:id/protected_tags',
     summary: 'Protect a tag or pattern',
+    answers: [409, 422],
     access,
     input: z.object({ name: str(), create_access_level: orDefault(level(), 40) }),
     output: ProtectedTag,

@@ -14,6 +14,7 @@ export const picks = [
     method: 'POST',
     path: '/projects/:id/repository/commits/:sha/cherry_pick',
     summary: 'Cherry-pick a commit',
+    description: 'The change of the commit becomes a new commit on the branch.',
     // without a credential this answers like commit creation (W-37)
     access: onProject('push_code'),
     input,
@@ -27,6 +28,7 @@ export const picks = [
     method: 'POST',
     path: '/projects/:id/repository/commits/:sha/revert',
     summary: 'Revert a commit',
+    description: 'A new commit on the branch takes the change back.',
     access: onProjectSignedIn('push_code'),
     input,
     output: Commit,

@@ -31,6 +31,7 @@ export const commitComments = [
     method: 'POST',
     path: '/projects/:id/repository/commits/:sha/comments',
     summary: 'Comment on a commit',
+    description: 'With `path`, `line` and `line_type` the comment is on a line of the diff.',
     access: onProjectSignedIn('comment_on_commit'),
     input: placed,
     output: CommitComment,

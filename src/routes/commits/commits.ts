@@ -20,6 +20,7 @@ export const commits = [
     method: 'GET',
     path: '/projects/:id/repository/commits',
     summary: 'List commits',
+    description: 'From the newest one back, of the default branch unless `ref_name` names another revision.',
     access: read,
     input: z.object({
       ref_name: opt(str()),
@@ -41,6 +42,7 @@ export const commits = [
     method: 'POST',
     path: '/projects/:id/repository/commits',
     summary: 'Create a commit with several actions',
+    description: 'All actions become one commit, or none of them does.',
     access: onProject('push_code'),
     largeBody: true,
     input: z.object({

@@ -9,7 +9,9 @@ import { listRequestsOfCommit } from '../../services/issuables/merge-requests/re
 import { refsOf } from '../../services/repository/commits/read.js'
 import { signatureOfCommit } from '../../services/repository/commits/signature.js'
 
-const CommitRef = z.strictObject({ type: z.enum(['branch', 'tag']), name: z.string() }).meta({ id: 'CommitRef' })
+const CommitRef = z
+  .strictObject({ type: z.enum(['branch', 'tag']), name: z.string() })
+  .meta({ id: 'CommitRef', description: 'A branch or tag that contains a commit.' })
 
 /** Refs, merge requests and the signature of a commit (RE-8, RE-9, RE-11). */
 export const commitRefs = [

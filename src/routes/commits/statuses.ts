@@ -22,6 +22,7 @@ export const commitStatuses = [
     method: 'POST',
     path: '/projects/:id/statuses/:sha',
     summary: 'Post a status of a commit',
+    description: 'A status with the same name and ref is updated.',
     access: onProjectAfterInput('create_commit_status'),
     input: z.object({
       sha: z.string(),

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { fullPathOf, onProjectSignedIn } from '../../access/rules.js'
 import { CommitDetail, presentCommit } from '../../entities/repository/commit.js'
 import { endpoint } from '../../http/endpoint.js'
-import { opt, str } from '../../http/params.js'
+import { described, opt, str } from '../../http/params.js'
 import { updateSubmodule } from '../../services/repository/commits/submodule.js'
 
 /** Submodules (RE-12). */
@@ -12,7 +12,12 @@ export const submodules = [
     path: '/projects/:id/repository/submodules/:submodule',
     summary: 'Make a submodule point at another commit',
     access: onProjectSignedIn('push_code'),
-    input: z.object({ submodule: z.string(), branch: str(), commit_sha: str(), commit_message: opt(str()) }),
+    input: z.object({
+      submodule: z.string(),
+      branch: str(),
+      commit_sha: described(str(), { pattern: '^[0-9a-f]{40}$' }),
+      commit_message: opt(str()),
+    }),
     output: CommitDetail,
     async handler({ ctx, caller, subject, input, view }) {
       const { commit, stats } = await updateSubmodule(ctx, subject, caller, input)

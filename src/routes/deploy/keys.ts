@@ -113,6 +113,7 @@ export const deployKeys = [
     method: 'GET',
     path: '/keys',
     summary: 'Find an SSH key by its fingerprint',
+    answers: [404],
     access: admin,
     input: z.object({ fingerprint: str() }),
     output: KeyWithUser,

@@ -3,7 +3,7 @@ import type { Access } from '../../access/access.js'
 import { admin, fullPathOf, type GroupSubject, onGroupSignedIn, onProjectSignedIn, type ProjectSubject } from '../../access/rules.js'
 import { DeployToken, NewDeployToken, presentDeployToken } from '../../entities/projects/deploy.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { datetime, list, opt, paging, rowId, str } from '../../http/params.js'
+import { datetime, described, list, opt, paging, rowId, str } from '../../http/params.js'
 import { createDeployToken, getDeployToken, listDeployTokens, revokeDeployToken, type TokenSource } from '../../services/projects/deploy-tokens.js'
 
 const tokensOf = <Subject>(kind: TokenSource['kind'], access: Access<Subject, true>, sourceOf: (subject: Subject) => TokenSource) => {
@@ -33,8 +33,14 @@ const tokensOf = <Subject>(kind: TokenSource['kind'], access: Access<Subject, tr
       method: 'POST',
       path,
       summary: `Create a deploy token of a ${kind}`,
+      description: 'The value of the token is shown only in this answer.',
       access,
-      input: z.object({ name: str(), username: opt(str()), expires_at: opt(datetime()), scopes: list(str()) }),
+      input: z.object({
+        name: str(),
+        username: opt(str()),
+        expires_at: opt(datetime()),
+        scopes: described(list(str()), { minItems: 1, uniqueItems: true, items: { type: 'string', enum: ['read_repository'] } }),
+      }),
       output: NewDeployToken,
       async handler({ ctx, caller, subject, input }) {
         const { token, value } = await createDeployToken(ctx, caller, sourceOf(subject), input)

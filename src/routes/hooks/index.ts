@@ -12,7 +12,7 @@ import {
   SystemHook,
 } from '../../entities/hooks/hook.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, clearable, oneOf, opt, paging, rowId, str, where } from '../../http/params.js'
+import { bool, clearable, described, oneOf, opt, paging, rowId, str, where } from '../../http/params.js'
 import { listAttempts, resend } from '../../services/hooks/attempts.js'
 import {
   createHook,
@@ -64,7 +64,10 @@ const attributesOf = <Given extends { url?: string | undefined }>(given: Given):
   }
 }
 
-const status = () => where(str(), (text) => /^([1-5]\d\d|successful|client_failure|server_failure)$/.test(text), 'does not have a valid value')
+const STATUSES = /^([1-5]\d\d|successful|client_failure|server_failure)$/
+const status = () => where(str(), (text) => STATUSES.test(text), 'does not have a valid value', { pattern: STATUSES.source })
+/** The URL of a receiver. */
+const receiver = () => described(str(), { format: 'uri', pattern: '^https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[!-~]*)?$' })
 
 interface Family<Subject, Kind extends HookSource['kind']> {
   kind: Kind
@@ -111,6 +114,7 @@ const readingOf = <Subject>({
       method: 'DELETE',
       path: `${path}/:hook_id`,
       summary: `Delete a hook of ${of}`,
+      answers: [412],
       access,
       input: z.object(byId),
       async handler({ ctx, subject, input, unchangedSince }) {
@@ -132,6 +136,8 @@ const readingOf = <Subject>({
       method: 'POST',
       path: `${path}/:hook_id/events/:hook_event_id/resend`,
       summary: `Send a delivery of a hook of ${of} again`,
+      description: 'With the same payload; the answer has the status of the receiver.',
+      answers: [422],
       access,
       input: z.object({ ...byId, hook_event_id: rowId() }),
       output: z.strictObject({ response_status: z.int() }),
@@ -151,8 +157,9 @@ const hooksIn = <Subject>(family: Family<Subject, 'project' | 'group'>) => {
       method: 'POST',
       path,
       summary: `Create a hook of a ${kind}`,
+      answers: [422],
       access,
-      input: z.object({ url: str(), ...others, ...family.flags }),
+      input: z.object({ url: receiver(), ...others, ...family.flags }),
       output,
       handler: async ({ ctx, subject, input }) =>
         present(await createHook(ctx, sourceOf(subject), { ...attributesOf(input), url: input.url }), ctx.now()),
@@ -161,8 +168,9 @@ const hooksIn = <Subject>(family: Family<Subject, 'project' | 'group'>) => {
       method: 'PUT',
       path: `${path}/:hook_id`,
       summary: `Update a hook of a ${kind}`,
+      answers: [422],
       access,
-      input: z.object({ hook_id: rowId(), url: opt(str()), ...others, ...family.flags }),
+      input: z.object({ hook_id: rowId(), url: opt(receiver()), ...others, ...family.flags }),
       output,
       handler: async ({ ctx, subject, input }) => present(await updateHook(ctx, sourceOf(subject), input.hook_id, attributesOf(input)), ctx.now()),
     }),
@@ -170,6 +178,7 @@ const hooksIn = <Subject>(family: Family<Subject, 'project' | 'group'>) => {
       method: 'POST',
       path: `${path}/:hook_id/test/:trigger`,
       summary: `Deliver a sample to a hook of a ${kind}`,
+      answers: [422],
       access,
       input: z.object({ hook_id: rowId(), trigger: oneOf(TRIGGERS) }),
       output: z.strictObject({ message: z.literal('201 Created') }),
@@ -212,8 +221,9 @@ export const hooks = [
     method: 'POST',
     path: '/hooks',
     summary: 'Create a hook of the system',
+    answers: [422],
     access: admin,
-    input: z.object({ url: str(), ...others, ...flags }),
+    input: z.object({ url: receiver(), ...others, ...flags }),
     output: SystemHook,
     handler: async ({ ctx, input }) => presentSystemHook(await createHook(ctx, SYSTEM, { ...attributesOf(input), url: input.url }), ctx.now()),
   }),
@@ -221,8 +231,9 @@ export const hooks = [
     method: 'PUT',
     path: '/hooks/:hook_id',
     summary: 'Update a hook of the system',
+    answers: [422],
     access: admin,
-    input: z.object({ hook_id: rowId(), url: opt(str()), ...others, ...flags }),
+    input: z.object({ hook_id: rowId(), url: opt(receiver()), ...others, ...flags }),
     output: SystemHook,
     handler: async ({ ctx, input }) => presentSystemHook(await updateHook(ctx, SYSTEM, input.hook_id, attributesOf(input)), ctx.now()),
   }),
@@ -230,6 +241,7 @@ export const hooks = [
     method: 'POST',
     path: '/hooks/:hook_id',
     summary: 'Deliver a sample to a hook of the system',
+    answers: [422],
     access: admin,
     input: z.object({ hook_id: rowId() }),
     output: z.record(z.string(), z.unknown()),

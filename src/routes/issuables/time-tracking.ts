@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Access } from '../../access/access.js'
 import { presentTimeStats, TimeStats } from '../../entities/issuables/time-stats.js'
 import { type Endpoint, endpoint } from '../../http/endpoint.js'
-import { str } from '../../http/params.js'
+import { described, str } from '../../http/params.js'
 import {
   addSpentTime,
   resetEstimate,
@@ -37,7 +37,7 @@ export function timeTrackingOf<Subject>({ path, noun, read, write, target, recor
         return presentTimeStats(await change(ctx, target(subject), caller.user.id))
       },
     })
-  const duration = z.object({ duration: str() })
+  const duration = z.object({ duration: described(str(), { minLength: 1, maxLength: 255 }) })
   return [
     endpoint({
       method: 'POST',

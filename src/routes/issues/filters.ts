@@ -10,7 +10,7 @@ export const filters = (scope: 'created_by_me' | 'all') => ({
   state: orDefault(oneOf(['opened', 'closed', 'all']), 'all'),
   ...traits,
   scope: orDefault(scopes(), scope),
-  in: opt(where(commaList(), (words) => words.every(isField), 'does not have a valid value')),
+  in: opt(where(commaList(), (words) => words.every(isField), 'does not have a valid value', { enum: [...FIELDS, 'title,description'] })),
   confidential: opt(bool()),
   due_date: opt(oneOf(['0', 'overdue', 'week', 'month'])),
   not: z.object(traits, 'is invalid').nullish(),

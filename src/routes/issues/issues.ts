@@ -127,6 +127,7 @@ export const issues = [
     method: 'DELETE',
     path: ISSUE,
     summary: 'Delete an issue',
+    answers: [412],
     access: onIssueSignedIn('admin_issue', 'Issue'),
     input: z.object({}),
     async handler({ ctx, subject, unchangedSince }) {
@@ -138,6 +139,7 @@ export const issues = [
     method: 'POST',
     path: `${ISSUE}/move`,
     summary: 'Move an issue to another project',
+    description: 'The issue is closed, and a copy is opened in the other project.',
     access: onIssueSignedIn('move_issue', 'Issue'),
     input: z.object({ to_project_id: rowId() }),
     output: Issue,

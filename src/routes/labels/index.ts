@@ -3,7 +3,7 @@ import type { Access } from '../../access/access.js'
 import { type GroupSubject, onGroupSignedIn, onProjectSignedIn, type ProjectSubject } from '../../access/rules.js'
 import { Label, presentLabel } from '../../entities/issuables/label.js'
 import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, clearable, int, needsOneOf, opt, orDefault, paging, searchText, str } from '../../http/params.js'
+import { bool, clearable, described, int, needsOneOf, opt, orDefault, paging, searchText, str } from '../../http/params.js'
 import { createLabel, deleteLabel, getLabel, type LabelSource, listLabels, subscribeToLabel, updateLabel } from '../../services/issuables/labels.js'
 
 const MAX = 2_147_483_647
@@ -54,8 +54,14 @@ function labelsOf<Subject extends ProjectSubject | GroupSubject>({ at, read, wri
       method: 'POST',
       path: LABELS,
       summary: 'Create a label',
+      answers: [409],
       access: write,
-      input: z.object({ name: str(), color: str(), description: opt(clearable()), priority: opt(priority()) }),
+      input: z.object({
+        name: str(),
+        color: described(str(), { pattern: '^(#[0-9A-Fa-f]{3}|#[0-9A-Fa-f]{6}|[A-Za-z]+)$' }),
+        description: opt(clearable()),
+        priority: opt(priority()),
+      }),
       output: Label,
       async handler({ ctx, caller, subject, input }) {
         return presentLabel(await createLabel(ctx, caller, source(subject), input))
@@ -65,6 +71,7 @@ function labelsOf<Subject extends ProjectSubject | GroupSubject>({ at, read, wri
       method: 'PUT',
       path: LABELS,
       summary: 'Update a label by its name',
+      answers: [409],
       access: write,
       input: needsOneOf(z.object({ name: str(), ...changes }), ...CHANGES),
       output: Label,
@@ -76,6 +83,7 @@ function labelsOf<Subject extends ProjectSubject | GroupSubject>({ at, read, wri
       method: 'PUT',
       path: `${LABELS}/:label_id`,
       summary: 'Update a label',
+      answers: [409],
       access: write,
       input: needsOneOf(z.object({ ...id, ...changes }), ...CHANGES),
       output: Label,
@@ -87,6 +95,7 @@ function labelsOf<Subject extends ProjectSubject | GroupSubject>({ at, read, wri
       method: 'DELETE',
       path: LABELS,
       summary: 'Delete a label by its name',
+      answers: [412],
       access: write,
       input: z.object({ name: str() }),
       handler: async ({ ctx, caller, subject, input, unchangedSince }) => deleteLabel(ctx, caller, source(subject), input.name, unchangedSince),
@@ -95,6 +104,7 @@ function labelsOf<Subject extends ProjectSubject | GroupSubject>({ at, read, wri
       method: 'DELETE',
       path: `${LABELS}/:label_id`,
       summary: 'Delete a label',
+      answers: [412],
       access: write,
       input: z.object(id),
       handler: async ({ ctx, caller, subject, input, unchangedSince }) => deleteLabel(ctx, caller, source(subject), input.label_id, unchangedSince),
@@ -107,6 +117,7 @@ const subscription = (verb: 'subscribe' | 'unsubscribe') =>
     method: 'POST',
     path: `/projects/:id/labels/:label_id/${verb}`,
     summary: verb === 'subscribe' ? 'Subscribe to a label' : 'Unsubscribe from a label',
+    answers: [304],
     access: onProjectSignedIn('read_project'),
     input: z.object(id),
     output: Label,

@@ -3,12 +3,14 @@ import type { Access } from '../../access/access.js'
 import { Member, presentMember } from '../../entities/groups/member.js'
 import { notFound } from '../../failures.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { clearableDate, idList, int, needsOneOf, oneOrMore, opt, paging, rowId, searchText, str } from '../../http/params.js'
+import { clearableDate, described, idList, int, needsOneOf, oneOrMore, opt, paging, rowId, searchText, str } from '../../http/params.js'
 import { addMembers, changeMember, getMember, listMembers, removeMember } from '../../services/groups/members.js'
 import { findUserByName } from '../../services/identity/users.js'
 import { type MemberSubject, onGroupMembers, onProjectMembers } from './source.js'
 
-const LEVEL = int({ min: -1, max: 100 })
+/** The roles that members of a project, or of a group, can have. */
+const levels = (path: string) =>
+  described(int({ min: -1, max: 100 }), { enum: path.startsWith('/projects/') ? [10, 20, 30, 40] : [10, 20, 30, 40, 50] })
 
 /** Members (ME-1 to ME-7), once for projects and once for groups. */
 const membersOf = (path: '/projects/:id' | '/groups/:id', on: (ability: 'read_member' | 'manage_members') => Access<MemberSubject, true>) => [
@@ -42,9 +44,11 @@ const membersOf = (path: '/projects/:id' | '/groups/:id', on: (ability: 'read_me
     method: 'POST',
     path: `${path}/members`,
     summary: 'Add a member',
+    description: 'Several users at once with a list of ids or names.',
+    answers: [409],
     access: on('manage_members'),
     input: needsOneOf(
-      z.object({ user_id: opt(idList()), username: opt(oneOrMore(str())), access_level: LEVEL, expires_at: opt(clearableDate()) }),
+      z.object({ user_id: opt(idList()), username: opt(oneOrMore(str())), access_level: levels(path), expires_at: opt(clearableDate()) }),
       'user_id',
       'username',
     ),
@@ -63,7 +67,7 @@ const membersOf = (path: '/projects/:id' | '/groups/:id', on: (ability: 'read_me
     path: `${path}/members/:user_id`,
     summary: 'Update a member',
     access: on('manage_members'),
-    input: z.object({ user_id: rowId(), access_level: LEVEL, expires_at: opt(clearableDate()) }),
+    input: z.object({ user_id: rowId(), access_level: levels(path), expires_at: opt(clearableDate()) }),
     output: Member,
     async handler({ ctx, subject, input, view }) {
       return presentMember(await changeMember(ctx, subject.source, input.user_id, input), view)

@@ -23,6 +23,7 @@ const subscription = (verb: 'subscribe' | 'unsubscribe') =>
     method: 'POST',
     path: `${REQUEST}/${verb}`,
     summary: verb === 'subscribe' ? 'Subscribe to a merge request' : 'Unsubscribe from a merge request',
+    answers: [304],
     access: onMergeRequest('update_merge_request'),
     input: z.object({}),
     output: DetailedMergeRequest,
@@ -33,11 +34,15 @@ const subscription = (verb: 'subscribe' | 'unsubscribe') =>
   })
 
 /** An issue of another tracker: only its key is known (MR-84). */
-const ExternalIssue = z.strictObject({ id: z.string(), title: z.string() }).meta({ id: 'ExternalIssue' })
+const ExternalIssue = z
+  .strictObject({ id: z.string(), title: z.string() })
+  .meta({ id: 'ExternalIssue', description: 'An issue of another tracker that a merge request closes.' })
 /**
  * The contract's record also has a number of changed files: that of the merge request that closes the issue (MR-81).
  */
-const ClosedIssue = z.strictObject({ ...Issue.shape, changes_count: z.string() }).meta({ id: 'ClosedIssue' })
+const ClosedIssue = z
+  .strictObject({ ...Issue.shape, changes_count: z.string() })
+  .meta({ id: 'ClosedIssue', description: 'An issue that a merge request closes.' })
 
 /** Participants, closed issues, subscriptions, todos and time tracking of merge requests (MR-81, MR-86, chapter 10). */
 export const mergeRequestAttention = [
@@ -73,6 +78,7 @@ export const mergeRequestAttention = [
     method: 'POST',
     path: `${REQUEST}/todo`,
     summary: 'Create a todo for a merge request',
+    answers: [304],
     access: onMergeRequest('read_merge_request'),
     input: z.object({}),
     output: Todo,

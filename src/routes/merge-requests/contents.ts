@@ -59,11 +59,12 @@ export const contents = [
     method: 'GET',
     path: `${REQUEST}/changes`,
     summary: 'Get a merge request with its changes',
+    description: 'Diffs beyond the limits are left out; `X-Diff-Overflow` says so.',
     access: read,
     input: z.object({}),
     output: z
       .strictObject({ ...DetailedMergeRequest.shape, changes: z.array(Diff), overflow: z.literal(true).optional() })
-      .meta({ id: 'MergeRequestWithChanges' }),
+      .meta({ id: 'MergeRequestWithChanges', description: 'A merge request with the changes of its files.' }),
     async handler({ ctx, caller, subject, view }) {
       const [request, { items }] = await Promise.all([
         loadAroundMergeRequest(ctx, caller, subject),

@@ -67,6 +67,8 @@ export const mergeRequests = [
     method: 'POST',
     path: '/projects/:id/merge_requests',
     summary: 'Create a merge request; the project is the source',
+    description: 'The branch is merged into one of the same project, or of the project it was forked from.',
+    answers: [409, 422],
     access: onProjectAfterInput('create_merge_request'),
     // in the order of MR-28
     input: z.object({ title: str(), source_branch: str(), target_branch: str(), target_project_id: opt(rowId()), ...attributes }),
@@ -80,6 +82,7 @@ export const mergeRequests = [
     method: 'PUT',
     path: REQUEST,
     summary: 'Update, close or reopen a merge request',
+    answers: [409, 422],
     access: onMergeRequest('update_merge_request'),
     input: needsOneOfThese(
       z.object({
@@ -104,6 +107,7 @@ export const mergeRequests = [
     method: 'DELETE',
     path: REQUEST,
     summary: 'Delete a merge request',
+    answers: [412],
     access: onMergeRequest('destroy_merge_request', { hidden: 'missing' }),
     input: z.object({}),
     async handler({ ctx, subject, unchangedSince }) {

@@ -101,6 +101,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>({ at, read,
       method: 'DELETE',
       path: MILESTONE,
       summary: 'Delete a milestone',
+      answers: [412],
       access: write,
       input: z.object(id),
       handler: async ({ ctx, caller, subject, input, unchangedSince }) =>

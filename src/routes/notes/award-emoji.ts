@@ -66,6 +66,7 @@ const awardsOn = ({ named, path, access }: NoteableKind, onNotes: boolean) => {
       method: 'DELETE',
       path: `${awards}/:award_id`,
       summary: `Delete an award emoji of ${thing}`,
+      answers: [412],
       access: access('award_emoji', 'Award Emoji'),
       input: z.object({ ...given, award_id }),
       async handler({ ctx, caller, subject, input, unchangedSince }) {

@@ -113,6 +113,7 @@ const discussionsOn = ({ named, path, access, lines, resolvable }: (typeof DISCU
     method: 'DELETE',
     path: `${path}/discussions/:discussion_id/notes/:note_id`,
     summary: `Delete a note of a discussion on ${named}`,
+    answers: [412],
     access: access('create_note'),
     input: z.object({ discussion_id, note_id }),
     async handler({ ctx, caller, subject, input, unchangedSince }) {

@@ -60,6 +60,7 @@ const notesOn = ({ named, path, access }: NoteableKind) => [
     method: 'DELETE',
     path: `${path}/notes/:note_id`,
     summary: `Delete a note on ${named}`,
+    answers: [412],
     access: access('create_note'),
     input: z.object({ note_id }),
     handler: ({ ctx, caller, subject, input, unchangedSince }) => deleteNote(ctx, caller, subject, { id: input.note_id }, unchangedSince),

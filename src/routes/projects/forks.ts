@@ -24,6 +24,8 @@ export const forks = [
     method: 'POST',
     path: '/projects/:id/fork',
     summary: 'Fork a project',
+    description: 'All branches and tags are copied; issues, members and hooks are not.',
+    answers: [409],
     access: onProjectSignedIn('fork'),
     input: z.object({
       namespace: opt(str()),
@@ -44,6 +46,7 @@ export const forks = [
     method: 'POST',
     path: '/projects/:id/fork/:forked_from_id',
     summary: 'Create a fork relation between two projects',
+    answers: [409],
     access: onProjectSignedIn('link_fork'),
     input: z.object({ forked_from_id: str() }),
     output: Project,
@@ -56,6 +59,7 @@ export const forks = [
     method: 'DELETE',
     path: '/projects/:id/fork',
     summary: 'Delete the fork relation of a project',
+    answers: [304],
     access: onProjectSignedIn('unlink_fork'),
     input: z.object({}),
     async handler({ ctx, subject }) {

@@ -13,10 +13,12 @@ export const sharing = [
     method: 'POST',
     path: '/projects/:id/share',
     summary: 'Share a project with a group',
+    description: 'All members of the group become members of the project, with this role at most.',
+    answers: [409],
     access: onProjectSignedIn('manage_shares'),
     input: z.object({
       group_id: rowId(),
-      group_access: where(int(), (level) => LEVELS.includes(level), 'does not have a valid value'),
+      group_access: where(int(), (level) => LEVELS.includes(level), 'does not have a valid value', { enum: LEVELS }),
       expires_at: opt(date()),
     }),
     output: ShareLink,

@@ -75,6 +75,7 @@ export const releases = [
     method: 'POST',
     path: RELEASES,
     summary: 'Create a release',
+    answers: [409, 422],
     access: write,
     input: z.object({
       tag_name: str(),

@@ -3,7 +3,7 @@ import { fullPathOf, onProject } from '../../access/rules.js'
 import { Commit, presentCommit } from '../../entities/repository/commit.js'
 import { Contributor, presentContributor } from '../../entities/repository/contributor.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { list, oneOf, orDefault, paging, str } from '../../http/params.js'
+import { described, list, oneOf, orDefault, paging, str } from '../../http/params.js'
 import { findMergeBase } from '../../services/repository/commits/read.js'
 import { listContributors } from '../../services/repository/contributors.js'
 
@@ -16,9 +16,10 @@ export const history = [
     method: 'GET',
     path: '/projects/:id/repository/merge_base',
     summary: 'Get the merge base of revisions',
+    description: 'The newest commit that all revisions have in their history.',
     access,
     scope,
-    input: z.object({ refs: list(str()) }),
+    input: z.object({ refs: described(list(str()), { minItems: 2 }) }),
     output: Commit,
     async handler({ ctx, subject, input, view }) {
       return presentCommit(await findMergeBase(ctx, subject, input.refs), { fullPath: fullPathOf(subject.project) }, view)

@@ -83,6 +83,9 @@ const TYPES: Record<Attribute['kind'], object> = {
   list: { type: ['array', 'null'], items: { type: 'string' } },
 }
 
+/** What settings without an effect do. */
+const STORED_ONLY = 'Stored and shown; the server does nothing with it.'
+
 const parameter = (name: SettingName) => {
   const attribute = SETTINGS[name] as Attribute
   return z
@@ -95,7 +98,7 @@ const parameter = (name: SettingName) => {
       for (const text of read.texts) found.addIssue({ code: 'custom', message: text, params: { sentence: `${name} ${text}` } })
       return z.NEVER
     })
-    .meta({ ...TYPES[attribute.kind], ...(attribute.effect !== null && { description: attribute.effect }) })
+    .meta({ ...TYPES[attribute.kind], description: attribute.effect ?? STORED_ONLY })
 }
 
 /**
@@ -153,7 +156,7 @@ const ApplicationSettings = z
     updated_at: z.iso.datetime(),
     ...Object.fromEntries(SETTING_NAMES.map((name) => [name, shapeOf(SETTINGS[name] as Attribute)])),
   })
-  .meta({ id: 'ApplicationSettings' })
+  .meta({ id: 'ApplicationSettings', description: 'All settings of the server.' })
 
 const present = ({ created_at, updated_at, values }: SettingsRecord) => ({
   id: 1,
@@ -177,6 +180,7 @@ export const settings = [
     method: 'PUT',
     path: '/application/settings',
     summary: 'Update application settings',
+    description: 'Only the settings that are given change; some need others with them.',
     access: adminFirst,
     input: changes(),
     output: ApplicationSettings,

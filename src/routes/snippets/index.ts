@@ -3,7 +3,8 @@ import { anyone, onProjectSignedIn, signedIn } from '../../access/rules.js'
 import { presentSnippet, Snippet } from '../../entities/content/snippet.js'
 import { VISIBILITIES } from '../../entities/groups/levels.js'
 import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
-import { clearable, list, needsOneOf, oneOf, opt, paging, rowId, str } from '../../http/params.js'
+import { clearable, described, list, needsOneOf, oneOf, opt, paging, rowId, str } from '../../http/params.js'
+import { shownWith } from '../../http/wire.js'
 import {
   checkInProject,
   checkOwn,
@@ -18,7 +19,9 @@ import {
   updateSnippet,
 } from '../../services/content/snippets.js'
 
-const file = z.object({ action: opt(str()), file_path: opt(str()), previous_path: opt(str()), content: opt(str()) })
+const file = shownWith(z.object({ action: opt(str()), file_path: opt(str()), previous_path: opt(str()), content: opt(str()) }), {
+  required: ['file_path'],
+})
 const changeable = {
   title: opt(str()),
   file_name: opt(str()),
@@ -26,7 +29,7 @@ const changeable = {
   code: opt(str()),
   description: opt(clearable()),
   visibility: opt(oneOf(VISIBILITIES)),
-  files: opt(list(file)),
+  files: opt(described(list(file), { minItems: 1, maxItems: 1 })),
 }
 const names = Object.keys(changeable) as (keyof typeof changeable)[]
 const personal = { id: rowId() }
@@ -67,6 +70,7 @@ export const snippets = [
     method: 'GET',
     path: '/snippets/:id/raw',
     summary: 'Get the raw content of a personal snippet',
+    raw: ['text/plain'],
     access: anyone,
     input: z.object(personal),
     handler: async ({ ctx, caller, input }) => raw(await findSnippet(ctx, caller, input.id)),
@@ -135,6 +139,7 @@ export const snippets = [
     method: 'GET',
     path: '/projects/:id/snippets/:snippet_id/raw',
     summary: 'Get the raw content of a snippet of a project',
+    raw: ['text/plain'],
     access: onProjectSignedIn('read_snippet'),
     input: z.object(inProject),
     handler: async ({ ctx, caller, subject, input }) => raw(await findProjectSnippet(ctx, subject, caller, input.snippet_id)),

@@ -53,6 +53,7 @@ export const tags = [
     method: 'DELETE',
     path: '/projects/:id/repository/tags/:tag_name',
     summary: 'Delete a tag',
+    answers: [409],
     access: onProjectSignedIn('push_code'),
     input: named,
     async handler({ ctx, caller, subject, input }) {
@@ -63,6 +64,7 @@ export const tags = [
     method: 'POST',
     path: '/projects/:id/repository/tags/:tag_name/release',
     summary: 'Create the release notes of a tag',
+    answers: [409],
     access: onProjectSignedIn('manage_release'),
     input: z.object({ tag_name: z.string(), description: str() }),
     output: ReleaseNote,

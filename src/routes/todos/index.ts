@@ -43,6 +43,7 @@ export const todos = [
     method: 'POST',
     path: '/todos/mark_as_done',
     summary: 'Mark all todos as done',
+    description: 'Those that the filters leave.',
     access: signedIn,
     status: 204,
     input: z.object(filters),

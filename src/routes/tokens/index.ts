@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { admin, signedIn } from '../../access/rules.js'
+import { SCOPES } from '../../access/scopes.js'
 import { presentToken, Token, TokenWithValue } from '../../entities/identity/token.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, date, datetime, list, oneOf, opt, orDefault, paging, rowId, searchText, str } from '../../http/params.js'
+import { bool, date, datetime, described, list, oneOf, opt, orDefault, paging, rowId, searchText, str } from '../../http/params.js'
 import {
   createOwnToken,
   createToken,
@@ -15,7 +16,12 @@ import {
   tokenOwner,
 } from '../../services/identity/tokens.js'
 
-const creation = { name: str(), scopes: list(str()), expires_at: opt(date()), description: opt(str()) }
+const creation = {
+  name: str(),
+  scopes: described(list(str()), { minItems: 1, uniqueItems: true, items: { type: 'string', enum: SCOPES } }),
+  expires_at: opt(date()),
+  description: opt(str()),
+}
 const byId = z.object({ id: z.string() })
 
 /** Personal access tokens (CR-16 to CR-21). */

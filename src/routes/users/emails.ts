@@ -3,7 +3,7 @@ import type { Access } from '../../access/access.js'
 import { type AccountSubject, onSelf, onUser } from '../../access/rules.js'
 import { Email, presentEmail } from '../../entities/identity/email.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { paging, rowId, str } from '../../http/params.js'
+import { described, paging, rowId, str } from '../../http/params.js'
 import { addEmail, findEmail, listEmails, removeEmail } from '../../services/identity/emails.js'
 
 const emailsOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access: Access<AccountSubject, true>) => [
@@ -21,7 +21,7 @@ const emailsOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access:
     path: `${prefix}/emails`,
     summary: `Add one of ${whose} e-mail addresses`,
     access,
-    input: z.object({ email: str() }),
+    input: z.object({ email: described(str(), { format: 'email' }) }),
     output: Email,
     handler: async ({ ctx, subject, input }) => presentEmail(await addEmail(ctx, subject.account, input.email)),
   }),
@@ -29,6 +29,7 @@ const emailsOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access:
     method: 'DELETE',
     path: `${prefix}/emails/:email_id`,
     summary: `Remove one of ${whose} e-mail addresses`,
+    answers: [412],
     access,
     input: z.object({ email_id: rowId() }),
     async handler({ ctx, subject, input, unchangedSince }) {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { accountById, adminFirst } from '../../access/rules.js'
 import { ImpersonationToken, presentImpersonationToken } from '../../entities/identity/impersonation-token.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { date, list, oneOf, opt, orDefault, paging, rowId, str } from '../../http/params.js'
+import { date, described, list, oneOf, opt, orDefault, paging, rowId, str } from '../../http/params.js'
 import {
   createImpersonationToken,
   findImpersonationToken,
@@ -43,8 +43,14 @@ export const impersonationTokens = [
     method: 'POST',
     path,
     summary: 'Create an impersonation token for a user',
+    description: 'The value of the token is shown only in this answer.',
     access: adminFirst,
-    input: z.object({ user_id, name: str(), scopes: list(str()), expires_at: opt(date()) }),
+    input: z.object({
+      user_id,
+      name: str(),
+      scopes: described(list(str()), { minItems: 1, uniqueItems: true, items: { type: 'string', enum: ['api', 'read_user'] } }),
+      expires_at: opt(date()),
+    }),
     output: ImpersonationToken,
     async handler({ ctx, input }) {
       return presentImpersonationToken(await createImpersonationToken(ctx, await accountById(ctx, input.user_id), input))
@@ -54,6 +60,7 @@ export const impersonationTokens = [
     method: 'DELETE',
     path: `${path}/:impersonation_token_id`,
     summary: "Revoke one of a user's impersonation tokens",
+    answers: [412],
     access: adminFirst,
     input: byId,
     async handler({ ctx, input, unchangedSince }) {

@@ -29,6 +29,7 @@ const keysOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access: A
     method: 'DELETE',
     path: `${prefix}/keys/:key_id`,
     summary: `Remove one of ${whose} SSH keys`,
+    answers: [412],
     access,
     input: z.object({ key_id: rowId() }),
     async handler({ ctx, subject, input, unchangedSince }) {

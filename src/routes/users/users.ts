@@ -9,6 +9,7 @@ import {
   bool,
   clearable,
   datetime,
+  described,
   file,
   int,
   needsOneOf,
@@ -33,7 +34,7 @@ import { removeUser } from '../../services/operations/user-removal.js'
 const creation = allOrNone(
   needsOneOf(
     z.object({
-      email: str(),
+      email: described(str(), { format: 'email' }),
       password: opt(str()),
       reset_password: opt(bool()),
       name: str(),
@@ -168,6 +169,8 @@ export const users = [
     method: 'POST',
     path: '/users',
     summary: 'Create a user',
+    description: 'With `password`, or with `reset_password` for a link by mail.',
+    answers: [409],
     access: admin,
     input: creation,
     output: AdminUser,
@@ -192,6 +195,8 @@ export const users = [
     method: 'DELETE',
     path: '/users/:id(^\\d+$)',
     summary: 'Delete a user',
+    description: 'What the user has written stays under the name of a ghost, unless `hard_delete` is given.',
+    answers: [409, 412],
     access: admin,
     input: z.object({ id: rowId(), hard_delete: orDefault(bool(), false) }),
     handler: ({ ctx, input, unchangedSince }) => removeUser(ctx, input.id, input.hard_delete, unchangedSince),

@@ -7,7 +7,7 @@ import { hookAttempts, hookDeliveries, webHooks } from '../../db/schema/index.js
 import { Failure, notFound } from '../../failures.js'
 import { NoAnswer, type PostAnswer, post } from '../../lib/outgoing-post.js'
 import { BadTarget, checkTarget } from '../../lib/ssrf-guard.js'
-import type { Page, Paging } from '../core/page.js'
+import { limits, type Page, type Paging } from '../core/page.js'
 import { triggerOf, type WebhookEvent } from './event.js'
 import { addressOf, type Hook, targetRules, tokenOf } from './hooks.js'
 
@@ -131,8 +131,9 @@ const LISTED = 100
 export async function listAttempts(
   ctx: Context,
   hook: Hook,
-  { status, page, per_page }: { status?: string | undefined } & Paging,
+  { status, ...paging }: { status?: string | undefined } & Paging,
 ): Promise<Page<HookAttempt>> {
+  const { limit, offset } = limits(paging)
   const since = new Date(ctx.now().getTime() - DAYS_KEPT * DAY)
   const newest = ctx.db.write
     .select({ id: hookAttempts.id })
@@ -149,8 +150,8 @@ export async function listAttempts(
       .innerJoin(hookDeliveries, eq(hookDeliveries.id, hookAttempts.delivery_id))
       .where(which)
       .orderBy(desc(hookAttempts.id))
-      .limit(per_page)
-      .offset((page - 1) * per_page),
+      .limit(limit)
+      .offset(offset),
     ctx.db.write
       .select({ total: decoded(sql<number>`count(*)`, Number) })
       .from(hookAttempts)

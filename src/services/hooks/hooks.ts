@@ -9,7 +9,7 @@ import { lengthOf, tooLong } from '../../lib/path.js'
 import { checkRefName } from '../../lib/ref-name.js'
 import { BadTarget, checkTarget } from '../../lib/ssrf-guard.js'
 import { type AuditAction, audit } from '../core/audit.js'
-import type { Page, Paging } from '../core/page.js'
+import { limits, type Page, type Paging } from '../core/page.js'
 
 /** The owner of hooks: a project, a group, or the system. */
 export interface HookSource {
@@ -78,15 +78,10 @@ const tell = (ctx: Context, tx: Transaction, { kind, id, name }: HookSource, act
   audit(ctx, tx, { action, target: { type: kind === 'system' ? 'settings' : kind, id, name }, changes: { hook, url } })
 
 /** The hooks of a source by id (HK-1, HK-8). */
-export async function listHooks(ctx: Context, source: HookSource, { page, per_page }: Paging): Promise<Page<Hook>> {
+export async function listHooks(ctx: Context, source: HookSource, paging: Paging): Promise<Page<Hook>> {
+  const { limit, offset } = limits(paging)
   const [items, [count]] = await Promise.all([
-    ctx.db.read
-      .select()
-      .from(webHooks)
-      .where(of(source))
-      .orderBy(asc(webHooks.id))
-      .limit(per_page)
-      .offset((page - 1) * per_page),
+    ctx.db.read.select().from(webHooks).where(of(source)).orderBy(asc(webHooks.id)).limit(limit).offset(offset),
     ctx.db.read
       .select({ total: decoded(sql<number>`count(*)`, Number) })
       .from(webHooks)

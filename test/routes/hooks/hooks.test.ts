@@ -79,6 +79,14 @@ describe('hooks of a project', () => {
     await t.api('put', `${path}/${body.id}`, maintainer).send({ push_events: true }).expect(404)
   })
 
+  it('SEC-53: a page beyond any table is empty', async () => {
+    const creator = await aUser(t.ctx)
+    const project = await aProject(t.ctx, { creator })
+    const { body } = await t.api('post', `${project.path}/hooks`, creator).send({ url: 'https://example.com/hook' }).expect(201)
+    for (const path of ['hooks', `hooks/${body.id}/events`])
+      await t.api('get', `${project.path}/${path}?page=576460752303423489&per_page=42`, creator).expect(200, [])
+  })
+
   it('are for maintainers (HK-1)', async () => {
     const { developer, path } = await setting()
     await t.api('get', path, developer).expect(403)

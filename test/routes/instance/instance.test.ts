@@ -1,7 +1,6 @@
 import { mkdir, readdir, rename, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { families } from '../../../src/routes/index.js'
 import { testApp } from '../../support/app.js'
 import { anAdmin, aProject, aUser } from '../../support/factories.js'
 
@@ -78,73 +77,5 @@ describe('health', () => {
       expect([path, response.status, await response.json()]).toEqual([path, 404, { error: '404 Not Found' }])
     }
     expect(t.logged.filter((line) => line.includes('"level":50') && !line.includes('a repository is missing'))).toEqual([])
-  })
-})
-
-describe('the description of the API', () => {
-  it('is OpenAPI 3.1 and names every endpoint with its parameters, its rule and its answer', async () => {
-    const response = await fetch(`${t.url}/api/v4/openapi.json`)
-    expect(response.headers.get('content-type')).toBe('application/json')
-    interface Operation {
-      operationId: string
-      'x-access': string
-      parameters: { name: string; in: string; required: boolean }[]
-      responses: object
-    }
-    const document = (await response.json()) as {
-      openapi: string
-      info: object
-      paths: Record<string, Record<string, Operation>>
-      components: { schemas: object }
-    }
-    expect(document.openapi).toBe('3.1.0')
-    expect(document.info).toMatchObject({ title: 'Roost', version: '10.5.0' })
-    const listed = Object.entries(document.paths).flatMap(([path, operations]) =>
-      Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
-    )
-    expect(listed.sort()).toEqual(
-      families
-        .flat()
-        .map(({ method, path }) => `${method} ${path.replace(/:([a-z_]+)(\([^/]*\))?/g, '{$1}')}`)
-        .sort(),
-    )
-    const operations = Object.entries(document.paths).flatMap(([path, each]) => Object.values(each).map((operation) => ({ path, ...operation })))
-    expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length)
-    for (const { path, parameters, ...operation } of operations) {
-      const inPath = parameters.filter((parameter) => parameter.in === 'path')
-      expect(inPath.map(({ name }) => `{${name}}`)).toEqual(path.match(/\{[a-z_]+\}/g) ?? [])
-      expect(inPath.every(({ required }) => required)).toBe(true)
-      expect(operation['x-access']).toBeTruthy()
-      expect(Object.keys(operation.responses)).toContain('4XX')
-    }
-    // whatever is referred to is there
-    const text = JSON.stringify(document)
-    for (const [, name = ''] of text.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g))
-      expect(document.components.schemas).toHaveProperty([name])
-    expect([...text.matchAll(/"\$ref":"([^"]+)"/g)].filter(([, ref = '']) => !ref.startsWith('#/components/schemas/'))).toEqual([])
-    expect(document.components.schemas).toMatchObject({ Project: expect.anything() as object, AdminUser: expect.anything() as object })
-  })
-
-  it('SEC-171: the page and all it loads come from here, under a strict policy, and no parameter names another document', async () => {
-    const page = await fetch(`${t.url}/api/docs`)
-    expect(page.status).toBe(200)
-    const policy = page.headers.get('content-security-policy') ?? ''
-    expect(policy).toContain("default-src 'none'")
-    expect(policy).toContain("script-src 'self';")
-    expect(policy).not.toMatch(/https?:|unsafe-eval|\*|upgrade-insecure/)
-    const html = await page.text()
-    const parts = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, part = '']) => new URL(part, page.url))
-    expect(parts.length).toBeGreaterThan(4)
-    for (const url of parts) {
-      expect(url.origin).toBe(t.url)
-      const part = await fetch(url)
-      expect([url.pathname, part.status, (await part.arrayBuffer()).byteLength > 0]).toEqual([url.pathname, 200, true])
-    }
-    const missing = await fetch(`${t.url}/api/docs/static/none.js`)
-    expect([missing.status, await missing.json()]).toEqual([404, { error: '404 Not Found' }])
-    expect(missing.headers.get('x-request-id')).toBeTruthy()
-    const initializer = await (await fetch(parts.find(({ pathname }) => pathname.endsWith('initializer.js')) ?? '')).text()
-    expect(initializer).toContain('/api/v4/openapi.json')
-    expect(initializer).not.toContain('queryConfigEnabled')
   })
 })

@@ -136,6 +136,21 @@ describe.each(NOTED)('notes on a thing: %s', (type) => {
 })
 
 describe('lists of notes', () => {
+  it('G-50: have moments of any year as they were given', async () => {
+    const project = await aProject(t.ctx, { creator: owner })
+    const issue = await anIssue(project)
+    const path = `${project.path}/issues/${issue.iid}`
+    const moments = [
+      '0001-01-01T00:00:00.000Z',
+      '0009-05-05T00:00:00.100Z',
+      '0015-12-14T15:00:40.400Z',
+      '0050-01-01T00:00:00.000Z',
+      '9999-12-31T23:59:59.999Z',
+    ]
+    for (const created_at of moments) await say(path, 'long ago', owner, { created_at })
+    expect((await listed(path, '?sort=asc')).map(({ created_at }: { created_at: string }) => created_at)).toEqual(moments)
+  })
+
   it('NT-1: in the order and of the kind asked for', async () => {
     const project = await aProject(t.ctx)
     const { path } = { path: `${project.path}/issues/${(await anIssue(project)).iid}` }

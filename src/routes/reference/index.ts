@@ -1,0 +1,23 @@
+import type { Examples, Reference, Section } from '../../http/openapi/document.js'
+import { glossary } from './glossary.js'
+import { plainRoutes, plainTags } from './plain.js'
+
+const INTRODUCTION = `The v4 REST API of a Roost server: all it takes and all it answers.
+
+- **Tokens** are sent as \`PRIVATE-TOKEN\` or as \`Authorization: Bearer\`. Calls without one see what is public.
+- **Parameters** of GET and DELETE are in the query, others in a JSON or form body. A list is \`name[]=1&name[]=2\`, also
+  \`name=1&name=2\`; a map is \`name[key]=value\`. Times are ISO 8601, days \`YYYY-MM-DD\`.
+- **Lists** come in pages of \`per_page\`; the headers say how many there are and where the next page is.
+- **Refusals** are JSON with \`message\` or \`error\`. Any call may also be refused for its size: 414 for a URL above 8 KiB,
+  431 for headers above 16 KiB.
+- **Git** is at \`/<full path of the project>.git\` and on the SSH port.`
+
+/** What the reference is made of; the examples are read when it is served. */
+export const referenceOf = (sections: Section[], examples: Examples): Reference => ({
+  sections,
+  plain: plainRoutes,
+  plainTags,
+  glossary,
+  examples,
+  introduction: INTRODUCTION,
+})

@@ -1,0 +1,182 @@
+import type { PlainRoute } from '../../http/openapi/document.js'
+
+const text = (description: string, type = 'text/plain', schema: object = { type: 'string' }, example?: unknown) => ({
+  description,
+  content: { [type]: { schema, ...(example !== undefined && { example }) } },
+})
+const json = (description: string, properties: object, example: unknown) =>
+  text(description, 'application/json', { type: 'object', properties, required: Object.keys(properties) }, example)
+const oauthFault = json(
+  'The request is not valid.',
+  { error: { type: 'string' }, error_description: { type: 'string' } },
+  { error: 'invalid_request', error_description: 'Missing required parameter: grant_type.' },
+)
+const refer = (name: string) => ({ $ref: `#/components/responses/${name}` })
+const inPath = (name: string, description: string, schema: object = { type: 'string', minLength: 1 }) => ({
+  name,
+  in: 'path',
+  required: true,
+  description,
+  schema,
+})
+const form = (properties: Record<string, object>, required: string[]) => {
+  const schema = { type: 'object', properties, required }
+  return { required: true, content: { 'application/x-www-form-urlencoded': { schema }, 'application/json': { schema } } }
+}
+const said = (description: string, more: object = {}) => ({ type: 'string', description, ...more })
+const SIGN_IN = 'Sign-in'
+const HEALTH = 'Health'
+const FILES = 'Raw files'
+
+/** Tags of the routes outside the API. */
+export const plainTags = [
+  { name: SIGN_IN, description: 'Tokens by user name and password (OAuth 2.0); outside `/api/v4`.' },
+  { name: HEALTH, description: 'For supervisors and monitoring; outside `/api/v4`.' },
+  { name: FILES, description: 'Images and uploaded files, at the URLs that answers have; outside `/api/v4`.' },
+]
+
+const TOKEN = {
+  access_token: { type: 'string' },
+  token_type: { type: 'string', const: 'Bearer' },
+  expires_in: { type: 'integer' },
+  refresh_token: { type: 'string' },
+  scope: { type: 'string' },
+  created_at: { type: 'integer' },
+}
+
+const oauth: PlainRoute[] = [
+  {
+    method: 'POST',
+    path: '/oauth/token',
+    tag: SIGN_IN,
+    operation: {
+      summary: 'Get a token',
+      description: 'By user name and password, or by the refresh token of an older one.',
+      requestBody: form(
+        {
+          grant_type: said('How to prove who one is.', { enum: ['password', 'refresh_token'] }),
+          username: said('User name or e-mail address, for `password`.'),
+          password: said('The password, for `password`.'),
+          scope: said('Scopes, separated by spaces, for `password`.'),
+          refresh_token: said('The refresh token, for `refresh_token`.'),
+        },
+        ['grant_type'],
+      ),
+      responses: {
+        200: json('The token.', TOKEN, {
+          access_token: 'rst-access-token',
+          token_type: 'Bearer',
+          expires_in: 7200,
+          refresh_token: 'rst-refresh-token',
+          scope: 'api',
+          created_at: 1767225600,
+        }),
+        400: oauthFault,
+        401: oauthFault,
+        406: refer('NotAcceptable'),
+        413: refer('TooLarge'),
+        429: refer('TooManyRequests'),
+        503: refer('Unavailable'),
+      },
+    },
+  },
+  {
+    method: 'POST',
+    path: '/oauth/revoke',
+    tag: SIGN_IN,
+    operation: {
+      summary: 'Revoke a token',
+      description: 'A token that does not exist is not a fault.',
+      requestBody: form({ token: said('The token, or its refresh token.') }, ['token']),
+      responses: {
+        200: text('It is revoked.', 'application/json', { type: 'object' }, {}),
+        400: oauthFault,
+        406: refer('NotAcceptable'),
+        503: refer('Unavailable'),
+      },
+    },
+  },
+  {
+    method: 'GET',
+    path: '/oauth/token/info',
+    tag: SIGN_IN,
+    operation: {
+      summary: 'Get what a token opens',
+      description: 'For the token that is sent as `Authorization: Bearer`.',
+      parameters: [{ name: 'access_token', in: 'query', description: 'The token, where no header is sent.', schema: { type: 'string' } }],
+      responses: {
+        200: text(
+          'The token.',
+          'application/json',
+          { type: 'object' },
+          { resource_owner_id: 1, scope: ['api'], expires_in: 7100, created_at: 1767225600 },
+        ),
+        400: refer('BadRequest'),
+        401: refer('Unauthorized'),
+        429: refer('TooManyRequests'),
+        503: refer('Unavailable'),
+      },
+    },
+  },
+]
+
+const alive = (path: string, summary: string): PlainRoute => ({
+  method: 'GET',
+  path,
+  tag: HEALTH,
+  operation: {
+    summary,
+    description: 'Answers as long as the process does.',
+    responses: { 200: text('It lives.', 'text/plain', { type: 'string' }, 'OK'), 400: refer('BadRequest') },
+  },
+})
+
+const health: PlainRoute[] = [
+  alive('/-/health', 'Check the health'),
+  alive('/-/liveness', 'Check the liveness'),
+  {
+    method: 'GET',
+    path: '/-/readiness',
+    tag: HEALTH,
+    operation: {
+      summary: 'Check the readiness',
+      description: 'Whether the database and all storages answer.',
+      responses: {
+        400: refer('BadRequest'),
+        200: json('It is ready.', { status: { type: 'string', const: 'ok' } }, { status: 'ok' }),
+        503: json('It is not.', { status: { type: 'string', const: 'failed' } }, { status: 'failed' }),
+      },
+    },
+  },
+  {
+    method: 'GET',
+    path: '/-/metrics',
+    tag: HEALTH,
+    operation: {
+      summary: 'Get the metrics',
+      description: 'For Prometheus; needs the token or an address of the configuration, or an administrator.',
+      responses: { 200: text('The metrics.'), 404: refer('NotFound') },
+    },
+  },
+]
+
+const avatar = (kind: string): PlainRoute => ({
+  method: 'GET',
+  path: `/uploads/-/system/${kind}/avatar/{id}/{file}`,
+  tag: FILES,
+  operation: {
+    summary: `Get the avatar of a ${kind}`,
+    description: 'At the URL in `avatar_url`.',
+    parameters: [inPath('id', `Id of the ${kind}.`, { type: 'integer', minimum: 1 }), inPath('file', 'Name of the file.')],
+    responses: {
+      200: text('The image.', 'image/*', { type: 'string', format: 'binary' }),
+      400: refer('BadRequest'),
+      401: refer('Unauthorized'),
+      404: refer('NotFound'),
+      503: refer('Unavailable'),
+    },
+  },
+})
+
+/** The routes outside the API that are there for programs, as the reference shows them. */
+export const plainRoutes: PlainRoute[] = [...oauth, ...health, avatar('user'), avatar('project'), avatar('group')]

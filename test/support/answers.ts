@@ -1,0 +1,18 @@
+import { appendFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type supertest from 'supertest'
+import type { Endpoint } from '../../src/http/endpoint.js'
+
+/** A folder: answers of the API are written there, one line each, as `scripts/examples.mjs` asks for (see there). */
+const folder = process.env['ROOST_TEST_ANSWERS']
+const MAX_BODY = 64 * 1024
+
+/** Writes down an answer, of which the examples of the reference are made. */
+export function recordAnswer({ method, path }: Pick<Endpoint, 'method' | 'path'>, response: supertest.Response): void {
+  if (!folder) return
+  const { _data: sent, url } = response.request as unknown as { _data?: unknown; url: string }
+  const json = response.headers['content-type']?.startsWith('application/json') === true
+  const body: unknown = json && response.text.length <= MAX_BODY ? response.body : undefined
+  const line = { operation: `${method} ${path}`, status: response.status, type: response.headers['content-type'], url, sent, body }
+  appendFileSync(join(folder, `${process.pid}.jsonl`), `${JSON.stringify(line)}\n`)
+}
