@@ -120,8 +120,8 @@ function endpointOf(method: Method, path: string) {
   return declared.filter((endpoint) => endpoint.method === method.toUpperCase() && endpoint.pattern.test(bare)).sort((a, b) => b.fixed - a.fixed)[0]
 }
 
-/** Statuses of requests that no endpoint has seen: too large a URL, or a fault of ours. */
-const ELSEWHERE = new Set([414, 500])
+/** Statuses of requests that no endpoint has seen: too slow a body, too large a URL, or a fault of ours. */
+const ELSEWHERE = new Set([408, 414, 500])
 
 /** Every status is one that the reference has for the endpoint. */
 function checkStatus(endpoint: Endpoint, { status, text }: supertest.Response) {

@@ -70,6 +70,11 @@ const REFUSALS: Record<number, Refusal> = {
     examples: { changed: text({ message: '412 Precondition Failed' }) },
   },
   413: { name: 'TooLarge', when: 'The body is larger than allowed.', examples: { size: text({ message: '413 Request Entity Too Large' }) } },
+  415: {
+    name: 'UnsupportedMediaType',
+    when: 'The body is compressed, has another charset than UTF-8, or does not say its content type.',
+    examples: { type: text({ message: '415 Unsupported Media Type' }) },
+  },
   422: {
     name: 'Unprocessable',
     when: 'The record cannot be created or changed like this.',
@@ -171,7 +176,7 @@ export function refusalsOf({ path, method, answers = [] }: Pick<Endpoint, 'path'
   const statuses = new Set<number>([...always, ...answers])
   if (path.includes(':')) statuses.add(STATUS.not_found)
   if (method === 'POST' || method === 'PUT' || method === 'PATCH')
-    for (const status of [STATUS.not_acceptable, STATUS.too_large]) statuses.add(status)
+    for (const status of [STATUS.not_acceptable, STATUS.too_large, STATUS.unsupported_media_type]) statuses.add(status)
   return [...statuses].sort((a, b) => a - b)
 }
 

@@ -6,7 +6,8 @@ const QUOTE = (text) => `'${String(text).replaceAll("'", "'\\''")}'`
 function urlOf(base, path, fields) {
   const url = path.replace(/\{([a-z_]+)\}/g, (place, name) => {
     const value = fields.find((field) => field.name === name && field.in === 'path')?.value
-    return value ? encodeURIComponent(value) : place
+    // the texts say how a path is written in a URL, and somebody may type it like that
+    return value ? encodeURIComponent(value.replace(/%2F/gi, '/')) : place
   })
   const pairs = fields.filter((field) => field.in === 'query' && field.value !== '').flatMap(pairsOf)
   const query = pairs.map(([name, value]) => `${encodeURIComponent(name).replaceAll('%5B', '[').replaceAll('%5D', ']')}=${encodeURIComponent(value)}`)

@@ -19,9 +19,17 @@ import {
   updateSnippet,
 } from '../../services/content/snippets.js'
 
-const file = shownWith(z.object({ action: opt(str()), file_path: opt(str()), previous_path: opt(str()), content: opt(str()) }), {
-  required: ['file_path'],
-})
+const file = shownWith(
+  z.object({
+    action: opt(described(str(), { enum: ['create', 'update', 'move', 'delete'] })),
+    file_path: opt(described(str(), { minLength: 1 })),
+    previous_path: opt(str()),
+    content: opt(str()),
+  }),
+  {
+    required: ['file_path'],
+  },
+)
 const changeable = {
   title: opt(str()),
   file_name: opt(str()),
