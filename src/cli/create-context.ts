@@ -102,7 +102,10 @@ export async function createContext(
     onFault: (fault) => log.error({ err: fault }, 'the job queue failed'),
   })
   // what a crash of Postgres took back may have been read and cached
-  db.onBack(() => listCache.clear())
+  db.onBack(() => {
+    listCache.clear()
+    fragments.clear()
+  })
   const ctx: Context = {
     config,
     db,
