@@ -96,7 +96,7 @@ export async function seed(bench) {
 }
 
 /** The address of an operation on what was seeded; null where it needs what the bench does not have. */
-function addressOf(operation, s) {
+export function addressOf(operation, s) {
   const path = operation.replace(/\{(\w+)\}/g, ':$1')
   const on = /issues\/:issue_iid/.test(path) ? 'issues/1' : /merge_requests\/:merge/.test(path) ? 'merge_requests/1' : `snippets/${s.snippet.id}`
   const at = path.startsWith('/groups') ? `/groups/${s.group.id}` : path.startsWith('/projects') ? s.p : ''
