@@ -3,6 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
+import { CALLS } from '../bench/calls.mjs'
+import { operationsOf } from './operations.mjs'
 import { checkRules } from './rules.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -102,7 +104,18 @@ async function rules() {
   return { ok: read && faults.length === 0, output: read ? faults.join('\n') : 'it read no rule or no file' }
 }
 
-const checks = { types, style, layers, 'dead code': deadCode, 'forbidden things': forbidden, rules }
+/** Every operation of the API has a row in the table of the bench that calls them all, and every row an operation. */
+async function calls() {
+  const operations = await operationsOf(root)
+  const rows = new Set(Object.keys(CALLS))
+  const faults = [
+    ...operations.filter((name) => !rows.delete(name)).map((name) => `bench/calls.mjs has no row for ${name}`),
+    ...[...rows].map((name) => `bench/calls.mjs has a row for ${name}, which is no operation`),
+  ]
+  return { ok: operations.length > 0 && faults.length === 0, output: operations.length > 0 ? faults.join('\n') : 'it read no operation' }
+}
+
+const checks = { types, style, layers, 'dead code': deadCode, 'forbidden things': forbidden, rules, calls }
 let failed = 0
 for (const [name, check] of Object.entries(checks)) {
   const { ok, output } = await check()
