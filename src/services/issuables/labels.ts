@@ -16,6 +16,7 @@ import { issueLabels, issues, labels, mergeRequestLabels, mergeRequests, namespa
 import { statement } from '../../db/statement.js'
 import { unlessUniqueViolation } from '../../db/taken.js'
 import { conflict, invalidRecord, notFound } from '../../failures.js'
+import { allEnded } from '../../lib/async/all-ended.js'
 import { numericId } from '../../lib/numeric-id.js'
 import { lengthOf, tooLong } from '../../lib/path.js'
 import { parseColor } from '../../lib/text/color.js'
@@ -253,14 +254,10 @@ export async function createLabel(
   const id = await unlessUniqueViolation(
     () =>
       ctx.db.transaction(async (tx) => {
-        if (await isTaken(tx, source, values.title as string)) throw alreadyThere()
-        const row = onlyRow(
-          await tx
-            .insert(labels)
-            .values({ ...values, title: values.title as string, color: values.color as string, ...owner, created_at: now, updated_at: now })
-            .returning({ id: labels.id }),
-        )
-        return row.id
+        const row = { ...values, title: values.title as string, color: values.color as string, ...owner, created_at: now, updated_at: now }
+        const [taken, rows] = await allEnded([isTaken(tx, source, row.title), tx.insert(labels).values(row).returning({ id: labels.id })])
+        if (taken) throw alreadyThere()
+        return onlyRow(rows).id
       }),
     alreadyThere,
   )
