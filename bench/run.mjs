@@ -7,7 +7,7 @@ import { backend } from './parts/backend.mjs'
 import { cherryPick } from './parts/cherry-pick.mjs'
 import { commits } from './parts/commits.mjs'
 import { costs } from './parts/costs.mjs'
-import { everyRead } from './parts/every-read.mjs'
+import { everyCall } from './parts/every-call.mjs'
 import { flood } from './parts/flood.mjs'
 import { forks } from './parts/forks.mjs'
 import { groups } from './parts/groups.mjs'
@@ -54,7 +54,7 @@ const PARTS = {
 }
 
 /** Parts that print tables of their own, for who names them. */
-const TABLES = { 'every-read': everyRead, costs }
+const TABLES = { 'every-call': everyCall, costs }
 const all = { ...PARTS, ...TABLES }
 
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'))

@@ -67,8 +67,13 @@ CREATE TABLE "events" (
 	"target_id" bigint,
 	"target_title" text,
 	"push" jsonb,
+	"about_type" text,
+	"about_id" bigint,
 	"created_at" timestamp (3) with time zone NOT NULL,
-	CONSTRAINT "events_push_data" CHECK (("events"."action" = 'pushed') = ("events"."push" is not null))
+	CONSTRAINT "events_push_data" CHECK (("events"."action" = 'pushed') = ("events"."push" is not null)),
+	CONSTRAINT "events_about" CHECK (case when "events"."action" = 'pushed' then "events"."about_type" is not distinct from 'Commit'
+        when "events"."target_type" in ('Issue', 'MergeRequest', 'Snippet') then ("events"."about_type", "events"."about_id") is not distinct from ("events"."target_type", "events"."target_id")
+        else true end)
 );
 --> statement-breakpoint
 CREATE TABLE "group_iid_counters" (
@@ -887,11 +892,11 @@ CREATE INDEX "deploy_tokens_group_id_idx" ON "deploy_tokens" USING btree ("group
 --> statement-breakpoint
 CREATE INDEX "deploy_tokens_creator_id_idx" ON "deploy_tokens" USING btree ("creator_id");
 --> statement-breakpoint
-CREATE INDEX "events_project_id_created_at_idx" ON "events" USING btree ("project_id","created_at","id");
+CREATE INDEX "events_project_id_created_at_idx" ON "events" USING btree ("project_id","created_at","id","about_type","about_id");
 --> statement-breakpoint
 CREATE INDEX "events_target_idx" ON "events" USING btree ("target_type","target_id") WHERE "events"."target_id" is not null;
 --> statement-breakpoint
-CREATE INDEX "events_author_id_created_at_idx" ON "events" USING btree ("author_id","created_at","id");
+CREATE INDEX "events_author_id_created_at_idx" ON "events" USING btree ("author_id","created_at","id","project_id","about_type","about_id");
 --> statement-breakpoint
 CREATE INDEX "issue_labels_label_id_idx" ON "issue_labels" USING btree ("label_id","project_id","issue_id");
 --> statement-breakpoint
@@ -1021,6 +1026,8 @@ CREATE INDEX "merge_requests_project_id_created_at_idx" ON "merge_requests" USIN
 CREATE INDEX "merge_requests_project_id_updated_at_idx" ON "merge_requests" USING btree ("project_id","updated_at","id") WHERE "merge_requests"."deleted_at" is null;
 --> statement-breakpoint
 CREATE INDEX "merge_requests_project_id_state_idx" ON "merge_requests" USING btree ("project_id","state","created_at","id") WHERE "merge_requests"."deleted_at" is null;
+--> statement-breakpoint
+CREATE INDEX "merge_requests_deleted_idx" ON "merge_requests" USING btree ("project_id","id") WHERE "merge_requests"."deleted_at" is not null;
 --> statement-breakpoint
 CREATE INDEX "merge_requests_source_idx" ON "merge_requests" USING btree ("source_project_id","source_branch");
 --> statement-breakpoint

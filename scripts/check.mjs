@@ -3,6 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
+import { CALLS } from '../bench/calls.mjs'
+import { operationsOf } from './operations.mjs'
 import { checkRules } from './rules.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -108,7 +110,18 @@ async function reference() {
   return { ...result, output: result.output.replace(/read \d+ operations/, '') }
 }
 
-const checks = { types, style, layers, 'dead code': deadCode, 'forbidden things': forbidden, rules, reference }
+/** Every operation of the API has a row in the table of the bench that calls them all, and every row an operation. */
+async function calls() {
+  const operations = await operationsOf(root)
+  const rows = new Set(Object.keys(CALLS))
+  const faults = [
+    ...operations.filter((name) => !rows.delete(name)).map((name) => `bench/calls.mjs has no row for ${name}`),
+    ...[...rows].map((name) => `bench/calls.mjs has a row for ${name}, which is no operation`),
+  ]
+  return { ok: operations.length > 0 && faults.length === 0, output: operations.length > 0 ? faults.join('\n') : 'it read no operation' }
+}
+
+const checks = { types, style, layers, 'dead code': deadCode, 'forbidden things': forbidden, rules, reference, calls }
 let failed = 0
 for (const [name, check] of Object.entries(checks)) {
   const { ok, output } = await check()

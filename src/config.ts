@@ -131,6 +131,7 @@ const Environment = z.object({
   ROOST_BODY_MEMORY_BYTES: int(MEBIBYTE, Number.MAX_SAFE_INTEGER).optional(),
   ROOST_MAX_CONNECTIONS: int(10, 1_000_000).default(2_000),
   ROOST_MAX_PUSH_BYTES: int(0, Number.MAX_SAFE_INTEGER).default(0),
+  ROOST_ARCHIVE_CACHE_BYTES: int(0, Number.MAX_SAFE_INTEGER).default(1024 * MEBIBYTE),
   ROOST_ALLOW_LOCAL_REQUESTS: flag.default(false),
   ROOST_WORKERS: z
     .string()
@@ -217,6 +218,8 @@ export type Config = Readonly<{
     connections: number
     /** Bytes of one pushed pack; 0: the transport's own limit (GH-24). */
     pushBytes: number
+    /** Bytes of archives that are kept on the disk; 0: none (RE-13). */
+    archiveBytes: number
   }>
   /** Who may read `/-/metrics`: who knows the token, and these addresses and networks; neither: nobody (SEC-169). */
   metrics: Readonly<{ token: string | undefined; allowed: readonly string[] }>
@@ -294,6 +297,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
       bodyMemory,
       connections: env.ROOST_MAX_CONNECTIONS,
       pushBytes: env.ROOST_MAX_PUSH_BYTES,
+      archiveBytes: env.ROOST_ARCHIVE_CACHE_BYTES,
     }),
     metrics: Object.freeze({ token: env.METRICS_TOKEN, allowed: Object.freeze(env.METRICS_ALLOWED ?? []) }),
     allowLocalRequests: env.ROOST_ALLOW_LOCAL_REQUESTS,

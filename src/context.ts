@@ -16,6 +16,7 @@ import type { KeyedMutex } from './lib/async/keyed-mutex.js'
 import type { Slices } from './lib/async/slices.js'
 import type { Argon2 } from './lib/crypto/argon2.js'
 import type { Encryption } from './lib/crypto/encryption.js'
+import type { KeptFiles } from './lib/kept-files.js'
 import type { Mailer } from './lib/mailer.js'
 import type { ObjectStore } from './lib/object-store.js'
 import type { PipelineState } from './lib/pipeline-states.js'
@@ -100,6 +101,8 @@ export interface Context {
   mailer: Mailer | null
   followers: Followers
   links: Links
+  /** Archives of repositories that were asked for. */
+  archives: KeptFiles
   /** What lists have rendered before. */
   fragments: Fragments
   listCache: ListCache

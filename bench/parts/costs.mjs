@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { call, native, postgresOf } from '../harness.mjs'
+import { call, native, postgresOf, ticks } from '../harness.mjs'
 import { git } from '../repository.mjs'
-import { atOnce, seed, ticks } from './every-read.mjs'
+import { atOnce, seed } from '../seed.mjs'
 
 /** A process and those it has started, which start others. */
 function familyOf(pid) {

@@ -88,18 +88,21 @@ export function visibleSnippetsAnywhere(eyes: SqlViewer, userId: SQLWrapper): SQ
     else ${visibleSnippets(eyes, userId)} end`
 }
 
+/** Snippets of a project that are open to someone who is no member of it. */
+export const snippetsOpenTo = (eyes: SqlViewer, userId: SQLWrapper): SQL =>
+  sql`(${snippets.visibility} >= ${openTo(eyes)} or ${snippets.author_id} = ${userId})`
+
 /**
  * For rows of `notes` of a project left-joined with `issues`, `merge_requests` and `snippets` by what they are about:
  * those within `noteReach`.
  */
 export function notesInReach(reach: NoteReach, eyes: SqlViewer, userId: SQLWrapper): SQL {
   const about = (type: (typeof notes.$inferSelect)['noteable_type'], where: SQL) => sql`(${notes.noteable_type} = ${type} and ${where})`
-  const open = sql`(${snippets.visibility} >= ${openTo(eyes)} or ${snippets.author_id} = ${userId})`
   const kinds = [
     reach.issues && about('Issue', sql`${issues.id} is not null and ${issuesInReach(reach.issues, userId)}`),
     reach.merge_requests && about('MergeRequest', sql`${mergeRequests.id} is not null and ${mergeRequestsInReach(reach.merge_requests, userId)}`),
     reach.commits && about('Commit', sql`true`),
-    reach.snippets && about('Snippet', sql`${snippets.id} is not null and ${reach.snippets === 'all' ? sql`true` : open}`),
+    reach.snippets && about('Snippet', sql`${snippets.id} is not null and ${reach.snippets === 'all' ? sql`true` : snippetsOpenTo(eyes, userId)}`),
   ].filter((kind) => kind !== null && kind !== false)
   return kinds.length === 0 ? sql`false` : sql`(${sql.join(kinds, sql` or `)})`
 }

@@ -20,6 +20,7 @@ import { type Exclusion, KeyedMutex } from '../lib/async/keyed-mutex.js'
 import { Slices } from '../lib/async/slices.js'
 import { Argon2 } from '../lib/crypto/argon2.js'
 import { encryptionWith, ownSecret } from '../lib/crypto/encryption.js'
+import { KeptFiles } from '../lib/kept-files.js'
 import { openMailer } from '../lib/mailer.js'
 import { type ObjectStore, objectFolder } from '../lib/object-store.js'
 import { isUnavailable } from '../lib/unavailable.js'
@@ -102,11 +103,18 @@ export async function createContext(
     onFault: (fault) => log.error({ err: fault }, 'the job queue failed'),
   })
   // what a crash of Postgres took back may have been read and cached
-  db.onBack(() => listCache.clear())
+  db.onBack(() => {
+    listCache.clear()
+    fragments.clear()
+  })
+  const archives = new KeptFiles(join(config.dataDir, 'archives'), config.limits.archiveBytes, workers)
+  // what a killed process left, and what is too much now
+  archives.sweep().catch((fault: unknown) => log.error({ err: fault }, 'the archives could not be looked through'))
   const ctx: Context = {
     config,
     db,
     git,
+    archives,
     lfs: await objectStore(config, encryption.sign('objects', 'owner of a bucket')),
     jobs: createJobs(hints, worker),
     mailer: config.mail === undefined ? null : openMailer(config.mail),
@@ -136,7 +144,7 @@ export async function createContext(
     },
     async close() {
       stop.abort(new Error('the service is stopping'))
-      await Promise.all([ctx.jobs.stop(JOBS_END), storages.stop()])
+      await Promise.all([ctx.jobs.stop(JOBS_END), storages.stop(), archives.close()])
       await Promise.all([git.close(), argon2.close()])
       ctx.lfs.close()
       ctx.mailer?.close()

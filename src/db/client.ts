@@ -37,11 +37,17 @@ export interface Sender {
   client: pg.Client
 }
 
+/**
+ * How a prepared statement is planned: `auto`, as Postgres thinks best, which may be for each call with its values, or
+ * `once` for all values, where planning would cost more than running it and the same plan is right for all.
+ */
+export type Plan = 'auto' | 'once'
+
 export interface Database {
   /** Short autocommit reads, pipelined over few connections; prepare statements on it. */
   read: ReadDatabase
-  /** Runs a statement on the read lane, prepared if it has a name; rows are arrays. For `statement` of statement.ts. */
-  readRows(name: string | undefined, text: string, values: unknown[]): Promise<unknown[][]>
+  /** Runs a statement on a read lane, prepared if it has a name; rows are arrays. For `statement` of statement.ts. */
+  readRows(name: string | undefined, text: string, values: unknown[], plan?: Plan): Promise<unknown[][]>
   /** Single writes, and reads that may take long; a pool. */
   write: NodePgDatabase
   /**
@@ -79,8 +85,11 @@ export interface Database {
 
 const LANES = 2
 const POOL_SIZE = 8
-/** Connections of a process with a pool of this size: those of the read lanes, of bursts and of the job queue as well. */
-export const connectionsOf = (poolSize: number): number => poolSize + LANES + 2
+/**
+ * Connections of a process with a pool of this size: those of the read lanes, of statements that are planned once, of
+ * bursts and of the job queue as well.
+ */
+export const connectionsOf = (poolSize: number): number => poolSize + LANES + 3
 const READ_TIMEOUT = 5_000
 const WRITE_TIMEOUT = 15_000
 const WAIT_TIMEOUT = 5_000
@@ -92,6 +101,7 @@ const TRIES = 6
  * answer.
  */
 const GRACE = 2_000
+const PLANNED_ONCE = '-c plan_cache_mode=force_generic_plan'
 /** Begins a transaction whose commit does not wait for the disk. */
 const UNFLUSHED = 'begin; set local synchronous_commit = off'
 /** Told apart by those who count statements. */
@@ -332,8 +342,9 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
   const listeners = new CommitListeners()
   const how = connecting(url, options, listeners)
   const lanes = Array.from({ length: LANES }, () => laneOf(how, how.settings(readTimeout, ` ${READ_ONLY}`)))
-  // planned once: bursts look rows up by key, and planning costs more than running
-  const bursts = laneOf(how, how.settings(writeTimeout, ' -c plan_cache_mode=force_generic_plan'))
+  const plannedOnce = laneOf(how, how.settings(readTimeout, ` ${READ_ONLY} ${PLANNED_ONCE}`))
+  // bursts look rows up by key
+  const bursts = laneOf(how, how.settings(writeTimeout, ` ${PLANNED_ONCE}`))
   const queue = laneOf(how, how.settings(writeTimeout))
   let turn = 0
   const query = (config: Statement, values?: unknown[]) => (lanes[turn++ % LANES] as Lane).query(config, values)
@@ -343,8 +354,9 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
   const database: Database = {
     read: drizzle({ client: { query } as unknown as pg.Client }),
     write,
-    async readRows(name, text, values) {
-      const { rows } = await query({ ...(name !== undefined && { name }), text, values, rowMode: 'array', types: TYPES })
+    async readRows(name, text, values, plan = 'auto') {
+      const config = { ...(name !== undefined && { name }), text, values, rowMode: 'array', types: TYPES }
+      const { rows } = await (plan === 'once' ? plannedOnce.query(config) : query(config))
       return rows as unknown[][]
     },
     transaction: transactionsOn(write, listeners),
@@ -359,7 +371,7 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
     poolUse: () => ({ busy: pool.totalCount - pool.idleCount, idle: pool.idleCount, waiting: pool.waitingCount }),
     async close() {
       how.availability.close()
-      await Promise.all([...lanes.map((lane) => lane.close()), bursts.close(), queue.close(), pool.end()])
+      await Promise.all([...lanes.map((lane) => lane.close()), plannedOnce.close(), bursts.close(), queue.close(), pool.end()])
     },
   }
   const checkParameters = async () => {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { is, Param, Placeholder, type Query } from 'drizzle-orm'
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
 import type { PgSelectConfig } from 'drizzle-orm/pg-core'
-import type { Database, ReadDatabase, Sender } from './client.js'
+import type { Database, Plan, ReadDatabase, Sender } from './client.js'
 import { rowMapper } from './row-mapper.js'
 
 /**
@@ -37,6 +37,7 @@ const kept = new WeakMap<Database, Map<string, Prepared<unknown>>>()
 export function statement<Shape, Q extends Select>(
   name: string,
   build: (read: ReadDatabase, shape: Shape) => Q,
+  plan: Plan | ((shape: Shape) => Plan) = 'auto',
 ): (db: Database, shape: Shape) => Prepared<Awaited<Q>> {
   return (db, shape) => {
     let statements = kept.get(db)
@@ -47,7 +48,8 @@ export function statement<Shape, Q extends Select>(
     const key = `${name} ${JSON.stringify(shape)}`
     let prepared = statements.get(key)
     if (!prepared) {
-      prepared = prepare(db, build(db.read, shape), statements.size < NAMED ? digest(key) : undefined)
+      const how = typeof plan === 'string' ? plan : plan(shape)
+      prepared = prepare(db, build(db.read, shape), statements.size < NAMED ? digest(key) : undefined, how)
       if (statements.size < CACHE_SIZE) statements.set(key, prepared)
     }
     return prepared as Prepared<Awaited<Q>>
@@ -56,7 +58,7 @@ export function statement<Shape, Q extends Select>(
 
 const digest = (key: string) => createHash('sha1').update(key).digest('hex')
 
-function prepare(db: Database, query: Select, name: string | undefined): Prepared<unknown> {
+function prepare(db: Database, query: Select, name: string | undefined, plan: Plan): Prepared<unknown> {
   const { sql, params } = query.toSQL()
   const sources = params.map(sourceOf)
   const map = rowMapper(query._.config)
@@ -66,6 +68,7 @@ function prepare(db: Database, query: Select, name: string | undefined): Prepare
         name,
         sql,
         sources.map((source) => source(values)),
+        plan,
       )
       return rows.map(map)
     },

@@ -75,4 +75,10 @@ export class Fragments {
     }
     return rows.flatMap(({ id }) => found.get(id) ?? [])
   }
+
+  /** Drops everything. After a crash Postgres may give numbers of lost transactions, which keys are made of, again. */
+  clear(): void {
+    this.#kept.clear()
+    this.#pages.clear()
+  }
 }

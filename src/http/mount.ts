@@ -10,6 +10,7 @@ import { FairQueue } from '../lib/async/fair-queue.js'
 import { holderOfCall, inNameOf } from '../lib/async/holder.js'
 import { originOf } from '../lib/origin.js'
 import { shareOf } from '../lib/share.js'
+import { Content, sendContent } from './content.js'
 import { Answer, type Endpoint, isStream, PageAnswer } from './endpoint.js'
 import { sendJson, sendJsonText } from './failure-handler.js'
 import { joinBags, type ParameterBag } from './form.js'
@@ -197,6 +198,7 @@ function checkUnchanged(header: string | undefined, changed: Date) {
 }
 
 function send(result: unknown, declared: Endpoint, request: FastifyRequest, reply: FastifyReply, ctx: Context, query: ParameterBag) {
+  if (result instanceof Content) return sendContent(request, reply, result)
   if (result instanceof Answer) {
     reply.code(result.status).headers(result.headers)
     if (result.body === undefined) return reply.send()

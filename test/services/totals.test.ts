@@ -186,3 +186,50 @@ describe('totals of lists (C-13, G-57)', () => {
     expect(counted).toBe(502)
   })
 })
+
+describe('totals of labels (section 16)', () => {
+  let project: TestProject
+  let guest: TestUser
+  const shown = async (caller: TestUser | null = admin) => {
+    const [label] = (await t.api('get', `${project.path}/labels`, caller).expect(200)).body
+    return [label.open_issues_count, label.closed_issues_count, label.open_merge_requests_count]
+  }
+  const counted = async (caller?: TestUser) => (await t.queriesOf(() => shown(caller))).filter((text) => text.includes('"issue_labels" join')).length
+  const change = (text: string) => t.ctx.db.write.execute(sql.raw(text))
+
+  beforeAll(async () => {
+    guest = await aUser(t.ctx)
+    project = await aProject(t.ctx, { creator: admin, visibility: 'public', guest })
+    await t.api('post', `${project.path}/labels`, admin).send({ name: 'bug', color: '#ff0000' }).expect(201)
+    const row = `${project.id}, i, 'x', ${admin.id}, now(), now()`
+    await change(`insert into issues (project_id, iid, title, author_id, created_at, updated_at) select ${row} from generate_series(1, 4) i`)
+    await change(`insert into merge_requests (project_id, iid, title, author_id, created_at, updated_at, source_project_id, original_source_project_id,
+      source_branch, target_branch) select ${row}, ${project.id}, ${project.id}, 'topic' || i, 'main' from generate_series(1, 2) i`)
+    for (const [of, kind] of [['issue', 'issues'], ['merge_request', 'merge_requests']]) // biome-ignore format: two kinds
+      await change(`insert into ${of}_labels (project_id, ${of}_id, label_id)
+        select t.project_id, t.id, l.id from ${kind} t join labels l on l.project_id = t.project_id where t.project_id = ${project.id}`)
+  })
+
+  it('are counted once while nothing changes, for each sight', async () => {
+    expect(await shown()).toEqual([4, 0, 2])
+    expect(await counted()).toBe(0)
+    expect(await counted(guest)).toBe(1)
+    expect(await counted(guest)).toBe(0)
+  })
+
+  it('SEC-35: follow every change at once, for those who see it', async () => {
+    const of = `where project_id = ${project.id} and iid = 1`
+    for (const [changed, all, open] of [
+      [`update issues set state = 'closed' ${of}`, [3, 1, 2], [3, 1, 2]],
+      [`update issues set confidential = true ${of}`, [3, 1, 2], [3, 0, 2]],
+      [`update issues set assignee_id = ${guest.id} ${of}`, [3, 1, 2], [3, 1, 2]],
+      [`update merge_requests set state = 'merged' ${of}`, [3, 1, 1], [3, 1, 1]],
+      [`update merge_requests set deleted_at = now() where project_id = ${project.id} and iid = 2`, [3, 1, 0], [3, 1, 0]],
+      [`delete from issue_labels where issue_id = (select id from issues ${of})`, [3, 0, 0], [3, 0, 0]],
+      [`delete from issues where project_id = ${project.id} and iid = 2`, [2, 0, 0], [2, 0, 0]],
+    ] as const) {
+      await change(changed)
+      expect([changed, await shown(), await shown(guest)]).toEqual([changed, all, open])
+    }
+  })
+})

@@ -100,6 +100,7 @@ export const mergeRequests = pgTable(
     index('merge_requests_project_id_created_at_idx').on(t.project_id, t.created_at, t.id).where(sql`${t.deleted_at} is null`),
     index('merge_requests_project_id_updated_at_idx').on(t.project_id, t.updated_at, t.id).where(sql`${t.deleted_at} is null`),
     index('merge_requests_project_id_state_idx').on(t.project_id, t.state, t.created_at, t.id).where(sql`${t.deleted_at} is null`),
+    index('merge_requests_deleted_idx').on(t.project_id, t.id).where(sql`${t.deleted_at} is not null`),
     index('merge_requests_source_idx').on(t.source_project_id, t.source_branch),
     index('merge_requests_created_at_idx').on(t.created_at, t.id).where(sql`${t.deleted_at} is null`),
     index('merge_requests_updated_at_idx').on(t.updated_at, t.id).where(sql`${t.deleted_at} is null`),

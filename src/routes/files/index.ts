@@ -3,10 +3,11 @@ import { onProject, onProjectSignedIn } from '../../access/rules.js'
 import { Blame, presentBlame } from '../../entities/repository/blame.js'
 import { File, FileChange, fileHeaders, presentFile } from '../../entities/repository/file.js'
 import { refused } from '../../failures.js'
+import { Content } from '../../http/content.js'
 import { Answer, endpoint } from '../../http/endpoint.js'
 import { bool, int, oneOf, opt, orDefault, str } from '../../http/params.js'
 import { blameFile } from '../../services/repository/blame.js'
-import { streamBlob } from '../../services/repository/blobs.js'
+import { openBlob } from '../../services/repository/blobs.js'
 import { factsOf, readFile, writeFile } from '../../services/repository/files.js'
 
 const read = onProject('download_code')
@@ -94,8 +95,8 @@ export const files = [
     async handler({ ctx, subject, input, gone }) {
       const signal = gone()
       const file = await factsOf(ctx, subject, input.file_path, input.ref || undefined, signal)
-      const { size, type, stream } = await streamBlob(ctx, subject, file.blob, signal)
-      return new Answer(200, stream, { ...fileHeaders(file), 'content-type': type, 'content-length': String(size) })
+      const { size, type, open } = await openBlob(ctx, subject, file.blob, signal)
+      return new Content({ etag: `"${file.blob}"`, size, headers: { ...fileHeaders(file), 'content-type': type }, open })
     },
   }),
   endpoint({

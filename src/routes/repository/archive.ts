@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { onProject } from '../../access/rules.js'
+import { Content } from '../../http/content.js'
 import { attachment } from '../../http/disposition.js'
-import { Answer, type Endpoint, endpoint } from '../../http/endpoint.js'
+import { type Endpoint, endpoint } from '../../http/endpoint.js'
 import { oneOf, opt, orDefault, str } from '../../http/params.js'
-import { ARCHIVE_FORMATS, type ArchivePlan, planArchive, streamArchive } from '../../services/repository/archive.js'
+import { ARCHIVE_FORMATS, type ArchivePlan, openArchive, planArchive } from '../../services/repository/archive.js'
 
 const access = onProject('download_code')
 const scope = 'read_repository'
@@ -13,37 +14,29 @@ const TYPES = { tar: 'application/x-tar', 'tar.gz': 'application/gzip', 'tar.bz2
 
 const headersOf = ({ kind, filename }: ArchivePlan) => ({ 'content-type': TYPES[kind], 'content-disposition': attachment(filename) })
 
-const at = (path: string): Endpoint[] => [
+const declared = (method: 'GET' | 'HEAD', path: string, summary: string) =>
   endpoint({
-    method: 'GET',
+    method,
     path,
-    summary: 'Download an archive of the repository',
+    summary,
     description: 'Of the default branch, unless `sha` names another revision.',
-    raw: ['application/gzip', 'application/x-bzip2', 'application/x-tar', 'application/zip'],
-    answers: [406],
+    ...(method === 'GET' && { raw: ['application/gzip', 'application/x-bzip2', 'application/x-tar', 'application/zip'] }),
+    ...(method === 'HEAD' && { status: 200 }),
+    answers: [304, 406],
     access,
     scope,
     input,
     async handler({ ctx, subject, input, gone }) {
       const signal = gone()
       const plan = await planArchive(ctx, subject, input)
-      return new Answer(200, await streamArchive(ctx, subject, plan, signal), headersOf(plan))
+      return new Content({ etag: `W/"${plan.name}"`, headers: headersOf(plan), open: () => openArchive(ctx, subject, plan, signal) })
     },
-  }),
-  endpoint({
-    method: 'HEAD',
-    path,
-    summary: 'Get the headers of an archive',
-    status: 200,
-    answers: [406],
-    access,
-    scope,
-    input,
-    async handler({ ctx, subject, input }) {
-      return new Answer(200, '', headersOf(await planArchive(ctx, subject, input)))
-    },
-  }),
+  })
+
+const at = (path: string): Endpoint[] => [
+  declared('GET', path, 'Download an archive of the repository'),
+  declared('HEAD', path, 'Get the headers of an archive'),
 ]
 
-/** Archives (RE-6). */
+/** Archives (RE-6, RE-13). */
 export const archives = [...at('/projects/:id/repository/archive'), ...at('/projects/:id/repository/archive.:format')]

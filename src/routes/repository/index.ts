@@ -3,10 +3,11 @@ import { fullPathOf, onProject } from '../../access/rules.js'
 import { Commit, presentCommit } from '../../entities/repository/commit.js'
 import { Diff } from '../../entities/repository/diff.js'
 import { Blob, presentTreeEntry, TreeEntry } from '../../entities/repository/tree.js'
+import { Content } from '../../http/content.js'
 import { Answer, endpoint, overflowHeaders, pageOf } from '../../http/endpoint.js'
 import { renderElements, renderWith } from '../../http/list-body.js'
 import { bool, opt, orDefault, paging, str } from '../../http/params.js'
-import { readBlob, streamBlob } from '../../services/repository/blobs.js'
+import { openBlob, readBlob } from '../../services/repository/blobs.js'
 import { compare } from '../../services/repository/commits/read.js'
 import { listTree } from '../../services/repository/tree.js'
 
@@ -50,8 +51,8 @@ export const repository = [
     scope,
     input: z.object({ sha: z.string().toLowerCase() }),
     async handler({ ctx, subject, input, gone }) {
-      const { size, type, stream } = await streamBlob(ctx, subject, input.sha, gone())
-      return new Answer(200, stream, { 'content-type': type, 'content-length': String(size) })
+      const { size, type, open } = await openBlob(ctx, subject, input.sha, gone())
+      return new Content({ etag: `"${input.sha}"`, size, headers: { 'content-type': type }, open })
     },
   }),
   endpoint({

@@ -5,6 +5,7 @@ import { findProjectFor, onProjectSignedIn } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { presentUpload, UploadedFile } from '../../entities/projects/upload.js'
 import { noSuchRoute, notFound } from '../../failures.js'
+import { Content, type Range, sendContent } from '../../http/content.js'
 import { attachment } from '../../http/disposition.js'
 import { endpoint } from '../../http/endpoint.js'
 import { emptyParameterBag, type ParameterBag } from '../../http/form.js'
@@ -47,12 +48,16 @@ export async function serveUpload(ctx: Context, request: FastifyRequest, reply: 
       throw notFound()
     })
   }
-  const stream = await readUpload(ctx, upload.project_id, secret)
-  if (!stream) throw notFound()
-  return reply
-    .header('content-type', type ?? 'application/octet-stream')
-    .header('content-length', upload.size)
-    .header('content-disposition', type === null ? attachment(filename) : 'inline')
-    .header('content-security-policy', "default-src 'none'; sandbox")
-    .send(stream)
+  const headers = {
+    'content-type': type ?? 'application/octet-stream',
+    'content-disposition': type === null ? attachment(filename) : 'inline',
+    'content-security-policy': "default-src 'none'; sandbox",
+  }
+  const open = async (part?: Range) => {
+    const stream = await readUpload(ctx, upload.project_id, secret, part)
+    if (!stream) throw notFound()
+    return stream
+  }
+  // nobody but its uploader has the secret of a file before it is there, and it never changes
+  return sendContent(request, reply, new Content({ etag: `"${secret}"`, size: upload.size, headers, open }))
 }

@@ -1,11 +1,15 @@
 import { and, asc, desc, eq, type SQL, sql } from 'drizzle-orm'
 import { alias, type PgTable } from 'drizzle-orm/pg-core'
 import type { Caller, SignedIn } from '../../access/actor.js'
+import { type IssueReach, type NoteReach, noteReach } from '../../access/can.js'
 import { ANY_LEVEL, projectsWithLevel } from '../../access/roles.js'
 import type { ProjectSubject } from '../../access/rules.js'
 import {
+  issuesInReach,
+  mergeRequestsInReach,
   readableCode,
   type SqlViewer,
+  snippetsOpenTo,
   sqlViewer,
   visibleIssues,
   visibleMergeRequests,
@@ -14,9 +18,9 @@ import {
 } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { decoded } from '../../db/decoded.js'
+import { count, decoded } from '../../db/decoded.js'
 import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
-import { EVENT_ACTIONS, events, issues, mergeRequests, milestones, notes, projects, snippets, users } from '../../db/schema/index.js'
+import { EVENT_ACTIONS, EVENT_SUBJECTS, events, issues, mergeRequests, milestones, notes, projects, snippets, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { notFound } from '../../failures.js'
 import { numericId } from '../../lib/numeric-id.js'
@@ -37,7 +41,7 @@ export type EventRecord = Awaited<ReturnType<ReturnType<typeof listed>['execute'
  */
 export async function recordEvent(
   tx: Pick<Transaction, 'insert' | 'update'>,
-  { confidential = false, ...event }: Omit<Row, 'push'> & { confidential?: boolean },
+  { confidential = false, ...event }: Omit<Row, 'push' | 'about_type' | 'about_id'> & { confidential?: boolean },
 ): Promise<void> {
   const { project_id, created_at } = event
   const activity = () =>
@@ -45,7 +49,13 @@ export async function recordEvent(
       .update(projects)
       .set({ last_activity_at: sql`greatest(${projects.last_activity_at}, ${created_at.toISOString()}::timestamptz)` })
       .where(eq(projects.id, project_id))
-  await Promise.all([tx.insert(events).values(event), ...(confidential ? [] : [activity()])])
+  await Promise.all([tx.insert(events).values({ ...event, ...aboutTarget(event) }), ...(confidential ? [] : [activity()])])
+}
+
+/** What an event is about that tells of a thing itself; of a milestone or a member it is about nothing else. */
+function aboutTarget({ target_type, target_id }: Pick<Row, 'target_type' | 'target_id'>): Pick<Row, 'about_type' | 'about_id'> {
+  const about_type = EVENT_SUBJECTS.find((type) => type === target_type)
+  return about_type ? { about_type, about_id: target_id } : {}
 }
 
 export { EVENT_ACTIONS }
@@ -79,6 +89,8 @@ type Of = 'author' | 'project' | 'memberships'
 interface Shape {
   of: Of
   eyes: SqlViewer
+  /** What the caller sees of the one project; null: that depends on each project. */
+  reach: NoteReach | null
   filters: string[]
   descending: boolean
 }
@@ -98,42 +110,58 @@ const SCOPES: Record<Of, () => SQL> = {
   memberships: () => sql`${events.project_id} in ${projectsWithLevel(user, ANY_LEVEL)}`,
 }
 
-/** Pushes, and comments on commits, are shown to readers of the code (EV-4). */
-const aboutCode = sql`(${events.action} = 'pushed' or ${events.action} = 'commented'
-  and exists (select 1 from ${notes} n where n.id = ${events.target_id} and n.noteable_type = 'Commit'))`
+type About = (typeof EVENT_SUBJECTS)[number]
+/** For each kind of subject, which of its events are shown. What is deleted has no events, but for merge requests. */
+type Shown = Record<About, SQL>
 
-/** Things, and notes on them, are shown to those who see them (EV-4, SEC-35, SEC-36). */
-const SEEN = {
-  Issue: (eyes: SqlViewer, id: SQL) => sql`exists (select 1 from ${issues} where ${issues.id} = ${id} and ${visibleIssues(eyes, user)})`,
-  MergeRequest: (eyes: SqlViewer, id: SQL) =>
-    sql`exists (select 1 from ${mergeRequests} where ${mergeRequests.id} = ${id} and ${visibleMergeRequests(eyes, user)})`,
-  Snippet: (eyes: SqlViewer, id: SQL) => sql`exists (select 1 from ${snippets} where ${snippets.id} = ${id} and ${visibleSnippets(eyes, user)})`,
+/** Those of one project, by what the caller sees there; the few things that are hidden are collected once. */
+function shownInProject({ issues: issueReach, merge_requests, commits, snippets: snippetReach }: NoteReach, eyes: SqlViewer): Shown {
+  const idsOf = (table: PgTable, where: SQL) => sql`(select id from ${table} where project_id = ${sql.placeholder('of')} and ${where})`
+  const not = sql`${events.about_id} not in`
+  return {
+    Commit: commits ? sql`true` : sql`false`,
+    Issue:
+      hidesNone(issueReach) ??
+      sql`${not} ${idsOf(issues, sql`${issues.confidential} and ${issuesInReach(issueReach as IssueReach, user)} is not true`)}`,
+    MergeRequest:
+      merge_requests === 'own'
+        ? sql`${events.about_id} in ${idsOf(mergeRequests, mergeRequestsInReach('own', user))}`
+        : (hidesAll(merge_requests) ?? sql`${not} ${idsOf(mergeRequests, sql`${mergeRequests.deleted_at} is not null`)}`),
+    Snippet: hidesNone(snippetReach) ?? sql`${events.about_id} in ${idsOf(snippets, snippetsOpenTo(eyes, user))}`,
+  }
 }
-const showsNoneHidden = (
-  eyes: SqlViewer,
-  type: keyof typeof SEEN,
-) => sql`(${events.target_type} is distinct from ${type} or ${SEEN[type](eyes, sql`${events.target_id}`)})
-  and (${events.action} <> 'commented' or not exists (select 1 from ${notes} n where n.id = ${events.target_id} and n.noteable_type = ${type}
-    and not ${SEEN[type](eyes, sql`n.noteable_id`)}))`
 
-const matching = ({ of, eyes, filters }: Omit<Shape, 'descending'>) =>
-  and(
+const hidesAll = (reach: string | null) => (reach === null ? sql`false` : undefined)
+const hidesNone = (reach: string | null) => (reach === 'all' ? sql`true` : hidesAll(reach))
+
+/** Those of any project (EV-4, SEC-35, SEC-36). */
+function shownAnywhere(eyes: SqlViewer): Shown {
+  const exists = (table: PgTable, where: SQL) => sql`exists (select 1 from ${table} where ${table}.id = ${events.about_id} and ${where})`
+  // what an administrator sees depends on the project alone, but for deleted merge requests
+  const admin = eyes === 'admin'
+  return {
+    Commit: readableCode(eyes, user),
+    Issue: admin ? visibleIssues(eyes, user) : exists(issues, visibleIssues(eyes, user)),
+    MergeRequest: exists(mergeRequests, visibleMergeRequests(eyes, user)),
+    Snippet: admin ? visibleSnippets(eyes, user) : exists(snippets, visibleSnippets(eyes, user)),
+  }
+}
+
+function matching({ of, eyes, reach, filters }: Omit<Shape, 'descending'>) {
+  const shown = reach ? shownInProject(reach, eyes) : shownAnywhere(eyes)
+  const about = EVENT_SUBJECTS.map((type) => sql`when ${type} then ${shown[type]}`)
+  return and(
     SCOPES[of](),
     ...filters.map((name) => FILTERS[name]?.()),
-    visibleProjects(eyes, user),
-    sql`(not ${aboutCode} or ${readableCode(eyes, user)})`,
-    showsNoneHidden(eyes, 'Issue'),
-    showsNoneHidden(eyes, 'MergeRequest'),
-    showsNoneHidden(eyes, 'Snippet'),
+    reach ? undefined : visibleProjects(eyes, user),
+    sql`case ${events.about_type} ${sql.join(about, sql` `)} else true end`,
   )
+}
 
-const counted = statement('count of events', (db, shape: Omit<Shape, 'descending'>) =>
-  db
-    .select({ total: decoded(sql<number>`count(*)`, Number) })
-    .from(events)
-    .innerJoin(projects, eq(projects.id, events.project_id))
-    .where(matching(shape)),
-)
+const counted = statement('count of events', (db, shape: Omit<Shape, 'descending'>) => {
+  const query = db.select({ total: count() }).from(events)
+  return (shape.reach ? query : query.innerJoin(projects, eq(projects.id, events.project_id))).where(matching(shape))
+})
 
 const resolvers = alias(users, 'resolver')
 const NOTED = new Map<unknown, string>([
@@ -149,10 +177,8 @@ const noted = <T>(column: SQL, tables: PgTable[]): SQL<T | null> =>
 /** The ids of one page; only their rows are joined with what is shown. */
 const listed = statement('events', (db, { descending, ...shape }: Shape) => {
   const direction = descending ? desc : asc
-  const page = db
-    .select({ id: events.id })
-    .from(events)
-    .innerJoin(projects, eq(projects.id, events.project_id))
+  const ids = db.select({ id: events.id }).from(events)
+  const page = (shape.reach ? ids : ids.innerJoin(projects, eq(projects.id, events.project_id)))
     .where(matching(shape))
     .orderBy(direction(events.created_at), direction(events.id))
     .limit(sql.placeholder('limit'))
@@ -183,7 +209,18 @@ const listed = statement('events', (db, { descending, ...shape }: Shape) => {
     .orderBy(direction(events.created_at), direction(events.id))
 })
 
-async function list(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, of: Of, id: number, filter: EventFilter): Promise<Page<EventRecord>> {
+interface Whose {
+  of: Of
+  id: number
+  reach?: NoteReach | null
+}
+
+async function list(
+  ctx: Context,
+  { user: viewer }: Pick<Caller, 'user'>,
+  { of, id, reach = null }: Whose,
+  filter: EventFilter,
+): Promise<Page<EventRecord>> {
   const given = {
     action: filter.action,
     target_type: filter.target_type && [...TARGETS[filter.target_type]],
@@ -193,20 +230,20 @@ async function list(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, of: Of
   const filters = Object.entries(given)
     .filter(([, value]) => value !== undefined)
     .map(([name]) => name)
-  const shape = { of, eyes: sqlViewer(viewer), filters }
+  const shape: Omit<Shape, 'descending'> = { of, eyes: sqlViewer(viewer), reach, filters }
   const values = { ...given, of: id, user: viewer?.id ?? 0 }
-  const [items, [count]] = await Promise.all([
+  const [items, [all]] = await Promise.all([
     listed(ctx.db, { ...shape, descending: filter.sort === 'desc' }).execute({ ...values, ...limits(filter) }),
     counted(ctx.db, shape).execute(values),
   ])
   const texts = items.flatMap(({ note }) => note ?? [])
   await completeTexts(ctx, LONG.notes, texts, 'page')
-  return { items, total: count?.total ?? 0 }
+  return { items, total: all?.total ?? 0 }
 }
 
 /** What the caller did, or with `all` what happened in the projects they are a member of (EV-1). */
 export const listOwnEvents = (ctx: Context, caller: SignedIn, { all, ...filter }: EventFilter & { all: boolean }) =>
-  list(ctx, caller, all ? 'memberships' : 'author', caller.user.id, filter)
+  list(ctx, caller, { of: all ? 'memberships' : 'author', id: caller.user.id }, filter)
 
 /**
  * The events of a user, by id or username; anonymous callers see users unless the administrator restricted that (EV-2,
@@ -217,12 +254,16 @@ export async function listEventsOfUser(ctx: Context, caller: Pick<Caller, 'user'
   const id = numericId(named)
   const author = id === null ? await findUserByName(ctx, named) : await getUser(ctx, id)
   if (!author) throw notFound('User')
-  return list(ctx, caller, 'author', author.id, filter)
+  return list(ctx, caller, { of: 'author', id: author.id }, filter)
 }
 
 /** The events of a project (EV-3). */
-export const listEventsOfProject = (ctx: Context, caller: Pick<Caller, 'user'>, { project }: ProjectSubject, filter: EventFilter) =>
-  list(ctx, caller, 'project', project.id, filter)
+export function listEventsOfProject(ctx: Context, caller: Pick<Caller, 'user'>, subject: ProjectSubject, filter: EventFilter) {
+  const reach = noteReach(subject)
+  // SN-12 and G-8: requests and snippets are for callers who are signed in
+  const shown = caller.user ? reach : { ...reach, merge_requests: null, snippets: null }
+  return list(ctx, caller, { of: 'project', id: subject.project.id, reach: shown }, filter)
+}
 
 /** How long an event is kept (EV-5). */
 const CACHE_SIZE = '2 years'

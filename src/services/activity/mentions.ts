@@ -103,5 +103,5 @@ export async function peopleNamed(
 }
 
 /** Ids of all users mentioned in a thing or in notes on it, as a subquery. */
-export const mentionedIn = (target: Target): SQL =>
+export const mentionedIn = (target: Pick<Target, 'type'> & Record<'id' | 'project_id', number | SQL>): SQL =>
   sql`(select n.user_id from ${mentions} n where n.project_id = ${target.project_id} and n.target_type = ${target.type} and n.target_id = ${target.id})`

@@ -21,7 +21,7 @@ export async function nextIid(tx: Transaction, projectId: number, kind: 'pipelin
 /**
  * The number that `nextIid` returned, for a statement right after it in the same transaction: both can be sent at once.
  */
-export const lastIid = (projectId: number, kind: 'merge_request') =>
+export const lastIid = (projectId: number, kind: 'issue' | 'merge_request') =>
   sql<number>`(select ${iidCounters.last} from ${iidCounters} where ${iidCounters.project_id} = ${projectId} and ${iidCounters.kind} = ${kind})`
 
 /**

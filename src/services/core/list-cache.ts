@@ -43,6 +43,36 @@ export class ListCache {
     sizeCalculation: ({ ids }, key) => ids.byteLength + 2 * key.length + 200,
   })
 
+  readonly #totals = new LRUCache<string, { version: Version; totals: number[] }>({
+    maxSize: CACHE_SIZE,
+    sizeCalculation: ({ version, totals }, key) => key.length + (version?.length ?? 0) + 8 * totals.length + 100,
+  })
+
+  /**
+   * Totals of the lists behind each of these ids, such as the issues that have a label; `count` reads them with their
+   * version. `key` names everything else that they depend on. Without a version all are counted.
+   */
+  async totalsOf(
+    key: string,
+    version: Version,
+    ids: number[],
+    count: (ids: number[]) => PromiseLike<{ id: number; version: Version; totals: number[] }[]>,
+  ): Promise<Map<number, number[]>> {
+    const found = new Map<number, number[]>()
+    for (const id of ids) {
+      const kept = version === null ? undefined : this.#totals.get(`${key} ${id}`)
+      if (kept?.version === version) found.set(id, kept.totals)
+    }
+    const missing = ids.filter((id) => !found.has(id))
+    this.hits += found.size
+    this.misses += missing.length
+    for (const { id, version, totals } of missing.length > 0 ? await count(missing) : []) {
+      found.set(id, totals)
+      if (version !== null) this.#totals.set(`${key} ${id}`, { version, totals })
+    }
+    return found
+  }
+
   /**
    * A page with its total. `rows` carry the version; `key` names everything else that the total depends on. Without a
    * key, a version or a row it is counted again.
@@ -114,6 +144,7 @@ export class ListCache {
   clear(): void {
     this.#known.clear()
     this.#lists.clear()
+    this.#totals.clear()
   }
 }
 

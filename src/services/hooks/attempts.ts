@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { and, desc, eq, gt, gte, inArray, lt, type SQL, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
-import { decoded } from '../../db/decoded.js'
+import type { ReadDatabase } from '../../db/client.js'
+import { count } from '../../db/decoded.js'
 import { onlyRow } from '../../db/only-row.js'
 import { hookAttempts, hookDeliveries, webHooks } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
 import { Failure, notFound } from '../../failures.js'
 import { NoAnswer, type PostAnswer, post } from '../../lib/outgoing-post.js'
 import { BadTarget, checkTarget } from '../../lib/ssrf-guard.js'
@@ -119,45 +121,55 @@ const DAYS_KEPT = 7
 
 /** The answers that a status word of the list means. */
 const CLASSES: Record<string, SQL | undefined> = {
+  all: undefined,
   successful: and(gte(hookAttempts.status, 200), lt(hookAttempts.status, 300)),
   client_failure: and(gte(hookAttempts.status, 400), lt(hookAttempts.status, 500)),
   server_failure: sql`(${hookAttempts.status} >= 500 or ${hookAttempts.status} is null)`,
+  exact: eq(hookAttempts.status, sql.placeholder('status')),
 }
 
 /** Attempts that are listed. */
 const LISTED = 100
 
+const newest = (db: ReadDatabase) =>
+  db
+    .select({ id: hookAttempts.id })
+    .from(hookAttempts)
+    .where(and(eq(hookAttempts.hook_id, sql.placeholder('hook')), gt(hookAttempts.created_at, sql.placeholder('since'))))
+    .orderBy(desc(hookAttempts.id))
+    .limit(LISTED)
+
+const listed = statement('hook attempts', (db, wanted: string) =>
+  db
+    .select({ attempt: hookAttempts, delivery: { trigger: hookDeliveries.trigger, body: hookDeliveries.body } })
+    .from(hookAttempts)
+    .innerJoin(hookDeliveries, eq(hookDeliveries.id, hookAttempts.delivery_id))
+    .where(and(inArray(hookAttempts.id, newest(db)), CLASSES[wanted]))
+    .orderBy(desc(hookAttempts.id))
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset')),
+)
+
+const counted = statement('number of hook attempts', (db, wanted: string) =>
+  db
+    .select({ total: count() })
+    .from(hookAttempts)
+    .where(and(inArray(hookAttempts.id, newest(db)), CLASSES[wanted])),
+)
+
 /** The newest attempts of a hook, newest first (HK-6). */
 export async function listAttempts(
   ctx: Context,
   hook: Hook,
-  { status, ...paging }: { status?: string | undefined } & Paging,
+  { status = 'all', ...paging }: { status?: string | undefined } & Paging,
 ): Promise<Page<HookAttempt>> {
-  const { limit, offset } = limits(paging)
-  const since = new Date(ctx.now().getTime() - DAYS_KEPT * DAY)
-  const newest = ctx.db.write
-    .select({ id: hookAttempts.id })
-    .from(hookAttempts)
-    .where(and(eq(hookAttempts.hook_id, hook.id), gt(hookAttempts.created_at, since)))
-    .orderBy(desc(hookAttempts.id))
-    .limit(LISTED)
-  const wanted = status === undefined ? undefined : (CLASSES[status] ?? eq(hookAttempts.status, Number(status)))
-  const which = and(inArray(hookAttempts.id, newest), wanted)
-  const [items, [count]] = await Promise.all([
-    ctx.db.write
-      .select({ attempt: hookAttempts, delivery: { trigger: hookDeliveries.trigger, body: hookDeliveries.body } })
-      .from(hookAttempts)
-      .innerJoin(hookDeliveries, eq(hookDeliveries.id, hookAttempts.delivery_id))
-      .where(which)
-      .orderBy(desc(hookAttempts.id))
-      .limit(limit)
-      .offset(offset),
-    ctx.db.write
-      .select({ total: decoded(sql<number>`count(*)`, Number) })
-      .from(hookAttempts)
-      .where(which),
+  const values = { hook: hook.id, since: new Date(ctx.now().getTime() - DAYS_KEPT * DAY), status: Number(status) }
+  const wanted = Object.hasOwn(CLASSES, status) ? status : 'exact'
+  const [items, [all]] = await Promise.all([
+    listed(ctx.db, wanted).execute({ ...values, ...limits(paging) }),
+    counted(ctx.db, wanted).execute(values),
   ])
-  return { items, total: count?.total ?? 0 }
+  return { items, total: all?.total ?? 0 }
 }
 
 const undelivered = (message: string) => new Failure('unprocessable', { message })

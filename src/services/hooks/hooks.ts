@@ -1,9 +1,10 @@
-import { and, asc, eq, isNull, type SQL, sql } from 'drizzle-orm'
+import { and, asc, eq, isNull, type Placeholder, type SQL, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { decoded } from '../../db/decoded.js'
+import { count } from '../../db/decoded.js'
 import { onlyRow } from '../../db/only-row.js'
 import { HOOK_EVENTS, type HookEvent, webHooks } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
 import { Failure, invalidRecord, notFound, refused } from '../../failures.js'
 import { lengthOf, tooLong } from '../../lib/path.js'
 import { checkRefName } from '../../lib/ref-name.js'
@@ -46,7 +47,7 @@ const DEFAULTS: Record<HookSource['kind'], HookEvent[]> = { project: ['push'], g
 
 const MASK = '*****'
 
-const of = ({ kind, id }: HookSource): SQL | undefined =>
+const of = ({ kind, id }: { kind: HookSource['kind']; id: number | Placeholder }): SQL | undefined =>
   kind === 'system'
     ? and(isNull(webHooks.project_id), isNull(webHooks.group_id))
     : eq(kind === 'project' ? webHooks.project_id : webHooks.group_id, id)
@@ -77,22 +78,33 @@ const columnsOf = ({ kind, id }: HookSource) => ({ project_id: kind === 'project
 const tell = (ctx: Context, tx: Transaction, { kind, id, name }: HookSource, action: AuditAction, { id: hook, url }: Pick<Hook, 'id' | 'url'>) =>
   audit(ctx, tx, { action, target: { type: kind === 'system' ? 'settings' : kind, id, name }, changes: { hook, url } })
 
+const ofKind = (kind: HookSource['kind']) => of({ kind, id: sql.placeholder('source') })
+
+const listed = statement('hooks', (db, kind: HookSource['kind']) =>
+  db.select().from(webHooks).where(ofKind(kind)).orderBy(asc(webHooks.id)).limit(sql.placeholder('limit')).offset(sql.placeholder('offset')),
+)
+
+const counted = statement('number of hooks', (db, kind: HookSource['kind']) => db.select({ total: count() }).from(webHooks).where(ofKind(kind)))
+
+const found = statement('hook', (db, kind: HookSource['kind']) =>
+  db
+    .select()
+    .from(webHooks)
+    .where(and(ofKind(kind), eq(webHooks.id, sql.placeholder('id')))),
+)
+
 /** The hooks of a source by id (HK-1, HK-8). */
 export async function listHooks(ctx: Context, source: HookSource, paging: Paging): Promise<Page<Hook>> {
-  const { limit, offset } = limits(paging)
-  const [items, [count]] = await Promise.all([
-    ctx.db.read.select().from(webHooks).where(of(source)).orderBy(asc(webHooks.id)).limit(limit).offset(offset),
-    ctx.db.read
-      .select({ total: decoded(sql<number>`count(*)`, Number) })
-      .from(webHooks)
-      .where(of(source)),
+  const [items, [all]] = await Promise.all([
+    listed(ctx.db, source.kind).execute({ source: source.id, ...limits(paging) }),
+    counted(ctx.db, source.kind).execute({ source: source.id }),
   ])
-  return { items, total: count?.total ?? 0 }
+  return { items, total: all?.total ?? 0 }
 }
 
 /** One hook (HK-1, HK-8). */
 export async function getHook(ctx: Context, source: HookSource, id: number): Promise<Hook> {
-  const [hook] = await ctx.db.read.select().from(webHooks).where(called(source, id))
+  const [hook] = await found(ctx.db, source.kind).execute({ source: source.id, id })
   if (!hook) throw missing(source)
   return hook
 }
@@ -161,8 +173,8 @@ export async function createHook(ctx: Context, source: HookSource, given: HookAt
     events: switched(DEFAULTS[source.kind], given.events),
   }
   return ctx.db.transaction(async (tx) => {
-    const count = await tx.$count(webHooks, of(source))
-    if (count >= MAX_HOOKS) throw refused(`Maximum number of webhooks (${MAX_HOOKS}) exceeded`)
+    const held = await tx.$count(webHooks, of(source))
+    if (held >= MAX_HOOKS) throw refused(`Maximum number of webhooks (${MAX_HOOKS}) exceeded`)
     const hook = onlyRow(await tx.insert(webHooks).values(values).returning())
     await tell(ctx, tx, source, 'hook_added', hook)
     return hook

@@ -1,13 +1,16 @@
 import { asc, type SQL, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import type { Context } from '../../context.js'
+import { decoded } from '../../db/decoded.js'
 import { notes, users } from '../../db/schema/index.js'
+import { statement } from '../../db/statement.js'
 import type { UserRefRecord } from '../../entities/identity/user.js'
 import { mentionedIn } from '../activity/mentions.js'
 import { setSubscribed, type Target } from '../activity/subscriptions.js'
 import { createTodos, hasPendingTodo } from '../activity/todos.js'
-import { type Page, type Paging, slice } from '../core/page.js'
+import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
 import { userRefColumns } from '../identity/user-ref.js'
+import { ASKED_TIES } from './readers.js'
 import { getTodo, type TodoRecord } from './todo-list.js'
 
 /**
@@ -41,22 +44,46 @@ export async function addTodo(ctx: Context, caller: SignedIn, target: Target): P
  * not see the thing (any more). A mention of the thing elsewhere does not count, because that place may be hidden
  * (SEC-35).
  */
+export const participants = (type: Target['type'], readers: (who: SQL) => SQL) =>
+  statement(
+    `participants of ${type}`,
+    (db, _: null) => {
+      const target = { type, id: sql`${sql.placeholder('id')}::bigint`, project_id: sql`${sql.placeholder('project')}::bigint` }
+      const wrote = sql`(select n.author_id from ${notes} n where n.project_id = ${target.project_id} and n.noteable_type = ${type}
+      and n.noteable_id = ${target.id} and n.mentioned_in_type is null)`
+      const { author_id, assignee_id } = ASKED_TIES
+      // found by their keys, of which there are few
+      const named = sql`u.id = any(array(select ${author_id} union select ${assignee_id} union ${wrote} union ${mentionedIn(target)}))`
+      return db
+        .select({ user: userRefColumns(users), total: decoded(sql<number>`count(*) over ()`, Number) })
+        .from(users)
+        .where(sql`${users.id} in (${readers(named)})`)
+        .orderBy(asc(users.id))
+        .limit(sql.placeholder('limit'))
+        .offset(sql.placeholder('offset'))
+    },
+    'once',
+  )
+
+/** The participants of a thing in a project. */
 export async function participantsOf(
   ctx: Context,
-  target: Target,
-  { author_id, assignee_id }: { author_id: number; assignee_id: number | null },
-  readers: (who: SQL) => Promise<number[]>,
+  find: ReturnType<typeof participants>,
+  project: Record<'id' | 'namespace_id' | 'visibility' | 'feature', number>,
+  thing: { id: number; author_id: number; assignee_id: number | null; confidential?: boolean },
   paging: Paging,
 ): Promise<Page<UserRefRecord>> {
-  const wrote = sql`(select n.author_id from ${notes} n
-    where n.project_id = ${target.project_id} and n.noteable_type = ${target.type} and n.noteable_id = ${target.id} and n.mentioned_in_type is null)`
-  const who = sql`(u.id in (${author_id}, ${assignee_id ?? 0}) or u.id in ${wrote} or u.id in ${mentionedIn(target)})`
-  const { items, total } = slice(await readers(who), paging)
-  if (items.length === 0) return { items: [], total }
-  const people = await ctx.db.write
-    .select(userRefColumns(users))
-    .from(users)
-    .where(sql`${users.id} = any(${sql.param(items)}::bigint[])`)
-    .orderBy(asc(users.id))
-  return { items: people, total }
+  const values = {
+    project: project.id,
+    namespace: project.namespace_id,
+    visibility: project.visibility,
+    feature: project.feature,
+    id: thing.id,
+    author: thing.author_id,
+    assignee: thing.assignee_id ?? 0,
+    confidential: thing.confidential ?? false,
+  }
+  const at = (where: Paging) => find(ctx.db, null).execute({ ...values, ...limits(where) })
+  const { items, total } = await pageFrom(await at(paging), paging, () => at({ page: 1, per_page: 1 }))
+  return { items: items.map(({ user }) => user), total }
 }

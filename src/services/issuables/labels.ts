@@ -2,6 +2,7 @@ import { and, asc, eq, inArray, or, type SQL, sql } from 'drizzle-orm'
 import type { Caller, SignedIn } from '../../access/actor.js'
 import type { IssueReach } from '../../access/can.js'
 import { issueReach } from '../../access/can.js'
+import { qualified } from '../../access/roles.js'
 import type { GroupSubject, ProjectSubject } from '../../access/rules.js'
 import { issuesInReach, mergeRequestsInReach, type SqlViewer, sqlViewer, visibleIssues, visibleMergeRequests } from '../../access/visible.js'
 import type { Context } from '../../context.js'
@@ -15,11 +16,13 @@ import { issueLabels, issues, labels, mergeRequestLabels, mergeRequests, namespa
 import { statement } from '../../db/statement.js'
 import { unlessUniqueViolation } from '../../db/taken.js'
 import { conflict, invalidRecord, notFound } from '../../failures.js'
+import { allEnded } from '../../lib/async/all-ended.js'
 import { numericId } from '../../lib/numeric-id.js'
 import { lengthOf, tooLong } from '../../lib/path.js'
 import { parseColor } from '../../lib/text/color.js'
 import { markdownToHtml } from '../../lib/text/markdown.js'
 import { setSubscribed } from '../activity/subscriptions.js'
+import { projectVersionOf, type Version } from '../core/list-cache.js'
 import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
 
 /** Where labels are looked up: in a project, with those of its groups, or in a group. */
@@ -61,8 +64,14 @@ function belongs({ from, reach }: Pick<Shape, 'from' | 'reach'>): SQL {
   return reach === 'own' ? sql`${labels.namespace_id} = ${group}` : inherited
 }
 
+/** What the totals of a project's labels depend on; null: those of a group depend on too much. */
+const versionOf = ({ from }: Pick<Shape, 'from'>) =>
+  from === 'group'
+    ? sql<null>`null::text`
+    : sql<Version>`${projectVersionOf('issues', project)} || ' ' || ${projectVersionOf('merge_requests', project)}`
+
 /** How many issues in each state have the label, of those the caller sees, in one pass for both states. */
-function counts({ from, issues: reach }: Shape): SQL<{ open: number; closed: number } | null> {
+function counts({ from, issues: reach }: Pick<Shape, 'from' | 'issues'>): SQL<{ open: number; closed: number } | null> {
   if (reach === 'none') return sql`null`
   const numbers = sql`select json_build_object('open', count(*) filter (where ${issues.state} = 'opened'), 'closed', count(*) filter (where ${issues.state} = 'closed'))
     from ${issueLabels} join ${issues} on ${issues.id} = ${issueLabels.issue_id}`
@@ -73,7 +82,7 @@ function counts({ from, issues: reach }: Shape): SQL<{ open: number; closed: num
 }
 
 /** How many open merge requests have it, of those the caller may read. */
-function requestCount({ from, requests }: Shape): SQL<number> {
+function requestCount({ from, requests }: Pick<Shape, 'from' | 'requests'>): SQL<number> {
   if (requests === 'none') return sql`0`
   const number = sql`select count(*) from ${mergeRequestLabels} join ${mergeRequests} on ${mergeRequests.id} = ${mergeRequestLabels.merge_request_id}`
   const open = sql`${mergeRequestLabels.label_id} = ${labels.id} and ${mergeRequests.state} = 'opened'`
@@ -107,10 +116,9 @@ const listed = statement('labels', (db, shape: Shape) => {
     db
       .select({
         label: READ_COLUMNS.labels,
-        counts: counts(shape),
-        open_merge_requests_count: decoded(requestCount(shape), Number),
         subscribed: sql<boolean>`coalesce((select s.subscribed from ${subscriptions} s where s.target_type = 'Label' and s.target_id = ${labels.id} and s.user_id = ${user}), false)`,
         total: decoded(sql<number>`${page.total}`, Number),
+        version: versionOf(shape),
       })
       .from(labels)
       .innerJoin(page, eq(page.id, labels.id))
@@ -118,6 +126,13 @@ const listed = statement('labels', (db, shape: Shape) => {
       .orderBy(asc(labels.title), asc(labels.namespace_id), asc(labels.id))
   )
 })
+
+const counted = statement('totals of labels', (db, shape: Pick<Shape, 'from' | 'issues' | 'requests'>) =>
+  db
+    .select({ id: labels.id, issues: qualified(counts(shape)), requests: decoded(qualified(requestCount(shape)), Number), version: versionOf(shape) })
+    .from(labels)
+    .where(among(labels.id)),
+)
 
 const groupOf = (source: LabelSource) => ('project' in source ? source.project.project.namespace_id : source.group.group.id)
 
@@ -129,18 +144,27 @@ function shapeOf(source: LabelSource, viewer: Caller['user'], by: Shape['by'], r
 }
 
 async function run(ctx: Context, { user: viewer }: Pick<Caller, 'user'>, source: LabelSource, shape: Shape, value: unknown, paging: Paging) {
-  const rows = await listed(ctx.db, shape).execute({
-    user: viewer?.id ?? 0,
-    group: groupOf(source),
-    project: 'project' in source ? source.project.project.id : 0,
-    value,
-    search: value,
-    ...limits(paging),
-  })
+  const values = { user: viewer?.id ?? 0, group: groupOf(source), project: 'project' in source ? source.project.project.id : 0 }
+  const rows = await listed(ctx.db, shape).execute({ ...values, value, search: value, ...limits(paging) })
   const size = shape.by === 'all' || shape.by === 'search' ? 'page' : 'whole'
   const shown = rows.map(({ label }) => label)
-  await Promise.all([completeTexts(ctx, LONG.labels, shown, size), completeTexts(ctx, LONG.labelPages, shown, size)])
-  return rows.map(({ counts, ...row }) => ({ ...row, open_issues_count: counts?.open ?? 0, closed_issues_count: counts?.closed ?? 0 }))
+  const { from, issues, requests } = shape
+  const key = `labels ${values.project} ${issues} ${requests} ${[issues, requests].includes('own') ? values.user : ''}`
+  const ids = shown.map(({ id }) => id)
+  const [totals] = await Promise.all([
+    ctx.listCache.totalsOf(key, rows[0]?.version ?? null, ids, (ids) => totalsOf(ctx, { from, issues, requests }, { ...values, ids })),
+    completeTexts(ctx, LONG.labels, shown, size),
+    completeTexts(ctx, LONG.labelPages, shown, size),
+  ])
+  return rows.map(({ version: _, ...row }) => {
+    const [open_issues_count = 0, closed_issues_count = 0, open_merge_requests_count = 0] = totals.get(row.label.id) ?? []
+    return { ...row, open_issues_count, closed_issues_count, open_merge_requests_count }
+  })
+}
+
+async function totalsOf(ctx: Context, shape: Pick<Shape, 'from' | 'issues' | 'requests'>, values: Record<string, unknown>) {
+  const rows = await counted(ctx.db, shape).execute(values)
+  return rows.map(({ id, issues, requests, version }) => ({ id, version, totals: [issues?.open ?? 0, issues?.closed ?? 0, requests] }))
 }
 
 /** The labels of a project with those of its groups, or of a group, by name (LB-1). */
@@ -230,14 +254,10 @@ export async function createLabel(
   const id = await unlessUniqueViolation(
     () =>
       ctx.db.transaction(async (tx) => {
-        if (await isTaken(tx, source, values.title as string)) throw alreadyThere()
-        const row = onlyRow(
-          await tx
-            .insert(labels)
-            .values({ ...values, title: values.title as string, color: values.color as string, ...owner, created_at: now, updated_at: now })
-            .returning({ id: labels.id }),
-        )
-        return row.id
+        const row = { ...values, title: values.title as string, color: values.color as string, ...owner, created_at: now, updated_at: now }
+        const [taken, rows] = await allEnded([isTaken(tx, source, row.title), tx.insert(labels).values(row).returning({ id: labels.id })])
+        if (taken) throw alreadyThere()
+        return onlyRow(rows).id
       }),
     alreadyThere,
   )

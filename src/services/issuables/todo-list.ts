@@ -90,8 +90,10 @@ const listed = statement('todos', (db, shape: Shape) =>
     .offset(sql.placeholder('offset')),
 )
 
-const counted = statement('number of todos', (db, shape: Shape) =>
-  db.select({ total: count() }).from(todos).innerJoin(projects, eq(projects.id, todos.project_id)).where(matching(shape)),
+const counted = statement(
+  'number of todos',
+  (db, shape: Shape) => db.select({ total: count() }).from(todos).innerJoin(projects, eq(projects.id, todos.project_id)).where(matching(shape)),
+  'once',
 )
 
 const shapeFor = ({ user: viewer }: SignedIn, filter: Partial<TodoFilter>): Shape => ({

@@ -3,6 +3,7 @@ import type { SignedIn } from '../../access/actor.js'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
+import { allEnded } from '../../lib/async/all-ended.js'
 import { sameButForTicks, tasksIn } from '../../lib/text/references.js'
 import { recordEvent } from '../activity/events.js'
 import { followMentions } from '../activity/mentions.js'
@@ -76,9 +77,11 @@ export async function newAttributes(
   assignable: Assignable,
   now: Date,
 ): Promise<Pick<Columns, 'assignee_id' | 'milestone_id'> & { labelIds: number[] }> {
-  const assignee_id = await assignable(tx, subject, assignee_ids)
-  const milestone = milestone_id ? await usableMilestone(tx, subject, milestone_id) : null
-  const labelIds = await labelIdsOf(tx, subject, labels, subject.can('manage_label'), now)
+  const [assignee_id, milestone, labelIds] = await allEnded([
+    assignable(tx, subject, assignee_ids),
+    milestone_id ? usableMilestone(tx, subject, milestone_id) : null,
+    labelIdsOf(tx, subject, labels, subject.can('manage_label'), now),
+  ])
   return { assignee_id, milestone_id: milestone?.id ?? null, labelIds }
 }
 
@@ -142,9 +145,11 @@ export async function followCreation(
   caller: SignedIn,
   { target, assignee_id, labelIds, text, readers }: Created,
 ): Promise<void> {
-  await assignLabels(tx, target, labelIds)
-  await tellAssignee(tx, caller, target, assignee_id, ctx.now())
-  await followMentions(ctx, tx, caller, { target, note_id: null, text }, readers)
+  await allEnded([
+    assignLabels(tx, target, labelIds),
+    tellAssignee(tx, caller, target, assignee_id, ctx.now()),
+    followMentions(ctx, tx, caller, { target, note_id: null, text }, readers),
+  ])
 }
 
 interface Changed {

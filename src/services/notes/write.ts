@@ -68,8 +68,10 @@ const written = step('write a note', (db, type: Noteable['type']) => {
     select ${value('project')}, ${type}, thing.id, ${value('commit')}, ${value('author')}, ${value('body')}, ${value('note_type')},
       ${value('discussion')}, ${value('position')}::jsonb, ${value('path')}, ${value('line')}::integer, ${value('line_type')},
       ${moment('created_at')}, ${moment('created_at')} from thing returning id`)
-  const event = db.$with('event', {}).as(sql`insert into ${events} (project_id, author_id, action, target_type, target_id, target_title, created_at)
-    select ${value('project')}, ${value('author')}, 'commented', coalesce(${value('note_type')}, 'Note'), note.id, ${value('title')}, ${moment('now')} from note`)
+  const event = db.$with('event', {}).as(sql`insert into ${events} (project_id, author_id, action, target_type, target_id, target_title,
+      about_type, about_id, created_at)
+    select ${value('project')}, ${value('author')}, 'commented', coalesce(${value('note_type')}, 'Note'), note.id, ${value('title')},
+      ${type}, ${value('id')}, ${moment('now')} from note`)
   const active = db.$with('active', {}).as(sql`update ${projects} p set last_activity_at = greatest(p.last_activity_at, ${moment('now')})
     from note where p.id = ${value('project')}`)
   const ofThing = sql`t.project_id = ${value('project')} and t.target_type = ${type} and t.target_id = ${value('id')}`

@@ -9,6 +9,7 @@ import { decoded } from '../../db/decoded.js'
 import { members, namespaces, projects } from '../../db/schema/index.js'
 import { unlessUniqueViolation } from '../../db/taken.js'
 import { Failure, invalidRecord, nullOnFailure } from '../../failures.js'
+import { allEnded } from '../../lib/async/all-ended.js'
 import { branchNameFault } from '../../lib/branch-name.js'
 import { pathFromName, projectNameFaults, projectPathFaults } from '../../lib/path.js'
 import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
@@ -73,14 +74,13 @@ interface Planned {
 /** Writes a reserved project and everything that belongs to it, its repository included. */
 async function insertProject(ctx: Context, tx: Transaction, caller: SignedIn, id: number, planned: Planned): Promise<void> {
   const { given, settings, place, name, path, branch, storage, importUrl } = planned
-  await holdReservation(tx, id)
   const now = ctx.now()
   // as it is now: a group may be deleted, renamed or made less visible at the same moment (SEC-132)
-  const namespace = await lockNamespace(tx, place.id)
+  const [, namespace] = await allEnded([holdReservation(tx, id), lockNamespace(tx, place.id)])
   if (!namespace) throw invalidNamespace()
   if (place.personal) await checkLimit(tx, caller.user, place.id)
   const visibility = await checkedVisibility(tx, caller, namespace, planned)
-  await tx
+  const row = tx
     .insert(projects)
     .overridingSystemValue()
     .values({
@@ -99,15 +99,21 @@ async function insertProject(ctx: Context, tx: Transaction, caller: SignedIn, id
       updated_at: now,
       last_activity_at: now,
     })
-  await claimRoute(tx, `${namespace.full_path}/${path}`, { project_id: id })
-  if (place.personal)
-    await tx.insert(members).values({ user_id: place.owner_id ?? caller.user.id, project_id: id, access_level: 40, created_by_id: caller.user.id })
+    // sent now, before the rows that refer to it
+    .execute()
+  const membership = { user_id: place.owner_id ?? caller.user.id, project_id: id, access_level: 40, created_by_id: caller.user.id }
   const event = { project_id: id, author_id: caller.user.id, action: 'created', target_type: 'Project', target_id: id, created_at: now } as const
-  await recordEvent(tx, event)
-  if (importUrl !== null) await recordImport(ctx, tx, { id, creatorId: caller.user.id, url: importUrl, defaultBranch: given.default_branch ?? null })
-  // inside the transaction: a project whose row exists has its repository
-  await ctx.git.create({ storage, id, kind: 'project' }, branch)
-  await endReservation(tx, id)
+  const branchOf = given.default_branch ?? null
+  await allEnded([
+    row,
+    claimRoute(tx, `${namespace.full_path}/${path}`, { project_id: id }),
+    place.personal && tx.insert(members).values(membership),
+    recordEvent(tx, event),
+    importUrl !== null && recordImport(ctx, tx, { id, creatorId: caller.user.id, url: importUrl, defaultBranch: branchOf }),
+    // before the transaction ends: a project whose row exists has its repository
+    ctx.git.create({ storage, id, kind: 'project' }, branch),
+    endReservation(tx, id),
+  ])
 }
 
 /** The visibility of the new project; throws when anything that was given is invalid. */
@@ -226,18 +232,19 @@ export async function addTakenFaults(
   except: number | null,
   add: (field: string, texts: string[]) => void,
 ) {
-  const twins = await tx
+  const twins = tx
     .select({ id: projects.id })
     .from(projects)
     .where(sql`${projects.namespace_id} = ${place.id} and lower(${projects.name}) = lower(${name}) and ${projects.id} is distinct from ${except}`)
-  if (twins.length > 0) add('name', ['has already been taken'])
   const lower = path.toLowerCase()
   const neighbours = [lower, `${lower}.wiki`, ...(lower.endsWith('.wiki') ? [lower.slice(0, -'.wiki'.length)] : [])]
-  const clashes = await tx
+  const clashes = tx
     .select({ id: projects.id })
     .from(projects)
     .where(sql`${projects.namespace_id} = ${place.id} and lower(${projects.path}) in ${neighbours} and ${projects.id} is distinct from ${except}`)
-  if (clashes.length > 0 || (except === null && (await isRouteTaken(tx, `${place.full_path}/${path}`)))) add('path', ['has already been taken'])
+  const [names, paths, routeTaken] = await allEnded([twins, clashes, except === null && isRouteTaken(tx, `${place.full_path}/${path}`)])
+  if (names.length > 0) add('name', ['has already been taken'])
+  if (paths.length > 0 || routeTaken) add('path', ['has already been taken'])
 }
 
 /** Two callers want one path at once: the index decides, and the loser gets the usual message. */

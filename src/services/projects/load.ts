@@ -86,12 +86,12 @@ const source = alias(projects, 'source')
 const sourcePlace = alias(namespaces, 'source_namespace')
 
 /**
- * Differs whenever a record differs for this viewer: all its rows as text, those of a fork's source if they see it, and
- * their levels.
+ * Differs whenever a record differs for this viewer: the transactions that wrote its rows, those of a fork's source if
+ * they see it, and their levels. Rows as text would differ as well, and cost as much as all else.
  */
-const recordKey = sql<string>`concat_ws(E'\\x1f', ${projects}::text, ${namespaces}::text,
+const recordKey = sql<string>`row(${projects.id}, ${projects}.xmin, ${namespaces}.xmin,
   ${users.id}, ${users.name}, ${users.username}, ${users.state}, ${users.avatar}, ${namespaces.owner_id} = ${user},
-  ${direct}, ${group}, ${notified}, ${groupNotified}, ${shared}, ${shares}, ${ownConfidential}, source::text, source_namespace::text)`
+  ${direct}, ${group}, ${notified}, ${groupNotified}, ${shared}, ${shares}, ${ownConfidential}, source.xmin, source_namespace.xmin)::text`
 
 /** Projects with the columns of their records, and a key that differs whenever these do. */
 export const keyedProjects = <Columns extends SelectedFields>(db: Pick<ReadDatabase, 'select'>, eyes: SqlViewer, columns: Columns, where: SQL) =>

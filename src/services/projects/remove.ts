@@ -66,6 +66,7 @@ export async function finishDeletions(ctx: Context, { alone = false } = {}): Pro
       }
       await dropAvatar(ctx, 'project', project_id)
       await dropUploads(ctx, project_id)
+      await ctx.archives.drop(String(project_id))
       await tx.delete(pendingRepositoryDeletions).where(eq(pendingRepositoryDeletions.project_id, project_id))
     })
   }

@@ -110,12 +110,17 @@ export async function findUpload(
 }
 
 /** Its content; null when the file is missing. */
-export async function readUpload(ctx: Context, projectId: number, secret: string): Promise<Readable | null> {
+export async function readUpload(
+  ctx: Context,
+  projectId: number,
+  secret: string,
+  part: { start: number; end: number } | undefined,
+): Promise<Readable | null> {
   const file = await open(join(folderOf(ctx, projectId), secret), 'r').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return null
     throw error
   })
-  return file && createReadStream('', { fd: file })
+  return file && createReadStream('', { fd: file, ...part })
 }
 
 /** Removes all uploads of a project. */

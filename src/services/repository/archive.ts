@@ -1,9 +1,10 @@
-import type { Readable } from 'node:stream'
+import { createHash } from 'node:crypto'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { notAcceptable, notFound } from '../../failures.js'
 import type { ArchiveKind, Oid } from '../../git/types.js'
 import { canArchive } from '../../git/wire/archive.js'
+import type { KeptFile } from '../../lib/kept-files.js'
 import { repositoryOf } from './repositories.js'
 
 /** The names of each kind of archive (RE-6). */
@@ -24,6 +25,8 @@ export type ArchiveFormat = keyof typeof KINDS
 export const ARCHIVE_FORMATS = Object.keys(KINDS) as [ArchiveFormat, ...ArchiveFormat[]]
 
 export interface ArchivePlan {
+  /** Names the bytes: the same ones have the same name. */
+  name: string
   commit: Oid
   kind: ArchiveKind
   prefix: string
@@ -49,13 +52,15 @@ export async function planArchive(
   const below = (path ?? '').replace(/^\/+|\/+$/g, '')
   if (below !== '' && !(await repository.entry(found.commit, below))) throw notFound('File')
   const prefix = `${project.path}-${ref.replaceAll('/', '-')}-${found.commit}`
-  return { commit: found.commit, kind, prefix, path: below, filename: `${prefix}.${format}` }
+  const name = createHash('sha256')
+    .update(JSON.stringify([project.id, found.commit, kind, prefix, below]))
+    .digest('hex')
+  return { name, commit: found.commit, kind, prefix, path: below, filename: `${prefix}.${format}` }
 }
 
-/** The bytes of the archive; git packs as fast as they are read, and ends with the signal. */
-export const streamArchive = (
-  ctx: Context,
-  { project }: ProjectSubject,
-  { filename: _, ...plan }: ArchivePlan,
-  signal: AbortSignal,
-): Promise<Readable> => repositoryOf(ctx, project).archive({ ...plan, signal, holder: ctx.origin?.address })
+/** The bytes of the archive, which git packs once for all who ask for them (RE-13). */
+export const openArchive = (ctx: Context, { project }: ProjectSubject, plan: ArchivePlan, signal: AbortSignal): Promise<KeptFile> => {
+  const { filename: _, name, ...packed } = plan
+  const holder = ctx.origin?.address
+  return ctx.archives.read(`${project.id}/${name}`, (signal) => repositoryOf(ctx, project).archive({ ...packed, signal, holder }), signal)
+}

@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream'
+import { finished, Readable } from 'node:stream'
 import type { ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { notFound, tooLarge } from '../../failures.js'
@@ -25,23 +25,49 @@ export async function readBlob(ctx: Context, { project }: ProjectSubject, sha: s
   return content
 }
 
-/** The bytes of a blob of any size, as `text/plain` when they look like text (RE-3). */
-export async function streamBlob(
+/** The bytes of a blob of any size, as `text/plain` when they look like text (RE-3); `open` gives them, or a part. */
+export async function openBlob(
   ctx: Context,
   { project }: ProjectSubject,
   sha: string,
   signal: AbortSignal,
-): Promise<{ size: number; type: string; stream: Readable | Buffer }> {
+): Promise<{ size: number; type: string; open(part?: Part): Promise<Readable | Buffer> }> {
   const repository = repositoryOf(ctx, project)
   const size = await blobSize(repository, sha)
   if (size <= MAX_JSON_BLOB) {
     const content = await repository.blob(sha)
     if (!content) throw notFound('Blob')
-    return { size, type: typeOf(content), stream: content }
+    return { size, type: typeOf(content), open: async (part) => (part ? content.subarray(part.start, part.end + 1) : content) }
   }
-  const blob = await repository.blobStream(sha, signal)
-  if (!blob) throw notFound('Blob')
-  return { size, type: 'application/octet-stream', stream: blob.stream }
+  const open = async (part?: Part) => {
+    const blob = await repository.blobStream(sha, signal)
+    if (!blob) throw notFound('Blob')
+    return part ? partOf(blob.stream, part) : blob.stream
+  }
+  return { size, type: 'application/octet-stream', open }
+}
+
+/** The first and the last byte of a part. */
+interface Part {
+  start: number
+  end: number
+}
+
+/** Git gives a blob from its beginning: what comes before the part is read and dropped. */
+function partOf(stream: Readable, { start, end }: Part): Readable {
+  const cut = async function* () {
+    let at = 0
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      const piece = chunk.subarray(Math.max(0, start - at), Math.max(0, end + 1 - at))
+      at += chunk.length
+      if (piece.length > 0) yield piece
+      if (at > end) return
+    }
+  }
+  const part = Readable.from(cut(), { objectMode: false })
+  // what has not begun to be read does not end with its reader
+  finished(part, () => stream.destroy())
+  return part
 }
 
 /** Git's own test: a NUL near the start makes it binary. No charset is named, because it is not known (RE-3). */

@@ -8,6 +8,7 @@ import { testApp } from '../../support/app.js'
 import { aCast, statuses } from '../../support/cast.js'
 import { aCommit, aProject, aToken, aUser, drawnOf, setSettings, type TestProject, type TestUser } from '../../support/factories.js'
 import { commitIn, gitClient, gitOut, gitRun } from '../../support/git-client.js'
+import { aMergeRequest } from '../../support/merge-requests.js'
 import { bareOf } from '../../support/repositories.js'
 
 const t = testApp()
@@ -352,6 +353,42 @@ describe('lists of events', () => {
     await t.api('post', `${secret.path}/repository/commits/main/comments`, as.developer).send({ note: 'y' }).expect(201)
     await t.api('delete', `${secret.path}/members/${as.developer.id}`, owner).expect(204)
     await t.api('get', '/events', as.developer).expect(200, [])
+  })
+
+  it('EV-4, SEC-33, SEC-35: the events of a project are those of its people there, for every role', async () => {
+    for (const visibility of ['public', 'private'] as const) {
+      const { project: place, as } = await aCast(t.ctx, { visibility, files: { a: 'a' } })
+      const { owner } = as
+      const post = async (path: string, sent: object) => (await t.api('post', `${place.path}${path}`, owner).send(sent).expect(201)).body
+      const about = [
+        `/issues/${(await post('/issues', { title: 'open' })).iid}`,
+        `/issues/${(await post('/issues', { title: 'hidden', confidential: true })).iid}`,
+        `/issues/${(await post('/issues', { title: 'hidden but for one', confidential: true, assignee_ids: [as.guest.id] })).iid}`,
+        `/snippets/${(await post('/snippets', { title: 's', file_name: 'a', content: 'a', visibility: 'private' })).id}`,
+        ...(
+          await Promise.all([aMergeRequest(t, { project: place }), aMergeRequest(t, { project: place, sent: { assignee_ids: [as.guest.id] } })])
+        ).map(({ iid }) => `/merge_requests/${iid}`),
+      ]
+      for (const path of about) await post(`${path}/notes`, { body: 'A note' })
+      await post('/repository/commits/main/comments', { note: 'A comment' })
+      await t.api('delete', `${place.path}${(await aMergeRequest(t, { project: place })).path.slice(place.path.length)}`, owner).expect(204)
+      const shown = async (path: string, caller: TestUser | null) => {
+        const { status, body, headers } = await t.api('get', `${path}/events?per_page=100`, caller)
+        if (status === 404) return []
+        const there = body.filter((event: Event) => event.project_id === place.id)
+        if (path === place.path) expect(headers['x-total']).toBe(String(there.length))
+        return there.map(({ id, action_name, target_type }: Event) => [id, action_name, target_type])
+      }
+      const seen = new Map<string, number>()
+      for (const [role, caller] of Object.entries(as)) {
+        const there = await shown(place.path, caller)
+        expect([role, there]).toEqual([role, await shown(`/users/${owner.id}`, caller)])
+        seen.set(role, there.length)
+      }
+      expect(seen.get('guest')).toBeLessThan(seen.get('reporter') as number)
+      expect(seen.get('reporter')).toBe(seen.get('admin'))
+      expect(seen.get('anonymous')).toBeLessThan(seen.get('guest') as number)
+    }
   })
 
   it('EV-2: people without a token see nobody where public things are restricted (U-17)', async () => {

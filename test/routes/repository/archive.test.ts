@@ -12,7 +12,8 @@ import { aProject, aToken, aUser, type TestProject, type TestUser } from '../../
 import type { TestRepository } from '../../support/git.js'
 import { bareOf } from '../../support/repositories.js'
 
-const t = testApp()
+// what is larger than an eighth of the room is sent as fast as it is taken
+const t = testApp({ ROOST_ARCHIVE_CACHE_BYTES: '8000000' })
 const NO_FILE = { message: '404 File Not Found' }
 let cast: Cast
 let bare: TestRepository

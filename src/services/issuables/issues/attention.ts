@@ -1,12 +1,14 @@
+import { sql } from 'drizzle-orm'
 import type { SignedIn } from '../../../access/actor.js'
 import type { IssueSubject } from '../../../access/issues.js'
 import type { Context } from '../../../context.js'
 import type { UserRefRecord } from '../../../entities/identity/user.js'
 import type { Target } from '../../activity/subscriptions.js'
 import type { Page, Paging } from '../../core/page.js'
-import { addTodo, participantsOf, subscribeTo } from '../attention.js'
+import { addTodo, participants, participantsOf, subscribeTo } from '../attention.js'
+import { ASKED, ASKED_TIES } from '../readers.js'
 import { loadIssue } from './list.js'
-import { readersAmong } from './readers.js'
+import { issueReaders } from './readers.js'
 
 const targetOf = ({ issue: { id, project_id } }: IssueSubject): Target => ({ type: 'Issue', id, project_id })
 
@@ -17,6 +19,8 @@ export const subscribeToIssue = async (ctx: Context, caller: SignedIn, subject: 
 /** Adds a todo on an issue for the caller; null when they have a pending one (IS-10). */
 export const addIssueTodo = (ctx: Context, caller: SignedIn, subject: IssueSubject) => addTodo(ctx, caller, targetOf(subject))
 
+const found = participants('Issue', (who) => issueReaders(ASKED, { ...ASKED_TIES, confidential: sql`${sql.placeholder('confidential')}` }, who))
+
 /** The participants of an issue: author, assignees, note authors, mentioned users (IS-16). */
-export const listParticipants = (ctx: Context, subject: IssueSubject, paging: Paging): Promise<Page<UserRefRecord>> =>
-  participantsOf(ctx, targetOf(subject), subject.issue, (who) => readersAmong(ctx.db.write, subject.project, subject.issue, who), paging)
+export const listParticipants = (ctx: Context, { project, issue }: IssueSubject, paging: Paging): Promise<Page<UserRefRecord>> =>
+  participantsOf(ctx, found, { ...project, feature: project.issues_access_level }, issue, paging)

@@ -62,8 +62,8 @@ export async function follow(ctx: Context, { projectId, moves, intent, settings,
     ...ctx.followers.push.map((follower) => follower(ctx, event)),
   ])
   const now = ctx.now().toISOString()
-  const pushed = sql`insert into ${events} (project_id, author_id, action, push, created_at)
-    select ${projectId}::bigint, finished.actor_id, 'pushed', pushed.push, ${now}::timestamptz
+  const pushed = sql`insert into ${events} (project_id, author_id, action, push, about_type, created_at)
+    select ${projectId}::bigint, finished.actor_id, 'pushed', pushed.push, 'Commit', ${now}::timestamptz
     from finished join ${users} on ${users.id} = finished.actor_id, jsonb_array_elements(${JSON.stringify(pushes)}::jsonb) with ordinality as pushed (push, turn)
     order by pushed.turn`
   const named = moves.filter(({ ref }) => /^refs\/(heads|tags)\//.test(ref)).map(({ ref, old, new: to }) => ({ ref, old, new: to }))

@@ -33,8 +33,8 @@ async function end(
       insert into ${notes} (project_id, noteable_type, noteable_id, author_id, note, system, created_at, updated_at)
       select project_id, 'MergeRequest', id, ${actor}, ${note}, true, ${at}, ${at} from ended where ${actor} is not null order by id
     ), recorded as (
-      insert into ${events} (project_id, author_id, action, target_type, target_id, created_at)
-      select project_id, ${actor}, ${action}, 'MergeRequest', id, ${at} from ended where ${actor} is not null order by id
+      insert into ${events} (project_id, author_id, action, target_type, target_id, about_type, about_id, created_at)
+      select project_id, ${actor}, ${action}, 'MergeRequest', id, 'MergeRequest', id, ${at} from ended where ${actor} is not null order by id
     ), done as (
       update ${todos} set state = 'done', updated_at = ${at} from ended where ${todos.project_id} = ended.project_id
       and ${todos.target_type} = 'MergeRequest' and ${todos.target_id} = ended.id and ${todos.user_id} = ${actor} and ${todos.state} = 'pending'

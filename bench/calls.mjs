@@ -1,0 +1,674 @@
+import { createHash } from 'node:crypto'
+import { gpgKey, sshKey } from './seed.mjs'
+
+const fingerprint = (key) =>
+  `SHA256:${createHash('sha256')
+    .update(Buffer.from(key.split(' ')[1], 'base64'))
+    .digest('base64')
+    .replace(/=+$/, '')}`
+
+/** Queries of reads; those that ask about something else than what was seeded first say what. */
+const READS = {
+  'GET /version': '',
+  'GET /metadata': '',
+  'GET /user': '',
+  'GET /users': '',
+  'GET /users/:id': '',
+  'GET /user/activities': '',
+  'GET /avatar': '?email=user1@example.com',
+  'GET /user/status': '',
+  'GET /users/:user_id/status': '',
+  'GET /user/keys': '',
+  'GET /users/:id/keys': '',
+  'GET /user/keys/:key_id': '',
+  'GET /user/gpg_keys': '',
+  'GET /user/gpg_keys/:key_id': '',
+  'GET /users/:id/gpg_keys': '',
+  'GET /users/:id/gpg_keys/:key_id': '',
+  'GET /user/emails': '',
+  'GET /users/:id/emails': '',
+  'GET /user/emails/:email_id': '',
+  'GET /users/:user_id/impersonation_tokens': '',
+  'GET /users/:user_id/impersonation_tokens/:impersonation_token_id': '',
+  'GET /notification_settings': '',
+  'GET /projects/:id/notification_settings': '',
+  'GET /groups/:id/notification_settings': '',
+  'GET /personal_access_tokens': '',
+  'GET /personal_access_tokens/:id': '',
+  'GET /groups': '',
+  'GET /groups/:id/subgroups': '',
+  'GET /groups/:id': '',
+  'GET /namespaces': '',
+  'GET /namespaces/:id': '',
+  'GET /namespaces/:id/exists': '',
+  'GET /projects': '',
+  'GET /users/:user_id/projects': '',
+  'GET /projects/:id': '',
+  'GET /projects/:id/forks': '',
+  'GET /projects/:id/users': '',
+  'GET /projects/:id/groups': '',
+  'GET /projects/:id/languages': '',
+  'GET /projects/:id/import': '',
+  'GET /groups/:id/projects': '',
+  'GET /projects/:id/members': '',
+  'GET /projects/:id/members/all': '',
+  'GET /projects/:id/members/:user_id': '',
+  'GET /projects/:id/members/all/:user_id': '',
+  'GET /groups/:id/members': '',
+  'GET /groups/:id/members/all': '',
+  'GET /groups/:id/members/:user_id': ({ s }) => ({ fill: { user_id: s.groupMember } }),
+  'GET /groups/:id/members/all/:user_id': ({ s }) => ({ fill: { user_id: s.groupMember } }),
+  'GET /projects/:id/access_requests': '',
+  'GET /groups/:id/access_requests': '',
+  'GET /projects/:id/repository/branches': '',
+  'GET /projects/:id/repository/branches/:branch': '',
+  'HEAD /projects/:id/repository/branches/:branch': '',
+  'GET /projects/:id/protected_branches': '',
+  'GET /projects/:id/protected_branches/:name': '',
+  'GET /projects/:id/protected_tags': '',
+  'GET /projects/:id/protected_tags/:name': '',
+  'GET /projects/:id/repository/tags': '',
+  'GET /projects/:id/repository/tags/:tag_name': '',
+  'GET /projects/:id/releases': '',
+  'GET /projects/:id/releases/:tag_name': '',
+  'GET /projects/:id/releases/:tag_name/assets/links': '',
+  'GET /projects/:id/releases/:tag_name/assets/links/:link_id': '',
+  'GET /projects/:id/repository/tree': '',
+  'GET /projects/:id/repository/blobs/:sha': '',
+  'GET /projects/:id/repository/blobs/:sha/raw': '',
+  'GET /projects/:id/repository/compare': '?from=topic1&to=main',
+  'GET /projects/:id/repository/archive': '',
+  'HEAD /projects/:id/repository/archive': '',
+  'GET /projects/:id/repository/archive.:format': '',
+  'HEAD /projects/:id/repository/archive.:format': '',
+  'GET /projects/:id/repository/merge_base': '?refs[]=main&refs[]=topic1',
+  'GET /projects/:id/repository/contributors': '',
+  'GET /projects/:id/repository/files/:file_path': '?ref=main',
+  'HEAD /projects/:id/repository/files/:file_path': '?ref=main',
+  'GET /projects/:id/repository/files/:file_path/raw': '?ref=main',
+  'GET /projects/:id/repository/files/:file_path/blame': '?ref=main',
+  'HEAD /projects/:id/repository/files/:file_path/blame': '?ref=main',
+  'GET /projects/:id/repository/commits': '',
+  'GET /projects/:id/repository/commits/:sha': '',
+  'GET /projects/:id/repository/commits/:sha/diff': '',
+  'GET /projects/:id/repository/commits/:sha/statuses': '',
+  'GET /projects/:id/pipelines': '',
+  'GET /projects/:id/pipelines/latest': '',
+  'GET /projects/:id/pipelines/:pipeline_id': '',
+  'GET /projects/:id/pipelines/:pipeline_id/jobs': '',
+  'GET /projects/:id/jobs': '',
+  'GET /projects/:id/jobs/:job_id': '',
+  'GET /users/:id/custom_attributes': '',
+  'GET /users/:id/custom_attributes/:key': '',
+  'GET /groups/:id/custom_attributes': '',
+  'GET /groups/:id/custom_attributes/:key': '',
+  'GET /projects/:id/custom_attributes': '',
+  'GET /projects/:id/custom_attributes/:key': '',
+  'GET /projects/:id/repository/commits/:sha/refs': '',
+  'GET /projects/:id/repository/commits/:sha/signature': ({ s }) => ({ fill: { sha: s.signed } }),
+  'GET /projects/:id/repository/commits/:sha/merge_requests': '',
+  'GET /projects/:id/repository/commits/:sha/comments': '',
+  'GET /events': '',
+  'GET /users/:user_id/events': '',
+  'GET /projects/:id/events': '',
+  'GET /projects/:id/labels': '',
+  'GET /projects/:id/labels/:label_id': '',
+  'GET /groups/:id/labels': '',
+  'GET /groups/:id/labels/:label_id': '',
+  'GET /projects/:id/milestones': '',
+  'GET /projects/:id/milestones/:milestone_id': '',
+  'GET /projects/:id/milestones/:milestone_id/issues': '',
+  'GET /projects/:id/milestones/:milestone_id/merge_requests': '',
+  'GET /groups/:id/milestones': '',
+  'GET /groups/:id/milestones/:milestone_id': '',
+  'GET /groups/:id/milestones/:milestone_id/issues': '',
+  'GET /groups/:id/milestones/:milestone_id/merge_requests': '',
+  'GET /issues': '',
+  'GET /groups/:id/issues': '',
+  'GET /projects/:id/issues': '',
+  'GET /projects/:id/issues/:issue_iid': '',
+  'GET /projects/:id/issues/:issue_iid/participants': '',
+  'GET /projects/:id/issues/:issue_iid/closed_by': '',
+  'GET /projects/:id/issues/:issue_iid/related_merge_requests': '',
+  'GET /projects/:id/issues/:issue_iid/time_stats': '',
+  'GET /merge_requests': '',
+  'GET /groups/:id/merge_requests': '',
+  'GET /projects/:id/merge_requests': '',
+  'GET /projects/:id/merge_requests/:merge_request_iid': '',
+  'GET /projects/:id/merge_requests/:merge_request_iid/participants': '',
+  'GET /projects/:id/merge_requests/:merge_request_iid/closes_issues': '',
+  'GET /projects/:id/merge_requests/:merge_request_iid/time_stats': '',
+  'GET /projects/:id/merge_requests/:merge_request_iid/commits': '',
+  'GET /projects/:id/merge_requests/:merge_request_iid/changes': '',
+  'GET /projects/:id/merge_requests/:merge_request_iid/diffs': '',
+  'GET /projects/:id/merge_requests/:merge_request_iid/pipelines': '',
+  'GET /projects/:id/merge_requests/:merge_request_iid/versions': '',
+  'GET /projects/:id/merge_requests/:merge_request_iid/versions/:version_id': '',
+  'GET /projects/:id/merge_requests/:merge_request_iid/approvals': '',
+  'GET /projects/:id/issues/:issue_iid/notes': '',
+  'GET /projects/:id/issues/:issue_iid/notes/:note_id': '',
+  'GET /projects/:id/merge_requests/:merge_request_iid/notes': '',
+  'GET /projects/:id/merge_requests/:merge_request_iid/notes/:note_id': '',
+  'GET /projects/:id/snippets/:snippet_id/notes': '',
+  'GET /projects/:id/snippets/:snippet_id/notes/:note_id': '',
+  'GET /projects/:id/issues/:issue_iid/discussions': '',
+  'GET /projects/:id/issues/:issue_iid/discussions/:discussion_id': '',
+  'GET /projects/:id/issues/:issue_iid/discussions/:discussion_id/notes': '',
+  'GET /projects/:id/issues/:issue_iid/discussions/:discussion_id/notes/:note_id': '',
+  'GET /projects/:id/merge_requests/:merge_request_iid/discussions': '',
+  'GET /projects/:id/merge_requests/:merge_request_iid/discussions/:discussion_id': '',
+  'GET /projects/:id/merge_requests/:merge_request_iid/discussions/:discussion_id/notes': '',
+  'GET /projects/:id/merge_requests/:merge_request_iid/discussions/:discussion_id/notes/:note_id': '',
+  'GET /projects/:id/snippets/:snippet_id/discussions': '',
+  'GET /projects/:id/snippets/:snippet_id/discussions/:discussion_id': '',
+  'GET /projects/:id/snippets/:snippet_id/discussions/:discussion_id/notes': '',
+  'GET /projects/:id/snippets/:snippet_id/discussions/:discussion_id/notes/:note_id': '',
+  'GET /projects/:id/repository/commits/:sha/discussions': '',
+  'GET /projects/:id/repository/commits/:sha/discussions/:discussion_id': '',
+  'GET /projects/:id/repository/commits/:sha/discussions/:discussion_id/notes': '',
+  'GET /projects/:id/repository/commits/:sha/discussions/:discussion_id/notes/:note_id': '',
+  'GET /projects/:id/issues/:issue_iid/award_emoji': '',
+  'GET /projects/:id/issues/:issue_iid/award_emoji/:award_id': '',
+  'GET /projects/:id/issues/:issue_iid/notes/:note_id/award_emoji': '',
+  'GET /projects/:id/issues/:issue_iid/notes/:note_id/award_emoji/:award_id': '',
+  'GET /projects/:id/merge_requests/:merge_request_iid/award_emoji': '',
+  'GET /projects/:id/merge_requests/:merge_request_iid/award_emoji/:award_id': '',
+  'GET /projects/:id/merge_requests/:merge_request_iid/notes/:note_id/award_emoji': '',
+  'GET /projects/:id/merge_requests/:merge_request_iid/notes/:note_id/award_emoji/:award_id': '',
+  'GET /projects/:id/snippets/:snippet_id/award_emoji': '',
+  'GET /projects/:id/snippets/:snippet_id/award_emoji/:award_id': '',
+  'GET /projects/:id/snippets/:snippet_id/notes/:note_id/award_emoji': '',
+  'GET /projects/:id/snippets/:snippet_id/notes/:note_id/award_emoji/:award_id': '',
+  'GET /todos': '',
+  'GET /projects/:id/wikis': '',
+  'GET /projects/:id/wikis/:slug': '',
+  'GET /snippets': '',
+  'GET /snippets/public': '',
+  'GET /snippets/:id': '',
+  'GET /snippets/:id/raw': '',
+  'GET /projects/:id/snippets': '',
+  'GET /projects/:id/snippets/:snippet_id': '',
+  'GET /projects/:id/snippets/:snippet_id/raw': '',
+  'GET /projects/:id/issues/:issue_iid/user_agent_detail': '',
+  'GET /projects/:id/snippets/:snippet_id/user_agent_detail': '',
+  'GET /snippets/:id/user_agent_detail': '',
+  'GET /search': '?scope=projects&search=every',
+  'GET /groups/:id/-/search': '?scope=projects&search=every',
+  'GET /groups/:id/search': '?scope=projects&search=every',
+  'GET /projects/:id/-/search': '?scope=issues&search=issue',
+  'GET /projects/:id/search': '?scope=issues&search=issue',
+  'GET /projects/:id/variables': '',
+  'GET /projects/:id/variables/:key': '',
+  'GET /groups/:id/variables': '',
+  'GET /groups/:id/variables/:key': '',
+  'GET /projects/:id/hooks': '',
+  'GET /projects/:id/hooks/:hook_id': '',
+  'GET /projects/:id/hooks/:hook_id/events': '',
+  'GET /groups/:id/hooks': '',
+  'GET /groups/:id/hooks/:hook_id': '',
+  'GET /groups/:id/hooks/:hook_id/events': '',
+  'GET /hooks': '',
+  'GET /hooks/:hook_id': '',
+  'GET /hooks/:hook_id/events': '',
+  'GET /deploy_keys': '',
+  'GET /projects/:id/deploy_keys': '',
+  'GET /projects/:id/deploy_keys/:key_id': '',
+  'GET /keys/:id': '',
+  'GET /keys': ({ s }) => ({ query: `?fingerprint=${encodeURIComponent(fingerprint(s.ownKey.key))}` }),
+  'GET /deploy_tokens': '',
+  'GET /projects/:id/deploy_tokens': '',
+  'GET /projects/:id/deploy_tokens/:token_id': '',
+  'GET /groups/:id/deploy_tokens': '',
+  'GET /groups/:id/deploy_tokens/:token_id': '',
+  'GET /application/settings': '',
+}
+
+/** Where nobody listens: what is sent there fails at once, and the call says so. */
+const NOWHERE = 'http://127.0.0.1:9/'
+/** A call that is refused in the state it finds, which is as much work. */
+const refused = (fill) => () => ({ fill, refused: true })
+
+/** What an issue, a merge request and a snippet have in common, each on its own one. */
+const ON = { issues: ':issue_iid', merge_requests: ':merge_request_iid', snippets: ':snippet_id' }
+
+const NOTES = Object.fromEntries(
+  Object.entries(ON).flatMap(([things, id]) => {
+    const at = `/projects/:id/${things}/${id}`
+    const note = async ({ post, n }) => ({ note_id: (await post(`${at}/notes`, { body: `a note ${n}` })).id })
+    const thread = async ({ post, n }) => {
+      const made = await post(`${at}/discussions`, { body: `a thread ${n}` })
+      return { discussion_id: made.id, note_id: made.notes[0].id }
+    }
+    // an emoji is given once by each person
+    const own = async (k) => ({ ...(await note(k)), award_id: 0 })
+    const award = async (k) => {
+      const fill = await own(k)
+      return { ...fill, award_id: (await k.post(`${at}/notes/:note_id/award_emoji`, { name: 'tada' }, fill)).id }
+    }
+    const fresh = (k) => FRESH[things](k)
+    return [
+      [`POST ${at}/notes`, ({ n }) => ({ body: { body: `A note that says something, number ${n}` } })],
+      [`PUT ${at}/notes/:note_id`, async (k) => ({ fill: await note(k), body: { body: `changed ${k.n}` } })],
+      [`DELETE ${at}/notes/:note_id`, async (k) => ({ fill: await note(k) })],
+      [`POST ${at}/discussions`, ({ n }) => ({ body: { body: `A thread, number ${n}` } })],
+      [`POST ${at}/discussions/:discussion_id/notes`, ({ n }) => ({ body: { body: `A reply, number ${n}` } })],
+      [`PUT ${at}/discussions/:discussion_id/notes/:note_id`, async (k) => ({ fill: await thread(k), body: { body: `changed ${k.n}` } })],
+      [`DELETE ${at}/discussions/:discussion_id/notes/:note_id`, async (k) => ({ fill: await thread(k) })],
+      [`POST ${at}/award_emoji`, async (k) => ({ fill: await fresh(k), body: { name: 'tada' } })],
+      [
+        `DELETE ${at}/award_emoji/:award_id`,
+        async (k) => {
+          const fill = await fresh(k)
+          return { fill: { ...fill, award_id: (await k.post(`${at}/award_emoji`, { name: 'tada' }, fill)).id } }
+        },
+      ],
+      [`POST ${at}/notes/:note_id/award_emoji`, async (k) => ({ fill: await own(k), body: { name: 'tada' } })],
+      [`DELETE ${at}/notes/:note_id/award_emoji/:award_id`, async (k) => ({ fill: await award(k) })],
+    ]
+  }),
+)
+
+const ISSUE = '/projects/:id/issues/:issue_iid'
+const REQUEST = '/projects/:id/merge_requests/:merge_request_iid'
+
+const newIssue = async ({ post, n }) => ({ issue_iid: (await post('/projects/:id/issues', { title: `an issue ${n}` })).iid })
+const newBranch = async ({ post, n }) => {
+  const actions = [{ action: 'create', file_path: `calls/${n}`, content: `${n}\n` }]
+  await post('/projects/:id/repository/commits', { branch: `call${n}`, start_branch: 'main', commit_message: `call ${n}`, actions })
+  return `call${n}`
+}
+const newRequest = async (k) => {
+  const source_branch = await newBranch(k)
+  return { merge_request_iid: (await k.post('/projects/:id/merge_requests', { title: `call ${k.n}`, source_branch, target_branch: 'main' })).iid }
+}
+const newSnippet = async ({ post, n }) => ({
+  snippet_id: (await post('/projects/:id/snippets', { title: `${n}`, file_name: 'a', content: 'a', visibility: 'private' })).id,
+})
+const FRESH = { issues: newIssue, merge_requests: newRequest, snippets: newSnippet }
+const newProject = async ({ post, n }) => ({ id: (await post('/projects', { name: `project ${n}` })).id })
+const newGroup = async ({ post, n }) => ({ id: (await post('/groups', { name: `group ${n}`, path: `group${n}` })).id })
+const newUser = async ({ post, n }) =>
+  (
+    await post('/users', {
+      name: `New ${n}`,
+      username: `new${n}`,
+      email: `new${n}@example.com`,
+      password: 'sufficiently long',
+      skip_confirmation: true,
+    })
+  ).id
+const user = async (k) => ({ user_id: await newUser(k) })
+const label = async ({ post, n }, of) => (await post(`/${of}/:id/labels`, { name: `call ${n}`, color: '#112233' })).id
+const milestone = async ({ post, n }, of) => ({ milestone_id: (await post(`/${of}/:id/milestones`, { title: `call ${n}` })).id })
+const variable = async ({ post, n }, of) => ({ key: (await post(`/${of}/:id/variables`, { key: `KEY_${n}`, value: 'value' })).key })
+const tag = async ({ post, s, n }) => ({ tag_name: (await post('/projects/:id/repository/tags', { tag_name: `call${n}`, ref: s.head })).name })
+const release = async (k) => {
+  const fill = await tag(k)
+  await k.post('/projects/:id/releases', { ...fill, description: 'x' })
+  return fill
+}
+const protectedBranch = async ({ post, n }) => ({ name: (await post('/projects/:id/protected_branches', { name: `call${n}-*` })).name })
+
+/** What is in projects and in groups alike. */
+const IN_BOTH = Object.fromEntries(
+  ['projects', 'groups'].flatMap((of) => {
+    const at = `/${of}/:id`
+    const hook = async ({ post }) => ({ hook_id: (await post(`${at}/hooks`, { url: NOWHERE })).id })
+    const asker = async (k) => {
+      const id = await newUser(k)
+      const { token } = await k.post('/users/:user_id/personal_access_tokens', { name: 'x', scopes: ['api'] }, { user_id: id })
+      return { id, token }
+    }
+    const place = async (k) =>
+      of === 'projects'
+        ? { id: (await k.post('/projects', { name: `open ${k.n}`, visibility: 'public', request_access_enabled: true })).id }
+        : { id: (await k.post('/groups', { name: `open ${k.n}`, path: `open${k.n}`, visibility: 'public', request_access_enabled: true })).id }
+    const request = async (k) => {
+      const [fill, { id, token }] = [await place(k), await asker(k)]
+      await k.post(`${at}/access_requests`, undefined, fill, token)
+      return { ...fill, user_id: id }
+    }
+    const attempt = async (k) => {
+      const fill = await hook(k)
+      await k.post(`${at}/hooks/:hook_id/test/push_events`, undefined, fill).catch(() => undefined)
+      return { ...fill, hook_event_id: (await k.get(`${at}/hooks/:hook_id/events`, fill))[0]?.id ?? 1 }
+    }
+    return [
+      [`PUT ${at}/notification_settings`, ({ n }) => ({ body: { level: n % 2 ? 'watch' : 'participating' } })],
+      [`POST ${at}/members`, async (k) => ({ body: { ...(await user(k)), access_level: 30 } })],
+      [`PUT ${at}/members/:user_id`, async (k) => ({ fill: await member(k, at), body: { access_level: 20 } })],
+      [`DELETE ${at}/members/:user_id`, async (k) => ({ fill: await member(k, at) })],
+      [`POST ${at}/access_requests`, async (k) => ({ fill: await place(k), token: (await asker(k)).token })],
+      [`PUT ${at}/access_requests/:user_id/approve`, async (k) => ({ fill: await request(k) })],
+      [`DELETE ${at}/access_requests/:user_id`, async (k) => ({ fill: await request(k) })],
+      [`PUT ${at}/custom_attributes/:key`, ({ n }) => ({ body: { value: `${n}` } })],
+      [`DELETE ${at}/custom_attributes/:key`, async (k) => ({ fill: await attribute(k, at) })],
+      [`POST ${at}/labels`, ({ n }) => ({ body: { name: `call ${n}`, color: '#112233' } })],
+      [`PUT ${at}/labels`, async (k) => ({ body: { name: `call ${k.n}`, new_name: `changed ${k.n} ${await label(k, of)}` } })],
+      [`DELETE ${at}/labels`, async (k) => ({ query: `?name=call%20${k.n}`, made: await label(k, of) })],
+      [`PUT ${at}/labels/:label_id`, async (k) => ({ fill: { label_id: await label(k, of) }, body: { description: `${k.n}` } })],
+      [`DELETE ${at}/labels/:label_id`, async (k) => ({ fill: { label_id: await label(k, of) } })],
+      [`POST ${at}/milestones`, ({ n }) => ({ body: { title: `call ${n}` } })],
+      [`PUT ${at}/milestones/:milestone_id`, async (k) => ({ fill: await milestone(k, of), body: { description: `${k.n}` } })],
+      [`DELETE ${at}/milestones/:milestone_id`, async (k) => ({ fill: await milestone(k, of) })],
+      [`POST ${at}/variables`, ({ n }) => ({ body: { key: `KEY_${n}`, value: 'value' } })],
+      [`PUT ${at}/variables/:key`, async (k) => ({ fill: await variable(k, of), body: { value: `${k.n}` } })],
+      [`DELETE ${at}/variables/:key`, async (k) => ({ fill: await variable(k, of) })],
+      [`POST ${at}/hooks`, async (k) => ({ fill: of === 'projects' ? await newProject(k) : await newGroup(k), body: { url: NOWHERE } })],
+      [`PUT ${at}/hooks/:hook_id`, ({ n }) => ({ body: { name: `hook ${n}` } })],
+      [`DELETE ${at}/hooks/:hook_id`, async (k) => ({ fill: await hook(k) })],
+      [`POST ${at}/hooks/:hook_id/test/:trigger`, refused({ trigger: 'push_events' })],
+      [`POST ${at}/hooks/:hook_id/events/:hook_event_id/resend`, async (k) => ({ fill: await attempt(k), refused: true })],
+      [`POST ${at}/deploy_tokens`, ({ n }) => ({ body: { name: `${n}`, scopes: ['read_repository'] } })],
+      [
+        `DELETE ${at}/deploy_tokens/:token_id`,
+        async ({ post, n }) => ({ fill: { token_id: (await post(`${at}/deploy_tokens`, { name: `${n}`, scopes: ['read_repository'] })).id } }),
+      ],
+    ]
+  }),
+)
+
+async function member(k, at) {
+  const fill = await user(k)
+  await k.post(`${at}/members`, { ...fill, access_level: 30 })
+  return fill
+}
+
+async function attribute(k, at) {
+  const fill = { key: `key${k.n}` }
+  await k.put(`${at}/custom_attributes/:key`, { value: 'x' }, fill)
+  return fill
+}
+
+/** How each write is called: its body, and what is made before it, without being measured, for it to change. */
+const WRITES = {
+  ...NOTES,
+  ...IN_BOTH,
+  'PUT /user/password': () => ({ skipped: 'ends all credentials of its caller' }),
+  'POST /users': ({ n }) => ({
+    body: { name: `Call ${n}`, username: `call${n}`, email: `call${n}@example.com`, password: 'sufficiently long', skip_confirmation: true },
+  }),
+  'PUT /users/:id': ({ n }) => ({ body: { bio: `${n}` } }),
+  'DELETE /users/:id': async (k) => ({ fill: { id: await newUser(k) } }),
+  'POST /users/:id/block': async (k) => ({ fill: { id: await newUser(k) } }),
+  'POST /users/:id/unblock': async (k) => {
+    const fill = { id: await newUser(k) }
+    await k.post('/users/:id/block', undefined, fill)
+    return { fill }
+  },
+  'PUT /user/status': ({ n }) => ({ body: { emoji: 'tada', message: `${n}` } }),
+  'POST /user/keys': () => ({ body: { title: 'k', key: sshKey() } }),
+  'DELETE /user/keys/:key_id': async ({ post }) => ({ fill: { key_id: (await post('/user/keys', { title: 'k', key: sshKey() })).id } }),
+  'POST /users/:id/keys': () => ({ body: { title: 'k', key: sshKey() } }),
+  'DELETE /users/:id/keys/:key_id': async ({ post }) => ({ fill: { key_id: (await post('/users/:id/keys', { title: 'k', key: sshKey() })).id } }),
+  'POST /user/gpg_keys': async () => ({ body: { key: await gpgKey() } }),
+  'DELETE /user/gpg_keys/:key_id': async ({ post }) => ({ fill: { key_id: (await post('/user/gpg_keys', { key: await gpgKey() }))[0].id } }),
+  'POST /users/:id/gpg_keys': async () => ({ body: { key: await gpgKey() } }),
+  'DELETE /users/:id/gpg_keys/:key_id': async ({ post }) => ({
+    fill: { key_id: (await post('/users/:id/gpg_keys', { key: await gpgKey() }))[0].id },
+  }),
+  'POST /user/emails': ({ n }) => ({ body: { email: `more${n}@example.com` } }),
+  'DELETE /user/emails/:email_id': async ({ post, n }) => ({
+    fill: { email_id: (await post('/user/emails', { email: `gone${n}@example.com` })).id },
+  }),
+  'POST /users/:id/emails': ({ n }) => ({ body: { email: `theirs${n}@example.com`, skip_confirmation: true } }),
+  'DELETE /users/:id/emails/:email_id': async ({ post, n }) => ({
+    fill: { email_id: (await post('/users/:id/emails', { email: `gone${n}@example.com` })).id },
+  }),
+  'POST /users/:user_id/impersonation_tokens': ({ n }) => ({ body: { name: `${n}`, scopes: ['api'] } }),
+  'DELETE /users/:user_id/impersonation_tokens/:impersonation_token_id': async ({ post }) => ({
+    fill: { impersonation_token_id: (await post('/users/:user_id/impersonation_tokens', { name: 'x', scopes: ['api'] })).id },
+  }),
+  'PUT /notification_settings': ({ n }) => ({ body: { level: n % 2 ? 'watch' : 'participating' } }),
+  'POST /user/personal_access_tokens': ({ n }) => ({ body: { name: `${n}`, scopes: ['read_user'] } }),
+  'POST /users/:user_id/personal_access_tokens': ({ n }) => ({ body: { name: `${n}`, scopes: ['read_user'] } }),
+  'DELETE /personal_access_tokens/:id': async ({ post }) => ({
+    fill: { id: (await post('/user/personal_access_tokens', { name: 'x', scopes: ['read_user'] })).id },
+  }),
+  'POST /personal_access_tokens/:id/rotate': async ({ post }) => ({
+    fill: { id: (await post('/user/personal_access_tokens', { name: 'x', scopes: ['read_user'] })).id },
+  }),
+  'POST /groups': ({ n }) => ({ body: { name: `call ${n}`, path: `call${n}` } }),
+  'PUT /groups/:id': async ({ n }) => ({ body: { description: `${n}` } }),
+  'DELETE /groups/:id': async (k) => ({ fill: await newGroup(k) }),
+  'POST /groups/:id/projects/:project_id': async (k) => ({ fill: { project_id: (await newProject(k)).id } }),
+  'POST /projects': ({ n }) => ({ body: { name: `call ${n}` } }),
+  'PUT /projects/:id': ({ n }) => ({ body: { description: `${n}` } }),
+  'DELETE /projects/:id': async (k) => ({ fill: await newProject(k) }),
+  'POST /projects/user/:user_id': ({ n }) => ({ body: { name: `theirs ${n}` } }),
+  'POST /projects/:id/archive': async (k) => ({ fill: await newProject(k) }),
+  'POST /projects/:id/unarchive': async (k) => {
+    const fill = await newProject(k)
+    await k.post('/projects/:id/archive', undefined, fill)
+    return { fill }
+  },
+  'POST /projects/:id/star': async (k) => ({ fill: await newProject(k) }),
+  'POST /projects/:id/unstar': async (k) => {
+    const fill = await newProject(k)
+    await k.post('/projects/:id/star', undefined, fill)
+    return { fill }
+  },
+  'PUT /projects/:id/transfer': async (k) => ({ fill: await newProject(k), body: { namespace: k.s.group.id } }),
+  'POST /projects/:id/fork': ({ n }) => ({ body: { path: `fork${n}`, name: `fork ${n}` } }),
+  'DELETE /projects/:id/fork': async ({ post, n }) => ({
+    fill: { id: (await post('/projects/:id/fork', { path: `gone${n}`, name: `gone ${n}` })).id },
+  }),
+  'POST /projects/:id/fork/:forked_from_id': async (k) => ({ fill: { ...(await newProject(k)), forked_from_id: k.s.project.id } }),
+  'POST /projects/:id/share': async (k) => ({ body: { group_id: (await newGroup(k)).id, group_access: 30 } }),
+  'DELETE /projects/:id/share/:group_id': async (k) => {
+    const { id: group_id } = await newGroup(k)
+    await k.post('/projects/:id/share', { group_id, group_access: 30 })
+    return { fill: { group_id } }
+  },
+  'POST /projects/:id/uploads': ({ n }) => ({ file: `the content of file ${n}` }),
+  'POST /projects/:id/repository/branches': ({ n }) => ({ body: { branch: `call${n}`, ref: 'main' } }),
+  'DELETE /projects/:id/repository/branches/:branch': async ({ post, n }) => ({
+    fill: { branch: (await post('/projects/:id/repository/branches', { branch: `gone${n}`, ref: 'main' })).name },
+  }),
+  'DELETE /projects/:id/repository/merged_branches': () => ({}),
+  'PUT /projects/:id/repository/branches/:branch/protect': ({ n }) => ({ fill: { branch: `topic${n % 200}` } }),
+  'PUT /projects/:id/repository/branches/:branch/unprotect': async ({ put, n }) => {
+    const fill = { branch: `topic${n % 200}` }
+    await put('/projects/:id/repository/branches/:branch/protect', {}, fill)
+    return { fill }
+  },
+  'POST /projects/:id/protected_branches': ({ n }) => ({ body: { name: `call${n}-*` } }),
+  'PATCH /projects/:id/protected_branches/:name': async (k) => ({ fill: await protectedBranch(k), body: { allow_force_push: true } }),
+  'DELETE /projects/:id/protected_branches/:name': async (k) => ({ fill: await protectedBranch(k) }),
+  'POST /projects/:id/protected_tags': ({ n }) => ({ body: { name: `call${n}-*` } }),
+  'DELETE /projects/:id/protected_tags/:name': async ({ post, n }) => ({
+    fill: { name: (await post('/projects/:id/protected_tags', { name: `call${n}-*` })).name },
+  }),
+  'POST /projects/:id/repository/tags': ({ s, n }) => ({ body: { tag_name: `call${n}`, ref: s.head } }),
+  'DELETE /projects/:id/repository/tags/:tag_name': async (k) => ({ fill: await tag(k) }),
+  'POST /projects/:id/repository/tags/:tag_name/release': async (k) => ({ fill: await tag(k), body: { description: 'x' } }),
+  'PUT /projects/:id/repository/tags/:tag_name/release': async (k) => ({ fill: await release(k), body: { description: 'y' } }),
+  'POST /projects/:id/releases': async (k) => ({ body: { ...(await tag(k)), description: 'x' } }),
+  'PUT /projects/:id/releases/:tag_name': async (k) => ({ fill: await release(k), body: { description: 'y' } }),
+  'DELETE /projects/:id/releases/:tag_name': async (k) => ({ fill: await release(k) }),
+  'POST /projects/:id/releases/:tag_name/assets/links': ({ n }) => ({ body: { name: `call ${n}`, url: `https://example.com/${n}` } }),
+  'PUT /projects/:id/releases/:tag_name/assets/links/:link_id': ({ n }) => ({ body: { name: `changed ${n}` } }),
+  'DELETE /projects/:id/releases/:tag_name/assets/links/:link_id': async ({ post, n }) => ({
+    fill: { link_id: (await post('/projects/:id/releases/:tag_name/assets/links', { name: `gone ${n}`, url: `https://example.com/gone/${n}` })).id },
+  }),
+  'POST /projects/:id/repository/files/:file_path': async (k) => ({
+    fill: { file_path: `new${k.n}` },
+    body: { branch: await newBranch(k), content: 'a', commit_message: 'a' },
+  }),
+  'PUT /projects/:id/repository/files/:file_path': async (k) => ({ body: { branch: await newBranch(k), content: `${k.n}`, commit_message: 'a' } }),
+  'DELETE /projects/:id/repository/files/:file_path': async (k) => ({ query: `?branch=${await newBranch(k)}&commit_message=a` }),
+  'POST /projects/:id/repository/commits': ({ n }) => ({
+    body: {
+      branch: `commit${n}`,
+      start_branch: 'main',
+      commit_message: `commit ${n}`,
+      actions: [{ action: 'create', file_path: `commits/${n}`, content: `${n}` }],
+    },
+  }),
+  'POST /projects/:id/statuses/:sha': ({ n }) => ({ body: { state: 'success', name: `call ${n}` } }),
+  'POST /projects/:id/pipelines/:pipeline_id/cancel': () => ({}),
+  'PUT /users/:id/custom_attributes/:key': ({ n }) => ({ body: { value: `${n}` } }),
+  'DELETE /users/:id/custom_attributes/:key': async (k) => ({ fill: await attribute(k, '/users/:id') }),
+  'POST /projects/:id/repository/commits/:sha/cherry_pick': async (k) => {
+    const { id } = await k.post('/projects/:id/repository/commits', {
+      branch: `pick${k.n}`,
+      start_branch: 'main',
+      commit_message: 'x',
+      actions: [{ action: 'create', file_path: `picks/${k.n}`, content: 'x' }],
+    })
+    return { fill: { sha: id }, body: { branch: await newBranch(k) } }
+  },
+  'POST /projects/:id/repository/commits/:sha/revert': async (k) => {
+    const branch = await newBranch(k)
+    return { fill: { sha: (await k.get('/projects/:id/repository/branches/:branch', { branch })).commit.id }, body: { branch } }
+  },
+  'PUT /projects/:id/repository/submodules/:submodule': () => ({ skipped: 'needs a submodule' }),
+  'POST /projects/:id/repository/commits/:sha/comments': ({ n }) => ({ body: { note: `A comment, number ${n}` } }),
+  'POST /projects/:id/labels/:label_id/subscribe': async (k) => ({ fill: { label_id: await label(k, 'projects') } }),
+  'POST /projects/:id/labels/:label_id/unsubscribe': async (k) => {
+    const fill = { label_id: await label(k, 'projects') }
+    await k.post('/projects/:id/labels/:label_id/subscribe', undefined, fill)
+    return { fill }
+  },
+  'POST /projects/:id/issues': ({ n }) => ({
+    body: { title: `Call ${n}`, description: 'As people write them, in a few words.', labels: 'label1,label2' },
+  }),
+  [`PUT ${ISSUE}`]: ({ n }) => ({ body: { title: `Changed ${n}` } }),
+  [`DELETE ${ISSUE}`]: async (k) => ({ fill: await newIssue(k) }),
+  [`POST ${ISSUE}/move`]: async (k) => ({ fill: await newIssue(k), body: { to_project_id: k.s.other.id } }),
+  [`POST ${ISSUE}/subscribe`]: async (k) => subscribed(k, ISSUE, await newIssue(k), 'unsubscribe'),
+  [`POST ${ISSUE}/unsubscribe`]: async (k) => ({ fill: await newIssue(k) }),
+  [`POST ${ISSUE}/todo`]: async (k) => ({ fill: await newIssue(k) }),
+  ...timesOf(ISSUE),
+  'POST /projects/:id/merge_requests': async (k) => ({ body: { title: `Call ${k.n}`, source_branch: await newBranch(k), target_branch: 'main' } }),
+  [`PUT ${REQUEST}`]: ({ n }) => ({ body: { title: `Changed ${n}` } }),
+  [`DELETE ${REQUEST}`]: async (k) => ({ fill: await newRequest(k) }),
+  [`POST ${REQUEST}/subscribe`]: async (k) => subscribed(k, REQUEST, await newRequest(k), 'unsubscribe'),
+  [`POST ${REQUEST}/unsubscribe`]: async (k) => ({ fill: await newRequest(k) }),
+  [`POST ${REQUEST}/todo`]: async (k) => ({ fill: await newRequest(k) }),
+  ...timesOf(REQUEST),
+  [`PUT ${REQUEST}/merge`]: async (k) => ({ fill: await newRequest(k), alone: true }),
+  [`PUT ${REQUEST}/cancel_merge_when_pipeline_succeeds`]: refused(),
+  [`POST ${REQUEST}/cancel_merge_when_pipeline_succeeds`]: refused(),
+  [`PUT ${REQUEST}/rebase`]: async (k) => ({ fill: await newRequest(k) }),
+  [`PUT ${REQUEST}/discussions/:discussion_id`]: async (k) => {
+    const { id } = await k.post(`${REQUEST}/discussions`, { body: 'x' })
+    return { fill: { discussion_id: id }, body: { resolved: true } }
+  },
+  'POST /projects/:id/repository/commits/:sha/discussions': ({ n }) => ({ body: { body: `A thread, number ${n}` } }),
+  'POST /projects/:id/repository/commits/:sha/discussions/:discussion_id/notes': ({ n }) => ({ body: { body: `A reply, number ${n}` } }),
+  'PUT /projects/:id/repository/commits/:sha/discussions/:discussion_id/notes/:note_id': async (k) => ({
+    fill: await onCommit(k),
+    body: { body: `changed ${k.n}` },
+  }),
+  'DELETE /projects/:id/repository/commits/:sha/discussions/:discussion_id/notes/:note_id': async (k) => ({ fill: await onCommit(k) }),
+  'POST /todos/:id/mark_as_done': async (k) => ({ fill: { id: (await k.post(`${ISSUE}/todo`, undefined, await newIssue(k))).id } }),
+  'POST /todos/mark_as_done': () => ({}),
+  'POST /projects/:id/wikis': ({ n }) => ({ body: { title: `call ${n}`, content: 'a' } }),
+  'PUT /projects/:id/wikis/:slug': ({ n }) => ({ body: { content: `# Home ${n}` }, alone: true }),
+  'DELETE /projects/:id/wikis/:slug': async ({ post, n }) => ({
+    fill: { slug: (await post('/projects/:id/wikis', { title: `gone ${n}`, content: 'a' })).slug },
+  }),
+  'POST /snippets': ({ n }) => ({ body: { title: `${n}`, file_name: 'a', content: 'a', visibility: 'private' } }),
+  'PUT /snippets/:id': ({ n }) => ({ body: { title: `${n}` } }),
+  'DELETE /snippets/:id': async ({ post, n }) => ({
+    fill: { id: (await post('/snippets', { title: `${n}`, file_name: 'a', content: 'a', visibility: 'private' })).id },
+  }),
+  'POST /projects/:id/snippets': ({ n }) => ({ body: { title: `${n}`, file_name: 'a', content: 'a', visibility: 'private' } }),
+  'PUT /projects/:id/snippets/:snippet_id': ({ n }) => ({ body: { title: `${n}` } }),
+  'DELETE /projects/:id/snippets/:snippet_id': async (k) => ({ fill: await newSnippet(k) }),
+  'POST /hooks': () => ({ body: { url: NOWHERE, push_events: false }, few: true }),
+  'PUT /hooks/:hook_id': ({ n }) => ({ body: { name: `hook ${n}` } }),
+  'DELETE /hooks/:hook_id': async ({ post }) => ({ fill: { hook_id: (await post('/hooks', { url: NOWHERE, push_events: false })).id } }),
+  'POST /hooks/:hook_id': refused(),
+  'POST /hooks/:hook_id/events/:hook_event_id/resend': async ({ get, post }) => {
+    await post('/hooks/:hook_id', undefined).catch(() => undefined)
+    return { fill: { hook_event_id: (await get('/hooks/:hook_id/events'))[0]?.id ?? 1 }, refused: true }
+  },
+  'POST /projects/:id/deploy_keys': ({ n }) => ({ body: { title: `${n}`, key: sshKey() } }),
+  'PUT /projects/:id/deploy_keys/:key_id': ({ n }) => ({ body: { title: `${n}` } }),
+  'DELETE /projects/:id/deploy_keys/:key_id': async ({ post }) => ({
+    fill: { key_id: (await post('/projects/:id/deploy_keys', { title: 'x', key: sshKey() })).id },
+  }),
+  'POST /projects/:id/deploy_keys/:key_id/enable': async (k) => ({ fill: await newProject(k) }),
+  'PUT /application/settings': ({ n }) => ({ body: { default_projects_limit: 100_000 + n } }),
+}
+
+async function subscribed(k, at, fill, former) {
+  await k.post(`${at}/${former}`, undefined, fill)
+  return { fill }
+}
+
+function timesOf(at) {
+  const fresh = at === ISSUE ? newIssue : newRequest
+  return {
+    [`POST ${at}/time_estimate`]: () => ({ body: { duration: '1h' } }),
+    [`POST ${at}/reset_time_estimate`]: async (k) => ({ fill: await fresh(k) }),
+    [`POST ${at}/add_spent_time`]: () => ({ body: { duration: '1h' } }),
+    [`POST ${at}/reset_spent_time`]: async (k) => ({ fill: await fresh(k) }),
+  }
+}
+
+async function onCommit(k) {
+  const { id, notes } = await k.post('/projects/:id/repository/commits/:sha/discussions', { body: 'x' })
+  return { discussion_id: id, note_id: notes[0].id }
+}
+
+/** How each operation of the API is called; `npm run check` finds those without a row. */
+export const CALLS = { ...READS, ...WRITES }
+
+/** The values of path parameters on what was seeded. */
+function seededFill(path, s) {
+  const on = /issues\/:issue_iid/.test(path) ? 'issues/1' : /merge_requests\/:merge/.test(path) ? 'merge_requests/1' : `snippets/${s.snippet.id}`
+  const at = path.startsWith('/groups') ? `/groups/${s.group.id}` : path.startsWith('/projects') ? s.p : ''
+  const commit = path.includes('/commits/:sha/discussions')
+  const ofUser = path.startsWith('/users')
+  return {
+    id: idOf(path, s),
+    user_id: s.user.id,
+    group_id: s.group.id,
+    issue_iid: 1,
+    merge_request_iid: 1,
+    snippet_id: s.snippet.id,
+    award_id: path.includes('/notes/:note_id/award') ? s.awards[on].onNote : s.awards[on].award,
+    note_id: commit ? s.comment.notes[0].id : s.awards[on].note,
+    discussion_id: commit ? s.comment.id : s.awards[on].discussion,
+    milestone_id: at.startsWith('/groups') ? s.groupMilestone.id : s.milestone.id,
+    label_id: at.startsWith('/groups') ? s.groupLabel : s.label,
+    hook_id: s.hooks[at],
+    token_id: s.tokens[at],
+    key_id: path.includes('gpg_keys')
+      ? s.gpgKeys[ofUser ? 'other' : 'own'].id
+      : path.includes('deploy_keys')
+        ? s.deployKey.id
+        : (ofUser ? s.otherKey : s.ownKey).id,
+    email_id: s.email.id,
+    impersonation_token_id: s.impersonation.id,
+    pipeline_id: s.pipeline.id,
+    job_id: s.job.id,
+    version_id: s.version,
+    link_id: s.link.id,
+    key: path.includes('custom_attributes') ? 'key' : 'KEY',
+    name: path.includes('protected_tags') ? 'v*' : 'main',
+    tag_name: 'v1',
+    sha: path.includes('/blobs/') ? s.oid : s.head,
+    branch: 'main',
+    file_path: s.file,
+    format: 'tar',
+    slug: 'home',
+  }
+}
+
+function idOf(path, s) {
+  if (path.startsWith('/projects')) return s.project.id
+  if (path.startsWith('/groups') || path.startsWith('/namespaces')) return s.group.id
+  if (path.startsWith('/keys')) return s.ownKey.id
+  if (path.startsWith('/snippets')) return s.own.id
+  return path.startsWith('/personal_access_tokens') ? s.ownToken.id : s.user.id
+}
+
+/** The address of an operation below /api/v4: `fill` comes before what was seeded. */
+export function addressOf(path, s, fill = {}, query = '') {
+  const values = { ...seededFill(path, s), ...fill }
+  return `${path.replace(/:([a-z_]+)/g, (_, name) => encodeURIComponent(values[name]))}${query}`
+}

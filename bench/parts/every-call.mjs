@@ -1,0 +1,257 @@
+import http from 'node:http'
+import { addressOf, CALLS } from '../calls.mjs'
+import { call, postgresOf, TOKEN, ticks } from '../harness.mjs'
+import { atOnce, seed } from '../seed.mjs'
+
+const CLIENTS = 16
+/** Bytes of answers of the plain server that ours are compared with; between two of them the cost is interpolated. */
+const SIZES = [100, 1_000, 4_000, 16_000, 64_000, 256_000, 1_000_000]
+const SLOWEST = 30
+
+const agent = new http.Agent({ keepAlive: true, maxSockets: CLIENTS })
+
+/** One call to its end: status, and bytes of the answer. */
+function send({ method, url, headers, body }) {
+  return new Promise((resolve, reject) => {
+    const request = http.request(url, { method, agent, headers }, (response) => {
+      let bytes = 0
+      let text = ''
+      response.on('data', (chunk) => {
+        bytes += chunk.length
+        if (response.statusCode >= 300 && text.length < 200) text += chunk
+      })
+      response.on('end', () => resolve({ status: response.statusCode, bytes, text }))
+    })
+    request.on('error', reject)
+    request.end(body)
+  })
+}
+
+/** Statements that Postgres has run. */
+const queriesOf = async (database) => (await database.query('select coalesce(sum(calls), 0)::int as queries from pg_stat_statements')).rows[0].queries
+
+/** Counts the syncs of the log by looking at how far it is synced: its own counters are up to ten seconds late. */
+const COUNT_SYNCS = `create or replace function count_syncs() returns integer language plpgsql as $$
+  declare
+    seen pg_lsn := pg_current_wal_flush_lsn();
+    synced integer := 0;
+  begin
+    loop
+      if pg_current_wal_flush_lsn() <> seen then
+        synced := synced + 1;
+        seen := pg_current_wal_flush_lsn();
+      end if;
+      perform pg_sleep(0.0003);
+    end loop;
+  exception when query_canceled then
+    return synced;
+  end $$`
+
+/** Starts to count; call the result to end, and to know how many syncs there were. */
+async function countSyncs({ database, counting }) {
+  const counted = counting.query('select count_syncs() as synced')
+  return async () => {
+    await database.query('select pg_cancel_backend($1)', [counting.processID])
+    return (await counted).rows[0].synced
+  }
+}
+
+/** Settles when what earlier calls left to be done in the background is done, or after three seconds. */
+async function settled({ database }) {
+  for (let waited = 0; waited < 20; waited++) {
+    const before = await queriesOf(database)
+    await new Promise((resolve) => setTimeout(resolve, 150))
+    if ((await queriesOf(database)) - before <= 2) return
+  }
+}
+
+/** Runs the work and tells what it cost: times, and microseconds of processor time and statements for each call. */
+async function measured({ database, pids }, work) {
+  const now = async () => ({ queries: await queriesOf(database), node: ticks(pids.node()), postgres: ticks(pids.postgres()) })
+  const before = await now()
+  const began = performance.now()
+  const times = await work()
+  const seconds = (performance.now() - began) / 1_000
+  const after = await now()
+  times.sort((a, b) => a - b)
+  const each = (name, factor = 1) => ((after[name] - before[name]) * factor) / times.length
+  return {
+    rate: times.length / seconds,
+    p50: times[times.length >> 1],
+    p99: times[Math.floor(times.length * 0.99)],
+    node: each('node', 10_000),
+    postgres: each('postgres', 10_000),
+    queries: each('queries'),
+  }
+}
+
+/** Sends one request again and again with 16 clients, for so many milliseconds; gives the times. */
+async function load(request, milliseconds) {
+  const times = []
+  const end = performance.now() + milliseconds
+  const client = async () => {
+    while (performance.now() < end) {
+      const at = performance.now()
+      await send(request)
+      times.push(performance.now() - at)
+    }
+  }
+  await Promise.all(Array.from({ length: CLIENTS }, client))
+  return times
+}
+
+/** The rate of a constant answer of so many bytes, from a bare Fastify in the same run. */
+async function constants(bench, time) {
+  const plain = await bench.plain()
+  const known = []
+  for (const size of SIZES) {
+    await call(`${plain}/list`, { method: 'POST', body: ['x'.repeat(size)] })
+    const request = { method: 'GET', url: `${plain}/list`, headers: {} }
+    await load(request, 300)
+    const began = performance.now()
+    const times = await load(request, time)
+    known.push({ size, rate: times.length / ((performance.now() - began) / 1_000) })
+  }
+  return (bytes) => {
+    const after = known.findIndex(({ size }) => size >= bytes)
+    if (after <= 0) return known.at(after).rate
+    const [a, b] = [known[after - 1], known[after]]
+    return a.rate + ((bytes - a.size) / (b.size - a.size)) * (b.rate - a.rate)
+  }
+}
+
+/** A multipart body with one file. */
+function multipart(content) {
+  const edge = 'edge-of-the-bench'
+  const body = `--${edge}\r\ncontent-disposition: form-data; name="file"; filename="notes.txt"\r\n\r\n${content}\r\n--${edge}--\r\n`
+  return { body, type: `multipart/form-data; boundary=${edge}` }
+}
+
+/** What a row of the table says, as a request; `helpers` make what it needs, unmeasured. */
+async function requestOf(bench, seeded, operation, n) {
+  const [method, path] = operation.split(' ')
+  const at = (path, fill) => `${bench.api}${addressOf(path, seeded, fill)}`
+  const made = (method) => (path, body, fill, token) => call(at(path, fill), { method, body, ...(token && { headers: { 'private-token': token } }) })
+  const helpers = { s: seeded, n, post: made('POST'), put: made('PUT'), get: (path, fill) => call(at(path, fill)) }
+  const row = CALLS[operation]
+  const { fill, query, body, file, token = TOKEN, ...flags } = typeof row === 'string' ? { query: row } : await row(helpers)
+  const form = file === undefined ? null : multipart(file)
+  const type = form ? form.type : body ? 'application/json' : null
+  return {
+    request: {
+      method,
+      url: `${bench.api}${addressOf(path, seeded, fill, query)}`,
+      headers: { 'private-token': token, ...(type && { 'content-type': type }) },
+      body: form ? form.body : body && JSON.stringify(body),
+    },
+    ...flags,
+  }
+}
+
+const skipped = (operation, why) => process.stdout.write(`${operation}: not measured, ${why}\n`)
+
+async function reads(bench, setting) {
+  const time = bench.quick ? 300 : 1_000
+  const constantOf = await constants(bench, time)
+  const rows = []
+  for (const operation of Object.keys(CALLS).filter((name) => /^(GET|HEAD) /.test(name))) {
+    const { request } = await requestOf(bench, setting.seeded, operation, 0)
+    const first = await send(request)
+    if (first.status >= 300) {
+      skipped(operation, `${request.url} answers ${first.status} ${first.text}`)
+      continue
+    }
+    await load(request, 200)
+    const cost = await measured(setting, () => load(request, time))
+    rows.push({ operation, bytes: first.bytes, ...cost, ratio: cost.rate / constantOf(first.bytes) })
+  }
+  return rows.sort((a, b) => a.ratio - b.ratio)
+}
+
+/** Makes the requests of so many calls, then sends them, `parallel` at a time. */
+async function writeCalls(bench, setting, operation, numbers, parallel) {
+  const made = []
+  await atOnce(numbers.length, async (i) => made.push(await requestOf(bench, setting.seeded, operation, numbers[i])), 4)
+  const times = []
+  const faults = []
+  await settled(setting)
+  const end = await countSyncs(setting)
+  const cost = await measured(setting, async () => {
+    await atOnce(
+      made.length,
+      async (i) => {
+        const at = performance.now()
+        const { status, text } = await send(made[i].request)
+        times.push(performance.now() - at)
+        if (status >= 300 && status !== 304 && !made[i].refused) faults.push(`${status} ${text}`)
+      },
+      parallel,
+    )
+    return times
+  })
+  return { ...cost, syncs: (await end()) / times.length, faults }
+}
+
+async function writes(bench, setting) {
+  const [alone, together] = bench.quick ? [4, 16] : [10, 64]
+  const rows = []
+  let n = 1_000
+  const some = (count) => Array.from({ length: count }, () => ++n)
+  for (const operation of Object.keys(CALLS).filter((name) => !/^(GET|HEAD) /.test(name))) {
+    try {
+      const trial = await requestOf(bench, setting.seeded, operation, ++n)
+      if (trial.skipped) {
+        skipped(operation, trial.skipped)
+        continue
+      }
+      const one = await writeCalls(bench, setting, operation, some(alone), 1)
+      if (one.faults.length > 0) {
+        skipped(operation, one.faults[0])
+        continue
+      }
+      const many = trial.alone || trial.few ? null : await writeCalls(bench, setting, operation, some(together), CLIENTS)
+      rows.push({ operation, ...one, rate: many?.rate ?? null, refusals: many?.faults.length ?? 0 })
+    } catch (fault) {
+      skipped(operation, fault.message)
+    }
+  }
+  return rows.sort((a, b) => b.p50 - a.p50)
+}
+
+/** Statements are counted by an extension that Postgres loads when it starts. */
+async function countStatements(bench) {
+  await bench.sql("alter system set shared_preload_libraries = 'pg_stat_statements'")
+  await bench.stop()
+  await bench.start()
+  await bench.sql('create extension if not exists pg_stat_statements')
+}
+
+function table(heads, rows) {
+  const line = (cells) => `| ${cells.join(' | ')} |`
+  return [line(heads), line(heads.map((_, i) => (i === 0 ? '---' : '---:'))), ...rows.map(line)].join('\n')
+}
+
+const READ_HEADS = ['read', 'bytes', '/s', 'p50 ms', 'p99 ms', 'queries', 'Node µs', 'Postgres µs', 'of constant']
+const readRow = (r) => [r.operation, r.bytes, r.rate.toFixed(0), r.p50.toFixed(1), r.p99.toFixed(1), r.queries.toFixed(1), r.node.toFixed(0), r.postgres.toFixed(0), r.ratio.toFixed(2)] // biome-ignore format: one row
+const WRITE_HEADS = ['write', 'ms alone', 'queries', 'syncs', '/s with 16', 'refused']
+const writeRow = (r) => [r.operation, r.p50.toFixed(1), r.queries.toFixed(1), r.syncs.toFixed(1), r.rate === null ? '' : r.rate.toFixed(0), r.refusals || ''] // biome-ignore format: one row
+
+/** Every operation of the API on one seeded instance; prints all of them, and then the slowest reads as a table. */
+export async function everyCall(bench) {
+  await countStatements(bench)
+  const seeded = await seed(bench)
+  await bench.quiet()
+  const pids = { node: () => [bench.child.pid], postgres: () => postgresOf(bench.dataDir) }
+  const setting = { seeded, pids, database: await bench.connection(), counting: await bench.connection() }
+  await setting.database.query(COUNT_SYNCS)
+  try {
+    const read = await reads(bench, setting)
+    const written = await writes(bench, setting)
+    process.stdout.write(`\n${table(READ_HEADS, read.map(readRow))}\n\n${table(WRITE_HEADS, written.map(writeRow))}\n`)
+    process.stdout.write(
+      `\nThe slowest reads, by their rate against a constant answer of their size:\n\n${table(READ_HEADS, read.slice(0, SLOWEST).map(readRow))}\n`,
+    )
+  } finally {
+    await Promise.all([setting.database.end(), setting.counting.end()])
+  }
+}
