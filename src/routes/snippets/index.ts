@@ -21,7 +21,7 @@ import {
 
 const file = shownWith(
   z.object({
-    action: opt(described(str(), { enum: ['create', 'update', 'move', 'delete'] })),
+    action: opt(described(str(), { enum: ['create', 'update', 'move'] })),
     file_path: opt(described(str(), { minLength: 1 })),
     previous_path: opt(str()),
     content: opt(str()),
