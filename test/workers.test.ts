@@ -328,7 +328,7 @@ describe('a start with several workers', () => {
     [
       'a database with too few connections',
       { ROOST_WORKERS: '64' },
-      /^roost: ROOST_WORKERS=64 and ROOST_DATABASE_POOL=8 need 776 connections and the database allows \d+: [^\n]+\n$/,
+      /^roost: ROOST_WORKERS=64 and ROOST_DATABASE_POOL=8 need 840 connections and the database allows \d+: [^\n]+\n$/,
     ],
     ['a bad number', { ROOST_WORKERS: '0' }, /^roost: ROOST_WORKERS is not between 1 and 64\n$/],
     ['a word', { ROOST_WORKERS: 'many' }, /^roost: ROOST_WORKERS is neither a number nor auto\n$/],

@@ -205,6 +205,11 @@ const searchesOf = (path: string, kind: 'project' | 'group' | null) =>
     oneIn(3, SEARCHES, id % 3).map((query) => urlOf(path, id) + query),
   )
 
+/** An archive is sent as it is made, and with its length once it is kept. */
+const withoutFraming = (answer: string) => answer.replace(/,"(content-length":"\d+|transfer-encoding":"chunked)"/, '')
+const same = (call: string, before = '', after: string) =>
+  call.includes('/archive') ? withoutFraming(before) === withoutFraming(after) : before === after
+
 /** Where two answers begin to differ. */
 function apart(call: string, before = '', after: string) {
   const at = [...after].findIndex((letter, i) => letter !== before[i])
@@ -217,9 +222,9 @@ describe('what is hidden changes nothing for who may not see it', () => {
     await hide()
     const after = await everything()
     expect(before.size).toBeGreaterThan(rounds(300, 900))
-    expect([...after].filter(([call, answer]) => before.get(call) !== answer).map(([call, answer]) => apart(call, before.get(call), answer))).toEqual(
-      [],
-    )
+    expect(
+      [...after].filter(([call, answer]) => !same(call, before.get(call), answer)).map(([call, answer]) => apart(call, before.get(call), answer)),
+    ).toEqual([])
     // what may be read says something, and its keeper sees the rest
     expect([...before.values()].filter((answer) => answer.startsWith('[200')).length).toBeGreaterThan(rounds(100, 300))
     for (const path of [

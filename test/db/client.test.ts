@@ -85,7 +85,9 @@ describe('openDatabase', () => {
         .leftJoin(other, sql`${other.id} = ${things.id} + ${sql.placeholder('step')}`)
         .orderBy(things.id)
     const prepared = await statement('neighbours', build)(db, null).execute({ step: 1 })
-    expect(prepared).toEqual(await build(db.read).prepare('').execute({ step: 1 }))
+    const built = await build(db.read).prepare('').execute({ step: 1 })
+    // a moment that no column decodes is text, here in ISO 8601
+    expect(prepared).toEqual(built.map((row) => ({ ...row, at: row.at.replace(' ', 'T').replace('+00', 'Z') })))
     expect(prepared[2]).toEqual({ thing: { id: 3, name: 'thing 3' }, other: null, length: 7, at: expect.stringMatching(/^2020-01-01/) })
     await expect(statement('neighbours', build)(db, null).execute({})).rejects.toThrow('placeholder step')
   })

@@ -163,7 +163,13 @@ describe('roost audit', () => {
     expect((await run('--since', '2020-01-01', '--until', '2020-02-01')).stdout).toBe('')
   })
 
-  it.each([[['--since', 'yesterday']], [[]], [['--since', '2020-01-01', '--until', 'x']]])('%j is one clear line and exit 1', async (args) => {
-    await expect(run(...args)).rejects.toMatchObject({ code: 1, stderr: expect.stringMatching(/^roost: [^\n]+\n$/) })
-  })
+  it.each([[['--since', 'yesterday']], [[]], [['--since', '2020-01-01', '--until', 'x']]])(
+    '%j is one clear line, the way to the help, and exit 2',
+    async (args) => {
+      await expect(run(...args)).rejects.toMatchObject({
+        code: 2,
+        stderr: expect.stringMatching(/^roost: [^\n]+\nroost: see 'roost audit --help'\n$/),
+      })
+    },
+  )
 })

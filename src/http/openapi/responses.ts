@@ -46,7 +46,7 @@ const REFUSALS: Record<number, Refusal> = {
   },
   404: {
     name: 'NotFound',
-    when: 'There is no such thing, or the caller may not see it.',
+    when: 'There is no such thing, or the caller may not see it; or nobody has the name that `Sudo` gives.',
     examples: { named: text({ message: '404 Project Not Found' }), child: text({ message: '404 Not found' }) },
   },
   405: {
@@ -171,10 +171,9 @@ export const successOf = ({ method, status }: Pick<Endpoint, 'method' | 'status'
   status ?? (method === 'POST' ? 201 : method === 'DELETE' || method === 'HEAD' ? 204 : 200)
 
 /** Every status that an endpoint answers beside its success, in order. */
-export function refusalsOf({ path, method, answers = [] }: Pick<Endpoint, 'path' | 'method' | 'answers'>): number[] {
-  const always = [STATUS.invalid, STATUS.unauthenticated, STATUS.forbidden, STATUS.too_many, STATUS.unavailable]
+export function refusalsOf({ method, answers = [] }: Pick<Endpoint, 'method' | 'answers'>): number[] {
+  const always = [STATUS.invalid, STATUS.unauthenticated, STATUS.forbidden, STATUS.not_found, STATUS.too_many, STATUS.unavailable]
   const statuses = new Set<number>([...always, ...answers])
-  if (path.includes(':')) statuses.add(STATUS.not_found)
   if (method === 'POST' || method === 'PUT' || method === 'PATCH')
     for (const status of [STATUS.not_acceptable, STATUS.too_large, STATUS.unsupported_media_type]) statuses.add(status)
   return [...statuses].sort((a, b) => a - b)
