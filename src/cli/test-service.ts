@@ -5,6 +5,7 @@ import { basename, dirname, join } from 'node:path'
 import { cacheFolder, readTestConfig } from '../config.js'
 import { migrate, migrationsFolder } from '../db/migrate.js'
 import { startEmbeddedPostgres } from '../db/postgres/index.js'
+import { isRunning } from '../lib/is-running.js'
 import { createLog } from '../log.js'
 import { serve } from './serve.js'
 
@@ -49,16 +50,7 @@ async function memoryFolder(): Promise<string> {
 async function removeLeftovers(parent: string): Promise<void> {
   for (const name of await readdir(parent)) {
     const [, pid] = new RegExp(`^${PREFIX}(\\d+)-`).exec(name) ?? []
-    if (pid !== undefined && !isAlive(Number(pid))) await rm(join(parent, name), { recursive: true, force: true, maxRetries: 5 }).catch(() => {})
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
+    if (pid !== undefined && !isRunning(Number(pid))) await rm(join(parent, name), { recursive: true, force: true, maxRetries: 5 }).catch(() => {})
   }
 }
 

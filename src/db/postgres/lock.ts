@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { link, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isRunning } from '../../lib/is-running.js'
 import { StartFault } from '../../lib/start-fault.js'
 
 export interface Lock {
@@ -51,7 +52,7 @@ export async function releaseLock({ path, owner }: Lock): Promise<void> {
 async function clearLocks(directory: string, mine: string): Promise<void> {
   for (const name of await readdir(directory)) {
     const pid = Number(/^lock\.(\d+)\./.exec(name)?.[1])
-    if (pid && join(directory, name) !== mine && startOf(pid) === undefined && !exists(pid)) await rm(join(directory, name), { force: true })
+    if (pid && join(directory, name) !== mine && startOf(pid) === undefined && !isRunning(pid)) await rm(join(directory, name), { force: true })
   }
 }
 
@@ -63,18 +64,9 @@ export async function ownerOf(directory: string): Promise<string | undefined> {
 
 function isAlive(owner: string): boolean {
   const [pid, start] = owner.split(' ')
-  if (!pid || !exists(Number(pid))) return false
+  if (!pid || !isRunning(Number(pid))) return false
   // process ids are reused; the start time tells two processes apart
   return start === undefined || startOf(Number(pid)) === start
-}
-
-function exists(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
 }
 
 /** The start time of a process, in ticks since boot; undefined where the system does not report it. */
