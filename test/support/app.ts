@@ -83,8 +83,6 @@ export function testApp(environment: Record<string, string> = {}, sshOptions: { 
     t.url = `http://127.0.0.1:${(t.app.server.address() as AddressInfo).port}`
     const ssh = config.ssh.port === null ? null : await startSsh(t.ctx, { program: new URL('ssh.js', pathToFileURL(await build())), ...sshOptions })
     close = async () => {
-      // a connection that a client has opened ahead is waited for otherwise
-      t.app.server.closeAllConnections()
       await Promise.all([ssh?.close(5_000), t.app.close()])
       await t.ctx.close()
       await db.close()
