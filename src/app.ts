@@ -9,9 +9,9 @@ import { costOf } from './http/cost.js'
 import { renderFailure } from './http/failure-handler.js'
 import { parseForm } from './http/form.js'
 import { homeRoute } from './http/home.js'
+import { idleCloser } from './http/idle-closer.js'
 import { mount } from './http/mount.js'
 import { referenceRoutes } from './http/reference.js'
-import { silentCloser } from './http/silent-connections.js'
 import { PACE } from './lib/async/pace.js'
 import { counting } from './lib/async/spent.js'
 import { withoutPrefix } from './lib/origin.js'
@@ -80,8 +80,8 @@ export async function buildApp(ctx: Context, { pace = PACE } = {}): Promise<Fast
   app.server.maxConnections = shareOf(ctx.config.limits.connections, ctx.workers)
   // makes room for connections that were refused by closing those that are idle
   app.server.on('drop', () => app.server.closeIdleConnections())
-  const closeSilent = silentCloser(app.server)
-  app.addHook('preClose', async () => closeSilent())
+  const closeIdle = idleCloser(app.server)
+  app.addHook('preClose', async () => closeIdle())
 
   app.addHook('onRoute', ({ config, url, method }) => {
     if (!config?.policy) throw new Error(`${String(method)} ${url} has no policy`)

@@ -298,12 +298,16 @@ describe('at the moment of sending (ML-11)', () => {
   async function meanwhile(reader: TestUser, change: () => Promise<unknown>, then: () => Promise<unknown>) {
     await events(reader)
     let over = false
+    let changed: Promise<unknown> | undefined
     box.answer(reader.email, async () => {
+      // the queue may be quicker than the answer to the change
+      await changed
       await then()
       over = true
       return 450
     })
-    await change()
+    changed = change()
+    await changed
     await t.ctx.jobs.drain()
     expect(over).toBe(true)
     return events(reader)
