@@ -43,6 +43,19 @@ async function open(work: (page: Page) => Promise<void>, name: string, options: 
   await context.close()
 }
 
+/** Clicks on an operation. The list is laid out as it scrolls, and may move under the pointer of a program. */
+const choose = (page: Page, id: string) =>
+  expect
+    .poll(
+      () =>
+        page
+          .locator(`nav a[href="#${id}"]`)
+          .click()
+          .then(() => page.url()),
+      { timeout: 20_000 },
+    )
+    .toContain(`#${id}`)
+
 /** Whether anything is wider than the window. */
 const overflows = (page: Page) => page.evaluate('document.documentElement.scrollWidth > document.documentElement.clientWidth')
 
@@ -81,7 +94,7 @@ describe('the page of the reference in a browser', () => {
   it('makes a call with a token that is typed in and stored nowhere', async () => {
     await open(async (page) => {
       await page.locator('#token').fill(user.token)
-      await page.locator('nav a[href="#get_projects_id_issues"]').click()
+      await choose(page, 'get_projects_id_issues')
       await page.locator('main input[name="id"]').fill(project.fullPath)
       await page.locator('main input[name="iids[]"]').fill('2')
       expect(await page.locator('main form pre').innerText()).toBe(
@@ -103,7 +116,7 @@ describe('the page of the reference in a browser', () => {
   it('sends a body, and shows a refusal', async () => {
     await open(async (page) => {
       await page.locator('#token').fill(user.token)
-      await page.locator('nav a[href="#post_projects_id_issues"]').click()
+      await choose(page, 'post_projects_id_issues')
       await page.locator('main input[name="id"]').fill(String(project.id))
       await page.locator('main textarea').fill('{"title": "three"}')
       await page.locator('#send').click()
@@ -123,7 +136,7 @@ describe('the page of the reference in a browser', () => {
       expect(await overflows(page)).toBe(false)
       const background = await page.evaluate('getComputedStyle(document.body).backgroundColor')
       expect(background).toBe(name === 'dark' ? 'rgb(20, 23, 26)' : 'rgb(255, 255, 255)')
-      await page.locator('nav a[href="#put_projects_id_merge_requests_merge_request_iid_merge"]').click()
+      await choose(page, 'put_projects_id_merge_requests_merge_request_iid_merge')
       await page.locator('#send').waitFor()
       expect(await overflows(page)).toBe(false)
     }
