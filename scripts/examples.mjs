@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const TARGET = join(root, 'src/http/reference/examples.json')
 /** Characters of an example; of several answers the one that shows most within them is taken. */
-const MOST = 3_000
+const LENGTH = 3_000
 const LONG_TEXT = 400
 
 const given = process.argv[2]
@@ -58,8 +58,8 @@ for (const { operation, status, url, sent, body } of answers) {
     ...(body !== undefined && body !== null && { response: shorten(body) }),
   }
   const text = JSON.stringify(example)
-  if (text.length > MOST * 2) continue
-  const score = filled(example.response) + 2 * filled(example.request) - (isOdd(text) ? 1_000 : 0) - (text.length > MOST ? 500 : 0)
+  if (text.length > LENGTH * 2) continue
+  const score = filled(example.response) + 2 * filled(example.request) - (isOdd(text) ? 1_000 : 0) - (text.length > LENGTH ? 500 : 0)
   const candidate = { score, text, example }
   const known = best.get(operation)
   if (!known || better(candidate, known) > 0) best.set(operation, candidate)

@@ -21,11 +21,11 @@ export function table(titles: readonly string[], rows: readonly (string | number
 }
 
 /**
- * Runs work with a progress bar on standard error, where that is a terminal and `quiet` is not asked for; its reports
- * move the bar.
+ * Runs work with a progress bar on standard error, which its reports move. Where that is no terminal the work gets
+ * nothing to report to, so that it need not count what there is to do.
  */
-export async function withProgress<T>(title: string, work: (report: OnProgress) => Promise<T>, quiet = false): Promise<T> {
-  if (!process.stderr.isTTY || quiet) return work(() => undefined)
+export async function withProgress<T>(title: string, work: (report?: OnProgress) => Promise<T>): Promise<T> {
+  if (!process.stderr.isTTY) return work()
   const { default: progress } = await import('cli-progress')
   const bar = new progress.SingleBar(
     { format: `${title} {bar} {value}/{total}`, clearOnComplete: true, hideCursor: true },

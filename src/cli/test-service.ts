@@ -1,11 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rename, rm, statfs } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { cacheFolder, readTestConfig } from '../config.js'
 import { migrate, migrationsFolder } from '../db/migrate.js'
 import { startEmbeddedPostgres } from '../db/postgres/index.js'
 import { isRunning } from '../lib/is-running.js'
+import { memoryFolder } from '../lib/memory-folder.js'
 import { createLog } from '../log.js'
 import { serve } from './serve.js'
 
@@ -15,7 +15,7 @@ const PREFIX = 'roost-test-'
 
 /** Serves with data of its own, which goes when the service ends. */
 export async function serveForTests({ port, ssh }: { port: number; ssh: boolean }): Promise<void> {
-  const parent = await memoryFolder()
+  const parent = await memoryFolder(ROOM)
   await removeLeftovers(parent)
   const folder = await mkdtemp(join(parent, `${PREFIX}${process.pid}-`))
   // as root Postgres runs under another account, which must be able to enter
@@ -38,12 +38,6 @@ export async function serveForTests({ port, ssh }: { port: number; ssh: boolean 
       void process.stdout.write(`${JSON.stringify({ url, username, token: given, password: secret, pid: process.pid })}\n`),
     last: remove,
   })
-}
-
-/** Where files live in memory, on Linux with enough of it; elsewhere the usual temporary folder. */
-async function memoryFolder(): Promise<string> {
-  const free = await statfs('/dev/shm').then(({ bavail, bsize }) => bavail * bsize, () => 0) // biome-ignore format: either way
-  return process.platform === 'linux' && free >= ROOM ? '/dev/shm' : tmpdir()
 }
 
 /** Removes the folders of services that were killed. */

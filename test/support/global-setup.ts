@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process'
-import { chmod, mkdir, mkdtemp, rm, statfs } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { migrate } from '../../src/db/migrate.js'
 import { startEmbeddedPostgres } from '../../src/db/postgres/index.js'
+import { memoryFolder } from '../../src/lib/memory-folder.js'
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -18,7 +18,7 @@ const quiet = { info: () => undefined, warn: console.warn, error: console.error 
 
 /** Starts one Postgres for all files and makes the migrated database they copy. */
 export default async function setup(project: TestProject) {
-  const directory = await mkdtemp(join(await memoryFolder(), 'roost-tests-'))
+  const directory = await mkdtemp(join(await memoryFolder(ROOM), 'roost-tests-'))
   // As root Postgres runs under another account, which must be able to enter.
   await chmod(directory, 0o711)
   // All that tests put into the temporary folder goes with ours, also when they are interrupted; the workers inherit this.
@@ -54,17 +54,8 @@ export default async function setup(project: TestProject) {
   return teardown
 }
 
-/** Bytes of memory that the files of a run may need. */
+/** Bytes of memory that the files of a run may need. Tests kill processes, never the machine, so nothing is lost by it. */
 const ROOM = 4 * 1024 ** 3
-
-/**
- * Where files live in memory, on Linux with enough of it: repositories sync what they write, and there a sync costs nothing. Tests kill
- * processes, never the machine, so nothing is lost by it. Elsewhere the usual temporary folder.
- */
-async function memoryFolder(): Promise<string> {
-  const free = await statfs('/dev/shm').then(({ bavail, bsize }) => bavail * bsize, () => 0) // biome-ignore format: either way
-  return process.platform === 'linux' && free >= ROOM ? '/dev/shm' : tmpdir()
-}
 
 /** Removes the folder when this process is gone, however it went: the workers and what they started may write until they have noticed. */
 function removeAfterwards(directory: string) {
