@@ -93,7 +93,7 @@ describe('two processes over one database and one storage', () => {
       })
       expect(await packing).toBeGreaterThan(0)
 
-      for (const push of pushes) expect(push).toMatchObject({ code: 0 })
+      expect(pushes.filter(({ code }) => code !== 0)).toEqual([])
       for (const { branch, head } of places) expect(await gitOut(directory, 'rev-parse', `refs/heads/${branch}`)).toBe(head)
       const accepted = answers.filter((answer) => answer?.status === 201).map((answer) => answer?.body.id as string)
       const refused = answers.filter((answer) => answer?.status !== 201)

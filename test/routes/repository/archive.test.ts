@@ -1,10 +1,11 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
-import { get } from 'node:http'
+import { get, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { testApp } from '../../support/app.js'
 import { bytes } from '../../support/bytes.js'
 import { aCast, type Cast, statuses } from '../../support/cast.js'
@@ -291,33 +292,18 @@ describe('GET /projects/:id/repository/archive', () => {
     }
     own.commits({ files: Object.fromEntries(Array.from({ length: 5 }, (_, i) => [`f${i}`, random(i)])) })
     const running = () => processesIn(own.directory)
-    await Promise.all(
-      Array.from(
-        { length: 6 },
-        (_, i) =>
-          new Promise<void>((resolve, reject) => {
-            const request = get(`${t.url}/api/v4${at(project)}.${i % 2 ? 'tar' : 'tar.gz'}`, (response) => {
-              response.once('data', () => {
-                response.pause()
-                // git waits for the client: what is on the way is far less than the 19 MB there are
-                setTimeout(() => {
-                  try {
-                    expect(running()).toBeGreaterThan(0)
-                  } catch (fault) {
-                    reject(fault)
-                  }
-                  request.destroy()
-                  resolve()
-                }, 300)
-              })
-              response.on('error', () => {})
-            })
-            request.on('error', () => {})
-          }),
-      ),
-    )
-    for (let i = 0; i < 50 && running() > 0; i++) await new Promise((resolve) => setTimeout(resolve, 50))
-    expect(running()).toBe(0)
+    const leave = async (n: number) => {
+      const request = get(`${t.url}/api/v4${at(project)}.${n % 2 ? 'tar' : 'tar.gz'}`)
+      request.on('error', () => {})
+      const [response] = (await once(request, 'response')) as [IncomingMessage]
+      response.on('error', () => {})
+      await once(response, 'readable')
+      // git waits for the client: what is on the way is far less than the 19 MB there are
+      await vi.waitFor(() => expect(running()).toBeGreaterThan(0), 10_000)
+      request.destroy()
+    }
+    await Promise.all(Array.from({ length: 6 }, (_, n) => leave(n)))
+    await vi.waitFor(() => expect(running()).toBe(0), 10_000)
     // no turn of the pool was lost on the way
     for (let i = 0; i < 14; i++)
       await t

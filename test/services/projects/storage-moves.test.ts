@@ -42,9 +42,9 @@ async function moved(project: TestProject, storage: Storage): Promise<void> {
 const besides = (storage: Storage, id: number) =>
   readdirSync(join(at(storage, id), '..')).filter((name) => name.startsWith('.') && name.includes(`-${id}`))
 
-/** Ends the time for which former copies are kept. */
+/** Ends the time for which former copies are kept; a second ago, for the column rounds to milliseconds. */
 async function graceOver(): Promise<void> {
-  await t.ctx.db.write.update(formerRepositories).set({ due_at: sql`now()`, left_at: sql`now() - interval '1 hour'` })
+  await t.ctx.db.write.update(formerRepositories).set({ due_at: sql`now() - interval '1 second'`, left_at: sql`now() - interval '1 hour'` })
 }
 
 async function clearFormer(): Promise<void> {
