@@ -50,6 +50,7 @@ const READS = {
   'GET /projects/:id/languages': '',
   'GET /projects/:id/import': '',
   'GET /groups/:id/projects': '',
+  'GET /groups/:id/projects/shared': '',
   'GET /projects/:id/members': '',
   'GET /projects/:id/members/all': '',
   'GET /projects/:id/members/:user_id': '',

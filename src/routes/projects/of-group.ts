@@ -8,20 +8,21 @@ import type { View } from '../../entities/view.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, orDefault } from '../../http/params.js'
 import { attributesFor } from '../../services/core/custom-attributes.js'
-import { listProjects } from '../../services/projects/list.js'
+import { type GroupFilter, listProjects } from '../../services/projects/list.js'
 import { loadProjects, type ProjectRecord } from '../../services/projects/load.js'
 import { listParameters } from './list-input.js'
 
+const ofShared = z.object(listParameters)
 const parameters = z.object({
   ...listParameters,
   include_subgroups: orDefault(bool(), false),
   with_shared: orDefault(bool(), true),
 })
 
-/** The projects of a group (GR-15 to GR-19, X-18). */
-async function list(ctx: Context, caller: Caller, id: number, input: z.infer<typeof parameters>, view: View) {
-  const { search, include_subgroups: subgroups, with_shared: shared, ...filter } = input
-  const page = await listProjects(ctx, caller, { ...filter, words: search, group: { id, subgroups, shared } })
+/** The projects of a group (GR-15 to GR-19, X-18, X-21). */
+async function list(ctx: Context, caller: Caller, group: GroupFilter, input: z.infer<typeof ofShared>, view: View) {
+  const { search, ...filter } = input
+  const page = await listProjects(ctx, caller, { ...filter, words: search, group })
   const ids = page.items.map((project) => project.id)
   const attributes = await attributesFor(ctx, caller, input, 'project', ids)
   if (!input.simple && !attributes) {
@@ -44,6 +45,16 @@ export const projectsOfGroups = [
     access: onGroup('read_group'),
     input: parameters,
     output: z.array(z.union([Project, ProjectAddress])),
-    handler: ({ ctx, caller, subject, input, view }) => list(ctx, caller, subject.group.id, input, view),
+    handler: ({ ctx, caller, subject, input: { include_subgroups: subgroups, with_shared: shared, ...input }, view }) =>
+      list(ctx, caller, { id: subject.group.id, subgroups, shared }, input, view),
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/groups/:id/projects/shared',
+    summary: 'List the projects that are shared with a group',
+    access: onGroup('read_group'),
+    input: ofShared,
+    output: z.array(z.union([Project, ProjectAddress])),
+    handler: ({ ctx, caller, subject, input, view }) => list(ctx, caller, { id: subject.group.id, only: 'shared' }, input, view),
   }),
 ]

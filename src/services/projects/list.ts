@@ -16,6 +16,17 @@ import { keyedProjects } from './load.js'
 
 export const ORDERS = ['id', 'name', 'path', 'created_at', 'updated_at', 'last_activity_at'] as const
 
+/**
+ * Only projects of a group (GR-15): directly in it unless `only` says otherwise, in its subgroups (X-18), shared with
+ * it.
+ */
+export interface GroupFilter {
+  id: number
+  only?: 'shared'
+  subgroups?: boolean
+  shared?: boolean
+}
+
 export interface ProjectFilter extends Paging {
   archived?: boolean | undefined
   visibility?: Visibility | undefined
@@ -38,11 +49,7 @@ export interface ProjectFilter extends Paging {
   ownerId?: number | undefined
   /** Only forks of this project (PR-9). */
   forkedFrom?: number | undefined
-  /**
-   * Only projects of a group (GR-15): directly in it unless `only` says otherwise, in its subgroups (X-18), shared with
-   * it.
-   */
-  group?: { id: number; only?: 'shared'; subgroups?: boolean; shared?: boolean } | undefined
+  group?: GroupFilter | undefined
   /** The search text, read as fuzzy words (GR-17) where `search` is one piece of text (PR-1). */
   words?: string | undefined
 }

@@ -142,6 +142,20 @@ describe('GET /groups/:id/projects (GR-15 to GR-19)', () => {
     expect((await t.api('get', `${group.path}/projects?page=9`, stranger).expect(200)).body).toEqual([])
   })
 
+  it('X-21: those that are shared with it alone, with the same filters', async () => {
+    const shared = async (caller: TestUser | null, query = '') =>
+      (await t.api('get', `${group.path}/projects/shared?order_by=name&sort=asc${query}`, caller).expect(200)).body as { name: string }[]
+    const namesOf = async (...given: Parameters<typeof shared>) => (await shared(...given)).map(({ name }) => name)
+    expect(await namesOf(owner)).toEqual(['hidden', 'invited'])
+    expect(await namesOf(member)).toEqual(['hidden', 'invited'])
+    expect(await namesOf(null)).toEqual(['invited'])
+    expect(await namesOf(owner, '&visibility=private')).toEqual(['hidden'])
+    expect(await namesOf(owner, '&search=vited')).toEqual(['invited'])
+    const [simple] = await shared(null, '&simple=true')
+    expect(Object.keys(simple as object).sort()).toEqual(['id', 'name', 'path', 'web_url'])
+    await t.api('get', '/groups/999999/projects/shared', owner).expect(404)
+  })
+
   it('SEC-39: of the groups a project is shared with only those that the caller may read: which, by G-67, are those it is shared with', async () => {
     const secret = await aGroup(t.ctx, { creator: admin, name: 'Unspeakable' })
     await share(made['invited'] as TestProject, secret)
