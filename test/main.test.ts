@@ -10,9 +10,9 @@ import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { build } from '../scripts/build.mjs'
 import { findEmbeddedPostgres } from '../src/db/postgres/index.js'
+import { startScript } from './support/command.js'
 import { oneIn, rounds } from './support/rounds.js'
 
-const startScript = fileURLToPath(new URL('../scripts/start.mjs', import.meta.url))
 /** In a group of its own the service would outlive an interrupted run of the tests. */
 const endWithParent = 'data:text/javascript,process.once("disconnect", () => process.kill(process.pid, "SIGKILL")); process.channel.unref()'
 

@@ -1,20 +1,17 @@
-import { spawn } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import ssh2 from 'ssh2'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { call, killRounds, type Service, startService, withToken, workersOf } from '../bench/kill.mjs'
 import { build } from '../scripts/build.mjs'
 import { repositoryDirectory } from '../src/git/storage/create.js'
+import { roostOn } from './support/command.js'
 import { gitOut } from './support/git-client.js'
 import { rounds } from './support/rounds.js'
 import { createTestDatabase } from './support/template-database.js'
-
-const startScript = fileURLToPath(new URL('../scripts/start.mjs', import.meta.url))
 
 /** Processes that a process has started, and those that these have. */
 function descendantsOf(pid: number): number[] {
@@ -37,18 +34,6 @@ const lives = (pid: number) => {
   }
 }
 
-/** Runs a command beside the service; resolves with its exit code and standard output. */
-const roost = (dataDir: string, ...args: string[]) =>
-  new Promise<{ code: number | null; out: string }>((resolve) => {
-    const env = { PATH: process.env['PATH'], TMPDIR: process.env['TMPDIR'], DATA_DIR: dataDir }
-    const child = spawn(process.execPath, [startScript, ...args], { env, stdio: ['ignore', 'pipe', 'inherit'] })
-    let out = ''
-    child.stdout.on('data', (text) => {
-      out += text
-    })
-    child.once('close', (code) => resolve({ code, out }))
-  })
-
 /** A path that is removed with the test file. */
 function freshFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'workers-'))
@@ -70,6 +55,7 @@ describe('a service of two workers', () => {
   const folder = freshFolder()
   const dataDir = join(folder, 'data')
   const METRICS = { authorization: 'Bearer metrics-token-0123456789' }
+  const roost = roostOn(dataDir)
   const WORKERS = [1, 2] as const
   let service: Service
   /** A connection to each worker. */
@@ -235,14 +221,10 @@ describe('a service of two workers', () => {
     } finally {
       client.end()
     }
-    const [doctor, jobs, token] = await Promise.all([
-      roost(dataDir, 'doctor'),
-      roost(dataDir, 'jobs', '--json'),
-      roost(dataDir, 'token', 'create', 'root'),
-    ])
-    expect(doctor).toEqual({ code: 0, out: '0 faults\n' })
-    expect(JSON.parse(jobs.out)).toMatchObject({ failed: [] })
-    const { status } = await through(2, '/api/v4/version', { headers: { 'private-token': token.out.trim() } })
+    const [doctor, jobs, token] = await Promise.all([roost(['doctor']), roost(['jobs', '--json']), roost(['token', 'create', 'root'])])
+    expect(doctor).toEqual({ code: 0, stdout: '0 faults\n', stderr: '' })
+    expect(JSON.parse(jobs.stdout)).toMatchObject({ failed: [] })
+    const { status } = await through(2, '/api/v4/version', { headers: { 'private-token': token.stdout.trim() } })
     expect(status).toBe(200)
   })
 

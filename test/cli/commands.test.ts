@@ -2,12 +2,11 @@ import { execFile } from 'node:child_process'
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { call, type Service, startService } from '../../bench/kill.mjs'
 import { build } from '../../scripts/build.mjs'
+import { roostOn } from '../support/command.js'
 
-const startScript = fileURLToPath(new URL('../../scripts/start.mjs', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'commands-'))
 const dataDir = join(folder, 'data')
 let service: Service
@@ -22,21 +21,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
 })
 
-interface Ended {
-  code: unknown
-  stdout: string
-  stderr: string
-}
-
-/** Runs a command beside the service. */
-const roost = (args: string[], input = '') =>
-  new Promise<Ended>((resolve) => {
-    const env = { PATH: process.env['PATH'], TMPDIR: process.env['TMPDIR'], DATA_DIR: dataDir }
-    const child = execFile(process.execPath, [startScript, ...args], { env }, (error, stdout, stderr) =>
-      resolve({ code: error?.code ?? 0, stdout, stderr }),
-    )
-    child.stdin?.end(input)
-  })
+const roost = roostOn(dataDir)
 const bodyOf = (answer: Awaited<ReturnType<typeof call>>) => ({ status: answer?.status, body: answer?.body })
 const signIn = async (username: string, password: string) => {
   const body = JSON.stringify({ grant_type: 'password', username, password })

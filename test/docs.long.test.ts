@@ -1,0 +1,159 @@
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { call, type Service, startService } from '../bench/kill.mjs'
+import { build } from '../scripts/build.mjs'
+import { type EndedCommand, runProgram, startScript } from './support/command.js'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+interface Block {
+  language: string
+  text: string
+}
+
+/** Pages whose blocks other tests run. */
+const ELSEWHERE = new Map([
+  ['README.md', 'scripts/try-install.mjs'],
+  ['docs/installation.md', 'scripts/try-install.mjs; nothing here runs containers'],
+  ['docs/testing.md', 'test/cli'],
+])
+const pages = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  ...readdirSync(join(root, 'docs')).flatMap((name) => (name.endsWith('.md') ? [`docs/${name}`] : [])),
+]
+const blocksOf = (page: string): Block[] =>
+  [...readFileSync(join(root, page), 'utf8').matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].map(([, language = '', text = '']) => ({ language, text }))
+
+const folder = mkdtempSync(join(tmpdir(), 'docs-'))
+const dataDir = join(folder, 'data')
+const storages = `default=${join(folder, 'one')},second=${join(folder, 'two')}`
+const received: (string | undefined)[] = []
+const receiver = createServer((request, response) => {
+  received.push(request.headers['x-gitlab-event'] as string | undefined)
+  request.resume().on('end', () => response.end())
+})
+let service: Service
+let env: NodeJS.ProcessEnv
+
+beforeAll(async () => {
+  chmodSync(folder, 0o711)
+  for (const name of ['bin', 'one', 'two']) mkdirSync(join(folder, name), { mode: 0o711 })
+  // what `npm install --global` puts there
+  writeFileSync(join(folder, 'bin/roost'), `#!/bin/sh\nexec '${process.execPath}' '${startScript}' "$@"\n`, { mode: 0o755 })
+  await build()
+  service = await startService(dataDir, { STORAGES: storages, SSH_PORT: '0', ROOST_ALLOW_LOCAL_REQUESTS: 'true' })
+  env = { PATH: `${join(folder, 'bin')}:${process.env['PATH']}`, DATA_DIR: dataDir, STORAGES: storages, HOME: folder }
+  env['TOKEN'] = (await runProgram('roost', ['token', 'create', 'root'], { env })).stdout.trim()
+  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve))
+  const group = await call(service.url, 'POST', '/groups', { name: 'group', path: 'group' })
+  await call(service.url, 'POST', '/projects', { name: 'project', namespace_id: group?.body.id, initialize_with_readme: true })
+})
+afterAll(async () => {
+  receiver.close()
+  await service?.end('SIGTERM')
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+})
+
+/** Types a block into bash, which stops at the first command that fails; the addresses of the docs are those of the test. */
+async function typed({ text }: Block): Promise<EndedCommand> {
+  const line = text
+    .replaceAll(/http:\/\/127\.0\.0\.1:8080|https:\/\/roost\.example\.com/g, service.url)
+    .replaceAll('https://ci.example.com', `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`)
+    .replaceAll('/backups/', `${folder}/`)
+    .replaceAll('curl ', 'curl --fail-with-body -sS ')
+  const cwd = text.includes('npm run') ? root : folder
+  const ended = await runProgram('bash', ['-euo', 'pipefail', '-c', line], { cwd, env })
+  if (ended.code !== 0) expect.fail(`${line} ended with ${ended.code}: ${ended.stderr}${ended.stdout}`)
+  return ended
+}
+
+const only = (page: string): [Block] => {
+  const blocks = blocksOf(page)
+  expect(blocks).toHaveLength(1)
+  return blocks as [Block]
+}
+
+describe('every block of the docs', () => {
+  const run: Record<string, () => Promise<void>> = {
+    'docs/administration.md': async () => {
+      const [users, password, token, audit, doctor, ...none] = blocksOf('docs/administration.md') as [Block, Block, Block, Block, Block]
+      expect(none).toEqual([])
+      const lines = (await typed(users)).stdout.split('\n')
+      expect(lines.join('\n')).toContain('user ada is blocked')
+      await typed({ ...users, text: 'roost user unblock ada' })
+      Object.assign(env, { OLD: lines[1], NEW: 'another long password' })
+      await typed(password)
+      expect((await typed(token)).stdout).toMatch(/^\S+\n$/)
+      expect((await typed(audit)).stdout).toBe('')
+      await typed(doctor)
+    },
+    'docs/backups.md': async () => {
+      const [{ text }] = only('docs/backups.md')
+      const [backup = '', verify = '', restore = '', ...none] = text.trim().split('\n')
+      expect(none).toEqual([])
+      const sh = (line: string) => typed({ language: 'sh', text: line })
+      await sh(backup)
+      expect((await sh(verify)).stdout).toMatch(/ is whole\n$/)
+      const [used, there] = [env['DATA_DIR'], env['STORAGES']]
+      Object.assign(env, { DATA_DIR: join(folder, 'restored'), STORAGES: `default=${folder}/r1,second=${folder}/r2` })
+      expect((await sh(restore)).stdout).toMatch(/0 faults\n$/)
+      Object.assign(env, { DATA_DIR: used, STORAGES: there })
+    },
+    'docs/monitoring.md': async () => {
+      const [scrape, alerts, jobs, throttle, ...none] = blocksOf('docs/monitoring.md') as [Block, Block, Block, Block]
+      expect(none).toEqual([])
+      expect(parse(scrape.text).scrape_configs).toMatchObject([{ metrics_path: '/-/metrics' }])
+      const { rules } = parse(alerts.text).groups[0] as { rules: { alert: string; expr: string }[] }
+      await call(service.url, 'PUT', '/application/settings', { monitoring_metrics_enabled: true })
+      const ask = () => fetch(`${service.url}/-/metrics`, { headers: { 'private-token': env['TOKEN'] as string } })
+      await ask()
+      const page = await (await ask()).text()
+      for (const { alert, expr } of rules)
+        for (const [name] of expr.matchAll(/\b(roost|nodejs)_\w+/g))
+          expect(page, alert).toMatch(new RegExp(`^# TYPE ${name.replace(/_count$/, '')} `, 'm'))
+      await typed(jobs)
+      expect(JSON.parse((await typed(throttle)).stdout)).toMatchObject({
+        jobqueue_throttling_factor: 0.25,
+        jobqueue_throttling_queues: ['repository upkeep'],
+      })
+    },
+    'docs/ssh.md': async () => {
+      const [fingerprint, config, ...none] = blocksOf('docs/ssh.md') as [Block, Block]
+      expect(none).toEqual([])
+      expect((await typed(fingerprint)).stdout).toMatch(/^256 SHA256:\S+ .*\(ED25519\)\n$/)
+      writeFileSync(join(folder, 'sshd_config'), `HostKey ${join(dataDir, 'ssh/ssh_host_ed25519_key')}\n${config.text}`)
+      const ended = await runProgram('/usr/sbin/sshd', ['-T', '-C', 'user=git,host=a,addr=127.0.0.1', '-f', join(folder, 'sshd_config')])
+      expect(ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/^authorizedkeyscommand .* ssh keys %u %t %k$/m) })
+    },
+    'docs/storages.md': async () => {
+      const [move, reset, ...none] = blocksOf('docs/storages.md') as [Block, Block]
+      expect(none).toEqual([])
+      await typed(move)
+      expect(readdirSync(join(folder, 'two'))).toContain('01')
+      expect(JSON.parse((await typed(reset)).stdout)).toMatchObject({ circuitbreaker_failure_reset_time: 1 })
+    },
+    'docs/webhooks.md': async () => {
+      await typed(only('docs/webhooks.md')[0])
+      expect(received).toEqual(['Push Hook'])
+    },
+  }
+
+  it.each(pages.filter((page) => !ELSEWHERE.has(page) && blocksOf(page).length > 0))('of %s works as it stands', async (page) => {
+    const blocks = run[page]
+    if (!blocks) expect.fail('no test runs its blocks')
+    await blocks()
+  })
+
+  it('of the container files is understood', () => {
+    const { services } = parse(readFileSync(join(root, 'docker-compose.yml'), 'utf8')) as { services: Record<string, object> }
+    expect(Object.keys(services)).toEqual(expect.arrayContaining(['roost', 'postgres', 'proxy']))
+  })
+})
