@@ -118,8 +118,8 @@ export const bool = () =>
   }, z.boolean(INVALID))
 
 /** One of a fixed set of words, matched exactly (SEC-55). */
-export const oneOf = <const T extends readonly [string, ...string[]]>(words: T) =>
-  z.preprocess(nullToUndefined, z.enum(words, 'does not have a valid value'))
+export const oneOf = <const T extends readonly [string, ...string[]]>(words: T, shown: readonly T[number][] = words) =>
+  z.preprocess(nullToUndefined, shownAs(z.enum(words, 'does not have a valid value'), { type: 'string', enum: [...shown] }))
 
 const MAX_LIST = 100
 const MAX_WORDS = 1_000

@@ -26,7 +26,7 @@ export const Job = z
     commit: Commit.nullable(),
     pipeline: PipelineBasic,
     web_url: z.string(),
-    artifacts: z.tuple([]),
+    artifacts: z.array(z.never()),
   })
   .meta({ id: 'Job', description: 'A job, made of a status of a commit.' })
 

@@ -21,6 +21,11 @@ export const User = z
   })
   .meta({ id: 'User', description: 'A user, as others see them.' })
 
+/** Who a user is at another service that signs them in. */
+const Identity = z
+  .strictObject({ provider: z.string(), extern_uid: z.string() })
+  .meta({ id: 'Identity', description: 'Who a user is at another service that signs them in.' })
+
 /** A user as they see themselves (U-3). */
 export const OwnUser = z
   .strictObject({
@@ -33,7 +38,7 @@ export const OwnUser = z
     color_scheme_id: z.int(),
     projects_limit: z.int(),
     current_sign_in_at: moment.nullable(),
-    identities: z.array(z.strictObject({ provider: z.string(), extern_uid: z.string() })),
+    identities: z.array(Identity),
     can_create_group: z.boolean(),
     can_create_project: z.boolean(),
     two_factor_enabled: z.boolean(),

@@ -31,15 +31,18 @@ export function inputSchema(input: z.ZodObject): { properties: Record<string, Js
 /** A bound that only says that a number is one that JavaScript can count with says nothing to a client. */
 const ANY_INTEGER = new Set([Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER])
 
+/** The elements of an array that is always empty: generators of clients know `maxItems`, but not a schema of nothing. */
+const isNever = (items: unknown) => JSON.stringify(items) === '{"not":{}}'
+
 /** Removes what is noise, and what the dialect of OpenAPI 3.1 does not allow. */
 function tidy(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(tidy)
   if (typeof value !== 'object' || value === null) return value
   const { $schema: _, ...rest } = value as Json
+  if (isNever(rest['items'])) Object.assign(rest, { items: {}, maxItems: 0 })
   return Object.fromEntries(
     Object.entries(rest)
       .filter(([key, inner]) => !((key === 'maximum' || key === 'minimum') && ANY_INTEGER.has(inner as number)))
-      .filter(([key, inner]) => !(key === 'prefixItems' && Array.isArray(inner) && inner.length === 0))
       .map(([key, inner]) => [key, tidy(inner)]),
   )
 }

@@ -3,7 +3,8 @@ import { commaList, datetime, idList, oneOf, oneOrMore, opt, orDefault, paging, 
 import { type Assignees, type MilestoneWanted, ORDERS, type Traits } from '../../services/issuables/filters.js'
 
 /** `created_by_me` and the like, also spelled with dashes (X-2). */
-export const scopes = () => oneOf(['created_by_me', 'created-by-me', 'assigned_to_me', 'assigned-to-me', 'all'])
+export const scopes = () =>
+  oneOf(['created_by_me', 'created-by-me', 'assigned_to_me', 'assigned-to-me', 'all'], ['created_by_me', 'assigned_to_me', 'all'])
 
 const MAX_LABELS = 100
 const labels = () => where(commaList(), (titles) => titles.length <= MAX_LABELS, 'is invalid')
