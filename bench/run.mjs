@@ -1,7 +1,5 @@
-import { writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
-import { join } from 'node:path'
-import { Bench, root } from './harness.mjs'
+import { Bench } from './harness.mjs'
 import { archive } from './parts/archive.mjs'
 import { backend } from './parts/backend.mjs'
 import { cherryPick } from './parts/cherry-pick.mjs'
@@ -26,6 +24,7 @@ import { statuses } from './parts/statuses.mjs'
 import { upkeep } from './parts/upkeep.mjs'
 import { wire } from './parts/wire.mjs'
 import { workers } from './parts/workers.mjs'
+import { writeResults } from './results.mjs'
 
 /** In the order of the table. */
 const PARTS = {
@@ -78,9 +77,7 @@ function report(rows) {
       ? `| ${what} | ${number(ours)} ${unit} | | | at most ${bar} ${unit} | ${holds ? 'yes' : '**no**'} |`
       : `| ${what} | ${number(ours)} ${unit} | ${number(theirs)} ${unit} | ${ratio.toFixed(2)} | ${atLeast ? 'at least' : 'at most'} ${bar} | ${holds ? 'yes' : '**no**'} |`,
   )
-  const text = `# Results of \`npm run bench\`
-
-Medians of one run on ${cpus().length} cores (Node ${process.version}), both sides measured in turns in that run; read the ratios, not the figures.
+  const text = `Medians of one run on ${cpus().length} cores (Node ${process.version}), both sides measured in turns in that run; read the ratios, not the figures.
 "Theirs" is a native git spawned for the purpose, or a bare Fastify that sends the same list.
 
 | what | Roost | theirs | ratio | bar | holds |
@@ -88,7 +85,7 @@ Medians of one run on ${cpus().length} cores (Node ${process.version}), both sid
 ${lines.join('\n')}
 `
   // part of the table is for the eye only
-  if (chosen.length === Object.keys(PARTS).length) writeFileSync(join(root, 'bench/RESULTS.md'), text)
+  if (chosen.length === Object.keys(PARTS).length) writeResults('Results of `npm run bench`', text)
   process.stdout.write(`\n${text}`)
   if (rows.some(({ holds }) => !holds)) process.exitCode = 1
 }

@@ -248,9 +248,16 @@ export async function everyCall(bench) {
     const read = await reads(bench, setting)
     const written = await writes(bench, setting)
     process.stdout.write(`\n${table(READ_HEADS, read.map(readRow))}\n\n${table(WRITE_HEADS, written.map(writeRow))}\n`)
-    process.stdout.write(
-      `\nThe slowest reads, by their rate against a constant answer of their size:\n\n${table(READ_HEADS, read.slice(0, SLOWEST).map(readRow))}\n`,
-    )
+    const slowest = `The slowest ${SLOWEST} reads of ${read.length}, by their rate against a constant answer of their size (\`npm run bench -- every-call\` prints them all):
+
+${table(READ_HEADS, read.slice(0, SLOWEST).map(readRow))}
+
+The slowest writes of ${written.length}:
+
+${table(WRITE_HEADS, written.slice(0, SLOWEST).map(writeRow))}
+`
+    process.stdout.write(`\n${slowest}`)
+    if (!bench.quick) writeResults('Every call', slowest)
   } finally {
     await Promise.all([setting.database.end(), setting.counting.end()])
   }
