@@ -1,6 +1,7 @@
 import http from 'node:http'
 import { addressOf, CALLS } from '../calls.mjs'
 import { call, postgresOf, TOKEN, ticks } from '../harness.mjs'
+import { writeResults } from '../results.mjs'
 import { atOnce, seed } from '../seed.mjs'
 
 const CLIENTS = 16
