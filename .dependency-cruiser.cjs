@@ -63,7 +63,7 @@ module.exports = {
     row('jobs', '^src/jobs/', ['jobs/', 'db/', 'lib/']),
     only('fastify', 'fastify|@fastify', ['http/', 'app\\.ts$']),
     only('pg', 'pg', ['db/']),
-    only('aws', '@aws-sdk', ['lib/object-bucket\\.ts$']),
+    only('aws', '@aws-sdk', ['lib/files/object-bucket\\.ts$']),
     { name: 'no-cycles', severity: 'error', from: { path: '^src/' }, to: { circular: true } },
     { name: 'no-strays', severity: 'error', from: { path: '^src/' }, to: { path: '^(test|scripts|bench)/' } },
     { name: 'nothing-unresolved', severity: 'error', from: { path: '^src/' }, to: { couldNotResolve: true } },

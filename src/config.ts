@@ -4,8 +4,8 @@ import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { faultOfUrl } from './db/servers.js'
 import { emailFault } from './lib/email.js'
+import type { BucketSetting } from './lib/files/object-bucket.js'
 import type { MailSetting } from './lib/mailer.js'
-import type { BucketSetting } from './lib/object-bucket.js'
 import { StartFault } from './lib/start-fault.js'
 
 /** An environment variable has an unusable value; the message names it, for whoever starts the service. */

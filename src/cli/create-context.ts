@@ -20,9 +20,9 @@ import { type Exclusion, KeyedMutex } from '../lib/async/keyed-mutex.js'
 import { Slices } from '../lib/async/slices.js'
 import { Argon2 } from '../lib/crypto/argon2.js'
 import { encryptionWith, ownSecret } from '../lib/crypto/encryption.js'
-import { KeptFiles } from '../lib/kept-files.js'
+import { KeptFiles } from '../lib/files/kept-files.js'
+import { type ObjectStore, objectFolder } from '../lib/files/object-store.js'
 import { openMailer } from '../lib/mailer.js'
-import { type ObjectStore, objectFolder } from '../lib/object-store.js'
 import { isUnavailable } from '../lib/unavailable.js'
 import { linksFor } from '../links.js'
 import { countedSpawner, createMetrics, lazyMetrics } from '../metrics.js'
@@ -163,7 +163,7 @@ const throttlingOf = ({ jobqueue_throttling_enabled: on, jobqueue_throttling_fac
 async function objectStore({ dataDir, lfsBucket }: Config, owner: string): Promise<ObjectStore> {
   const folder = join(dataDir, 'lfs')
   if (!lfsBucket) return objectFolder(folder)
-  const { objectBucket } = await import('../lib/object-bucket.js')
+  const { objectBucket } = await import('../lib/files/object-bucket.js')
   return objectBucket(lfsBucket, join(folder, 'incoming'), owner)
 }
 

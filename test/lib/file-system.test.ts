@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { fileSystemFaults, roomFaults } from '../../src/lib/file-system.js'
+import { fileSystemFaults, roomFaults } from '../../src/lib/files/file-system.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'roost-file-system-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

@@ -5,7 +5,7 @@ import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { migrate } from '../../src/db/migrate.js'
 import { startEmbeddedPostgres } from '../../src/db/postgres/index.js'
-import { memoryFolder } from '../../src/lib/memory-folder.js'
+import { memoryFolder } from '../../src/lib/files/memory-folder.js'
 
 declare module 'vitest' {
   export interface ProvidedContext {

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { syncDirectory } from '../../lib/durable.js'
+import { syncDirectory } from '../../lib/files/durable.js'
 import { GitFault } from '../errors.js'
 import type { ProcessPool } from '../process/pool.js'
 import type { GitRepository, Oid } from '../types.js'

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { crc32, deflate } from 'node:zlib'
-import { syncDirectory, writeNewFile } from '../../lib/durable.js'
+import { syncDirectory, writeNewFile } from '../../lib/files/durable.js'
 import type { ObjectType, StagedObject } from './object-buffer.js'
 
 const compress = promisify(deflate)

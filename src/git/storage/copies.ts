@@ -1,7 +1,7 @@
 import { cp, mkdir, rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { syncDirectory, writeNewFile } from '../../lib/durable.js'
+import { syncDirectory, writeNewFile } from '../../lib/files/durable.js'
 import type { RefsThen } from '../types.js'
 import { repositoryExists } from './create.js'
 import { withMaintenanceLock } from './maintenance.js'

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { access, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { syncDirectory, writeNewFile } from '../../lib/durable.js'
+import { syncDirectory, writeNewFile } from '../../lib/files/durable.js'
 import type { RepositoryKey } from '../types.js'
 
 const CONFIG = '[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n'

@@ -1,6 +1,6 @@
 import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { syncDirectory } from '../../lib/durable.js'
+import { syncDirectory } from '../../lib/files/durable.js'
 import type { ProcessPool } from '../process/pool.js'
 import { type Examination, type ExamineOptions, type Oid, type RepositoryKey, ZERO } from '../types.js'
 import { tolerated } from '../wire/tolerated.js'

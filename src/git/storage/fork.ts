@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { copyFile, link, mkdir, open, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { syncDirectory, writeNewFile } from '../../lib/durable.js'
+import { syncDirectory, writeNewFile } from '../../lib/files/durable.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import { GitFault } from '../errors.js'
 import type { ProcessPool } from '../process/pool.js'

@@ -1,6 +1,6 @@
 import { open, readdir, readFile, rm, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
-import { syncDirectory } from '../../lib/durable.js'
+import { syncDirectory } from '../../lib/files/durable.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import { GitFault } from '../errors.js'
 import { packsOf } from '../objects/pack-index.js'

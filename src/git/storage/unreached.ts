@@ -1,7 +1,7 @@
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Slice } from '../../lib/async/yield.js'
-import { syncDirectory } from '../../lib/durable.js'
+import { syncDirectory } from '../../lib/files/durable.js'
 import { GitFault } from '../errors.js'
 import { idsIn, type Pack, packsOf } from '../objects/pack-index.js'
 import type { ProcessPool } from '../process/pool.js'

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { syncDirectory } from '../../lib/durable.js'
+import { syncDirectory } from '../../lib/files/durable.js'
 import { TooLarge } from '../errors.js'
 import type { ProcessPool } from '../process/pool.js'
 import { repositorySize } from '../storage/maintenance.js'

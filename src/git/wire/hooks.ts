@@ -3,7 +3,7 @@ import { constants } from 'node:fs'
 import { access, mkdir, rename, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
-import { writeNewFile } from '../../lib/durable.js'
+import { writeNewFile } from '../../lib/files/durable.js'
 import type { GitProcess } from '../process/spawner.js'
 import type { PushCommand } from '../types.js'
 

@@ -2,7 +2,7 @@ import { generateKeyPair, type KeyObject, randomBytes } from 'node:crypto'
 import { chmod, link, mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { syncDirectory, writeNewFile } from '../durable.js'
+import { syncDirectory, writeNewFile } from '../files/durable.js'
 
 const generate = promisify(generateKeyPair)
 

@@ -3,7 +3,7 @@ import { mkdir, readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { imageSize } from 'image-size'
 import type { Context } from '../../context.js'
-import { syncDirectory, writeNewFile } from '../../lib/durable.js'
+import { syncDirectory, writeNewFile } from '../../lib/files/durable.js'
 
 /** Whose avatar it is. */
 export type AvatarKind = 'user' | 'project' | 'group'

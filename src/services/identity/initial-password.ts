@@ -2,7 +2,7 @@ import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Context } from '../../context.js'
 import { newSecret } from '../../lib/crypto/secret.js'
-import { syncDirectory, writeNewFile } from '../../lib/durable.js'
+import { syncDirectory, writeNewFile } from '../../lib/files/durable.js'
 
 const fileOf = (ctx: Context) => join(ctx.config.dataDir, 'initial-admin-password')
 

@@ -7,7 +7,7 @@ import { sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import { fileOf } from '../../db/copy.js'
 import { lfsObjectProjects, lfsObjects, pendingLfsDeletions } from '../../db/schema/index.js'
-import { isObjectId } from '../../lib/object-store.js'
+import { isObjectId } from '../../lib/files/object-store.js'
 
 /**
  * Copies the objects of Git LFS that the saved rows name into a folder. One that is gone belonged to a project that was

@@ -11,7 +11,7 @@ import { onlyRow } from '../../db/only-row.js'
 import { projectUploads, routes } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { tooLarge } from '../../failures.js'
-import { syncDirectory, writeNewFile } from '../../lib/durable.js'
+import { syncDirectory, writeNewFile } from '../../lib/files/durable.js'
 import { readSettings } from '../core/settings.js'
 import { checkUploadQuota } from '../repository/quotas.js'
 

@@ -4,7 +4,7 @@ import type { Context } from '../../context.js'
 import { notAcceptable, notFound } from '../../failures.js'
 import type { ArchiveKind, Oid } from '../../git/types.js'
 import { canArchive } from '../../git/wire/archive.js'
-import type { KeptFile } from '../../lib/kept-files.js'
+import type { KeptFile } from '../../lib/files/kept-files.js'
 import { repositoryOf } from './repositories.js'
 
 /** The names of each kind of archive (RE-6). */

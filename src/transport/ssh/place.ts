@@ -1,6 +1,6 @@
 import { mkdir, readlink, rename, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { makeSocketFolder } from '../../lib/socket-folder.js'
+import { makeSocketFolder } from '../../lib/files/socket-folder.js'
 import { socketIn, sshFolder } from './client.js'
 
 /** Its name in its folder. */

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, statSync, utimesSync, writeFileSync } from 'no
 import { get } from 'node:http'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { KeptFiles } from '../../../src/lib/kept-files.js'
+import { KeptFiles } from '../../../src/lib/files/kept-files.js'
 import { testApp } from '../../support/app.js'
 import { bytes } from '../../support/bytes.js'
 import { aProject, aUser, type TestProject, type TestUser } from '../../support/factories.js'

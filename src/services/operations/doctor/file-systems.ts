@@ -1,5 +1,5 @@
 import type { Context } from '../../../context.js'
-import { fileSystemFaults } from '../../../lib/file-system.js'
+import { fileSystemFaults } from '../../../lib/files/file-system.js'
 import type { Check } from './fault.js'
 
 /** What the file systems of the storages and of the data folder do not promise (SEC-190). */

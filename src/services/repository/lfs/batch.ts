@@ -1,7 +1,7 @@
 import type { Project } from '../../../access/rules.js'
 import type { Context } from '../../../context.js'
 import { mapConcurrently } from '../../../lib/async/concurrency.js'
-import { isObjectId } from '../../../lib/object-store.js'
+import { isObjectId } from '../../../lib/files/object-store.js'
 import type { LfsCredentials, LfsOperation } from './credentials.js'
 import { type LfsObject, lfsLimits, objectsOf } from './objects.js'
 import { missingObjects } from './sharing.js'

@@ -4,7 +4,7 @@ import type { Context } from '../../../context.js'
 import type { Transaction } from '../../../db/client.js'
 import { lfsObjectProjects, lfsObjects, pendingLfsDeletions, projects } from '../../../db/schema/index.js'
 import { Failure, tooLarge } from '../../../failures.js'
-import type { StagedObject } from '../../../lib/object-store.js'
+import type { StagedObject } from '../../../lib/files/object-store.js'
 import { readSettings } from '../../core/settings.js'
 
 /** An object as pointers and clients name it: the SHA-256 of its bytes in hex, and their number. */

@@ -3,10 +3,10 @@ import { type FileHandle, mkdir, open, readdir, readFile, rm, stat } from 'node:
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { S3Client } from '@aws-sdk/client-s3'
-import { FairQueue } from './async/fair-queue.js'
+import { FairQueue } from '../async/fair-queue.js'
+import { Unavailable } from '../unavailable.js'
 import { syncDirectory, writeNewFile } from './durable.js'
 import { isObjectId, type ObjectStore, type StagedObject, WrongObject } from './object-store.js'
-import { Unavailable } from './unavailable.js'
 
 /** A bucket of an S3-compatible store. */
 export interface BucketSetting {
