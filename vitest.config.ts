@@ -19,9 +19,9 @@ export default defineConfig({
     // Modules are shared by the files of a worker: keep no state of an application or a pool at module level.
     isolate: false,
     maxWorkers: 3,
-    setupFiles: ['./test/support/end-with-run.ts'],
-    globalSetup: ['./test/support/global-setup.ts'],
-    reporters: ['default', './test/support/count-reporter.ts'],
+    setupFiles: ['./test/support/run/end-with-run.ts'],
+    globalSetup: ['./test/support/run/global-setup.ts'],
+    reporters: ['default', './test/support/run/count-reporter.ts'],
     // many rounds take minutes on a busy machine
     testTimeout: process.env['ROOST_TEST_ROUNDS'] === 'many' ? 300_000 : 60_000,
     hookTimeout: 60_000,

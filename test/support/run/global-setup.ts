@@ -3,9 +3,9 @@ import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
-import { migrate } from '../../src/db/migrate.js'
-import { startEmbeddedPostgres } from '../../src/db/postgres/index.js'
-import { memoryFolder } from '../../src/lib/files/memory-folder.js'
+import { migrate } from '../../../src/db/migrate.js'
+import { startEmbeddedPostgres } from '../../../src/db/postgres/index.js'
+import { memoryFolder } from '../../../src/lib/files/memory-folder.js'
 
 declare module 'vitest' {
   export interface ProvidedContext {
