@@ -29,10 +29,11 @@ export const str = () =>
 export const filledIn = () =>
   z.preprocess(
     (value) => (value === null ? '' : value),
-    shownAs(z.union([z.string(), z.number().transform(String), z.boolean().transform(String)], INVALID), { type: 'string', minLength: 1 }).refine(
-      (text) => text.trim() !== '',
-      'is empty',
-    ),
+    shownAs(z.union([z.string(), z.number().transform(String), z.boolean().transform(String)], INVALID), {
+      type: 'string',
+      minLength: 1,
+      pattern: '\\S',
+    }).refine((text) => text.trim() !== '', 'is empty'),
   )
 
 /** Text for which JSON null is a value: it clears the field. */
