@@ -117,7 +117,6 @@ async function fillMergeRequests(t: TestApp, call: Call, id: number, { admin, ad
     ada,
   )
   await commit(call, id, 'more.txt', { branch: 'open' })
-  await t.ctx.jobs.drain()
   const { body: shown } = await t.api('get', `${at}/merge_requests/${open.iid}`, admin)
   const position = { ...(shown as { diff_refs: Body }).diff_refs, position_type: 'text', old_path: 'open.txt', new_path: 'open.txt', new_line: 1 }
   const thread = await call('post', `${at}/merge_requests/${open.iid}/discussions`, { body: 'this line', position }, grace)
@@ -129,5 +128,4 @@ async function fillMergeRequests(t: TestApp, call: Call, id: number, { admin, ad
   await branch('closed', 'closed.txt')
   const closed = await call('post', `${at}/merge_requests`, { source_branch: 'closed', target_branch: 'main', title: 'Never' }, grace)
   await call('put', `${at}/merge_requests/${closed.iid}`, { state_event: 'close' }, grace)
-  await t.ctx.jobs.drain()
 }

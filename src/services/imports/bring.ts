@@ -60,9 +60,10 @@ export async function readAll<K extends Kind>(run: Run, kind: K, scope: Scope, t
     for await (const { items, odd } of pagesOf(run.source, kind, scope)) {
       run.signal.throwIfAborted()
       for (const { key, reason } of odd)
-        await run.ledger.leftOut(kind, keyIn(kind, scope, `?${key}`), `${scope.path} ${key}`, `is not valid: ${reason}`)
+        await run.ledger.leftOut(kind, keyIn(kind, scope, key), `${scope.path} ${key}`.trim(), `is not valid: ${reason}`)
       await take(items)
     }
+    await run.ledger.isWhole(kind, keyIn(kind, scope, '*'))
     return true
   } catch (error) {
     if (!(error instanceof NotGiven)) throw error

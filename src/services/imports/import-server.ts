@@ -43,7 +43,7 @@ export async function importServer(ctx: Context, options: ImportOptions): Promis
   const into = options.into === undefined ? null : await groupNamed(ctx, options.into)
   const source = await openSource({ ...options, signal })
   const ledger = options.dryRun ? dryLedger() : await openLedger(ctx, source.client.base)
-  const maps = { people: new Map(), groups: new Map(), refusedGroups: new Set<string>(), projects: new Map() }
+  const maps = { people: new Map(), userIds: new Map(), groups: new Map(), refusedGroups: new Set<string>(), projects: new Map() }
   const run: Run = { ctx, options, source, ledger, signal, into, ...maps }
   let fault: string | null = null
   try {

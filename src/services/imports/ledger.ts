@@ -22,6 +22,8 @@ export interface Ledger {
   /** The same where there is no transaction. */
   counted(kind: string, key: string): void
   leftOut(kind: string, key: string, name: string, reason: string): Promise<void>
+  /** What an earlier run could not read has been read. */
+  isWhole(kind: string, key: string): Promise<void>
   /** How many of each kind have come in all runs, and what has not. */
   totals(): Promise<{ came: Record<string, number>; left_out: LeftOut[]; left_out_count: number }>
 }
@@ -68,6 +70,9 @@ export async function openLedger(ctx: Context, url: string): Promise<Ledger> {
     async leftOut(kind, key, name, reason) {
       await write(db.write, { kind, key: key.slice(0, MAX_KEY), name: name.slice(0, MAX_NAME), fault: reason.slice(0, MAX_REASON) })
     },
+    async isWhole(kind, key) {
+      await db.write.delete(importItems).where(and(mine, eq(importItems.kind, kind), eq(importItems.key, key)))
+    },
     async totals() {
       const counts = await db.write
         .select({ kind: importItems.kind, came: decoded(sql<number>`count(*) filter (where ${importItems.fault} is null)`, Number) })
@@ -105,6 +110,7 @@ export function dryLedger(): Ledger {
     async leftOut(kind, key, name, reason) {
       left.set(`${kind} ${key}`, { kind, name: name.slice(0, MAX_NAME), reason: reason.slice(0, MAX_REASON) })
     },
+    isWhole: async () => undefined,
     async totals() {
       const came = cameOf([...counts].map(([kind, keys]) => ({ kind, came: keys.size })))
       return { came, left_out: [...left.values()].slice(0, MAX_NAMED), left_out_count: left.size }

@@ -23,7 +23,7 @@ export async function bringUsers(run: Run): Promise<string[]> {
   await readAll(run, 'user', EVERYTHING, async (records) => {
     for (const record of records) {
       names.push(record.username)
-      await remember(run, record.username, () => placeUser(run, record))
+      run.userIds.set(record.key, await remember(run, record.username, () => placeUser(run, record)))
     }
   })
   return names

@@ -62,7 +62,7 @@ async function newProject(run: Run, record: ProjectRecord, reserved: { id: numbe
   const { ctx } = run
   const path = record.full_path.split('/').at(-1) as string
   const namespaceId = await namespaceFor(run, record)
-  const creator_id = record.owner && (await personId(run, record.owner))
+  const creator_id = await creatorOf(run, record)
   return async (tx) => {
     await holdReservation(tx, reserved.id)
     const namespace = await lockNamespace(tx, namespaceId)
@@ -89,6 +89,13 @@ async function newProject(run: Run, record: ProjectRecord, reserved: { id: numbe
     await endReservation(tx, reserved.id)
     return reserved.id
   }
+}
+
+/** Some servers call the group that a project is in its owner, too. */
+async function creatorOf(run: Run, { full_path, owner, creator }: ProjectRecord): Promise<number | null> {
+  const isPersonal = owner !== null && full_path.toLowerCase().startsWith(`${owner.username.toLowerCase()}/`)
+  if (isPersonal && !run.groups.has(owner.username.toLowerCase())) return personId(run, owner)
+  return (creator && run.userIds.get(creator)) || null
 }
 
 /** Not more visible than the group it is in. */

@@ -21,7 +21,11 @@ export async function bringRepositories(run: Run, place: Place, project: Home, d
   const due = async (kind: string) => (await run.ledger.known(kind, [key])).size === 0
   if (await due('repository')) {
     const source = sourceAt(run, `/${path}.git`)
-    await bring(run, { kind: 'repository', key, name: path }, () => taken(run, () => fill(run, project, source, defaultBranch)))
+    await bring(run, { kind: 'repository', key, name: path }, async () => {
+      const status = await statusOf(run, source)
+      if (status !== 200) throw new Refused(`the server answers ${status} to Git: the token's user may not read it, or there is none`)
+      return taken(run, () => fill(run, project, source, defaultBranch))
+    })
   }
   const source = sourceAt(run, `/${path}.wiki.git`)
   if ((await due('wiki')) && (await hasPages(run, project, source)))
@@ -30,7 +34,7 @@ export async function bringRepositories(run: Run, place: Place, project: Home, d
 
 /** Whether there is a wiki with a page. Asked from the repository: git needs a folder to run in. */
 async function hasPages(run: Run, project: Home, source: FetchSource): Promise<boolean> {
-  if (!(await isThere(run, source))) return false
+  if ((await statusOf(run, source)) !== 200) return false
   return (
     run.ledger.dry ||
     (await repositoryOf(run.ctx, project)
@@ -46,8 +50,8 @@ function sourceAt({ source: { client, authorization } }: Run, path: string): Fet
 
 const ADVERTISEMENT = '/info/refs?service=git-upload-pack'
 
-/** Whether the server has a repository there. */
-async function isThere(run: Run, { url, authorization }: FetchSource): Promise<boolean> {
+/** What the server answers to Git. */
+async function statusOf(run: Run, { url, authorization }: FetchSource): Promise<number> {
   const { target } = run.source.client
   const headers = { accept: '*/*', 'user-agent': 'git/roost', ...(authorization && { authorization }) }
   const asked = { ...target, url: new URL(`${url}${ADVERTISEMENT}`) }
@@ -55,7 +59,7 @@ async function isThere(run: Run, { url, authorization }: FetchSource): Promise<b
     run.signal.throwIfAborted()
     throw new SourceFailed(`the server cannot be reached: ${error instanceof Error ? error.message : String(error)}`)
   })
-  return status === 200
+  return status
 }
 
 /** Milliseconds; git itself gives up earlier. */

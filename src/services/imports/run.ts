@@ -39,6 +39,8 @@ export interface Run {
   signal: AbortSignal
   /** Lower-case usernames there → ids here, for those that have been looked up. */
   people: Map<string, Promise<number>>
+  /** The same of listed users, by key. */
+  userIds: Map<string, number>
   /** Groups that have come or were there, by lower-case full path there. */
   groups: Map<string, Place>
   /** Those that did not come, by the same. */

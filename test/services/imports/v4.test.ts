@@ -1,5 +1,12 @@
-import { and, isNotNull, ne } from 'drizzle-orm'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer, request, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { and, isNotNull, ne, sql } from 'drizzle-orm'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { build } from '../../../scripts/build.mjs'
 import { users } from '../../../src/db/schema/index.js'
 import { importServer } from '../../../src/services/imports/import-server.js'
 import { testApp } from '../../support/app.js'
@@ -7,12 +14,22 @@ import { anAdmin, type TestUser } from '../../support/factories.js'
 import { gitOut } from '../../support/git-client.js'
 import { receiver } from '../../support/receiver.js'
 import { type RichServer, richServer } from '../../support/rich-server.js'
+import { rounds } from '../../support/rounds.js'
+
+const startScript = fileURLToPath(new URL('../../../scripts/start.mjs', import.meta.url))
 
 const there = testApp()
 const here = testApp({ ROOST_ALLOW_LOCAL_REQUESTS: 'true' })
+const killed = testApp({ ROOST_ALLOW_LOCAL_REQUESTS: 'true' })
 let rich: RichServer
 let admin: TestUser
 let report: Awaited<ReturnType<typeof importServer>>
+/** Passes requests on to the other server, as many as are left; the following ones fail. */
+let proxy: Server
+let url: string
+let left = Number.POSITIVE_INFINITY
+/** How the runs of the import ended. */
+const faults: (string | null)[] = []
 
 const listener = receiver()
 
@@ -23,8 +40,28 @@ beforeAll(async () => {
     .api('post', '/hooks', admin)
     .send({ url: `${listener.url}/system`, push_events: true, merge_requests_events: true })
     .expect(201)
-  report = await importServer(here.ctx, { url: there.url, token: rich.admin.token })
-}, 60_000)
+  proxy = createServer((asked, answer) => {
+    if (left-- <= 0) return void answer.writeHead(502, { 'retry-after': '0' }).end()
+    const { method, headers, url: path } = asked
+    const call = request(`${there.url}${path}`, { method, headers }, (response) => {
+      answer.writeHead(response.statusCode ?? 500, response.headers)
+      response.pipe(answer)
+    })
+    call.on('error', () => answer.destroy())
+    asked.pipe(call)
+  })
+  proxy.listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+  await build()
+  for (let most = 10; faults.at(-1) !== null; most += rounds(30, 3)) {
+    left = most
+    report = await importServer(here.ctx, { url, token: rich.admin.token })
+    faults.push(report.fault)
+  }
+  left = Number.POSITIVE_INFINITY
+}, 120_000)
+afterAll(() => proxy.close())
 
 const PROJECT = '/projects/works%2Fengines%2Fanalytical'
 
@@ -102,7 +139,57 @@ describe('what an import from a server with the v4 API brings', () => {
   })
 })
 
+/** How many rows each table has: as many as there. */
+async function rowsOf({ ctx }: typeof there): Promise<Record<string, number>> {
+  const tables = 'users namespaces routes members projects labels milestones issues issue_labels merge_requests merge_request_labels notes mentions'
+  const more = 'merge_request_versions merge_request_commits releases release_links snippets variables web_hooks ssh_keys deploy_keys_projects'
+  const counts: Record<string, number> = {}
+  for (const table of `${tables} ${more} protected_branches protected_tags`.split(' ')) {
+    const { rows } = await ctx.db.write.execute<{ count: string }>(sql`select count(*) from ${sql.identifier(table)}`)
+    counts[table] = Number(rows[0]?.count)
+  }
+  return counts
+}
+
 describe('an import', () => {
+  it('goes on where the other server failed', () => {
+    expect(faults.length).toBeGreaterThan(2)
+    expect(new Set(faults)).toEqual(new Set(['the server answers 502', null]))
+  })
+
+  it('leaves nothing twice', async () => {
+    const counts = await rowsOf(here)
+    // an administrator and a hook were here before
+    for (const table of ['users', 'namespaces', 'routes', 'web_hooks']) counts[table] = (counts[table] ?? 0) - 1
+    expect(counts).toEqual(await rowsOf(there))
+  })
+
+  it('goes on where it was killed', async () => {
+    const env = { PATH: process.env['PATH'], TMPDIR: process.env['TMPDIR'], DATA_DIR: killed.dataDir, DATABASE_URL: killed.databaseUrl }
+    const run = () =>
+      spawn(process.execPath, [startScript, 'import', url, '--token', rich.admin.token, '--json'], {
+        env: { ...env, ROOST_ALLOW_LOCAL_REQUESTS: 'true' },
+      })
+    for (let round = 0; round < rounds(1, 25); round++) {
+      const child = run()
+      const ended = once(child, 'exit')
+      // its first request comes before anything is written
+      await Promise.race([once(proxy, 'request'), ended])
+      await sleep(Math.random() * 1_500)
+      child.kill('SIGKILL')
+      await ended
+    }
+    const last = run()
+    const [code] = await once(last, 'exit')
+    expect(code).toBe(0)
+    expect(await rowsOf(killed)).toEqual(await rowsOf(there))
+    await killed.ctx.jobs.drain()
+    const { rows } = await killed.ctx.db.write.execute<{ count: string }>(
+      sql`select count(*) from pending_repository_deletions where project_id in (select id from projects)`,
+    )
+    expect(rows[0]?.count).toBe('0')
+  }, 120_000)
+
   it('brings repositories and wikis with every ref that clients see', async () => {
     for (const path of ['works/engines/analytical.git', 'works/engines/analytical.wiki.git', 'grace/notes.git']) {
       const refs = ({ url }: { url: string }, token: string) => gitOut('.', 'ls-remote', `${url.replace('://', `://oauth2:${token}@`)}/${path}`)
@@ -131,10 +218,10 @@ describe('an import', () => {
   })
 
   it('that is run again changes nothing, but brings what has come since', async () => {
-    const again = await importServer(here.ctx, { url: `${there.url}/`, token: rich.admin.token })
+    const again = await importServer(here.ctx, { url: `${url}/`, token: rich.admin.token })
     expect(again).toEqual(report)
     await there.api('post', `${PROJECT}/issues`, rich.admin).send({ title: 'later' }).expect(201)
-    const later = await importServer(here.ctx, { url: there.url, token: rich.admin.token, projects: ['works/engines/analytical'] })
+    const later = await importServer(here.ctx, { url, token: rich.admin.token, projects: ['works/engines/analytical'] })
     expect(later.came).toEqual({ ...report.came, issue: 3 })
   })
 

@@ -99,6 +99,7 @@ const project = z
       ...{ name: given.name, description: given.description, archived: given.archived, owner: given.owner, created_at: given.created_at },
       visibility: internal ? ('internal' as const) : hidden ? ('private' as const) : ('public' as const),
       default_branch: empty ? null : given.default_branch,
+      creator: null,
       forked_from: parent?.full_name ?? null,
       features: {
         ...{ issues: has_issues ? 20 : 0, merge_requests: has_pull_requests ? 20 : 0, wiki: has_wiki ? 20 : 0 },
@@ -193,10 +194,12 @@ const pull = issuableFields
 
 const comment = z
   .object({ id, body: text(LONG), user: maybePerson, created_at: moment, updated_at: moment })
-  .transform(({ id: key, body, user, created_at, updated_at }) => ({
-    ...{ key, discussion: null, type: null, body, system: false, author: user, created_at, updated_at },
-    ...{ resolved: false, resolved_at: null, resolved_by: null, position: null },
-  }))
+  .transform(({ id: key, body, user, created_at, updated_at }) => {
+    // those without a text say that something was closed or reopened
+    if (body.trim() === '') return null
+    const unresolved = { resolved: false, resolved_at: null, resolved_by: null, position: null }
+    return { key, discussion: null, type: null, body, system: false, author: user, created_at, updated_at, ...unresolved }
+  })
 
 const release = z
   .object({

@@ -95,8 +95,10 @@ export interface ProjectRecord {
     ci_config_path?: string | null
     tag_list?: string[]
   }
-  /** The people or groups whose namespace it is in, or who made it; null: not known. */
+  /** Whose namespace it is in; null: not known. */
   owner: Person | null
+  /** The key of the user who made it; null: not known. */
+  creator: string | null
   /** Groups it is shared with, by their full paths. */
   shares: { group: string; level: number; expires_at: string | null }[]
   created_at: Date | null

@@ -125,6 +125,7 @@ const project = z
     archived: flag(false),
     forked_from_project: z.object({ path_with_namespace: fullPath }).nullish(),
     owner: maybePerson,
+    creator_id: id.nullish().catch(null),
     shared_with_groups: z
       .array(z.object({ group_full_path: fullPath, group_access_level: level, expires_at: day, created_at: moment }))
       .max(1_000)
@@ -151,7 +152,7 @@ const project = z
     ci_config_path: maybeText(255),
     tag_list: z.array(name).max(1_000).optional(),
   })
-  .transform(({ id: key, path_with_namespace: full_path, forked_from_project, shared_with_groups, ...given }) => {
+  .transform(({ id: key, path_with_namespace: full_path, forked_from_project, shared_with_groups, creator_id, ...given }) => {
     const { name, description, visibility, default_branch, archived, owner, created_at, updated_at, last_activity_at, ...rest } = given
     const features = Object.fromEntries(FEATURES.map((feature) => [feature, rest[`${feature}_access_level`] ?? 20])) as Record<FeatureSwitch, number>
     const settings = Object.fromEntries(Object.entries(rest).filter(([name, value]) => !name.endsWith('_access_level') && value !== undefined))
@@ -171,6 +172,7 @@ const project = z
         features,
         settings,
       },
+      creator: creator_id ?? null,
       forked_from: forked_from_project?.path_with_namespace ?? null,
       shares: (shared_with_groups ?? []).map((share) => ({
         group: share.group_full_path,
