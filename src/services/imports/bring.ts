@@ -79,6 +79,16 @@ export async function listAll<K extends Kind>(run: Run, kind: K, scope: Scope): 
   return all
 }
 
+/** The first of a list; null where there is none, which is nothing to report. */
+export async function findOne<K extends Kind>(run: Run, kind: K, scope: Scope): Promise<Records[K] | null> {
+  try {
+    for await (const { items } of pagesOf(run.source, kind, scope)) return items[0] ?? null
+  } catch (error) {
+    if (!(error instanceof NotGiven)) throw error
+  }
+  return null
+}
+
 function nameOf(scope: Scope, record: object): string {
   const { full_path, username, iid, title, key } = record as Record<string, string | number | undefined>
   const own = full_path ?? username ?? (iid === undefined ? (title ?? key) : `#${iid} ${title ?? ''}`)

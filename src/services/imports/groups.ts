@@ -8,7 +8,7 @@ import { groupFaults } from '../groups/attributes.js'
 import { insertGroup, isTooDeep } from '../groups/create.js'
 import { lockNamespace } from '../identity/namespaces.js'
 import { bringHooks, bringMembers, bringTeams, bringVariables } from './belongings.js'
-import { bring, listAll, Refused, readAll, type Write } from './bring.js'
+import { bring, findOne, listAll, Refused, readAll, type Write } from './bring.js'
 import { bringGroupPlan } from './planning.js'
 import { IMPORTER, type Place, type Run } from './run.js'
 import { EVERYTHING, type Scope } from './source/dialect.js'
@@ -47,18 +47,15 @@ async function wantedGroups(run: Run, users: string[]): Promise<GroupRecord[]> {
   const found = new Map<string, GroupRecord>()
   for (const path of groups) for (const group of await listAll(run, 'one group', { key: path, path })) await addBelow(run, found, group)
   const above = new Set([...groups, ...projects].flatMap((path) => ancestorsOf(path)))
-  for (const path of above)
-    if (!found.has(path) && !users.includes(path)) for (const group of await groupOrUser(run, path)) found.set(group.full_path, group)
+  for (const path of above) {
+    // the first part of a project's path may be a user, who is no group
+    const group = found.has(path) ? null : await findOne(run, 'one group', { key: path, path })
+    if (group) found.set(group.full_path, group)
+  }
   return [...found.values()]
 }
 
 const ancestorsOf = (path: string): string[] => (path.includes('/') ? [...ancestorsOf(parentOf(path)), parentOf(path)] : [])
-
-/** The first part of a project's path may be a user. */
-async function groupOrUser(run: Run, path: string): Promise<GroupRecord[]> {
-  const users = path.includes('/') ? [] : await listAll(run, 'one user', { key: '', path })
-  return users.length > 0 ? [] : listAll(run, 'one group', { key: path, path })
-}
 
 /** A group and all below it; a server may say that groups are above themselves. */
 async function addBelow(run: Run, found: Map<string, GroupRecord>, group: GroupRecord): Promise<void> {

@@ -8,7 +8,7 @@ import { readSettings, usualProjectsLimit } from '../core/settings.js'
 import { ghostId } from '../identity/ghost.js'
 import { addKey } from '../identity/keys.js'
 import { insertUser, userFaults } from '../identity/users.js'
-import { bring, bringAll, listAll, Refused, readAll, type Write } from './bring.js'
+import { bring, bringAll, findOne, Refused, readAll, type Write } from './bring.js'
 import type { Run } from './run.js'
 import { EVERYTHING } from './source/dialect.js'
 import type { Person, UserRecord } from './source/records.js'
@@ -50,7 +50,7 @@ function remember(run: Run, username: string, place: () => Promise<number>): Pro
 
 /** What the server knows of somebody who was not in its list of users. */
 async function detailed(run: Run, person: Person): Promise<UserRecord> {
-  const [found] = await listAll(run, 'one user', { key: '', path: person.username })
+  const found = await findOne(run, 'one user', { key: '', path: person.username })
   const profile = { bio: null, location: null, website_url: '', organization: '', messenger: '', jobsnet: '', microblog: '' }
   const same = found?.username.toLowerCase() === person.username.toLowerCase() ? found : undefined
   return same ?? { key: '', ...person, blocked: false, admin: false, profile, created_at: null }
