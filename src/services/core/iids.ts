@@ -53,15 +53,20 @@ export async function nextGroupIid(tx: Transaction, groupId: number, kind: 'mile
 
 /** Raises the last number of a kind of thing to one that was given elsewhere; smaller ones change nothing. */
 export async function raiseIid(tx: Transaction, of: { project_id: number } | { namespace_id: number }, kind: IidKind, iid: number): Promise<void> {
-  const greatest = { last: sql`greatest(excluded.last, ${sql.raw('project_id' in of ? 'iid_counters' : 'group_iid_counters')}.last)` }
   if ('project_id' in of)
     await tx
       .insert(iidCounters)
       .values({ ...of, kind, last: iid })
-      .onConflictDoUpdate({ target: [iidCounters.project_id, iidCounters.kind], set: greatest })
+      .onConflictDoUpdate({
+        target: [iidCounters.project_id, iidCounters.kind],
+        set: { last: sql`greatest(excluded.last, ${iidCounters.last})` },
+      })
   else
     await tx
       .insert(groupIidCounters)
       .values({ ...of, kind: 'milestone', last: iid })
-      .onConflictDoUpdate({ target: [groupIidCounters.namespace_id, groupIidCounters.kind], set: greatest })
+      .onConflictDoUpdate({
+        target: [groupIidCounters.namespace_id, groupIidCounters.kind],
+        set: { last: sql`greatest(excluded.last, ${groupIidCounters.last})` },
+      })
 }
