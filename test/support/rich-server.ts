@@ -1,6 +1,7 @@
 import { expect } from 'vitest'
 import type { TestApp } from './app.js'
 import { anAdmin, aUser, type TestUser } from './factories.js'
+import { anObject, lfsClient } from './lfs-client.js'
 
 type Body = Record<string, unknown>
 type Answer = Body & { id: number; iid: number; path_with_namespace: string }
@@ -10,6 +11,9 @@ const KEYS = [
   'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl ada',
   'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPeX0n3m9bGq2l9wq8C4yPpXz4q5M1Jb0T0Hc6rC1j2k deploy',
 ]
+
+/** What Git LFS keeps. */
+export const PICTURE = anObject('a picture')
 
 /** Two groups, a personal project, its fork and one project with something of every kind. */
 export interface RichServer {
@@ -57,11 +61,11 @@ export async function richServer(t: TestApp): Promise<RichServer> {
 
 type Call = (method: 'post' | 'put', path: string, body: Body, caller?: TestUser) => Promise<Answer>
 
-const commit = (call: Call, id: number, file: string, on: { branch: string; start_branch?: string }, caller?: TestUser) =>
+const commit = (call: Call, id: number, file: string, on: { branch: string; start_branch?: string }, caller?: TestUser, content = file) =>
   call(
     'post',
     `/projects/${id}/repository/commits`,
-    { ...on, commit_message: `Add ${file}`, actions: [{ action: 'create', file_path: file, content: file }] },
+    { ...on, commit_message: `Add ${file}`, actions: [{ action: 'create', file_path: file, content }] },
     caller,
   )
 
@@ -103,6 +107,8 @@ async function fillProject(t: TestApp, call: Call, id: number, { admin, ada, gra
   })
   const snippet = await call('post', `${at}/snippets`, { title: 'how', file_name: 'how.md', content: '# How\n', visibility: 'internal' }, grace)
   await call('post', `${at}/snippets/${snippet.id}/notes`, { body: 'nice' }, ada)
+  await lfsClient(t).upload('works/engines/analytical', admin, PICTURE)
+  await commit(call, id, 'picture.bin', { branch: 'main' }, admin, PICTURE.pointer)
   await call('post', `${at}/wikis`, { title: 'home', content: 'welcome' }, ada)
 }
 

@@ -90,7 +90,7 @@ async function existingUser(run: Run, { username, email }: UserRecord): Promise<
   if (named !== null || mapped !== undefined || email === null) return named
   const address = normaliseEmail(email)
   return find(
-    sql`(lower(${users.email}) = ${address} or ${users.id} in (select e.user_id from ${emails} e where lower(e.email) = ${address} and e.confirmed_at is not null))`,
+    sql`(lower(${users.email}) = ${address} and ${users.confirmed_at} is not null or ${users.id} in (select e.user_id from ${emails} e where lower(e.email) = ${address} and e.confirmed_at is not null))`,
   )
 }
 

@@ -9,6 +9,7 @@ import { repositoryLimit } from '../repository/quotas.js'
 import { repositoryOf, wikiKeyOf } from '../repository/repositories.js'
 import { forgetUsualProtection } from './belongings.js'
 import { bring, Refused, type Write } from './bring.js'
+import { bringLfsObjects } from './lfs.js'
 import type { Place, Run } from './run.js'
 import { SourceFailed } from './source/client.js'
 
@@ -27,6 +28,7 @@ export async function bringRepositories(run: Run, place: Place, project: Home, d
       return taken(run, () => fill(run, project, source, defaultBranch))
     })
   }
+  await bringLfsObjects(run, place, project, sourceAt(run, `/${path}.git`))
   const source = sourceAt(run, `/${path}.wiki.git`)
   if ((await due('wiki')) && (await hasPages(run, project, source)))
     await bring(run, { kind: 'wiki', key, name: path }, () => taken(run, () => fillWiki(run, project, source)))

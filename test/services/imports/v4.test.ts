@@ -12,8 +12,9 @@ import { importServer } from '../../../src/services/imports/import-server.js'
 import { testApp } from '../../support/app.js'
 import { anAdmin, type TestUser } from '../../support/factories.js'
 import { gitOut } from '../../support/git-client.js'
+import { lfsClient } from '../../support/lfs-client.js'
 import { receiver } from '../../support/receiver.js'
-import { type RichServer, richServer } from '../../support/rich-server.js'
+import { PICTURE, type RichServer, richServer } from '../../support/rich-server.js'
 import { rounds } from '../../support/rounds.js'
 
 const startScript = fileURLToPath(new URL('../../../scripts/start.mjs', import.meta.url))
@@ -195,6 +196,12 @@ describe('an import', () => {
       const refs = ({ url }: { url: string }, token: string) => gitOut('.', 'ls-remote', `${url.replace('://', `://oauth2:${token}@`)}/${path}`)
       expect(await refs(here, admin.token)).toBe(await refs(there, rich.admin.token))
     }
+  })
+
+  it('brings the objects of Git LFS', async () => {
+    const { body } = await lfsClient(here).batch('works/engines/analytical', admin, 'download', [PICTURE])
+    expect(body.objects).toMatchObject([{ oid: PICTURE.oid, actions: { download: {} } }])
+    expect(report.came).toMatchObject({ 'LFS object': 1 })
   })
 
   it('tells nobody: no webhook, no event', async () => {

@@ -122,34 +122,56 @@ function accepted(answer: Answer): TextAnswer {
   throw new NotGiven(`the server answers ${status}`, status)
 }
 
-function ask({ target, base, signal }: Place, path: string, headers: Record<string, string>): Promise<Answer> {
-  const url = new URL(`${base}${path}`)
+const ask = async ({ target, base, signal }: Place, path: string, headers: Record<string, string>): Promise<Answer> =>
+  read(await openAnswer({ ...target, url: new URL(`${base}${path}`) }, { headers, signal, within: ANSWER_WITHIN }))
+
+export interface Question {
+  headers: Record<string, string>
+  signal: AbortSignal
+  /** What is posted; without it, it is a GET. */
+  body?: string
+  /** Milliseconds for everything together; without it, an answer may take long as long as something of it comes. */
+  within?: number
+}
+
+/** Milliseconds without a byte. */
+const IDLE = 60_000
+
+/** Begins a call at a checked address and no other; the body of the answer is still to come. */
+export function openAnswer({ url, addresses }: Target, { headers, signal, body, within }: Question): Promise<IncomingMessage> {
   const secure = url.protocol === 'https:'
   return new Promise((resolve, reject) => {
     const call = (secure ? https : http).request(url, {
       agent: false,
-      lookup: pinnedTo(target.addresses),
+      method: body === undefined ? 'GET' : 'POST',
+      lookup: pinnedTo(addresses),
       maxHeaderSize: 65_536,
       headers: { accept: 'application/json', 'user-agent': 'roost', ...headers },
       signal,
     })
     const late = (text: string) => () => call.destroy(new Error(text))
     const connecting = setTimeout(late('no connection in time'), CONNECT_WITHIN)
-    const answering = setTimeout(late('no answer in time'), ANSWER_WITHIN)
+    const answering = setTimeout(late('no answer in time'), within ?? 2 ** 31 - 1)
+    call.setTimeout(IDLE, late('no answer in time'))
     call.once('socket', (socket) => socket.once(secure ? 'secureConnect' : 'connect', () => clearTimeout(connecting)))
-    call.once('error', reject)
+    call.on('error', reject)
     call.once('close', () => {
       clearTimeout(connecting)
       clearTimeout(answering)
     })
-    call.once('response', (response) => {
-      read(response).then(resolve, (error: Error) => {
-        reject(error)
-        call.destroy()
-      })
-    })
-    call.end()
+    call.once('response', resolve)
+    call.end(body)
   })
+}
+
+/** The whole of an answer, which must be a success and JSON. Throws NotGiven. */
+export async function readJson(response: IncomingMessage): Promise<unknown> {
+  const { text } = accepted(await read(response))
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    throw new NotGiven('the answer is not JSON')
+  }
 }
 
 async function read(response: IncomingMessage): Promise<Answer> {
