@@ -94,7 +94,10 @@ async function download(
   const target = await targetOf(run, href, path)
   const isOwn = target.addresses === run.source.client.target.addresses
   const headers = { accept: '*/*', ...(isOwn && source.authorization && { authorization: source.authorization }), ...lowerCase(header ?? {}) }
-  const body: IncomingMessage = await openAnswer(target, { headers, signal: run.signal })
+  const body: IncomingMessage = await openAnswer(target, { headers, signal: run.signal }).catch((error: Error) => {
+    run.signal.throwIfAborted()
+    throw new Refused(`the object did not come: ${error.message}`)
+  })
   try {
     if (body.statusCode !== 200) throw new Refused(`the server answers ${body.statusCode}`)
     const staged = await ctx.lfs.stage(body, oid, (await lfsLimits(ctx)).object)
@@ -105,6 +108,8 @@ async function download(
     }
   } catch (error) {
     if (error instanceof WrongObject) throw new Refused(error.message)
+    // the connection was lost
+    if (body.errored) throw new Refused(`the object did not come: ${body.errored.message}`)
     throw error
   } finally {
     body.destroy()
