@@ -41,7 +41,9 @@ export interface ImportReport {
 export async function importServer(ctx: Context, options: ImportOptions): Promise<ImportReport> {
   const signal = options.signal ? AbortSignal.any([options.signal, ctx.stopping]) : ctx.stopping
   const into = options.into === undefined ? null : await groupNamed(ctx, options.into)
-  const source = await openSource({ ...options, signal })
+  const source = await openSource({ ...options, signal }).catch((error: unknown) => {
+    throw error instanceof SourceFailed ? new StartFault(error.message) : error
+  })
   const ledger = options.dryRun ? dryLedger() : await openLedger(ctx, source.client.base)
   const maps = { people: new Map(), userIds: new Map(), groups: new Map(), refusedGroups: new Set<string>(), projects: new Map() }
   const run: Run = { ctx, options, source, ledger, signal, into, ...maps }
