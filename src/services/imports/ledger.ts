@@ -1,4 +1,4 @@
-import { and, asc, eq, inArray, isNull, sql } from 'drizzle-orm'
+import { and, asc, eq, inArray, isNotNull, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { decoded } from '../../db/decoded.js'
@@ -34,6 +34,9 @@ const MAX_REASON = 500
 const MAX_KEY = 1_000
 const MAX_NAME = 300
 
+/** The other server chooses these texts; Postgres stores no NUL. */
+const short = (text: string, most: number) => text.slice(0, most).replaceAll('\0', '\ufffd')
+
 /** The ledger of a server. */
 export async function openLedger(ctx: Context, url: string): Promise<Ledger> {
   const { db } = ctx
@@ -64,32 +67,36 @@ export async function openLedger(ctx: Context, url: string): Promise<Ledger> {
       return new Map(rows.map(({ key, here }) => [key, here]))
     },
     async came(tx, kind, key, here) {
-      await write(tx, { kind, key: key.slice(0, MAX_KEY), here })
+      await write(tx, { kind, key: short(key, MAX_KEY), here })
     },
     counted: () => undefined,
     async leftOut(kind, key, name, reason) {
-      await write(db.write, { kind, key: key.slice(0, MAX_KEY), name: name.slice(0, MAX_NAME), fault: reason.slice(0, MAX_REASON) })
+      await write(db.write, { kind, key: short(key, MAX_KEY), name: short(name, MAX_NAME), fault: short(reason, MAX_REASON) })
     },
     async isWhole(kind, key) {
       await db.write.delete(importItems).where(and(mine, eq(importItems.kind, kind), eq(importItems.key, key)))
     },
-    async totals() {
-      const counts = await db.write
-        .select({ kind: importItems.kind, came: decoded(sql<number>`count(*) filter (where ${importItems.fault} is null)`, Number) })
-        .from(importItems)
-        .where(mine)
-        .groupBy(importItems.kind)
-        .orderBy(asc(importItems.kind))
-      const faults = and(mine, sql`${importItems.fault} is not null`)
-      const left = await db.write
-        .select({ kind: importItems.kind, name: sql<string>`${importItems.name}`, reason: sql<string>`${importItems.fault}` })
-        .from(importItems)
-        .where(faults)
-        .orderBy(importItems.kind, importItems.fault, importItems.name)
-        .limit(MAX_NAMED)
-      return { came: cameOf(counts), left_out: left, left_out_count: await db.write.$count(importItems, faults) }
-    },
+    totals: () => totalsOf(db, mine),
   }
+}
+
+/** What the rows of one server say. */
+async function totalsOf({ write }: Context['db'], mine: SQL): ReturnType<Ledger['totals']> {
+  const { kind, fault, name } = importItems
+  const counts = await write
+    .select({ kind, came: decoded(sql<number>`count(*) filter (where ${fault} is null)`, Number) })
+    .from(importItems)
+    .where(mine)
+    .groupBy(kind)
+    .orderBy(asc(kind))
+  const faults = and(mine, isNotNull(fault))
+  const left = await write
+    .select({ kind, name: sql<string>`${name}`, reason: sql<string>`${fault}` })
+    .from(importItems)
+    .where(faults)
+    .orderBy(kind, fault, name)
+    .limit(MAX_NAMED)
+  return { came: cameOf(counts), left_out: left, left_out_count: await write.$count(importItems, faults) }
 }
 
 /** Kinds whose name begins with a dash only mark how far the import is. */

@@ -141,7 +141,9 @@ async function namespaceFor(run: Run, { full_path, owner }: ProjectRecord): Prom
   return namespace.id
 }
 
-/** A project as what belongs to it needs it; null: it has been deleted here since it came. In a dry run there is none. */
+/**
+ * A project as what belongs to it needs it; null: it has been deleted here since it came. In a dry run there is none.
+ */
 export async function subjectOf(run: Run, { key, path, here }: Place): Promise<ProjectSubject | null> {
   if (run.ledger.dry) return { project: { id: 0, storage: '' } } as ProjectSubject
   const subject = await nullOnFailure(findProjectFor(run.ctx, IMPORTER, String(here)))

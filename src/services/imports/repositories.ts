@@ -16,7 +16,10 @@ import { SourceFailed } from './source/client.js'
 /** A project here, as far as its repositories are concerned. */
 type Home = Pick<typeof projects.$inferSelect, 'id' | 'storage'>
 
-/** Brings the repository of a project, with the heads of its merge requests, and its wiki. Each comes whole or not at all. */
+/**
+ * Brings the repository of a project, with the heads of its merge requests, and its wiki. Each comes whole or not at
+ * all.
+ */
 export async function bringRepositories(run: Run, place: Place, project: Home, defaultBranch: string | null): Promise<void> {
   const { key, path } = place
   const due = async (kind: string) => (await run.ledger.known(kind, [key])).size === 0

@@ -1,6 +1,7 @@
 import type { SignedIn } from '../../access/actor.js'
 import { withoutToken } from '../../access/actor.js'
 import type { Context } from '../../context.js'
+import { EVERYBODYS } from '../issuables/merge-requests/writing/issue-links.js'
 import type { Ledger } from './ledger.js'
 
 import type { Source, SourceName } from './source/source.js'
@@ -52,13 +53,4 @@ export interface Run {
 }
 
 /** What is done in nobody's name; sees everything. */
-export const IMPORTER: SignedIn = withoutToken({
-  id: 0,
-  username: '',
-  name: '',
-  email: '',
-  admin: true,
-  external: false,
-  can_create_group: true,
-  projects_limit: 0,
-})
+export const IMPORTER: SignedIn = withoutToken(EVERYBODYS)

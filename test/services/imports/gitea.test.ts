@@ -1,21 +1,26 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ImportReport, importServer } from '../../../src/services/imports/import-server.js'
 import { testApp } from '../../support/app.js'
 import { anAdmin, type TestUser } from '../../support/factories.js'
 import { aBareRepository, type TestRepository } from '../../support/git.js'
+import { localServer } from '../../support/local-server.js'
 
 const t = testApp()
 let admin: TestUser
-let server: Server
-let url: string
 let repository: TestRepository
 let commits: { main: string; feature: string; merge: string }
 let answers: Record<string, unknown> = {}
 const headers: (string | undefined)[] = []
+
+const local = localServer((request, response) => {
+  const { pathname, search } = new URL(request.url ?? '', 'http://x')
+  headers.push(request.headers.authorization)
+  if (pathname.startsWith('/acme/app.git/')) return uploadPack(pathname, request, response)
+  const found = answers[pathname + search] ?? answers[pathname]
+  response.writeHead(found === undefined ? 404 : 200, { 'content-type': 'application/json' }).end(JSON.stringify(found ?? {}))
+})
 
 beforeAll(async () => {
   admin = await anAdmin(t.ctx)
@@ -29,22 +34,8 @@ beforeAll(async () => {
   repository.git('update-ref', 'refs/pull/3/head', feature)
   repository.git('update-ref', '-d', 'refs/heads/feature')
   repository.git('tag', 'v1', main)
-  server = createServer((request, response) => {
-    const { pathname, search } = new URL(request.url ?? '', 'http://x')
-    headers.push(request.headers.authorization)
-    if (pathname.startsWith('/acme/app.git/')) return uploadPack(pathname, request, response)
-    const found = answers[pathname + search] ?? answers[pathname]
-    response.writeHead(found === undefined ? 404 : 200, { 'content-type': 'application/json' }).end(JSON.stringify(found ?? {}))
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 })
-afterAll(() => {
-  server.closeAllConnections()
-  server.close()
-  repository.remove()
-})
+afterAll(() => repository.remove())
 
 /** Git over HTTP, as far as a fetch needs it. */
 function uploadPack(path: string, request: IncomingMessage, response: ServerResponse): void {
@@ -127,7 +118,7 @@ describe('an import from Gitea', () => {
       '/api/v1/repos/acme/app/collaborators': [user(7, 'dave')],
       '/api/v1/repos/acme/app/branch_protections': [{ rule_name: 'main', enable_push: true, enable_push_whitelist: true }],
     }
-    const report = await importServer(t.ctx, { url, token: 'tea' })
+    const report = await importServer(t.ctx, { url: local.url, token: 'tea' })
     expect(report).toMatchObject({
       from: 'gitea',
       finished: true,
@@ -184,7 +175,7 @@ describe('an import from Gogs', () => {
     }
     const { body } = await t.api('post', '/groups', admin).send({ name: 'Second', path: 'second' }).expect(201)
     // below another path, so that it is another server
-    const report = await importServer(t.ctx, { url: url.replace('127.0.0.1', 'localhost'), token: 'gogs', into: 'second' })
+    const report = await importServer(t.ctx, { url: local.url.replace('127.0.0.1', 'localhost'), token: 'gogs', into: 'second' })
     expect(report).toMatchObject({
       from: 'gogs',
       finished: true,

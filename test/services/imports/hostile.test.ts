@@ -1,39 +1,32 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type ImportReport, importServer } from '../../../src/services/imports/import-server.js'
 import type { ImportOptions } from '../../../src/services/imports/run.js'
 import { testApp } from '../../support/app.js'
 import { aGroup, anAdmin, aUser, type TestUser } from '../../support/factories.js'
+import { localServer } from '../../support/local-server.js'
 
 const t = testApp()
 let admin: TestUser
-let server: Server
-let url: string
 type Handler = (query: URLSearchParams, request: IncomingMessage, response: ServerResponse) => unknown
 /** Path below /api/v4 → what it answers; others are empty lists. */
 let answers: Record<string, Handler> = {}
 const asked: string[] = []
 
+const local = localServer((request, response) => {
+  const { pathname: whole, searchParams } = new URL(request.url ?? '', 'http://x')
+  const pathname = whole.replace(/^\/t\d+/, '')
+  asked.push(pathname)
+  if (!pathname.startsWith('/api/v4/')) return void response.writeHead(404).end()
+  const path = pathname.slice('/api/v4'.length)
+  const body = path === '/version' ? { version: '18.0.0' } : (answers[path]?.(searchParams, request, response) ?? [])
+  if (!response.writableEnded) response.setHeader('content-type', 'application/json').end(JSON.stringify(body))
+})
+
 beforeAll(async () => {
   admin = await anAdmin(t.ctx)
-  server = createServer((request, response) => {
-    const { pathname: whole, searchParams } = new URL(request.url ?? '', 'http://x')
-    const pathname = whole.replace(/^\/t\d+/, '')
-    asked.push(pathname)
-    if (!pathname.startsWith('/api/v4/')) return void response.writeHead(404).end()
-    const path = pathname.slice('/api/v4'.length)
-    const body = path === '/version' ? { version: '18.0.0' } : (answers[path]?.(searchParams, request, response) ?? [])
-    if (!response.writableEnded) response.setHeader('content-type', 'application/json').end(JSON.stringify(body))
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-})
-afterAll(() => {
-  server.closeAllConnections()
-  server.close()
 })
 afterEach(() => {
   answers = {}
@@ -44,7 +37,7 @@ let runs = 0
 /** Each test has a server of its own: the same one below another path. */
 let place = 1
 const run = (options: Partial<ImportOptions> = {}): Promise<ImportReport> =>
-  importServer(t.ctx, { url: `${url}/t${place}`, token: 'secret-token', ...options })
+  importServer(t.ctx, { url: `${local.url}/t${place}`, token: 'secret-token', ...options })
 const reasons = ({ left_out }: ImportReport) => left_out.map(({ kind, name, reason }) => `${kind} ${name}: ${reason}`)
 
 const person = (username: string, more = {}) => ({ id: ++runs, username, name: username, state: 'active', email: `${username}@example.com`, ...more })
@@ -75,14 +68,14 @@ describe('a hostile server', () => {
 
   it('cannot make lists that do not end', async () => {
     const endless: Handler = (_, request, response) => {
-      response.setHeader('link', `<${url}${request.url}&page=2>; rel="next"`)
+      response.setHeader('link', `<${local.url}${request.url}&page=2>; rel="next"`)
       return [group('loop', { id: 7 })]
     }
     answers = { '/groups': endless }
     expect(reasons(await run())).toContain('group all: the list does not end: a page has only what others have had')
     const growing: Handler = (query, request, response) => {
       const page = Number(query.get('page') ?? 1)
-      response.setHeader('link', `<${new URL(request.url ?? '', url).pathname}?page=${page < 3 ? page + 1 : 1}>; rel="next"`)
+      response.setHeader('link', `<${new URL(request.url ?? '', local.url).pathname}?page=${page < 3 ? page + 1 : 1}>; rel="next"`)
       return [project(`nobody${page}/p`, { id: 1000 + page })]
     }
     answers = { '/projects': growing }

@@ -1,11 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer, request, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { and, isNotNull, ne, sql } from 'drizzle-orm'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { build } from '../../../scripts/build.mjs'
 import { users } from '../../../src/db/schema/index.js'
 import { importServer } from '../../../src/services/imports/import-server.js'
@@ -13,6 +12,7 @@ import { testApp } from '../../support/app.js'
 import { anAdmin, type TestUser } from '../../support/factories.js'
 import { gitOut } from '../../support/git-client.js'
 import { lfsClient } from '../../support/lfs-client.js'
+import { localServer } from '../../support/local-server.js'
 import { receiver } from '../../support/receiver.js'
 import { PICTURE, type RichServer, richServer } from '../../support/rich-server.js'
 import { rounds } from '../../support/rounds.js'
@@ -25,10 +25,18 @@ const killed = testApp({ ROOST_ALLOW_LOCAL_REQUESTS: 'true' })
 let rich: RichServer
 let admin: TestUser
 let report: Awaited<ReturnType<typeof importServer>>
-/** Passes requests on to the other server, as many as are left; the following ones fail. */
-let proxy: Server
-let url: string
+/** Requests that the proxy still lets through; the following ones fail. */
 let left = Number.POSITIVE_INFINITY
+const proxy = localServer((asked, answer) => {
+  if (left-- <= 0) return void answer.writeHead(502, { 'retry-after': '0' }).end()
+  const { method, headers, url: path } = asked
+  const call = request(`${there.url}${path}`, { method, headers }, (response) => {
+    answer.writeHead(response.statusCode ?? 500, response.headers)
+    response.pipe(answer)
+  })
+  call.on('error', () => answer.destroy())
+  asked.pipe(call)
+})
 /** How the runs of the import ended. */
 const faults: (string | null)[] = []
 
@@ -41,28 +49,14 @@ beforeAll(async () => {
     .api('post', '/hooks', admin)
     .send({ url: `${listener.url}/system`, push_events: true, merge_requests_events: true })
     .expect(201)
-  proxy = createServer((asked, answer) => {
-    if (left-- <= 0) return void answer.writeHead(502, { 'retry-after': '0' }).end()
-    const { method, headers, url: path } = asked
-    const call = request(`${there.url}${path}`, { method, headers }, (response) => {
-      answer.writeHead(response.statusCode ?? 500, response.headers)
-      response.pipe(answer)
-    })
-    call.on('error', () => answer.destroy())
-    asked.pipe(call)
-  })
-  proxy.listen(0, '127.0.0.1')
-  await once(proxy, 'listening')
-  url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
   await build()
   for (let most = 10; faults.at(-1) !== null; most += rounds(30, 3)) {
     left = most
-    report = await importServer(here.ctx, { url, token: rich.admin.token })
+    report = await importServer(here.ctx, { url: proxy.url, token: rich.admin.token })
     faults.push(report.fault)
   }
   left = Number.POSITIVE_INFINITY
 }, 120_000)
-afterAll(() => proxy.close())
 
 const PROJECT = '/projects/works%2Fengines%2Fanalytical'
 
@@ -168,14 +162,14 @@ describe('an import', () => {
   it('goes on where it was killed', async () => {
     const env = { PATH: process.env['PATH'], TMPDIR: process.env['TMPDIR'], DATA_DIR: killed.dataDir, DATABASE_URL: killed.databaseUrl }
     const run = () =>
-      spawn(process.execPath, [startScript, 'import', url, '--token', rich.admin.token, '--json'], {
+      spawn(process.execPath, [startScript, 'import', proxy.url, '--token', rich.admin.token, '--json'], {
         env: { ...env, ROOST_ALLOW_LOCAL_REQUESTS: 'true' },
       })
     for (let round = 0; round < rounds(1, 25); round++) {
       const child = run()
       const ended = once(child, 'exit')
       // its first request comes before anything is written
-      await Promise.race([once(proxy, 'request'), ended])
+      await Promise.race([once(proxy.server, 'request'), ended])
       await sleep(Math.random() * 1_500)
       child.kill('SIGKILL')
       await ended
@@ -225,10 +219,10 @@ describe('an import', () => {
   })
 
   it('that is run again changes nothing, but brings what has come since', async () => {
-    const again = await importServer(here.ctx, { url: `${url}/`, token: rich.admin.token })
+    const again = await importServer(here.ctx, { url: `${proxy.url}/`, token: rich.admin.token })
     expect(again).toEqual(report)
     await there.api('post', `${PROJECT}/issues`, rich.admin).send({ title: 'later' }).expect(201)
-    const later = await importServer(here.ctx, { url, token: rich.admin.token, projects: ['works/engines/analytical'] })
+    const later = await importServer(here.ctx, { url: proxy.url, token: rich.admin.token, projects: ['works/engines/analytical'] })
     expect(later.came).toEqual({ ...report.came, issue: 3 })
   })
 

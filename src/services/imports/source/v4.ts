@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { HookEvent } from '../../../db/schema/index.js'
+import { HOOK_EVENTS } from '../../../db/schema/index.js'
 import type { Dialect, Scope } from './dialect.js'
 import type { FeatureSwitch, NoteRecord } from './records.js'
 import {
@@ -22,20 +22,8 @@ import {
 } from './shapes.js'
 
 const FEATURES = ['issues', 'merge_requests', 'wiki', 'snippets', 'builds', 'repository'] as const satisfies FeatureSwitch[]
-const HOOKS = [
-  'push',
-  'tag_push',
-  'issues',
-  'confidential_issues',
-  'merge_requests',
-  'note',
-  'confidential_note',
-  'pipeline',
-  'job',
-  'wiki_page',
-  'releases',
-  'subgroup',
-] as const satisfies HookEvent[]
+/** Those of projects and groups. */
+const HOOKS = HOOK_EVENTS.filter((event) => event !== 'repository_update' && event !== 'system')
 
 const level = z.int().min(0).max(60)
 
