@@ -48,12 +48,15 @@ async function wantedGroups(run: Run, users: string[]): Promise<GroupRecord[]> {
   for (const path of groups) for (const group of await listAll(run, 'one group', { key: path, path })) await addBelow(run, found, group)
   const above = new Set([...groups, ...projects].flatMap((path) => ancestorsOf(path)))
   for (const path of above) {
-    // the first part of a project's path may be a user, who is no group
     const group = found.has(path) ? null : await findOne(run, 'one group', { key: path, path })
-    if (group) found.set(group.full_path, group)
+    if (group && (await isGroup(run, group))) found.set(group.full_path, group)
   }
   return [...found.values()]
 }
+
+/** The first part of a project's path may be a user, whom some servers show as a group; only groups have teams. */
+const isGroup = async (run: Run, { key, full_path: path }: GroupRecord): Promise<boolean> =>
+  run.source.dialect.lists.team === undefined || (await findOne(run, 'team', { key, path })) !== null
 
 const ancestorsOf = (path: string): string[] => (path.includes('/') ? [...ancestorsOf(parentOf(path)), parentOf(path)] : [])
 

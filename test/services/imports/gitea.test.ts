@@ -187,4 +187,19 @@ describe('an import from Gogs', () => {
     expect((await t.api('get', '/projects/second%2Facme%2Fapp/members', admin)).body).toMatchObject([{ username: 'dave', access_level: 30 }])
     expect((await t.api('get', '/projects/second%2Facme%2Fapp/issues?order_by=created_at&sort=asc', admin)).body).toHaveLength(2)
   })
+
+  it('brings a project of a user, whom its API shows as an organisation as well', async () => {
+    answers = {
+      ...shared(),
+      '/api/v1/user': carol,
+      '/api/v1/orgs/bob': { id: 2, username: 'bob', full_name: 'Bob B', description: '' },
+      '/api/v1/orgs/bob/teams': [],
+      '/api/v1/users/bob': bob,
+      '/api/v1/repos/bob/own': { ...repo, id: 10, name: 'own', full_name: 'bob/own', owner: bob, empty: true },
+    }
+    const { came, left_out } = await importServer(t.ctx, { url: local.url, token: 'gogs', projects: ['bob/own'], from: 'gogs' })
+    expect(left_out.filter(({ kind }) => kind === 'group' || kind === 'project')).toEqual([])
+    expect(came).toMatchObject({ project: 2 })
+    expect((await t.api('get', '/projects/bob%2Fown', admin).expect(200)).body).toMatchObject({ owner: { username: 'bob' } })
+  })
 })
