@@ -30,6 +30,7 @@ const ROOMS = [
   'search',
   'hooks',
   'mail',
+  'imports',
   'operations',
 ]
 const room = (name, at) => ({

@@ -76,6 +76,23 @@ CREATE TABLE "events" (
         else true end)
 );
 --> statement-breakpoint
+CREATE TABLE "import_items" (
+	"import_id" bigint NOT NULL,
+	"kind" text NOT NULL,
+	"key" text NOT NULL,
+	"here" bigint,
+	"fault" text,
+	"name" text,
+	CONSTRAINT "import_items_import_id_kind_key_pk" PRIMARY KEY("import_id","kind","key"),
+	CONSTRAINT "import_items_fault" CHECK (("import_items"."fault" is null) = ("import_items"."name" is null))
+);
+--> statement-breakpoint
+CREATE TABLE "imports" (
+	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "imports_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"url" text NOT NULL,
+	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "group_iid_counters" (
 	"namespace_id" bigint NOT NULL,
 	"kind" text NOT NULL,
@@ -898,6 +915,8 @@ CREATE INDEX "events_target_idx" ON "events" USING btree ("target_type","target_
 --> statement-breakpoint
 CREATE INDEX "events_author_id_created_at_idx" ON "events" USING btree ("author_id","created_at","id","project_id","about_type","about_id");
 --> statement-breakpoint
+CREATE UNIQUE INDEX "imports_url_key" ON "imports" USING btree ("url");
+--> statement-breakpoint
 CREATE INDEX "issue_labels_label_id_idx" ON "issue_labels" USING btree ("label_id","project_id","issue_id");
 --> statement-breakpoint
 CREATE UNIQUE INDEX "issues_project_id_iid_key" ON "issues" USING btree ("project_id","iid");
@@ -1251,6 +1270,8 @@ ALTER TABLE "events" ADD CONSTRAINT "events_project_id_projects_id_fk" FOREIGN K
 --> statement-breakpoint
 ALTER TABLE "events" ADD CONSTRAINT "events_author_id_users_id_fk" FOREIGN KEY ("author_id") REFERENCES "public"."users"("id") ON DELETE no action ON UPDATE no action;
 --> statement-breakpoint
+ALTER TABLE "import_items" ADD CONSTRAINT "import_items_import_id_imports_id_fk" FOREIGN KEY ("import_id") REFERENCES "public"."imports"("id") ON DELETE cascade ON UPDATE no action;
+--> statement-breakpoint
 ALTER TABLE "group_iid_counters" ADD CONSTRAINT "group_iid_counters_namespace_id_namespaces_id_fk" FOREIGN KEY ("namespace_id") REFERENCES "public"."namespaces"("id") ON DELETE cascade ON UPDATE no action;
 --> statement-breakpoint
 ALTER TABLE "issue_labels" ADD CONSTRAINT "issue_labels_issue_id_issues_id_fk" FOREIGN KEY ("issue_id") REFERENCES "public"."issues"("id") ON DELETE cascade ON UPDATE no action;
@@ -1594,6 +1615,8 @@ DECLARE
   mailed boolean := false;
 BEGIN
   IF NOT EXISTS (SELECT FROM web_hooks) AND NOT EXISTS (SELECT FROM mail_service) THEN RETURN NULL; END IF;
+  -- what an import brings happened elsewhere, long ago
+  IF current_setting('roost.silent', true) = 'yes' THEN RETURN NULL; END IF;
   -- who acts is set for the transaction; without them it is no change of its own, but the effect of another
   actor := nullif(current_setting('roost.actor', true), '')::bigint;
   IF actor IS NULL AND TG_ARGV[1] = 'in a name' THEN RETURN NULL; END IF;

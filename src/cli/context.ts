@@ -11,8 +11,8 @@ import { checkFolders, checkInstance, settleAddress } from './host.js'
 export async function withContext(
   given: Config,
   work: (ctx: Context, databaseUrl: string) => Promise<void>,
-  /** `create`: there may be no instance yet. */
-  { create = false } = {},
+  /** `create`: there may be no instance yet. `poolSize`: connections for writes. */
+  { create = false, poolSize = 1 } = {},
 ): Promise<void> {
   const log = createLog('error')
   if (!create) await checkInstance(given)
@@ -20,7 +20,7 @@ export async function withContext(
   const config = await settleAddress(given)
   const postgres = await anyPostgres(config, log)
   try {
-    const database = await openMigrated(postgres.url, config, { log, poolSize: 1, create })
+    const database = await openMigrated(postgres.url, config, { log, poolSize, create })
     try {
       const { createContext } = await import('./create-context.js')
       const ctx = await createContext(config, database, log)

@@ -3,6 +3,7 @@ import { auditCommand } from './commands/audit.js'
 import { backupCommand, restoreCommand } from './commands/backup.js'
 import { completionCommand } from './commands/completion.js'
 import { doctorCommand } from './commands/doctor.js'
+import { importCommand } from './commands/import.js'
 import { jobsCommand } from './commands/jobs.js'
 import { moveCommand } from './commands/move-repository.js'
 import { serveCommand } from './commands/serve.js'
@@ -35,6 +36,7 @@ function createProgram(version: string): Command {
     auditCommand,
     backupCommand,
     restoreCommand,
+    importCommand,
     moveCommand,
     sshCommands,
     completionCommand,

@@ -156,8 +156,8 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
       uploadArchive: (request) => wire.uploadArchive(archives, directory, request),
       receivePack: (request, policy) => wire.receivePack(directory, request, policy, openWith),
       remoteHead: (source, signal) => remoteHead(wire.pool, directory, source, signal),
-      fetch: (source, signal, bytes = Number.POSITIVE_INFINITY) => {
-        const limits = { ...fetchLimits, bytes: Math.min(bytes, fetchLimits.bytes), objectBytes: wire.limits.objectBytes }
+      fetch: (source, signal, { bytes = Number.POSITIVE_INFINITY, refspecs = [] } = {}) => {
+        const limits = { ...fetchLimits, bytes: Math.min(bytes, fetchLimits.bytes), objectBytes: wire.limits.objectBytes, refspecs }
         return fetchAll(wire.pool, directory, source, limits, signal)
       },
       take: (from, commits, have) => take(pool, { directory, refs: reader.refs }, ground.directory(from), commits, have),

@@ -510,10 +510,10 @@ export interface GitRepository {
   /** The branch that the HEAD of another server's repository names, or null. */
   remoteHead(source: FetchSource, signal: AbortSignal): Promise<string | null>
   /**
-   * Fetches all branches and tags of another server's repository, all of them or none; `bytes` limits what this
-   * repository may then take on the disk. Throws TooLarge, Unavailable or GitFault.
+   * Fetches all branches and tags of another server's repository, and what further refspecs name, all of them or none;
+   * `bytes` limits what this repository may then take on the disk. Throws TooLarge, Unavailable or GitFault.
    */
-  fetch(source: FetchSource, signal: AbortSignal, bytes?: number): Promise<void>
+  fetch(source: FetchSource, signal: AbortSignal, options?: { bytes?: number | undefined; refspecs?: readonly string[] }): Promise<void>
 
   /**
    * Copies commits of another repository of this installation with everything they need, synced; refs here must hold

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -68,6 +68,59 @@ describe('roost user', () => {
     expect((await roost(['user', 'unblock', 'joan'])).stdout).toBe('user joan is active\n')
     const found = (await roost(['user', 'list', '--search', 'JOAN@', '--json'])).stdout.trim().split('\n')
     expect(found.map((line) => JSON.parse(line))).toMatchObject([{ username: 'joan', state: 'active', admin: false }])
+  })
+})
+
+describe('roost import', () => {
+  const token = ['--token', 'kill-token-0123456789']
+
+  it('says what would come, and writes nothing in a dry run', async () => {
+    const { code, stdout, stderr } = await roost(['import', service.url, ...token, '--dry-run'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toContain(`would come from ${service.url} (v4):\n`)
+    expect(stdout).toMatch(/never comes:\n {2}passwords and tokens: /)
+    expect(await roost(['import', service.url, '--token-stdin', '--dry-run', '--quiet'], `${token[1]}\n`)).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: '',
+    })
+  })
+
+  it('writes its report into a file and prints it as JSON', async () => {
+    const file = join(folder, 'report.json')
+    const { stdout } = await roost(['import', service.url, ...token, '--dry-run', '--json', '--report', file, '--project', 'no/thing'])
+    expect(JSON.parse(stdout)).toMatchObject({
+      from: 'v4',
+      finished: true,
+      dry_run: true,
+      came: {},
+      left_out: [{ kind: 'one project', name: 'no/thing' }],
+    })
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual(JSON.parse(stdout))
+  })
+
+  it('ends with 1 where it cannot go on, and with 2 where it is not understood', async () => {
+    const refusal = async (...args: string[]) => {
+      const { code, stderr } = await roost(['import', ...args])
+      return { code, stderr }
+    }
+    expect(await refusal(service.url)).toEqual({ code: 1, stderr: 'roost: a token is needed: --token or --token-stdin\n' })
+    expect(await refusal(service.url, '--token', 'wrong', '--from', 'v4')).toEqual({
+      code: 1,
+      stderr: 'roost: the import has stopped: the server does not accept the token; the same command goes on from there\n',
+    })
+    expect(await refusal('ftp://example.com', ...token)).toEqual({ code: 1, stderr: 'roost: the URL is not a URL of http, https\n' })
+    expect(await refusal(service.url, ...token, '--into', 'nowhere')).toEqual({
+      code: 1,
+      stderr: 'roost: there is no group nowhere to import into\n',
+    })
+    const map = join(folder, 'users')
+    writeFileSync(map, '# who is who\nalice = bob\nnonsense\n')
+    expect(await refusal(service.url, ...token, '--users', map)).toEqual({
+      code: 1,
+      stderr: `roost: line 3 of ${map} is not like: alice = alice.smith\n`,
+    })
+    expect(await refusal(service.url, ...token, '--from', 'svn')).toMatchObject({ code: 2 })
   })
 })
 

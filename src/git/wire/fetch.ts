@@ -13,6 +13,8 @@ export interface FetchLimits {
   objectBytes: number
   /** Milliseconds. */
   deadline: number
+  /** Of what is fetched besides branches and tags. */
+  refspecs?: readonly string[]
 }
 
 const WATCH = 1_000
@@ -68,7 +70,7 @@ export async function fetchAll(pool: ProcessPool, directory: string, source: Fet
         ...['-c', 'core.fsync=committed,loose-object,reference', '-c', 'core.logAllRefUpdates=false'],
         ...['-c', 'fetch.fsckObjects=true', '-c', 'fetch.unpackLimit=1', '-c', 'core.bigFileThreshold=50m', ...tolerated('fetch')],
         ...['fetch', '--quiet', '--atomic', '--no-tags', '--no-write-fetch-head', '--no-auto-maintenance', '--no-recurse-submodules'],
-        ...['--', source.url, 'refs/heads/*:refs/heads/*', 'refs/tags/*:refs/tags/*'],
+        ...['--', source.url, 'refs/heads/*:refs/heads/*', 'refs/tags/*:refs/tags/*', ...(limits.refspecs ?? [])],
       ],
       {
         env: { ...env, GIT_ALLOC_LIMIT: `${limits.objectBytes}` },

@@ -154,6 +154,16 @@ export async function createRelease(ctx: Context, subject: ProjectSubject, calle
   return getRelease(ctx, subject, tag)
 }
 
+/** Inserts a release of long ago; its tag must exist. */
+export async function keepRelease(ctx: Context, subject: ProjectSubject, caller: SignedIn, given: NewRelease & { created_at: Date }): Promise<void> {
+  const { tag_name: tag, links = [] } = given
+  checkAttributes(given)
+  const milestones = await milestonesOfTitles(ctx.db.write, subject, given.milestones ?? [])
+  checkLinks(links)
+  if (!(await tagExists(ctx, subject, tag))) throw missing(NO_TAG)
+  await insertRelease(ctx, subject, caller, { ...given, tag, links, milestones })
+}
+
 const alreadyThere = () => conflict('Release already exists')
 const missing = (message: string) => new Failure('not_found', { message })
 const NO_TAG = 'Tag does not exist'
@@ -173,9 +183,14 @@ async function insertRelease(
   ctx: Context,
   subject: ProjectSubject,
   caller: SignedIn,
-  { tag, links = [], milestones = [], ...given }: Omit<ReleaseAttributes, 'milestones'> & { tag: string; links?: NewLink[]; milestones?: number[] },
+  {
+    tag,
+    links = [],
+    milestones = [],
+    ...given
+  }: Omit<ReleaseAttributes, 'milestones'> & { tag: string; links?: NewLink[]; milestones?: number[]; created_at?: Date },
 ) {
-  const now = ctx.now()
+  const now = given.created_at ?? ctx.now()
   const { project } = subject
   const description = given.description ?? ''
   const values = {

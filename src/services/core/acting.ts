@@ -11,3 +11,8 @@ export const NOBODY = 0
 export async function actAs(tx: Pick<Transaction, 'execute'>, userId: number | null): Promise<void> {
   await tx.execute(sql`select set_config('roost.actor', ${String(userId ?? NOBODY)}, true)`)
 }
+
+/** Nobody is told of what this transaction changes, neither by webhooks nor by mail. */
+export async function actSilently(tx: Pick<Transaction, 'execute'>): Promise<void> {
+  await tx.execute(sql`select set_config('roost.silent', 'yes', true)`)
+}

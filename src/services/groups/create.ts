@@ -40,29 +40,17 @@ export async function createGroup(ctx: Context, caller: SignedIn, given: NewGrou
       const faults = await groupFaults(tx, { user: caller.user, settings, parent, self: null }, { ...given, level })
       if (parent && (await isTooDeep(tx, parent))) faults['parent_id'] = ['has too deep level of nesting']
       if (Object.keys(faults).length > 0) throw failedToSave(faults)
-      const full_path = parent ? `${parent.full_path}/${given.path}` : given.path
-      const group = onlyRow(
-        await tx
-          .insert(namespaces)
-          .values({
-            kind: 'group',
-            name: given.name,
-            path: given.path,
-            full_path,
-            full_name: parent ? `${parent.full_name} / ${given.name}` : given.name,
-            parent_id: parent?.id ?? null,
-            description: given.description ?? '',
-            visibility: level,
-            lfs_enabled: given.lfs_enabled ?? true,
-            request_access_enabled: given.request_access_enabled ?? false,
-            share_with_group_lock: given.share_with_group_lock ?? false,
-            created_at: ctx.now(),
-            updated_at: ctx.now(),
-          })
-          .returning({ id: namespaces.id }),
-      )
-      const id = group.id
-      await claimRoute(tx, full_path, { namespace_id: id })
+      const { id, full_path } = await insertGroup(tx, parent, {
+        name: given.name,
+        path: given.path,
+        description: given.description ?? '',
+        visibility: level,
+        lfs_enabled: given.lfs_enabled ?? true,
+        request_access_enabled: given.request_access_enabled ?? false,
+        share_with_group_lock: given.share_with_group_lock ?? false,
+        created_at: ctx.now(),
+        updated_at: ctx.now(),
+      })
       await tx.insert(members).values({ user_id: caller.user.id, namespace_id: id, access_level: 50, created_by_id: caller.user.id })
       await audit(ctx, tx, { action: 'group_created', target: { type: 'group', id, name: full_path } })
       return id
@@ -75,8 +63,27 @@ export async function createGroup(ctx: Context, caller: SignedIn, given: NewGrou
   return id
 }
 
+/** Inserts a group whose attributes have been checked, below a locked parent. */
+export async function insertGroup(
+  tx: Transaction,
+  parent: Namespace | null,
+  values: Omit<typeof namespaces.$inferInsert, 'kind' | 'full_path' | 'full_name' | 'parent_id'>,
+): Promise<{ id: number; full_path: string }> {
+  const { name, path } = values
+  const full_path = parent ? `${parent.full_path}/${path}` : path
+  const full_name = parent ? `${parent.full_name} / ${name}` : name
+  const { id } = onlyRow(
+    await tx
+      .insert(namespaces)
+      .values({ ...values, kind: 'group', full_path, full_name, parent_id: parent?.id ?? null })
+      .returning({ id: namespaces.id }),
+  )
+  await claimRoute(tx, full_path, { namespace_id: id })
+  return { id, full_path }
+}
+
 /** Whether a parent has as many ancestors as a group may (GR-32). */
-async function isTooDeep(tx: Transaction, parent: Namespace) {
+export async function isTooDeep(tx: Transaction, parent: Namespace) {
   const [depth] = await tx
     .select({ count: decoded(sql<number>`count(*)`, Number) })
     .from(namespaceAncestry)

@@ -72,38 +72,26 @@ export async function createUser(ctx: Context, given: NewUser): Promise<User> {
         const taken = await userConflict(tx, { email, username }, 0)
         throw taken ? conflict(taken) : invalidRecord(faults)
       }
-      const user = onlyRow(
-        await tx
-          .insert(users)
-          .values({
-            username,
-            name,
-            email,
-            password_hash: hash,
-            admin: given.admin ?? false,
-            external,
-            projects_limit: external ? 0 : (given.projects_limit ?? usualProjectsLimit(settings)),
-            can_create_group: external ? false : (given.can_create_group ?? true),
-            confirmed_at: given.skip_confirmation ? ctx.now() : null,
-            bio: given.bio ?? null,
-            location: given.location ?? null,
-            messenger: given.messenger ?? '',
-            jobsnet: given.jobsnet ?? '',
-            microblog: given.microblog ?? '',
-            website_url: given.website_url ?? '',
-            organization: given.organization ?? '',
-          })
-          .returning(),
-      )
+      const user = await insertUser(tx, {
+        username,
+        name,
+        email,
+        password_hash: hash,
+        admin: given.admin ?? false,
+        external,
+        projects_limit: external ? 0 : (given.projects_limit ?? usualProjectsLimit(settings)),
+        can_create_group: external ? false : (given.can_create_group ?? true),
+        confirmed_at: given.skip_confirmation ? ctx.now() : null,
+        bio: given.bio ?? null,
+        location: given.location ?? null,
+        messenger: given.messenger ?? '',
+        jobsnet: given.jobsnet ?? '',
+        microblog: given.microblog ?? '',
+        website_url: given.website_url ?? '',
+        organization: given.organization ?? '',
+      })
       if (given.provider && given.extern_uid)
         await tx.insert(identities).values({ user_id: user.id, provider: given.provider, extern_uid: given.extern_uid })
-      const namespace = onlyRow(
-        await tx
-          .insert(namespaces)
-          .values({ kind: 'user', name: username, path: username, full_path: username, full_name: username, owner_id: user.id, visibility: 20 })
-          .returning({ id: namespaces.id }),
-      )
-      await claimRoute(tx, username, { namespace_id: namespace.id })
       await audit(ctx, tx, {
         action: 'user_created',
         target: { type: 'user', id: user.id, name: username },
@@ -118,6 +106,20 @@ export async function createUser(ctx: Context, given: NewUser): Promise<User> {
   const avatar_file = await keepAvatar(ctx, 'user', user.id, given.avatar.data)
   const [shown] = await ctx.db.write.update(users).set({ avatar_file }).where(eq(users.id, user.id)).returning()
   return shown ?? user
+}
+
+/** Inserts a user whose attributes have been checked, with their personal namespace. */
+export async function insertUser(tx: Transaction, values: typeof users.$inferInsert): Promise<User> {
+  const user = onlyRow(await tx.insert(users).values(values).returning())
+  const { id: owner_id, username: path, created_at } = user
+  const namespace = onlyRow(
+    await tx
+      .insert(namespaces)
+      .values({ kind: 'user', name: path, path, full_path: path, full_name: path, owner_id, visibility: 20, created_at })
+      .returning({ id: namespaces.id }),
+  )
+  await claimRoute(tx, path, { namespace_id: namespace.id })
+  return user
 }
 
 /** What is to be stored of a user; undefined attributes stay as they are. */

@@ -204,7 +204,7 @@ function titleFaults(title: string) {
 }
 
 /** Validates these values, and returns what is stored of them. */
-function checked(given: { title?: string | undefined; color?: string | undefined; description?: string | null | undefined }) {
+export function labelColumns(given: { title?: string | undefined; color?: string | undefined; description?: string | null | undefined }) {
   const faults: Record<string, string[]> = {}
   const title = given.title?.trim()
   const inTitle = title === undefined ? [] : titleFaults(title)
@@ -248,7 +248,7 @@ export async function createLabel(
   source: LabelSource,
   { name, color, description, priority }: NewLabel,
 ): Promise<LabelRecord> {
-  const values = { ...checked({ title: name, color, description: description ?? '' }), priority: priority ?? null }
+  const values = { ...labelColumns({ title: name, color, description: description ?? '' }), priority: priority ?? null }
   const now = ctx.now()
   const owner = 'project' in source ? { project_id: source.project.project.id } : { namespace_id: source.group.group.id }
   const id = await unlessUniqueViolation(
@@ -281,7 +281,7 @@ export async function updateLabel(
   { new_name, priority, ...given }: LabelChanges,
 ): Promise<LabelRecord> {
   const { label } = await getLabel(ctx, caller, source, named, 'own')
-  const values = { ...checked({ ...given, title: new_name }), ...(priority !== undefined && { priority }) }
+  const values = { ...labelColumns({ ...given, title: new_name }), ...(priority !== undefined && { priority }) }
   const taken = () => invalidRecord({ title: ['has already been taken'] })
   await unlessUniqueViolation(
     () =>

@@ -105,7 +105,8 @@ export interface MilestoneAttributes {
 const MAX_TITLE = 255
 const MAX_DESCRIPTION = 1_000_000
 
-function checked(given: MilestoneAttributes, before?: Milestone) {
+/** Validates these values, and returns what is stored of them; `before` is the milestone that changes. */
+export function milestoneColumns(given: MilestoneAttributes, before?: Milestone) {
   const faults: Record<string, string[]> = {}
   const title = given.title?.trim()
   if (title === '') faults['title'] = ["can't be blank"]
@@ -173,7 +174,7 @@ export async function createMilestone(
   source: MilestoneSource,
   given: MilestoneAttributes & { title: string },
 ): Promise<MilestoneRecord> {
-  const values = checked(given)
+  const values = milestoneColumns(given)
   const { id, path } = ofSource(source)
   const now = ctx.now()
   return unlessUniqueViolation(
@@ -212,7 +213,7 @@ export async function updateMilestone(
       ctx.db.transaction(async (tx) => {
         const [before] = await tx.select().from(milestones).where(eq(milestones.id, milestoneId)).for('update')
         if (!before) throw notFound()
-        const values = checked(given, before)
+        const values = milestoneColumns(given, before)
         if (values.title !== undefined && values.title !== before.title) await checkTitle(tx, source, values.title, milestoneId)
         const moved = state_event && EVENTS[state_event].to !== before.state ? EVENTS[state_event] : undefined
         const milestone = onlyRow(

@@ -250,7 +250,8 @@ export async function addTakenFaults(
 /** Two callers want one path at once: the index decides, and the loser gets the usual message. */
 export const taken = (index: string) => invalidRecord({ [index.includes('name') ? 'name' : 'path']: ['has already been taken'] })
 
-function pickStorage(ctx: Context, settings: Settings): string {
+/** The name of a storage for a new project. */
+export function pickStorage(ctx: Context, settings: Settings): string {
   const known = Object.keys(ctx.config.storages)
   const enabled = settings.repository_storages?.filter((name) => known.includes(name)) ?? known
   const names = enabled.length > 0 ? enabled : known

@@ -5,7 +5,7 @@ import type { Transaction } from '../../db/client.js'
 import { projectImports, projects } from '../../db/schema/index.js'
 import { invalidRecord } from '../../failures.js'
 import { TooLarge } from '../../git/errors.js'
-import { type GitRepository, ZERO } from '../../git/types.js'
+import { type FetchSource, type GitRepository, ZERO } from '../../git/types.js'
 import { enqueue } from '../../jobs/enqueue.js'
 import { defineJob } from '../../jobs/kinds.js'
 import { askHead, BadTarget, checkTarget, type Target } from '../../lib/ssrf-guard.js'
@@ -109,11 +109,26 @@ function reasonOf(error: unknown): string {
   return 'The repository could not be fetched'
 }
 
-async function bring(ctx: Context, repository: GitRepository, { id, sealed, default_branch }: Import, signal: AbortSignal): Promise<void> {
-  const source = await sourceOf(ctx, ctx.encryption.open(sealed, purposeOf(id)))
+const bring = async (ctx: Context, repository: GitRepository, { id, sealed, default_branch }: Import, signal: AbortSignal): Promise<void> =>
+  fillRepository(ctx, repository, { id, default_branch, source: await sourceOf(ctx, ctx.encryption.open(sealed, purposeOf(id))) }, signal)
+
+/** What an empty repository is filled from. */
+export interface Filling {
+  /** The project. */
+  id: number
+  source: FetchSource
+  /** The default branch that is wanted; null: that of the source. */
+  default_branch: string | null
+  /** Of what comes besides branches and tags. */
+  refspecs?: readonly string[]
+}
+
+/** Fetches everything into the repository of a project, which may not become larger than it may be. */
+export async function fillRepository(ctx: Context, repository: GitRepository, filling: Filling, signal: AbortSignal): Promise<void> {
+  const { id, source, default_branch, refspecs = [] } = filling
   const head = await repository.remoteHead(source, signal)
   const limit = (await repositoryLimit(ctx)) ?? undefined
-  await repository.fetch(source, signal, limit)
+  await repository.fetch(source, signal, { bytes: limit, refspecs })
   // a small repository arrives before its size is checked for the first time; nothing else can be in it yet
   if (limit !== undefined && (await repository.size()) > limit) {
     const head = await repository.headBranch()

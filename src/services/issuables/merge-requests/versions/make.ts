@@ -151,7 +151,11 @@ async function draft(ctx: Context, { request, heads, ends, held }: Outline, { ve
   return { request, heads, version, status, held }
 }
 
-async function versionOf(repository: GitRepository, { head, start }: { head: Oid; start: Oid }): Promise<NonNullable<VersionDraft['version']>> {
+/** What a version of these two commits is; both must be in the repository. */
+export async function versionOf(
+  repository: GitRepository,
+  { head, start }: { head: Oid; start: Oid },
+): Promise<NonNullable<VersionDraft['version']>> {
   const [base, range] = await Promise.all([repository.mergeBase(start, head), repository.range([start], head, MAX_COMMITS)])
   // unrelated histories have nothing to show (MR-93)
   const own = base === null ? { oids: [], total: 0 } : range

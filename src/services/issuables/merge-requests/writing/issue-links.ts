@@ -9,7 +9,7 @@ import { issuesMeant } from '../../../activity/referenced-issues.js'
 import { issuesClosedBy, textsOf } from './closing-issues.js'
 
 /** The viewer that links are made for: links hold every reference, and each reader is shown those they may see. */
-const EVERYBODYS: ActorUser = {
+export const EVERYBODYS: ActorUser = {
   id: 0,
   username: '',
   name: '',

@@ -1,0 +1,112 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { text } from 'node:stream/consumers'
+import { type Command, Option } from 'commander'
+import { readConfig } from '../../config.js'
+import { StartFault } from '../../lib/start-fault.js'
+import type { ImportReport } from '../../services/imports/import-server.js'
+import { withContext } from '../context.js'
+import { print, printJson, withProgress } from '../output.js'
+
+interface Options {
+  token?: string
+  tokenStdin?: boolean
+  from?: 'v4' | 'gitea' | 'gogs'
+  group?: string[]
+  project?: string[]
+  into?: string
+  users?: string
+  dryRun?: boolean
+  report?: string
+  json?: boolean
+  quiet?: boolean
+}
+
+const ABOUT = `Bring users, groups, projects with repositories and wikis, issues, merge requests and more over from a server with the v4 API, or from Gitea or Gogs, beside a running service or without it. What has come is not changed: a run that ended early is gone on with by the same command.`
+
+const listOf = (path: string, before: string[] = []) => [...before, path]
+
+export function importCommand(program: Command): void {
+  program
+    .command('import')
+    .summary('bring everything over from another server')
+    .description(ABOUT)
+    .argument('<url>', 'the address of the other server')
+    .addOption(new Option('--token <token>', 'an access token of an administrator there').conflicts('tokenStdin'))
+    .option('--token-stdin', 'read the token from standard input')
+    .addOption(new Option('--from <kind>', 'what it is, where that cannot be found out').choices(['v4', 'gitea', 'gogs']))
+    .option('--group <path>', 'only this group with all below it; may be repeated', listOf)
+    .option('--project <path>', 'only this project; may be repeated', listOf)
+    .option('--into <group>', 'put groups that have none above them below this group here')
+    .option('--users <file>', 'who is who: lines of a username there, = and a username here')
+    .option('--dry-run', 'read everything and write nothing')
+    .option('--report <file>', 'write the report into this file as JSON as well')
+    .option('--json', 'print the report as JSON')
+    .option('--quiet', 'neither a progress bar nor a report')
+    .action(importFrom)
+}
+
+/** Connections for writes: notes on several things come at once. */
+const POOL_SIZE = 4
+
+async function importFrom(url: string, options: Options): Promise<void> {
+  const { from, group, project, into, dryRun, quiet, json } = options
+  const [token, users] = await Promise.all([tokenOf(options), options.users === undefined ? undefined : mapIn(options.users)])
+  await withContext(
+    readConfig(),
+    async (ctx) => {
+      const { importServer } = await import('../../services/imports/import-server.js')
+      const given = { url, token, from, groups: group, projects: project, into, users, dryRun }
+      const report = await (quiet ? importServer(ctx, given) : withProgress('projects', (onProgress) => importServer(ctx, { ...given, onProgress })))
+      if (options.report !== undefined) await writeFile(options.report, `${JSON.stringify(report, null, 2)}\n`)
+      if (json) await printJson(report)
+      else if (!quiet) await print(inWords(report))
+      if (report.fault === null) return
+      process.stderr.write(`roost: the import has stopped: ${report.fault}; the same command goes on from there\n`)
+      process.exitCode = 1
+    },
+    { poolSize: POOL_SIZE },
+  )
+}
+
+async function tokenOf({ token, tokenStdin }: Options): Promise<string> {
+  const given = tokenStdin ? (await text(process.stdin)).trim() : token
+  if (!given) throw new StartFault('a token is needed: --token or --token-stdin')
+  return given
+}
+
+const MAX_LINES = 1_000_000
+
+/** Lower-case usernames there → usernames here; empty lines and those that begin with # are left out. */
+async function mapIn(file: string): Promise<Map<string, string>> {
+  const lines = await readFile(file, 'utf8').catch((error: unknown) => {
+    throw new StartFault(`cannot read ${file}: ${error instanceof Error ? error.message : String(error)}`)
+  })
+  const map = new Map<string, string>()
+  for (const [at, line] of lines.split(/\r?\n/, MAX_LINES).entries()) {
+    if (line.trim() === '' || line.startsWith('#')) continue
+    const [, there, here] = /^\s*([^\s=]+)\s*=\s*([^\s=]+)\s*$/.exec(line) ?? []
+    if (there === undefined || here === undefined) throw new StartFault(`line ${at + 1} of ${file} is not like: alice = alice.smith`)
+    map.set(there.toLowerCase(), here)
+  }
+  return map
+}
+
+/** Names under each reason. */
+const EXAMPLES = 5
+
+function inWords({ url, from, dry_run, came, left_out, left_out_count, never }: ImportReport): string {
+  const counts = Object.entries(came).map(([kind, count]) => `  ${String(count).padStart(8)}  ${kind}\n`)
+  const groups = new Map<string, string[]>()
+  for (const { kind, name, reason } of left_out) groups.set(`${kind}: ${reason}`, [...(groups.get(`${kind}: ${reason}`) ?? []), name])
+  const left = [...groups].map(([why, names]) => {
+    const more = names.length > EXAMPLES ? `, and ${names.length - EXAMPLES} more` : ''
+    return `  ${why}\n    ${names.slice(0, EXAMPLES).join(', ')}${more}\n`
+  })
+  return [
+    `${dry_run ? 'would come' : 'has come'} from ${url} (${from}):\n`,
+    ...(counts.length > 0 ? counts : ['  nothing\n']),
+    ...(left.length > 0 ? [`could not come (${left_out_count}):\n`, ...left] : []),
+    'never comes:\n',
+    ...never.map(({ kind, reason }) => `  ${kind}: ${reason}\n`),
+  ].join('')
+}

@@ -1,0 +1,80 @@
+import { eq, type SQL } from 'drizzle-orm'
+import type { ProjectSubject } from '../../access/rules.js'
+import type { Context } from '../../context.js'
+import type { Transaction } from '../../db/client.js'
+import { onlyRow } from '../../db/only-row.js'
+import { issues } from '../../db/schema/index.js'
+import type { Target } from '../activity/subscriptions.js'
+import { raiseIid } from '../core/iids.js'
+import { assignLabels } from '../issuables/assigned-labels.js'
+import { updateIssueCounts } from '../issuables/issues/attributes.js'
+import { readersAmong } from '../issuables/issues/readers.js'
+import { labelIdsOf, namesOf } from '../issuables/labels.js'
+import { checkTexts } from '../issuables/texts.js'
+import { descriptionColumns, textOf } from '../issuables/writing.js'
+import { bringAll, type Write } from './bring.js'
+import { keepMentions } from './mentions.js'
+import { bringNotesOfPage } from './notes.js'
+import { maybePersonId, personId } from './people.js'
+import { milestoneId } from './planning.js'
+import type { Run } from './run.js'
+import type { Scope } from './source/dialect.js'
+import type { IssueRecord, MergeRequestRecord } from './source/records.js'
+
+/** Brings the issues of a project, oldest first, and the notes on them. */
+export async function bringIssues(run: Run, scope: Scope, subject: ProjectSubject): Promise<void> {
+  const prepare = (record: IssueRecord) => newIssue(run, record, subject)
+  const readers = (who: SQL, tx: Transaction, id: number) => issueReaders(tx, subject, id, who)
+  await bringAll(run, 'issue', scope, prepare, (records) =>
+    bringNotesOfPage(run, { kind: 'issue', type: 'Issue', scope, projectId: subject.project.id, readers }, records),
+  )
+}
+
+async function issueReaders(tx: Transaction, { project }: ProjectSubject, id: number, who: SQL): Promise<number[]> {
+  const { author_id, assignee_id, confidential } = issues
+  const [ties] = await tx.select({ author_id, assignee_id, confidential }).from(issues).where(eq(issues.id, id))
+  return ties ? readersAmong(tx, project, ties, who) : []
+}
+
+async function newIssue(run: Run, record: IssueRecord, subject: ProjectSubject): Promise<Write> {
+  const { ctx } = run
+  const { project } = subject
+  const { iid, confidential, due_date, closed } = record
+  const shared = await sharedColumns(run, record, project.id)
+  const state = closed ? ('closed' as const) : ('opened' as const)
+  return async (tx) => {
+    const values = { ...shared, project_id: project.id, iid, state, confidential, due_date }
+    const { id } = onlyRow(await tx.insert(issues).values(values).returning({ id: issues.id }))
+    await raiseIid(tx, { project_id: project.id }, 'issue', iid)
+    await updateIssueCounts(tx, project.id, null, { state, confidential })
+    const target: Target = { type: 'Issue', id, project_id: project.id }
+    await assign(ctx, tx, subject, target, record.labels)
+    await keepMentions(ctx, tx, { target, note_id: null, text: textOf(record) }, (who) => readersAmong(tx, project, values, who))
+    return id
+  }
+}
+
+/** The columns that issues and merge requests have in common. */
+export async function sharedColumns(run: Run, record: IssueRecord | MergeRequestRecord, projectId: number) {
+  const { ctx } = run
+  const { title: given, description, discussion_locked, closed_at, time_estimate, total_time_spent } = record
+  const { title = '' } = checkTexts({ title: given, description, labels: [namesOf(record.labels)] })
+  if (record.more_assignees > 0)
+    await run.ledger.leftOut('assignee', `${projectId}/${record.key}`, `#${record.iid} ${title}`, 'has several: only the first is brought')
+  const created_at = record.created_at ?? ctx.now()
+  return {
+    title,
+    ...(await descriptionColumns(ctx, description)),
+    ...{ discussion_locked, closed_at, time_estimate, total_time_spent },
+    author_id: await personId(run, record.author),
+    assignee_id: await maybePersonId(run, record.assignee),
+    closed_by_id: await maybePersonId(run, record.closed_by),
+    milestone_id: await milestoneId(run, record.milestone, projectId),
+    ...{ created_at, updated_at: record.updated_at ?? created_at },
+  }
+}
+
+/** Assigns labels by their titles; those that did not come are made. */
+export async function assign(ctx: Context, tx: Transaction, subject: ProjectSubject, target: Target, titles: string[]): Promise<void> {
+  await assignLabels(tx, target, await labelIdsOf(tx, subject, titles, true, ctx.now()))
+}

@@ -1,0 +1,19 @@
+import type { SQL } from 'drizzle-orm'
+import type { Context } from '../../context.js'
+import type { Transaction } from '../../db/client.js'
+import { mentions } from '../../db/schema/index.js'
+import { namesIn, peopleNamed } from '../activity/mentions.js'
+import type { Target } from '../activity/subscriptions.js'
+import { IMPORTER } from './run.js'
+
+/** Stores who is mentioned, as far as they see the thing; nobody gets a todo. */
+export async function keepMentions(
+  ctx: Context,
+  tx: Transaction,
+  { target, note_id, text }: { target: Target; note_id: number | null; text: string },
+  readers: (who: SQL) => Promise<number[]>,
+): Promise<void> {
+  const { people } = await peopleNamed(IMPORTER, await namesIn(ctx.slices, text), readers)
+  const row = { project_id: target.project_id, target_type: target.type, target_id: target.id, note_id }
+  if (people.length > 0) await tx.insert(mentions).values(people.map((user_id) => ({ ...row, user_id })))
+}

@@ -1,0 +1,185 @@
+import { eq } from 'drizzle-orm'
+import { findProjectFor, type Namespace, type ProjectSubject } from '../../access/rules.js'
+import type { Transaction } from '../../db/client.js'
+import { members, namespaces, projectShares, projects } from '../../db/schema/index.js'
+import { invalidRecord, nullOnFailure } from '../../failures.js'
+import { projectNameFaults, projectPathFaults } from '../../lib/path.js'
+import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
+import { readSettings } from '../core/settings.js'
+import { claimRoute, lockNamespace } from '../identity/namespaces.js'
+import { addTakenFaults, pickStorage } from '../projects/create.js'
+import { linkFork } from '../projects/forks.js'
+import { endReservation, giveUpReservation, holdReservation, reserveProject } from '../projects/reservations.js'
+import { bring, listAll, Refused, readAll, type Write } from './bring.js'
+import { personId } from './people.js'
+import { IMPORTER, type Place, type Run } from './run.js'
+import { EVERYTHING } from './source/dialect.js'
+import type { ProjectRecord } from './source/records.js'
+
+/** The projects that are wanted; those that others are forks of come first where the server says so. */
+export async function wantedProjects(run: Run, groups: string[]): Promise<ProjectRecord[]> {
+  const { groups: wanted = [], projects: named = [] } = run.options
+  const found = new Map<string, ProjectRecord>()
+  const add = async (records: ProjectRecord[]) => {
+    for (const record of records) found.set(record.key, record)
+  }
+  if (wanted.length === 0 && named.length === 0) await readAll(run, 'project', { ...EVERYTHING, groups }, add)
+  const within = (path: string) => wanted.some((group) => `${path}/`.toLowerCase().startsWith(`${group.toLowerCase()}/`))
+  for (const { key, path } of run.groups.values()) if (within(path)) await add(await listAll(run, 'project of a group', { key, path }))
+  for (const path of named) await add(await listAll(run, 'one project', { key: path, path }))
+  const all = [...found.values()]
+  return [...all.filter(({ forked_from }) => forked_from === null), ...all.filter(({ forked_from }) => forked_from !== null)]
+}
+
+/** Brings the row and the empty repository of a project; null where that did not work. */
+export async function placeProject(run: Run, record: ProjectRecord): Promise<Place | null> {
+  const { key, full_path } = record
+  const known = (await run.ledger.known('project', [key])).get(key)
+  const here = known ?? (await makeProject(run, record))
+  return here === null ? null : { key, path: full_path, here }
+}
+
+/** Its repository is made before its row is, so its id is reserved first. */
+async function makeProject(run: Run, record: ProjectRecord): Promise<number | null> {
+  const { ctx } = run
+  const item = { kind: 'project', key: record.key, name: record.full_path }
+  if (run.ledger.dry) {
+    await bring(run, item, () => newProject(run, record, { id: 0, storage: '' }))
+    return 0
+  }
+  const storage = pickStorage(ctx, await readSettings(ctx))
+  const id = await reserveProject(ctx, storage)
+  let made: number | null = null
+  try {
+    made = await bring(run, item, () => newProject(run, record, { id, storage }))
+  } finally {
+    if (made === null) await giveUpReservation(ctx, id)
+  }
+  return made
+}
+
+async function newProject(run: Run, record: ProjectRecord, reserved: { id: number; storage: string }): Promise<Write> {
+  const { ctx } = run
+  const path = record.full_path.split('/').at(-1) as string
+  const namespaceId = await namespaceFor(run, record)
+  const creator_id = await creatorOf(run, record)
+  return async (tx) => {
+    await holdReservation(tx, reserved.id)
+    const namespace = await lockNamespace(tx, namespaceId)
+    if (!namespace) throw new Refused('its namespace has been deleted here')
+    const { full_path } = namespace
+    await refuseFaults(tx, namespace, { name: record.name, path })
+    const branch = record.default_branch ?? ctx.config.defaultBranch
+    await tx
+      .insert(projects)
+      .overridingSystemValue()
+      .values({
+        ...columnsOf(record, ctx.now()),
+        ...reserved,
+        namespace_id: namespaceId,
+        creator_id,
+        path,
+        visibility: visibilityIn(namespace, record),
+        default_branch: branch,
+      })
+    await claimRoute(tx, `${full_path}/${path}`, { project_id: reserved.id })
+    if (namespace.owner_id !== null) await tx.insert(members).values({ user_id: namespace.owner_id, project_id: reserved.id, access_level: 40 })
+    // before the transaction ends: a project whose row exists has its repository
+    await ctx.git.create({ storage: reserved.storage, id: reserved.id, kind: 'project' }, branch)
+    await endReservation(tx, reserved.id)
+    return reserved.id
+  }
+}
+
+/** Some servers call the group that a project is in its owner, too. */
+async function creatorOf(run: Run, { full_path, owner, creator }: ProjectRecord): Promise<number | null> {
+  const isPersonal = owner !== null && full_path.toLowerCase().startsWith(`${owner.username.toLowerCase()}/`)
+  if (isPersonal && !run.groups.has(owner.username.toLowerCase())) return personId(run, owner)
+  return (creator && run.userIds.get(creator)) || null
+}
+
+/** Not more visible than the group it is in. */
+const visibilityIn = (namespace: Namespace, { visibility }: ProjectRecord) =>
+  Math.min(VISIBILITY_LEVEL[visibility], namespace.kind === 'user' ? VISIBILITY_LEVEL.public : namespace.visibility)
+
+function columnsOf({ name, description, archived, features, settings, ...times }: ProjectRecord, now: Date) {
+  const created_at = times.created_at ?? now
+  return {
+    ...settings,
+    ...(Object.fromEntries(Object.entries(features).map(([feature, level]) => [`${feature}_access_level`, level])) as Pick<
+      typeof projects.$inferInsert,
+      'issues_access_level' | 'merge_requests_access_level' | 'wiki_access_level' | 'snippets_access_level' | 'builds_access_level'
+    >),
+    ...{ name, archived, description: description && [...description].slice(0, MAX_DESCRIPTION).join('') },
+    ...{ created_at, updated_at: times.updated_at ?? created_at, last_activity_at: times.last_activity_at ?? created_at },
+  }
+}
+
+const MAX_DESCRIPTION = 2_000
+
+async function refuseFaults(tx: Transaction, { id, full_path }: Namespace, { name, path }: { name: string; path: string }): Promise<void> {
+  const faults: Record<string, string[]> = {}
+  const add = (field: string, texts: string[]) => {
+    if (texts.length > 0) faults[field] = [...(faults[field] ?? []), ...texts]
+  }
+  add('name', projectNameFaults(name))
+  add('path', projectPathFaults(path))
+  await addTakenFaults(tx, { id, full_path }, { name, path }, null, add)
+  if (Object.keys(faults).length > 0) throw invalidRecord(faults)
+}
+
+/** The group that the other server has it in, or the personal namespace of its owner. */
+async function namespaceFor(run: Run, { full_path, owner }: ProjectRecord): Promise<number> {
+  const above = full_path.split('/').slice(0, -1).join('/')
+  const group = run.groups.get(above.toLowerCase())
+  if (group) return group.here
+  if (above === '' || above.includes('/') || run.refusedGroups.has(above.toLowerCase())) throw new Refused('the group it is in did not come')
+  const ownerId = await personId(run, owner?.username.toLowerCase() === above.toLowerCase() ? owner : { username: above, name: above, email: null })
+  if (run.ledger.dry) return 0
+  const [namespace] = await run.ctx.db.write.select({ id: namespaces.id }).from(namespaces).where(eq(namespaces.owner_id, ownerId))
+  if (!namespace) throw new Refused('its owner has no namespace here')
+  return namespace.id
+}
+
+/**
+ * A project as what belongs to it needs it; null: it has been deleted here since it came. In a dry run there is none.
+ */
+export async function subjectOf(run: Run, { key, path, here }: Place): Promise<ProjectSubject | null> {
+  if (run.ledger.dry) return { project: { id: 0, storage: '' } } as ProjectSubject
+  const subject = await nullOnFailure(findProjectFor(run.ctx, IMPORTER, String(here)))
+  if (subject === null) await run.ledger.leftOut('contents of a project', key, path, 'the project has been deleted here since it came')
+  return subject
+}
+
+/** Brings what a project has to do with others, which are all there now. */
+export async function relateProject(run: Run, record: ProjectRecord, subject: ProjectSubject): Promise<void> {
+  const { forked_from, shares, key, full_path } = record
+  const item = (kind: string, name: string) => ({ kind, key: `${key}/${name}`, name: `${full_path}: ${name}` })
+  const isNew = async ({ kind, key }: ReturnType<typeof item>) => (await run.ledger.known(kind, [key])).size === 0
+  const fork = forked_from === null ? null : item('fork', forked_from)
+  if (fork && (await isNew(fork))) await bring(run, fork, () => linked(run, subject, forked_from as string))
+  for (const { group, level, expires_at } of shares) {
+    const share = item('share with a group', group)
+    if (await isNew(share)) await bring(run, share, () => shared(run, subject, { group, level, expires_at }))
+  }
+}
+
+async function linked(run: Run, subject: ProjectSubject, path: string): Promise<Write> {
+  const source = [...run.projects.values()].find((project) => project.path.toLowerCase() === path.toLowerCase())
+  if (!source) throw new Refused('what it is a fork of did not come')
+  const { id, updated_at } = subject.project
+  return async (tx, ctx) => {
+    await linkFork(ctx, IMPORTER, subject, String(source.here))
+    await tx.update(projects).set({ updated_at }).where(eq(projects.id, id))
+    return null
+  }
+}
+
+async function shared(run: Run, { project }: ProjectSubject, { group, level, expires_at }: ProjectRecord['shares'][number]): Promise<Write> {
+  const place = run.groups.get(group.toLowerCase())
+  if (!place) throw new Refused('the group did not come')
+  return async (tx) => {
+    await tx.insert(projectShares).values({ project_id: project.id, group_id: place.here, group_access: Math.min(level, 40), expires_at })
+    return null
+  }
+}

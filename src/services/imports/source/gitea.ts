@@ -1,0 +1,331 @@
+import { z } from 'zod'
+import type { Dialect, Listing, Scope } from './dialect.js'
+import type { MergeRequestRecord, Person, Records } from './records.js'
+import { count, dayOf, flag, fullPath, id, LONG, maybeOid, maybeText, moment, name, number, oid, text } from './shapes.js'
+
+const account = z.object({ id, login: text(255), username: text(255), full_name: text(255), email: maybeText(255) })
+const person = account.transform(
+  ({ login, username, full_name, email }): Person => ({ username: username || login, name: full_name || username || login, email }),
+)
+/** What a deleted user has left has an author without a positive id. */
+const maybePerson = person
+  .nullish()
+  .catch(null)
+  .transform((given) => given ?? null)
+
+const user = account
+  .extend({
+    is_admin: flag(false),
+    active: flag(true),
+    prohibit_login: flag(false),
+    location: maybeText(255),
+    website: text(2_048),
+    description: maybeText(255),
+    created: moment,
+  })
+  .transform(({ id: key, login, username, full_name, email, is_admin, active, prohibit_login, location, website, description, created }) => ({
+    key,
+    username: username || login,
+    name: full_name || username || login,
+    email,
+    admin: is_admin,
+    blocked: prohibit_login || !active,
+    profile: { bio: description, location, website_url: website, organization: '', messenger: '', jobsnet: '', microblog: '' },
+    created_at: created,
+  }))
+
+const key = z
+  .object({ id, title: name, key: z.string().max(5_000), read_only: flag(true), created_at: moment })
+  .transform(({ id: key, title, key: line, read_only, created_at }) => ({ key, title, line, can_push: !read_only, created_at }))
+
+const organization = z
+  .object({
+    id,
+    username: text(255),
+    name: text(255),
+    full_name: text(255),
+    description: text(LONG),
+    visibility: z.enum(['public', 'limited', 'private']).catch('public'),
+  })
+  .transform(({ id: key, username, name, full_name, description, visibility }, context) => {
+    const path = fullPath.safeParse(username || name)
+    if (!path.success) {
+      context.addIssue('has no name')
+      return z.NEVER
+    }
+    return {
+      ...{ key, full_path: path.data, parent: null, name: full_name || path.data, description, lfs_enabled: true, request_access_enabled: false },
+      visibility: visibility === 'limited' ? ('internal' as const) : visibility,
+      created_at: null,
+    }
+  })
+
+const RIGHTS = { none: 10, read: 20, write: 30, admin: 40, owner: 50 } as const
+const team = z
+  .object({ id, permission: z.enum(['none', 'read', 'write', 'admin', 'owner']).catch('read') })
+  .transform(({ id: key, permission }) => ({ key, level: RIGHTS[permission] as number }))
+
+const teamMember = ({ level = 20 }: Scope) =>
+  z.intersection(z.object({ id }), person).transform(({ id: key, ...person }) => ({ key, person, level, expires_at: null, created_at: null }))
+
+/** The list of some servers does not say what collaborators may do: then they may read. */
+const member = z
+  .intersection(z.object({ id, permissions: z.object({ admin: flag(false), push: flag(false) }).nullish() }), person)
+  .transform(({ id: key, permissions, ...person }) => ({
+    ...{ key, person, expires_at: null, created_at: null },
+    level: permissions?.admin ? RIGHTS.admin : permissions?.push ? RIGHTS.write : RIGHTS.read,
+  }))
+
+const project = z
+  .object({
+    ...{
+      id,
+      name,
+      full_name: fullPath,
+      description: maybeText(LONG),
+      private: flag(false),
+      internal: flag(false),
+      empty: flag(false),
+      archived: flag(false),
+    },
+    ...{ default_branch: maybeText(255), owner: maybePerson, parent: z.object({ full_name: fullPath }).nullish().catch(null) },
+    ...{ has_issues: flag(true), has_wiki: flag(true), has_pull_requests: flag(true), created_at: moment, updated_at: moment },
+    topics: z.array(name).max(1_000).nullish(),
+  })
+  .transform(
+    ({ id: key, full_name, private: hidden, internal, empty, parent, has_issues, has_wiki, has_pull_requests, updated_at, topics, ...given }) => ({
+      key,
+      full_path: full_name,
+      ...{ name: given.name, description: given.description, archived: given.archived, owner: given.owner, created_at: given.created_at },
+      visibility: internal ? ('internal' as const) : hidden ? ('private' as const) : ('public' as const),
+      default_branch: empty ? null : given.default_branch,
+      creator: null,
+      forked_from: parent?.full_name ?? null,
+      features: {
+        ...{ issues: has_issues ? 20 : 0, merge_requests: has_pull_requests ? 20 : 0, wiki: has_wiki ? 20 : 0 },
+        ...{ snippets: 20, builds: 20, repository: 20 },
+      },
+      settings: topics ? { tag_list: topics } : {},
+      shares: [],
+      updated_at,
+      last_activity_at: updated_at,
+    }),
+  )
+
+const label = z
+  .object({ id, name, color: z.string().max(50), description: maybeText(LONG) })
+  .transform(({ id: key, name: title, color, description }) => ({
+    ...{ key, title, color: color.startsWith('#') ? color : `#${color}`, description, priority: null },
+  }))
+
+const milestone = z
+  .object({
+    id,
+    title: name,
+    description: text(LONG),
+    state: z.enum(['open', 'closed']),
+    due_on: moment,
+    closed_at: moment,
+    created_at: moment,
+    updated_at: moment,
+  })
+  .transform(({ id: key, title, description, state, due_on, created_at, updated_at }) => ({
+    ...{ key, iid: null, title, description, closed: state === 'closed', start_date: null, due_date: dayOf(due_on), created_at, updated_at },
+  }))
+
+const issuable = {
+  ...{
+    id,
+    number,
+    title: name,
+    body: text(LONG),
+    user: maybePerson,
+    assignee: maybePerson,
+    is_locked: flag(false),
+    state: z.enum(['open', 'closed']),
+  },
+  assignees: z.array(person).max(1_000).nullish().catch(null),
+  labels: z.array(z.object({ name })).max(1_000).nullish(),
+  milestone: z.object({ id }).nullish().catch(null),
+  ...{ created_at: moment, updated_at: moment, closed_at: moment, due_date: moment, comments: count },
+}
+const issuableFields = z.object(issuable)
+
+function sharedOf(given: z.infer<typeof issuableFields>) {
+  const { id: key, number: iid, title, body, user, assignee, assignees, labels, milestone, is_locked, created_at, updated_at } = given
+  const all = assignees?.length ? assignees : assignee ? [assignee] : []
+  return {
+    ...{ key, iid, title, description: body, author: user, created_at, updated_at, closed_by: null, time_estimate: 0, total_time_spent: 0 },
+    assignee: all[0] ?? null,
+    more_assignees: Math.max(all.length - 1, 0),
+    labels: (labels ?? []).map(({ name }) => name),
+    milestone: milestone?.id ?? null,
+    discussion_locked: is_locked ? true : null,
+    closed_at: given.state === 'closed' ? (given.closed_at ?? updated_at) : null,
+  }
+}
+
+/** In their lists of issues some servers have pull requests as well. */
+const issue = issuableFields
+  .extend({ pull_request: z.unknown().optional() })
+  .transform((given) =>
+    given.pull_request ? null : { ...sharedOf(given), closed: given.state === 'closed', confidential: false, due_date: dayOf(given.due_date) },
+  )
+
+const end = z.object({ ref: z.string().min(1).max(1_000), sha: oid, repo: z.object({ id }).nullish() })
+const pull = issuableFields
+  .extend({ merged: flag(false), merged_at: moment, merge_commit_sha: maybeOid.catch(null), merged_by: maybePerson, base: end, head: end })
+  .transform((given): MergeRequestRecord => {
+    const { merged, merged_at, merge_commit_sha, merged_by, base, head } = given
+    return {
+      ...sharedOf(given),
+      state: merged ? 'merged' : given.state === 'closed' ? 'closed' : 'opened',
+      source_branch: head.ref,
+      target_branch: base.ref,
+      source_project: head.repo?.id ?? null,
+      merge_status: null,
+      ...{ sha: head.sha, start: base.sha },
+      merge_commit_sha: merged ? merge_commit_sha : null,
+      merged_at: merged ? merged_at : null,
+      merged_by: merged ? merged_by : null,
+      ...{ squash: false, force_remove_source_branch: false, should_remove_source_branch: null, allow_collaboration: false },
+    }
+  })
+
+const comment = z
+  .object({ id, body: text(LONG), user: maybePerson, created_at: moment, updated_at: moment })
+  .transform(({ id: key, body, user, created_at, updated_at }) => {
+    // those without a text say that something was closed or reopened
+    if (body.trim() === '') return null
+    const unresolved = { resolved: false, resolved_at: null, resolved_by: null, position: null }
+    return { key, discussion: null, type: null, body, system: false, author: user, created_at, updated_at, ...unresolved }
+  })
+
+const release = z
+  .object({
+    tag_name: name,
+    name: maybeText(255),
+    body: text(LONG),
+    draft: flag(false),
+    author: maybePerson,
+    created_at: moment,
+    published_at: moment,
+  })
+  .transform(({ tag_name: key, name, body, draft, author, created_at, published_at }) =>
+    draft
+      ? null
+      : {
+          key,
+          name: name === key ? null : name,
+          description: body,
+          author,
+          created_at,
+          released_at: published_at ?? created_at,
+          milestones: [],
+          links: [],
+        },
+  )
+
+const protectedBranch = z
+  .object({
+    rule_name: text(255),
+    branch_name: text(255),
+    enable_push: flag(false),
+    enable_push_whitelist: flag(false),
+    enable_force_push: flag(false),
+  })
+  .transform(({ rule_name, branch_name, enable_push, enable_push_whitelist, enable_force_push }) => ({
+    ...{ key: rule_name || branch_name, push_level: enable_push ? (enable_push_whitelist ? 40 : 30) : 0, merge_level: 40 },
+    allow_force_push: enable_force_push,
+  }))
+
+const protectedTag = z.object({ name_pattern: name }).transform(({ name_pattern: key }) => (key.startsWith('/') ? null : { key, create_level: 40 }))
+
+const API = '/api/v1'
+const PAGE = 'limit=50'
+const escaped = (path: string) => path.split('/').map(encodeURIComponent).join('/')
+const repo = ({ path }: Scope) => `${API}/repos/${escaped(path)}`
+const ofRepo = (rest: string) => (scope: Scope) => [`${repo(scope)}/${rest}${rest.includes('?') ? '&' : '?'}${PAGE}`]
+const ofIssue = (scope: Scope) => [`${repo(scope)}/issues/${scope.iid}/comments?${PAGE}`]
+const each = (names: string[] | undefined, path: (name: string) => string) => (names ?? []).map((name) => path(encodeURIComponent(name)))
+
+/** What both have in common. */
+const shared: Pick<Dialect, 'headers' | 'gitCredentials' | 'heads'> & { lists: { [K in keyof Records]?: Listing<Records[K]> } } = {
+  headers: (token) => ({ authorization: `token ${token}` }),
+  // the token as the name, which both of them know
+  gitCredentials: (token) => `${token}:x-oauth-basic`,
+  heads: 'refs/pull/*/head:refs/merge-requests/*/head',
+  lists: {
+    'one user': { paths: ({ path }) => [`${API}/users/${encodeURIComponent(path)}`], shape: user },
+    key: { paths: ({ path }) => [`${API}/users/${encodeURIComponent(path)}/keys?${PAGE}`], shape: key },
+    'one group': { paths: ({ path }) => [`${API}/orgs/${escaped(path)}`], shape: organization },
+    team: { paths: ({ path }) => [`${API}/orgs/${escaped(path)}/teams?${PAGE}`], shape: team },
+    'one project': { paths: (scope) => [repo(scope)], shape: project },
+    'project of a group': { paths: ({ path }) => [`${API}/orgs/${escaped(path)}/repos?${PAGE}`], shape: project },
+    member: { paths: ofRepo('collaborators'), shape: member },
+    label: { paths: ofRepo('labels'), shape: label },
+    milestone: { paths: ofRepo('milestones?state=all'), shape: milestone },
+    'deploy key': { paths: ofRepo('keys'), shape: key },
+    'issue note': { paths: ofIssue, shape: comment },
+    release: { paths: ofRepo('releases'), shape: release },
+  },
+}
+
+const LACKS = [
+  { kind: 'passwords and tokens', reason: 'no server gives them away; users set a password by mail, or an administrator does' },
+  { kind: 'webhooks', reason: 'their receivers expect other payloads: add them again' },
+  { kind: 'reactions, stars, watches, avatars', reason: 'not brought' },
+  { kind: 'attachments', reason: 'not brought; their links in texts point to the former server' },
+  { kind: 'system comments and the history of issues', reason: 'the API does not have them as notes' },
+]
+
+/** Gitea and Forgejo. */
+export const gitea: Dialect = {
+  ...shared,
+  name: 'gitea',
+  lists: {
+    ...shared.lists,
+    user: { paths: () => [`${API}/admin/users?${PAGE}`], shape: user },
+    group: { paths: () => [`${API}/orgs?${PAGE}`], shape: organization },
+    'team member': { paths: ({ key }) => [`${API}/teams/${key}/members?${PAGE}`], shape: teamMember },
+    project: { paths: () => [`${API}/repos/search?sort=id&order=asc&${PAGE}`], shape: project },
+    'group label': { paths: ({ path }) => [`${API}/orgs/${escaped(path)}/labels?${PAGE}`], shape: label },
+    issue: { paths: ofRepo('issues?state=all&type=issues&sort=oldest'), shape: issue },
+    'merge request': { paths: ofRepo('pulls?state=all&sort=oldest'), shape: pull },
+    'merge request note': { paths: ofIssue, shape: comment },
+    'protected branch': { paths: ofRepo('branch_protections'), shape: protectedBranch },
+    'protected tag': { paths: ofRepo('tag_protections'), shape: protectedTag },
+  },
+  lacks: [
+    ...LACKS,
+    { kind: 'reviews and their comments on lines', reason: 'not brought' },
+    { kind: 'actions, their variables and secrets, packages, projects', reason: 'Roost does not have them, or the API does not show them' },
+  ],
+}
+
+/**
+ * Gogs. Its lists of users and repositories search for a part of a name; `_` stands for any character there. Those of
+ * others that are private are in no list.
+ */
+export const gogs: Dialect = {
+  ...shared,
+  name: 'gogs',
+  lists: {
+    ...shared.lists,
+    user: { paths: () => [`${API}/user`, `${API}/users/search?q=_&limit=100000`], shape: user },
+    group: { paths: ({ users }) => [`${API}/user/orgs`, ...each(users, (name) => `${API}/users/${name}/orgs`)], shape: organization },
+    'team member': { paths: ({ key }) => [`${API}/admin/teams/${key}/members`], shape: teamMember },
+    project: {
+      paths: ({ groups }) => [`${API}/user/repos`, ...each(groups, (name) => `${API}/orgs/${name}/repos`), `${API}/repos/search?q=_&${PAGE}`],
+      shape: project,
+    },
+    issue: { paths: (scope) => ['open', 'closed'].flatMap((state) => ofRepo(`issues?state=${state}`)(scope)), shape: issue },
+  },
+  lacks: [
+    ...LACKS,
+    { kind: 'pull requests', reason: "Gogs' API has no list of them; their heads are fetched as refs/merge-requests/NUMBER/head" },
+    { kind: 'private repositories of other users', reason: "Gogs' API lists them to nobody else: name them with --project" },
+    { kind: 'protected branches', reason: "Gogs' API does not have them; default branches are protected as the settings say" },
+    { kind: 'release files', reason: 'not brought' },
+  ],
+}

@@ -1,0 +1,141 @@
+import { z } from 'zod'
+import { NotGiven, openClient, type SourceClient, SourceFailed } from './client.js'
+import type { Dialect, Scope } from './dialect.js'
+import { gitea, gogs } from './gitea.js'
+import type { Kind, Records } from './records.js'
+import { v4 } from './v4.js'
+
+export type SourceName = Dialect['name']
+
+const DIALECTS: Record<SourceName, Dialect> = { v4, gitea, gogs }
+
+/** A server that something is imported from. */
+export interface Source {
+  client: SourceClient
+  dialect: Dialect
+  headers: Record<string, string>
+  /** The value of an Authorization header for Git. */
+  authorization: string
+}
+
+/** One page of a list: what can be used, and what is wrong with the rest. */
+export interface SourcePage<T> {
+  items: T[]
+  odd: { key: string; reason: string }[]
+}
+
+/** Connects, and finds out what kind of server it is unless that is known. */
+export async function openSource(given: { url: string; token: string; from?: SourceName | undefined; signal: AbortSignal }): Promise<Source> {
+  const client = await openClient(given)
+  if (!/^[\x21-\x7e]{1,1000}$/.test(given.token)) throw new SourceFailed('the token is not one: it must be one word')
+  const open = ({ name }: Dialect): Source => ({
+    client,
+    dialect: DIALECTS[name],
+    headers: DIALECTS[name].headers(given.token),
+    authorization: `Basic ${Buffer.from(DIALECTS[name].gitCredentials(given.token)).toString('base64')}`,
+  })
+  if (given.from) return open(DIALECTS[given.from])
+  for (const [dialect, path] of PROBES) if (await answers(open(dialect), path)) return open(dialect)
+  throw new SourceFailed('the server has neither a v4 API nor that of Gitea or Gogs at this URL')
+}
+
+/** Gogs does not say its version. */
+const PROBES = [
+  [v4, '/api/v4/version'],
+  [gitea, '/api/v1/version'],
+  [gogs, '/api/v1/user'],
+] as const
+
+async function answers({ client, headers }: Source, path: string): Promise<boolean> {
+  try {
+    const { body } = await client.get(path, headers)
+    return z.union([z.object({ version: z.string() }), z.object({ username: z.string() })]).safeParse(body).success
+  } catch (error) {
+    if (error instanceof NotGiven) return false
+    throw error
+  }
+}
+
+/** Pages of one list; a server that gives more is not believed. */
+const MAX_PAGES = 20_000
+
+/** All pages of a list, or null where the server has no such list. Throws NotGiven and SourceFailed. */
+export async function* pagesOf<K extends Kind>(source: Source, kind: K, scope: Scope): AsyncGenerator<SourcePage<Records[K]>> {
+  const listing = source.dialect.lists[kind]
+  if (!listing) return
+  const shape = typeof listing.shape === 'function' ? listing.shape(scope) : listing.shape
+  const known = new Set<string>()
+  for (const path of listing.paths(scope)) {
+    let pages = 0
+    for await (const elements of elementsOf(source, path)) {
+      const fresh = elements.filter((element) => isNew(known, element))
+      // a server that repeats itself would never end
+      if (pages++ > 0 && elements.length > 0 && fresh.length === 0) throw new NotGiven('the list does not end: a page has only what others have had')
+      yield read(shape as z.ZodType<Records[K] | Records[K][] | null>, fresh)
+    }
+  }
+}
+
+function isNew(known: Set<string>, element: unknown): boolean {
+  const key = nameOf(element)
+  if (key === '' || known.has(key)) return key === ''
+  known.add(key)
+  return true
+}
+
+/** What an element calls itself. */
+function nameOf(element: unknown): string {
+  if (typeof element !== 'object' || element === null) return ''
+  const { id, key, tag_name, name } = element as Record<string, unknown>
+  const found = [id, tag_name, key, name].find((value) => typeof value === 'number' || (typeof value === 'string' && value.length < 300))
+  return found === undefined ? '' : String(found)
+}
+
+function read<T>(shape: z.ZodType<T | T[] | null>, elements: unknown[]): SourcePage<T> {
+  const page: SourcePage<T> = { items: [], odd: [] }
+  for (const element of elements) {
+    const parsed = shape.safeParse(element)
+    if (!parsed.success) page.odd.push({ key: nameOf(element).slice(0, 100), reason: reasonOf(parsed.error) })
+    else if (Array.isArray(parsed.data)) page.items.push(...parsed.data)
+    else if (parsed.data !== null) page.items.push(parsed.data as T)
+  }
+  return page
+}
+
+/** The first faults, with the names of the fields. */
+const reasonOf = ({ issues }: z.ZodError) =>
+  issues
+    .slice(0, 3)
+    .map(({ path, message }) => `${path.join('.') || 'it'}: ${message}`)
+    .join('; ')
+    .slice(0, 300)
+
+/** The pages of one path. What a page says of the next one only chooses its query: host and path stay. */
+async function* elementsOf({ client, headers }: Source, first: string): AsyncGenerator<unknown[]> {
+  const [path] = first.split('?')
+  const asked = new Set<string>()
+  for (let next: string | null = first; next !== null; ) {
+    if (asked.size === MAX_PAGES || asked.has(next)) throw new NotGiven('the list does not end')
+    asked.add(next)
+    const { body, link } = await client.get(next, headers)
+    yield elementsIn(body)
+    const query = queryOfNext(link, client.base)
+    next = query === null ? null : `${path}${query}`
+  }
+}
+
+/** A list, alone or as the data of a search, or one thing. */
+function elementsIn(body: unknown): unknown[] {
+  if (Array.isArray(body)) return body
+  if (typeof body !== 'object' || body === null) throw new NotGiven('the answer is not a list')
+  const { data } = body as { data?: unknown }
+  if (Array.isArray(data)) return data
+  return [body]
+}
+
+/** The query of the next page in a Link header (RFC 8288). */
+function queryOfNext(link: string | undefined, base: string): string | null {
+  const [, url] = /<([^<>]{1,4000})>\s*;[^<]*\brel="?next"?/.exec(link ?? '') ?? []
+  if (url === undefined || !URL.canParse(url, base)) return null
+  return new URL(url, base).search || null
+}

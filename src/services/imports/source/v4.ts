@@ -1,0 +1,437 @@
+import { z } from 'zod'
+import { HOOK_EVENTS } from '../../../db/schema/index.js'
+import type { Dialect, Scope } from './dialect.js'
+import type { FeatureSwitch, NoteRecord } from './records.js'
+import {
+  count,
+  day,
+  flag,
+  fullPath,
+  id,
+  LONG,
+  maybeOid,
+  maybePerson,
+  maybeText,
+  moment,
+  name,
+  number,
+  oid,
+  person,
+  text,
+  visibility,
+} from './shapes.js'
+
+const FEATURES = ['issues', 'merge_requests', 'wiki', 'snippets', 'builds', 'repository'] as const satisfies FeatureSwitch[]
+/** Those of projects and groups. */
+const HOOKS = HOOK_EVENTS.filter((event) => event !== 'repository_update' && event !== 'system')
+
+const level = z.int().min(0).max(60)
+
+const user = z
+  .object({
+    id,
+    username: name,
+    name: text(255),
+    email: maybeText(255),
+    state: text(50),
+    is_admin: flag(false),
+    bot: flag(false),
+    bio: maybeText(255),
+    location: maybeText(255),
+    website_url: text(2_048),
+    organization: text(255),
+    messenger: text(255),
+    jobsnet: text(255),
+    microblog: text(255),
+    created_at: moment,
+  })
+  .transform(({ id: key, state, is_admin: admin, bot, username, name, email, created_at, ...profile }) =>
+    bot
+      ? null
+      : {
+          key,
+          username,
+          name: name || username,
+          email,
+          admin,
+          created_at,
+          blocked: state !== 'active' && state !== 'deactivated',
+          profile: profileOf(profile),
+        },
+  )
+
+const profileOf = ({ bio, location, website_url, organization, messenger, jobsnet, microblog }: Record<string, string | null> & object) => ({
+  bio: bio ?? null,
+  location: location ?? null,
+  website_url: website_url ?? '',
+  organization: organization ?? '',
+  messenger: messenger ?? '',
+  jobsnet: jobsnet ?? '',
+  microblog: microblog ?? '',
+})
+
+const key = z
+  .object({ id, title: name, key: z.string().max(5_000), can_push: flag(false), created_at: moment })
+  .transform(({ id: key, key: line, ...given }) => ({ key, line, ...given }))
+
+const group = z
+  .object({
+    id,
+    full_path: fullPath,
+    name,
+    description: text(LONG),
+    visibility,
+    parent_id: id.nullish(),
+    lfs_enabled: flag(true),
+    request_access_enabled: flag(false),
+    created_at: moment,
+  })
+  .transform(({ id: key, parent_id, ...group }) => ({ key, parent: parent_id ?? null, ...group }))
+
+const member = z
+  .intersection(z.object({ id, access_level: level, expires_at: day, created_at: moment }), person)
+  .transform(({ id: key, access_level, expires_at, created_at, ...person }) => ({ key, person, level: access_level, expires_at, created_at }))
+
+const SWITCH = { disabled: 0, private: 10, enabled: 20, public: 20 } as const
+const access = z
+  .enum(['disabled', 'private', 'enabled', 'public'])
+  .nullish()
+  .transform((given) => given && SWITCH[given])
+const maybeFlag = z
+  .boolean()
+  .nullish()
+  .transform((given) => given ?? undefined)
+
+const project = z
+  .object({
+    id,
+    path_with_namespace: fullPath,
+    name,
+    description: maybeText(LONG),
+    visibility,
+    default_branch: maybeText(255),
+    archived: flag(false),
+    forked_from_project: z.object({ path_with_namespace: fullPath }).nullish(),
+    owner: maybePerson,
+    creator_id: id.nullish().catch(null),
+    shared_with_groups: z
+      .array(z.object({ group_full_path: fullPath, group_access_level: level, expires_at: day, created_at: moment }))
+      .max(1_000)
+      .nullish(),
+    created_at: moment,
+    updated_at: moment,
+    last_activity_at: moment,
+    issues_access_level: access,
+    merge_requests_access_level: access,
+    wiki_access_level: access,
+    snippets_access_level: access,
+    builds_access_level: access,
+    repository_access_level: access,
+    merge_method: z.enum(['merge', 'rebase_merge', 'ff']).optional(),
+    only_allow_merge_if_pipeline_succeeds: maybeFlag,
+    only_allow_merge_if_all_discussions_are_resolved: maybeFlag,
+    resolve_outdated_diff_discussions: maybeFlag,
+    printing_merge_request_link_enabled: maybeFlag,
+    request_access_enabled: maybeFlag,
+    shared_runners_enabled: maybeFlag,
+    container_registry_enabled: maybeFlag,
+    lfs_enabled: maybeFlag,
+    public_jobs: maybeFlag,
+    ci_config_path: maybeText(255),
+    tag_list: z.array(name).max(1_000).optional(),
+  })
+  .transform(({ id: key, path_with_namespace: full_path, forked_from_project, shared_with_groups, creator_id, ...given }) => {
+    const { name, description, visibility, default_branch, archived, owner, created_at, updated_at, last_activity_at, ...rest } = given
+    const features = Object.fromEntries(FEATURES.map((feature) => [feature, rest[`${feature}_access_level`] ?? 20])) as Record<FeatureSwitch, number>
+    const settings = Object.fromEntries(Object.entries(rest).filter(([name, value]) => !name.endsWith('_access_level') && value !== undefined))
+    return {
+      ...{
+        key,
+        full_path,
+        name,
+        description,
+        visibility,
+        default_branch,
+        archived,
+        owner,
+        created_at,
+        updated_at,
+        last_activity_at,
+        features,
+        settings,
+      },
+      creator: creator_id ?? null,
+      forked_from: forked_from_project?.path_with_namespace ?? null,
+      shares: (shared_with_groups ?? []).map((share) => ({
+        group: share.group_full_path,
+        level: share.group_access_level,
+        expires_at: share.expires_at,
+      })),
+    }
+  })
+
+const labelFields = z.object({
+  ...{ id, name, color: z.string().max(50), description: maybeText(LONG), priority: z.int().nullish(), is_project_label: flag(true) },
+})
+const labelOf = ({ id: key, name: title, color, description, priority }: z.infer<typeof labelFields>) => ({
+  ...{ key, title, color, description, priority: priority ?? null },
+})
+const groupLabel = labelFields.transform(labelOf)
+/** Lists of projects may have those of their groups as well. */
+const label = labelFields.transform((given) => (given.is_project_label ? labelOf(given) : null))
+
+const milestone = z
+  .object({
+    ...{ id, iid: number, title: name, description: text(LONG), state: z.enum(['active', 'closed']) },
+    ...{ start_date: day, due_date: day, created_at: moment, updated_at: moment },
+  })
+  .transform(({ id: key, state, ...given }) => ({ key, ...given, closed: state === 'closed' }))
+
+const issuable = {
+  id,
+  iid: number,
+  title: name,
+  description: text(LONG),
+  author: maybePerson,
+  assignee: maybePerson,
+  assignees: z.array(person).max(1_000).nullish(),
+  labels: z.array(name).max(1_000),
+  milestone: z.object({ id }).nullish(),
+  discussion_locked: z.boolean().nullish(),
+  closed_at: moment,
+  closed_by: maybePerson,
+  time_stats: z.object({ time_estimate: count, total_time_spent: count }).nullish(),
+  created_at: moment,
+  updated_at: moment,
+}
+
+interface Shared {
+  id: string
+  assignee: Assignee
+  assignees?: NonNullable<Assignee>[] | null | undefined
+  milestone?: { id: string } | null | undefined
+  discussion_locked?: boolean | null | undefined
+  time_stats?: { time_estimate: number; total_time_spent: number } | null | undefined
+}
+type Assignee = z.infer<typeof maybePerson>
+
+function sharedOf({ id: key, assignee, assignees, milestone, discussion_locked, time_stats }: Shared) {
+  const all = assignees?.length ? assignees : assignee ? [assignee] : []
+  return {
+    key,
+    assignee: all[0] ?? null,
+    more_assignees: Math.max(all.length - 1, 0),
+    milestone: milestone?.id ?? null,
+    discussion_locked: discussion_locked ?? null,
+    time_estimate: time_stats?.time_estimate ?? 0,
+    total_time_spent: time_stats?.total_time_spent ?? 0,
+  }
+}
+
+const issue = z
+  .object({ ...issuable, state: z.enum(['opened', 'closed']), confidential: flag(false), due_date: day })
+  .transform(({ id, assignees, time_stats, state, ...given }) => ({
+    ...given,
+    ...sharedOf({ id, assignees, time_stats, ...given }),
+    closed: state === 'closed',
+  }))
+
+const branch = z.string().min(1).max(1_000)
+const mergeRequest = z
+  .object({
+    ...issuable,
+    state: z.enum(['opened', 'closed', 'merged', 'locked']),
+    source_branch: branch,
+    target_branch: branch,
+    source_project_id: id.nullish(),
+    merge_status: z.enum(['can_be_merged', 'cannot_be_merged']).nullable().catch(null),
+    sha: maybeOid,
+    merge_commit_sha: maybeOid,
+    merged_at: moment,
+    merged_by: maybePerson,
+    squash: flag(false),
+    force_remove_source_branch: flag(false),
+    should_remove_source_branch: z.boolean().nullish(),
+    allow_collaboration: flag(false),
+  })
+  .transform(({ id, assignees, time_stats, source_project_id, should_remove_source_branch, state, merge_status, ...given }) => ({
+    ...given,
+    ...sharedOf({ id, assignees, time_stats, ...given }),
+    // locked while it is being merged
+    state: state === 'locked' ? ('opened' as const) : state,
+    source_project: source_project_id ?? null,
+    merge_status,
+    should_remove_source_branch: should_remove_source_branch ?? null,
+    start: null,
+  }))
+
+const version = z
+  .object({ id, head_commit_sha: oid, start_commit_sha: oid, created_at: moment })
+  .transform(({ id: key, head_commit_sha: head, start_commit_sha: start, created_at }) => ({ key, head, start, created_at }))
+
+const line = z
+  .int()
+  .min(0)
+  .nullish()
+  .transform((given) => given ?? null)
+const path = z.string().max(4_096)
+const position = z.object({ base_sha: oid, start_sha: oid, head_sha: oid, old_path: path, new_path: path, old_line: line, new_line: line })
+
+const note = z.object({
+  ...{ id, body: text(LONG), system: flag(false), author: maybePerson, created_at: moment, updated_at: moment },
+  ...{ type: z.string().nullish(), resolved: flag(false), resolved_by: maybePerson, resolved_at: moment },
+  // of another type, such as a place in an image, it is left out
+  position: position.nullish().catch(null),
+})
+
+/** A discussion, whose notes follow each other. */
+const discussion = z.object({ id: z.string().regex(/^[0-9a-f]{40}$/), notes: z.array(note).max(10_000) }).transform(({ id: discussion, notes }) =>
+  notes.map(({ id: key, type, position, ...given }): NoteRecord => {
+    const placed = type === 'DiffNote' && position && (position.old_line !== null || position.new_line !== null) ? position : null
+    return { key, discussion, ...given, type: placed ? 'DiffNote' : type ? 'DiscussionNote' : null, position: placed }
+  }),
+)
+
+const variable = z.object({ key: name, value: text(1_000_000), protected: flag(false) })
+
+const hook = z
+  .object({
+    id,
+    url: z.string().max(2_048),
+    enable_ssl_verification: flag(true),
+    push_events_branch_filter: maybeText(1_000),
+    created_at: moment,
+    ...(Object.fromEntries(HOOKS.map((event) => [`${event}_events`, flag(false)])) as Record<
+      `${(typeof HOOKS)[number]}_events`,
+      ReturnType<typeof flag>
+    >),
+  })
+  .transform((given) => ({
+    key: given.id,
+    url: given.url,
+    enable_ssl_verification: given.enable_ssl_verification,
+    push_events_branch_filter: given.push_events_branch_filter,
+    created_at: given.created_at,
+    events: HOOKS.filter((event) => given[`${event}_events`]),
+  }))
+
+/** Where several are allowed, the lowest role that is; single users and groups are unknown here. */
+const levels = z
+  .array(z.object({ access_level: level.nullish() }))
+  .max(1_000)
+  .nullish()
+  .transform((given) => {
+    const roles = (given ?? []).flatMap(({ access_level }) => (access_level == null ? [] : [access_level]))
+    const least = Math.min(...roles.filter((role) => role > 0))
+    return Number.isFinite(least) ? (least <= 30 ? 30 : 40) : roles.includes(0) ? 0 : 40
+  })
+
+const protectedBranch = z
+  .object({ name, push_access_levels: levels, merge_access_levels: levels, allow_force_push: flag(false) })
+  .transform(({ name: key, push_access_levels: push_level, merge_access_levels: merge_level, allow_force_push }) => ({
+    ...{ key, push_level, merge_level, allow_force_push },
+  }))
+
+const protectedTag = z
+  .object({ name, create_access_levels: levels })
+  .transform(({ name: key, create_access_levels: create_level }) => ({ key, create_level }))
+
+const link = z.object({ name, url: z.string().max(2_048), link_type: z.enum(['other', 'runbook', 'image', 'package']).catch('other') })
+
+const release = z
+  .object({
+    tag_name: name,
+    name: maybeText(255),
+    description: text(LONG),
+    author: maybePerson,
+    created_at: moment,
+    released_at: moment,
+    milestones: z
+      .array(z.object({ title: name }))
+      .max(1_000)
+      .nullish(),
+    assets: z.object({ links: z.array(link).max(1_000).nullish() }).nullish(),
+  })
+  .transform(({ tag_name: key, milestones, assets, name, ...given }) => ({
+    key,
+    ...given,
+    name: name === key ? null : name,
+    milestones: (milestones ?? []).map(({ title }) => title),
+    links: assets?.links ?? [],
+  }))
+
+const snippet = z
+  .object({
+    ...{
+      id,
+      title: name,
+      file_name: maybeText(255),
+      description: maybeText(LONG),
+      visibility,
+      author: maybePerson,
+      created_at: moment,
+      updated_at: moment,
+    },
+    files: z.array(z.unknown()).max(1_000).nullish(),
+  })
+  .transform(({ id: key, file_name, files, ...given }) => ({ key, ...given, file_name: file_name ?? 'snippet.txt', files: files?.length ?? 1 }))
+
+const API = '/api/v4'
+const KEYSET = 'order_by=id&sort=asc&pagination=keyset&per_page=100'
+const projectPath = ({ key }: Scope) => `${API}/projects/${encodeURIComponent(key)}`
+const groupPath = ({ key }: Scope) => `${API}/groups/${encodeURIComponent(key)}`
+const ofProject = (rest: string) => (scope: Scope) => [`${projectPath(scope)}/${rest}${rest.includes('?') ? '&' : '?'}per_page=100`]
+const ofGroup = (rest: string) => (scope: Scope) => [`${groupPath(scope)}/${rest}${rest.includes('?') ? '&' : '?'}per_page=100`]
+const ofThing = (rest: string) => (scope: Scope) => [`${projectPath(scope)}/${rest.replace(':iid', String(scope.iid))}?per_page=100`]
+const OLDEST = 'order_by=created_at&sort=asc'
+
+/** Servers with the v4 API: Roost itself, and GitLab CE. */
+export const v4: Dialect = {
+  name: 'v4',
+  headers: (token) => ({ 'private-token': token }),
+  gitCredentials: (token) => `oauth2:${token}`,
+  snippetPath: (project, key) => `${project ? projectPath(project) : API}/snippets/${encodeURIComponent(key)}/raw`,
+  heads: 'refs/merge-requests/*/head:refs/merge-requests/*/head',
+  lists: {
+    user: { paths: () => [`${API}/users?${KEYSET}`], shape: user },
+    'one user': { paths: ({ path }) => [`${API}/users?username=${encodeURIComponent(path)}`], shape: user },
+    key: { paths: ({ key }) => [`${API}/users/${key}/keys?per_page=100`], shape: key },
+    group: { paths: () => [`${API}/groups?all_available=true&order_by=path&sort=asc&per_page=100`], shape: group },
+    'one group': { paths: ({ path }) => [`${API}/groups/${encodeURIComponent(path)}?with_projects=false`], shape: group },
+    subgroup: { paths: ofGroup('subgroups?all_available=true'), shape: group },
+    'group member': { paths: ofGroup('members'), shape: member },
+    'group label': { paths: ofGroup('labels?include_ancestor_groups=false'), shape: groupLabel },
+    'group milestone': { paths: ofGroup('milestones'), shape: milestone },
+    'group variable': { paths: ofGroup('variables'), shape: variable },
+    'group hook': { paths: ofGroup('hooks'), shape: hook },
+    project: { paths: () => [`${API}/projects?${KEYSET}`], shape: project },
+    'one project': { paths: ({ path }) => [`${API}/projects/${encodeURIComponent(path)}`], shape: project },
+    'project of a group': { paths: ofGroup('projects?with_shared=false'), shape: project },
+    member: { paths: ofProject('members'), shape: member },
+    label: { paths: ofProject('labels?include_ancestor_groups=false'), shape: label },
+    milestone: { paths: ofProject('milestones'), shape: milestone },
+    variable: { paths: ofProject('variables'), shape: variable },
+    hook: { paths: ofProject('hooks'), shape: hook },
+    'deploy key': { paths: ofProject('deploy_keys'), shape: key },
+    'protected branch': { paths: ofProject('protected_branches'), shape: protectedBranch },
+    'protected tag': { paths: ofProject('protected_tags'), shape: protectedTag },
+    issue: { paths: ofProject(`issues?scope=all&${OLDEST}`), shape: issue },
+    'issue note': { paths: ofThing('issues/:iid/discussions'), shape: discussion },
+    'merge request': { paths: ofProject(`merge_requests?scope=all&state=all&${OLDEST}`), shape: mergeRequest },
+    version: { paths: ofThing('merge_requests/:iid/versions'), shape: version },
+    'merge request note': { paths: ofThing('merge_requests/:iid/discussions'), shape: discussion },
+    release: { paths: ofProject('releases?order_by=created_at&sort=asc'), shape: release },
+    snippet: { paths: ofProject('snippets'), shape: snippet },
+    'snippet note': { paths: ofThing('snippets/:iid/discussions'), shape: discussion },
+    'personal snippet': { paths: ({ path }) => [`${API}/snippets?sudo=${encodeURIComponent(path)}&per_page=100`], shape: snippet },
+  },
+  lacks: [
+    { kind: 'passwords and tokens', reason: 'no server gives them away; users set a password by mail, or an administrator does' },
+    { kind: 'tokens of webhooks', reason: 'the API does not show them: set them again' },
+    { kind: 'pipelines, jobs and commit statuses', reason: 'not brought' },
+    { kind: 'award emoji, todos, subscriptions, events', reason: 'not brought' },
+    { kind: 'approvals, boards, epics, packages, container images', reason: 'Roost does not have them' },
+    { kind: 'avatars and uploaded files', reason: 'not brought' },
+    { kind: 'comments on commits', reason: 'not brought' },
+  ],
+}
