@@ -1,3 +1,5 @@
+/** The administrator's token. */
+export const TOKEN: string
 export interface Service {
   url: string
   pid: number

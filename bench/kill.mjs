@@ -10,7 +10,7 @@ const startScript = fileURLToPath(new URL('../scripts/start.mjs', import.meta.ur
 /** A service in a group of its own ends with whoever started it; its workers, which inherit this option, end with it by themselves. */
 const endWithParent =
   'data:text/javascript,if (process.argv[1].endsWith("start.mjs")) { process.once("disconnect", () => process.kill(process.pid, "SIGKILL")); process.channel.unref() }'
-const TOKEN = 'kill-token-0123456789'
+export const TOKEN = 'kill-token-0123456789'
 /** Milliseconds after which a call that is not answered, or a git or a service that does not end, is a fault. */
 const PATIENCE = 120_000
 const GIT_ENV = {

@@ -4,9 +4,10 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { call, type Service, startService } from '../bench/kill.mjs'
+import { call, type Service, startService, TOKEN } from '../bench/kill.mjs'
 import { build } from '../scripts/build.mjs'
 import { type EndedCommand, runProgram, startScript } from './support/command.js'
 
@@ -106,6 +107,28 @@ describe('every block of the docs', () => {
       Object.assign(env, { DATA_DIR: join(folder, 'restored'), STORAGES: `default=${folder}/r1,second=${folder}/r2` })
       expect((await sh(restore)).stdout).toMatch(/0 faults\n$/)
       Object.assign(env, { DATA_DIR: used, STORAGES: there })
+    },
+    'docs/migration.md': async () => {
+      const [bring, forget, ...none] = blocksOf('docs/migration.md') as [Block, Block]
+      expect(none).toEqual([])
+      const other = await startService(join(folder, 'other'))
+      try {
+        await call(other.url, 'POST', '/projects', { name: 'from elsewhere', initialize_with_readme: true })
+        writeFileSync(join(folder, 'token'), `${TOKEN}\n`)
+        const at = ({ text }: Block) => text.replaceAll('https://git.example.com', other.url)
+        await typed({ ...bring, text: at(bring) })
+        expect(JSON.parse(readFileSync(join(folder, 'report.json'), 'utf8'))).toMatchObject({ came: { project: 1 } })
+        expect((await call(service.url, 'GET', '/projects?search=elsewhere'))?.body).toHaveLength(1)
+        // nobody has to have psql for the tests
+        const [, statement = ''] = /-c "(.*)"/.exec(at(forget)) ?? []
+        const { url } = JSON.parse(readFileSync(join(dataDir, 'postgres/running.json'), 'utf8')) as { url: string }
+        const client = new pg.Client(url)
+        await client.connect()
+        expect((await client.query(statement)).rowCount).toBe(1)
+        await client.end()
+      } finally {
+        await other.end('SIGTERM')
+      }
     },
     'docs/monitoring.md': async () => {
       const [scrape, alerts, jobs, throttle, ...none] = blocksOf('docs/monitoring.md') as [Block, Block, Block, Block]
