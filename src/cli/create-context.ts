@@ -20,6 +20,7 @@ import { type Exclusion, KeyedMutex } from '../lib/async/keyed-mutex.js'
 import { Slices } from '../lib/async/slices.js'
 import { Argon2 } from '../lib/crypto/argon2.js'
 import { encryptionWith, ownSecret } from '../lib/crypto/encryption.js'
+import { type Source, systemSource } from '../lib/crypto/random.js'
 import { KeptFiles } from '../lib/kept-files.js'
 import { openMailer } from '../lib/mailer.js'
 import { type ObjectStore, objectFolder } from '../lib/object-store.js'
@@ -42,6 +43,8 @@ export interface Among {
   /** How many they are. */
   workers: number
   exclusion?: Exclusion
+  /** Of time and random values, unless they are the machine's. */
+  source?: Source
 }
 
 /** Wires the parts of the service; the configuration's address must be settled. */
@@ -50,7 +53,7 @@ export async function createContext(
   db: Database,
   log: Logger,
   spawner: Spawner = directSpawner,
-  { workers, exclusion }: Among = { workers: 1 },
+  { workers, exclusion, source = systemSource }: Among = { workers: 1 },
 ): Promise<Context> {
   const listCache = new ListCache()
   const fragments = new Fragments()
@@ -79,7 +82,8 @@ export async function createContext(
       blocked ? log.error({ storage }, 'a storage fails; calls that need it are refused') : log.warn({ storage }, 'the storage is used again'),
     onFault: (fault) => log[isUnavailable(fault) ? 'debug' : 'error']({ err: fault }, 'the storages could not be checked'),
   })
-  const now = () => new Date()
+  // windows end by the machine's clock, whatever the records say
+  const { now } = systemSource
   const counters = new Counters(db, now)
   const argon2 = new Argon2(config.argon2, workers)
   const encryption = encryptionWith(config.secretKey ?? (await ownSecret(config.dataDir)))
@@ -136,7 +140,7 @@ export async function createContext(
     encryption,
     log,
     revision: config.revision,
-    now,
+    ...source,
     stopping: stop.signal,
     settings: () => ctx.settingsCache.read(),
     async avatarService() {
