@@ -12,7 +12,7 @@ import { homeRoute } from './http/home.js'
 import { idleCloser } from './http/idle-closer.js'
 import { mount } from './http/mount.js'
 import { referenceRoutes } from './http/reference.js'
-import { PACE } from './lib/async/pace.js'
+import { PACE, type Pace } from './lib/async/pace.js'
 import { counting } from './lib/async/spent.js'
 import { withoutPrefix } from './lib/origin.js'
 import { requestIds } from './lib/request-id.js'
@@ -51,8 +51,14 @@ declare module 'fastify' {
   }
 }
 
+export interface AppOptions {
+  pace?: Pace
+  /** Called before anything is declared, for hooks of all routes. */
+  prepare?: (app: FastifyInstance) => void
+}
+
 /** The whole service as a Fastify instance that is not listening yet. Reads nothing but its context. */
-export async function buildApp(ctx: Context, { pace = PACE } = {}): Promise<FastifyInstance> {
+export async function buildApp(ctx: Context, { pace = PACE, prepare }: AppOptions = {}): Promise<FastifyInstance> {
   const requestId = requestIds()
   const app = Fastify({
     loggerInstance: ctx.log as FastifyBaseLogger,
@@ -83,6 +89,7 @@ export async function buildApp(ctx: Context, { pace = PACE } = {}): Promise<Fast
   const closeIdle = idleCloser(app.server)
   app.addHook('preClose', async () => closeIdle())
 
+  prepare?.(app)
   app.addHook('onRoute', ({ config, url, method }) => {
     if (!config?.policy) throw new Error(`${String(method)} ${url} has no policy`)
   })
