@@ -12,3 +12,8 @@ export interface Extension {
 }
 
 export const extensions: readonly Extension[] = [{ routes: worldRoutes }]
+
+/** Adds what all extensions add to a world. */
+export function prepareWorld(world: World, app: FastifyInstance): void {
+  for (const { prepare } of extensions) prepare?.(world, app)
+}

@@ -54,14 +54,15 @@ async function start(options: TestOptions, life: Life): Promise<void> {
     life.opened(() => postgres.stop())
     return postgres.url
   }
-  const [databaseUrl, program, { openWorlds }, { openControl }] = await Promise.all([
+  const [databaseUrl, program, { openWorlds }, { openControl }, { prepareWorld }] = await Promise.all([
     launch(),
     loadProgram(),
     import('./worlds.js'),
     import('./control.js'),
+    import('./extensions.js'),
   ])
   signal.throwIfAborted()
-  const worlds = await openWorlds({ databaseUrl, program, life, settingOf: settingIn(folder, options) })
+  const worlds = await openWorlds({ program, life, prepare: prepareWorld }, databaseUrl, settingIn(folder, options))
   const control = await openControl(worlds, life)
   const { line } = await worlds.open('default')
   signal.throwIfAborted()

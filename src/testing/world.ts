@@ -2,18 +2,26 @@ import { rm } from 'node:fs/promises'
 import type { FastifyInstance } from 'fastify'
 import { openConnections } from '../cli/database.js'
 import { checkFolders, settleAddress, settleSsh } from '../cli/host.js'
-import { DRAIN } from '../cli/life.js'
-import { listen, stopListening } from '../cli/open-service.js'
+import { DRAIN, type Life } from '../cli/life.js'
+import { listen, type loadProgram, stopListening } from '../cli/open-service.js'
 import type { Config } from '../config.js'
 import type { Context } from '../context.js'
 import type { Database } from '../db/client.js'
-import { extensions } from './extensions.js'
-import type { Foundation } from './worlds.js'
+import type { Spawner } from '../git/process/spawner.js'
 
 /** The program of the thread that speaks SSH, beside this one where it is built. */
 const SSH_PROGRAM = new URL('./ssh.js', import.meta.url)
 /** Connections of a world's pool: its callers are few. */
 const POOL_SIZE = 3
+
+/** What all worlds of a process share. */
+export interface Foundation {
+  program: Awaited<ReturnType<typeof loadProgram>>
+  life: Life
+  spawner: Spawner
+  /** Adds hooks to the application of a world before its routes are declared. */
+  prepare(world: World, app: FastifyInstance): void
+}
 
 export interface WorldOptions extends Foundation {
   name: string
@@ -111,10 +119,7 @@ export class World {
     await ctx.jobs.start({ alone: true })
     ctx.storages.start()
     program.keepRecovering(ctx)
-    const prepare = (app: FastifyInstance) => {
-      for (const { prepare } of extensions) prepare?.(this, app)
-    }
-    const app = await program.buildApp(ctx, { prepare })
+    const app = await program.buildApp(ctx, { prepare: (app) => options.prepare(this, app) })
     this.#app = app
     this.#ends.push(() => stopListening(app, DRAIN))
     await listen(app, this.config)

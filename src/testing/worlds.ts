@@ -1,12 +1,9 @@
 import { fileURLToPath } from 'node:url'
-import type { Life } from '../cli/life.js'
-import type { loadProgram } from '../cli/open-service.js'
 import type { Config } from '../config.js'
 import { DatabaseCopies } from '../db/postgres/copies.js'
 import { Failure } from '../failures.js'
-import type { Spawner } from '../git/process/spawner.js'
 import { SpawnerProcess } from '../git/process/spawner-process.js'
-import { World } from './world.js'
+import { type Foundation, World } from './world.js'
 
 /** Worlds at a time. */
 const MAX_WORLDS = 32
@@ -17,13 +14,6 @@ export interface WorldSetting {
   name: string
   /** Whether it is the world of the start. */
   first: boolean
-}
-
-/** What all worlds of a process share. */
-export interface Foundation {
-  program: Awaited<ReturnType<typeof loadProgram>>
-  life: Life
-  spawner: Spawner
 }
 
 /** The worlds of one process, by their names. */
@@ -85,17 +75,16 @@ export class Worlds {
 }
 
 /** Opens the place of worlds; there is none in it yet. */
-export async function openWorlds(options: {
-  databaseUrl: string
-  program: Foundation['program']
-  life: Life
-  settingOf: (setting: WorldSetting) => Config
-}): Promise<Worlds> {
-  const { databaseUrl, program, life, settingOf } = options
+export async function openWorlds(
+  foundation: Omit<Foundation, 'spawner'>,
+  databaseUrl: string,
+  settingOf: (setting: WorldSetting) => Config,
+): Promise<Worlds> {
+  const { life } = foundation
   const spawner = new SpawnerProcess(SPAWNER)
   life.opened(() => spawner.close())
   spawner.prepare()
-  const worlds = new Worlds({ program, life, spawner }, databaseUrl, settingOf)
+  const worlds = new Worlds({ ...foundation, spawner }, databaseUrl, settingOf)
   life.opened(() => worlds.close())
   return worlds
 }
