@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify'
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from 'fastify'
 import type { Context } from './context.js'
 import { databaseError } from './db/errors.js'
 import { Failure, invalidInput, noSuchRoute } from './failures.js'
@@ -55,12 +55,12 @@ export interface AppOptions {
   pace?: Pace
   /** The id of a request without a harmless one of its own. */
   requestId?: ReturnType<typeof requestIds>
-  /** Sees each call before anything else does; true: it has answered the call. */
-  watch?: ((request: FastifyRequest, reply: FastifyReply) => Promise<boolean>) | undefined
+  /** Called before anything but the headers of every answer is declared, for hooks of all routes. */
+  prepare?: (app: FastifyInstance) => void
 }
 
 /** The whole service as a Fastify instance that is not listening yet. Reads nothing but its context. */
-export async function buildApp(ctx: Context, { pace = PACE, requestId = requestIds(), watch }: AppOptions = {}): Promise<FastifyInstance> {
+export async function buildApp(ctx: Context, { pace = PACE, requestId = requestIds(), prepare }: AppOptions = {}): Promise<FastifyInstance> {
   const app = Fastify({
     loggerInstance: ctx.log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
@@ -100,9 +100,12 @@ export async function buildApp(ctx: Context, { pace = PACE, requestId = requestI
   })
   // a body that was parsed meanwhile has left the hook before
   app.addHook('preValidation', (request, _, done) => counting(request.spent, done))
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id).headers(EVERY_ANSWER)
-    if (watch && (await watch(request, reply))) return reply
+    done()
+  })
+  prepare?.(app)
+  app.addHook('onRequest', async (request) => {
     if ((request.raw.url?.length ?? 0) > MAX_REQUEST_LINE) throw new Failure('uri_too_long', { message: '414 URI Too Long' })
     // before the body: a missing route reads none (G-10), and no name contains a NUL (SEC-49)
     const params = Object.values((request.params ?? {}) as Record<string, string>)

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { serveForTests } from '../test-service.js'
+import { serveForTests } from '../../testing/serve.js'
 
 const USE = `
 Prints one line of JSON when it is ready: url, and username, token and password of an administrator. What it stores is

@@ -1,0 +1,101 @@
+import { randomBytes } from 'node:crypto'
+import { chmod, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { checkDescriptors, checkGit } from '../cli/host.js'
+import { Life } from '../cli/life.js'
+import { loadProgram } from '../cli/open-service.js'
+import { readTestConfig } from '../config.js'
+import { startEmbeddedPostgres } from '../db/postgres/index.js'
+import { isRunning } from '../lib/is-running.js'
+import { memoryFolder } from '../lib/memory-folder.js'
+import { StartFault } from '../lib/start-fault.js'
+import { createLog } from '../log.js'
+import { preparePostgres } from './postgres.js'
+import type { WorldSetting } from './worlds.js'
+
+/** Bytes of memory that must be free for the data to be there. */
+const ROOM = 512 * 1024 ** 2
+const PREFIX = 'roost-test-'
+/** Connections of all worlds together. */
+const CONNECTIONS = 400
+
+export interface TestOptions {
+  /** Of the first world; 0: a free one. */
+  port: number
+  /** Whether the first world serves SSH as well. */
+  ssh: boolean
+}
+
+/** Serves worlds for tests and a channel that controls them; what they store goes when the service ends. */
+export async function serveForTests(options: TestOptions): Promise<void> {
+  const log = createLog(settingIn('', options)({ name: 'default', first: true }).logLevel)
+  const life = new Life(log)
+  const started = start(options, life)
+  life.endOnSignal(started)
+  try {
+    await started
+  } catch (error) {
+    if (life.signal.aborted) return
+    await life.close()
+    if (error instanceof StartFault) throw error
+    log.fatal({ err: error }, 'the start failed')
+    throw new StartFault(`the start failed: ${String(error instanceof Error ? error.message : error).split('\n', 1)[0]}`)
+  }
+}
+
+async function start(options: TestOptions, life: Life): Promise<void> {
+  const { log, signal } = life
+  await Promise.all([checkDescriptors(), checkGit()])
+  const folder = await ownFolder(life)
+  const launch = async () => {
+    const directory = join(folder, 'postgres')
+    await preparePostgres(directory, folder)
+    const postgres = await startEmbeddedPostgres({ directory, log, durable: false, connections: CONNECTIONS })
+    life.opened(() => postgres.stop())
+    return postgres.url
+  }
+  const [databaseUrl, program, { openWorlds }, { openControl }, { prepareWorld }] = await Promise.all([
+    launch(),
+    loadProgram(),
+    import('./worlds.js'),
+    import('./control.js'),
+    import('./extensions.js'),
+  ])
+  signal.throwIfAborted()
+  const worlds = await openWorlds({ program, life, prepare: prepareWorld }, databaseUrl, settingIn(folder, options))
+  const control = await openControl(worlds, life)
+  const { line } = await worlds.open('default')
+  signal.throwIfAborted()
+  process.stdout.write(`${JSON.stringify({ ...line, control })}\n`)
+}
+
+/** The folder of everything that is stored; removed at the end. */
+async function ownFolder(life: Life): Promise<string> {
+  const parent = await memoryFolder(ROOM)
+  await removeLeftovers(parent)
+  const folder = await mkdtemp(join(parent, `${PREFIX}${process.pid}-`))
+  life.opened(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
+  // as root Postgres runs under another account, which must be able to enter
+  await chmod(folder, 0o711)
+  await mkdir(join(folder, 'worlds'), { mode: 0o700 })
+  return folder
+}
+
+/** Removes the folders of services that were killed. */
+async function removeLeftovers(parent: string): Promise<void> {
+  for (const name of await readdir(parent)) {
+    const [, pid] = new RegExp(`^${PREFIX}(\\d+)-`).exec(name) ?? []
+    if (pid !== undefined && !isRunning(Number(pid))) await rm(join(parent, name), { recursive: true, force: true, maxRetries: 5 }).catch(() => {})
+  }
+}
+
+const settingIn =
+  (folder: string, { port, ssh }: TestOptions) =>
+  ({ name, first }: WorldSetting) =>
+    readTestConfig({
+      folder: join(folder, 'worlds', name),
+      port: first ? port : 0,
+      ssh: first && ssh,
+      token: `roost-test-${randomBytes(12).toString('hex')}`,
+      password: randomBytes(12).toString('hex'),
+    })
