@@ -1,4 +1,6 @@
 import type { FastifyInstance } from 'fastify'
+import { clockRoutes, dateHeader } from './routes/clock.js'
+import { trafficRoutes, watchTraffic } from './routes/traffic.js'
 import { worldRoutes } from './routes/worlds.js'
 import type { World } from './world.js'
 import type { Worlds } from './worlds.js'
@@ -11,7 +13,11 @@ export interface Extension {
   prepare?(world: World, app: FastifyInstance): void
 }
 
-export const extensions: readonly Extension[] = [{ routes: worldRoutes }]
+export const extensions: readonly Extension[] = [
+  { routes: worldRoutes },
+  { routes: clockRoutes, prepare: dateHeader },
+  { routes: trafficRoutes, prepare: watchTraffic },
+]
 
 /** Adds what all extensions add to a world. */
 export function prepareWorld(world: World, app: FastifyInstance): void {

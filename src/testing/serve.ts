@@ -6,6 +6,7 @@ import { Life } from '../cli/life.js'
 import { loadProgram } from '../cli/open-service.js'
 import { readTestConfig } from '../config.js'
 import { startEmbeddedPostgres } from '../db/postgres/index.js'
+import { useTestClocks } from '../db/test-clock.js'
 import { isRunning } from '../lib/is-running.js'
 import { memoryFolder } from '../lib/memory-folder.js'
 import { StartFault } from '../lib/start-fault.js'
@@ -24,6 +25,10 @@ export interface TestOptions {
   port: number
   /** Whether the first world serves SSH as well. */
   ssh: boolean
+  /** Where the clocks of the worlds stand; undefined: they are the machine's. */
+  clock?: Date | undefined
+  /** Of a seed file for the first world. */
+  seed?: string | undefined
 }
 
 /** Serves worlds for tests and a channel that controls them; what they store goes when the service ends. */
@@ -52,6 +57,7 @@ async function start(options: TestOptions, life: Life): Promise<void> {
     await preparePostgres(directory, folder)
     const postgres = await startEmbeddedPostgres({ directory, log, durable: false, connections: CONNECTIONS })
     life.opened(() => postgres.stop())
+    if (options.clock) await useTestClocks(postgres.url)
     return postgres.url
   }
   const [databaseUrl, program, { openWorlds }, { openControl }, { prepareWorld }] = await Promise.all([
@@ -62,7 +68,7 @@ async function start(options: TestOptions, life: Life): Promise<void> {
     import('./extensions.js'),
   ])
   signal.throwIfAborted()
-  const worlds = await openWorlds({ program, life, prepare: prepareWorld }, databaseUrl, settingIn(folder, options))
+  const worlds = await openWorlds({ program, life, prepare: prepareWorld }, databaseUrl, settingIn(folder, options), options.clock)
   const control = await openControl(worlds, life)
   const { line } = await worlds.open('default')
   signal.throwIfAborted()

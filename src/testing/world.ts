@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import type { FastifyInstance } from 'fastify'
 import { openConnections } from '../cli/database.js'
@@ -7,7 +8,11 @@ import { listen, type loadProgram, stopListening } from '../cli/open-service.js'
 import type { Config } from '../config.js'
 import type { Context } from '../context.js'
 import type { Database } from '../db/client.js'
+import { installTestClock } from '../db/test-clock.js'
 import type { Spawner } from '../git/process/spawner.js'
+import { requestIds } from '../lib/request-id.js'
+import { type TestClock, testClock } from './clock.js'
+import { Traffic } from './traffic/traffic.js'
 
 /** The program of the thread that speaks SSH, beside this one where it is built. */
 const SSH_PROGRAM = new URL('./ssh.js', import.meta.url)
@@ -31,6 +36,8 @@ export interface WorldOptions extends Foundation {
   /** Of a migrated and empty database of its own. */
   databaseUrl: string
   pid: number
+  /** The moment at which its clock stands; undefined: it has the machine's. */
+  clock: Date | undefined
 }
 
 /** What a program has to know to use a world. */
@@ -50,6 +57,9 @@ export class World {
   readonly #resets: Listener[] = []
   readonly #ends: Listener[] = []
   #app: FastifyInstance | undefined
+  /** Sent along by the test service's own calls. */
+  readonly secret = randomBytes(16).toString('hex')
+  readonly traffic = new Traffic(this.secret)
 
   private constructor(
     private readonly options: WorldOptions,
@@ -57,15 +67,19 @@ export class World {
     readonly db: Database,
     /** Its members are replaced when the world is reset; the object stays the same. */
     readonly ctx: Context,
+    /** Null: it has the machine's. */
+    readonly clock: TestClock | null,
   ) {}
 
   static async open(options: WorldOptions): Promise<World> {
     const { program, life, databaseUrl } = options
     const config = await settleAddress(await settleSsh(options.config, (fault) => life.log.warn(`SSH is off: ${fault.message}`)))
     await checkFolders(config)
+    const clock = options.clock ? testClock(options.clock) : null
+    if (clock) await installTestClock(databaseUrl, clock.now())
     const db = await openConnections(databaseUrl, config, { log: life.log, poolSize: POOL_SIZE })
-    const ctx = await program.createContext(config, db, life.log, options.spawner)
-    const world = new World(options, config, db, ctx)
+    const ctx = await program.createContext(config, db, life.log, options.spawner, { workers: 1, ...(clock && { source: clock }) })
+    const world = new World(options, config, db, ctx, clock)
     try {
       await world.#begin()
     } catch (error) {
@@ -119,7 +133,10 @@ export class World {
     await ctx.jobs.start({ alone: true })
     ctx.storages.start()
     program.keepRecovering(ctx)
-    const app = await program.buildApp(ctx, { prepare: (app) => options.prepare(this, app) })
+    const app = await program.buildApp(ctx, {
+      prepare: (app) => options.prepare(this, app),
+      ...(this.clock && { requestId: requestIds(this.clock.requestId) }),
+    })
     this.#app = app
     this.#ends.push(() => stopListening(app, DRAIN))
     await listen(app, this.config)

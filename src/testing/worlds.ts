@@ -25,6 +25,7 @@ export class Worlds {
     private readonly foundation: Foundation,
     private readonly databaseUrl: string,
     private readonly settingOf: (setting: WorldSetting) => Config,
+    private readonly clock: Date | undefined,
   ) {
     this.#databases = new DatabaseCopies(databaseUrl)
   }
@@ -70,7 +71,7 @@ export class Worlds {
 
   async #make(config: Config, name: string, first: boolean): Promise<World> {
     const databaseUrl = first ? this.databaseUrl : await this.#databases.create()
-    return World.open({ ...this.foundation, name, first, config, databaseUrl, pid: process.pid })
+    return World.open({ ...this.foundation, name, first, config, databaseUrl, pid: process.pid, clock: this.clock })
   }
 }
 
@@ -79,12 +80,13 @@ export async function openWorlds(
   foundation: Omit<Foundation, 'spawner'>,
   databaseUrl: string,
   settingOf: (setting: WorldSetting) => Config,
+  clock?: Date,
 ): Promise<Worlds> {
   const { life } = foundation
   const spawner = new SpawnerProcess(SPAWNER)
   life.opened(() => spawner.close())
   spawner.prepare()
-  const worlds = new Worlds({ ...foundation, spawner }, databaseUrl, settingOf)
+  const worlds = new Worlds({ ...foundation, spawner }, databaseUrl, settingOf, clock)
   life.opened(() => worlds.close())
   return worlds
 }

@@ -12,11 +12,22 @@ export function testCommand(program: Command): void {
     .description('Run an empty service for the tests of other programs, see docs/testing.md.')
     .option('--port <port>', 'the port of 127.0.0.1; a free one otherwise', port)
     .option('--ssh', 'serve SSH as well, on a free port')
+    .option('--seed <file>', 'what there is at the start, as YAML or JSON')
+    .option('--clock <time>', 'a clock that stands still, at a time such as 2030-01-01T00:00:00Z', moment)
     .addHelpText('after', USE)
-    .action(({ port = 0, ssh = false }: { port?: number; ssh?: boolean }) => serveForTests({ port, ssh }))
+    .action(({ port = 0, ssh = false, seed, clock }: { port?: number; ssh?: boolean; seed?: string; clock?: Date }) =>
+      serveForTests({ port, ssh, seed, clock }),
+    )
 }
 
 function port(text: string): number {
   if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535) throw new InvalidArgumentError('It is not a port.')
   return Number(text)
+}
+
+function moment(text: string): Date {
+  const time = new Date(text)
+  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/.test(text) || Number.isNaN(time.getTime()))
+    throw new InvalidArgumentError('It is not a time such as 2030-01-01T00:00:00Z.')
+  return time
 }

@@ -22,6 +22,9 @@ export interface Place {
   route: string | null
 }
 
+/** Of Git over HTTP. */
+export const GIT_ROUTES = ['info/refs', 'git-upload-pack', 'git-receive-pack', 'info/lfs'].map((action) => `/:project.git/${action}`)
+
 const GIT = /^\/.+\.git\/(info\/refs|git-upload-pack|git-receive-pack|info\/lfs\/.+)$/
 
 /** A template without the patterns of its parameters. */

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Matching, matcher, type Place, placeOf } from './matching.js'
 
@@ -21,7 +21,7 @@ export interface RecordedCall extends Place {
   /** As they were sent, credentials included. */
   headers: IncomingHttpHeaders
   body: Body
-  /** The username; null: nobody, or the credential was refused. */
+  /** The username; null: nobody, a refused credential, or a call that was met by a fault or a limit. */
   caller: string | null
   /** Whoever acts as the caller. */
   sudoer: string | null
@@ -52,7 +52,7 @@ export class Recorder {
     const [sent, answered] = [new Pieces(), new Pieces()]
     const cut: Cut = { after: Number.POSITIVE_INFINITY }
     listen(request, sent)
-    tap(reply.raw, answered, cut)
+    tap(reply, answered, cut)
     reply.raw.once('close', () => {
       if (epoch !== this.#epoch) return
       const { caller, headers, raw } = request
@@ -147,7 +147,8 @@ function listen({ raw }: FastifyRequest, pieces: Pieces): void {
 }
 
 /** Sees an answer as it is written, and ends it with the connection where it is to be cut. */
-function tap(raw: ServerResponse, pieces: Pieces, cut: Cut): void {
+function tap(reply: FastifyReply, pieces: Pieces, cut: Cut): void {
+  const { raw } = reply
   const [write, end] = [raw.write.bind(raw), raw.end.bind(raw)]
   let written = 0
   /** Whether the answer ends with this piece. */
@@ -156,7 +157,7 @@ function tap(raw: ServerResponse, pieces: Pieces, cut: Cut): void {
     if (typeof piece !== 'string' && !(piece instanceof Uint8Array)) return false
     const bytes =
       typeof piece === 'string' ? Buffer.from(piece, typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8') : Buffer.from(piece)
-    pieces.type = String(raw.getHeader('content-type') ?? '')
+    pieces.type = String(reply.getHeader('content-type') ?? '')
     const kept = bytes.subarray(0, cut.after - written)
     pieces.add(kept)
     written += bytes.length

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Faults, meet } from './faults.js'
 import { Limits } from './limits.js'
+import { bareRoute, GIT_ROUTES } from './matching.js'
 import { Recorder } from './recorder.js'
 
 /** What happens between the clients of a world and the world. */
@@ -8,12 +9,15 @@ export class Traffic {
   readonly recorder = new Recorder()
   readonly faults = new Faults()
   readonly limits = new Limits()
+  /** The templates that calls may have. */
+  readonly routes = new Set(GIT_ROUTES)
 
   /** `own`: the value of `x-roost-own` in calls of the test service itself, which nothing happens to. */
   constructor(private readonly own: string) {}
 
   /** Sees each call of an application. */
   watch(app: FastifyInstance): void {
+    app.addHook('onRoute', ({ url }) => void this.routes.add(bareRoute(url)))
     app.addHook('onRequest', (request, reply) => this.#see(request, reply))
   }
 
