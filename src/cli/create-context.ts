@@ -42,6 +42,8 @@ export interface Among {
   /** How many they are. */
   workers: number
   exclusion?: Exclusion
+  /** Told of each directory of a repository before it is used. */
+  onUse?: (directory: string) => void
 }
 
 /** Wires the parts of the service; the configuration's address must be settled. */
@@ -50,7 +52,7 @@ export async function createContext(
   db: Database,
   log: Logger,
   spawner: Spawner = directSpawner,
-  { workers, exclusion }: Among = { workers: 1 },
+  { workers, exclusion, onUse }: Among = { workers: 1 },
 ): Promise<Context> {
   const listCache = new ListCache()
   const fragments = new Fragments()
@@ -65,6 +67,7 @@ export async function createContext(
     spawner: countedSpawner(spawner, () => metrics),
     workers,
     shared: config.databaseUrl !== undefined,
+    onUse,
     refusal: (storage) => storages.refusal(storage),
     transport: { ...TRANSPORT_LIMITS, ...(config.limits.pushBytes > 0 && { packBytes: config.limits.pushBytes }) },
     onFault: (fault, key) => log.error({ err: fault, repository: key }, 'a repository is missing or cannot be read'),

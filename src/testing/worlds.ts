@@ -70,7 +70,7 @@ export class Worlds {
 
   async #make(config: Config, name: string, first: boolean): Promise<World> {
     const databaseUrl = first ? this.databaseUrl : await this.#databases.create()
-    return World.open({ ...this.foundation, name, first, config, databaseUrl, pid: process.pid })
+    return World.open({ ...this.foundation, name, first, config, databaseUrl, snapshots: `${config.dataDir}.snapshots`, pid: process.pid })
   }
 }
 
