@@ -43,8 +43,13 @@ export interface Among {
   /** How many they are. */
   workers: number
   exclusion?: Exclusion
+<<<<<<< HEAD
   /** Of time and random values, unless they are the machine's. */
   source?: Source
+=======
+  /** Told of each directory of a repository before it is used. */
+  onUse?: (directory: string) => void
+>>>>>>> work-world
 }
 
 /** Wires the parts of the service; the configuration's address must be settled. */
@@ -53,7 +58,11 @@ export async function createContext(
   db: Database,
   log: Logger,
   spawner: Spawner = directSpawner,
+<<<<<<< HEAD
   { workers, exclusion, source = systemSource }: Among = { workers: 1 },
+=======
+  { workers, exclusion, onUse }: Among = { workers: 1 },
+>>>>>>> work-world
 ): Promise<Context> {
   const listCache = new ListCache()
   const fragments = new Fragments()
@@ -68,6 +77,7 @@ export async function createContext(
     spawner: countedSpawner(spawner, () => metrics),
     workers,
     shared: config.databaseUrl !== undefined,
+    onUse,
     refusal: (storage) => storages.refusal(storage),
     transport: { ...TRANSPORT_LIMITS, ...(config.limits.pushBytes > 0 && { packBytes: config.limits.pushBytes }) },
     onFault: (fault, key) => log.error({ err: fault, repository: key }, 'a repository is missing or cannot be read'),

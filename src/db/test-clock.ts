@@ -23,9 +23,9 @@ export const useTestClocks = (url: string): Promise<void> =>
 export const installTestClock = (url: string, moment: Date): Promise<void> =>
   onceOn(
     url,
-    `begin; create schema test_clock; ${clockAt(moment)}; create sequence test_clock.discussions;
+    `begin; create schema test_clock; ${clockAt(moment)}; create sequence public.test_discussions;
     create function test_clock.discussion() returns text language sql volatile as
-      $$ select left(md5('discussion ' || n) || md5(n::text), 40) from nextval('test_clock.discussions') as n $$;
+      $$ select left(md5('discussion ' || n) || md5(n::text), 40) from nextval('public.test_discussions') as n $$;
     alter table public.notes alter column discussion_id set default test_clock.discussion();
     do $$ declare statement text; begin
       for statement in select format('alter table %s alter column %I set default test_clock.now()', a.attrelid::regclass, a.attname)

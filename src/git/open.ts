@@ -42,6 +42,8 @@ export interface GitOptions {
   pool?: PoolLimits
   /** Of fetches and pushes. */
   wirePool?: PoolLimits
+  /** Told of a repository's directory each time before it is read or written. */
+  onUse?: ((directory: string) => void) | undefined
   /** Starts the processes; by default this process does. */
   spawner?: Spawner
   /** Services on other machines may use the storages as well. */
@@ -67,12 +69,14 @@ export interface GitInstallation {
 }
 
 /** Opens the storages for reading. */
-export function openInstallation({ storages, onFault, pool = POOL_LIMITS, spawner, workers = 1, refusal }: GitOptions): GitInstallation {
+export function openInstallation({ storages, onFault, onUse, pool = POOL_LIMITS, spawner, workers = 1, refusal }: GitOptions): GitInstallation {
   const floor = readFloor(new ProcessPool(shareOfLimits(pool, workers), spawner), workers)
   const directory = (key: RepositoryKey) => {
     const refused = refusal?.(key.storage)
     if (refused) throw refused
-    return directoryOf(storages, key)
+    const path = directoryOf(storages, key)
+    onUse?.(path)
+    return path
   }
   return {
     floor,

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
 import type { Life } from '../cli/life.js'
 import { Failure, STATUS } from '../failures.js'
+import { unavailableIn } from '../lib/unavailable.js'
 import { extensions } from './extensions.js'
 import type { Worlds } from './worlds.js'
 
@@ -25,6 +26,8 @@ export async function openControl(worlds: Worlds, life: Life): Promise<string> {
   const app = Fastify({ bodyLimit: BODY_LIMIT, forceCloseConnections: true, routerOptions: { maxParamLength: 256 } })
   app.setErrorHandler(async (error: { statusCode?: number; message: string }, _, reply) => {
     if (error instanceof Failure) return reply.code(STATUS[error.kind]).send(error.body)
+    const unavailable = unavailableIn(error)
+    if (unavailable) return reply.code(503).send({ message: unavailable.message })
     const status = error.statusCode ?? 500
     if (status >= 500) life.log.error({ err: error }, 'a call of the control channel failed')
     return reply.code(status).send({ message: error.message })

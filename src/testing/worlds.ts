@@ -71,7 +71,8 @@ export class Worlds {
 
   async #make(config: Config, name: string, first: boolean): Promise<World> {
     const databaseUrl = first ? this.databaseUrl : await this.#databases.create()
-    return World.open({ ...this.foundation, name, first, config, databaseUrl, pid: process.pid, clock: this.clock })
+    const own = { name, first, config, databaseUrl, snapshots: `${config.dataDir}.snapshots`, clock: this.clock }
+    return World.open({ ...this.foundation, ...own, pid: process.pid })
   }
 }
 

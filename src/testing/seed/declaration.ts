@@ -128,7 +128,10 @@ const Commit = z.strictObject({
   actions: several(Action).optional(),
 })
 
-const Branch = about(z.union([text(250, 1), z.strictObject({ name: text(250, 1), ref: text(250, 1) })]), 'Its name, at the head of the default branch, or elsewhere.')
+const Branch = about(
+  z.union([text(250, 1), z.strictObject({ name: text(250, 1), ref: text(250, 1) })]),
+  'Its name, at the head of the default branch, or elsewhere.',
+)
 
 const Tag = z.strictObject({
   name: text(250, 1),
@@ -148,7 +151,10 @@ const ProtectedBranch = about(
   ]),
   'A name or pattern, for maintainers only, or with those who may push and merge.',
 )
-const ProtectedTag = about(z.union([text(250, 1), z.strictObject({ name: text(250, 1), create: RefAccess.optional() })]), 'A name or pattern, and who may create.')
+const ProtectedTag = about(
+  z.union([text(250, 1), z.strictObject({ name: text(250, 1), create: RefAccess.optional() })]),
+  'A name or pattern, and who may create.',
+)
 
 const Note = about(
   z.union([text(1_000_000, 1), z.strictObject({ body: text(1_000_000, 1), author: Username.optional(), created_at: Time.optional() })]),
@@ -237,7 +243,10 @@ const Project = z.strictObject({
   protected_tags: several(ProtectedTag).optional(),
   issues: several(Issue).optional(),
   merge_requests: several(MergeRequest).optional(),
-  statuses: about(several(Status.extend({ ref: about(text(250, 1), 'A branch or a tag: the default branch unless given.').optional() })), 'Of commits.').optional(),
+  statuses: about(
+    several(Status.extend({ ref: about(text(250, 1), 'A branch or a tag: the default branch unless given.').optional() })),
+    'Of commits.',
+  ).optional(),
   variables: several(Variable).optional(),
   snippets: several(Snippet).optional(),
   wiki: about(z.record(text(255, 1), text(1_000_000, 1)), 'Texts of pages by title.').optional(),

@@ -26,7 +26,10 @@ export class Traffic {
   }
 
   async #see(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> {
-    if (request.headers['x-roost-own'] === this.own) return
+    if (request.headers['x-roost-own'] === this.own) {
+      request.counted = true
+      return
+    }
     const recorded = this.recorder.begin(request, reply)
     const fault = this.faults.take(recorded.place)
     if (fault && (await meet(fault, request, reply, recorded))) return reply
