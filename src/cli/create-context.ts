@@ -43,13 +43,10 @@ export interface Among {
   /** How many they are. */
   workers: number
   exclusion?: Exclusion
-<<<<<<< HEAD
   /** Of time and random values, unless they are the machine's. */
   source?: Source
-=======
   /** Told of each directory of a repository before it is used. */
   onUse?: (directory: string) => void
->>>>>>> work-world
 }
 
 /** Wires the parts of the service; the configuration's address must be settled. */
@@ -58,11 +55,7 @@ export async function createContext(
   db: Database,
   log: Logger,
   spawner: Spawner = directSpawner,
-<<<<<<< HEAD
-  { workers, exclusion, source = systemSource }: Among = { workers: 1 },
-=======
-  { workers, exclusion, onUse }: Among = { workers: 1 },
->>>>>>> work-world
+  { workers, exclusion, onUse, source = systemSource }: Among = { workers: 1 },
 ): Promise<Context> {
   const listCache = new ListCache()
   const fragments = new Fragments()
