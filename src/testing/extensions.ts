@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { clockRoutes, dateHeader } from './routes/clock.js'
+import { seedRoutes } from './routes/seed.js'
 import { trafficRoutes, watchTraffic } from './routes/traffic.js'
 import { worldRoutes } from './routes/worlds.js'
 import type { World } from './world.js'
@@ -15,6 +16,7 @@ export interface Extension {
 
 export const extensions: readonly Extension[] = [
   { routes: worldRoutes },
+  { routes: seedRoutes },
   { routes: clockRoutes, prepare: dateHeader },
   { routes: trafficRoutes, prepare: watchTraffic },
 ]

@@ -7,11 +7,14 @@ import { loadProgram } from '../cli/open-service.js'
 import { readTestConfig } from '../config.js'
 import { startEmbeddedPostgres } from '../db/postgres/index.js'
 import { useTestClocks } from '../db/test-clock.js'
+import { Failure, wordsOf } from '../failures.js'
 import { isRunning } from '../lib/is-running.js'
 import { memoryFolder } from '../lib/memory-folder.js'
 import { StartFault } from '../lib/start-fault.js'
 import { createLog } from '../log.js'
 import { preparePostgres } from './postgres.js'
+import { seedFile, seedIn } from './seed/read.js'
+import type { World } from './world.js'
 import type { WorldSetting } from './worlds.js'
 
 /** Bytes of memory that must be free for the data to be there. */
@@ -51,6 +54,7 @@ export async function serveForTests(options: TestOptions): Promise<void> {
 async function start(options: TestOptions, life: Life): Promise<void> {
   const { log, signal } = life
   await Promise.all([checkDescriptors(), checkGit()])
+  const seed = options.seed === undefined ? undefined : await seedFile(options.seed)
   const folder = await ownFolder(life)
   const launch = async () => {
     const directory = join(folder, 'postgres')
@@ -70,9 +74,21 @@ async function start(options: TestOptions, life: Life): Promise<void> {
   signal.throwIfAborted()
   const worlds = await openWorlds({ program, life, prepare: prepareWorld }, databaseUrl, settingIn(folder, options), options.clock)
   const control = await openControl(worlds, life)
-  const { line } = await worlds.open('default')
+  const world = await worlds.open('default')
+  if (seed !== undefined) await fill(world, seed)
   signal.throwIfAborted()
-  process.stdout.write(`${JSON.stringify({ ...line, control })}\n`)
+  process.stdout.write(`${JSON.stringify({ ...world.line, control })}\n`)
+}
+
+/** Fills a world at the start; a reset leads back to it. */
+async function fill(world: World, text: string): Promise<void> {
+  const { seedWorld } = await import('./seed/seed.js')
+  try {
+    await seedWorld(world, await seedIn(text))
+  } catch (thrown) {
+    throw thrown instanceof Failure ? new StartFault(`the seed cannot be used: ${wordsOf(thrown.body)}`) : thrown
+  }
+  await world.keepAsStart()
 }
 
 /** The folder of everything that is stored; removed at the end. */

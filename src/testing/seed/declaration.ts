@@ -8,13 +8,13 @@ const several = <T extends z.ZodType>(type: T) => z.array(type).max(MAX)
 const about = <T extends z.ZodType>(type: T, description: string): T => type.meta({ description })
 
 const Username = about(text(255, 1), 'A username: of this file, or known before.')
-const Path = about(text(1_000, 1), 'A path without a leading slash.')
 const Day = z.string().regex(/^\d{4}-\d\d-\d\d$/, 'is not a day such as 2030-01-31')
 const Time = about(z.iso.datetime({ offset: true, error: 'is not a time such as 2030-01-31T12:00:00Z' }), 'A time such as 2030-01-31T12:00:00Z.')
 const Description = text(1_000_000)
 const Visibility = z.enum(['private', 'internal', 'public'])
 const Role = z.enum(['guest', 'reporter', 'developer', 'maintainer', 'owner'])
 const Members = about(z.record(Username, Role), 'Roles by username.')
+const ProjectMembers = about(z.record(Username, Role.exclude(['owner'])), 'Roles by username.')
 const Color = z.string().regex(/^#[0-9A-Fa-f]{6}$/, 'is not a colour such as #428BCA')
 const Access = z.enum(['disabled', 'private', 'enabled'])
 
@@ -232,7 +232,7 @@ const Project = z.strictObject({
   lfs_enabled: z.boolean().optional(),
   ci_config_path: text(255).optional(),
   archived: about(z.boolean(), 'The last thing that happens to it.').optional(),
-  members: Members.optional(),
+  members: ProjectMembers.optional(),
   labels: several(Label).optional(),
   milestones: several(Milestone).optional(),
   files: about(Files, 'Of a first commit to the default branch.').optional(),

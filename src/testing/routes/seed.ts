@@ -1,0 +1,21 @@
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import { parsed, worldOf } from '../parameters.js'
+import { seedIn } from '../seed/read.js'
+import { seedWorld } from '../seed/seed.js'
+import type { Worlds } from '../worlds.js'
+
+/** With `start`, a reset leads back to the state with the seed. */
+const Query = z.strictObject({ start: z.literal('true').optional() })
+
+/** Fills a world, with JSON or with YAML. */
+export function seedRoutes(control: FastifyInstance, worlds: Worlds): void {
+  control.addContentTypeParser(['application/yaml', 'text/yaml'], { parseAs: 'string' }, async (_: unknown, text: string) => seedIn(text))
+  control.post('/worlds/:name/seed', async (request) => {
+    const world = await worldOf(worlds, request)
+    const { start } = parsed(Query, request.query)
+    const seeded = await seedWorld(world, request.body)
+    if (start !== undefined) await world.keepAsStart()
+    return seeded
+  })
+}
