@@ -7,7 +7,7 @@ import { RepositoryMissing } from './errors.js'
 import { canMerge, draftMerge, draftPick } from './merge/merge.js'
 import { take } from './objects/fetch-objects.js'
 import { fileSizes } from './objects/file-sizes.js'
-import { draftCommit, writeCommit, writeTag } from './objects/writer.js'
+import { draftCommit, draftHistory, writeCommit, writeTag } from './objects/writer.js'
 import { GIT_NICENESS, PER_HOLDER, POOL_LIMITS, type PoolLimits, ProcessPool, shareOfLimits } from './process/pool.js'
 import type { Spawner } from './process/spawner.js'
 import { quarantineReader, type Reader, type ReadFloor, readerFor, readFloor } from './reader.js'
@@ -143,6 +143,7 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
       whileAt: (ref, oid, work) => updates.holding(directory, ref, oid, work),
       updateRefs: (moves) => updates.update(directory, moves),
       draftCommit: (draft) => draftCommit({ directory, pool, readObject }, draft),
+      draftHistory: () => draftHistory({ directory, pool, readObject }),
       draftPick: (draft) => draftPick({ directory, pool, readObject }, draft),
       canMerge: async (into, from) => {
         const answer = await ground.floor.memory.answer(directory, `merges ${into} ${from}`, () => 50, async () => {

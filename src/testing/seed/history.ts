@@ -1,7 +1,7 @@
 import { type SignedIn, withoutToken } from '../../access/actor.js'
 import { findProjectFor } from '../../access/rules.js'
 import { Failure, wordsOf } from '../../failures.js'
-import { type Change, type GitRepository, type Oid, type Signature, ZERO } from '../../git/types.js'
+import { type Change, type GitRepository, type HistoryDraft, type Oid, type Signature, ZERO } from '../../git/types.js'
 import { actorOf, loadUser } from '../../services/identity/users.js'
 import { changesOf } from '../../services/repository/commits/create.js'
 import { moveRefs } from '../../services/repository/push/door.js'
@@ -40,6 +40,7 @@ export async function seedHistory(seeder: Seeder, at: string, given: SeedProject
   }
   const heads = new Map([...drafting.heads].map(([name, { oid }]) => [name, oid]))
   if (heads.size === 0) return heads
+  await drafting.write()
   try {
     await moveRefs(
       ctx,
@@ -62,13 +63,16 @@ async function callerNamed(seeder: Seeder, at: string, username: string): Promis
 class Drafting {
   readonly heads = new Map<string, Head>()
   readonly #signatures = new Map<string, Signature>()
+  readonly #history: HistoryDraft
 
   constructor(
     private readonly seeder: Seeder,
-    private readonly repository: GitRepository,
+    repository: GitRepository,
     private readonly caller: SignedIn,
     private readonly defaultBranch: string,
-  ) {}
+  ) {
+    this.#history = repository.draftHistory()
+  }
 
   async add(given: SeedCommit, at: string): Promise<void> {
     const { branch = this.defaultBranch, message, actions, files } = given
@@ -77,9 +81,13 @@ class Drafting {
     const changes: Change[] = await this.#changes(files, actions, has, at)
     const author = await this.#signature(given.author, given.date, below(at, 'author'))
     const committer = given.committer === undefined ? author : await this.#signature(given.committer, given.date, below(at, 'committer'))
-    const drafted = await this.repository.draftCommit({ parents: start ? [start.oid] : [], changes, author, committer, message })
+    const drafted = await this.#history.commit({ parents: start ? [start.oid] : [], changes, author, committer, message })
     if ('fault' in drafted) throw seedFault(at, `${drafted.path}: ${REFUSALS[drafted.fault]}`)
     this.heads.set(branch, { oid: drafted.commit, files: has })
+  }
+
+  write(): Promise<void> {
+    return this.#history.write()
   }
 
   branch(name: string, ref: string, at: string): void {

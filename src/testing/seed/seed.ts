@@ -48,6 +48,7 @@ function deepest(issues: readonly Issue[], above: readonly PropertyKey[]): { pat
   const [issue] = issues as [Issue, ...Issue[]]
   const path = [...above, ...issue.path] as (string | number)[]
   if (issue.code === 'unrecognized_keys') return { path: [...path, issue.keys[0] ?? ''], why: 'there is no such key' }
+  if (issue.code === 'invalid_type') return { path, why: /received undefined$/.test(issue.message) ? 'is missing' : `is no ${issue.expected}` }
   if (issue.code !== 'invalid_union') return { path, why: issue.message }
   const shape = issue.errors.find((errors) => errors.some((one) => one.path.length > 0 || one.code === 'unrecognized_keys'))
   if (shape) return deepest(shape, path)
