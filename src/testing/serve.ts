@@ -22,13 +22,15 @@ const CONNECTIONS = 400
 export interface TestOptions {
   /** Of the first world; 0: a free one. */
   port: number
+  /** The name of the first world. */
+  world: string
   /** Whether the first world serves SSH as well. */
   ssh: boolean
 }
 
 /** Serves worlds for tests and a channel that controls them; what they store goes when the service ends. */
 export async function serveForTests(options: TestOptions): Promise<void> {
-  const log = createLog(settingIn('', options)({ name: 'default', first: true }).logLevel)
+  const log = createLog(settingIn('', options)({ name: options.world, first: true }).logLevel)
   const life = new Life(log)
   const started = start(options, life)
   life.endOnSignal(started)
@@ -64,7 +66,7 @@ async function start(options: TestOptions, life: Life): Promise<void> {
   signal.throwIfAborted()
   const worlds = await openWorlds({ program, life, prepare: prepareWorld }, databaseUrl, settingIn(folder, options))
   const control = await openControl(worlds, life)
-  const { line } = await worlds.open('default')
+  const { line } = await worlds.open(options.world)
   signal.throwIfAborted()
   process.stdout.write(`${JSON.stringify({ ...line, control })}\n`)
 }
