@@ -170,7 +170,7 @@ export class World {
   }
 
   async #begin(): Promise<void> {
-    const { program } = this.options
+    const { program, life } = this.options
     this.#ctx = await this.#createContext()
     await program.bootstrapAdministrator(this.#ctx)
     await program.announceMail(this.#ctx)
@@ -187,7 +187,9 @@ export class World {
     this.#ends.push(() => stopListening(app, DRAIN))
     await listen(app, this.config)
     if (this.config.ssh.port === null) return
-    const ssh = await program.startSsh(this.#ctx, { program: SSH_PROGRAM })
+    // it lives as long as the world, not as the first of its contexts
+    const lasting: Context = Object.create(this.#ctx, { stopping: { value: life.signal } })
+    const ssh = await program.startSsh(lasting, { program: SSH_PROGRAM, around: (socket, answer) => this.#gate.run(socket, answer) })
     this.#ends.push(() => ssh.close(DRAIN))
   }
 
