@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Unavailable } from '../lib/unavailable.js'
@@ -13,7 +14,8 @@ declare module 'fastify' {
 }
 
 interface Call {
-  raw: FastifyRequest['raw']
+  place: string
+  socket: Socket
 }
 
 /** Holds the calls of a world back while its state is changed, and knows which are under way. */
@@ -27,9 +29,9 @@ export class Gate {
   /** Watches all calls of an application; before its routes are declared. */
   watch(app: FastifyInstance): void {
     app.addHook('onRequest', async (request, reply) => {
-      while (this.#opening) await this.#opening
+      await this.#pass()
       request.passed = this.#closed
-      reply.raw.once('close', this.#enter(request))
+      reply.raw.once('close', this.#enter(callOf(request)))
     })
     app.addHook('onRoute', (route) => {
       const { handler } = route
@@ -37,7 +39,7 @@ export class Gate {
       route.handler = function handle(request, reply) {
         // its client left while it was authenticated, and what it was to change is another state now
         if (request.passed !== gate.#closed) throw new Unavailable('The state has been replaced')
-        const leave = gate.#enter(request)
+        const leave = gate.#enter(callOf(request))
         const answer = handler.call(this, request, reply)
         if (answer instanceof Promise) answer.then(leave, leave)
         else leave()
@@ -65,9 +67,19 @@ export class Gate {
     }
   }
 
-  #enter({ raw }: FastifyRequest): () => void {
-    // a call is entered twice: until its connection is free again, and until its handler has ended
-    const call = { raw }
+  /** Runs what a connection of another protocol asks for, like a call. */
+  async run(socket: Socket, work: () => Promise<void>): Promise<void> {
+    await this.#pass()
+    const leave = this.#enter({ place: 'SSH', socket })
+    await work().finally(leave)
+  }
+
+  async #pass(): Promise<void> {
+    while (this.#opening) await this.#opening
+  }
+
+  /** A call of HTTP is entered twice: until its connection is free again, and until its handler has ended. */
+  #enter(call: Call): () => void {
     this.#running.add(call)
     return () => {
       this.#running.delete(call)
@@ -77,10 +89,10 @@ export class Gate {
 
   async #idle(patience: number): Promise<void> {
     if (!(await this.#within(patience))) {
-      for (const { raw } of this.#running) raw.socket.destroy()
+      for (const { socket } of this.#running) socket.destroy()
       if (!(await this.#within(END))) {
         const [call] = this.#running
-        throw new Unavailable(`A call does not end: ${call?.raw.method} ${call?.raw.url?.split('?', 1)[0]}`)
+        throw new Unavailable(`A call does not end: ${call?.place}`)
       }
     }
     // what the end of a connection has set going
@@ -98,3 +110,5 @@ export class Gate {
     return Promise.race([idle, over]).finally(() => late.abort())
   }
 }
+
+const callOf = ({ raw, method, url }: FastifyRequest): Call => ({ place: `${method} ${url.split('?', 1)[0]}`, socket: raw.socket })

@@ -5,7 +5,9 @@ import type { World } from './world.js'
 import type { Worlds } from './worlds.js'
 
 /** The name of a world or of a snapshot. */
-export const Name = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'must be letters, digits, dots, dashes and underscores, 63 at most')
+export const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/
+export const NAME_RULE = 'must be letters, digits, dots, dashes and underscores, 63 at most'
+export const Name = z.string().regex(NAME, NAME_RULE)
 
 /** The value, or a refusal that names what is wrong with it. */
 export function parsed<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {

@@ -26,6 +26,8 @@ const CONNECTIONS = 400
 export interface TestOptions {
   /** Of the first world; 0: a free one. */
   port: number
+  /** The name of the first world. */
+  world: string
   /** Whether the first world serves SSH as well. */
   ssh: boolean
   /** Where the clocks of the worlds stand; undefined: they are the machine's. */
@@ -36,7 +38,7 @@ export interface TestOptions {
 
 /** Serves worlds for tests and a channel that controls them; what they store goes when the service ends. */
 export async function serveForTests(options: TestOptions): Promise<void> {
-  const log = createLog(settingIn('', options)({ name: 'default', first: true }).logLevel)
+  const log = createLog(settingIn('', options)({ name: options.world, first: true }).logLevel)
   const life = new Life(log)
   const started = start(options, life)
   life.endOnSignal(started)
@@ -74,7 +76,7 @@ async function start(options: TestOptions, life: Life): Promise<void> {
   signal.throwIfAborted()
   const worlds = await openWorlds({ program, life, prepare: prepareWorld }, databaseUrl, settingIn(folder, options), options.clock)
   const control = await openControl(worlds, life)
-  const world = await worlds.open('default')
+  const world = await worlds.open(options.world)
   if (seed !== undefined) await fill(world, seed)
   signal.throwIfAborted()
   process.stdout.write(`${JSON.stringify({ ...world.line, control })}\n`)
@@ -82,13 +84,12 @@ async function start(options: TestOptions, life: Life): Promise<void> {
 
 /** Fills a world at the start; a reset leads back to it. */
 async function fill(world: World, text: string): Promise<void> {
-  const { seedWorld } = await import('./seed/seed.js')
+  const { seedStart } = await import('./seed/seed.js')
   try {
-    await seedWorld(world, await seedIn(text))
+    await seedStart(world, await seedIn(text))
   } catch (thrown) {
     throw thrown instanceof Failure ? new StartFault(`the seed cannot be used: ${wordsOf(thrown.body)}`) : thrown
   }
-  await world.keepAsStart()
 }
 
 /** The folder of everything that is stored; removed at the end. */

@@ -19,6 +19,7 @@ import { requestIds } from '../lib/request-id.js'
 import { type ClockState, type TestClock, testClock } from './clock.js'
 import { FolderSnapshots } from './folder-snapshots.js'
 import { Gate } from './gate.js'
+import type { Seeded } from './seed/declaration.js'
 import { Traffic } from './traffic/traffic.js'
 import { WorldDatabase } from './world-database.js'
 
@@ -57,7 +58,7 @@ export interface WorldOptions extends Foundation {
   snapshots: string
   pid: number
   /** The moment at which its clock stands; undefined: it has the machine's. */
-  clock: Date | undefined
+  clock?: Date | undefined
 }
 
 /** What a program has to know to use a world. */
@@ -89,6 +90,8 @@ export class World {
   /** Sent along by the test service's own calls. */
   readonly secret = randomBytes(16).toString('hex')
   readonly traffic = new Traffic(this.secret)
+  /** What it was filled with at its start. */
+  seeded: Promise<Seeded> | undefined
 
   private constructor(
     private readonly options: WorldOptions,
@@ -186,7 +189,7 @@ export class World {
   }
 
   async #begin(): Promise<void> {
-    const { program } = this.options
+    const { program, life } = this.options
     this.#ctx = await this.#createContext()
     await program.bootstrapAdministrator(this.#ctx)
     await program.announceMail(this.#ctx)
@@ -204,7 +207,9 @@ export class World {
     this.#ends.push(() => stopListening(app, DRAIN))
     await listen(app, this.config)
     if (this.config.ssh.port === null) return
-    const ssh = await program.startSsh(this.#ctx, { program: SSH_PROGRAM })
+    // it lives as long as the world, not as the first of its contexts
+    const lasting: Context = Object.create(this.#ctx, { stopping: { value: life.signal } })
+    const ssh = await program.startSsh(lasting, { program: SSH_PROGRAM, around: (socket, answer) => this.#gate.run(socket, answer) })
     this.#ends.push(() => ssh.close(DRAIN))
   }
 

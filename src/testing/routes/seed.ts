@@ -2,10 +2,10 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { parsed, worldOf } from '../parameters.js'
 import { seedIn } from '../seed/read.js'
-import { seedWorld } from '../seed/seed.js'
+import { seedStart, seedWorld } from '../seed/seed.js'
 import type { Worlds } from '../worlds.js'
 
-/** With `start`, a reset leads back to the state with the seed. */
+/** With `start`, once for a world, and a reset leads back to it. */
 const Query = z.strictObject({ start: z.literal('true').optional() })
 
 /** Fills a world, with JSON or with YAML. */
@@ -14,8 +14,6 @@ export function seedRoutes(control: FastifyInstance, worlds: Worlds): void {
   control.post('/worlds/:name/seed', async (request) => {
     const world = await worldOf(worlds, request)
     const { start } = parsed(Query, request.query)
-    const seeded = await seedWorld(world, request.body)
-    if (start !== undefined) await world.keepAsStart()
-    return seeded
+    return start === undefined ? seedWorld(world, request.body) : seedStart(world, request.body)
   })
 }

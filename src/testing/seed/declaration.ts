@@ -264,6 +264,13 @@ export const Seed = z
   })
   .meta({ title: 'Seed', description: 'What roost test is filled with.' })
 
+/** What was made: ids by names and paths. */
+export interface Seeded {
+  users: Record<string, number>
+  groups: Record<string, number>
+  projects: Record<string, number>
+}
+
 export type Seed = z.output<typeof Seed>
 export type SeedInput = z.input<typeof Seed>
 type Entry<Name extends keyof Seed> = NonNullable<Seed[Name]> extends (infer One)[] ? One : never

@@ -1,17 +1,10 @@
 import type { z } from 'zod'
 import type { World } from '../world.js'
-import { Seed } from './declaration.js'
+import { Seed, type Seeded } from './declaration.js'
 import { blockUsers, seedUsers } from './people.js'
 import { seedGroups } from './places.js'
 import { seedProjects, seedSnippets } from './projects.js'
 import { below, Seeder, seedFault } from './seeder.js'
-
-/** What was made: ids by names and paths. */
-export interface Seeded {
-  users: Record<string, number>
-  groups: Record<string, number>
-  projects: Record<string, number>
-}
 
 /**
  * Fills a world, in the order of the seed and through its own API, so that all that follows from each entry is there.
@@ -32,6 +25,17 @@ export async function seedWorld(world: World, given: unknown): Promise<Seeded> {
     groups: ids(groups?.map(({ path }) => path) ?? [], (path) => seeder.groups.get(path.toLowerCase())?.id),
     projects: Object.fromEntries(seeder.projects),
   }
+}
+
+/** The same once for a world, at its start: a reset leads back to what it makes. Who asks again gets the same. */
+export function seedStart(world: World, given: unknown): Promise<Seeded> {
+  const fill = async () => {
+    const seeded = await seedWorld(world, given)
+    await world.keepAsStart()
+    return seeded
+  }
+  world.seeded ??= fill()
+  return world.seeded
 }
 
 function checked(given: unknown): Seed {
