@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import { conflict, invalidInput } from '../../failures.js'
+import { conflict, refused } from '../../failures.js'
 import { parsed, worldOf } from '../parameters.js'
 import { Fault } from '../traffic/faults.js'
 import { Limit } from '../traffic/limits.js'
@@ -55,5 +55,5 @@ export function watchTraffic(world: World, app: FastifyInstance): void {
 
 /** A route that is misspelt would never fit. */
 function checkRoute({ traffic: { routes } }: World, route: string | undefined): void {
-  if (route !== undefined && !routes.has(route) && !routes.has(`/api/v4${route}`)) throw invalidInput(`route: there is no ${route}`)
+  if (route !== undefined && !routes.has(route) && !routes.has(`/api/v4${route}`)) throw refused(`route: there is no ${route}`)
 }

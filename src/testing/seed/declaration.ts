@@ -23,7 +23,7 @@ const Token = z.strictObject({
   name: text(255, 1).optional(),
   scopes: about(z.array(text(50, 1)).max(20), '`api` unless given.').optional(),
   expires_at: Day.optional(),
-})
+}).meta({ id: 'SeedToken' })
 
 const User = z.strictObject({
   username: text(255, 1),
@@ -41,7 +41,7 @@ const User = z.strictObject({
   state: about(z.enum(['active', 'blocked']), 'The last thing that happens to them.').optional(),
   tokens: about(several(z.union([Token.shape.token, Token])), 'Personal access tokens, with the text that they shall have.').optional(),
   keys: about(several(z.strictObject({ title: text(255, 1), key: text(10_000, 1), expires_at: Time.optional() })), 'Public keys for SSH.').optional(),
-})
+}).meta({ id: 'SeedUser' })
 
 const Label = about(
   z.union([
@@ -70,7 +70,7 @@ const Milestone = about(
   'The title, or more about it.',
 )
 
-const Variable = z.strictObject({ key: text(255, 1), value: text(100_000), protected: z.boolean().optional() })
+const Variable = z.strictObject({ key: text(255, 1), value: text(100_000), protected: z.boolean().optional() }).meta({ id: 'SeedVariable' })
 
 const EVENTS = ['push', 'tag_push', 'merge_requests', 'issues', 'note', 'pipeline', 'job', 'wiki_page', 'releases'] as const
 const Hook = z.strictObject({
@@ -80,7 +80,7 @@ const Hook = z.strictObject({
   events: about(z.array(z.enum(EVENTS)).max(EVENTS.length), '`push` unless given.').optional(),
   push_events_branch_filter: text(255).optional(),
   enable_ssl_verification: z.boolean().optional(),
-})
+}).meta({ id: 'SeedHook' })
 
 const Group = z.strictObject({
   path: about(text(1_000, 1), 'With the paths of the groups above it.'),
@@ -93,7 +93,7 @@ const Group = z.strictObject({
   milestones: several(Milestone).optional(),
   variables: several(Variable).optional(),
   hooks: several(Hook).optional(),
-})
+}).meta({ id: 'SeedGroup' })
 
 const Content = about(
   z.union([text(8_000_000), z.null(), z.strictObject({ base64: text(8_000_000), executable: z.boolean().optional() })]),
@@ -109,7 +109,7 @@ const Action = about(
     content: text(8_000_000).optional(),
     encoding: z.enum(['text', 'base64']).optional(),
     execute_filemode: z.boolean().optional(),
-  }),
+  }).meta({ id: 'SeedAction' }),
   'As in the API of commits.',
 )
 
@@ -126,7 +126,7 @@ const Commit = z.strictObject({
   date: about(Time, 'Of author and committer: now unless given.').optional(),
   files: Files.optional(),
   actions: several(Action).optional(),
-})
+}).meta({ id: 'SeedCommit' })
 
 const Branch = about(
   z.union([text(250, 1), z.strictObject({ name: text(250, 1), ref: text(250, 1) })]),
@@ -141,7 +141,7 @@ const Tag = z.strictObject({
     z.union([Description, z.strictObject({ name: text(255, 1).optional(), description: Description.optional(), released_at: Time.optional() })]),
     'A release with this description.',
   ).optional(),
-})
+}).meta({ id: 'SeedTag' })
 
 const RefAccess = z.enum(['none', 'developer', 'maintainer'])
 const ProtectedBranch = about(
@@ -179,7 +179,7 @@ const Issue = z.strictObject({
   confidential: z.boolean().optional(),
   due_date: Day.optional(),
   created_at: about(Time, 'Only for authors who may set it.').optional(),
-})
+}).meta({ id: 'SeedIssue' })
 
 const Status = z.strictObject({
   state: z.enum(['pending', 'running', 'success', 'failed', 'canceled']),
@@ -188,7 +188,7 @@ const Status = z.strictObject({
   target_url: text(1_000).optional(),
   description: text(255).optional(),
   coverage: z.number().min(0).max(100).optional(),
-})
+}).meta({ id: 'SeedStatus' })
 
 const MergeRequest = z.strictObject({
   ...issuable,
@@ -200,7 +200,7 @@ const MergeRequest = z.strictObject({
   remove_source_branch: z.boolean().optional(),
   merged_by: about(Username, 'The administrator unless given.').optional(),
   statuses: about(several(Status), 'Of the head of the source branch, which make its pipeline.').optional(),
-})
+}).meta({ id: 'SeedMergeRequest' })
 
 const Snippet = z.strictObject({
   title: text(255, 1),
@@ -209,7 +209,7 @@ const Snippet = z.strictObject({
   description: Description.optional(),
   visibility: about(Visibility, '`private` unless given.').optional(),
   author: Username.optional(),
-})
+}).meta({ id: 'SeedSnippet' })
 
 const Project = z.strictObject({
   path: about(text(1_000, 1), 'With the path of its group, or with a username.'),
@@ -251,7 +251,7 @@ const Project = z.strictObject({
   snippets: several(Snippet).optional(),
   wiki: about(z.record(text(255, 1), text(1_000_000, 1)), 'Texts of pages by title.').optional(),
   hooks: about(several(Hook), 'Made last, so that they are told nothing of the seed.').optional(),
-})
+}).meta({ id: 'SeedProject' })
 
 /** What a world can be filled with. Things refer to each other by names and paths. */
 export const Seed = z
