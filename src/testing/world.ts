@@ -165,6 +165,7 @@ export class World {
   async close(): Promise<void> {
     for (let end = this.#ends.pop(); end; end = this.#ends.pop()) await end()
     await this.#ctx?.close()
+    await this.#databases?.close()
     await this.database.close()
     for (const folder of [this.config.dataDir, this.options.snapshots]) await rm(folder, { recursive: true, force: true, maxRetries: 5 })
   }
