@@ -90,7 +90,7 @@ export class World {
     const { life, databaseUrl } = options
     const config = await settleAddress(await settleSsh(options.config, (fault) => life.log.warn(`SSH is off: ${fault.message}`)))
     await checkFolders(config)
-    const db = await openConnections(databaseUrl, config, { log: life.log, poolSize: POOL_SIZE })
+    const db = await openConnections(databaseUrl, config, { log: life.log, poolSize: POOL_SIZE, compact: true })
     const world = new World(options, config, new WorldDatabase(db))
     try {
       await world.#begin()
