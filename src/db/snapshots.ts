@@ -4,8 +4,9 @@ import type { Database, Transaction } from './client.js'
 
 /** What each process of the service notes about itself: it is as it is now, whatever the rest is put back to. */
 const OF_PROCESSES = ['processes', 'job_schedules']
-/** Bytes from which on a table is cleared of the rows that restoring has left behind. */
-const LARGE = 1024 ** 2
+/** Bytes from which on a table, where it has grown so many times, is cleared of the rows that restoring has left behind. */
+const LARGE = 4 * 1024 ** 2
+const GROWN = 4
 
 interface Table {
   name: string
@@ -23,7 +24,8 @@ export interface Shape {
 
 interface Kept {
   schema: string
-  tables: Set<string>
+  /** With the bytes of their copies. */
+  tables: Map<string, number>
   sequences: Map<string, string>
 }
 
@@ -57,6 +59,7 @@ export async function readShape(db: Database): Promise<Shape> {
 export class DatabaseSnapshots {
   readonly #kept = new Map<string, Kept>()
   #last = 0
+  #clearing: Promise<void> | undefined
 
   constructor(
     private readonly db: Database,
@@ -71,7 +74,7 @@ export class DatabaseSnapshots {
       const tables = await this.#withRows(tx)
       const copies = tables.map((table) => `create unlogged table ${schema}.${quoted(table)} as table public.${quoted(table)}`)
       await run(tx, [`create schema ${schema}`, ...copies])
-      return { schema, tables: new Set(tables), sequences }
+      return { schema, tables: await sizesIn(tx, schema), sequences }
     })
     await this.drop(name)
     this.#kept.set(name, kept)
@@ -82,7 +85,7 @@ export class DatabaseSnapshots {
     const kept = this.#kept.get(name)
     if (!kept) throw new Error(`there is no snapshot called ${name}`)
     const now = await this.#sequences()
-    const large = await this.db.transaction(async (tx) => {
+    const grown = await this.db.transaction(async (tx) => {
       const sizes = await this.#sizes(tx)
       const changed = [...this.shape.tables.values()].filter((table) => kept.tables.has(table.name) || sizes.has(table.name))
       const moved = [...kept.sequences].filter(([sequence, value]) => now.get(sequence) !== value)
@@ -92,9 +95,22 @@ export class DatabaseSnapshots {
         ...changed.flatMap((table) => putBack(table, kept)),
         ...moved.map(([sequence, value]) => `select setval(${pg.escapeLiteral(`public.${quoted(sequence)}`)}, ${value})`),
       ])
-      return changed.filter((table) => (sizes.get(table.name) ?? 0) > LARGE)
+      return changed.filter(({ name }) => (sizes.get(name) ?? 0) > Math.max(LARGE, GROWN * (kept.tables.get(name) ?? 0)))
     })
-    for (const { name } of large) await this.db.write.execute(sql.raw(`vacuum public.${quoted(name)}`))
+    // beside the calls that follow
+    if (grown.length > 0)
+      this.#clearing ??= this.#clear(grown).finally(() => {
+        this.#clearing = undefined
+      })
+  }
+
+  /** To be called before the connections are closed. */
+  async close(): Promise<void> {
+    await this.#clearing
+  }
+
+  async #clear(tables: Table[]): Promise<void> {
+    for (const { name } of tables) await this.db.write.execute(sql.raw(`vacuum public.${quoted(name)}`)).catch(() => undefined)
   }
 
   async drop(name: string): Promise<void> {
@@ -106,10 +122,7 @@ export class DatabaseSnapshots {
 
   /** Tables that have ever had a row, with their sizes. */
   async #sizes(tx: Transaction): Promise<Map<string, number>> {
-    const { rows } = await tx.execute<{ name: string; size: string }>(sql`
-      select relname as name, pg_relation_size(oid) as size from pg_class
-      where relkind = 'r' and relnamespace = 'public'::regnamespace and pg_relation_size(oid) > 0`)
-    return new Map(rows.filter(({ name }) => this.shape.tables.has(name)).map(({ name, size }) => [name, Number(size)]))
+    return new Map([...(await sizesIn(tx, 'public'))].filter(([name]) => this.shape.tables.has(name)))
   }
 
   async #withRows(tx: Transaction): Promise<string[]> {
@@ -126,6 +139,14 @@ export class DatabaseSnapshots {
     const rows = ask.length === 0 ? [] : await this.db.readRows(undefined, ask.join(' union all '), [])
     return new Map(rows as [string, string][])
   }
+}
+
+/** The tables of a schema that are not empty files. */
+async function sizesIn(tx: Transaction, schema: string): Promise<Map<string, number>> {
+  const { rows } = await tx.execute<{ name: string; size: string }>(sql`
+    select relname as name, pg_relation_size(oid) as size from pg_class
+    where relkind = 'r' and relnamespace = ${schema}::regnamespace and pg_relation_size(oid) > 0`)
+  return new Map(rows.map(({ name, size }) => [name, Number(size)]))
 }
 
 /** The statements that make a table what it was, by changing only the rows that differ. */

@@ -109,7 +109,7 @@ export class World {
     await checkFolders(config)
     const clock = options.clock ? testClock(options.clock) : null
     if (clock) await installTestClock(databaseUrl, clock.now())
-    const db = await openConnections(databaseUrl, config, { log: life.log, poolSize: POOL_SIZE })
+    const db = await openConnections(databaseUrl, config, { log: life.log, poolSize: POOL_SIZE, compact: true })
     const world = new World(options, config, new WorldDatabase(db), clock)
     try {
       await world.#begin()
@@ -184,6 +184,7 @@ export class World {
   async close(): Promise<void> {
     for (let end = this.#ends.pop(); end; end = this.#ends.pop()) await end()
     await this.#ctx?.close()
+    await this.#databases?.close()
     await this.database.close()
     for (const folder of [this.config.dataDir, this.options.snapshots]) await rm(folder, { recursive: true, force: true, maxRetries: 5 })
   }

@@ -29,7 +29,9 @@ function typeOf(schema: Schema): string {
   if (type === 'array') return `Array<${typeOf(items ?? {})}>`
   if (schema.properties) return `{ ${fieldsOf(schema).join('; ')} }`
   if (typeof others === 'object') return `Record<string, ${typeOf(others)}>`
-  return { integer: 'number', number: 'number', string: 'string', boolean: 'boolean', null: 'null' }[type ?? ''] ?? expect.fail(JSON.stringify(schema))
+  return (
+    { integer: 'number', number: 'number', string: 'string', boolean: 'boolean', null: 'null' }[type ?? ''] ?? expect.fail(JSON.stringify(schema))
+  )
 }
 
 const fieldsOf = ({ properties = {}, required = [] }: Schema) =>
