@@ -176,3 +176,7 @@ describe('rateLimit (SEC-148, W-34)', () => {
     expect(await roost.requests()).toHaveLength(1)
   })
 })
+
+it('a server without a clock of its own has none to advance', async () => {
+  await expect(roost.advance(1)).rejects.toThrow('the server was started without --clock')
+})
