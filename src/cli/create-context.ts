@@ -42,6 +42,8 @@ export interface Among {
   /** How many they are. */
   workers: number
   exclusion?: Exclusion
+  /** Hashes passwords for several contexts; its owner closes it. */
+  argon2?: Argon2
   /** Told of each directory of a repository before it is used. */
   onUse?: (directory: string) => void
 }
@@ -52,7 +54,7 @@ export async function createContext(
   db: Database,
   log: Logger,
   spawner: Spawner = directSpawner,
-  { workers, exclusion, onUse }: Among = { workers: 1 },
+  { workers, exclusion, argon2: shared, onUse }: Among = { workers: 1 },
 ): Promise<Context> {
   const listCache = new ListCache()
   const fragments = new Fragments()
@@ -84,7 +86,7 @@ export async function createContext(
   })
   const now = () => new Date()
   const counters = new Counters(db, now)
-  const argon2 = new Argon2(config.argon2, workers)
+  const argon2 = shared ?? new Argon2(config.argon2, workers)
   const encryption = encryptionWith(config.secretKey ?? (await ownSecret(config.dataDir)))
   const stop = new AbortController()
   // each delivery on its way listens
@@ -148,7 +150,7 @@ export async function createContext(
     async close() {
       stop.abort(new Error('the service is stopping'))
       await Promise.all([ctx.jobs.stop(JOBS_END), storages.stop(), archives.close()])
-      await Promise.all([git.close(), argon2.close()])
+      await Promise.all([git.close(), shared ? undefined : argon2.close()])
       ctx.lfs.close()
       ctx.mailer?.close()
     },

@@ -46,18 +46,13 @@ export async function serveForTests(options: TestOptions): Promise<void> {
 }
 
 async function start(options: TestOptions, life: Life): Promise<void> {
-  const { log, signal } = life
-  await Promise.all([checkDescriptors(), checkGit()])
-  const folder = await ownFolder(life)
-  const launch = async () => {
-    const directory = join(folder, 'postgres')
-    await preparePostgres(directory, folder)
-    const postgres = await startEmbeddedPostgres({ directory, log, durable: false, connections: CONNECTIONS })
-    life.opened(() => postgres.stop())
-    return postgres.url
-  }
+  const { signal } = life
+  const [folder] = await Promise.all([ownFolder(life), checkDescriptors(), checkGit()])
+  const postgres = startPostgres(folder, life)
+  // the program is loaded while Postgres gets ready
+  await Promise.race([postgres.launched, postgres.url])
   const [databaseUrl, program, { openWorlds }, { openControl }, { prepareWorld }] = await Promise.all([
-    launch(),
+    postgres.url,
     loadProgram(),
     import('./worlds.js'),
     import('./control.js'),
@@ -69,6 +64,22 @@ async function start(options: TestOptions, life: Life): Promise<void> {
   const { line } = await worlds.open(options.world)
   signal.throwIfAborted()
   process.stdout.write(`${JSON.stringify({ ...line, control })}\n`)
+}
+
+/** Starts a prepared Postgres; `launched` resolves when its process has been started, `url` when it answers. */
+function startPostgres(folder: string, life: Life): { launched: Promise<void>; url: Promise<string> } {
+  const directory = join(folder, 'postgres')
+  let onLaunch = () => {}
+  const launched = new Promise<void>((resolve) => {
+    onLaunch = resolve
+  })
+  const start = async () => {
+    await preparePostgres(directory, folder)
+    const postgres = await startEmbeddedPostgres({ directory, log: life.log, durable: false, connections: CONNECTIONS, onLaunch })
+    life.opened(() => postgres.stop())
+    return postgres.url
+  }
+  return { launched, url: start() }
 }
 
 /** The folder of everything that is stored; removed at the end. */

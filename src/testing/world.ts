@@ -13,6 +13,7 @@ import { Failure } from '../failures.js'
 import type { Spawner } from '../git/process/spawner.js'
 import { isAnythingDue } from '../jobs/store.js'
 import { KeyedMutex } from '../lib/async/keyed-mutex.js'
+import type { Argon2 } from '../lib/crypto/argon2.js'
 import { FolderSnapshots } from './folder-snapshots.js'
 import { Gate } from './gate.js'
 import { WorldDatabase } from './world-database.js'
@@ -37,6 +38,7 @@ export interface Foundation {
   program: Awaited<ReturnType<typeof loadProgram>>
   life: Life
   spawner: Spawner
+  argon2: Argon2
   /** Adds hooks to the application of a world before its routes are declared. */
   prepare(world: World, app: FastifyInstance): void
 }
@@ -173,17 +175,12 @@ export class World {
   async #begin(): Promise<void> {
     const { program, life } = this.options
     this.#ctx = await this.#createContext()
-    await program.bootstrapAdministrator(this.#ctx)
-    await program.announceMail(this.#ctx)
-    this.#databases = new DatabaseSnapshots(this.db, await readShape(this.db))
-    await Promise.all([this.#databases.take(START), this.#folders.take(START)])
-    await this.#work(this.#ctx)
-    const app = await program.buildApp(this.#ctx, {
-      prepare: (app) => {
-        this.#gate.watch(app)
-        this.options.prepare(this, app)
-      },
-    })
+    const prepare = (app: FastifyInstance) => {
+      this.#gate.watch(app)
+      this.options.prepare(this, app)
+    }
+    // the one waits for the database, the other takes time of the processor
+    const [app] = await Promise.all([program.buildApp(this.#ctx, { prepare }), this.#keepFirst()])
     this.#app = app
     this.#ends.push(() => stopListening(app, DRAIN))
     await listen(app, this.config)
@@ -194,10 +191,20 @@ export class World {
     this.#ends.push(() => ssh.close(DRAIN))
   }
 
+  /** Makes the state of the start. */
+  async #keepFirst(): Promise<void> {
+    const { program } = this.options
+    await program.bootstrapAdministrator(this.#ctx)
+    await program.announceMail(this.#ctx)
+    this.#databases = new DatabaseSnapshots(this.db, await readShape(this.db))
+    await Promise.all([this.#databases.take(START), this.#folders.take(START)])
+    await this.#work(this.#ctx)
+  }
+
   #createContext(): Promise<Context> {
-    const { program, life, spawner } = this.options
+    const { program, life, spawner, argon2 } = this.options
     const onUse = (directory: string) => this.#folders.use(directory)
-    return program.createContext(this.config, this.db, life.log, spawner, { workers: 1, onUse })
+    return program.createContext(this.config, this.db, life.log, spawner, { workers: 1, argon2, onUse })
   }
 
   /** Begins the work in the background. */

@@ -3,6 +3,7 @@ import type { Config } from '../config.js'
 import { DatabaseCopies } from '../db/postgres/copies.js'
 import { Failure } from '../failures.js'
 import { SpawnerProcess } from '../git/process/spawner-process.js'
+import { Argon2 } from '../lib/crypto/argon2.js'
 import { type Foundation, World } from './world.js'
 
 /** Worlds at a time. */
@@ -20,9 +21,10 @@ export interface WorldSetting {
 export class Worlds {
   readonly #open = new Map<string, Promise<World>>()
   readonly #databases: DatabaseCopies
+  #argon2: Argon2 | undefined
 
   constructor(
-    private readonly foundation: Foundation,
+    private readonly foundation: Omit<Foundation, 'argon2'>,
     private readonly databaseUrl: string,
     private readonly settingOf: (setting: WorldSetting) => Config,
   ) {
@@ -66,17 +68,28 @@ export class Worlds {
     const worlds = [...this.#open.values()]
     this.#open.clear()
     await Promise.all(worlds.map((opening) => opening.then((world) => world.close())))
+    await this.#argon2?.close()
   }
 
   async #make(config: Config, name: string, first: boolean): Promise<World> {
+    this.#argon2 ??= new Argon2(config.argon2, 1)
     const databaseUrl = first ? this.databaseUrl : await this.#databases.create()
-    return World.open({ ...this.foundation, name, first, config, databaseUrl, snapshots: `${config.dataDir}.snapshots`, pid: process.pid })
+    return World.open({
+      ...this.foundation,
+      argon2: this.#argon2,
+      name,
+      first,
+      config,
+      databaseUrl,
+      snapshots: `${config.dataDir}.snapshots`,
+      pid: process.pid,
+    })
   }
 }
 
 /** Opens the place of worlds; there is none in it yet. */
 export async function openWorlds(
-  foundation: Omit<Foundation, 'spawner'>,
+  foundation: Omit<Foundation, 'spawner' | 'argon2'>,
   databaseUrl: string,
   settingOf: (setting: WorldSetting) => Config,
 ): Promise<Worlds> {

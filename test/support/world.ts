@@ -7,6 +7,7 @@ import { Life } from '../../src/cli/life.js'
 import { loadProgram } from '../../src/cli/open-service.js'
 import { readTestConfig } from '../../src/config.js'
 import { readShape } from '../../src/db/snapshots.js'
+import { Argon2 } from '../../src/lib/crypto/argon2.js'
 import { World } from '../../src/testing/world.js'
 import { gitOut } from './git-client.js'
 import { testSpawner } from './spawner.js'
@@ -34,7 +35,7 @@ export function testWorld(): TestWorld {
     const life = new Life(pino({ level: 'warn' }, { write: (line: string) => void t.logged.push(line) }))
     const config = readTestConfig({ folder: join(folder, 'data'), port: 0, ssh: false, token: 'a-token-of-the-world-x', password: 'a long password' })
     t.world = await World.open({
-      ...{ program: await loadProgram(), life, spawner: testSpawner, prepare: () => {} },
+      ...{ program: await loadProgram(), life, spawner: testSpawner, argon2: new Argon2(config.argon2, 1), prepare: () => {} },
       ...{ name: 'one', first: true, config, databaseUrl: database.url, snapshots: join(folder, 'snapshots'), pid: process.pid },
     })
     end = async () => {
