@@ -25,7 +25,7 @@ const POOL_SIZE = 3
 /** Snapshots of a world at a time. */
 const MAX_SNAPSHOTS = 64
 /** What `reset` restores; no name that a caller can give. */
-const START = ' start'
+const START = ''
 /** Milliseconds that calls get to end by themselves before the state is replaced, and before it is kept. */
 const REPLACING = 1_000
 const KEEPING = 10_000
