@@ -43,6 +43,8 @@ export interface Among {
   /** How many they are. */
   workers: number
   exclusion?: Exclusion
+  /** Hashes passwords for several contexts; its owner closes it. */
+  argon2?: Argon2
   /** Of time and random values, unless they are the machine's. */
   source?: Source
   /** Told of each directory of a repository before it is used. */
@@ -55,7 +57,7 @@ export async function createContext(
   db: Database,
   log: Logger,
   spawner: Spawner = directSpawner,
-  { workers, exclusion, onUse, source = systemSource }: Among = { workers: 1 },
+  { workers, exclusion, argon2: shared, onUse, source = systemSource }: Among = { workers: 1 },
 ): Promise<Context> {
   const listCache = new ListCache()
   const fragments = new Fragments()
@@ -88,7 +90,7 @@ export async function createContext(
   // windows end by the machine's clock, whatever the records say
   const { now } = systemSource
   const counters = new Counters(db, now)
-  const argon2 = new Argon2(config.argon2, workers)
+  const argon2 = shared ?? new Argon2(config.argon2, workers)
   const encryption = encryptionWith(config.secretKey ?? (await ownSecret(config.dataDir)))
   const stop = new AbortController()
   // each delivery on its way listens
@@ -152,7 +154,7 @@ export async function createContext(
     async close() {
       stop.abort(new Error('the service is stopping'))
       await Promise.all([ctx.jobs.stop(JOBS_END), storages.stop(), archives.close()])
-      await Promise.all([git.close(), argon2.close()])
+      await Promise.all([git.close(), shared ? undefined : argon2.close()])
       ctx.lfs.close()
       ctx.mailer?.close()
     },

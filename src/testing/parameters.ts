@@ -4,7 +4,7 @@ import { Failure } from '../failures.js'
 import type { World } from './world.js'
 import type { Worlds } from './worlds.js'
 
-/** The name of a world or of a snapshot. */
+/** The name of a world. */
 export const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/
 export const NAME_RULE = 'must be letters, digits, dots, dashes and underscores, 63 at most'
 export const Name = z.string().regex(NAME, NAME_RULE)

@@ -54,26 +54,21 @@ export async function serveForTests(options: TestOptions): Promise<void> {
 }
 
 async function start(options: TestOptions, life: Life): Promise<void> {
-  const { log, signal } = life
-  await Promise.all([checkDescriptors(), checkGit()])
+  const { signal } = life
   const seed = options.seed === undefined ? undefined : await seedFile(options.seed)
-  const folder = await ownFolder(life)
-  const launch = async () => {
-    const directory = join(folder, 'postgres')
-    await preparePostgres(directory, folder)
-    const postgres = await startEmbeddedPostgres({ directory, log, durable: false, connections: CONNECTIONS })
-    life.opened(() => postgres.stop())
-    if (options.clock) await useTestClocks(postgres.url)
-    return postgres.url
-  }
+  const [folder] = await Promise.all([ownFolder(life), checkDescriptors(), checkGit()])
+  const postgres = startPostgres(folder, life)
+  // the program is loaded while Postgres gets ready
+  await Promise.race([postgres.launched, postgres.url])
   const [databaseUrl, program, { openWorlds }, { openControl }, { prepareWorld }] = await Promise.all([
-    launch(),
+    postgres.url,
     loadProgram(),
     import('./worlds.js'),
     import('./control.js'),
     import('./extensions.js'),
   ])
   signal.throwIfAborted()
+  if (options.clock) await useTestClocks(databaseUrl)
   const worlds = await openWorlds({ program, life, prepare: prepareWorld }, databaseUrl, settingIn(folder, options), options.clock)
   const control = await openControl(worlds, life)
   const world = await worlds.open(options.world)
@@ -90,6 +85,22 @@ async function fill(world: World, text: string): Promise<void> {
   } catch (thrown) {
     throw thrown instanceof Failure ? new StartFault(`the seed cannot be used: ${wordsOf(thrown.body)}`) : thrown
   }
+}
+
+/** Starts a prepared Postgres; `launched` resolves when its process has been started, `url` when it answers. */
+function startPostgres(folder: string, life: Life): { launched: Promise<void>; url: Promise<string> } {
+  const directory = join(folder, 'postgres')
+  let onLaunch = () => {}
+  const launched = new Promise<void>((resolve) => {
+    onLaunch = resolve
+  })
+  const start = async () => {
+    await preparePostgres(directory, folder)
+    const postgres = await startEmbeddedPostgres({ directory, log: life.log, durable: false, connections: CONNECTIONS, onLaunch })
+    life.opened(() => postgres.stop())
+    return postgres.url
+  }
+  return { launched, url: start() }
 }
 
 /** The folder of everything that is stored; removed at the end. */
@@ -113,7 +124,7 @@ async function removeLeftovers(parent: string): Promise<void> {
 }
 
 const settingIn =
-  (folder: string, { port, ssh }: TestOptions) =>
+  (folder: string, { port, ssh, clock }: TestOptions) =>
   ({ name, first }: WorldSetting) =>
     readTestConfig({
       folder: join(folder, 'worlds', name),
@@ -121,4 +132,6 @@ const settingIn =
       ssh: first && ssh,
       token: `roost-test-${randomBytes(12).toString('hex')}`,
       password: randomBytes(12).toString('hex'),
+      // signed URLs and credentials are in answers
+      ...(clock && { secret: 'a secret that is the same for all test services with a clock' }),
     })

@@ -15,6 +15,7 @@ import { Failure } from '../failures.js'
 import type { Spawner } from '../git/process/spawner.js'
 import { isAnythingDue } from '../jobs/store.js'
 import { KeyedMutex } from '../lib/async/keyed-mutex.js'
+import type { Argon2 } from '../lib/crypto/argon2.js'
 import { requestIds } from '../lib/request-id.js'
 import { type ClockState, type TestClock, testClock } from './clock.js'
 import { FolderSnapshots } from './folder-snapshots.js'
@@ -30,7 +31,7 @@ const POOL_SIZE = 3
 /** Snapshots of a world at a time. */
 const MAX_SNAPSHOTS = 64
 /** What `reset` restores; no name that a caller can give. */
-const START = ' start'
+const START = ''
 /** Milliseconds that calls get to end by themselves before the state is replaced, and before it is kept. */
 const REPLACING = 1_000
 const KEEPING = 10_000
@@ -43,6 +44,7 @@ export interface Foundation {
   program: Awaited<ReturnType<typeof loadProgram>>
   life: Life
   spawner: Spawner
+  argon2: Argon2
   /** Adds hooks to the application of a world before its routes are declared. */
   prepare(world: World, app: FastifyInstance): void
 }
@@ -192,18 +194,13 @@ export class World {
   async #begin(): Promise<void> {
     const { program, life } = this.options
     this.#ctx = await this.#createContext()
-    await program.bootstrapAdministrator(this.#ctx)
-    await program.announceMail(this.#ctx)
-    this.#databases = new DatabaseSnapshots(this.db, await readShape(this.db))
-    await this.#take(START)
-    await this.#work(this.#ctx)
-    const app = await program.buildApp(this.#ctx, {
-      prepare: (app) => {
-        this.#gate.watch(app)
-        this.options.prepare(this, app)
-      },
-      ...(this.clock && { requestId: requestIds(this.clock.requestId) }),
-    })
+    const prepare = (app: FastifyInstance) => {
+      this.#gate.watch(app)
+      this.options.prepare(this, app)
+    }
+    const requestId = this.clock && { requestId: requestIds(this.clock.requestId) }
+    // the one waits for the database, the other takes time of the processor
+    const [app] = await Promise.all([program.buildApp(this.#ctx, { prepare, ...requestId }), this.#keepFirst()])
     this.#app = app
     this.#ends.push(() => stopListening(app, DRAIN))
     await listen(app, this.config)
@@ -214,10 +211,21 @@ export class World {
     this.#ends.push(() => ssh.close(DRAIN))
   }
 
+  /** Makes the state of the start. */
+  async #keepFirst(): Promise<void> {
+    const { program } = this.options
+    await program.bootstrapAdministrator(this.#ctx)
+    await program.announceMail(this.#ctx)
+    this.#databases = new DatabaseSnapshots(this.db, await readShape(this.db))
+    await this.#take(START)
+    await this.#work(this.#ctx)
+  }
+
   #createContext(): Promise<Context> {
-    const { program, life, spawner } = this.options
+    const { program, life, spawner, argon2 } = this.options
     const onUse = (directory: string) => this.#folders.use(directory)
-    return program.createContext(this.config, this.db, life.log, spawner, { workers: 1, onUse, ...(this.clock && { source: this.clock }) })
+    const among = { workers: 1, argon2, onUse, ...(this.clock && { source: this.clock }) }
+    return program.createContext(this.config, this.db, life.log, spawner, among)
   }
 
   /** Begins the work in the background. */

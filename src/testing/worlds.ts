@@ -3,6 +3,7 @@ import type { Config } from '../config.js'
 import { DatabaseCopies } from '../db/postgres/copies.js'
 import { Failure } from '../failures.js'
 import { SpawnerProcess } from '../git/process/spawner-process.js'
+import { Argon2 } from '../lib/crypto/argon2.js'
 import { type Foundation, World } from './world.js'
 
 /** Worlds at a time. */
@@ -20,9 +21,10 @@ export interface WorldSetting {
 export class Worlds {
   readonly #open = new Map<string, Promise<World>>()
   readonly #databases: DatabaseCopies
+  #argon2: Argon2 | undefined
 
   constructor(
-    private readonly foundation: Foundation,
+    private readonly foundation: Omit<Foundation, 'argon2'>,
     private readonly databaseUrl: string,
     private readonly settingOf: (setting: WorldSetting) => Config,
     private readonly clock: Date | undefined,
@@ -67,18 +69,20 @@ export class Worlds {
     const worlds = [...this.#open.values()]
     this.#open.clear()
     await Promise.all(worlds.map((opening) => opening.then((world) => world.close())))
+    await this.#argon2?.close()
   }
 
   async #make(config: Config, name: string, first: boolean): Promise<World> {
+    this.#argon2 ??= new Argon2(config.argon2, 1)
     const databaseUrl = first ? this.databaseUrl : await this.#databases.create()
     const own = { name, first, config, databaseUrl, snapshots: `${config.dataDir}.snapshots`, clock: this.clock }
-    return World.open({ ...this.foundation, ...own, pid: process.pid })
+    return World.open({ ...this.foundation, ...own, argon2: this.#argon2, pid: process.pid })
   }
 }
 
 /** Opens the place of worlds; there is none in it yet. */
 export async function openWorlds(
-  foundation: Omit<Foundation, 'spawner'>,
+  foundation: Omit<Foundation, 'spawner' | 'argon2'>,
   databaseUrl: string,
   settingOf: (setting: WorldSetting) => Config,
   clock?: Date,

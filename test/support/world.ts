@@ -7,6 +7,7 @@ import { Life } from '../../src/cli/life.js'
 import { loadProgram } from '../../src/cli/open-service.js'
 import { readTestConfig } from '../../src/config.js'
 import { readShape } from '../../src/db/snapshots.js'
+import { Argon2 } from '../../src/lib/crypto/argon2.js'
 import { World } from '../../src/testing/world.js'
 import { gitOut } from './git-client.js'
 import { testSpawner } from './spawner.js'
@@ -17,6 +18,8 @@ export interface TestWorld {
   world: World
   /** What the log has at the level of warnings and above. */
   logged: string[]
+  /** The URLs of calls that have reached their handlers. */
+  begun: string[]
   /** A call as the administrator, or with other headers. */
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<{ status: number; body: unknown; text: string }>
   /** All rows but those of jobs, which schedules add by themselves; all refs, objects and files. */
@@ -25,7 +28,7 @@ export interface TestWorld {
 
 /** Opens a world before the tests of a file and ends it after them. */
 export function testWorld(): TestWorld {
-  const t = { logged: [] as string[] } as TestWorld
+  const t = { logged: [] as string[], begun: [] as string[] } as TestWorld
   let end: () => Promise<void>
   beforeAll(async () => {
     const database = await createTestDatabase()
@@ -33,12 +36,15 @@ export function testWorld(): TestWorld {
     await chmod(folder, 0o711)
     const life = new Life(pino({ level: 'warn' }, { write: (line: string) => void t.logged.push(line) }))
     const config = readTestConfig({ folder: join(folder, 'data'), port: 0, ssh: false, token: 'a-token-of-the-world-x', password: 'a long password' })
+    const argon2 = new Argon2(config.argon2, 1)
     t.world = await World.open({
-      ...{ program: await loadProgram(), life, spawner: testSpawner, prepare: () => {} },
+      ...{ program: await loadProgram(), life, spawner: testSpawner, argon2 },
+      prepare: (_, app) => app.addHook('preHandler', async ({ url }) => void t.begun.push(url)),
       ...{ name: 'one', first: true, config, databaseUrl: database.url, snapshots: join(folder, 'snapshots'), pid: process.pid },
     })
     end = async () => {
       await t.world.close()
+      await argon2.close()
       await database.drop()
       await rm(folder, { recursive: true, force: true })
     }

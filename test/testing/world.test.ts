@@ -249,8 +249,7 @@ describe('calls and work that are under way', () => {
       push.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code ?? ''))
       push.write('00')
     })
-    // the push is under way
-    await expect.poll(() => t.call('GET', '/version').then(({ status }) => status)).toBe(200)
+    await expect.poll(() => t.begun.at(-1), { timeout: 20_000 }).toBe(`/${path_with_namespace}.git/git-receive-pack`)
     await t.world.reset()
     expect(await failed).toBe('ECONNRESET')
     expect((await t.call('GET', '/projects')).body).toEqual([])

@@ -6,7 +6,9 @@ import type { Worlds } from '../worlds.js'
 
 const Named = z.strictObject({ name: Name })
 
-const NamedSnapshot = z.strictObject({ snapshot: Name })
+const SnapshotName = z.string().min(1).max(200)
+const NewSnapshot = z.strictObject({ name: SnapshotName })
+const NamedSnapshot = z.strictObject({ snapshot: SnapshotName })
 
 /** The worlds themselves: list, make, remove, keep their states and put them back. */
 export function worldRoutes(control: FastifyInstance, worlds: Worlds): void {
@@ -18,7 +20,7 @@ export function worldRoutes(control: FastifyInstance, worlds: Worlds): void {
     return reply.code(204).send()
   })
   control.post('/worlds/:name/snapshots', async (request, reply) => {
-    const { name } = parsed(Named, request.body)
+    const { name } = parsed(NewSnapshot, request.body)
     await (await worldOf(worlds, request)).snapshot(name)
     return reply.code(204).send()
   })

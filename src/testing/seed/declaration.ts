@@ -18,30 +18,37 @@ const ProjectMembers = about(z.record(Username, Role.exclude(['owner'])), 'Roles
 const Color = z.string().regex(/^#[0-9A-Fa-f]{6}$/, 'is not a colour such as #428BCA')
 const Access = z.enum(['disabled', 'private', 'enabled'])
 
-const Token = z.strictObject({
-  token: about(text(255, 8).regex(/^[\x21-\x7e]+$/, 'has other than printable ASCII characters'), 'The token itself.'),
-  name: text(255, 1).optional(),
-  scopes: about(z.array(text(50, 1)).max(20), '`api` unless given.').optional(),
-  expires_at: Day.optional(),
-}).meta({ id: 'SeedToken' })
+const Token = z
+  .strictObject({
+    token: about(text(255, 8).regex(/^[\x21-\x7e]+$/, 'has other than printable ASCII characters'), 'The token itself.'),
+    name: text(255, 1).optional(),
+    scopes: about(z.array(text(50, 1)).max(20), '`api` unless given.').optional(),
+    expires_at: Day.optional(),
+  })
+  .meta({ id: 'SeedToken' })
 
-const User = z.strictObject({
-  username: text(255, 1),
-  name: about(text(255, 1), 'The username unless given.').optional(),
-  email: about(text(255, 1), '`<username>@example.com` unless given.').optional(),
-  password: about(text(128, 8), '`<username>-password` unless given.').optional(),
-  admin: z.boolean().optional(),
-  external: z.boolean().optional(),
-  can_create_group: z.boolean().optional(),
-  projects_limit: z.int().min(0).max(100_000).optional(),
-  bio: text(500).optional(),
-  location: text(255).optional(),
-  organization: text(255).optional(),
-  website_url: text(1_000).optional(),
-  state: about(z.enum(['active', 'blocked']), 'The last thing that happens to them.').optional(),
-  tokens: about(several(z.union([Token.shape.token, Token])), 'Personal access tokens, with the text that they shall have.').optional(),
-  keys: about(several(z.strictObject({ title: text(255, 1), key: text(10_000, 1), expires_at: Time.optional() })), 'Public keys for SSH.').optional(),
-}).meta({ id: 'SeedUser' })
+const User = z
+  .strictObject({
+    username: text(255, 1),
+    name: about(text(255, 1), 'The username unless given.').optional(),
+    email: about(text(255, 1), '`<username>@example.com` unless given.').optional(),
+    password: about(text(128, 8), '`<username>-password` unless given.').optional(),
+    admin: z.boolean().optional(),
+    external: z.boolean().optional(),
+    can_create_group: z.boolean().optional(),
+    projects_limit: z.int().min(0).max(100_000).optional(),
+    bio: text(500).optional(),
+    location: text(255).optional(),
+    organization: text(255).optional(),
+    website_url: text(1_000).optional(),
+    state: about(z.enum(['active', 'blocked']), 'The last thing that happens to them.').optional(),
+    tokens: about(several(z.union([Token.shape.token, Token])), 'Personal access tokens, with the text that they shall have.').optional(),
+    keys: about(
+      several(z.strictObject({ title: text(255, 1), key: text(10_000, 1), expires_at: Time.optional() })),
+      'Public keys for SSH.',
+    ).optional(),
+  })
+  .meta({ id: 'SeedUser' })
 
 const Label = about(
   z.union([
@@ -73,27 +80,31 @@ const Milestone = about(
 const Variable = z.strictObject({ key: text(255, 1), value: text(100_000), protected: z.boolean().optional() }).meta({ id: 'SeedVariable' })
 
 const EVENTS = ['push', 'tag_push', 'merge_requests', 'issues', 'note', 'pipeline', 'job', 'wiki_page', 'releases'] as const
-const Hook = z.strictObject({
-  url: text(2_000, 1),
-  token: text(255).optional(),
-  name: text(255).optional(),
-  events: about(z.array(z.enum(EVENTS)).max(EVENTS.length), '`push` unless given.').optional(),
-  push_events_branch_filter: text(255).optional(),
-  enable_ssl_verification: z.boolean().optional(),
-}).meta({ id: 'SeedHook' })
+const Hook = z
+  .strictObject({
+    url: text(2_000, 1),
+    token: text(255).optional(),
+    name: text(255).optional(),
+    events: about(z.array(z.enum(EVENTS)).max(EVENTS.length), '`push` unless given.').optional(),
+    push_events_branch_filter: text(255).optional(),
+    enable_ssl_verification: z.boolean().optional(),
+  })
+  .meta({ id: 'SeedHook' })
 
-const Group = z.strictObject({
-  path: about(text(1_000, 1), 'With the paths of the groups above it.'),
-  name: about(text(255, 1), 'The last part of the path unless given.').optional(),
-  description: text(10_000).optional(),
-  visibility: about(Visibility, '`private` unless given.').optional(),
-  owner: about(Username, 'Who makes it: the first owner among its members unless given, otherwise the administrator.').optional(),
-  members: Members.optional(),
-  labels: several(Label).optional(),
-  milestones: several(Milestone).optional(),
-  variables: several(Variable).optional(),
-  hooks: several(Hook).optional(),
-}).meta({ id: 'SeedGroup' })
+const Group = z
+  .strictObject({
+    path: about(text(1_000, 1), 'With the paths of the groups above it.'),
+    name: about(text(255, 1), 'The last part of the path unless given.').optional(),
+    description: text(10_000).optional(),
+    visibility: about(Visibility, '`private` unless given.').optional(),
+    owner: about(Username, 'Who makes it: the first owner among its members unless given, otherwise the administrator.').optional(),
+    members: Members.optional(),
+    labels: several(Label).optional(),
+    milestones: several(Milestone).optional(),
+    variables: several(Variable).optional(),
+    hooks: several(Hook).optional(),
+  })
+  .meta({ id: 'SeedGroup' })
 
 const Content = about(
   z.union([text(8_000_000), z.null(), z.strictObject({ base64: text(8_000_000), executable: z.boolean().optional() })]),
@@ -102,46 +113,52 @@ const Content = about(
 const Files = about(z.record(text(4_096, 1), Content), 'By path: created or replaced.')
 
 const Action = about(
-  z.strictObject({
-    action: z.enum(['create', 'update', 'delete', 'move']),
-    file_path: text(4_096, 1),
-    previous_path: text(4_096, 1).optional(),
-    content: text(8_000_000).optional(),
-    encoding: z.enum(['text', 'base64']).optional(),
-    execute_filemode: z.boolean().optional(),
-  }).meta({ id: 'SeedAction' }),
+  z
+    .strictObject({
+      action: z.enum(['create', 'update', 'delete', 'move']),
+      file_path: text(4_096, 1),
+      previous_path: text(4_096, 1).optional(),
+      content: text(8_000_000).optional(),
+      encoding: z.enum(['text', 'base64']).optional(),
+      execute_filemode: z.boolean().optional(),
+    })
+    .meta({ id: 'SeedAction' }),
   'As in the API of commits.',
 )
 
 const Author = about(z.union([Username, z.strictObject({ name: text(255, 1), email: text(255, 1) })]), 'A username, or anybody else.')
 
-const Commit = z.strictObject({
-  message: text(1_000_000),
-  branch: about(text(250, 1), 'The default branch unless given.').optional(),
-  from: about(text(250, 1), 'Where a new branch starts: another branch of this list; the default branch unless given. `null`: with nothing.')
-    .nullable()
-    .optional(),
-  author: Author.optional(),
-  committer: about(Author, 'The author unless given.').optional(),
-  date: about(Time, 'Of author and committer: now unless given.').optional(),
-  files: Files.optional(),
-  actions: several(Action).optional(),
-}).meta({ id: 'SeedCommit' })
+const Commit = z
+  .strictObject({
+    message: text(1_000_000),
+    branch: about(text(250, 1), 'The default branch unless given.').optional(),
+    from: about(text(250, 1), 'Where a new branch starts: another branch of this list; the default branch unless given. `null`: with nothing.')
+      .nullable()
+      .optional(),
+    author: Author.optional(),
+    committer: about(Author, 'The author unless given.').optional(),
+    date: about(Time, 'Of author and committer: now unless given.').optional(),
+    files: Files.optional(),
+    actions: several(Action).optional(),
+  })
+  .meta({ id: 'SeedCommit' })
 
 const Branch = about(
   z.union([text(250, 1), z.strictObject({ name: text(250, 1), ref: text(250, 1) })]),
   'Its name, at the head of the default branch, or elsewhere.',
 )
 
-const Tag = z.strictObject({
-  name: text(250, 1),
-  ref: about(text(250, 1), 'A branch or a tag: the default branch unless given.').optional(),
-  message: about(Description, 'Makes an annotated tag.').optional(),
-  release: about(
-    z.union([Description, z.strictObject({ name: text(255, 1).optional(), description: Description.optional(), released_at: Time.optional() })]),
-    'A release with this description.',
-  ).optional(),
-}).meta({ id: 'SeedTag' })
+const Tag = z
+  .strictObject({
+    name: text(250, 1),
+    ref: about(text(250, 1), 'A branch or a tag: the default branch unless given.').optional(),
+    message: about(Description, 'Makes an annotated tag.').optional(),
+    release: about(
+      z.union([Description, z.strictObject({ name: text(255, 1).optional(), description: Description.optional(), released_at: Time.optional() })]),
+      'A release with this description.',
+    ).optional(),
+  })
+  .meta({ id: 'SeedTag' })
 
 const RefAccess = z.enum(['none', 'developer', 'maintainer'])
 const ProtectedBranch = about(
@@ -173,85 +190,95 @@ const issuable = {
   discussion_locked: z.boolean().optional(),
 }
 
-const Issue = z.strictObject({
-  ...issuable,
-  state: z.enum(['opened', 'closed']).optional(),
-  confidential: z.boolean().optional(),
-  due_date: Day.optional(),
-  created_at: about(Time, 'Only for authors who may set it.').optional(),
-}).meta({ id: 'SeedIssue' })
+const Issue = z
+  .strictObject({
+    ...issuable,
+    state: z.enum(['opened', 'closed']).optional(),
+    confidential: z.boolean().optional(),
+    due_date: Day.optional(),
+    created_at: about(Time, 'Only for authors who may set it.').optional(),
+  })
+  .meta({ id: 'SeedIssue' })
 
-const Status = z.strictObject({
-  state: z.enum(['pending', 'running', 'success', 'failed', 'canceled']),
-  name: text(255, 1).optional(),
-  author: Username.optional(),
-  target_url: text(1_000).optional(),
-  description: text(255).optional(),
-  coverage: z.number().min(0).max(100).optional(),
-}).meta({ id: 'SeedStatus' })
+const Status = z
+  .strictObject({
+    state: z.enum(['pending', 'running', 'success', 'failed', 'canceled']),
+    name: text(255, 1).optional(),
+    author: Username.optional(),
+    target_url: text(1_000).optional(),
+    description: text(255).optional(),
+    coverage: z.number().min(0).max(100).optional(),
+  })
+  .meta({ id: 'SeedStatus' })
 
-const MergeRequest = z.strictObject({
-  ...issuable,
-  source: about(text(250, 1), 'The source branch.'),
-  target: about(text(250, 1), 'The target branch: the default branch unless given.').optional(),
-  state: about(z.enum(['opened', 'closed', 'merged']), 'A merged one is merged after its notes and statuses.').optional(),
-  draft: z.boolean().optional(),
-  squash: z.boolean().optional(),
-  remove_source_branch: z.boolean().optional(),
-  merged_by: about(Username, 'The administrator unless given.').optional(),
-  statuses: about(several(Status), 'Of the head of the source branch, which make its pipeline.').optional(),
-}).meta({ id: 'SeedMergeRequest' })
+const MergeRequest = z
+  .strictObject({
+    ...issuable,
+    source: about(text(250, 1), 'The source branch.'),
+    target: about(text(250, 1), 'The target branch: the default branch unless given.').optional(),
+    state: about(z.enum(['opened', 'closed', 'merged']), 'A merged one is merged after its notes and statuses.').optional(),
+    draft: z.boolean().optional(),
+    squash: z.boolean().optional(),
+    remove_source_branch: z.boolean().optional(),
+    merged_by: about(Username, 'The administrator unless given.').optional(),
+    statuses: about(several(Status), 'Of the head of the source branch, which make its pipeline.').optional(),
+  })
+  .meta({ id: 'SeedMergeRequest' })
 
-const Snippet = z.strictObject({
-  title: text(255, 1),
-  file_name: text(255, 1),
-  content: text(1_000_000, 1),
-  description: Description.optional(),
-  visibility: about(Visibility, '`private` unless given.').optional(),
-  author: Username.optional(),
-}).meta({ id: 'SeedSnippet' })
+const Snippet = z
+  .strictObject({
+    title: text(255, 1),
+    file_name: text(255, 1),
+    content: text(1_000_000, 1),
+    description: Description.optional(),
+    visibility: about(Visibility, '`private` unless given.').optional(),
+    author: Username.optional(),
+  })
+  .meta({ id: 'SeedSnippet' })
 
-const Project = z.strictObject({
-  path: about(text(1_000, 1), 'With the path of its group, or with a username.'),
-  name: about(text(255, 1), 'The last part of the path unless given.').optional(),
-  creator: about(Username, 'The user whose namespace it is in, or the administrator, unless given.').optional(),
-  description: text(10_000).optional(),
-  visibility: about(Visibility, '`private` unless given.').optional(),
-  default_branch: text(250, 1).optional(),
-  topics: z.array(text(255, 1)).max(100).optional(),
-  merge_method: z.enum(['merge', 'rebase_merge', 'ff']).optional(),
-  only_allow_merge_if_pipeline_succeeds: z.boolean().optional(),
-  only_allow_merge_if_all_discussions_are_resolved: z.boolean().optional(),
-  issues_access_level: Access.optional(),
-  merge_requests_access_level: Access.optional(),
-  wiki_access_level: Access.optional(),
-  snippets_access_level: Access.optional(),
-  builds_access_level: Access.optional(),
-  repository_access_level: Access.optional(),
-  request_access_enabled: z.boolean().optional(),
-  lfs_enabled: z.boolean().optional(),
-  ci_config_path: text(255).optional(),
-  archived: about(z.boolean(), 'The last thing that happens to it.').optional(),
-  members: ProjectMembers.optional(),
-  labels: several(Label).optional(),
-  milestones: several(Milestone).optional(),
-  files: about(Files, 'Of a first commit to the default branch.').optional(),
-  commits: about(several(Commit), 'One after the other; pushed together with the branches.').optional(),
-  branches: several(Branch).optional(),
-  tags: several(Tag).optional(),
-  protected_branches: several(ProtectedBranch).optional(),
-  protected_tags: several(ProtectedTag).optional(),
-  issues: several(Issue).optional(),
-  merge_requests: several(MergeRequest).optional(),
-  statuses: about(
-    several(Status.extend({ ref: about(text(250, 1), 'A branch or a tag: the default branch unless given.').optional() })),
-    'Of commits.',
-  ).optional(),
-  variables: several(Variable).optional(),
-  snippets: several(Snippet).optional(),
-  wiki: about(z.record(text(255, 1), text(1_000_000, 1)), 'Texts of pages by title.').optional(),
-  hooks: about(several(Hook), 'Made last, so that they are told nothing of the seed.').optional(),
-}).meta({ id: 'SeedProject' })
+const Project = z
+  .strictObject({
+    path: about(text(1_000, 1), 'With the path of its group, or with a username.'),
+    name: about(text(255, 1), 'The last part of the path unless given.').optional(),
+    creator: about(Username, 'The user whose namespace it is in, or the administrator, unless given.').optional(),
+    description: text(10_000).optional(),
+    visibility: about(Visibility, '`private` unless given.').optional(),
+    default_branch: text(250, 1).optional(),
+    topics: z.array(text(255, 1)).max(100).optional(),
+    merge_method: z.enum(['merge', 'rebase_merge', 'ff']).optional(),
+    only_allow_merge_if_pipeline_succeeds: z.boolean().optional(),
+    only_allow_merge_if_all_discussions_are_resolved: z.boolean().optional(),
+    issues_access_level: Access.optional(),
+    merge_requests_access_level: Access.optional(),
+    wiki_access_level: Access.optional(),
+    snippets_access_level: Access.optional(),
+    builds_access_level: Access.optional(),
+    repository_access_level: Access.optional(),
+    request_access_enabled: z.boolean().optional(),
+    lfs_enabled: z.boolean().optional(),
+    ci_config_path: text(255).optional(),
+    archived: about(z.boolean(), 'The last thing that happens to it.').optional(),
+    members: ProjectMembers.optional(),
+    labels: several(Label).optional(),
+    milestones: several(Milestone).optional(),
+    files: about(Files, 'Of a first commit to the default branch.').optional(),
+    commits: about(several(Commit), 'One after the other; pushed together with the branches.').optional(),
+    branches: several(Branch).optional(),
+    tags: several(Tag).optional(),
+    protected_branches: several(ProtectedBranch).optional(),
+    protected_tags: several(ProtectedTag).optional(),
+    issues: several(Issue).optional(),
+    merge_requests: several(MergeRequest).optional(),
+    statuses: about(
+      several(Status.extend({ ref: about(text(250, 1), 'A branch or a tag: the default branch unless given.').optional() })),
+      'Of commits.',
+    ).optional(),
+    variables: several(Variable).optional(),
+    snippets: several(Snippet).optional(),
+    wiki: about(z.record(text(255, 1), text(1_000_000, 1)), 'Texts of pages by title.').optional(),
+    hooks: about(several(Hook), 'Made last, so that they are told nothing of the seed.').optional(),
+  })
+  .meta({ id: 'SeedProject' })
 
 /** What a world can be filled with. Things refer to each other by names and paths. */
 export const Seed = z
