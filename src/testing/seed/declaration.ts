@@ -299,7 +299,6 @@ export interface Seeded {
 }
 
 export type Seed = z.output<typeof Seed>
-export type SeedInput = z.input<typeof Seed>
 type Entry<Name extends keyof Seed> = NonNullable<Seed[Name]> extends (infer One)[] ? One : never
 export type SeedUser = Entry<'users'>
 export type SeedGroup = Entry<'groups'>
