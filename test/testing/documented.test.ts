@@ -6,11 +6,12 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { build } from '../../scripts/build.mjs'
+import { startEnvironment } from '../support/started-roost.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'documented-'))
 const { NODE_TEST_CONTEXT: _, VITEST: __, VITEST_POOL_ID: ___, VITEST_WORKER_ID: ____, ...inherited } = process.env
-const env = { ...inherited, XDG_CACHE_HOME: join(folder, 'cache'), PATH: [join(folder, 'bin'), process.env['PATH']].join(delimiter) }
+const env = { ...inherited, ...startEnvironment(), PATH: [join(folder, 'bin'), process.env['PATH']].join(delimiter) }
 
 beforeAll(async () => {
   await build()
