@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { build } from '../../scripts/build.mjs'
 import { type Roost, type Seed, startRoost } from '../../testing/index.mjs'
 import { packet } from '../support/git-client.js'
+import { startEnvironment } from '../support/started-roost.js'
 
 const START = '2030-01-01T00:00:00Z'
 const seed: Seed = {
@@ -99,7 +100,7 @@ async function walk(roost: Roost): Promise<string[]> {
 let roost: Roost
 beforeAll(async () => {
   await build()
-  roost = await startRoost({ clock: START, seed })
+  roost = await startRoost({ clock: START, seed, env: startEnvironment() })
 })
 beforeEach(() => roost.reset())
 afterAll(() => roost.stop())
@@ -114,7 +115,7 @@ describe('--clock', () => {
     expect(await walk(roost)).toEqual(seen)
     // answers have the address in them
     await roost.stop()
-    roost = await startRoost({ clock: new Date(START), seed, port: Number(new URL(roost.url).port) })
+    roost = await startRoost({ clock: new Date(START), seed, env: startEnvironment(), port: Number(new URL(roost.url).port) })
     expect(await walk(roost)).toEqual(seen)
   })
 
@@ -149,6 +150,6 @@ describe('--clock', () => {
   })
 
   it('must be a time', async () => {
-    await expect(startRoost({ clock: 'tomorrow' })).rejects.toThrow(/It is not a time such as/)
+    await expect(startRoost({ clock: 'tomorrow', env: startEnvironment() })).rejects.toThrow(/It is not a time such as/)
   })
 })

@@ -7,13 +7,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { build } from '../../scripts/build.mjs'
 import { type Roost, type Seed, startRoost } from '../../testing/index.mjs'
 import { gitOut } from '../support/git-client.js'
+import { startEnvironment } from '../support/started-roost.js'
 
 const FILE = fileURLToPath(new URL('seed.yaml', import.meta.url))
 
 let roost: Roost
 beforeAll(async () => {
   await build()
-  roost = await startRoost({ seed: FILE })
+  roost = await startRoost({ seed: FILE, env: startEnvironment() })
 })
 afterAll(() => roost.stop())
 
@@ -199,7 +200,7 @@ describe('a seed that is wrong names the place', () => {
 
   it('ends the start', async () => {
     const seed = { users: [{ username: 'no name' }] }
-    await expect(startRoost({ seed })).rejects.toThrow(/^roost: users\[0\]: /)
+    await expect(startRoost({ seed, env: startEnvironment() })).rejects.toThrow(/^roost: users\[0\]: /)
   })
 })
 

@@ -6,11 +6,13 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { build } from '../../scripts/build.mjs'
 import { type Roost, startRoost } from '../../testing/index.mjs'
+import { startEnvironment } from '../support/started-roost.js'
 
 let roost: Roost
 beforeAll(async () => {
   await build()
   roost = await startRoost({
+    env: startEnvironment(),
     seed: { users: [{ username: 'ann', tokens: ['a-token-of-ann'] }], projects: [{ path: 'ann/one', files: { 'README.md': '# One\n' } }] },
   })
 })
