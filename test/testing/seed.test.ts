@@ -166,6 +166,12 @@ describe('a seed that is wrong names the place', () => {
     [project({ issues: [{ title: 'a', more: 1 }] }), 'projects[0].issues[0].more: there is no such key'],
     [project({ issues: [{ title: 'a', assignees: ['nobody'] }] }), 'projects[0].issues[0].assignees: there is no user nobody'],
     [project({ issues: [{ title: 'a', milestone: '9' }] }), 'projects[0].issues[0].milestone: there is no milestone 9 in this seed'],
+    [project({ issues: [{ title: 'a', assignees: ['eve'] }] }), 'projects[0].issues[0].assignees: none of them can be assigned here'],
+    [project({ issues: [{ title: 'a', author: 'eve' }] }), /^projects\[0\]\.issues\[0\]\.author: /],
+    [
+      project({ issues: [{ title: 'a'.repeat(255), author: 'bob', created_at: '2029-01-01T00:00:00Z' }] }),
+      'projects[0].issues[0].created_at: bob may not set it',
+    ],
     [project({ labels: [{ name: 'a', color: 'red' }] }), 'projects[0].labels[0].color: is not a colour such as #428BCA'],
     [project({ labels: [5] }), 'projects[0].labels[0]: is none of string, object'],
     [project({ commits: [{ message: 'm', date: 'now' }] }), 'projects[0].commits[0].date: is not a time such as 2030-01-31T12:00:00Z'],

@@ -1,13 +1,11 @@
-import { type SignedIn, withoutToken } from '../../access/actor.js'
+import type { SignedIn } from '../../access/actor.js'
 import { findProjectFor } from '../../access/rules.js'
-import { Failure, wordsOf } from '../../failures.js'
 import { type Change, type GitRepository, type HistoryDraft, type Oid, type Signature, ZERO } from '../../git/types.js'
-import { actorOf, loadUser } from '../../services/identity/users.js'
 import { changesOf } from '../../services/repository/commits/create.js'
 import { moveRefs } from '../../services/repository/push/door.js'
 import { repositoryOf, signatureOf } from '../../services/repository/repositories.js'
 import type { SeedAuthor, SeedCommit, SeedFiles, SeedProject } from './declaration.js'
-import { below, entries, type Seeder, seedFault } from './seeder.js'
+import { below, entries, refusedAt, type Seeder, seedFault } from './seeder.js'
 
 /** What a branch has come to. */
 interface Head {
@@ -29,7 +27,7 @@ export interface History {
 export async function seedHistory(seeder: Seeder, at: string, given: SeedProject, history: History): Promise<Map<string, Oid>> {
   const { files, commits = [], branches } = given
   const { ctx } = seeder.world
-  const caller = await callerNamed(seeder, at, history.creator)
+  const caller = await seeder.caller(at, history.creator)
   const subject = await findProjectFor(ctx, caller, String(history.project))
   const drafting = new Drafting(seeder, repositoryOf(ctx, subject.project), caller, history.defaultBranch)
   if (files) await drafting.add({ message: 'Initial commit', files }, at)
@@ -41,22 +39,9 @@ export async function seedHistory(seeder: Seeder, at: string, given: SeedProject
   const heads = new Map([...drafting.heads].map(([name, { oid }]) => [name, oid]))
   if (heads.size === 0) return heads
   await drafting.write()
-  try {
-    await moveRefs(
-      ctx,
-      subject,
-      caller.user.id,
-      [...heads].map(([name, oid]) => ({ ref: `refs/heads/${name}`, old: ZERO, new: oid })),
-    )
-  } catch (thrown) {
-    if (thrown instanceof Failure) throw seedFault(at, `its branches: ${wordsOf(thrown.body)}`)
-    throw thrown
-  }
+  const moves = [...heads].map(([name, oid]) => ({ ref: `refs/heads/${name}`, old: ZERO, new: oid }))
+  await refusedAt(below(at, 'branches'), moveRefs(ctx, subject, caller.user.id, moves))
   return heads
-}
-
-async function callerNamed(seeder: Seeder, at: string, username: string): Promise<SignedIn> {
-  return withoutToken(actorOf(await loadUser(seeder.world.ctx, await seeder.user(at, username))))
 }
 
 /** Makes commits whose branches nobody sees yet. */
@@ -128,7 +113,7 @@ class Drafting {
   async #identity(username: string | undefined, at: string): Promise<Signature> {
     const { ctx } = this.seeder.world
     if (username === undefined) return signatureOf(ctx, this.caller)
-    const known = this.#signatures.get(username) ?? signatureOf(ctx, await callerNamed(this.seeder, at, username))
+    const known = this.#signatures.get(username) ?? signatureOf(ctx, await this.seeder.caller(at, username))
     this.#signatures.set(username, known)
     return known
   }

@@ -1,4 +1,6 @@
+import { type SignedIn, withoutToken } from '../../access/actor.js'
 import { Failure, wordsOf } from '../../failures.js'
+import { actorOf, loadUser } from '../../services/identity/users.js'
 import type { World } from '../world.js'
 
 /** What an answer of the API has. */
@@ -20,6 +22,12 @@ export function* entries<T>(at: string, name: string, list: readonly T[] | undef
   for (const [i, one] of (list ?? []).entries()) yield [one, below(at, name, i)]
 }
 
+/** Runs what a service does for an entry; its refusals name the entry. */
+export const refusedAt = <T>(at: string, work: Promise<T>): Promise<T> =>
+  work.catch((thrown: unknown) => {
+    throw thrown instanceof Failure ? seedFault(at, wordsOf(thrown.body)) : thrown
+  })
+
 interface Call {
   /** The entry of the seed that it is for. */
   at: string
@@ -38,6 +46,7 @@ export class Seeder {
   readonly users = new Map<string, number>()
   readonly groups = new Map<string, { id: number; creator: string | undefined; milestones: Map<string, number> }>()
   readonly projects = new Map<string, number>()
+  readonly #callers = new Map<number, SignedIn>()
 
   constructor(readonly world: World) {}
 
@@ -62,6 +71,14 @@ export class Seeder {
     if (answer.statusCode === but) return null
     const by = as === undefined ? '' : ` as ${as}`
     throw seedFault(at, `${method} ${path}${by} is answered with ${answer.statusCode}: ${reasonIn(answer.payload)}`)
+  }
+
+  /** A user, as services see who calls them. */
+  async caller(at: string, username: string): Promise<SignedIn> {
+    const id = await this.user(at, username)
+    const known = this.#callers.get(id) ?? withoutToken(actorOf(await loadUser(this.world.ctx, id)))
+    this.#callers.set(id, known)
+    return known
   }
 
   /** The id of a user. */
