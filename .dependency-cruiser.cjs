@@ -61,6 +61,13 @@ module.exports = {
     row('transport', '^src/transport/', ['transport/', 'access/', 'services/', 'git/', 'failures\\.ts$', 'context\\.ts$', 'lib/']),
     row('the-lowest-floors', '^src/(db|git|lib)/', ['$1/', 'lib/']),
     row('jobs', '^src/jobs/', ['jobs/', 'db/', 'lib/']),
+    {
+      // a clock that can be moved is for services that are thrown away
+      name: 'test-clock',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/testing/' },
+      to: { path: '^src/db/test-clock\\.ts$' },
+    },
     only('fastify', 'fastify|@fastify', ['http/', 'testing/', 'app\\.ts$']),
     only('pg', 'pg', ['db/']),
     only('aws', '@aws-sdk', ['lib/object-bucket\\.ts$']),

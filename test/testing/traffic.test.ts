@@ -179,6 +179,17 @@ describe('rateLimit (SEC-148, W-34)', () => {
   })
 })
 
+it('what was recorded and asked for is cleared by parts, through the control channel', async () => {
+  const clear = async (part: string) => (await fetch(`${roost.control}/worlds/${roost.world}/${part}`, { method: 'DELETE' })).status
+  await roost.fail({ route: '/version', status: 500, times: 'always' })
+  await roost.rateLimit({ route: '/user', limit: 0 })
+  expect([await statusOf('/version'), await statusOf('/user')]).toEqual([500, 429])
+  expect([await clear('requests'), await roost.requests()]).toEqual([204, []])
+  expect([await clear('faults'), await statusOf('/version'), await statusOf('/user')]).toEqual([204, 200, 429])
+  expect([await clear('limits'), await statusOf('/user')]).toEqual([204, 200])
+  expect((await roost.requests()).map(({ number }) => number)).toEqual([1, 2, 3])
+})
+
 it('a server without a clock of its own has none to advance', async () => {
   await expect(roost.advance(1)).rejects.toThrow('the server was started without --clock')
 })
