@@ -76,6 +76,7 @@ export class World {
   readonly #snapshots = new Set<string>()
   readonly #resets: Listener[] = []
   readonly #ends: Listener[] = []
+  #ended = false
   #databases!: DatabaseSnapshots
   #app!: FastifyInstance
   #ctx!: Context
@@ -164,7 +165,12 @@ export class World {
   }
 
   /** Ends it and removes its files; the database is its opener's to drop. */
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    return this.#turns.runHere('state', () => this.#close())
+  }
+
+  async #close(): Promise<void> {
+    this.#ended = true
     for (let end = this.#ends.pop(); end; end = this.#ends.pop()) await end()
     await this.#ctx?.close()
     await this.#databases?.close()
@@ -239,8 +245,9 @@ export class World {
    * remembers goes with the former context, so nothing is answered from another state.
    */
   #still(patience: number, prepare: () => Promise<() => Promise<unknown>>): Promise<void> {
-    return this.#turns.runHere('state', () =>
-      this.#gate.while(patience, async () => {
+    return this.#turns.runHere('state', () => {
+      if (this.#ended) throw new Failure('not_found', { message: `the world ${this.name} has ended` })
+      return this.#gate.while(patience, async () => {
         const work = await prepare()
         await this.#ctx.close()
         this.database.forgetListeners()
@@ -251,7 +258,7 @@ export class World {
           Object.assign(this.#ctx, fresh)
           await this.#work(fresh)
         }
-      }),
-    )
+      })
+    })
   }
 }

@@ -74,16 +74,14 @@ export class Worlds {
   async #make(config: Config, name: string, first: boolean): Promise<World> {
     this.#argon2 ??= new Argon2(config.argon2, 1)
     const databaseUrl = first ? this.databaseUrl : await this.#databases.create()
-    return World.open({
-      ...this.foundation,
-      argon2: this.#argon2,
-      name,
-      first,
-      config,
-      databaseUrl,
-      snapshots: `${config.dataDir}.snapshots`,
-      pid: process.pid,
-    })
+    const { foundation } = this
+    const own = { name, first, config, databaseUrl, snapshots: `${config.dataDir}.snapshots`, pid: process.pid }
+    try {
+      return await World.open({ ...foundation, argon2: this.#argon2, ...own })
+    } catch (error) {
+      if (!first) await this.#databases.drop(databaseUrl)
+      throw error
+    }
   }
 }
 
