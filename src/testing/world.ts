@@ -86,6 +86,7 @@ export class World {
   readonly #ends: Listener[] = []
   /** Where the clock stood at each snapshot. */
   readonly #moments = new Map<string, ClockState>()
+  #ended = false
   #databases!: DatabaseSnapshots
   #app!: FastifyInstance
   #ctx!: Context
@@ -183,7 +184,12 @@ export class World {
   }
 
   /** Ends it and removes its files; the database is its opener's to drop. */
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    return this.#turns.runHere('state', () => this.#close())
+  }
+
+  async #close(): Promise<void> {
+    this.#ended = true
     for (let end = this.#ends.pop(); end; end = this.#ends.pop()) await end()
     await this.#ctx?.close()
     await this.#databases?.close()
@@ -268,8 +274,9 @@ export class World {
    * remembers goes with the former context, so nothing is answered from another state.
    */
   #still(patience: number, prepare: () => Promise<() => Promise<unknown>>): Promise<void> {
-    return this.#turns.runHere('state', () =>
-      this.#gate.while(patience, async () => {
+    return this.#turns.runHere('state', () => {
+      if (this.#ended) throw new Failure('not_found', { message: `the world ${this.name} has ended` })
+      return this.#gate.while(patience, async () => {
         const work = await prepare()
         await this.#ctx.close()
         this.database.forgetListeners()
@@ -280,7 +287,7 @@ export class World {
           Object.assign(this.#ctx, fresh)
           await this.#work(fresh)
         }
-      }),
-    )
+      })
+    })
   }
 }

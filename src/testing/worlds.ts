@@ -75,8 +75,14 @@ export class Worlds {
   async #make(config: Config, name: string, first: boolean): Promise<World> {
     this.#argon2 ??= new Argon2(config.argon2, 1)
     const databaseUrl = first ? this.databaseUrl : await this.#databases.create()
-    const own = { name, first, config, databaseUrl, snapshots: `${config.dataDir}.snapshots`, clock: this.clock }
-    return World.open({ ...this.foundation, ...own, argon2: this.#argon2, pid: process.pid })
+    const { foundation } = this
+    const own = { name, first, config, databaseUrl, snapshots: `${config.dataDir}.snapshots`, pid: process.pid, clock: this.clock }
+    try {
+      return await World.open({ ...foundation, argon2: this.#argon2, ...own })
+    } catch (error) {
+      if (!first) await this.#databases.drop(databaseUrl)
+      throw error
+    }
   }
 }
 
