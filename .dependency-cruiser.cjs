@@ -62,9 +62,18 @@ module.exports = {
     row('transport', '^src/transport/', ['transport/', 'access/', 'services/', 'git/', 'failures\\.ts$', 'context\\.ts$', 'lib/']),
     row('the-lowest-floors', '^src/(db|git|lib)/', ['$1/', 'lib/']),
     row('jobs', '^src/jobs/', ['jobs/', 'db/', 'lib/']),
-    only('fastify', 'fastify|@fastify', ['http/', 'app\\.ts$']),
+    {
+      // a clock that can be moved is for services that are thrown away
+      name: 'test-clock',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/testing/' },
+      to: { path: '^src/db/test-clock\\.ts$' },
+    },
+    only('fastify', 'fastify|@fastify', ['http/', 'testing/', 'app\\.ts$']),
     only('pg', 'pg', ['db/']),
     only('aws', '@aws-sdk', ['lib/files/object-bucket\\.ts$']),
+    // beside cli/, of which its command is a part; nothing else knows it
+    row('testing', '^src/(?!testing/|cli/commands/test\\.ts$)', ['(?!testing/)']),
     { name: 'no-cycles', severity: 'error', from: { path: '^src/' }, to: { circular: true } },
     { name: 'no-strays', severity: 'error', from: { path: '^src/' }, to: { path: '^(test|scripts|bench)/' } },
     { name: 'nothing-unresolved', severity: 'error', from: { path: '^src/' }, to: { couldNotResolve: true } },

@@ -1701,12 +1701,12 @@ DECLARE
 BEGIN
   IF NEW.hooks AND current_setting('roost.hooks_queued', true) IS DISTINCT FROM NEW.transaction::text THEN
     INSERT INTO jobs (kind, payload, run_at) VALUES ('hooks: dispatch', jsonb_build_object('transaction', NEW.transaction::text),
-      now() + CASE NEW.source WHEN 'wiki_intents' THEN interval '1 minute' ELSE interval '0' END);
+      pg_catalog.now() + CASE NEW.source WHEN 'wiki_intents' THEN interval '1 minute' ELSE interval '0' END);
     PERFORM set_config('roost.hooks_queued', NEW.transaction::text, true);
     enqueued := true;
   END IF;
   IF NEW.mail AND current_setting('roost.mail_queued', true) IS DISTINCT FROM NEW.transaction::text THEN
-    INSERT INTO jobs (kind, payload, run_at) VALUES ('mail: dispatch', jsonb_build_object('transaction', NEW.transaction::text), now());
+    INSERT INTO jobs (kind, payload, run_at) VALUES ('mail: dispatch', jsonb_build_object('transaction', NEW.transaction::text), pg_catalog.now());
     PERFORM set_config('roost.mail_queued', NEW.transaction::text, true);
     enqueued := true;
   END IF;

@@ -12,7 +12,7 @@ import { homeRoute } from './http/home.js'
 import { idleCloser } from './http/idle-closer.js'
 import { mount } from './http/mount.js'
 import { referenceRoutes } from './http/reference.js'
-import { PACE } from './lib/async/pace.js'
+import { PACE, type Pace } from './lib/async/pace.js'
 import { counting } from './lib/async/spent.js'
 import { withoutPrefix } from './lib/origin.js'
 import { requestIds } from './lib/request-id.js'
@@ -51,9 +51,16 @@ declare module 'fastify' {
   }
 }
 
+export interface AppOptions {
+  pace?: Pace
+  /** The id of a request without a harmless one of its own. */
+  requestId?: ReturnType<typeof requestIds>
+  /** Called before anything but the headers of every answer is declared, for hooks of all routes. */
+  prepare?: (app: FastifyInstance) => void
+}
+
 /** The whole service as a Fastify instance that is not listening yet. Reads nothing but its context. */
-export async function buildApp(ctx: Context, { pace = PACE } = {}): Promise<FastifyInstance> {
-  const requestId = requestIds()
+export async function buildApp(ctx: Context, { pace = PACE, requestId = requestIds(), prepare }: AppOptions = {}): Promise<FastifyInstance> {
   const app = Fastify({
     loggerInstance: ctx.log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
@@ -93,8 +100,12 @@ export async function buildApp(ctx: Context, { pace = PACE } = {}): Promise<Fast
   })
   // a body that was parsed meanwhile has left the hook before
   app.addHook('preValidation', (request, _, done) => counting(request.spent, done))
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id).headers(EVERY_ANSWER)
+    done()
+  })
+  prepare?.(app)
+  app.addHook('onRequest', async (request) => {
     if ((request.raw.url?.length ?? 0) > MAX_REQUEST_LINE) throw new Failure('uri_too_long', { message: '414 URI Too Long' })
     // before the body: a missing route reads none (G-10), and no name contains a NUL (SEC-49)
     const params = Object.values((request.params ?? {}) as Record<string, string>)

@@ -390,7 +390,7 @@ const OF_TESTS = /^(LOG_LEVEL|SMTP_URL|MAIL_FROM|ROOST_(VERSION|DEFAULT_BRANCH|A
 
 /** The configuration of a server for tests, whose data is in `folder`: nothing waits, and hooks reach this machine. */
 export function readTestConfig(
-  { folder, port, ssh, token, password }: { folder: string; port: number; ssh: boolean; token: string; password: string },
+  { folder, port, ssh, token, password, secret }: { folder: string; port: number; ssh: boolean; token: string; password: string; secret?: string },
   environment: NodeJS.ProcessEnv = process.env,
 ): Config {
   return readConfig({
@@ -398,6 +398,7 @@ export function readTestConfig(
     ROOST_ADMIN_TOKEN: token,
     ROOST_ADMIN_PASSWORD: password,
     ...Object.fromEntries(Object.entries(environment).filter(([name, value]) => OF_TESTS.test(name) && value !== '')),
+    ...(secret !== undefined && { ROOST_SECRET_KEY: secret }),
     DATA_DIR: folder,
     PORT: String(port),
     SSH_PORT: ssh ? '0' : '',

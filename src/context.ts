@@ -16,6 +16,7 @@ import type { KeyedMutex } from './lib/async/keyed-mutex.js'
 import type { Slices } from './lib/async/slices.js'
 import type { Argon2 } from './lib/crypto/argon2.js'
 import type { Encryption } from './lib/crypto/encryption.js'
+import type { Source } from './lib/crypto/random.js'
 import type { KeptFiles } from './lib/files/kept-files.js'
 import type { ObjectStore } from './lib/files/object-store.js'
 import type { Mailer } from './lib/mailer.js'
@@ -90,7 +91,7 @@ export interface Followers {
 }
 
 /** All that code reaches beyond its arguments. */
-export interface Context {
+export interface Context extends Source {
   config: Config
   db: Database
   git: Git
@@ -133,7 +134,6 @@ export interface Context {
   /** Set while a call is answered (see `during`); absent in work of the service's own. */
   origin?: Origin
   revision: string
-  now(): Date
   /** Fires when the service ends: long work stops, and is begun anew by whoever takes its job. */
   stopping: AbortSignal
   /** Waits for background work, then ends all git processes; the database is its opener's to close. */

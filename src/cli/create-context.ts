@@ -20,6 +20,7 @@ import { type Exclusion, KeyedMutex } from '../lib/async/keyed-mutex.js'
 import { Slices } from '../lib/async/slices.js'
 import { Argon2 } from '../lib/crypto/argon2.js'
 import { encryptionWith, ownSecret } from '../lib/crypto/encryption.js'
+import { type Source, systemSource } from '../lib/crypto/random.js'
 import { KeptFiles } from '../lib/files/kept-files.js'
 import { type ObjectStore, objectFolder } from '../lib/files/object-store.js'
 import { openMailer } from '../lib/mailer.js'
@@ -42,6 +43,12 @@ export interface Among {
   /** How many they are. */
   workers: number
   exclusion?: Exclusion
+  /** Hashes passwords for several contexts; its owner closes it. */
+  argon2?: Argon2
+  /** Of time and random values, unless they are the machine's. */
+  source?: Source
+  /** Told of each directory of a repository before it is used. */
+  onUse?: (directory: string) => void
 }
 
 /** Wires the parts of the service; the configuration's address must be settled. */
@@ -50,7 +57,7 @@ export async function createContext(
   db: Database,
   log: Logger,
   spawner: Spawner = directSpawner,
-  { workers, exclusion }: Among = { workers: 1 },
+  { workers, exclusion, argon2: shared, onUse, source = systemSource }: Among = { workers: 1 },
 ): Promise<Context> {
   const listCache = new ListCache()
   const fragments = new Fragments()
@@ -65,6 +72,7 @@ export async function createContext(
     spawner: countedSpawner(spawner, () => metrics),
     workers,
     shared: config.databaseUrl !== undefined,
+    onUse,
     refusal: (storage) => storages.refusal(storage),
     transport: { ...TRANSPORT_LIMITS, ...(config.limits.pushBytes > 0 && { packBytes: config.limits.pushBytes }) },
     onFault: (fault, key) => log.error({ err: fault, repository: key }, 'a repository is missing or cannot be read'),
@@ -79,9 +87,10 @@ export async function createContext(
       blocked ? log.error({ storage }, 'a storage fails; calls that need it are refused') : log.warn({ storage }, 'the storage is used again'),
     onFault: (fault) => log[isUnavailable(fault) ? 'debug' : 'error']({ err: fault }, 'the storages could not be checked'),
   })
-  const now = () => new Date()
+  // windows end by the machine's clock, whatever the records say
+  const { now } = systemSource
   const counters = new Counters(db, now)
-  const argon2 = new Argon2(config.argon2, workers)
+  const argon2 = shared ?? new Argon2(config.argon2, workers)
   const encryption = encryptionWith(config.secretKey ?? (await ownSecret(config.dataDir)))
   const stop = new AbortController()
   // each delivery on its way listens
@@ -136,7 +145,7 @@ export async function createContext(
     encryption,
     log,
     revision: config.revision,
-    now,
+    ...source,
     stopping: stop.signal,
     settings: () => ctx.settingsCache.read(),
     async avatarService() {
@@ -145,7 +154,7 @@ export async function createContext(
     async close() {
       stop.abort(new Error('the service is stopping'))
       await Promise.all([ctx.jobs.stop(JOBS_END), storages.stop(), archives.close()])
-      await Promise.all([git.close(), argon2.close()])
+      await Promise.all([git.close(), shared ? undefined : argon2.close()])
       ctx.lfs.close()
       ctx.mailer?.close()
     },

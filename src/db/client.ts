@@ -11,6 +11,8 @@ import { Servers } from './servers.js'
 export interface DatabaseOptions {
   log: Pick<Logger, 'warn' | 'info'>
   poolSize?: number
+  /** Few connections, which share what others have for themselves and are closed soon; for a service with few callers. */
+  compact?: boolean
   /**
    * Send statements without names and connect without startup parameters, for poolers that share a connection between
    * transactions.
@@ -208,6 +210,26 @@ function laneOf({ Connection, availability, servers }: Connecting, config: pg.Cl
   }, servers)
 }
 
+/** The lanes of a database, some of which may be the same. */
+function lanesOf(
+  how: Connecting,
+  { readTimeout, writeTimeout, compact = false }: { readTimeout: number; writeTimeout: number; compact?: boolean | undefined },
+) {
+  const reads = () => laneOf(how, how.settings(readTimeout, ` ${READ_ONLY}`))
+  const queue = laneOf(how, how.settings(writeTimeout))
+  if (compact) {
+    const lane = reads()
+    return { lanes: [lane], plannedOnce: lane, bursts: queue, queue }
+  }
+  return {
+    lanes: Array.from({ length: LANES }, reads),
+    plannedOnce: laneOf(how, how.settings(readTimeout, ` ${READ_ONLY} ${PLANNED_ONCE}`)),
+    // bursts look rows up by key
+    bursts: laneOf(how, how.settings(writeTimeout, ` ${PLANNED_ONCE}`)),
+    queue,
+  }
+}
+
 function poolOf({ Connection, availability, servers, settings }: Connecting, timeout: number, options: DatabaseOptions): BoundedPool {
   const config: pg.PoolConfig = {
     ...settings(timeout),
@@ -215,7 +237,7 @@ function poolOf({ Connection, availability, servers, settings }: Connecting, tim
     pipeline: true,
     ...(!options.unnamedStatements && { idle_in_transaction_session_timeout: timeout * 2 }),
     max: options.poolSize ?? POOL_SIZE,
-    idleTimeoutMillis: 30_000,
+    idleTimeoutMillis: options.compact ? 2_000 : 30_000,
     connectionTimeoutMillis: options.waitTimeout ?? WAIT_TIMEOUT,
     Client: Connection as unknown as new () => pg.ClientBase,
   }
@@ -341,13 +363,9 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
   const { readTimeout = READ_TIMEOUT, writeTimeout = WRITE_TIMEOUT } = options
   const listeners = new CommitListeners()
   const how = connecting(url, options, listeners)
-  const lanes = Array.from({ length: LANES }, () => laneOf(how, how.settings(readTimeout, ` ${READ_ONLY}`)))
-  const plannedOnce = laneOf(how, how.settings(readTimeout, ` ${READ_ONLY} ${PLANNED_ONCE}`))
-  // bursts look rows up by key
-  const bursts = laneOf(how, how.settings(writeTimeout, ` ${PLANNED_ONCE}`))
-  const queue = laneOf(how, how.settings(writeTimeout))
+  const { lanes, plannedOnce, bursts, queue } = lanesOf(how, { readTimeout, writeTimeout, compact: options.compact })
   let turn = 0
-  const query = (config: Statement, values?: unknown[]) => (lanes[turn++ % LANES] as Lane).query(config, values)
+  const query = (config: Statement, values?: unknown[]) => (lanes[turn++ % lanes.length] as Lane).query(config, values)
   const pool = poolOf(how, writeTimeout, options)
   const write = drizzle({ client: pool })
 
@@ -371,7 +389,7 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
     poolUse: () => ({ busy: pool.totalCount - pool.idleCount, idle: pool.idleCount, waiting: pool.waitingCount }),
     async close() {
       how.availability.close()
-      await Promise.all([...lanes.map((lane) => lane.close()), plannedOnce.close(), bursts.close(), queue.close(), pool.end()])
+      await Promise.all([...[...new Set([...lanes, plannedOnce, bursts, queue])].map((lane) => lane.close()), pool.end()])
     },
   }
   const checkParameters = async () => {

@@ -7,7 +7,7 @@ import { RepositoryMissing } from './errors.js'
 import { canMerge, draftMerge, draftPick } from './merge/merge.js'
 import { take } from './objects/fetch-objects.js'
 import { fileSizes } from './objects/file-sizes.js'
-import { draftCommit, writeCommit, writeTag } from './objects/writer.js'
+import { draftCommit, draftHistory, writeCommit, writeTag } from './objects/writer.js'
 import { GIT_NICENESS, PER_HOLDER, POOL_LIMITS, type PoolLimits, ProcessPool, shareOfLimits } from './process/pool.js'
 import type { Spawner } from './process/spawner.js'
 import { quarantineReader, type Reader, type ReadFloor, readerFor, readFloor } from './reader.js'
@@ -42,6 +42,8 @@ export interface GitOptions {
   pool?: PoolLimits
   /** Of fetches and pushes. */
   wirePool?: PoolLimits
+  /** Told of a repository's directory each time before it is read or written. */
+  onUse?: ((directory: string) => void) | undefined
   /** Starts the processes; by default this process does. */
   spawner?: Spawner
   /** Services on other machines may use the storages as well. */
@@ -67,12 +69,14 @@ export interface GitInstallation {
 }
 
 /** Opens the storages for reading. */
-export function openInstallation({ storages, onFault, pool = POOL_LIMITS, spawner, workers = 1, refusal }: GitOptions): GitInstallation {
+export function openInstallation({ storages, onFault, onUse, pool = POOL_LIMITS, spawner, workers = 1, refusal }: GitOptions): GitInstallation {
   const floor = readFloor(new ProcessPool(shareOfLimits(pool, workers), spawner), workers)
   const directory = (key: RepositoryKey) => {
     const refused = refusal?.(key.storage)
     if (refused) throw refused
-    return directoryOf(storages, key)
+    const path = directoryOf(storages, key)
+    onUse?.(path)
+    return path
   }
   return {
     floor,
@@ -139,6 +143,7 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
       whileAt: (ref, oid, work) => updates.holding(directory, ref, oid, work),
       updateRefs: (moves) => updates.update(directory, moves),
       draftCommit: (draft) => draftCommit({ directory, pool, readObject }, draft),
+      draftHistory: () => draftHistory({ directory, pool, readObject }),
       draftPick: (draft) => draftPick({ directory, pool, readObject }, draft),
       canMerge: async (into, from) => {
         const answer = await ground.floor.memory.answer(directory, `merges ${into} ${from}`, () => 50, async () => {

@@ -231,6 +231,13 @@ export interface CommitDraft {
 
 export type DraftResult = { commit: Oid; tree: Oid } | { fault: ChangeFault /** Position in `changes`. */; index: number; path: string }
 
+/** Commits that may build on each other, in one pack. */
+export interface HistoryDraft {
+  /** As `draftCommit`, but that it is not written yet. */
+  commit(draft: CommitDraft): Promise<DraftResult>
+  write(): Promise<void>
+}
+
 /** A commit on top of `onto` that applies, or reverts, what another one changed against its first parent. */
 export interface PickDraft {
   /** The commit to apply or revert. */
@@ -484,6 +491,8 @@ export interface GitRepository {
 
   // writing objects: none of these moves a ref; all objects are synced when they return
   draftCommit(draft: CommitDraft): Promise<DraftResult>
+  /** For several commits at once; nothing is written before `write`. */
+  draftHistory(): HistoryDraft
   /** Exactly what `git cherry-pick` or `git revert` would make. */
   draftPick(draft: PickDraft): Promise<PickResult>
   /** Whether git merges one into the other without conflicts; computed once for each pair. */

@@ -76,7 +76,7 @@ async function insertJobs(db: Transaction | Database, all: NewJob[]): Promise<vo
 export function insertOf(all: NewJob[]): SQL {
   const rows = JSON.stringify(all.map(rowOf), (_, value: unknown) => (typeof value === 'string' ? storable(value) : value))
   return sql`insert into ${jobs} (kind, key, lane, lane_limit, priority, payload, run_at)
-    select kind, key, lane, lane_limit, priority, payload, coalesce(run_at, now() + delay * interval '1 millisecond')
+    select kind, key, lane, lane_limit, priority, payload, coalesce(run_at, pg_catalog.now() + delay * interval '1 millisecond')
     from jsonb_to_recordset(${rows}::jsonb)
       as t (kind text, key text, lane text, lane_limit smallint, priority smallint, payload jsonb, run_at timestamptz, delay float8)`
 }

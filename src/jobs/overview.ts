@@ -19,11 +19,11 @@ export interface JobCounts {
 /** The jobs by kind and state. */
 export async function countJobs(db: Database): Promise<JobCounts[]> {
   const { rows } = await db.write.execute<Record<keyof JobCounts, string>>(sql`select kind,
-      count(*) filter (where failed_at is null and run_at <= now()) as waiting,
-      count(*) filter (where failed_at is null and run_at > now() and worker is null) as later,
-      count(*) filter (where failed_at is null and run_at > now() and worker is not null) as running,
+      count(*) filter (where failed_at is null and run_at <= pg_catalog.now()) as waiting,
+      count(*) filter (where failed_at is null and run_at > pg_catalog.now() and worker is null) as later,
+      count(*) filter (where failed_at is null and run_at > pg_catalog.now() and worker is not null) as running,
       count(*) filter (where failed_at is not null) as failed,
-      coalesce(extract(epoch from now() - min(run_at) filter (where failed_at is null and run_at <= now())), 0)::float8 as delay
+      coalesce(extract(epoch from pg_catalog.now() - min(run_at) filter (where failed_at is null and run_at <= pg_catalog.now())), 0)::float8 as delay
     from ${jobs} group by kind order by kind`)
   return rows.map(({ kind, waiting, later, running, failed, delay }) => ({
     kind,
@@ -57,7 +57,7 @@ export async function failedJobs(db: Database, limit: number): Promise<FailedJob
 export async function retryFailed(db: Database, id: number | null): Promise<number> {
   const which = id === null ? sql`` : sql` and id = ${id}`
   const { rowCount } = await db.write.execute(
-    sql`update ${jobs} set failed_at = null, attempts = 0, run_at = now() where failed_at is not null${which}`,
+    sql`update ${jobs} set failed_at = null, attempts = 0, run_at = pg_catalog.now() where failed_at is not null${which}`,
   )
   db.committed()
   return rowCount ?? 0

@@ -18,6 +18,13 @@ import { gitCaller } from './credentials.js'
 import { LFS_ACTION, serveLfs } from './lfs.js'
 import { push } from './push.js'
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The username of whoever makes a call of Git, once known. */
+    gitUser?: string
+  }
+}
+
 const ROUTE = new RegExp(`^(.+?)(\\.git)?/(info/refs|git-upload-pack|git-receive-pack|${LFS_ACTION.source})$`)
 const SERVICES = new Set(['git-upload-pack', 'git-receive-pack'])
 const config = { policy: 'Git: the credentials and rights of section 31' }
@@ -103,6 +110,7 @@ async function admitRequest(
 ): Promise<Admitted | GitRefusal> {
   const caller = await gitCaller(ctx, request.headers, request.ip)
   if (isRefusal(caller)) return caller
+  if (caller.user) request.gitUser = caller.user.username
   const client = { address: request.ip, userAgent: request.headers['user-agent'] ?? '', requestId: request.id }
   return admit(ctx, caller, { ...asked, protocol: 'http', client })
 }

@@ -1,9 +1,8 @@
-import { execFile, spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { build } from '../../scripts/build.mjs'
 import { type Roost, startRoost } from '../../testing/index.mjs'
@@ -80,23 +79,4 @@ it('ends with the process that started it, also when that is killed', async () =
 
 it('says why it does not start', async () => {
   await expect(startRoost({ env: { ...env, ROOST_VERSION: 'new' } })).rejects.toThrow(/^roost test ended with 1: roost: ROOST_VERSION /)
-})
-
-it('the example of docs/testing.md passes as it stands', async () => {
-  const [, example = ''] = /```js\n([\s\S]*?)```/.exec(readFileSync(join(root, 'docs/testing.md'), 'utf8')) ?? []
-  const folder = mkdtempSync(join(tmpdir(), 'example-'))
-  try {
-    mkdirSync(join(folder, 'node_modules'))
-    symlinkSync(root, join(folder, 'node_modules/roost'))
-    writeFileSync(join(folder, 'example.test.mjs'), example)
-    const { NODE_TEST_CONTEXT: _, ...inherited } = process.env
-    const { stdout } = await promisify(execFile)(process.execPath, ['--test', '--test-reporter=tap', 'example.test.mjs'], {
-      cwd: folder,
-      env: { ...inherited, ...env },
-    })
-    expect(stdout).toMatch(/^# pass 1$/m)
-    expect(stdout).toMatch(/^# fail 0$/m)
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
 })

@@ -1,13 +1,12 @@
 import { Gitlab } from '@gitbeaker/rest'
 import { describe, expect, it } from 'vitest'
-import { testApp } from '../support/app.js'
-import { aUser } from '../support/factories.js'
+import { startedRoost } from '../support/started-roost.js'
 
-const t = testApp()
+const t = startedRoost()
 
 describe('@gitbeaker/rest, unmodified', () => {
   it('CL-2 creates a project, commits files, lists commits, reads a file and lists branches', async () => {
-    const user = await aUser(t.ctx)
+    const user = await t.user()
     const api = new Gitlab({ host: t.url, token: user.token })
     const project = await api.Projects.create({ name: 'walked by gitbeaker' })
     expect(project).toMatchObject({ path: 'walked-by-gitbeaker', default_branch: null, empty_repo: true })
@@ -33,7 +32,7 @@ describe('@gitbeaker/rest, unmodified', () => {
   })
 
   it('CL-2 follows Link to the end of a list of projects', async () => {
-    const user = await aUser(t.ctx)
+    const user = await t.user()
     const api = new Gitlab({ host: t.url, token: user.token })
     for (let i = 0; i < 5; i++) await api.Projects.create({ name: `page ${i}` })
     const all = await api.Projects.all({ owned: true, perPage: 2, orderBy: 'id', sort: 'asc' })
@@ -41,7 +40,7 @@ describe('@gitbeaker/rest, unmodified', () => {
   })
 
   it('CL-2 plans, talks and keeps texts: milestones, labels, issues, notes, threads, emoji, todos, snippets, wikis', async () => {
-    const [user, friend] = [await aUser(t.ctx), await aUser(t.ctx)]
+    const [user, friend] = [await t.user(), await t.user()]
     const api = new Gitlab({ host: t.url, token: user.token })
     const other = new Gitlab({ host: t.url, token: friend.token })
     const { id } = await api.Projects.create({ name: 'planned by gitbeaker', visibility: 'public' })
@@ -102,7 +101,7 @@ describe('@gitbeaker/rest, unmodified', () => {
   })
 
   it('CL-2 lives a merge request from its branch to the issue it closes', async () => {
-    const [user, friend] = [await aUser(t.ctx), await aUser(t.ctx)]
+    const [user, friend] = [await t.user(), await t.user()]
     const [api, other] = [new Gitlab({ host: t.url, token: user.token }), new Gitlab({ host: t.url, token: friend.token })]
     const { id } = await api.Projects.create({ name: 'merged by gitbeaker', visibility: 'public' })
     await api.ProjectMembers.add(id, 30, { userId: friend.id })
@@ -180,7 +179,7 @@ describe('@gitbeaker/rest, unmodified', () => {
   })
 
   it('CL-2 lives a merge request from a fork', async () => {
-    const [user, owner] = [await aUser(t.ctx), await aUser(t.ctx)]
+    const [user, owner] = [await t.user(), await t.user()]
     const [api, theirs] = [new Gitlab({ host: t.url, token: user.token }), new Gitlab({ host: t.url, token: owner.token })]
     const { id } = await theirs.Projects.create({ name: 'forked by gitbeaker', visibility: 'public' })
     await theirs.Commits.create(id, 'main', 'First', [{ action: 'create', filePath: 'a.txt', content: 'one\n' }])
@@ -206,7 +205,7 @@ describe('@gitbeaker/rest, unmodified', () => {
   })
 
   it('CL-2, X-1 searches by the short paths, in every scope it knows', async () => {
-    const user = await aUser(t.ctx)
+    const user = await t.user()
     const api = new Gitlab({ host: t.url, token: user.token })
     const group = await api.Groups.create('Searched', 'searched-by-gitbeaker')
     const { id } = await api.Projects.create({ name: 'searched by gitbeaker', namespaceId: group.id })

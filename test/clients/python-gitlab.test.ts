@@ -1,13 +1,13 @@
 import type { Response } from 'supertest'
 import { describe, expect, it } from 'vitest'
-import { testApp } from '../support/app.js'
-import { anAdmin, aUser, type TestUser, unique } from '../support/factories.js'
+import { type Credentialed, unique } from '../support/factories.js'
+import { startedRoost } from '../support/started-roost.js'
 
-const t = testApp()
+const t = startedRoost()
 
 /** As python-gitlab calls: the content type is there also where there is no body. */
 const callsOf =
-  (user: TestUser) =>
+  (user: Credentialed) =>
   async (
     method: 'get' | 'post' | 'put' | 'delete' | 'head',
     path: string,
@@ -22,7 +22,7 @@ const callsOf =
 
 describe('python-gitlab, call by call', () => {
   it('CL-1 groups, projects, lists and their headers', async () => {
-    const user = await aUser(t.ctx)
+    const user = await t.user()
     const call = callsOf(user)
     expect((await call('get', '/user', 200)).body).toMatchObject({ id: user.id, username: user.username })
     const path = `group-${unique()}`
@@ -36,13 +36,13 @@ describe('python-gitlab, call by call', () => {
     const page = await call('get', list, 200)
     expect(page.body).toMatchObject([{ id: project.id }])
     const first = /<([^>]+)>; rel="prev"/.exec(page.headers['link'] ?? '')?.[1] as string
-    const back = await fetch(first.replace('http://roost.test', t.url), { headers: { 'private-token': user.token } })
+    const back = await fetch(first, { headers: { 'private-token': user.token } })
     expect(await back.json()).toMatchObject([{ id: second.id }])
 
     expect((await call('get', '/namespaces', 200)).body.map(({ path: each }: { path: string }) => each).sort()).toEqual([path, user.username].sort())
     expect((await call('get', `/namespaces/${path}`, 200)).body).toMatchObject({ id: group.id, kind: 'group' })
     expect((await call('get', `/namespaces/${path}/exists`, 200)).body).toMatchObject({ exists: true })
-    const friend = await aUser(t.ctx)
+    const friend = await t.user()
     expect((await call('post', `/projects/${project.id}/members`, 201, { user_id: friend.id, access_level: 30 })).body.access_level).toBe(30)
     expect((await call('post', `/projects/${project.id}/star`, 201)).body.star_count).toBe(1)
     await call('post', `/projects/${project.id}/star`, 304)
@@ -52,7 +52,7 @@ describe('python-gitlab, call by call', () => {
   })
 
   it('CL-1 files, trees, branches, tags and protection', async () => {
-    const user = await aUser(t.ctx)
+    const user = await t.user()
     const call = callsOf(user)
     const { body: project } = await call('post', '/projects', 201, { name: 'with files' })
     const at = `/projects/${project.id}`
@@ -87,7 +87,7 @@ describe('python-gitlab, call by call', () => {
   })
 
   it('CL-1 issues, notes, labels, milestones, threads, wikis, snippets and uploads', async () => {
-    const user = await aUser(t.ctx)
+    const user = await t.user()
     const call = callsOf(user)
     const { body: project } = await call('post', '/projects', 201, { name: 'planned' })
     const at = `/projects/${project.id}`
@@ -127,7 +127,7 @@ describe('python-gitlab, call by call', () => {
   })
 
   it('CL-1 merge requests, people, custom attributes and calls as somebody else', async () => {
-    const [user, admin] = [await aUser(t.ctx), await anAdmin(t.ctx)]
+    const [user, admin] = [await t.user(), t.roost]
     const [call, asAdmin] = [callsOf(user), callsOf(admin)]
     const { body: project } = await call('post', '/projects', 201, { name: 'merged', initialize_with_readme: true })
     const at = `/projects/${project.id}`
@@ -145,7 +145,7 @@ describe('python-gitlab, call by call', () => {
       .field({ name, username: name, email: `${name}@example.com`, password: 'a long password', skip_confirmation: 'true' })
       .attach('avatar', png, 'avatar.png')
       .expect(201)
-    const avatar = await fetch(made.avatar_url.replace('http://roost.test', t.url))
+    const avatar = await fetch(made.avatar_url)
     expect([avatar.status, avatar.headers.get('content-type')]).toEqual([200, 'image/png'])
     expect((await asAdmin('put', `${at}/custom_attributes/key`, 200, { value: 'v' })).body).toEqual({ key: 'key', value: 'v' })
     expect((await asAdmin('get', '/projects?custom_attributes[key]=v', 200)).body).toMatchObject([{ id: project.id }])

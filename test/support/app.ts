@@ -92,11 +92,7 @@ export function testApp(environment: Record<string, string> = {}, sshOptions: { 
   })
   afterAll(() => close())
 
-  t.api = (method, path, caller) => {
-    const call = supertest(t.url)[method](`/api/v4${path}`)
-    if (caller) call.set('PRIVATE-TOKEN', caller.token)
-    return call.expect((response) => checkShape(method, path, response))
-  }
+  t.api = apiOf(t)
   t.queriesOf = async (work) => {
     await t.ctx.jobs.drain() // what calls before left to be done asks, too
     seen = []
@@ -107,6 +103,15 @@ export function testApp(environment: Record<string, string> = {}, sshOptions: { 
   }
   return t
 }
+
+/** Calls of a service, whose successes are checked against the shapes that are declared. */
+export const apiOf =
+  (service: { url: string }): TestApp['api'] =>
+  (method, path, caller) => {
+    const call = supertest(service.url)[method](`/api/v4${path}`)
+    if (caller) call.set('PRIVATE-TOKEN', caller.token)
+    return call.expect((response) => checkShape(method, path, response))
+  }
 
 const declared = families.flat().map((endpoint) => ({
   ...endpoint,

@@ -68,7 +68,7 @@ async function moveOne(ctx: Context, id: number, storage: string): Promise<void>
 
 /** Whether a service works on jobs of this database. */
 const isServed = async ({ db }: Context): Promise<boolean> =>
-  (await db.write.select({ id: processes.id }).from(processes).where(sql`${processes.alive_until} > now()`).limit(1)).length > 0
+  (await db.write.select({ id: processes.id }).from(processes).where(sql`${processes.alive_until} > pg_catalog.now()`).limit(1)).length > 0
 
 const isAsked = async ({ db }: Context, id: number): Promise<boolean> =>
   (await db.write.select({ id: repositoryMoves.project_id }).from(repositoryMoves).where(eq(repositoryMoves.project_id, id))).length > 0

@@ -22,6 +22,8 @@ export interface EmbeddedOptions {
   durable?: boolean
   /** Connections that are needed at least. */
   connections?: number
+  /** Called when its process has been started, and is getting ready. */
+  onLaunch?: () => void
 }
 
 export interface EmbeddedPostgres {
@@ -31,14 +33,20 @@ export interface EmbeddedPostgres {
 }
 
 /** Starts the embedded Postgres, also after a kill; a StartFault says in one line what is missing. */
-export async function startEmbeddedPostgres({ directory, log, durable = true, connections = 0 }: EmbeddedOptions): Promise<EmbeddedPostgres> {
+export async function startEmbeddedPostgres({
+  directory,
+  log,
+  durable = true,
+  connections = 0,
+  onLaunch,
+}: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const account = await accountForPostgres()
   await mkdir(directory, { recursive: true, mode: account ? 0o711 : 0o700 }).catch((error: NodeJS.ErrnoException) => {
     throw new StartFault(`cannot make ${directory}: ${error.code}`)
   })
   const lock = await takeLock(directory)
   try {
-    return await startLocked(await realpath(directory), account, log, { durable, connections }, lock)
+    return await startLocked(await realpath(directory), account, log, { durable, connections, onLaunch }, lock)
   } catch (error) {
     await releaseLock(lock)
     throw error

@@ -5,6 +5,8 @@ export interface Tuning {
   durable: boolean
   /** Connections that are needed at least. */
   connections: number
+  /** Called when the process has been started. */
+  onLaunch?: (() => void) | undefined
 }
 
 /** For superusers, of whom there is none here but the server itself. */

@@ -103,6 +103,7 @@ export class Supervisor {
       })
     })
     child.unref()
+    this.tuning.onLaunch?.()
   }
 
   /** Postgres writes `ready` into its own lock file; reading that costs less than connecting. */

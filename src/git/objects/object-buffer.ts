@@ -18,6 +18,10 @@ export class ObjectBuffer {
     return [...this.#objects.values()]
   }
 
+  read(oid: Oid): StagedObject | undefined {
+    return this.#objects.get(oid)
+  }
+
   blob(content: Buffer): Promise<Oid> {
     return this.#add('blob', content)
   }

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ProcessPool } from '../process/pool.js'
-import { type CommitDraft, type DraftResult, type Oid, type Signature, type Tag, ZERO } from '../types.js'
+import { type CommitDraft, type DraftResult, type HistoryDraft, type Oid, type Signature, type Tag, ZERO } from '../types.js'
 import { changeTree, type ReadObject } from './changes.js'
 import { ObjectBuffer } from './object-buffer.js'
 import { packOf, writePack } from './pack-writer.js'
@@ -16,19 +16,32 @@ export interface WriteContext {
 /**
  * Makes a commit of changes on top of the first parent. All its objects are on the disk when it returns; no ref moves.
  */
-export async function draftCommit({ directory, pool, readObject }: WriteContext, draft: CommitDraft): Promise<DraftResult> {
+export async function draftCommit(context: WriteContext, draft: CommitDraft): Promise<DraftResult> {
+  const history = draftHistory(context)
+  const drafted = await history.commit(draft)
+  if (!('fault' in drafted) && !draft.check) await history.write()
+  return drafted
+}
+
+/** Makes commits that may build on each other, whose objects are on the disk when all are written; no ref moves. */
+export function draftHistory({ directory, pool, readObject }: WriteContext): HistoryDraft {
   const stage = new ObjectBuffer()
-  const parent = draft.parents[0]
-  const changed = await changeTree(parent ? await treeOf(parent, readObject) : null, draft.changes, readObject, stage)
-  if ('fault' in changed) return changed
-  if (draft.check) return { commit: ZERO, tree: changed.tree }
-  const commit = await stage.commit({ ...draft, tree: changed.tree })
-  if (changed.special && !(await passesFsck(pool, directory, stage))) {
-    const index = draft.changes.findIndex((change) => change.action !== 'delete' && /gi/i.test(change.path))
-    return { fault: 'invalid_path', index, path: draft.changes[index]?.path ?? '' }
+  const read: ReadObject = async (oid) => stage.read(oid) ?? readObject(oid)
+  return {
+    async commit(draft) {
+      const parent = draft.parents[0]
+      const changed = await changeTree(parent ? await treeOf(parent, read) : null, draft.changes, read, stage)
+      if ('fault' in changed) return changed
+      if (draft.check) return { commit: ZERO, tree: changed.tree }
+      const commit = await stage.commit({ ...draft, tree: changed.tree })
+      if (changed.special && !(await passesFsck(pool, directory, stage))) {
+        const index = draft.changes.findIndex((change) => change.action !== 'delete' && /gi/i.test(change.path))
+        return { fault: 'invalid_path', index, path: draft.changes[index]?.path ?? '' }
+      }
+      return { commit, tree: changed.tree }
+    },
+    write: () => writePack(directory, stage.objects),
   }
-  await writePack(directory, stage.objects)
-  return { commit, tree: changed.tree }
 }
 
 /** Makes a commit of an existing tree. */

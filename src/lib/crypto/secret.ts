@@ -1,11 +1,12 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
+import { type Purpose, type Random, systemRandom } from './random.js'
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 
 /** A fresh token value: 20 characters of 64, 120 random bits (G-20, SEC-23). */
-export function newSecret(): string {
+export function newSecret(random: Random = systemRandom, purpose: Purpose = 'token'): string {
   let secret = ''
-  for (const byte of randomBytes(20)) secret += ALPHABET[byte & 63]
+  for (const byte of random.bytes(purpose, 20)) secret += ALPHABET[byte & 63]
   return secret
 }
 

@@ -154,11 +154,11 @@ export class StorageWatch {
   }
 }
 
-const READ = '/* storages */ select storage, failures, extract(epoch from now() - failed_at)::float8 from storage_failures'
+const READ = '/* storages */ select storage, failures, extract(epoch from pg_catalog.now() - failed_at)::float8 from storage_failures'
 
 /** A failure after a quiet reset time is the first one again. */
 const countFailure = (storage: string, { circuitbreaker_failure_reset_time: reset }: Settings, apart: number): SQL =>
   sql`/* storages */ insert into ${storageFailures} as f (storage, failures) values (${storage}, 1)
-    on conflict (storage) do update set failed_at = now(),
-      failures = case when f.failed_at < now() - ${reset}::float8 * interval '1 second' then 1 else f.failures + 1 end
-    where f.failed_at <= now() - ${apart}::float8 * interval '0.5 second'`
+    on conflict (storage) do update set failed_at = pg_catalog.now(),
+      failures = case when f.failed_at < pg_catalog.now() - ${reset}::float8 * interval '1 second' then 1 else f.failures + 1 end
+    where f.failed_at <= pg_catalog.now() - ${apart}::float8 * interval '0.5 second'`

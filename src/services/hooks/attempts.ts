@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { and, desc, eq, gt, gte, inArray, lt, type SQL, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import type { ReadDatabase } from '../../db/client.js'
@@ -188,7 +187,13 @@ export async function resend(ctx: Context, hook: Hook, id: number): Promise<Hook
 /** Delivers a sample now, whatever the hook listens to (HK-5, HK-9). */
 export async function deliverSample(ctx: Context, hook: Hook, { listens, event, body }: WebhookEvent): Promise<HookAttempt> {
   const system = hook.project_id === null && hook.group_id === null
-  const values = { hook_id: hook.id, uuid: randomUUID(), key: randomUUID(), trigger: triggerOf(listens), event: system ? 'System Hook' : event }
+  const values = {
+    hook_id: hook.id,
+    uuid: ctx.random.uuid(),
+    key: ctx.random.uuid(),
+    trigger: triggerOf(listens),
+    event: system ? 'System Hook' : event,
+  }
   const delivery = onlyRow(
     await ctx.db.write
       .insert(hookDeliveries)

@@ -7,10 +7,10 @@ import { attempt, waitAfter } from './attempts.js'
 const LIFE = 24 * 3_600_000
 
 /**
- * Makes one attempt of a delivery, unless it is over or its hook is set aside. Returns the moment of the next attempt;
- * null: there is none (HK-12, HK-26).
+ * Makes one attempt of a delivery, unless it is over or its hook is set aside. Returns the milliseconds until the
+ * next attempt; null: there is none (HK-12, HK-26).
  */
-export async function deliverOnce(ctx: Context, id: number): Promise<Date | null> {
+export async function deliverOnce(ctx: Context, id: number): Promise<number | null> {
   const [found] = await ctx.db.write
     .select({ delivery: hookDeliveries, hook: webHooks })
     .from(hookDeliveries)
@@ -20,11 +20,11 @@ export async function deliverOnce(ctx: Context, id: number): Promise<Date | null
   const { delivery, hook } = found
   const end = new Date(delivery.created_at.getTime() + LIFE)
   const now = ctx.now()
-  if (hook.disabled_until !== null && hook.disabled_until > now) return hook.disabled_until < end ? hook.disabled_until : giveUp(ctx, id)
+  const until = (next: Date) => (next < end ? next.getTime() - now.getTime() : giveUp(ctx, id))
+  if (hook.disabled_until !== null && hook.disabled_until > now) return until(hook.disabled_until)
   const made = await attempt(ctx, hook, delivery)
   if (made.attempt.status !== null) return null
-  const next = new Date(now.getTime() + waitAfter(delivery.attempts + 1))
-  return next < end ? next : giveUp(ctx, id)
+  return until(new Date(now.getTime() + waitAfter(delivery.attempts + 1)))
 }
 
 /** No attempt is left; it can still be sent by hand (HK-7). */

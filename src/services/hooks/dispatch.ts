@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { and, arrayContains, asc, eq, inArray, isNull, lte, or, type SQL, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
@@ -58,7 +57,7 @@ export async function dispatch(ctx: Context, transaction: bigint, then: (tx: Tra
   await ctx.db.transaction(async (tx) => {
     if (!(await takeChanges(tx, 'hooks', transaction))) return
     const due: Due[] = []
-    for (const one of found) due.push(...(await deliver(tx, one, first.created_at)))
+    for (const one of found) due.push(...(await deliver(ctx, tx, one, first.created_at)))
     if (due.length > 0) await then(tx, due)
   })
 }
@@ -76,7 +75,7 @@ function concerned({ project, group, listens }: WebhookEvent): SQL | undefined {
 }
 
 /** Writes the deliveries to all hooks that listen. Those made after the change do not get it. */
-async function deliver(tx: Transaction, event: WebhookEvent, at: Date): Promise<Due[]> {
+async function deliver(ctx: Context, tx: Transaction, event: WebhookEvent, at: Date): Promise<Due[]> {
   const hooks = await tx
     .select({
       id: webHooks.id,
@@ -91,11 +90,11 @@ async function deliver(tx: Transaction, event: WebhookEvent, at: Date): Promise<
   const listening = hooks.filter(({ filter }) => filter === null || event.branch === undefined || matchesPattern(filter, event.branch))
   if (listening.length === 0) return []
   const body = JSON.stringify(event.body)
-  const shared = { uuid: randomUUID(), trigger: triggerOf(event.listens), body }
+  const shared = { uuid: ctx.random.uuid(), trigger: triggerOf(event.listens), body }
   const rows = listening.map(({ id, project_id, group_id }) => ({
     ...shared,
     hook_id: id,
-    key: randomUUID(),
+    key: ctx.random.uuid(),
     event: project_id === null && group_id === null ? 'System Hook' : event.event,
   }))
   const made = await tx.insert(hookDeliveries).values(rows).returning({ id: hookDeliveries.id, hook: hookDeliveries.hook_id })

@@ -14,7 +14,10 @@ export const deliverHook = defineJob({
   input: z.object({ delivery: z.int(), receiver: z.string() }),
   network: true,
   perLane: PER_RECEIVER,
-  run: async (ctx: Context, { delivery }) => (await deliverOnce(ctx, delivery)) ?? undefined,
+  run: async (ctx: Context, { delivery }) => {
+    const wait = await deliverOnce(ctx, delivery)
+    return wait === null ? undefined : new Date(Date.now() + wait)
+  },
 })
 
 const laneOf = ({ receiver }: { receiver: string }) => `receiver ${receiver}`

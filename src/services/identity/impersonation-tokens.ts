@@ -75,7 +75,7 @@ export async function createImpersonationToken(
     faults['scopes'] = ['can only contain available scopes']
   }
   if (Object.keys(faults).length > 0) throw invalidRecord(faults)
-  const value = newSecret()
+  const value = newSecret(ctx.random)
   return ctx.db.transaction(async (tx) => {
     await roomForToken(tx, user.id)
     const made = onlyRow(

@@ -80,7 +80,7 @@ function scopesOf(scope: string | undefined): string[] {
 }
 
 async function issue(ctx: Context, userId: number, scopes: string[], db: Pick<Transaction, 'insert'> = ctx.db.write): Promise<Grant> {
-  const [access, refresh] = [newSecret(), newSecret()]
+  const [access, refresh] = [newSecret(ctx.random), newSecret(ctx.random)]
   const now = ctx.now()
   const token = onlyRow(
     await db

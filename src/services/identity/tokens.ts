@@ -52,7 +52,7 @@ export async function createToken(
   ctx: Context,
   user: { id: number; admin: boolean },
   given: NewToken,
-  value = newSecret(),
+  value = newSecret(ctx.random),
 ): Promise<{ token: Token; value: string }> {
   const faults = tokenFaults(given)
   if (given.scopes.includes('sudo') && !user.admin) faults['scopes'] = ['can only contain available scopes']
@@ -221,7 +221,7 @@ export async function rotateToken(
   token: Token,
   expiresAt: string | undefined,
 ): Promise<{ token: Token; value: string }> {
-  const value = newSecret()
+  const value = newSecret(ctx.random)
   const inAWeek = new Date(ctx.now().getTime() + 7 * 86_400_000).toISOString().slice(0, 10)
   const own = token.user_id === caller.user.id
   const expires_at = own ? await withinCredential(ctx, caller, expiresAt, inAWeek) : (expiresAt ?? inAWeek)

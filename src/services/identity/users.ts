@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { eq, sql } from 'drizzle-orm'
 import type { ActorUser, Caller } from '../../access/actor.js'
 import { qualified } from '../../access/roles.js'
@@ -61,7 +61,7 @@ export async function createUser(ctx: Context, given: NewUser): Promise<User> {
   const settings = await readSettings(ctx)
   const email = normaliseEmail(given.email)
   const { username, name } = given
-  const password = given.reset_password ? randomBytes(32).toString('base64url') : (given.password ?? '')
+  const password = given.reset_password ? ctx.random.bytes('password', 32).toString('base64url') : (given.password ?? '')
   const external = given.external ?? settings.user_default_external
   const hash = password.length >= 8 && password.length <= 128 ? await hashPassword(ctx, password) : null
 

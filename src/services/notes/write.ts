@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { and, eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
 import type { Context } from '../../context.js'
@@ -129,7 +128,7 @@ export async function createNote(
   const mentioner = mentionerOf(noteable)
   const mentioned = mentioner ? await thingsMentioned(ctx, caller, subject, await mentionsIn(ctx, given.body)) : []
   const commit_id = noteable.commit?.oid ?? null
-  const { type, position, discussion_id = randomBytes(20).toString('hex'), path = null, line = null, line_type = null } = standing
+  const { type, position, discussion_id = ctx.random.bytes('discussion', 20).toString('hex'), path = null, line = null, line_type = null } = standing
   const values = {
     now: now.toISOString(),
     project: noteable.project_id,

@@ -73,7 +73,7 @@ const expiredMemberships = defineJob({
 const oldCounters = defineJob({
   kind: 'old counters',
   input: nothing,
-  run: ({ db, now }: Context) => dropCounters(db, now()),
+  run: ({ db }: Context) => dropCounters(db, new Date()),
   every: 60_000,
 })
 

@@ -77,7 +77,7 @@ export async function createDeployToken(
 ): Promise<{ token: DeployToken; value: string }> {
   const faults = faultsOf(given)
   if (Object.keys(faults).length > 0) throw invalidRecord(faults)
-  const value = newSecret()
+  const value = newSecret(ctx.random)
   return ctx.db.transaction(async (tx) => {
     if ((await tx.$count(deployTokens, of(source))) >= MAX) throw invalidRecord({ base: [`there are already ${MAX} tokens`] })
     const owner = source.kind === 'project' ? { project_id: source.id } : { group_id: source.id }

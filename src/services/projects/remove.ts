@@ -52,7 +52,7 @@ export async function finishDeletions(ctx: Context, { alone = false } = {}): Pro
   const pending = await ctx.db.write
     .select()
     .from(pendingRepositoryDeletions)
-    .where(alone ? undefined : sql`${pendingRepositoryDeletions.due_at} <= now()`)
+    .where(alone ? undefined : sql`${pendingRepositoryDeletions.due_at} <= pg_catalog.now()`)
   for (const { project_id } of pending) {
     await ctx.db.transaction(async (tx) => {
       const [row] = await tx

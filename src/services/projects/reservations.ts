@@ -16,7 +16,7 @@ const GRACE = '1 minute'
 export async function reserveProject(ctx: Context, storage: string): Promise<number> {
   // what a loss of power undoes here is a reservation of which nothing was made
   const { rows } = await ctx.db.write.execute<{ id: string }>(sql`insert into ${pendingRepositoryDeletions} (project_id, storage, due_at)
-    select nextval(pg_get_serial_sequence('projects', 'id')), ${storage}, now() + ${GRACE}::interval
+    select nextval(pg_get_serial_sequence('projects', 'id')), ${storage}, pg_catalog.now() + ${GRACE}::interval
     from set_config('synchronous_commit', 'off', true) returning project_id as id`)
   return Number(rows[0]?.id)
 }
@@ -34,7 +34,10 @@ export async function endReservation(tx: Transaction, id: number): Promise<void>
 
 /** There will be no such project; what was made for it is removed in the background. */
 export async function giveUpReservation(ctx: Context, id: number): Promise<void> {
-  const due = ctx.db.write.update(pendingRepositoryDeletions).set({ due_at: sql`now()` }).where(eq(pendingRepositoryDeletions.project_id, id))
+  const due = ctx.db.write
+    .update(pendingRepositoryDeletions)
+    .set({ due_at: sql`pg_catalog.now()` })
+    .where(eq(pendingRepositoryDeletions.project_id, id))
   await due.catch(() => undefined) // it is due within a minute in any case
   await enqueue(ctx.db, removeFiles, {}, { key: '', lane: removeFiles.kind }).catch(() => undefined)
 }

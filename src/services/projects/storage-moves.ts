@@ -87,7 +87,7 @@ const sparedOf = async (ctx: Context, id: number): Promise<string[]> =>
 /** Removes a former copy that lies where the project goes back to, once nobody reads it. */
 async function makeWay(ctx: Context, id: number, storage: string): Promise<void> {
   const [former] = await ctx.db.write
-    .select({ due: sql<boolean>`due_at <= now()`, age: sql<number>`extract(epoch from now() - left_at)::float8 * 1000` })
+    .select({ due: sql<boolean>`due_at <= pg_catalog.now()`, age: sql<number>`extract(epoch from pg_catalog.now() - left_at)::float8 * 1000` })
     .from(formerRepositories)
     .where(and(eq(formerRepositories.project_id, id), eq(formerRepositories.storage, storage)))
   if (!former) return
@@ -115,10 +115,10 @@ async function commit(ctx: Context, id: number, { run, from, to }: { run: string
     await tx.delete(repositoryMoves).where(eq(repositoryMoves.project_id, id))
     await tx
       .insert(formerRepositories)
-      .values({ project_id: id, storage: from, due_at: sql`now() + ${GRACE}::interval` as unknown as Date })
+      .values({ project_id: id, storage: from, due_at: sql`pg_catalog.now() + ${GRACE}::interval` as unknown as Date })
       .onConflictDoUpdate({
         target: [formerRepositories.project_id, formerRepositories.storage],
-        set: { left_at: sql`now()`, due_at: sql`now() + ${GRACE}::interval` },
+        set: { left_at: sql`pg_catalog.now()`, due_at: sql`pg_catalog.now() + ${GRACE}::interval` },
       })
   })
 }
@@ -140,7 +140,7 @@ export const removeFormerRepositories = defineJob({
   kind: 'remove former repositories',
   input: z.object({}),
   async run(ctx: Context) {
-    const due = await ctx.db.write.select().from(formerRepositories).where(lte(formerRepositories.due_at, sql`now()`))
+    const due = await ctx.db.write.select().from(formerRepositories).where(lte(formerRepositories.due_at, sql`pg_catalog.now()`))
     for (const { project_id: id, storage } of due) {
       if (ctx.config.storages[storage] === undefined) continue
       const [project] = await ctx.db.write.select({ storage: projects.storage }).from(projects).where(eq(projects.id, id))

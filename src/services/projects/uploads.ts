@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { mkdir, open, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -69,7 +68,7 @@ export async function keepUpload(
   const { max_attachment_size } = await readSettings(ctx)
   if (file.data.length > max_attachment_size * MEBIBYTE) throw tooLarge()
   const filename = safeName(file.filename)
-  const secret = randomBytes(16).toString('hex')
+  const secret = ctx.random.bytes('upload', 16).toString('hex')
   const folder = folderOf(ctx, project.id)
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const path = join(folder, secret)

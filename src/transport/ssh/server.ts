@@ -3,13 +3,14 @@ import { ownHostKeys } from '../../lib/crypto/host-keys.js'
 import { sshFolder } from './client.js'
 import type { SshLimits } from './limits.js'
 import { makeSshPlace } from './place.js'
-import { answerOnSocket } from './socket.js'
+import { type Around, answerOnSocket } from './socket.js'
 import { type SshService, startSshThread } from './thread.js'
 
 export interface SshSetting {
   /** The bundle of `worker.ts`. */
   program: URL
   limits?: SshLimits
+  around?: Around
 }
 
 /** Answers on the local socket, and, unless SSH is off, runs the SSH server. */
@@ -17,7 +18,7 @@ export async function startSsh(ctx: Context, setting: SshSetting): Promise<SshSe
   const { dataDir, ssh } = ctx.config
   const hostKeys = ssh.port === null ? [] : await ownHostKeys(sshFolder(dataDir))
   const place = await makeSshPlace(dataDir)
-  const answers = await answerOnSocket(ctx, place.socket)
+  const answers = await answerOnSocket(ctx, place.socket, setting.around)
   await place.publish()
   const { log, stopping } = ctx
   const thread = await startSshThread(ssh, { ...setting, hostKeys, socket: place.socket, log, stopping }).catch(async (error: unknown) => {

@@ -13,17 +13,20 @@ export interface SshAnswers {
   close(wait: number): Promise<void>
 }
 
+/** Runs the answer to what a connection asks, when its time has come. */
+export type Around = (socket: Socket, answer: () => Promise<void>) => Promise<void>
+
 /**
  * Answers whoever holds SSH connections, on a Unix socket that only the service's own account reaches: the worker
  * thread, and the commands for an OpenSSH server. Several worker processes listen on the same one.
  */
-export async function answerOnSocket(ctx: Context, path: string): Promise<SshAnswers> {
+export async function answerOnSocket(ctx: Context, path: string, around: Around = (_, answer) => answer()): Promise<SshAnswers> {
   const sockets = new Set<Socket>()
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: false }, (socket) => {
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
     socket.on('error', () => socket.destroy())
-    answer(ctx, socket).catch((error: unknown) => {
+    around(socket, () => answer(ctx, socket)).catch((error: unknown) => {
       ctx.log.error({ err: error }, 'a question about SSH was not answered')
       socket.destroy()
     })

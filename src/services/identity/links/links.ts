@@ -33,7 +33,7 @@ export async function makeLink(
     const alike = made.filter((link) => link.email === email && link.purpose === purpose)
     if (alike.some(({ created_at }) => created_at > since(MINUTE)) || alike.length >= MAX_LINKS.ofAddress || made.length >= MAX_LINKS.ofUser)
       return null
-    const token = newSecret()
+    const token = newSecret(ctx.random, 'mail link')
     await tx
       .insert(accountLinks)
       .values({ digest: digestOf(token), purpose, user_id, email, job_id, expires_at: new Date(now.getTime() + life), created_at: now })

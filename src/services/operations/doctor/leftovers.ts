@@ -14,7 +14,7 @@ export async function* leftovers(ctx: Context): Check {
     const repair = async () => ((await ctx.git.clean()).includes(path) ? 'removed' : 'left: a process holds it')
     yield { kind: 'stale file', of: path, text: 'a killed process left it behind', repair }
   }
-  const old = sql`now() - ${STALE}::interval`
+  const old = sql`pg_catalog.now() - ${STALE}::interval`
   for (const intent of await ctx.db.write.select().from(refIntents).where(lt(refIntents.created_at, old)).orderBy(refIntents.id)) {
     const refs = intent.updates.map(({ ref }) => ref).join(', ')
     const repair = async () => {

@@ -178,7 +178,8 @@ async function checkLastCommit(repository: GitRepository, parent: Oid | null, ac
 /**
  * The actions as changes, up to the first that is invalid, and what is wrong with it (C-24 to C-27, C-34, C-38, C-39).
  */
-async function changesOf(actions: ActionInput[]): Promise<{ changes: Change[]; fault: string | null }> {
+/** Reads actions as they are sent; the fault is that of the first wrong one. */
+export async function changesOf(actions: ActionInput[]): Promise<{ changes: Change[]; fault: string | null }> {
   const changes: Change[] = []
   let bytes = 0
   for (const action of actions) {

@@ -82,11 +82,11 @@ const SILENT = 60_000
  * database, whoever it belongs to.
  */
 export async function settleLeftIntents(ctx: Context, { start = false, alone = false } = {}): Promise<void> {
-  const age = sql<number>`extract(epoch from now() - ${refIntents.created_at})::float8 * 1000`
+  const age = sql<number>`extract(epoch from pg_catalog.now() - ${refIntents.created_at})::float8 * 1000`
   /** How long its process has said nothing; negative while it lives, null where that is not known. */
   const silent = sql<
     number | null
-  >`case when ${refIntents.owner} is not null then coalesce((select extract(epoch from now() - p.alive_until)::float8 * 1000
+  >`case when ${refIntents.owner} is not null then coalesce((select extract(epoch from pg_catalog.now() - p.alive_until)::float8 * 1000
     from ${processes} p where p.id = ${refIntents.owner}), 'infinity') end`
   const left = await ctx.db.write.select({ intent: refIntents, age, silent }).from(refIntents).orderBy(refIntents.id)
   for (const { intent, age, silent } of left) {

@@ -1,0 +1,167 @@
+import { sql } from 'drizzle-orm'
+import pg from 'pg'
+import type { Database, Transaction } from './client.js'
+
+/** What each process of the service notes about itself: it is as it is now, whatever the rest is put back to. */
+const OF_PROCESSES = ['processes', 'job_schedules']
+/** Bytes from which on a table, where it has grown so many times, is cleared of the rows that restoring has left behind. */
+const LARGE = 4 * 1024 ** 2
+const GROWN = 4
+
+interface Table {
+  name: string
+  /** Columns that can be written. */
+  columns: string[]
+  /** Of the primary key; empty: it has none. */
+  key: string[]
+}
+
+/** The tables and sequences of a database. */
+export interface Shape {
+  tables: Map<string, Table>
+  sequences: string[]
+}
+
+interface Kept {
+  schema: string
+  /** With the bytes of their copies. */
+  tables: Map<string, number>
+  sequences: Map<string, string>
+}
+
+const quoted = pg.escapeIdentifier
+
+/** Reads which tables and sequences there are; the same for all databases of one version. */
+export async function readShape(db: Database): Promise<Shape> {
+  const tables = await db.readRows(
+    undefined,
+    `select c.relname::text,
+      array(select attname::text from pg_attribute a where attrelid = c.oid and attnum > 0 and not attisdropped and attgenerated = '' order by attnum),
+      array(select attname::text from pg_index i join pg_attribute a on attrelid = c.oid and attnum = any(indkey) where indrelid = c.oid and indisprimary)
+    from pg_class c where relkind = 'r' and relnamespace = 'public'::regnamespace and relname <> all($1) order by 1`,
+    [OF_PROCESSES],
+  )
+  const sequences = await db.readRows(
+    undefined,
+    `select relname::text from pg_class where relkind = 'S' and relnamespace = 'public'::regnamespace order by 1`,
+    [],
+  )
+  return {
+    tables: new Map(tables.map(([name, columns, key]) => [name as string, { name, columns, key } as Table])),
+    sequences: sequences.map(([name]) => name as string),
+  }
+}
+
+/**
+ * Named states of a database, each a copy of all rows in a schema of its own. The connections and their prepared
+ * statements stay as they are, and restoring costs what has changed (docs/adr/0024). Nothing may be written meanwhile.
+ */
+export class DatabaseSnapshots {
+  readonly #kept = new Map<string, Kept>()
+  #last = 0
+  #clearing: Promise<void> | undefined
+
+  constructor(
+    private readonly db: Database,
+    private readonly shape: Shape,
+  ) {}
+
+  /** Keeps the present state; another of this name is replaced. */
+  async take(name: string): Promise<void> {
+    const schema = `snapshot_${++this.#last}`
+    const sequences = await this.#sequences()
+    const kept = await this.db.transaction(async (tx) => {
+      const tables = await this.#withRows(tx)
+      const copies = tables.map((table) => `create unlogged table ${schema}.${quoted(table)} as table public.${quoted(table)}`)
+      await run(tx, [`create schema ${schema}`, ...copies])
+      return { schema, tables: await sizesIn(tx, schema), sequences }
+    })
+    await this.drop(name)
+    this.#kept.set(name, kept)
+  }
+
+  /** Puts all rows and sequences back to what they were. */
+  async restore(name: string): Promise<void> {
+    const kept = this.#kept.get(name)
+    if (!kept) throw new Error(`there is no snapshot called ${name}`)
+    const now = await this.#sequences()
+    const grown = await this.db.transaction(async (tx) => {
+      const sizes = await this.#sizes(tx)
+      const changed = [...this.shape.tables.values()].filter((table) => kept.tables.has(table.name) || sizes.has(table.name))
+      const moved = [...kept.sequences].filter(([sequence, value]) => now.get(sequence) !== value)
+      await run(tx, [
+        // rows come back as they were, without what follows from a change, and in any order
+        'set local session_replication_role = replica',
+        ...changed.flatMap((table) => putBack(table, kept)),
+        ...moved.map(([sequence, value]) => `select setval(${pg.escapeLiteral(`public.${quoted(sequence)}`)}, ${value})`),
+      ])
+      return changed.filter(({ name }) => (sizes.get(name) ?? 0) > Math.max(LARGE, GROWN * (kept.tables.get(name) ?? 0)))
+    })
+    // beside the calls that follow
+    if (grown.length > 0)
+      this.#clearing ??= this.#clear(grown).finally(() => {
+        this.#clearing = undefined
+      })
+  }
+
+  /** To be called before the connections are closed. */
+  async close(): Promise<void> {
+    await this.#clearing
+  }
+
+  async #clear(tables: Table[]): Promise<void> {
+    for (const { name } of tables) await this.db.write.execute(sql.raw(`vacuum public.${quoted(name)}`)).catch(() => undefined)
+  }
+
+  async drop(name: string): Promise<void> {
+    const kept = this.#kept.get(name)
+    if (!kept) return
+    this.#kept.delete(name)
+    await this.db.transaction((tx) => run(tx, ['set local client_min_messages = error', `drop schema ${kept.schema} cascade`]))
+  }
+
+  /** Tables that have ever had a row, with their sizes. */
+  async #sizes(tx: Transaction): Promise<Map<string, number>> {
+    return new Map([...(await sizesIn(tx, 'public'))].filter(([name]) => this.shape.tables.has(name)))
+  }
+
+  async #withRows(tx: Transaction): Promise<string[]> {
+    const written = [...(await this.#sizes(tx)).keys()]
+    if (written.length === 0) return []
+    const ask = written.map((table) => `select ${pg.escapeLiteral(table)} as name where exists (select from public.${quoted(table)})`)
+    const { rows } = await tx.execute<{ name: string }>(sql.raw(ask.join(' union all ')))
+    return rows.map(({ name }) => name)
+  }
+
+  /** Each with its value as the arguments of `setval`. */
+  async #sequences(): Promise<Map<string, string>> {
+    const ask = this.shape.sequences.map((name) => `select ${pg.escapeLiteral(name)}, last_value || ', ' || is_called from public.${quoted(name)}`)
+    const rows = ask.length === 0 ? [] : await this.db.readRows(undefined, ask.join(' union all '), [])
+    return new Map(rows as [string, string][])
+  }
+}
+
+/** The tables of a schema that are not empty files. */
+async function sizesIn(tx: Transaction, schema: string): Promise<Map<string, number>> {
+  const { rows } = await tx.execute<{ name: string; size: string }>(sql`
+    select relname as name, pg_relation_size(oid) as size from pg_class
+    where relkind = 'r' and relnamespace = ${schema}::regnamespace and pg_relation_size(oid) > 0`)
+  return new Map(rows.map(({ name, size }) => [name, Number(size)]))
+}
+
+/** The statements that make a table what it was, by changing only the rows that differ. */
+function putBack({ name, columns, key }: Table, { schema, tables }: Kept): string[] {
+  const table = `public.${quoted(name)}`
+  if (!tables.has(name)) return [`delete from ${table}`]
+  const names = columns.map(quoted).join(', ')
+  const insert = `insert into ${table} (${names}) overriding system value select ${columns.map((column) => `s.${quoted(column)}`).join(', ')}`
+  const same = key.map((column) => `s.${quoted(column)} = t.${quoted(column)}`).join(' and ')
+  if (same === '') return [`delete from ${table}`, `${insert} from ${schema}.${quoted(name)} s`]
+  return [
+    `delete from ${table} t where not exists (select from ${schema}.${quoted(name)} s where ${same} and s *= t)`,
+    `${insert} from ${schema}.${quoted(name)} s where not exists (select from ${table} t where ${same})`,
+  ]
+}
+
+/** Sends statements without values together. */
+const run = (tx: Transaction, statements: string[]) => tx.execute(sql.raw(statements.join(';\n')))

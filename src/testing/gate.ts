@@ -1,0 +1,114 @@
+import type { Socket } from 'node:net'
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Unavailable } from '../lib/unavailable.js'
+
+/** Milliseconds that calls get to end after their connections have been closed. */
+const END = 5_000
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** How often the gate had been closed when the call passed it. */
+    passed?: number
+  }
+}
+
+interface Call {
+  place: string
+  socket: Socket
+}
+
+/** Holds the calls of a world back while its state is changed, and knows which are under way. */
+export class Gate {
+  readonly #running = new Set<Call>()
+  #closed = 0
+  /** Settles when the gate is opened again. */
+  #opening: Promise<void> | null = null
+  #onIdle: (() => void) | undefined
+
+  /** Watches all calls of an application; before its routes are declared. */
+  watch(app: FastifyInstance): void {
+    app.addHook('onRequest', async (request, reply) => {
+      await this.#pass()
+      request.passed = this.#closed
+      reply.raw.once('close', this.#enter(callOf(request)))
+    })
+    app.addHook('onRoute', (route) => {
+      const { handler } = route
+      const gate = this
+      route.handler = function handle(request, reply) {
+        // its client left while it was authenticated, and what it was to change is another state now
+        if (request.passed !== gate.#closed) throw new Unavailable('The state has been replaced')
+        const leave = gate.#enter(callOf(request))
+        const answer = handler.call(this, request, reply)
+        if (answer instanceof Promise) answer.then(leave, leave)
+        else leave()
+        return answer
+      }
+    })
+  }
+
+  /**
+   * Runs `work` while no call is under way; those that come meanwhile wait. Calls have so many milliseconds to end by
+   * themselves, then their connections are closed. One at a time.
+   */
+  async while<T>(patience: number, work: () => Promise<T>): Promise<T> {
+    let open = () => {}
+    this.#opening = new Promise((resolve) => {
+      open = resolve
+    })
+    try {
+      await this.#idle(patience)
+      this.#closed++
+      return await work()
+    } finally {
+      this.#opening = null
+      open()
+    }
+  }
+
+  /** Runs what a connection of another protocol asks for, like a call. */
+  async run(socket: Socket, work: () => Promise<void>): Promise<void> {
+    await this.#pass()
+    const leave = this.#enter({ place: 'SSH', socket })
+    await work().finally(leave)
+  }
+
+  async #pass(): Promise<void> {
+    while (this.#opening) await this.#opening
+  }
+
+  /** A call of HTTP is entered twice: until its connection is free again, and until its handler has ended. */
+  #enter(call: Call): () => void {
+    this.#running.add(call)
+    return () => {
+      this.#running.delete(call)
+      if (this.#running.size === 0) this.#onIdle?.()
+    }
+  }
+
+  async #idle(patience: number): Promise<void> {
+    if (!(await this.#within(patience))) {
+      for (const { socket } of this.#running) socket.destroy()
+      if (!(await this.#within(END))) {
+        const [call] = this.#running
+        throw new Unavailable(`A call does not end: ${call?.place}`)
+      }
+    }
+    // what the end of a connection has set going
+    await setImmediate()
+  }
+
+  /** Whether no call is under way any more, within so many milliseconds. */
+  async #within(milliseconds: number): Promise<boolean> {
+    const late = new AbortController()
+    const idle = new Promise<true>((resolve) => {
+      this.#onIdle = () => resolve(true)
+      if (this.#running.size === 0) resolve(true)
+    })
+    const over = sleep(milliseconds, false, { signal: late.signal }).catch(() => false)
+    return Promise.race([idle, over]).finally(() => late.abort())
+  }
+}
+
+const callOf = ({ raw, method, url }: FastifyRequest): Call => ({ place: `${method} ${url.split('?', 1)[0]}`, socket: raw.socket })

@@ -1,0 +1,59 @@
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import { conflict, refused } from '../../failures.js'
+import { parsed, worldOf } from '../parameters.js'
+import { Fault } from '../traffic/faults.js'
+import { Limit } from '../traffic/limits.js'
+import { matching } from '../traffic/matching.js'
+import type { World } from '../world.js'
+import type { Worlds } from '../worlds.js'
+
+const Filter = z.strictObject({
+  ...matching,
+  caller: z.string().max(255).optional(),
+  status: z.coerce.number().int().min(100).max(599).optional(),
+})
+
+/** What was called, and what calls shall meet. */
+export function trafficRoutes(control: FastifyInstance, worlds: Worlds): void {
+  control.get('/worlds/:name/requests', async (request) => {
+    const world = await worldOf(worlds, request)
+    const filter = parsed(Filter, request.query)
+    checkRoute(world, filter.route)
+    return world.traffic.recorder.list(filter)
+  })
+  control.delete('/worlds/:name/requests', async (request, reply) => {
+    ;(await worldOf(worlds, request)).traffic.recorder.clear()
+    return reply.code(204).send()
+  })
+  control.post('/worlds/:name/faults', async (request, reply) => {
+    const world = await worldOf(worlds, request)
+    const fault = parsed(Fault, request.body)
+    checkRoute(world, fault.route)
+    if (!world.traffic.faults.add(fault)) throw conflict('there are too many faults')
+    return reply.code(204).send()
+  })
+  control.post('/worlds/:name/limits', async (request, reply) => {
+    const world = await worldOf(worlds, request)
+    const limit = parsed(Limit, request.body)
+    checkRoute(world, limit.route)
+    if (!world.traffic.limits.add(limit)) throw conflict('there are too many limits')
+    return reply.code(204).send()
+  })
+  for (const part of ['faults', 'limits'] as const)
+    control.delete(`/worlds/:name/${part}`, async (request, reply) => {
+      ;(await worldOf(worlds, request)).traffic[part].clear()
+      return reply.code(204).send()
+    })
+}
+
+/** Records the calls of a world; another state of it begins without any. */
+export function watchTraffic(world: World, app: FastifyInstance): void {
+  world.traffic.watch(app)
+  world.onReset(() => world.traffic.clear())
+}
+
+/** A route that is misspelt would never fit. */
+function checkRoute({ traffic: { routes } }: World, route: string | undefined): void {
+  if (route !== undefined && !routes.has(route) && !routes.has(`/api/v4${route}`)) throw refused(`route: there is no ${route}`)
+}

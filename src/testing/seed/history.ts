@@ -1,0 +1,136 @@
+import type { SignedIn } from '../../access/actor.js'
+import { findProjectFor } from '../../access/rules.js'
+import { type Change, type GitRepository, type HistoryDraft, type Oid, type Signature, ZERO } from '../../git/types.js'
+import { changesOf } from '../../services/repository/commits/create.js'
+import { moveRefs } from '../../services/repository/push/door.js'
+import { repositoryOf, signatureOf } from '../../services/repository/repositories.js'
+import type { SeedAuthor, SeedCommit, SeedFiles, SeedProject } from './declaration.js'
+import { below, entries, refusedAt, type Seeder, seedFault } from './seeder.js'
+
+/** What a branch has come to. */
+interface Head {
+  oid: Oid
+  files: ReadonlySet<string>
+}
+
+export interface History {
+  project: number
+  /** The username of whoever pushes it. */
+  creator: string
+  defaultBranch: string
+}
+
+/**
+ * Makes the commits of a project and pushes all its branches at once, as its creator. Returns the branches with the
+ * commits that they are at.
+ */
+export async function seedHistory(seeder: Seeder, at: string, given: SeedProject, history: History): Promise<Map<string, Oid>> {
+  const { files, commits = [], branches } = given
+  const { ctx } = seeder.world
+  const caller = await seeder.caller(at, history.creator)
+  const subject = await findProjectFor(ctx, caller, String(history.project))
+  const drafting = new Drafting(seeder, repositoryOf(ctx, subject.project), caller, history.defaultBranch)
+  if (files) await drafting.add({ message: 'Initial commit', files }, at)
+  for (const [commit, place] of entries(at, 'commits', commits)) await drafting.add(commit, place)
+  for (const [branch, place] of entries(at, 'branches', branches)) {
+    const { name, ref } = typeof branch === 'string' ? { name: branch, ref: history.defaultBranch } : branch
+    drafting.branch(name, ref, place)
+  }
+  const heads = new Map([...drafting.heads].map(([name, { oid }]) => [name, oid]))
+  if (heads.size === 0) return heads
+  await drafting.write()
+  const moves = [...heads].map(([name, oid]) => ({ ref: `refs/heads/${name}`, old: ZERO, new: oid }))
+  await refusedAt(below(at, 'branches'), moveRefs(ctx, subject, caller.user.id, moves))
+  return heads
+}
+
+/** Makes commits whose branches nobody sees yet. */
+class Drafting {
+  readonly heads = new Map<string, Head>()
+  readonly #signatures = new Map<string, Signature>()
+  readonly #history: HistoryDraft
+
+  constructor(
+    private readonly seeder: Seeder,
+    repository: GitRepository,
+    private readonly caller: SignedIn,
+    private readonly defaultBranch: string,
+  ) {
+    this.#history = repository.draftHistory()
+  }
+
+  async add(given: SeedCommit, at: string): Promise<void> {
+    const { branch = this.defaultBranch, message, actions, files } = given
+    const start = this.heads.get(branch) ?? this.#start(given, branch, at)
+    const has = new Set(start?.files)
+    const changes: Change[] = await this.#changes(files, actions, has, at)
+    const author = await this.#signature(given.author, given.date, below(at, 'author'))
+    const committer = given.committer === undefined ? author : await this.#signature(given.committer, given.date, below(at, 'committer'))
+    const drafted = await this.#history.commit({ parents: start ? [start.oid] : [], changes, author, committer, message })
+    if ('fault' in drafted) throw seedFault(at, `${drafted.path}: ${REFUSALS[drafted.fault]}`)
+    this.heads.set(branch, { oid: drafted.commit, files: has })
+  }
+
+  write(): Promise<void> {
+    return this.#history.write()
+  }
+
+  branch(name: string, ref: string, at: string): void {
+    const head = this.heads.get(ref)
+    if (!head) throw seedFault(at, `there is no branch ${ref} in this seed`)
+    if (this.heads.has(name)) throw seedFault(at, `the branch ${name} exists already`)
+    this.heads.set(name, head)
+  }
+
+  /** Where a new branch starts; null: with nothing. */
+  #start({ from }: SeedCommit, branch: string, at: string): Head | null {
+    if (from === null) return null
+    const start = this.heads.get(from ?? this.defaultBranch)
+    if (!start && (from !== undefined || branch !== this.defaultBranch))
+      throw seedFault(below(at, 'from'), `the branch ${from ?? this.defaultBranch} has no commits yet`)
+    return start ?? null
+  }
+
+  /** `has`: the files of the tree before, and afterwards those after it. */
+  async #changes(files: SeedFiles | undefined, actions: SeedCommit['actions'], has: Set<string>, at: string): Promise<Change[]> {
+    const asked = [...Object.entries(files ?? {}).map(([path, content]) => actionFor(path, content, has.has(path))), ...(actions ?? [])]
+    const { changes, fault } = await changesOf(asked)
+    if (fault) throw seedFault(at, fault)
+    for (const change of changes) {
+      if (change.action === 'delete') has.delete(change.path)
+      else has.add(change.path)
+      if (change.action === 'move') has.delete(change.from)
+    }
+    return changes
+  }
+
+  async #signature(given: SeedAuthor | undefined, date: string | undefined, at: string): Promise<Signature> {
+    const { ctx } = this.seeder.world
+    const identity = typeof given === 'object' ? { ...signatureOf(ctx, this.caller), ...given } : await this.#identity(given, at)
+    return date === undefined ? identity : { ...identity, ...dateOf(date) }
+  }
+
+  async #identity(username: string | undefined, at: string): Promise<Signature> {
+    const { ctx } = this.seeder.world
+    if (username === undefined) return signatureOf(ctx, this.caller)
+    const known = this.#signatures.get(username) ?? signatureOf(ctx, await this.seeder.caller(at, username))
+    this.#signatures.set(username, known)
+    return known
+  }
+}
+
+const REFUSALS = { exists: 'there is such a file already', missing: 'there is no such file', invalid_path: 'the path is not valid' } as const
+
+function actionFor(file_path: string, content: SeedFiles[string], known: boolean) {
+  if (content === null) return { action: 'delete', file_path }
+  const action = known ? 'update' : 'create'
+  if (typeof content === 'string') return { action, file_path, content }
+  const { base64, executable } = content
+  return { action, file_path, content: base64, encoding: 'base64', ...(executable !== undefined && { execute_filemode: executable }) }
+}
+
+/** The date and zone of a commit, as they are written. */
+function dateOf(time: string): { seconds: number; offset: string } {
+  const [, zone = 'Z'] = /(Z|[+-]\d\d:?\d\d)$/.exec(time) ?? []
+  return { seconds: Math.floor(Date.parse(time) / 1_000), offset: zone === 'Z' ? '+0000' : zone.replace(':', '') }
+}

@@ -1,0 +1,22 @@
+import { readFile } from 'node:fs/promises'
+import { refused } from '../../failures.js'
+import { StartFault } from '../../lib/start-fault.js'
+
+/** Aliases of YAML that may be resolved: a few lines could stand for gigabytes. */
+const MAX_ALIASES = 1_000
+
+/** Reads YAML, of which JSON is a part. */
+export async function seedIn(text: string): Promise<unknown> {
+  const { parse, YAMLParseError } = await import('yaml')
+  try {
+    return parse(text, { maxAliasCount: MAX_ALIASES, prettyErrors: true })
+  } catch (error) {
+    if (error instanceof YAMLParseError || error instanceof ReferenceError) throw refused(error.message.split('\n', 1)[0] as string)
+    throw error
+  }
+}
+
+export const seedFile = async (path: string): Promise<string> =>
+  readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new StartFault(`cannot read ${path}: ${error.code ?? error.message}`)
+  })

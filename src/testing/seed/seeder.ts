@@ -1,0 +1,108 @@
+import { type SignedIn, withoutToken } from '../../access/actor.js'
+import { Failure, wordsOf } from '../../failures.js'
+import { actorOf, loadUser } from '../../services/identity/users.js'
+import type { World } from '../world.js'
+
+/** What an answer of the API has. */
+export interface Made {
+  id: number
+  iid: number
+  [field: string]: unknown
+}
+
+/** Something in a seed is wrong, or refused by the service: where, and why. */
+export const seedFault = (at: string, why: string) => new Failure('invalid', { message: `${at}: ${why}` })
+
+/** A position below another one: `projects[0].issues[2]`. */
+export const below = (at: string, ...names: (string | number)[]): string =>
+  names.reduce<string>((path, name) => (typeof name === 'number' ? `${path}[${name}]` : path === '' ? name : `${path}.${name}`), at)
+
+/** Each entry of a list, with its position. */
+export function* entries<T>(at: string, name: string, list: readonly T[] | undefined): Generator<[T, string]> {
+  for (const [i, one] of (list ?? []).entries()) yield [one, below(at, name, i)]
+}
+
+/** Runs what a service does for an entry; its refusals name the entry. */
+export const refusedAt = <T>(at: string, work: Promise<T>): Promise<T> =>
+  work.catch((thrown: unknown) => {
+    throw thrown instanceof Failure ? seedFault(at, wordsOf(thrown.body)) : thrown
+  })
+
+interface Call {
+  /** The entry of the seed that it is for. */
+  at: string
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  /** Below `/api/v4`. */
+  path: string
+  /** The username of whoever makes it; undefined: the administrator. */
+  as?: string | undefined
+  body?: object
+  /** A status that is no fault: the answer is null. */
+  but?: number
+}
+
+/** Calls the API of a world for a seed, one after the other, so that ids are the same each time; and knows ids by names. */
+export class Seeder {
+  readonly users = new Map<string, number>()
+  readonly groups = new Map<string, { id: number; creator: string | undefined; milestones: Map<string, number> }>()
+  readonly projects = new Map<string, number>()
+  readonly #callers = new Map<number, SignedIn>()
+
+  constructor(readonly world: World) {}
+
+  /** The administrator of the start. */
+  get administrator(): string {
+    return this.world.config.admin.username
+  }
+
+  /** Makes a call that changes something, or reads. Throws what is wrong with the entry. */
+  async call(call: Call & { but?: never }): Promise<Made>
+  async call(call: Call): Promise<Made | null>
+  async call({ at, method, path, as, body, but }: Call): Promise<Made | null> {
+    const { app, config, secret } = this.world
+    const who = as === undefined || as === this.administrator ? {} : { sudo: as }
+    const answer = await app.inject({
+      method,
+      url: `/api/v4${path}`,
+      headers: { 'private-token': config.admin.token ?? '', 'x-roost-own': secret, ...who },
+      ...(body && { payload: body }),
+    })
+    if (answer.statusCode < 300) return answer.payload === '' ? null : answer.json()
+    if (answer.statusCode === but) return null
+    const by = as === undefined ? '' : ` as ${as}`
+    throw seedFault(at, `${method} ${path}${by} is answered with ${answer.statusCode}: ${reasonIn(answer.payload)}`)
+  }
+
+  /** A user, as services see who calls them. */
+  async caller(at: string, username: string): Promise<SignedIn> {
+    const id = await this.user(at, username)
+    const known = this.#callers.get(id) ?? withoutToken(actorOf(await loadUser(this.world.ctx, id)))
+    this.#callers.set(id, known)
+    return known
+  }
+
+  /** The id of a user. */
+  async user(at: string, username: string): Promise<number> {
+    const known = this.users.get(username.toLowerCase())
+    if (known !== undefined) return known
+    const found = await this.call({ at, method: 'GET', path: `/users?username=${encodeURIComponent(username)}` })
+    const [user] = found as unknown as Made[]
+    if (!user) throw seedFault(at, `there is no user ${username}`)
+    this.users.set(username.toLowerCase(), user.id)
+    return user.id
+  }
+
+  async userIds(at: string, usernames: readonly string[]): Promise<number[]> {
+    const ids: number[] = []
+    for (const username of usernames) ids.push(await this.user(at, username))
+    return ids
+  }
+}
+
+function reasonIn(payload: string): string {
+  try {
+    return wordsOf(JSON.parse(payload))
+  } catch {
+    return payload.slice(0, 500)
+  }
+}

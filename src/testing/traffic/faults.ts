@@ -1,0 +1,123 @@
+import { STATUS_CODES } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { matcher, matching, type Place } from './matching.js'
+
+const MAX_FAULTS = 1_000
+/** Seconds. */
+const LONGEST_DELAY = 600
+
+const Header = z
+  .string()
+  .regex(/^[^\r\n\0]*$/, 'is not the value of a header')
+  .max(4_000)
+
+/** What happens to calls instead of, or before, what they ask for. */
+export const Fault = z
+  .strictObject({
+    ...matching,
+    status: z.int().min(400).max(599).optional(),
+    body: z.union([z.string().max(1_000_000), z.record(z.string(), z.unknown()), z.array(z.unknown())]).optional(),
+    headers: z.record(z.string().regex(/^[A-Za-z0-9-]{1,100}$/, 'is not the name of a header'), Header).optional(),
+    disconnect: z.literal(true).optional(),
+    cut: z
+      .int()
+      .min(1)
+      .max(2 ** 31)
+      .optional(),
+    delay: z.number().min(0).max(LONGEST_DELAY).optional(),
+    times: z.union([z.int().min(1).max(1_000_000), z.literal('always')]).default(1),
+    after: z.int().min(0).max(1_000_000).default(0),
+  })
+  .refine(
+    ({ status, disconnect, cut }) => [status, disconnect, cut].filter((way) => way !== undefined).length <= 1,
+    'has more than one of status, disconnect and cut',
+  )
+  .refine(
+    ({ status, disconnect, cut, delay }) => [status, disconnect, cut, delay].some((way) => way !== undefined),
+    'has none of status, disconnect, cut and delay',
+  )
+  .refine(
+    ({ status, body, headers }) => status !== undefined || (body === undefined && headers === undefined),
+    'has a body or headers without a status',
+  )
+
+export type Fault = z.output<typeof Fault>
+
+interface Standing {
+  fault: Fault
+  matches(place: Place): boolean
+  /** Calls still to be let through, and still to be met. */
+  after: number
+  left: number
+}
+
+/** Faults in the order in which they were asked for; the first that fits a call is what happens to it. */
+export class Faults {
+  #standing: Standing[] = []
+
+  /** False: there are too many. */
+  add(fault: Fault): boolean {
+    if (this.#standing.length >= MAX_FAULTS) return false
+    const left = fault.times === 'always' ? Number.POSITIVE_INFINITY : fault.times
+    this.#standing.push({ fault, matches: matcher(fault), after: fault.after, left })
+    return true
+  }
+
+  /** What happens to a call, which counts. */
+  take(place: Place): Fault | null {
+    for (const one of this.#standing) {
+      if (!one.matches(place)) continue
+      if (one.after-- > 0) continue
+      one.after = 0
+      if (--one.left <= 0) this.#standing = this.#standing.filter((other) => other !== one)
+      return one.fault
+    }
+    return null
+  }
+
+  clear(): void {
+    this.#standing = []
+  }
+}
+
+/** Does it; true: the call is answered. */
+export async function meet(fault: Fault, request: FastifyRequest, reply: FastifyReply, { place, cut }: { place: Place; cut(after: number): void }) {
+  if (fault.delay) {
+    const left = new AbortController()
+    reply.raw.once('close', () => left.abort())
+    await sleep(fault.delay * 1_000, undefined, { signal: left.signal, ref: false }).catch(() => undefined)
+  }
+  if (fault.cut !== undefined) cut(fault.cut)
+  if (fault.disconnect) {
+    reply.hijack()
+    request.raw.socket.resetAndDestroy()
+    return true
+  }
+  if (fault.status === undefined) return false
+  const { type, text, headers } = answerOf(fault.status, place.route?.startsWith('/:project.git/') === true, fault.body)
+  // the body has not been read
+  reply.code(fault.status).headers({ 'content-type': type, ...headers, ...fault.headers })
+  reply.serializer(String).send(text)
+  return true
+}
+
+/** The words of the service itself, or of a proxy before it, for a status. */
+function answerOf(status: number, git: boolean, body: Fault['body']): { type: string; text: string; headers: Record<string, string> } {
+  const name = `${status} ${STATUS_CODES[status] ?? 'Unknown'}`
+  const headers: Record<string, string> = status === 429 || status === 503 ? { 'retry-after': '1' } : {}
+  if (typeof body === 'string') return { type: 'text/plain; charset=utf-8', text: body, headers }
+  if (body !== undefined) return { type: 'application/json', text: JSON.stringify(body), headers }
+  if (status === 429) return { type: 'text/plain; charset=utf-8', text: 'Retry later', headers }
+  if (status === 502 || status === 504) {
+    const text = `<html>\r\n<head><title>${name}</title></head>\r\n<body>\r\n<center><h1>${name}</h1></center>\r\n</body>\r\n</html>\r\n`
+    return { type: 'text/html', text, headers }
+  }
+  if (git) {
+    if (status === 401) headers['www-authenticate'] = 'Basic realm="Roost"'
+    return { type: 'text/plain', text: status === 503 ? 'The service is busy. Please try again.\n' : `${name.slice(4)}\n`, headers }
+  }
+  const message = status === 404 ? '404 Not found' : status === 503 ? `${name}: The service is busy` : name
+  return { type: 'application/json', text: JSON.stringify({ message }), headers }
+}

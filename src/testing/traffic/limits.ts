@@ -1,0 +1,67 @@
+import { createHash } from 'node:crypto'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { tooMany } from '../../failures.js'
+import { matcher, matching, type Place } from './matching.js'
+
+const MAX_LIMITS = 100
+/** Callers that one limit knows. */
+const MAX_CALLERS = 10_000
+
+/** So many calls of one credential, or of an address without one, in each window of so many seconds. */
+export const Limit = z.strictObject({ ...matching, limit: z.int().min(0).max(1_000_000), window: z.number().min(0.1).max(86_400).default(60) })
+export type Limit = z.output<typeof Limit>
+
+interface Standing {
+  limit: Limit
+  matches(place: Place): boolean
+  callers: Map<string, { count: number; until: number }>
+}
+
+/** Limits on top of those that the environment sets; their windows go by the machine's clock. */
+export class Limits {
+  #standing: Standing[] = []
+
+  /** False: there are too many. */
+  add(limit: Limit): boolean {
+    if (this.#standing.length >= MAX_LIMITS) return false
+    this.#standing.push({ limit, matches: matcher(limit), callers: new Map() })
+    return true
+  }
+
+  clear(): void {
+    this.#standing = []
+  }
+
+  /** Counts a call and says so in its answer, as the service's own limit does (SEC-148). Throws 429. */
+  count(request: FastifyRequest, reply: FastifyReply, place: Place): void {
+    const now = Date.now()
+    let wait = 0
+    for (const { limit, matches, callers } of this.#standing) {
+      if (!matches(place)) continue
+      const caller = credentialOf(request)
+      let window = callers.get(caller)
+      if (!window || window.until <= now) {
+        if (callers.size >= MAX_CALLERS) callers.clear()
+        window = { count: 0, until: now + limit.window * 1_000 }
+        callers.set(caller, window)
+      }
+      const observed = ++window.count
+      reply.headers({
+        'ratelimit-limit': limit.limit,
+        'ratelimit-remaining': Math.max(0, limit.limit - observed),
+        'ratelimit-observed': observed,
+        'ratelimit-reset': Math.ceil(window.until / 1_000),
+      })
+      if (observed > limit.limit) wait = Math.max(wait, 1, Math.ceil((window.until - now) / 1_000))
+      if (wait > 0) throw tooMany(wait)
+    }
+  }
+}
+
+/** Tells callers apart before they are known. */
+function credentialOf({ headers, raw, ip }: FastifyRequest): string {
+  const [, inQuery] = /[?&](?:private_token|access_token|job_token)=([^&]+)/.exec(raw.url ?? '') ?? []
+  const credential = headers['private-token'] ?? headers['job-token'] ?? headers.authorization ?? inQuery ?? `from ${ip}`
+  return createHash('sha256').update(String(credential)).digest('base64url')
+}

@@ -1,0 +1,50 @@
+import type { FastifyRequest } from 'fastify'
+import { z } from 'zod'
+
+/** Which calls are meant; what is not given does not matter. */
+export const matching = {
+  method: z
+    .string()
+    .regex(/^[A-Z]{1,20}$/, 'is not a method in capitals')
+    .optional(),
+  /** Of the reference, with or without `/api/v4`. */
+  route: z.string().min(1).max(500).optional(),
+  /** Without the query; `*` is any text. */
+  path: z.string().min(1).max(2_000).optional(),
+}
+
+export type Matching = Partial<Record<keyof typeof matching, string | undefined>>
+
+/** What a rule is compared with. */
+export interface Place {
+  method: string
+  path: string
+  route: string | null
+}
+
+/** Of Git over HTTP. */
+export const GIT_ROUTES = ['info/refs', 'git-upload-pack', 'git-receive-pack', 'info/lfs'].map((action) => `/:project.git/${action}`)
+
+const GIT = /^\/.+\.git\/(info\/refs|git-upload-pack|git-receive-pack|info\/lfs\/.+)$/
+
+/** A template without the patterns of its parameters. */
+export const bareRoute = (url: string) => url.replace(/(:[a-z_]+)\([^/]*\)/g, '$1')
+
+/** Where a call goes; the route is null where there is none. */
+export function placeOf({ method, raw, routeOptions, is404 }: FastifyRequest): Place {
+  const path = (raw.url ?? '/').split('?', 1)[0] as string
+  const [, action] = GIT.exec(path) ?? []
+  const git = action && `/:project.git/${action.startsWith('info/lfs/') ? 'info/lfs' : action}`
+  const { url } = routeOptions
+  return { method, path, route: git ?? (is404 || url === undefined || url === '/*' ? null : bareRoute(url)) }
+}
+
+/** Tells whether a call is meant. */
+export function matcher({ method, route, path }: Matching): (place: Place) => boolean {
+  const parts = path?.split('*').map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+  const pattern = parts && new RegExp(`^${parts.join('.*')}$`, 's')
+  return (place) =>
+    (method === undefined || place.method === method) &&
+    (route === undefined || place.route === route || place.route === `/api/v4${route}`) &&
+    (pattern === undefined || pattern.test(place.path))
+}

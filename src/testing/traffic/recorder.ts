@@ -1,0 +1,170 @@
+import { isUtf8 } from 'node:buffer'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type Matching, matcher, type Place, placeOf } from './matching.js'
+
+/** Calls that are kept, and bytes of all their bodies; the oldest go first. */
+const MAX_CALLS = 10_000
+const MAX_BYTES = 64 * 1024 ** 2
+/** Bytes that are kept of one body. */
+const MAX_BODY = 64 * 1024
+
+/** Parsed where it is JSON and whole, otherwise a text; null: there is none, or it is no text. */
+type Body = unknown
+
+/** A call that was answered, or whose client has left. */
+export interface RecordedCall extends Place {
+  /** Counted from one since the last reset, in the order in which calls came. */
+  number: number
+  /** With the question mark; empty: there is none. */
+  query: string
+  /** As they were sent, credentials included. */
+  headers: IncomingHttpHeaders
+  body: Body
+  /** The username; null: nobody, a refused credential, or a call that was met by a fault or a limit. */
+  caller: string | null
+  /** Whoever acts as the caller. */
+  sudoer: string | null
+  /** Null: the connection ended before an answer. */
+  status: number | null
+  answer: Body
+  /** Milliseconds. */
+  duration: number
+}
+
+/** Cuts answers short. */
+interface Cut {
+  after: number
+}
+
+/** Keeps the last calls in memory. */
+export class Recorder {
+  #calls: { call: RecordedCall; bytes: number }[] = []
+  #bytes = 0
+  #number = 0
+  #dropped = 0
+  /** Calls that began before the last reset are not kept. */
+  #epoch = 0
+
+  /** Begins to record a call; what it returns makes its answer end early. */
+  begin(request: FastifyRequest, reply: FastifyReply): { place: Place; cut(after: number): void } {
+    const [began, epoch, number, place] = [performance.now(), this.#epoch, ++this.#number, placeOf(request)]
+    const [sent, answered] = [new Pieces(), new Pieces()]
+    const cut: Cut = { after: Number.POSITIVE_INFINITY }
+    listen(request, sent)
+    tap(reply, answered, cut)
+    reply.raw.once('close', () => {
+      if (epoch !== this.#epoch) return
+      const { caller, headers, raw } = request
+      const call: RecordedCall = {
+        number,
+        ...place,
+        query: (raw.url ?? '').slice(place.path.length),
+        headers,
+        body: sent.as(headers['content-type']),
+        caller: caller?.user?.username ?? request.gitUser ?? null,
+        sudoer: (caller?.user && caller.sudoer?.username) ?? null,
+        status: reply.raw.headersSent ? reply.raw.statusCode : null,
+        answer: answered.as(answered.type),
+        duration: Math.round((performance.now() - began) * 10) / 10,
+      }
+      this.#keep(call, sent.bytes + answered.bytes)
+    })
+    return {
+      place,
+      cut(after) {
+        cut.after = after
+      },
+    }
+  }
+
+  /** The calls that fit, in the order in which they came, and how many were forgotten. */
+  list({ caller, status, ...where }: Matching & { caller?: string | undefined; status?: number | undefined } = {}): {
+    requests: RecordedCall[]
+    dropped: number
+  } {
+    const fits = matcher(where)
+    const found = this.#calls
+      .map(({ call }) => call)
+      .filter((call) => fits(call) && (caller === undefined || call.caller === caller) && (status === undefined || call.status === status))
+    return { requests: found.sort((a, b) => a.number - b.number), dropped: this.#dropped }
+  }
+
+  /** Forgets all, also what is under way. */
+  clear(): void {
+    this.#calls = []
+    this.#bytes = this.#number = this.#dropped = 0
+    this.#epoch++
+  }
+
+  #keep(call: RecordedCall, bytes: number): void {
+    this.#calls.push({ call, bytes })
+    this.#bytes += bytes
+    while (this.#calls.length > MAX_CALLS || this.#bytes > MAX_BYTES) {
+      this.#bytes -= this.#calls.shift()?.bytes ?? 0
+      this.#dropped++
+    }
+  }
+}
+
+/** The beginning of a body. */
+class Pieces {
+  bytes = 0
+  /** Whether there was more. */
+  #more = false
+  #pieces: Buffer[] = []
+  type: string | undefined
+
+  add(piece: Buffer): void {
+    const kept = piece.subarray(0, MAX_BODY - this.bytes)
+    this.#more ||= kept.length < piece.length
+    if (kept.length === 0) return
+    this.bytes += kept.length
+    // a piece may be part of a large buffer, which would stay as long as it
+    this.#pieces.push(Buffer.from(kept))
+  }
+
+  as(type: string | undefined): Body {
+    const whole = Buffer.concat(this.#pieces)
+    if (whole.length === 0 || !(this.#more || isUtf8(whole))) return null
+    const text = whole.toString()
+    if (this.#more || !/^application\/([a-z.+-]+\+)?json\b/.test(type ?? '')) return text.includes('\0') ? null : text
+    try {
+      return JSON.parse(text)
+    } catch {
+      return text
+    }
+  }
+}
+
+/** Sees the body as it is read, whoever reads it. */
+function listen({ raw }: FastifyRequest, pieces: Pieces): void {
+  const emit = raw.emit.bind(raw)
+  raw.emit = (event: string | symbol, ...values: unknown[]) => {
+    if (event === 'data') pieces.add(values[0] as Buffer)
+    return emit(event as string, ...values)
+  }
+}
+
+/** Sees an answer as it is written, and ends it with the connection where it is to be cut. */
+function tap(reply: FastifyReply, pieces: Pieces, cut: Cut): void {
+  const { raw } = reply
+  const [write, end] = [raw.write.bind(raw), raw.end.bind(raw)]
+  let written = 0
+  /** Whether the answer ends with this piece. */
+  const take = (piece: unknown, encoding: unknown): boolean => {
+    if (written > cut.after) return true
+    if (typeof piece !== 'string' && !(piece instanceof Uint8Array)) return false
+    const bytes =
+      typeof piece === 'string' ? Buffer.from(piece, typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8') : Buffer.from(piece)
+    pieces.type = String(reply.getHeader('content-type') ?? '')
+    const kept = bytes.subarray(0, cut.after - written)
+    pieces.add(kept)
+    written += bytes.length
+    if (written <= cut.after) return false
+    write(kept, () => raw.destroy())
+    return true
+  }
+  raw.write = ((piece: unknown, ...rest: unknown[]) => take(piece, rest[0]) || write(piece, ...(rest as []))) as typeof write
+  raw.end = ((piece: unknown, ...rest: unknown[]) => (take(piece, rest[0]) ? raw : end(piece, ...(rest as [])))) as typeof end
+}

@@ -1,0 +1,293 @@
+import { randomBytes } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { FastifyInstance } from 'fastify'
+import { openConnections } from '../cli/database.js'
+import { checkFolders, settleAddress, settleSsh } from '../cli/host.js'
+import { DRAIN, type Life } from '../cli/life.js'
+import { listen, type loadProgram, stopListening } from '../cli/open-service.js'
+import type { Config } from '../config.js'
+import type { Context } from '../context.js'
+import type { Database } from '../db/client.js'
+import { DatabaseSnapshots, readShape } from '../db/snapshots.js'
+import { installTestClock, setTestClock } from '../db/test-clock.js'
+import { Failure } from '../failures.js'
+import type { Spawner } from '../git/process/spawner.js'
+import { isAnythingDue } from '../jobs/store.js'
+import { KeyedMutex } from '../lib/async/keyed-mutex.js'
+import type { Argon2 } from '../lib/crypto/argon2.js'
+import { requestIds } from '../lib/request-id.js'
+import { type ClockState, type TestClock, testClock } from './clock.js'
+import { FolderSnapshots } from './folder-snapshots.js'
+import { Gate } from './gate.js'
+import type { Seeded } from './seed/declaration.js'
+import { Traffic } from './traffic/traffic.js'
+import { WorldDatabase } from './world-database.js'
+
+/** The program of the thread that speaks SSH, beside this one where it is built. */
+const SSH_PROGRAM = new URL('./ssh.js', import.meta.url)
+/** Connections of a world's pool: its callers are few. */
+const POOL_SIZE = 3
+/** Snapshots of a world at a time. */
+const MAX_SNAPSHOTS = 64
+/** What `reset` restores; no name that a caller can give. */
+const START = ''
+/** Milliseconds that calls get to end by themselves before the state is replaced, and before it is kept. */
+const REPLACING = 1_000
+const KEEPING = 10_000
+/** Milliseconds that work in the background gets to be done before the state is kept, and between two looks. */
+const SETTLING = 2_000
+const LOOK = 10
+
+/** What all worlds of a process share. */
+export interface Foundation {
+  program: Awaited<ReturnType<typeof loadProgram>>
+  life: Life
+  spawner: Spawner
+  argon2: Argon2
+  /** Adds hooks to the application of a world before its routes are declared. */
+  prepare(world: World, app: FastifyInstance): void
+}
+
+export interface WorldOptions extends Foundation {
+  name: string
+  /** Whether it is the world of the start. */
+  first: boolean
+  config: Config
+  /** Of a migrated and empty database of its own. */
+  databaseUrl: string
+  /** Where its snapshots are kept: beside its folder, on the same file system. */
+  snapshots: string
+  pid: number
+  /** The moment at which its clock stands; undefined: it has the machine's. */
+  clock?: Date | undefined
+}
+
+/** What a program has to know to use a world. */
+export interface WorldLine {
+  name: string
+  url: string
+  username: string
+  token: string
+  password: string
+  pid: number
+}
+
+type Listener = () => void | Promise<void>
+
+/** One service among those of the process: its own database, folder, port, application and context. */
+export class World {
+  readonly #gate = new Gate()
+  /** One change of the state at a time. */
+  readonly #turns = new KeyedMutex()
+  readonly #folders: FolderSnapshots
+  readonly #snapshots = new Set<string>()
+  readonly #resets: Listener[] = []
+  readonly #ends: Listener[] = []
+  /** Where the clock stood at each snapshot. */
+  readonly #moments = new Map<string, ClockState>()
+  #ended = false
+  #databases!: DatabaseSnapshots
+  #app!: FastifyInstance
+  #ctx!: Context
+  /** Sent along by the test service's own calls. */
+  readonly secret = randomBytes(16).toString('hex')
+  readonly traffic = new Traffic(this.secret)
+  /** What it was filled with at its start. */
+  seeded: Promise<Seeded> | undefined
+
+  private constructor(
+    private readonly options: WorldOptions,
+    readonly config: Config & { baseUrl: string },
+    private readonly database: WorldDatabase,
+    /** Null: it has the machine's. */
+    readonly clock: TestClock | null,
+  ) {
+    this.#folders = new FolderSnapshots(config.dataDir, options.snapshots)
+  }
+
+  static async open(options: WorldOptions): Promise<World> {
+    const { life, databaseUrl } = options
+    const config = await settleAddress(await settleSsh(options.config, (fault) => life.log.warn(`SSH is off: ${fault.message}`)))
+    await checkFolders(config)
+    const clock = options.clock ? testClock(options.clock) : null
+    if (clock) await installTestClock(databaseUrl, clock.now())
+    const db = await openConnections(databaseUrl, config, { log: life.log, poolSize: POOL_SIZE, compact: true })
+    const world = new World(options, config, new WorldDatabase(db), clock)
+    try {
+      await world.#begin()
+    } catch (error) {
+      await world.close()
+      throw error
+    }
+    return world
+  }
+
+  get name(): string {
+    return this.options.name
+  }
+
+  get first(): boolean {
+    return this.options.first
+  }
+
+  get databaseUrl(): string {
+    return this.options.databaseUrl
+  }
+
+  get db(): Database {
+    return this.database.facade
+  }
+
+  /** The application, which listens. Hooks for all its routes come from extensions. */
+  get app(): FastifyInstance {
+    return this.#app
+  }
+
+  /** Its members are replaced with each change of the state; the object stays the same. */
+  get ctx(): Context {
+    return this.#ctx
+  }
+
+  get line(): WorldLine {
+    const { baseUrl: url, admin } = this.config
+    return { name: this.name, url, username: admin.username, token: admin.token ?? '', password: admin.password ?? '', pid: this.options.pid }
+  }
+
+  /** Registers a listener that is called when the world has got another state, before the next call is answered. */
+  onReset(listener: Listener): void {
+    this.#resets.push(listener)
+  }
+
+  /** Keeps the present state under a name; another of this name is replaced. */
+  async snapshot(name: string): Promise<void> {
+    if (!this.#snapshots.has(name) && this.#snapshots.size >= MAX_SNAPSHOTS)
+      throw new Failure('conflict', { message: `there are ${MAX_SNAPSHOTS} snapshots already` })
+    await this.#keep(name)
+    this.#snapshots.add(name)
+  }
+
+  /** Puts the state back to what it was at the snapshot. */
+  async restore(name: string): Promise<void> {
+    if (!this.#snapshots.has(name)) throw new Failure('not_found', { message: `there is no snapshot called ${name}` })
+    await this.#putBack(name)
+  }
+
+  /** Puts the state back to that of the start. */
+  reset(): Promise<void> {
+    return this.#putBack(START)
+  }
+
+  /** From now on `reset` puts back the present state. */
+  keepAsStart(): Promise<void> {
+    return this.#keep(START)
+  }
+
+  /** Ends it and removes its files; the database is its opener's to drop. */
+  close(): Promise<void> {
+    return this.#turns.runHere('state', () => this.#close())
+  }
+
+  async #close(): Promise<void> {
+    this.#ended = true
+    for (let end = this.#ends.pop(); end; end = this.#ends.pop()) await end()
+    await this.#ctx?.close()
+    await this.#databases?.close()
+    await this.database.close()
+    for (const folder of [this.config.dataDir, this.options.snapshots]) await rm(folder, { recursive: true, force: true, maxRetries: 5 })
+  }
+
+  async #begin(): Promise<void> {
+    const { program, life } = this.options
+    this.#ctx = await this.#createContext()
+    const prepare = (app: FastifyInstance) => {
+      this.#gate.watch(app)
+      this.options.prepare(this, app)
+    }
+    const requestId = this.clock && { requestId: requestIds(this.clock.requestId) }
+    // the one waits for the database, the other takes time of the processor
+    const [app] = await Promise.all([program.buildApp(this.#ctx, { prepare, ...requestId }), this.#keepFirst()])
+    this.#app = app
+    this.#ends.push(() => stopListening(app, DRAIN))
+    await listen(app, this.config)
+    if (this.config.ssh.port === null) return
+    // it lives as long as the world, not as the first of its contexts
+    const lasting: Context = Object.create(this.#ctx, { stopping: { value: life.signal } })
+    const ssh = await program.startSsh(lasting, { program: SSH_PROGRAM, around: (socket, answer) => this.#gate.run(socket, answer) })
+    this.#ends.push(() => ssh.close(DRAIN))
+  }
+
+  /** Makes the state of the start. */
+  async #keepFirst(): Promise<void> {
+    const { program } = this.options
+    await program.bootstrapAdministrator(this.#ctx)
+    await program.announceMail(this.#ctx)
+    this.#databases = new DatabaseSnapshots(this.db, await readShape(this.db))
+    await this.#take(START)
+    await this.#work(this.#ctx)
+  }
+
+  #createContext(): Promise<Context> {
+    const { program, life, spawner, argon2 } = this.options
+    const onUse = (directory: string) => this.#folders.use(directory)
+    const among = { workers: 1, argon2, onUse, ...(this.clock && { source: this.clock }) }
+    return program.createContext(this.config, this.db, life.log, spawner, among)
+  }
+
+  /** Begins the work in the background. */
+  async #work(ctx: Context): Promise<void> {
+    // no other process is at work here: what was under way when a snapshot was taken is begun anew
+    await ctx.jobs.start({ alone: true })
+    ctx.storages.start()
+    this.options.program.keepRecovering(ctx)
+  }
+
+  #keep(name: string): Promise<void> {
+    return this.#still(KEEPING, async () => {
+      const until = Date.now() + SETTLING
+      while (Date.now() < until && (await isAnythingDue(this.db))) await sleep(LOOK)
+      return () => this.#take(name)
+    })
+  }
+
+  async #take(name: string): Promise<void> {
+    if (this.clock) this.#moments.set(name, this.clock.state())
+    await Promise.all([this.#databases.take(name), this.#folders.take(name)])
+  }
+
+  #putBack(name: string): Promise<void> {
+    return this.#still(REPLACING, async () => {
+      // what it would have done is not to be
+      await this.#ctx.jobs.stop(0)
+      return async () => {
+        await Promise.all([this.#databases.restore(name), this.#folders.restore(name)])
+        const moment = this.#moments.get(name)
+        if (moment) await setTestClock(this.db, new Date(moment.moment))
+        if (moment) this.clock?.restore(moment)
+        for (const listener of this.#resets) await listener()
+      }
+    })
+  }
+
+  /**
+   * Runs what `prepare` returns while nothing is at work: no call, no job, no process of git. All that the process
+   * remembers goes with the former context, so nothing is answered from another state.
+   */
+  #still(patience: number, prepare: () => Promise<() => Promise<unknown>>): Promise<void> {
+    return this.#turns.runHere('state', () => {
+      if (this.#ended) throw new Failure('not_found', { message: `the world ${this.name} has ended` })
+      return this.#gate.while(patience, async () => {
+        const work = await prepare()
+        await this.#ctx.close()
+        this.database.forgetListeners()
+        try {
+          await work()
+        } finally {
+          const fresh = await this.#createContext()
+          Object.assign(this.#ctx, fresh)
+          await this.#work(fresh)
+        }
+      })
+    })
+  }
+}

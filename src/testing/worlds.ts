@@ -1,0 +1,103 @@
+import { fileURLToPath } from 'node:url'
+import type { Config } from '../config.js'
+import { DatabaseCopies } from '../db/postgres/copies.js'
+import { Failure } from '../failures.js'
+import { SpawnerProcess } from '../git/process/spawner-process.js'
+import { Argon2 } from '../lib/crypto/argon2.js'
+import { type Foundation, World } from './world.js'
+
+/** Worlds at a time. */
+const MAX_WORLDS = 32
+/** The program of the spawner process, beside this one where it is built. */
+const SPAWNER = fileURLToPath(new URL('./spawner.js', import.meta.url))
+
+export interface WorldSetting {
+  name: string
+  /** Whether it is the world of the start. */
+  first: boolean
+}
+
+/** The worlds of one process, by their names. */
+export class Worlds {
+  readonly #open = new Map<string, Promise<World>>()
+  readonly #databases: DatabaseCopies
+  #argon2: Argon2 | undefined
+
+  constructor(
+    private readonly foundation: Omit<Foundation, 'argon2'>,
+    private readonly databaseUrl: string,
+    private readonly settingOf: (setting: WorldSetting) => Config,
+    private readonly clock: Date | undefined,
+  ) {
+    this.#databases = new DatabaseCopies(databaseUrl)
+  }
+
+  /** The world of this name, which is made if there is none. */
+  open(name: string): Promise<World> {
+    const known = this.#open.get(name)
+    if (known) return known
+    if (this.#open.size >= MAX_WORLDS) throw new Failure('conflict', { message: `there are ${MAX_WORLDS} worlds already` })
+    const first = this.#open.size === 0
+    const opening = this.#make(this.settingOf({ name, first }), name, first)
+    this.#open.set(name, opening)
+    opening.catch(() => this.#open.delete(name))
+    return opening
+  }
+
+  /** Throws not_found. */
+  async find(name: string): Promise<World> {
+    const world = await this.#open.get(name)
+    if (!world) throw new Failure('not_found', { message: `there is no world called ${name}` })
+    return world
+  }
+
+  /** All of them, the first one first. */
+  all(): Promise<World[]> {
+    return Promise.all(this.#open.values())
+  }
+
+  /** Ends a world and removes what it has stored. The first one lives as long as the process. */
+  async remove(name: string): Promise<void> {
+    const world = await this.find(name)
+    if (world.first) throw new Failure('conflict', { message: `the world ${name} ends with the server` })
+    this.#open.delete(name)
+    await world.close()
+    await this.#databases.drop(world.databaseUrl)
+  }
+
+  async close(): Promise<void> {
+    const worlds = [...this.#open.values()]
+    this.#open.clear()
+    await Promise.all(worlds.map((opening) => opening.then((world) => world.close())))
+    await this.#argon2?.close()
+  }
+
+  async #make(config: Config, name: string, first: boolean): Promise<World> {
+    this.#argon2 ??= new Argon2(config.argon2, 1)
+    const databaseUrl = first ? this.databaseUrl : await this.#databases.create()
+    const { foundation } = this
+    const own = { name, first, config, databaseUrl, snapshots: `${config.dataDir}.snapshots`, pid: process.pid, clock: this.clock }
+    try {
+      return await World.open({ ...foundation, argon2: this.#argon2, ...own })
+    } catch (error) {
+      if (!first) await this.#databases.drop(databaseUrl)
+      throw error
+    }
+  }
+}
+
+/** Opens the place of worlds; there is none in it yet. */
+export async function openWorlds(
+  foundation: Omit<Foundation, 'spawner' | 'argon2'>,
+  databaseUrl: string,
+  settingOf: (setting: WorldSetting) => Config,
+  clock?: Date,
+): Promise<Worlds> {
+  const { life } = foundation
+  const spawner = new SpawnerProcess(SPAWNER)
+  life.opened(() => spawner.close())
+  spawner.prepare()
+  const worlds = new Worlds({ ...foundation, spawner }, databaseUrl, settingOf, clock)
+  life.opened(() => worlds.close())
+  return worlds
+}

@@ -1,0 +1,16 @@
+import { startRoost } from 'roost/test'
+import { beforeEach } from 'vitest'
+
+/** The world of this worker, empty at the start of each test. */
+export const roost = await startRoost({ world: `worker-${process.env.VITEST_POOL_ID}` })
+
+beforeEach(() => roost.reset())
+
+export const call = async (method, path, body) => {
+  const answer = await fetch(`${roost.url}/api/v4${path}`, {
+    method,
+    headers: { 'private-token': roost.token, 'content-type': 'application/json' },
+    body: body && JSON.stringify(body),
+  })
+  return { status: answer.status, body: await answer.json() }
+}

@@ -1,0 +1,3 @@
+module roosttest
+
+go 1.19
