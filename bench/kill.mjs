@@ -149,7 +149,15 @@ export async function rowsOf(server, text, values) {
   }
 }
 
-const query = (dataDir, text, values) => rowsOf(running(dataDir).url, text, values)
+/** The same in the Postgres of a data folder, which may be starting again after a kill. */
+async function query(dataDir, text, values) {
+  for (const until = Date.now() + PATIENCE; ; await sleep(100))
+    try {
+      return await rowsOf(running(dataDir).url, text, values)
+    } catch (error) {
+      if (Date.now() > until) throw error
+    }
+}
 
 function killProcess(pid) {
   try {
