@@ -1,6 +1,6 @@
 import { Gitlab } from '@gitbeaker/rest'
 import { describe, expect, it } from 'vitest'
-import { startedRoost } from '../support/started-roost.js'
+import { startedRoost } from '../support/servers/started-roost.js'
 
 const t = startedRoost()
 

@@ -1,7 +1,7 @@
 import type { Response } from 'supertest'
 import { describe, expect, it } from 'vitest'
 import { type Credentialed, unique } from '../support/factories.js'
-import { startedRoost } from '../support/started-roost.js'
+import { startedRoost } from '../support/servers/started-roost.js'
 
 const t = startedRoost()
 

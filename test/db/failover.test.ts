@@ -8,7 +8,7 @@ import { build } from '../../scripts/build.mjs'
 import { type Database, openDatabase } from '../../src/db/client.js'
 import { faultOfUrl, serversOf } from '../../src/db/servers.js'
 import { isUnavailable } from '../../src/lib/unavailable.js'
-import { type PostgresPair, startPostgresPair } from '../support/postgres-pair.js'
+import { type PostgresPair, startPostgresPair } from '../support/servers/postgres-pair.js'
 
 const quiet = { info: () => undefined, warn: () => undefined }
 

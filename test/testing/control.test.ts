@@ -8,8 +8,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { build } from '../../scripts/build.mjs'
 import { type Roost, startRoost } from '../../testing/index.mjs'
 import { gitRun } from '../support/git-client.js'
+import { startEnvironment } from '../support/servers/started-roost.js'
 import { ed25519 } from '../support/ssh.js'
-import { startEnvironment } from '../support/started-roost.js'
 
 let roost: Roost
 beforeAll(async () => {

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { build } from '../../scripts/build.mjs'
-import { startEnvironment } from '../support/started-roost.js'
+import { startEnvironment } from '../support/servers/started-roost.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const plugin = join(root, 'testing/pytest')

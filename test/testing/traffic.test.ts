@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { build } from '../../scripts/build.mjs'
 import { type Roost, startRoost } from '../../testing/index.mjs'
-import { startEnvironment } from '../support/started-roost.js'
+import { startEnvironment } from '../support/servers/started-roost.js'
 
 let roost: Roost
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { testApp } from '../../support/app.js'
 import { aGroup, anAdmin, aProject, type TestProject, type TestUser } from '../../support/factories.js'
-import { receiver } from '../../support/receiver.js'
+import { receiver } from '../../support/servers/receiver.js'
 
 /**
  * Operations that are declared together with others of the same shape, and that no other test calls. Every success is

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { testApp } from '../../support/app.js'
 import { aCommit, aProject, aUser } from '../../support/factories.js'
 import { aMergeRequest, showRequest, soon } from '../../support/merge-requests.js'
-import { receiver } from '../../support/receiver.js'
+import { receiver } from '../../support/servers/receiver.js'
 
 const t = testApp({ ROOST_ALLOW_LOCAL_REQUESTS: 'true' })
 const r = receiver()

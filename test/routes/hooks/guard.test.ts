@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import { describe, expect, it } from 'vitest'
 import { testApp } from '../../support/app.js'
 import { anAdmin, aProject, aUser } from '../../support/factories.js'
-import { receiver } from '../../support/receiver.js'
+import { receiver } from '../../support/servers/receiver.js'
 
 const t = testApp()
 const r = receiver()

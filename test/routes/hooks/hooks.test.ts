@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import { describe, expect, it } from 'vitest'
 import { testApp } from '../../support/app.js'
 import { aGroup, anAdmin, aProject, aUser } from '../../support/factories.js'
-import { receiver } from '../../support/receiver.js'
+import { receiver } from '../../support/servers/receiver.js'
 
 const t = testApp({ ROOST_ALLOW_LOCAL_REQUESTS: 'true' })
 const r = receiver()

@@ -3,7 +3,7 @@ import { testApp } from '../../support/app.js'
 import { aCommit, aGroup, anAdmin, aProject, aUser, drawnOf, type TestUser } from '../../support/factories.js'
 import { commitIn, gitClient, gitOut } from '../../support/git-client.js'
 import { aMergeRequest, showRequest, soon } from '../../support/merge-requests.js'
-import { receiver } from '../../support/receiver.js'
+import { receiver } from '../../support/servers/receiver.js'
 
 const t = testApp({ ROOST_ALLOW_LOCAL_REQUESTS: 'true' })
 const r = receiver(() => t.ctx.jobs.drain())

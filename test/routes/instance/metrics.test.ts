@@ -6,7 +6,7 @@ import { defineJob } from '../../../src/jobs/kinds.js'
 import { testApp } from '../../support/app.js'
 import { aCommit, anAdmin, aProject, aToken, aUser } from '../../support/factories.js'
 import { commitIn, gitClient, gitOut } from '../../support/git-client.js'
-import { receiver } from '../../support/receiver.js'
+import { receiver } from '../../support/servers/receiver.js'
 
 const TOKEN = 'a-token-for-the-metrics'
 

@@ -6,8 +6,8 @@ import { beforeAll, expect, it } from 'vitest'
 import { call, startService } from '../../../bench/kill.mjs'
 import { build } from '../../../scripts/build.mjs'
 import { soon } from '../../support/merge-requests.js'
-import { receiver } from '../../support/receiver.js'
 import { rounds } from '../../support/rounds.js'
+import { receiver } from '../../support/servers/receiver.js'
 
 const r = receiver()
 beforeAll(async () => {

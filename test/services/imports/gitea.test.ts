@@ -5,7 +5,7 @@ import { type ImportReport, importServer } from '../../../src/services/imports/i
 import { testApp } from '../../support/app.js'
 import { anAdmin, type TestUser } from '../../support/factories.js'
 import { aBareRepository, type TestRepository } from '../../support/git.js'
-import { localServer } from '../../support/local-server.js'
+import { localServer } from '../../support/servers/local-server.js'
 
 const t = testApp()
 let admin: TestUser

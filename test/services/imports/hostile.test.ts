@@ -6,7 +6,7 @@ import { type ImportReport, importServer } from '../../../src/services/imports/i
 import type { ImportOptions } from '../../../src/services/imports/run.js'
 import { testApp } from '../../support/app.js'
 import { aGroup, anAdmin, aUser, type TestUser } from '../../support/factories.js'
-import { localServer } from '../../support/local-server.js'
+import { localServer } from '../../support/servers/local-server.js'
 
 const t = testApp()
 let admin: TestUser

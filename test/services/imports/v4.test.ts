@@ -12,10 +12,10 @@ import { testApp } from '../../support/app.js'
 import { anAdmin, type TestUser } from '../../support/factories.js'
 import { gitOut } from '../../support/git-client.js'
 import { lfsClient } from '../../support/lfs-client.js'
-import { localServer } from '../../support/local-server.js'
-import { receiver } from '../../support/receiver.js'
-import { PICTURE, type RichServer, richServer } from '../../support/rich-server.js'
 import { rounds } from '../../support/rounds.js'
+import { localServer } from '../../support/servers/local-server.js'
+import { receiver } from '../../support/servers/receiver.js'
+import { PICTURE, type RichServer, richServer } from '../../support/servers/rich-server.js'
 
 const startScript = fileURLToPath(new URL('../../../scripts/start.mjs', import.meta.url))
 

@@ -1,10 +1,10 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach } from 'vitest'
-import { build } from '../../scripts/build.mjs'
-import { type Roost, startRoost } from '../../testing/index.mjs'
-import { apiOf, type TestApp } from './app.js'
-import { type Credentialed, unique } from './factories.js'
+import { build } from '../../../scripts/build.mjs'
+import { type Roost, startRoost } from '../../../testing/index.mjs'
+import { apiOf, type TestApp } from '../app.js'
+import { type Credentialed, unique } from '../factories.js'
 
 interface StartedUser extends Credentialed {
   id: number
