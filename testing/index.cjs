@@ -5,6 +5,9 @@ const { join } = require('node:path')
 
 const program = join(__dirname, '../scripts/start.mjs')
 
+/** Most of what a server for tests makes is soon garbage, and there may be many servers on a machine. */
+const SMALL_HEAP = ['--max-semi-space-size=2']
+
 /** Lines of what the server has said that an error quotes. */
 const QUOTED = 20
 
@@ -19,7 +22,7 @@ exports.startRoost = async function startRoost({ port, ssh, env, world, clock, s
     )
   }
   const args = [
-    ...['--v8-pool-size=1', program, 'test', '--port', String(port ?? 0)],
+    ...['--v8-pool-size=1', ...SMALL_HEAP, program, 'test', '--port', String(port ?? 0)],
     ...(ssh ? ['--ssh'] : []),
     ...(world === undefined ? [] : ['--world', world]),
     ...(clock === undefined ? [] : ['--clock', clock instanceof Date ? clock.toISOString() : clock]),
