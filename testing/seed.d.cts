@@ -111,7 +111,7 @@ export interface SeedProject {
   snippets?: Array<SeedSnippet>
   /** Texts of pages by title. */
   wiki?: Record<string, string>
-  /** Made last, so that they are told nothing of the seed. */
+  /** Made last, so that the seed itself calls none of them. */
   hooks?: Array<SeedHook>
 }
 

@@ -12,7 +12,7 @@ export async function actAs(tx: Pick<Transaction, 'execute'>, userId: number | n
   await tx.execute(sql`select set_config('roost.actor', ${String(userId ?? NOBODY)}, true)`)
 }
 
-/** Nobody is told of what this transaction changes, neither by webhooks nor by mail. */
+/** What this transaction changes calls no webhook and sends no mail. */
 export async function actSilently(tx: Pick<Transaction, 'execute'>): Promise<void> {
   await tx.execute(sql`select set_config('roost.silent', 'yes', true)`)
 }

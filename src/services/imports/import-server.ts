@@ -35,8 +35,8 @@ export interface ImportReport {
 }
 
 /**
- * Brings what another server has, beside a running service or without one. What has come already stays as it is: a run
- * that ended early is gone on with. Nobody is told of anything, neither by mail nor by webhooks or events.
+ * Brings what another server has, beside a running service or without one. What has come already stays as it is, so a
+ * run continues one that ended early. It sends no mail, calls no webhook and makes no event.
  */
 export async function importServer(ctx: Context, options: ImportOptions): Promise<ImportReport> {
   const signal = options.signal ? AbortSignal.any([options.signal, ctx.stopping]) : ctx.stopping

@@ -276,7 +276,7 @@ const Project = z
     variables: several(Variable).optional(),
     snippets: several(Snippet).optional(),
     wiki: about(z.record(text(255, 1), text(1_000_000, 1)), 'Texts of pages by title.').optional(),
-    hooks: about(several(Hook), 'Made last, so that they are told nothing of the seed.').optional(),
+    hooks: about(several(Hook), 'Made last, so that the seed itself calls none of them.').optional(),
   })
   .meta({ id: 'SeedProject' })
 
