@@ -30,12 +30,15 @@ export class RequestLimit {
     if (limit === 0) return null
     const caller = userId === null ? `from ${address}` : `user ${userId}`
     const { count: observed, until } = await this.counters.add(`requests ${caller}`, this.limits.window)
-    return {
-      limit,
-      remaining: Math.max(0, limit - observed),
-      observed,
-      reset: Math.ceil(until.getTime() / 1000),
-      wait: observed > limit ? Math.max(1, Math.ceil((until.getTime() - this.now().getTime()) / 1000)) : 0,
-    }
+    return standingOf(limit, observed, until.getTime(), this.now().getTime())
   }
 }
+
+/** How a caller stands after so many requests in a window that lasts until a moment; moments in milliseconds. */
+export const standingOf = (limit: number, observed: number, until: number, now: number): Standing => ({
+  limit,
+  remaining: Math.max(0, limit - observed),
+  observed,
+  reset: Math.ceil(until / 1000),
+  wait: observed > limit ? Math.max(1, Math.ceil((until - now) / 1000)) : 0,
+})

@@ -16,9 +16,9 @@ export const embeddedFolder = (config: Config) => join(config.dataDir, 'postgres
 const withoutStop = (url: string): EmbeddedPostgres => ({ url, stop: () => Promise.resolve() })
 
 /** The Postgres for a service that is starting: the configured one, or an embedded one that nobody else uses. */
-export async function ownPostgres(config: Config, log: Logger, { durable = true } = {}): Promise<EmbeddedPostgres> {
+export async function ownPostgres(config: Config, log: Logger): Promise<EmbeddedPostgres> {
   if (config.databaseUrl !== undefined) return withoutStop(config.databaseUrl)
-  return startEmbeddedPostgres({ directory: embeddedFolder(config), log, durable, connections: connectionsFor(config) })
+  return startEmbeddedPostgres({ directory: embeddedFolder(config), log, connections: connectionsFor(config) })
 }
 
 /** The Postgres for a command: that of the running service, or one started for the length of the command. */

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import { StartFault } from '../lib/start-fault.js'
 
 /**
  * Milliseconds that running requests get after a signal; with everything else the process ends within ten seconds
@@ -56,8 +57,24 @@ export class Life {
     })
   }
 
-  /** Ends the process on a signal. */
-  endOnSignal(started: Promise<unknown>): void {
+  /**
+   * Waits until what this is the life of has started; a signal ends the process, and a start that fails closes what it
+   * has opened. Throws StartFault.
+   */
+  async begin(started: Promise<unknown>): Promise<void> {
+    this.#endOnSignal(started)
+    try {
+      await started
+    } catch (error) {
+      if (this.signal.aborted) return
+      await this.close()
+      if (error instanceof StartFault) throw error
+      this.log.fatal({ err: error }, 'the start failed')
+      throw new StartFault(`the start failed: ${String(error instanceof Error ? error.message : error).split('\n', 1)[0]}`)
+    }
+  }
+
+  #endOnSignal(started: Promise<unknown>): void {
     const end = (signal: NodeJS.Signals) => this.end({ signal }, started)
     process.on('SIGTERM', end).on('SIGINT', end)
     // under nohup a terminal that closes is to be ignored

@@ -23,36 +23,13 @@ const SSH_PROGRAM = new URL('./ssh.js', import.meta.url)
 /** A configuration whose addresses are known. */
 type Settled = Config & { baseUrl: string }
 
-export interface ServeOptions {
-  /** False trades durability for speed. */
-  durable?: boolean
-  /** Called once, when a request has succeeded. */
-  onReady?: (config: Settled) => void
-  /** Called after everything else has ended, also when the start failed. */
-  last?: () => Promise<void>
-}
-
 /** Starts the service and resolves once a request succeeds; signals end it and the process. */
-export async function serve(given: Config, { durable = true, onReady = printReady, last }: ServeOptions = {}): Promise<void> {
-  const log = createLog(given.logLevel)
-  const life = new Life(log)
-  if (last) life.opened(last)
-  const started = start(given, life, durable).then(onReady)
-  life.endOnSignal(started)
-  try {
-    await started
-  } catch (error) {
-    if (life.signal.aborted) return
-    await life.close()
-    if (error instanceof StartFault) throw error
-    log.fatal({ err: error }, 'the start failed')
-    throw new StartFault(`the start failed: ${String(error instanceof Error ? error.message : error).split('\n', 1)[0]}`)
-  }
+export async function serve(given: Config): Promise<void> {
+  const life = new Life(createLog(given.logLevel))
+  await life.begin(start(given, life))
 }
 
-const printReady = ({ baseUrl }: Settled) => void process.stdout.write(`Roost is ready at ${baseUrl}\n`)
-
-async function start(given: Config, life: Life, durable: boolean): Promise<Settled> {
+async function start(given: Config, life: Life): Promise<void> {
   const { log, signal } = life
   await checkDescriptors()
   await checkGit()
@@ -67,7 +44,7 @@ async function start(given: Config, life: Life, durable: boolean): Promise<Settl
   const keys = settled.ssh.port === null ? Promise.resolve([]) : ownHostKeys(sshFolder(settled.dataDir))
   keys.catch(() => {})
   const launch = async () => {
-    const own = await ownPostgres(settled, log, { durable })
+    const own = await ownPostgres(settled, log)
     life.opened(() => own.stop())
     return own.url
   }
@@ -76,7 +53,7 @@ async function start(given: Config, life: Life, durable: boolean): Promise<Settl
   signal.throwIfAborted()
   const config = await settleAddress(settled)
   await (program ? serveAlone(config, url, life, program, keys) : serveByWorkers(config, url, life, keys))
-  return config
+  process.stdout.write(`Roost is ready at ${config.baseUrl}\n`)
 }
 
 /** Serves in this process. */

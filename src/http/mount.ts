@@ -5,7 +5,7 @@ import { authenticate } from '../access/authenticate.js'
 import { onceSettled } from '../access/settled.js'
 import { type Context, during } from '../context.js'
 import type { View } from '../entities/view.js'
-import { Failure, preconditionFailed, tooMany, unauthenticated } from '../failures.js'
+import { Failure, preconditionFailed, unauthenticated } from '../failures.js'
 import { FairQueue } from '../lib/async/fair-queue.js'
 import { holderOfCall, inNameOf } from '../lib/async/holder.js'
 import { originOf } from '../lib/origin.js'
@@ -18,6 +18,7 @@ import { Rendered } from './fragments.js'
 import { listBody, renderElements } from './list-body.js'
 import { pageHeaders } from './page.js'
 import { parseInput } from './params.js'
+import { sendStanding } from './standing.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -167,10 +168,7 @@ async function serve(ctx: Context, declared: Endpoint, request: FastifyRequest, 
  */
 async function countRequest({ requestLimit }: Context, userId: number | null, { ip }: FastifyRequest, reply: FastifyReply) {
   const standing = await requestLimit.count(userId, ip)
-  if (!standing) return
-  const { limit, remaining, observed, reset, wait } = standing
-  reply.headers({ 'ratelimit-limit': limit, 'ratelimit-remaining': remaining, 'ratelimit-observed': observed, 'ratelimit-reset': reset })
-  if (wait > 0) throw tooMany(wait)
+  if (standing) sendStanding(reply, standing)
 }
 
 /** Milliseconds between two polls at a multiplier of 1. */

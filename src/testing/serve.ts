@@ -41,17 +41,7 @@ export interface TestOptions {
 export async function serveForTests(options: TestOptions): Promise<void> {
   const log = createLog(settingIn('', options)({ name: options.world, first: true }).logLevel)
   const life = new Life(log)
-  const started = start(options, life)
-  life.endOnSignal(started)
-  try {
-    await started
-  } catch (error) {
-    if (life.signal.aborted) return
-    await life.close()
-    if (error instanceof StartFault) throw error
-    log.fatal({ err: error }, 'the start failed')
-    throw new StartFault(`the start failed: ${String(error instanceof Error ? error.message : error).split('\n', 1)[0]}`)
-  }
+  await life.begin(start(options, life))
 }
 
 async function start(options: TestOptions, life: Life): Promise<void> {

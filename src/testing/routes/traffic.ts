@@ -26,25 +26,26 @@ export function trafficRoutes(control: FastifyInstance, worlds: Worlds): void {
     ;(await worldOf(worlds, request)).traffic.recorder.clear()
     return reply.code(204).send()
   })
-  control.post('/worlds/:name/faults', async (request, reply) => {
-    const world = await worldOf(worlds, request)
-    const fault = parsed(Fault, request.body)
-    checkRoute(world, fault.route)
-    if (!world.traffic.faults.add(fault)) throw conflict('there are too many faults')
-    return reply.code(204).send()
-  })
-  control.post('/worlds/:name/limits', async (request, reply) => {
-    const world = await worldOf(worlds, request)
-    const limit = parsed(Limit, request.body)
-    checkRoute(world, limit.route)
-    if (!world.traffic.limits.add(limit)) throw conflict('there are too many limits')
-    return reply.code(204).send()
-  })
-  for (const part of ['faults', 'limits'] as const)
-    control.delete(`/worlds/:name/${part}`, async (request, reply) => {
-      ;(await worldOf(worlds, request)).traffic[part].clear()
+  const standing = <Value extends { route?: string | undefined }>(
+    part: string,
+    schema: z.ZodType<Value>,
+    listOf: (world: World) => { add(value: Value): boolean; clear(): void },
+  ) => {
+    const path = `/worlds/:name/${part}`
+    control.post(path, async (request, reply) => {
+      const world = await worldOf(worlds, request)
+      const value = parsed(schema, request.body)
+      checkRoute(world, value.route)
+      if (!listOf(world).add(value)) throw conflict(`there are too many ${part}`)
       return reply.code(204).send()
     })
+    control.delete(path, async (request, reply) => {
+      listOf(await worldOf(worlds, request)).clear()
+      return reply.code(204).send()
+    })
+  }
+  standing('faults', Fault, ({ traffic }) => traffic.faults)
+  standing('limits', Limit, ({ traffic }) => traffic.limits)
 }
 
 /** Records the calls of a world; another state of it begins without any. */

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { tooMany } from '../../failures.js'
+import { standingOf } from '../../access/request-limit.js'
+import { sendStanding } from '../../http/standing.js'
 import { matcher, matching, type Place } from './matching.js'
 
 const MAX_LIMITS = 100
@@ -36,7 +37,6 @@ export class Limits {
   /** Counts a call and says so in its answer, as the service's own limit does (SEC-148). Throws 429. */
   count(request: FastifyRequest, reply: FastifyReply, place: Place): void {
     const now = Date.now()
-    let wait = 0
     for (const { limit, matches, callers } of this.#standing) {
       if (!matches(place)) continue
       const caller = credentialOf(request)
@@ -46,15 +46,7 @@ export class Limits {
         window = { count: 0, until: now + limit.window * 1_000 }
         callers.set(caller, window)
       }
-      const observed = ++window.count
-      reply.headers({
-        'ratelimit-limit': limit.limit,
-        'ratelimit-remaining': Math.max(0, limit.limit - observed),
-        'ratelimit-observed': observed,
-        'ratelimit-reset': Math.ceil(window.until / 1_000),
-      })
-      if (observed > limit.limit) wait = Math.max(wait, 1, Math.ceil((window.until - now) / 1_000))
-      if (wait > 0) throw tooMany(wait)
+      sendStanding(reply, standingOf(limit.limit, ++window.count, window.until, now))
     }
   }
 }
