@@ -2,19 +2,19 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
-/** Files that need programs which are not asked of a developer: `npm run test:long` runs them, and `.ci/run` installs what they need. */
-const DEMANDING = '.long.test.ts'
+/** Files that start the service as a program, kill it, or need programs besides Node and git, which `.ci/run` installs. */
+const LONG = '.long.test.ts'
 
-/** Files with tests that repeat themselves; `npm run test:long` runs these and the demanding ones alone, with many rounds. */
-const repeating = () =>
+/** What `npm run test:long` runs: those files, and with many rounds all whose tests repeat themselves. */
+const long = () =>
   readdirSync('test', { recursive: true, encoding: 'utf8' })
     .map((name) => join('test', name))
-    .filter((path) => path.endsWith(DEMANDING) || (path.endsWith('.test.ts') && readFileSync(path, 'utf8').includes("/support/rounds.js'")))
+    .filter((path) => path.endsWith(LONG) || (path.endsWith('.test.ts') && readFileSync(path, 'utf8').includes("/support/rounds.js'")))
 
 export default defineConfig({
   test: {
-    include: process.env['ROOST_TEST_ROUNDS'] === 'many' ? repeating() : ['test/**/*.test.ts'],
-    exclude: process.env['ROOST_TEST_ROUNDS'] === 'many' ? [] : [`test/**/*${DEMANDING}`],
+    include: process.env['ROOST_TEST_ROUNDS'] === 'many' ? long() : ['test/**/*.test.ts'],
+    exclude: process.env['ROOST_TEST_ROUNDS'] === 'many' ? [] : [`test/**/*${LONG}`],
     pool: 'forks',
     // Modules are shared by the files of a worker: keep no state of an application or a pool at module level.
     isolate: false,

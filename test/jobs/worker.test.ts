@@ -1,6 +1,4 @@
-import { type ChildProcess, fork } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -9,24 +7,20 @@ import { enqueue, enqueueAll } from '../../src/jobs/enqueue.js'
 import { type AnyJob, type Attempt, defineJob, usualRetries } from '../../src/jobs/kinds.js'
 import { createWorker, type Ended, type Worker, type WorkerOptions } from '../../src/jobs/worker.js'
 import { Unavailable } from '../../src/lib/unavailable.js'
-import { rounds } from '../support/rounds.js'
 import { createTestDatabase } from '../support/template-database.js'
 import { lockingKinds } from './kinds.js'
 
 const NEVER = 3_600_000
 const quiet = { info: () => undefined, warn: () => undefined }
-const program = fileURLToPath(new URL('./process.ts', import.meta.url))
 
 let test: { url: string; drop(): Promise<void> }
 let db: Database
 const opened: { stop(wait: number): Promise<void> }[] = []
-const children = new Set<ChildProcess>()
 beforeEach(async () => {
   test = await createTestDatabase()
   db = await openDatabase(test.url, { log: quiet })
 })
 afterEach(async () => {
-  for (const child of children) child.kill('SIGKILL')
   await Promise.all(opened.splice(0).map((worker) => worker.stop(0)))
   await db.close()
   await test.drop()
@@ -392,34 +386,7 @@ describe('several processes', () => {
   })
   afterEach(() => client.end())
 
-  const child = () => {
-    const started = fork(program, [test.url], { execArgv: ['--import', 'tsx'], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
-    children.add(started)
-    return {
-      kill() {
-        const gone = new Promise((resolve) => started.once('exit', resolve))
-        started.kill('SIGKILL')
-        return gone
-      },
-    }
-  }
-  const locking = () => kinds[0] as (typeof kinds)[0]
   const names = async (table: string) => (await client.query(`select name from ${table} order by name`)).rows.map(({ name }) => name as string)
-
-  it('SEC-185: take over what a killed one ran within 15 seconds', { timeout: 300_000 }, async () => {
-    for (let round = 0; round < rounds(1, 5); round++) {
-      const killed = child()
-      await enqueue(db, locking(), { name: `job ${round}`, takes: 60_000 })
-      await expect.poll(() => names('runs'), { timeout: 20_000 }).toContain(`job ${round}`)
-      await killed.kill()
-      await db.write.execute(`update jobs set payload = payload || '{"takes": 0}'`)
-      const heir = worker(kinds)
-      await heir.start()
-      await expect.poll(() => names('finished'), { timeout: 15_000, interval: 100 }).toContain(`job ${round}`)
-      await heir.stop(1_000)
-    }
-    expect(await rows()).toEqual([])
-  })
 
   it('takes what a killed one ran at once where no other process can be alive', async () => {
     await db.write.execute(`insert into jobs (kind, payload, worker, run_at, attempts)
@@ -431,26 +398,6 @@ describe('several processes', () => {
     await heir.stop(0)
     await worker(kinds).start({ alone: true })
     await expect.poll(() => names('finished')).toEqual(['a'])
-  })
-
-  it('SEC-185: lose no job and run none twice at once, while they are killed', { timeout: 300_000 }, async () => {
-    const all: string[] = []
-    let alive = [child(), child()]
-    for (let round = 0; round < rounds(1, 12); round++) {
-      const made = Array.from({ length: 20 }, (_, i) => `${round} ${i}`)
-      all.push(...made)
-      await enqueueAll(db, locking(), made.map((name, i) => ({ input: { name, takes: i * 3 }, lane: `lane ${i % 4}` }))) // biome-ignore format: one row
-      await expect.poll(async () => (await names('runs')).some((name) => made.includes(name)), { timeout: 20_000 }).toBe(true)
-      await sleep(Math.random() * 60)
-      await alive.shift()?.kill()
-      alive = [...alive, child()]
-    }
-    await expect.poll(() => rows(), { timeout: 120_000, interval: 200 }).toEqual([])
-    expect([...new Set(await names('finished'))]).toEqual(all.sort())
-    expect((await client.query('select name from runs where doubled')).rows).toEqual([])
-    const runs = await names('runs')
-    // only what was cut short has run more than once
-    expect(runs.length - all.length).toBeLessThanOrEqual(rounds(1, 12) * 4)
   })
 })
 

@@ -124,7 +124,7 @@ describe('metrics for a token', () => {
     await aCommit(t.ctx, await aProject(t.ctx, { files: { a: 'a' } }), { b: 'b' })
     await t.api('get', '/user', await aUser(t.ctx)).expect(200)
     const text = await page()
-    // those of several processes are shown in test/workers.test.ts
+    // those of several processes are shown in test/workers.long.test.ts
     const ofWorkers = ['roost_workers', 'roost_workers_replaced_total']
     const known = new Set([...ofWorkers, ...[...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name as string)])
     const asked = ['docs/monitoring/dashboard.json', 'docs/monitoring.md'].flatMap(
