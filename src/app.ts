@@ -11,6 +11,7 @@ import { parseForm } from './http/form.js'
 import { homeRoute } from './http/home.js'
 import { idleCloser } from './http/idle-closer.js'
 import { mount } from './http/mount.js'
+import { ROUTER, refuseOtherMethods } from './http/path-methods.js'
 import { referenceRoutes } from './http/reference.js'
 import { PACE, type Pace } from './lib/async/pace.js'
 import { counting } from './lib/async/spent.js'
@@ -74,8 +75,8 @@ export async function buildApp(ctx: Context, { pace = PACE, requestId = requestI
     http: { requireHostHeader: false, maxHeaderSize: MAX_HEADERS, headersTimeout: 10_000, connectionsCheckingInterval: 5_000, requestTimeout: 0 },
     genReqId: (request) => requestId(request.headers['x-request-id']),
     trustProxy: [...ctx.config.trustedProxies],
-    // surplus slashes are ignored (G-1); `%2F` is data, which the router does not decode to a slash
-    routerOptions: { querystringParser: (text) => ({ text }), maxParamLength: 4_096, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true },
+    // `%2F` is data, which the router does not decode to a slash
+    routerOptions: { querystringParser: (text) => ({ text }), ...ROUTER },
     exposeHeadRoutes: true,
     rewriteUrl: ({ url }) => withoutPrefix(url ?? '/', ctx.links.prefix),
     // called before any hook has run
@@ -93,6 +94,7 @@ export async function buildApp(ctx: Context, { pace = PACE, requestId = requestI
   app.addHook('onRoute', ({ config, url, method }) => {
     if (!config?.policy) throw new Error(`${String(method)} ${url} has no policy`)
   })
+  const refuseOthers = refuseOtherMethods(app)
   app.decorateRequest('spent')
   app.addHook('onRequest', (request, _, done) => {
     request.spent = { git: 0, database: 0 }
@@ -108,6 +110,7 @@ export async function buildApp(ctx: Context, { pace = PACE, requestId = requestI
   app.addHook('onRequest', async (request) => {
     if ((request.raw.url?.length ?? 0) > MAX_REQUEST_LINE) throw new Failure('uri_too_long', { message: '414 URI Too Long' })
     // before the body: a missing route reads none (G-10), and no name contains a NUL (SEC-49)
+    refuseOthers(request.method, request.raw.url ?? '/')
     const params = Object.values((request.params ?? {}) as Record<string, string>)
     if (request.is404 || params.some((value) => value?.includes('\0'))) throw noSuchRoute()
     if (!request.headers.host && request.raw.httpVersion === '1.1') throw invalidInput('the Host header is missing')

@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Context } from '../context.js'
 import { noSuchRoute } from '../failures.js'
-import { refuseOtherMethods } from './mount.js'
 
 /** The root redirects callers who are not signed in to `home_page_url` (AS-40); there is no page of our own. */
 export function homeRoute(app: FastifyInstance, ctx: Context) {
@@ -10,5 +9,4 @@ export function homeRoute(app: FastifyInstance, ctx: Context) {
     if (home === null || headers.authorization || headers['private-token']) throw noSuchRoute()
     return reply.redirect(home, 302)
   })
-  refuseOtherMethods(app, '/', ['GET', 'HEAD'])
 }

@@ -5,7 +5,7 @@ import { authenticate } from '../access/authenticate.js'
 import { onceSettled } from '../access/settled.js'
 import { type Context, during } from '../context.js'
 import type { View } from '../entities/view.js'
-import { Failure, preconditionFailed, unauthenticated } from '../failures.js'
+import { preconditionFailed, unauthenticated } from '../failures.js'
 import { FairQueue } from '../lib/async/fair-queue.js'
 import { holderOfCall, inNameOf } from '../lib/async/holder.js'
 import { originOf } from '../lib/origin.js'
@@ -34,14 +34,8 @@ export function mount(app: FastifyInstance, ctx: Context, endpoints: Endpoint[])
   const queue = (limits: typeof LARGE_BODIES) =>
     new FairQueue({ ...limits, running: shareOf(limits.running, ctx.workers), waiting: shareOf(limits.waiting, ctx.workers) })
   const turns: Turns = { bodies: queue(LARGE_BODIES), answers: queue(LARGE_ANSWERS) }
-  const defined = new Map<string, { url: string; methods: Set<string> }>()
   for (const declared of endpoints) {
     const { method, path, access, largeBody } = declared
-    const shape = path.replace(/:[a-z_]+/g, ':')
-    const known = defined.get(shape) ?? { url: path, methods: new Set() }
-    known.methods.add(method)
-    if (method === 'GET') known.methods.add('HEAD')
-    defined.set(shape, known)
     const ownHead = method === 'GET' && endpoints.some((other) => other.method === 'HEAD' && other.path === path)
     app.route({
       method: method as HTTPMethods,
@@ -55,16 +49,6 @@ export function mount(app: FastifyInstance, ctx: Context, endpoints: Endpoint[])
       handler: (request, reply) => answer(ctx, declared, request, reply, turns).finally(() => request.releaseBody?.()),
     })
   }
-  for (const { url, methods } of defined.values()) refuseOtherMethods(app, url, [...methods])
-}
-
-/** Answers methods that a path does not have: 405 with those it has, before a body is read (G-1, G-10). */
-export function refuseOtherMethods(app: FastifyInstance, url: string, methods: string[]) {
-  const refuse = async () => {
-    throw new Failure('method_not_allowed', { error: '405 Not Allowed' }, { allow: [...methods].sort().join(', ') })
-  }
-  const missing = app.supportedMethods.filter((method) => method !== 'HEAD' && !methods.includes(method))
-  app.route({ method: missing as HTTPMethods[], url, config: { policy: 'anyone' }, onRequest: refuse, handler: refuse })
 }
 
 /**

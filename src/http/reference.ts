@@ -3,7 +3,6 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../context.js'
-import { refuseOtherMethods } from './mount.js'
 import { type Examples, openapi, type Reference } from './openapi/document.js'
 import { referencePage } from './reference/html.js'
 
@@ -57,7 +56,6 @@ export function referenceRoutes(app: FastifyInstance, ctx: Context, referenceOf:
   const serve = (url: string, type: string, make: () => Promise<string>, headers: Record<string, string> = {}) => {
     const kept = new Kept(make)
     app.get(url, { config: { policy: 'anyone' } }, (request, reply) => kept.send(request, reply.headers(headers), type))
-    refuseOtherMethods(app, url, ['GET', 'HEAD'])
   }
   serve(DOCUMENT, 'application/json', async () => JSON.stringify(await load()))
   const places = { assets: `${links.prefix}${DOCS}`, document: `${links.prefix}${DOCUMENT}` }

@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify'
 import type { Context } from '../../context.js'
-import { refuseOtherMethods } from '../../http/mount.js'
 
 /** Health checks for a supervisor (VE-3, VE-4); they show neither versions nor addresses (SEC-169). */
 export function healthRoutes(app: FastifyInstance, ctx: Context) {
@@ -16,5 +15,4 @@ export function healthRoutes(app: FastifyInstance, ctx: Context) {
       .header('content-type', 'application/json')
       .send(Buffer.from(JSON.stringify({ status: ready ? 'ok' : 'failed' })))
   })
-  for (const url of ['/-/health', '/-/liveness', '/-/readiness']) refuseOtherMethods(app, url, ['GET', 'HEAD'])
 }

@@ -5,7 +5,6 @@ import ipaddr from 'ipaddr.js'
 import { authenticate } from '../../access/authenticate.js'
 import type { Context } from '../../context.js'
 import { noSuchRoute, nullOnFailure } from '../../failures.js'
-import { refuseOtherMethods } from '../../http/mount.js'
 
 const digest = (text: string) => createHash('sha256').update(text).digest()
 
@@ -42,5 +41,4 @@ export function metricsRoute(app: FastifyInstance, ctx: Context) {
       return reply.header('content-type', page.type).send(page.text)
     },
   )
-  if (secret || allowed.length > 0) refuseOtherMethods(app, '/-/metrics', ['GET', 'HEAD'])
 }

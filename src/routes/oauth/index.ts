@@ -5,7 +5,7 @@ import type { Context } from '../../context.js'
 import { Failure, unauthenticated } from '../../failures.js'
 import { sendJson } from '../../http/failure-handler.js'
 import { emptyParameterBag, type ParameterBag } from '../../http/form.js'
-import { forCall, refuseOtherMethods } from '../../http/mount.js'
+import { forCall } from '../../http/mount.js'
 import { grantByPassword, grantByRefresh, revokeGrant, tokenInfo } from '../../services/identity/oauth.js'
 
 const fault = (error: string, error_description: string) => new Failure('invalid', { error, error_description })
@@ -44,10 +44,6 @@ export function oauthRoutes(app: FastifyInstance, ctx: Context) {
     const { token } = await tokenFrom(ctx, bearer.trim(), request.ip)
     return sendJson(reply, await tokenInfo(ctx, token.id))
   })
-
-  refuseOtherMethods(app, '/oauth/token', ['POST'])
-  refuseOtherMethods(app, '/oauth/revoke', ['POST'])
-  refuseOtherMethods(app, '/oauth/token/info', ['GET', 'HEAD'])
 }
 
 function textsOf({ query, body }: FastifyRequest): (name: string) => string | undefined {

@@ -2,7 +2,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../context.js'
 import { Failure, noSuchRoute, wordsOf } from '../../failures.js'
 import { type HtmlPage, sendPage } from '../../http/html-page.js'
-import { refuseOtherMethods } from '../../http/mount.js'
 import { emailFault, normaliseEmail } from '../../lib/email.js'
 import { confirmAddress, setPassword } from '../../services/identity/links/changes.js'
 import { findLink } from '../../services/identity/links/links.js'
@@ -53,7 +52,6 @@ function confirmation(app: FastifyInstance, ctx: Context) {
     if (!(await confirmAddress(forPage(ctx, request), tokenOf(request, name)))) return badLink(ctx, request, reply)
     return sendPage(reply, 200, { title: 'Thank you', text: 'Your e-mail address is confirmed.' })
   })
-  refuseOtherMethods(app, path, ['GET', 'HEAD', 'POST'])
 }
 
 /** Sets a password by the token of a link, which works once (ML-24). */
@@ -82,7 +80,6 @@ function password(app: FastifyInstance, ctx: Context) {
     }
     return sendPage(reply, 200, { title: 'Thank you', text: 'Your new password is set.' })
   })
-  refuseOtherMethods(app, path, ['GET', 'HEAD', 'POST'])
 }
 
 interface Asking {
@@ -112,5 +109,4 @@ function asking(app: FastifyInstance, ctx: Context, { path, purpose, title, text
     await mailLink(ctx, ctx.db, purpose, email)
     return sendPage(reply, 200, { title, text: 'If there is something to do for this address, a mail is on its way to it.' })
   })
-  refuseOtherMethods(app, path, ['GET', 'HEAD', 'POST'])
 }

@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Context } from '../../context.js'
 import { sendPage } from '../../http/html-page.js'
-import { refuseOtherMethods } from '../../http/mount.js'
 import { endMails, threadOf } from '../../services/mail/unsubscribe.js'
 import { BAD_LINK, countBadLink, textOf } from './parameters.js'
 
@@ -28,5 +27,4 @@ export function unsubscribePage(app: FastifyInstance, ctx: Context) {
     await endMails(ctx, thread)
     return sendPage(reply, 200, { title: 'Unsubscribed', text: 'You get no more mail about this.' })
   })
-  refuseOtherMethods(app, PATH, ['GET', 'HEAD', 'POST'])
 }

@@ -4,7 +4,6 @@ import { findGroupFor, findProjectFor } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import { noSuchRoute, notFound } from '../../failures.js'
 import { emptyParameterBag, type ParameterBag } from '../../http/form.js'
-import { refuseOtherMethods } from '../../http/mount.js'
 import { DRAWN } from '../../lib/avatar-url.js'
 import { identicon } from '../../lib/identicon.js'
 import { numericId } from '../../lib/numeric-id.js'
@@ -36,7 +35,6 @@ export function avatarRoutes(app: FastifyInstance, ctx: Context) {
       if (!image) throw notFound()
       return sendImage(reply, image.type, image.data)
     })
-    refuseOtherMethods(app, url, ['GET', 'HEAD'])
   }
 }
 
