@@ -13,7 +13,7 @@ export async function refs(bench) {
   const times = new Map()
   for (let round = 0; round <= bench.rounds; round++)
     for (const repository of repositories)
-      for (const [what, work] of steps(bench, repository, round)) {
+      for (const [what, work] of steps(repository, round)) {
         const taken = await timed(work)
         // the first round makes what is kept
         if (round > 0) times.set(`${what} ${repository.count}`, [...(times.get(`${what} ${repository.count}`) ?? []), taken])
@@ -36,7 +36,7 @@ const BARS = [
 ]
 
 /** What is measured, in the order in which one makes what the next needs. */
-function steps(bench, { base, work, remote, count }, round) {
+function steps({ base, work, remote, count }, round) {
   const page = () => call(`${base}/branches?per_page=20&page=${1 + (round % Math.floor(count / 40))}`)
   const remove = (branch) => call(`${base}/branches/${encodeURIComponent(branch)}`, { method: 'DELETE' })
   return [
