@@ -67,6 +67,28 @@ export function generated(folder, { commits = 50_000, files = 5_000 } = {}) {
   return directory
 }
 
+/** A bare repository of so many packed branches beside `main`, each with a commit of its own; made once and kept in `folder`. */
+export function branched(folder, branches) {
+  const directory = join(folder, `${branches}refs.git`)
+  if (existsSync(directory)) return directory
+  const making = `${directory}.making`
+  rmSync(making, { recursive: true, force: true })
+  mkdirSync(folder, { recursive: true })
+  git(folder, ['init', '-q', '--bare', '-b', 'main', making])
+  const trunk = 1_000
+  const commit = (ref, mark, parent) =>
+    `commit ${ref}\n${mark ? `mark :${mark}\n` : ''}committer Ada <ada@example.com> ${1_500_000_000 + (mark || trunk)} +0000\ndata 7\nChange\n${parent ? `from :${parent}\n` : ''}M 100644 inline file\ndata ${ref.length + 5}\n${ref}${String(mark).padStart(5)}\n`
+  const parts = []
+  for (let n = 1; n <= trunk; n++) parts.push(commit('refs/heads/main', n, n - 1))
+  for (let n = 0; n < branches; n++) parts.push(commit(`refs/heads/team-${n % 100}/topic-${n}`, 0, 1 + (n % trunk)))
+  git(making, ['fast-import', '--quiet', '--max-pack-size=2g'], parts.join(''))
+  git(making, ['repack', '-adq'])
+  git(making, ['commit-graph', 'write', '--reachable'])
+  git(making, ['pack-refs', '--all'])
+  renameSync(making, directory)
+  return directory
+}
+
 /** A bare repository of a few large files that do not compress, `megabytes` in all; made once and kept. */
 export function bulky(folder, megabytes = 100) {
   const directory = join(folder, `${megabytes}mb.git`)

@@ -17,6 +17,7 @@ import { mergeRequestsGit } from './parts/merge-requests-git.mjs'
 import { people } from './parts/people.mjs'
 import { projects } from './parts/projects.mjs'
 import { reads } from './parts/reads.mjs'
+import { refs } from './parts/refs.mjs'
 import { search } from './parts/search.mjs'
 import { ssh } from './parts/ssh.mjs'
 import { start } from './parts/start.mjs'
@@ -45,6 +46,7 @@ const PARTS = {
   search,
   flood,
   wire,
+  refs,
   backend,
   ssh,
   lfs,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { type CommitGraph, graphStamp, readGraph } from './history/commit-graph.js'
 import type { Link, LinkCache } from './history/history.js'
-import { type PackedCache, packedCache } from './refs/ref-store.js'
+import { PackedCache } from './refs/packed-refs.js'
 
 const MEGABYTE = 1_048_576
 
@@ -21,7 +21,7 @@ export class Memory {
   constructor(bytes = 96 * MEGABYTE) {
     this.#answers = new LRUCache({ maxSize: Math.floor(bytes / 2) })
     this.#graphs = new LRUCache({ maxSize: Math.floor(bytes / 3), sizeCalculation: ({ graph }) => graph?.bytes ?? 100 })
-    this.packed = packedCache(Math.floor(bytes / 6))
+    this.packed = new PackedCache(Math.floor(bytes / 6))
   }
 
   /**
@@ -86,7 +86,7 @@ export class Memory {
     const prefix = prefixOf(directory)
     for (const key of this.#answers.keys()) if (key.startsWith(prefix)) this.#answers.delete(key)
     this.#graphs.delete(directory)
-    this.packed.delete(directory)
+    this.packed.forget(directory)
   }
 }
 

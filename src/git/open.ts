@@ -123,7 +123,7 @@ export function openGit(options: GitOptions & { hooks: string; transport?: Trans
   const archives = poolOf(options.wirePool ?? ARCHIVE_POOL)
   const stale = { ...STALE, shared }
   const limits = { ...REF_UPDATES_LIMITS, processes: shareOf(REF_UPDATES_LIMITS.processes, workers, 8) }
-  const updates = new RefUpdates(pool, { shared, limits })
+  const updates = new RefUpdates(pool, { shared, limits, packed: ground.floor.memory.packed })
   const unlock = async (directory: string, paths?: string[], asking?: number) => {
     const holdsNone = (group: number) => group === asking || group === updates.unused(directory)
     await removeStaleLocks(directory, { shared, paths, holdsNone })

@@ -15,18 +15,20 @@ import { parseCommit, parseSigned, parseTag } from './objects/object-codec.js'
 import { entriesAt, entryAt, pageBelow, type TreeSource } from './objects/tree.js'
 import { BATCH_LIMITS, BatchProcesses } from './process/batch-processes.js'
 import { ProcessPool, SEARCH_LIMITS, shareOfLimits } from './process/pool.js'
+import type { StoredRef } from './refs/packed-refs.js'
 import { RefStore } from './refs/ref-store.js'
 import { resolveRevision } from './refs/revision.js'
 import { blame } from './search/blame.js'
 import { filesWith, grep, type SearchSource, searchLog } from './search/search.js'
 import { presence } from './storage/create.js'
-import type { Commit, Diff, DiffLimits, GitRepository, Oid, Stats } from './types.js'
+import type { Commit, Diff, DiffLimits, GitRepository, Oid, Ref, Stats } from './types.js'
 
 /** The half of a repository that changes nothing. */
 export type Reader = Pick<
   GitRepository,
   | 'ref'
   | 'refs'
+  | 'refsPage'
   | 'resolve'
   | 'headBranch'
   | 'commit'
@@ -132,6 +134,14 @@ export function readerFor(floor: ReadFloor, directory: string, { env, onFault, o
   const isFile = async (oid: Oid, path: string) => (await entry(oid, path))?.type === 'blob'
   const peel = async (oid: Oid) => (await objects().peel(oid))?.oid ?? oid
 
+  /** Git itself lets branches point at commits only. */
+  const peeledRefs = async (prefix: string, stored: StoredRef[]): Promise<Ref[]> => {
+    const branch = prefix.startsWith('refs/heads/')
+    const unknown = branch ? [] : stored.filter(({ peeled }) => peeled === null)
+    const found = new Map(await Promise.all(unknown.map(async ({ oid }) => [oid, await peel(oid)] as const)))
+    return stored.map(({ name, oid, peeled }) => ({ name, oid, peeled: branch ? oid : (peeled ?? found.get(oid) ?? oid) }))
+  }
+
   const diff = async (from: Oid | null, to: Oid, limits: DiffLimits): Promise<Diff> => {
     const none = { files: [], truncated: false }
     const [left, right] = await Promise.all([from === null ? null : rootOf(from), rootOf(to)])
@@ -205,13 +215,14 @@ export function readerFor(floor: ReadFloor, directory: string, { env, onFault, o
 
   return {
     ref: (name) => guarded(null, () => refs.ref(name)),
-    refs: (prefix) =>
-      guarded([], async () => {
-        const stored = await refs.refs(prefix)
-        // git itself lets branches point at commits only
-        const branch = prefix.startsWith('refs/heads/')
-        return Promise.all(stored.map(async ({ name, oid, peeled }) => ({ name, oid, peeled: branch ? oid : (peeled ?? (await peel(oid))) })))
-      }),
+    refs: (prefix) => guarded([], async () => peeledRefs(prefix, await refs.refs(prefix))),
+    refsPage: async (prefix, { skip, limit }) => {
+      const page = await guarded(null, async () => {
+        const { refs: found, total } = await refs.page(prefix, skip, limit)
+        return total === 0 ? null : { refs: await peeledRefs(prefix, found), total }
+      })
+      return page ?? { refs: [], total: 0 }
+    },
     resolve: (revision) => guarded(null, () => resolveRevision(revision, refs, objects())),
     headBranch: () =>
       guarded(null, async () => {

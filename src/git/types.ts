@@ -385,6 +385,8 @@ export interface GitRepository {
   ref(name: string): Promise<Oid | null>
   /** All refs below a prefix such as `refs/heads/`, by name. */
   refs(prefix: string): Promise<Ref[]>
+  /** Some of them, and how many there are: for a page of a list, or whether there is any. */
+  refsPage(prefix: string, part: { skip: number; limit: number }): Promise<{ refs: Ref[]; total: number }>
   /** Resolves what a user wrote: branch, tag, id, abbreviation, or HEAD; null for anything else (SEC-81, SEC-82). */
   resolve(revision: string): Promise<Resolved | null>
   /** The branch HEAD names, whether it exists or not. */

@@ -1,26 +1,11 @@
-import { type BigIntStats, type Dirent, promises as fs, readFileSync, statSync } from 'node:fs'
+import { type Dirent, promises as fs, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { LRUCache } from 'lru-cache'
-import { yieldToEventLoop } from '../../lib/async/yield.js'
+import { Slice } from '../../lib/async/yield.js'
+import { ignoreMissing } from '../../lib/files/missing.js'
 import { checkRefName } from '../../lib/ref-name.js'
 import { isOid } from '../objects/cat-file.js'
 import type { Oid } from '../types.js'
-
-/** A ref as stored; `peeled` only where packed-refs has it. */
-export interface StoredRef {
-  name: string
-  oid: Oid
-  peeled: Oid | null
-}
-
-interface Packed {
-  stamp: string
-  refs: Map<string, StoredRef>
-}
-
-/** Parsed packed-refs files of all repositories; a file is read again when its stamp differs. */
-export type PackedCache = LRUCache<string, Packed>
-export const packedCache = (bytes: number): PackedCache => new LRUCache({ maxSize: bytes, sizeCalculation: ({ refs }) => 1_000 + refs.size * 300 })
+import { type PackedCache, PackedRefs, type StoredRef } from './packed-refs.js'
 
 /** How many symbolic refs are followed, as in git. */
 const DEPTH = 5
@@ -39,21 +24,39 @@ export class RefStore {
   async ref(name: string, depth = 0): Promise<Oid | null> {
     if ((name !== 'HEAD' && !isRef(name)) || depth > DEPTH) return null
     const text = this.#loose(name)
-    if (text === null) return (await this.#packed()).get(name)?.oid ?? null
+    if (text === null) return (await this.cache.read(this.directory)).find(name)?.oid ?? null
     const target = symbolic(text)
     return target === null ? oidOf(text) : this.ref(target, depth + 1)
   }
 
   /** All refs below a prefix that ends with a slash, in byte order of their names. */
   async refs(prefix: string): Promise<StoredRef[]> {
-    if (!prefix.endsWith('/') || !isRef(`${prefix}x`)) return []
-    const found = new Map<string, StoredRef>()
+    const found: StoredRef[] = []
+    const slice = new Slice()
+    const merged = await this.#merged(prefix)
+    for (const ref of merged.from(0)) {
+      found.push(ref)
+      if (slice.over) await slice.breathe()
+    }
+    return found
+  }
+
+  /** Some of the refs below a prefix in the same order, and how many there are; costs little more than those. */
+  async page(prefix: string, skip: number, limit: number): Promise<{ refs: StoredRef[]; total: number }> {
+    const merged = await this.#merged(prefix)
+    const refs: StoredRef[] = []
+    if (limit > 0)
+      for (const ref of merged.from(skip)) {
+        refs.push(ref)
+        if (refs.length >= limit) break
+      }
+    return { refs, total: merged.total }
+  }
+
+  async #merged(prefix: string): Promise<MergedRefs> {
+    if (!prefix.endsWith('/') || !isRef(`${prefix}x`)) return new MergedRefs(prefix, [], PackedRefs.none)
     const loose = await this.#below(prefix)
-    for (const [name, ref] of await this.#packed()) if (name.startsWith(prefix)) found.set(name, ref)
-    for (const ref of loose) found.set(ref.name, ref)
-    await yieldToEventLoop()
-    const names = [...found.keys()].sort() // differs from byte order only beyond the basic multilingual plane
-    return names.map((name) => found.get(name) as StoredRef)
+    return new MergedRefs(prefix, loose, await this.cache.read(this.directory))
   }
 
   /** The full ref name HEAD holds; null when it holds an object id or cannot be read. */
@@ -65,6 +68,7 @@ export class RefStore {
   async #below(prefix: string): Promise<StoredRef[]> {
     const found: StoredRef[] = []
     const folders = [prefix]
+    const slice = new Slice(16)
     for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
       const entries = await fs.readdir(join(this.directory, folder), { withFileTypes: true }).catch(ignoreMissing<Dirent[]>([]))
       const names: string[] = []
@@ -72,9 +76,10 @@ export class RefStore {
         if (entry.isDirectory()) folders.push(`${folder}${entry.name}/`)
         else if (isRef(folder + entry.name)) names.push(folder + entry.name)
       }
-      for (let i = 0; i < names.length; i += 32) {
-        const oids = await Promise.all(names.slice(i, i + 32).map(async (name) => ({ name, oid: await this.ref(name) })))
-        for (const { name, oid } of oids) if (oid) found.push({ name, oid, peeled: null })
+      for (const name of names) {
+        const oid = await this.ref(name)
+        if (oid) found.push({ name, oid, peeled: null })
+        if (slice.over) await slice.breathe()
       }
     }
     return found
@@ -93,33 +98,49 @@ export class RefStore {
       return ignoreMissing(null)(fault as NodeJS.ErrnoException)
     }
   }
+}
 
-  async #packed(): Promise<Map<string, StoredRef>> {
-    const path = join(this.directory, 'packed-refs')
-    const seen = statSync(path, { bigint: true, throwIfNoEntry: false })
-    if (!seen) return new Map()
-    const known = this.cache.get(this.directory)
-    if (known?.stamp === stampOf(seen)) return known.refs
-    const file = await fs.open(path).catch(ignoreMissing(null))
-    if (!file) return new Map()
-    try {
-      const stat = await file.stat({ bigint: true })
-      const { mtimeMs } = stat
-      const stamp = stampOf(stat)
-      const refs = await parse(await file.readFile('utf8'))
-      // a file written just now may be written again within one tick of the clock, and look the same
-      if (Date.now() - Number(mtimeMs) > SETTLED) this.cache.set(this.directory, { stamp, refs })
-      return refs
-    } finally {
-      await file.close()
+/** The refs below a prefix: the loose ones hide packed ones of the same name. */
+class MergedRefs {
+  readonly #loose: { ref: StoredRef; at: number; hides: boolean }[]
+  readonly #below: { from: number; to: number }
+
+  constructor(
+    prefix: string,
+    loose: StoredRef[],
+    readonly packed: PackedRefs,
+  ) {
+    this.#below = packed.below(prefix)
+    const sorted = loose.map((ref) => ({ ref, key: Buffer.from(ref.name) })).sort((a, b) => Buffer.compare(a.key, b.key))
+    this.#loose = sorted.map(({ ref }) => ({ ref, ...packed.place(ref.name) }))
+  }
+
+  get total() {
+    return this.#below.to - this.#below.from + this.#loose.filter(({ hides }) => !hides).length
+  }
+
+  /** The refs after so many. */
+  *from(skip: number): Generator<StoredRef> {
+    let at = this.#below.from
+    let left = skip
+    for (const { ref, at: place, hides } of this.#loose) {
+      const passed = Math.min(left, place - at)
+      left -= passed
+      yield* this.#packedBetween(at + passed, place)
+      at = hides ? place + 1 : place
+      if (left > 0) left--
+      else yield ref
+    }
+    yield* this.#packedBetween(at + left, this.#below.to)
+  }
+
+  *#packedBetween(from: number, to: number): Generator<StoredRef> {
+    for (let at = from; at < to; at++) {
+      const ref = this.packed.at(at)
+      if (ref) yield ref
     }
   }
 }
-
-/** Milliseconds after which a file counts as settled. */
-const SETTLED = 100
-
-const stampOf = ({ mtimeNs, ctimeNs, size, ino }: BigIntStats) => `${mtimeNs} ${ctimeNs} ${size} ${ino}`
 
 /** Whether this may be looked up: a valid name below refs/, which therefore cannot lead out of it. */
 const isRef = (name: string) => name.startsWith('refs/') && checkRefName(name)
@@ -130,36 +151,3 @@ const oidOf = (text: string) => {
 }
 
 const symbolic = (text: string) => /^ref:\s*(\S.*?)\s*$/.exec(text)?.[1] ?? null
-
-/**
- * Lines of `oid name`, each followed by `^oid` for an annotated tag; the first line of a file that a modern git wrote
- * says so.
- */
-async function parse(text: string): Promise<Map<string, StoredRef>> {
-  const refs = new Map<string, StoredRef>()
-  const full = /^#.* fully-peeled/.test(text)
-  let last: StoredRef | null = null
-  let lines = 0
-  for (let at = 0; at < text.length; ) {
-    if (++lines % 5_000 === 0) await yieldToEventLoop()
-    const found = text.indexOf('\n', at)
-    const end = found < 0 ? text.length : found
-    const oid = text.slice(at, at + 40)
-    if (text[at] === '^') {
-      if (last) last.peeled = text.slice(at + 1, at + 41)
-    } else if (isOid(oid)) {
-      last = { name: text.slice(at + 41, end).trimEnd(), oid, peeled: full ? oid : null }
-      refs.set(last.name, last)
-    }
-    at = end + 1
-  }
-  return refs
-}
-
-/** A missing file has this value; a folder read as a file, or a name too long for the disk, counts as missing too. */
-function ignoreMissing<T>(value: T) {
-  return (fault: NodeJS.ErrnoException): T => {
-    if (['ENOENT', 'ENOTDIR', 'EISDIR', 'ENAMETOOLONG', 'ELOOP'].includes(fault.code ?? '')) return value
-    throw fault
-  }
-}

@@ -10,6 +10,7 @@ import { type GitProcess, kill } from '../process/spawner.js'
 import { checkHere } from '../storage/gates.js'
 import { removeStaleLocks } from '../storage/leftovers.js'
 import { type Oid, type RefUpdate, ZERO } from '../types.js'
+import { PackedCache, type PackedRefs } from './packed-refs.js'
 
 /** Waits for locks held by others (a push, a repack), syncs what is written, and keeps no reflogs. */
 const OPTIONS = [
@@ -34,6 +35,12 @@ export interface RefUpdatesLimits {
 
 export const REF_UPDATES_LIMITS: RefUpdatesLimits = { processes: 32, idle: 60_000, deadline: 30_000, waiting: 512, patience: 8_000 }
 
+/** What is known of the repositories beside their files. */
+interface Where {
+  shared: boolean
+  packed: PackedCache
+}
+
 /** Moves refs, through one `git update-ref` for each busy repository that stays alive between transactions. */
 export class RefUpdates {
   /** Unused processes, the least recently used first. */
@@ -45,15 +52,15 @@ export class RefUpdates {
   readonly #queued = new Map<string, number>()
 
   readonly limits: RefUpdatesLimits
-  readonly #shared: boolean
+  readonly #where: Where
 
   /** `shared`: processes on other machines may hold locks in the repositories as well. */
   constructor(
     readonly pool: ProcessPool,
-    { limits = REF_UPDATES_LIMITS, shared = false }: { limits?: RefUpdatesLimits; shared?: boolean } = {},
+    { limits = REF_UPDATES_LIMITS, shared = false, packed = new PackedCache(1_000_000) }: Partial<Where> & { limits?: RefUpdatesLimits } = {},
   ) {
     this.limits = limits
-    this.#shared = shared
+    this.#where = { shared, packed }
   }
 
   /**
@@ -85,7 +92,7 @@ export class RefUpdates {
    */
   async holding<T>(directory: string, ref: string, oid: Oid, work: () => Promise<T>): Promise<T> {
     return this.#pastLocks(directory, async () => {
-      const updater = await Updater.start(this.pool, directory, this.#shared)
+      const updater = await Updater.start(this.pool, directory, this.#where)
       try {
         return await updater.holding(directory, { ref, old: oid, new: oid }, this.limits.deadline, work)
       } finally {
@@ -104,7 +111,7 @@ export class RefUpdates {
         return await attempt()
       } catch (error) {
         if (!(error instanceof RefLocked)) throw error
-        await removeStaleLocks(directory, { shared: this.#shared, paths: [relative(directory, error.path)] })
+        await removeStaleLocks(directory, { shared: this.#where.shared, paths: [relative(directory, error.path)] })
         if (Date.now() >= until) throw new Unavailable('a ref is locked', 1, { cause: error })
       }
     }
@@ -144,7 +151,7 @@ export class RefUpdates {
     if (known?.alive) return known
     const [oldest] = this.#idle.keys()
     if (oldest !== undefined && this.#idle.size + this.#running > this.limits.processes) this.forget(oldest)
-    return Updater.start(this.pool, directory, this.#shared)
+    return Updater.start(this.pool, directory, this.#where)
   }
 }
 
@@ -161,13 +168,13 @@ class Updater {
     return this.#child.pid
   }
 
-  static async start(pool: ProcessPool, directory: string, shared: boolean): Promise<Updater> {
-    return new Updater(await pool.start(directory, [...OPTIONS, 'update-ref', '--stdin', '-z'], { deadline: 0 }), shared)
+  static async start(pool: ProcessPool, directory: string, where: Where): Promise<Updater> {
+    return new Updater(await pool.start(directory, [...OPTIONS, 'update-ref', '--stdin', '-z'], { deadline: 0 }), where)
   }
 
   private constructor(
     child: GitProcess,
-    private readonly shared: boolean,
+    private readonly where: Where,
   ) {
     this.#child = child
     this.#child.stdin?.on('error', () => {}) // it ended early; its exit code says why
@@ -222,7 +229,7 @@ class Updater {
     try {
       this.#child.stdin?.write(prepared(updates))
       await expect('prepare: ok\n')
-      const refusal = await refusalOf(directory, updates, this.shared)
+      const refusal = await refusalOf(directory, updates, this.where)
       if (refusal === null) return await work(expect)
       this.#child.stdin?.write('abort\0')
       await expect('abort: ok\n')
@@ -269,13 +276,13 @@ function prepared(updates: RefUpdate[]) {
 }
 
 /** Why the refs may not move, asked while git holds their locks; null: they may. */
-async function refusalOf(directory: string, updates: RefUpdate[], shared: boolean): Promise<Error | null> {
+async function refusalOf(directory: string, updates: RefUpdate[], { shared, packed }: Where): Promise<Error | null> {
   try {
     await checkHere(directory, shared)
   } catch (error) {
     return error as Error
   }
-  const stale = await firstStale(directory, updates)
+  const stale = await firstStale(directory, updates, packed)
   return stale === null ? null : new RefChanged(stale)
 }
 
@@ -284,18 +291,16 @@ async function refusalOf(directory: string, updates: RefUpdate[], shared: boolea
  * already, but with the packed-refs it has cached: it takes a file of the same size, inode and second for the same
  * file, and a long-lived process meets such a one when packed-refs is rewritten twice in a second.
  */
-async function firstStale(directory: string, updates: RefUpdate[]): Promise<string | null> {
-  let packed: Buffer | undefined
+async function firstStale(directory: string, updates: RefUpdate[], cache: PackedCache): Promise<string | null> {
+  let packed: PackedRefs | undefined
   for (const { ref, old } of updates) {
     const loose = await readFile(join(directory, ref), 'latin1').catch(ignoreAbsent)
     if (loose !== undefined && loose !== '') {
       if (!loose.startsWith('ref:') && loose.slice(0, 40) !== old) return ref
       continue
     }
-    const text: Buffer = packed ?? (await readFile(join(directory, 'packed-refs')).catch(ignoreAbsent)) ?? Buffer.alloc(0)
-    packed = text
-    const at = text.indexOf(` ${ref}\n`)
-    const now = at < 40 ? ZERO : text.toString('latin1', at - 40, at)
+    packed ??= await cache.readOpened(directory)
+    const now = packed.find(ref)?.oid ?? ZERO
     if (now !== old) return ref
   }
   return null

@@ -5,7 +5,8 @@ import { syncDirectory } from '../../lib/files/durable.js'
 import { Unavailable } from '../../lib/unavailable.js'
 import { GitFault } from '../errors.js'
 import type { ProcessPool } from '../process/pool.js'
-import { packedCache, RefStore } from '../refs/ref-store.js'
+import { PackedCache } from '../refs/packed-refs.js'
+import { RefStore } from '../refs/ref-store.js'
 import type { Relocation } from '../types.js'
 import { repositoryExists } from './create.js'
 import { checkTips, copy, inTurns, place } from './fork.js'
@@ -138,7 +139,7 @@ class Move {
     if (!(await repositoryExists(route.from))) return
     const aside = asideOf(route, this.move.run)
     await copyFolder(route.from, aside, false)
-    const refsIn = (directory: string) => new RefStore(directory, packedCache(1_000_000)).refs('refs/')
+    const refsIn = (directory: string) => new RefStore(directory, new PackedCache(1_000_000)).refs('refs/')
     const [refs, copied] = await Promise.all([refsIn(route.from), refsIn(aside)])
     const list = (of: typeof refs) => of.map(({ name, oid }) => `${oid} ${name}`).join('\n')
     if (list(refs) !== list(copied)) throw new GitFault('for-each-ref', null, `the refs of ${route.from} have not been copied as they are`)

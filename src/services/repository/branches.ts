@@ -9,7 +9,7 @@ import { RefChanged } from '../../git/errors.js'
 import { type Commit, type GitRepository, type Oid, type Ref, ZERO } from '../../git/types.js'
 import { branchNameFault } from '../../lib/branch-name.js'
 import { checkRefName } from '../../lib/ref-name.js'
-import { type Page, type Paging, slice } from '../core/page.js'
+import { limits, type Page, type Paging, slice } from '../core/page.js'
 import { createCommit } from './commits/create.js'
 import { mayPushTo, type Protections, protectionsOf } from './protection.js'
 import { moveRefs } from './push/door.js'
@@ -58,6 +58,11 @@ export async function listBranches(
   { search, sort, ...paging }: { search?: string | undefined; sort: BranchSort } & Paging,
 ): Promise<Page<BranchRecord>> {
   const repository = repositoryOf(ctx, subject.project)
+  if (!search && sort === 'name_asc') {
+    const { limit, offset } = limits(paging)
+    const { refs, total } = await repository.refsPage(HEADS, { skip: offset, limit })
+    return { items: await records(ctx, subject, refs), total }
+  }
   let refs = await repository.refs(HEADS)
   if (sort !== 'name_asc') {
     const commits = await repository.commits(refs.map(({ oid }) => oid))
@@ -142,7 +147,7 @@ export async function createBranch(
   if (branchNameFault(branch)) throw refused('Branch name is invalid')
   if (await repository.ref(HEADS + branch)) throw refused('Branch already exists')
   const { default_branch } = given.project
-  const begins = (ref === default_branch || ref === 'HEAD') && (await repository.refs(HEADS)).length === 0
+  const begins = (ref === default_branch || ref === 'HEAD') && (await repository.refsPage(HEADS, { skip: 0, limit: 0 })).total === 0
   if (begins) {
     // checked before anything is created: the two names cannot coexist (SEC-83), or the caller may not create the
     // branch

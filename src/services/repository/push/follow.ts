@@ -104,25 +104,33 @@ export async function followBranches(ctx: Context, projectId: number, moves: Ref
   if (!branches.some((move) => move.old === ZERO || move.new === ZERO)) return
   const repository = await repositoryById(ctx, projectId)
   if (!repository) return
-  const heads = await repository.git.refs('refs/heads/')
+  const {
+    refs: [first],
+    total,
+  } = await repository.git.refsPage('refs/heads/', { skip: 0, limit: 1 })
   await ctx.db.transaction(async (tx) => {
     const [project] = await tx
       .select({ id: projects.id, empty_repo: projects.empty_repo, default_branch: projects.default_branch })
       .from(projects)
       .where(eq(projects.id, projectId))
       .for('update')
-    if (!project || project.empty_repo === (heads.length === 0)) return
-    if (heads.length === 0) {
+    if (!project || project.empty_repo === (total === 0)) return
+    if (!first) {
       await tx.update(projects).set({ empty_repo: true }).where(eq(projects.id, projectId))
       return
     }
-    const names = heads.map(({ name }) => name.slice('refs/heads/'.length))
-    const first = branches.find((move) => move.new !== ZERO && heads.some(({ name }) => name === move.ref))?.ref.slice('refs/heads/'.length)
-    const branch = names.includes(project.default_branch) ? project.default_branch : (first ?? (names[0] as string))
+    const pushed = branches.filter((move) => move.new !== ZERO).map(({ ref }) => ref)
+    const branch = await firstBranch(repository.git, [`refs/heads/${project.default_branch}`, ...pushed, first.name])
     if (branch !== project.default_branch) await repository.git.setHeadBranch(branch)
     await tx.update(projects).set({ empty_repo: false, default_branch: branch }).where(eq(projects.id, projectId))
     await protectDefaultBranch(tx, projectId, branch, settings)
   })
+}
+
+/** The first of these refs that exists, as a branch. */
+async function firstBranch(repository: GitRepository, refs: string[]): Promise<string> {
+  for (const ref of refs) if (await repository.ref(ref)) return ref.slice('refs/heads/'.length)
+  return (refs.at(-1) as string).slice('refs/heads/'.length)
 }
 
 /**

@@ -1,0 +1,208 @@
+import { type BigIntStats, promises as fs, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { LRUCache } from 'lru-cache'
+import { Slice } from '../../lib/async/yield.js'
+import { ignoreMissing } from '../../lib/files/missing.js'
+import { isOid } from '../objects/cat-file.js'
+import type { Oid } from '../types.js'
+
+/** A ref as stored; `peeled` only where packed-refs has it. */
+export interface StoredRef {
+  name: string
+  oid: Oid
+  peeled: Oid | null
+}
+
+const CARET = 0x5e
+const HASH = 0x23
+const SPACE = 0x20
+const NEWLINE = 0x0a
+/** An object id and a space. */
+const NAME_AT = 41
+
+/**
+ * A packed-refs file: lines of `oid name` in byte order of the names, each followed by `^oid` for an annotated tag. The
+ * file is kept as it is and searched in place, because objects for all its refs cost ten times as much as their lines.
+ */
+export class PackedRefs {
+  static readonly none = new PackedRefs(Buffer.alloc(0), new Uint32Array(0), false)
+
+  private constructor(
+    readonly file: Buffer,
+    /** Where the line of each ref begins. */
+    readonly lines: Uint32Array,
+    /** Whether a ref without a peeled line points at no annotated tag. */
+    readonly full: boolean,
+  ) {}
+
+  static async of(file: Buffer): Promise<PackedRefs> {
+    const [header = ''] = file[0] === HASH ? file.toString('latin1', 0, 200).split('\n', 1) : []
+    const refs = new PackedRefs(file, await linesIn(file), / fully-peeled( |$)/.test(header))
+    return / sorted( |$)/.test(header) ? refs : refs.#sorted()
+  }
+
+  get bytes() {
+    return this.file.length + this.lines.byteLength
+  }
+
+  find(name: string): StoredRef | null {
+    const { at, hides } = this.place(name)
+    return hides ? this.at(at) : null
+  }
+
+  /** The place of a ref, or of the first one after it; `hides` tells whether a loose ref of this name hides it. */
+  place(name: string): { at: number; hides: boolean } {
+    const wanted = Buffer.from(name)
+    const at = this.#firstFrom(wanted)
+    return { at, hides: at < this.lines.length && this.#compare(at, wanted) === 0 }
+  }
+
+  /** The ref in this place; null where its line is damaged. */
+  at(index: number): StoredRef | null {
+    const start = this.lines[index] as number
+    const oid = this.file.toString('latin1', start, start + 40)
+    if (!isOid(oid)) return null
+    const end = this.#end(start)
+    const next = this.file[end + 1] === CARET ? this.file.toString('latin1', end + 2, end + 42) : null
+    return { name: this.file.toString('utf8', start + NAME_AT, end), oid, peeled: next ?? (this.full ? oid : null) }
+  }
+
+  /** The places of the refs whose names begin with a prefix that ends with a slash. */
+  below(prefix: string): { from: number; to: number } {
+    const first = Buffer.from(prefix)
+    const beyond = Buffer.from(first)
+    beyond[beyond.length - 1] = (beyond.at(-1) ?? 0) + 1
+    return { from: this.#firstFrom(first), to: this.#firstFrom(beyond) }
+  }
+
+  #firstFrom(name: Buffer): number {
+    let [low, high] = [0, this.lines.length]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (this.#compare(middle, name) < 0) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  #compare(index: number, name: Buffer): number {
+    const start = this.lines[index] as number
+    return this.file.compare(name, 0, name.length, start + NAME_AT, this.#end(start))
+  }
+
+  #end(start: number): number {
+    const end = this.file.indexOf(NEWLINE, start)
+    return end < 0 ? this.file.length : end
+  }
+
+  /** Files that git wrote before 2.15, or by others, need not be in order. */
+  #sorted(): PackedRefs {
+    const names = Array.from(this.lines, (start) => ({ start, name: this.file.subarray(start + NAME_AT, this.#end(start)) }))
+    if (names.every(({ name }, i) => i === 0 || Buffer.compare((names[i - 1] as { name: Buffer }).name, name) < 0)) return this
+    names.sort((a, b) => Buffer.compare(a.name, b.name))
+    return new PackedRefs(this.file, Uint32Array.from(names, ({ start }) => start), this.full) // biome-ignore format: one call
+  }
+}
+
+async function linesIn(file: Buffer): Promise<Uint32Array> {
+  // `refs/x/y` is the shortest name there can be
+  const starts = new Uint32Array(Math.ceil(file.length / (NAME_AT + 1)))
+  const slice = new Slice()
+  let count = 0
+  for (let at = 0; at < file.length; ) {
+    if (slice.over) await slice.breathe()
+    const isRef = file[at] !== HASH && file[at] !== CARET && file[at + 40] === SPACE
+    if (isRef) starts[count++] = at
+    let end = isRef ? at + NAME_AT : at
+    while (end < file.length && file[end] !== NEWLINE) end++
+    at = end + 1
+  }
+  return starts.slice(0, count)
+}
+
+/**
+ * Milliseconds after which a file counts as settled: one written just now may be written again within one tick of the
+ * clock, and look the same.
+ */
+const SETTLED = 100
+
+const isSettled = ({ mtimeMs }: BigIntStats) => Date.now() - Number(mtimeMs) > SETTLED
+
+const stampOf = ({ mtimeNs, ctimeNs, size, ino }: BigIntStats) => `${mtimeNs} ${ctimeNs} ${size} ${ino}`
+
+interface Kept {
+  stamp: string
+  /** Whether the file was settled when it was read, so that its stamp tells it from all others. */
+  settled: boolean
+  refs: PackedRefs
+}
+
+interface Turn {
+  done: Promise<PackedRefs>
+  next?: Promise<PackedRefs>
+}
+
+/** The packed-refs files of all repositories, limited in bytes. A file is read again when its stamp differs. */
+export class PackedCache {
+  readonly #kept: LRUCache<string, Kept>
+  readonly #turns = new Map<string, Turn>()
+
+  constructor(bytes: number) {
+    this.#kept = new LRUCache({ maxSize: bytes, sizeCalculation: ({ refs }) => 1_000 + refs.bytes })
+  }
+
+  /** The packed refs of a repository as they are on the disk now. */
+  async read(directory: string): Promise<PackedRefs> {
+    const seen = statSync(join(directory, 'packed-refs'), { bigint: true, throwIfNoEntry: false })
+    return seen ? (this.#known(directory, seen) ?? this.#turn(directory)) : PackedRefs.none
+  }
+
+  /** The same by the file's stamp once it is open, which on a network file system is newer than one of its path. */
+  readOpened = (directory: string): Promise<PackedRefs> => this.#turn(directory)
+
+  forget(directory: string) {
+    this.#kept.delete(directory)
+  }
+
+  #known(directory: string, seen: BigIntStats): PackedRefs | null {
+    const kept = this.#kept.get(directory)
+    return kept?.settled && kept.stamp === stampOf(seen) ? kept.refs : null
+  }
+
+  /** One reading at a time; all who ask meanwhile share the next one, which begins after they asked. */
+  #turn(directory: string): Promise<PackedRefs> {
+    const turn = this.#turns.get(directory)
+    if (!turn) return this.#begin(directory)
+    const begin = () => this.#begin(directory)
+    turn.next ??= turn.done.then(begin, begin)
+    return turn.next
+  }
+
+  #begin(directory: string): Promise<PackedRefs> {
+    const turn: Turn = { done: this.#read(directory) }
+    this.#turns.set(directory, turn)
+    const over = () => {
+      if (this.#turns.get(directory) === turn) this.#turns.delete(directory)
+    }
+    turn.done.then(over, over)
+    return turn.done
+  }
+
+  async #read(directory: string): Promise<PackedRefs> {
+    const file = await fs.open(join(directory, 'packed-refs')).catch(ignoreMissing(null))
+    if (!file) return PackedRefs.none
+    try {
+      const stat = await file.stat({ bigint: true })
+      const known = this.#known(directory, stat)
+      if (known) return known
+      const settled = isSettled(stat)
+      const content = await file.readFile()
+      const same = this.#kept.get(directory)?.refs
+      const refs = same?.file.equals(content) ? same : await PackedRefs.of(content)
+      this.#kept.set(directory, { stamp: stampOf(stat), settled, refs })
+      return refs
+    } finally {
+      await file.close()
+    }
+  }
+}
