@@ -46,7 +46,7 @@ const inside = {
 }
 const ofGroup = { ...inside, subgroup_events: opt(bool()) }
 const others = {
-  token: clearable().optional(),
+  token: described(clearable(), { pattern: '^[ -~]*$' }).optional(),
   name: clearable().optional(),
   description: clearable().optional(),
   push_events_branch_filter: clearable().optional(),
