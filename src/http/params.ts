@@ -174,7 +174,7 @@ export const textMap = () =>
       z
         .array(z.tuple([z.string(), z.union([z.string(), z.number().transform(String), z.boolean().transform(String)])]), INVALID)
         .max(MAX_PAIRS, INVALID),
-      { type: 'object', additionalProperties: { type: 'string' }, maxProperties: MAX_PAIRS },
+      { type: 'object', additionalProperties: { type: 'string' }, propertyNames: { minLength: 1 }, minProperties: 1, maxProperties: MAX_PAIRS },
     ),
   )
 

@@ -1,4 +1,4 @@
-import { described, str } from '../http/params.js'
+import { clearable, described, str } from '../http/params.js'
 import type { JsonSchema } from '../http/wire.js'
 
 /**
@@ -41,10 +41,13 @@ const LETTERS = '\\p{L}\\p{N}'
 const DASHES =
   '\\u058a\\u05be\\u1400\\u1806\\u2010-\\u2015\\u2e17\\u2e1a\\u2e3a\\u2e3b\\u2e40\\u2e5d\\u301c\\u3030\\u30a0\\ufe31\\ufe32\\ufe58\\ufe63\\uff0d'
 const EMOJI =
-  '\\u00a9\\u00ae\\u203c\\u2049\\u2122\\u2139\\u2194-\\u21aa\\u231a-\\u27bf\\u2934-\\u2b55\\u3030-\\u303d\\u3297\\u3299\u{1f000}-\u{1faff}'
+  '\\u00a9\\u00ae\\u203c\\u2049\\u2122\\u2139\\u2194-\\u2199\\u21a9\\u21aa\\u231a\\u231b\\u2328\\u23cf\\u23e9-\\u23f3\\u23f8-\\u23fa\\u24c2' +
+  '\\u25aa\\u25ab\\u25b6\\u25c0\\u25fb-\\u25fe\\u2600-\\u27bf\\u2934\\u2935\\u2b05-\\u2b07\\u2b1b\\u2b1c\\u2b50\\u2b55\\u3030\\u303d\\u3297\\u3299\u{1f000}-\u{1faff}'
+/** Invisible characters inside emoji and between letters. */
+const JOINERS = '\\u00ad\\u200b-\\u200f\\u2060\\ufeff\u{e0020}-\u{e007f}'
 /** The name of a project (AC-19). */
 export const projectName = () =>
-  described(str(), { pattern: `^[${LETTERS}${EMOJI}_][${LETTERS}\\p{M}${DASHES}${EMOJI}\\u200b-\\u200f\\u2060_. -]*$`, maxLength: MAX_NAME })
+  described(str(), { pattern: `^[${LETTERS}${EMOJI}_][${LETTERS}\\p{M}${DASHES}${EMOJI}${JOINERS}_. -]*$`, maxLength: MAX_NAME })
 /** The name of a group (GR-27). */
 export const groupName = () => described(str(), { pattern: `^(?=.*[^ ])[${LETTERS}\\p{M}${DASHES}_. -]+$`, maxLength: MAX_NAME })
 
@@ -60,7 +63,7 @@ const KEYS = [
   'ecdsa-sha2-nistp256[ \\t]+AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBB[A-P][A-Za-z0-9+/]{84}[AEIMQUYcgkosw048]=?',
   'ecdsa-sha2-nistp384[ \\t]+AAAAE2VjZHNhLXNoYTItbmlzdHAzODQAAAAIbmlzdHAzODQAAABhB[A-P][A-Za-z0-9+/]{127}[AQgw](==)?',
   'ecdsa-sha2-nistp521[ \\t]+AAAAE2VjZHNhLXNoYTItbmlzdHA1MjEAAAAIbmlzdHA1MjEAAACFB[A-P][A-Za-z0-9+/]{175}[AQgw](==)?',
-  '(ssh-rsa[ \\t]+AAAAB3NzaC1yc2EAAAA|ssh-dss[ \\t]+AAAAB3NzaC1kc3MAAA|sk-[a-z0-9@.-]+[ \\t]+AAAA)[A-Za-z0-9+/]+={0,2}',
+  '(ssh-rsa[ \\t]+AAAAB3NzaC1yc2EAAAA|ssh-dss[ \\t]+AAAAB3NzaC1kc3MAAA|sk-[a-z0-9@.-]+[ \\t]+AAAA)[A-Za-z0-9+/]{60,}={0,2}',
 ]
 const MAX_KEY = 5_000
 /** An SSH key as `ssh-keygen` writes it into its `.pub` file (K-5 to K-10). */
@@ -87,3 +90,8 @@ export const authorEmail = () => described(str(), { format: 'email', pattern: '^
 export const webAddress = () => described(str(), { format: 'uri', pattern: '^[Hh][Tt][Tt][Pp][Ss]?://[^/?#@\\s]+([/?#]\\S*)?$', maxLength: 2_048 })
 /** An absolute path of plain names (RL-3). */
 export const filePath = () => described(str(), { pattern: '^((/[A-Za-z0-9_][A-Za-z0-9_.+-]*)+)?$', maxLength: MAX_NAME })
+
+/** A URL that Git can clone (OT-10). */
+export const importUrl = () => described(str(), { format: 'uri', pattern: '^([Hh][Tt][Tt][Pp][Ss]?|[Gg][Ii][Tt])://[^/\\s]\\S*$', maxLength: 2_048 })
+/** A branch name in which `*` stands for any text, or nothing (HK-2). */
+export const branchFilter = () => described(clearable(), { pattern: `^(${REF_PARTS}[^\\u0000-\\u0020\\u007f~^:?\\[\\\\]+)?$`, maxLength: 1_000 })

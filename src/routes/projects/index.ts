@@ -15,7 +15,7 @@ import { createProject, type NewProject } from '../../services/projects/create.j
 import { loadProject } from '../../services/projects/load.js'
 import { transferProject, transferTarget } from '../../services/projects/transfer.js'
 import { deleteProject, setArchived, setStar, updateProject } from '../../services/projects/update.js'
-import { projectName, projectPath } from '../texts.js'
+import { importUrl, projectName, projectPath } from '../texts.js'
 import { forks } from './forks.js'
 import { insight } from './insight.js'
 import { AnyProject, listOf } from './list.js'
@@ -61,7 +61,7 @@ const creation = {
   namespace_id: opt(rowId()),
   default_branch: opt(str()),
   initialize_with_readme: opt(bool()),
-  import_url: opt(str()),
+  import_url: opt(importUrl()),
   ...attributes,
 }
 
