@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
 import type { PgTransactionConfig } from 'drizzle-orm/pg-core'
-import pg from 'pg'
+import type pg from 'pg'
 import type { Logger } from 'pino'
 import { Unavailable } from '../lib/unavailable.js'
 import { Availability, BoundedPool, connectionClass, Lane, MAX_WAITING, READ_ONLY, type Statement } from './connections.js'
-import { TYPES } from './value-types.js'
 import { codeOf, databaseError, translated } from './errors.js'
 import { Servers } from './servers.js'
+import { TYPES } from './value-types.js'
 
 export interface DatabaseOptions {
   log: Pick<Logger, 'warn' | 'info'>
