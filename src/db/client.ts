@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
 import type { PgTransactionConfig } from 'drizzle-orm/pg-core'
-import pg from 'pg'
+import type pg from 'pg'
 import type { Logger } from 'pino'
 import { Unavailable } from '../lib/unavailable.js'
 import { Availability, BoundedPool, connectionClass, Lane, MAX_WAITING, READ_ONLY, type Statement } from './connections.js'
 import { codeOf, databaseError, translated } from './errors.js'
 import { Servers } from './servers.js'
+import { TYPES } from './value-types.js'
 
 export interface DatabaseOptions {
   log: Pick<Logger, 'warn' | 'info'>
@@ -111,28 +112,6 @@ const QUEUE_ENDS = { durable: ['/* jobs */ begin', '/* jobs */ commit'], unflush
 
 /** 26000: a statement that an earlier burst was to prepare, which failed before it did. */
 const RETRIED = new Set(['40001', '40P01', '26000'])
-
-/** Timestamps, dates and intervals stay text and are decoded by their columns, as drizzle does it. */
-const TEXT_TYPES = new Set<number>([
-  pg.types.builtins.TIMESTAMP,
-  pg.types.builtins.DATE,
-  pg.types.builtins.INTERVAL,
-  // arrays of them and of numeric
-  1231,
-  1115,
-  1185,
-  1187,
-  1182,
-])
-const asText = (value: string) => value
-/** As ISO 8601, because `Date` takes a year below 100 in another form for one of 1900 or 2000, or for a day. */
-const asIso = (value: string) => value.replace(/^(\d{4}-\d\d-\d\d) (\S+)\+00$/, '$1T$2Z')
-const TYPES = {
-  getTypeParser: (id: number, format?: string) => {
-    if (id === pg.types.builtins.TIMESTAMPTZ) return asIso
-    return TEXT_TYPES.has(id) ? asText : pg.types.getTypeParser(id, format as 'text')
-  },
-} as pg.CustomTypesConfig
 
 /** Repeats the work after a serialisation failure, a deadlock, or a statement that was not prepared. */
 async function retried<T>(work: () => Promise<T>): Promise<T> {

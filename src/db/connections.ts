@@ -4,6 +4,7 @@ import { spending } from '../lib/async/spent.js'
 import { Unavailable } from '../lib/unavailable.js'
 import { isLoss, isReadOnly, translated } from './errors.js'
 import type { Servers } from './servers.js'
+import { TYPES } from './value-types.js'
 
 /** Calls that may wait for one lane, for the pool, or for bursts; more are refused. */
 export const MAX_WAITING = 1_000
@@ -103,7 +104,8 @@ export function connectionClass({ unnamedStatements, onQuery, onEnqueued }: Conn
         const spent = spending('database')
         const before = unreplicated
         try {
-          const result = await send(unnamedStatements ? { ...statement, name: undefined } : statement, values)
+          const typed = statement.types ? { ...statement, types: TYPES } : statement
+          const result = await send(unnamedStatements ? { ...typed, name: undefined } : typed, values)
           availability.works()
           if (unreplicated !== before) throw new Unavailable('The database could not replicate the change')
           if (enqueued && commits) {

@@ -174,7 +174,7 @@ export const textMap = () =>
       z
         .array(z.tuple([z.string(), z.union([z.string(), z.number().transform(String), z.boolean().transform(String)])]), INVALID)
         .max(MAX_PAIRS, INVALID),
-      { type: 'object', additionalProperties: { type: 'string' }, maxProperties: MAX_PAIRS },
+      { type: 'object', additionalProperties: { type: 'string' }, propertyNames: { minLength: 1 }, minProperties: 1, maxProperties: MAX_PAIRS },
     ),
   )
 
@@ -299,7 +299,7 @@ const demand = <T extends z.ZodObject>(schema: T, names: string[], holds: (given
   })
 
 /** Adds a condition on several parameters to what is shown of their object. */
-const shownCondition = <T extends z.ZodObject>(schema: T, condition: JsonSchema): T =>
+export const shownCondition = <T extends z.ZodObject>(schema: T, condition: JsonSchema): T =>
   shownWith(schema, { allOf: [...((wire.get(schema)?.more?.['allOf'] as JsonSchema[] | undefined) ?? []), condition] })
 
 const required = (names: string[]) => names.map((name) => ({ required: [name] }))

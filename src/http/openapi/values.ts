@@ -50,7 +50,7 @@ function fits(schema: JsonSchema, value: unknown): boolean {
   const own = typeOf(value)
   if (types.length > 0 && !types.includes(own) && !(own === 'integer' && types.includes('number'))) return false
   if (words && !words.includes(value)) return false
-  if (typeof value === 'string' && pattern && !new RegExp(pattern).test(value)) return false
+  if (typeof value === 'string' && pattern && !new RegExp(pattern, 'u').test(value)) return false
   if (typeof value === 'string' && format && FORMATS[format] && !FORMATS[format].test(value)) return false
   if (typeof value === 'number' && value < (minimum as number)) return false
   return !Array.isArray(value) || !items || value.every((each) => fits(items, each))

@@ -3,11 +3,13 @@ import { fullPathOf, onProject, onProjectSignedIn } from '../../access/rules.js'
 import { Branch, presentBranch } from '../../entities/repository/branch.js'
 import { notFound } from '../../failures.js'
 import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, oneOf, opt, orDefault, paging, searchText, str } from '../../http/params.js'
+import { bool, oneOf, opt, orDefault, paging, searchText } from '../../http/params.js'
+import { shownAs } from '../../http/wire.js'
 import { branchExists, createBranch, deleteBranch, deleteMergedBranches, getBranch, listBranches } from '../../services/repository/branches.js'
 import { protectOneBranch, unprotectOneBranch } from '../../services/repository/protected-branches.js'
+import { filled, newBranch, REF_NAME } from '../texts.js'
 
-const named = z.object({ branch: z.string() })
+const named = z.object({ branch: shownAs(z.string(), REF_NAME) })
 
 /** Branches (BR-1 to BR-8). */
 export const branches = [
@@ -50,7 +52,7 @@ export const branches = [
     path: '/projects/:id/repository/branches',
     summary: 'Create a branch',
     access: onProjectSignedIn('create_branch'),
-    input: z.object({ branch: str(), ref: str() }),
+    input: z.object({ branch: newBranch(), ref: filled() }),
     output: Branch,
     async handler({ ctx, caller, subject, input, view }) {
       return presentBranch(await createBranch(ctx, subject, caller, input), { fullPath: fullPathOf(subject.project) }, view)
@@ -85,7 +87,7 @@ export const branches = [
     path: '/projects/:id/repository/branches/:branch/protect',
     summary: 'Protect a branch',
     access: onProjectSignedIn('manage_protection'),
-    input: z.object({ branch: z.string(), developers_can_push: opt(bool()), developers_can_merge: opt(bool()) }),
+    input: z.object({ branch: shownAs(z.string(), REF_NAME), developers_can_push: opt(bool()), developers_can_merge: opt(bool()) }),
     output: Branch,
     async handler({ ctx, subject, input, view }) {
       await getBranch(ctx, subject, input.branch)

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { onProjectSignedIn } from '../../access/rules.js'
 import { ProtectedBranch, ProtectedTag, presentProtectedBranch, presentProtectedTag } from '../../entities/repository/branch.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, int, list, opt, orDefault, paging, searchText, str, where } from '../../http/params.js'
+import { bool, int, list, opt, orDefault, paging, searchText, where } from '../../http/params.js'
 import {
   changeProtectedBranch,
   getProtectedBranch,
@@ -14,6 +14,7 @@ import {
   removeProtectedBranch,
   removeProtectedTag,
 } from '../../services/repository/protected-branches.js'
+import { title } from '../texts.js'
 
 const access = onProjectSignedIn('manage_protection')
 const named = z.object({ name: z.string() })
@@ -54,7 +55,7 @@ export const protection = [
     answers: [409, 422],
     access,
     input: z.object({
-      name: str(),
+      name: title(),
       push_access_level: orDefault(level(), 40),
       merge_access_level: orDefault(level(), 40),
       allow_force_push: orDefault(bool(), false),
@@ -120,7 +121,7 @@ export const protection = [
     summary: 'Protect a tag or pattern',
     answers: [409, 422],
     access,
-    input: z.object({ name: str(), create_access_level: orDefault(level(), 40) }),
+    input: z.object({ name: title(), create_access_level: orDefault(level(), 40) }),
     output: ProtectedTag,
     async handler({ ctx, subject, input }) {
       return presentProtectedTag(await protectTag(ctx, subject, input.name, input.create_access_level))

@@ -3,10 +3,10 @@ import { fullPathOf, onProject, onProjectSignedIn } from '../../access/rules.js'
 import { Commit, presentCommit } from '../../entities/repository/commit.js'
 import { forbidden } from '../../failures.js'
 import { endpoint } from '../../http/endpoint.js'
-import { str } from '../../http/params.js'
 import { cherryPick, revert } from '../../services/repository/commits/pick.js'
+import { filled } from '../texts.js'
 
-const input = z.object({ sha: z.string(), branch: str() })
+const input = z.object({ sha: z.string(), branch: filled() })
 
 /** Cherry-pick and revert. */
 export const picks = [

@@ -4,10 +4,11 @@ import { CommitComment, ListedCommitComment, presentCommitComment, presentListed
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { intOrNull, oneOf, opt, paging, str } from '../../http/params.js'
 import { createCommitComment, listCommitComments } from '../../services/notes/commit-comments.js'
+import { filled } from '../texts.js'
 
 /** An invalid line is ignored for a branch or a tag, which moves; for a full id it is a fault (C-60). */
 const placed = z
-  .object({ sha: z.string(), note: str(), path: opt(str()), line: opt(intOrNull()), line_type: opt(oneOf(['new', 'old'])) })
+  .object({ sha: z.string(), note: filled(), path: opt(str()), line: opt(intOrNull()), line_type: opt(oneOf(['new', 'old'])) })
   .refine(({ sha, line }) => line !== null || !/^[0-9a-f]{40}$/.test(sha), {
     path: ['line'],
     when: () => true,

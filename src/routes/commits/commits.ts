@@ -10,6 +10,7 @@ import { lastPipelineOf } from '../../services/ci/pipelines.js'
 import { slice } from '../../services/core/page.js'
 import { createCommit } from '../../services/repository/commits/create.js'
 import { diffOf, findCommit, listCommits, statsOf } from '../../services/repository/commits/read.js'
+import { authorEmail, authorName, filled } from '../texts.js'
 
 const read = onProject('download_code')
 
@@ -46,14 +47,14 @@ export const commits = [
     access: onProject('push_code'),
     largeBody: true,
     input: z.object({
-      branch: str(),
+      branch: filled(),
       commit_message: str(),
       start_branch: opt(str()),
       start_sha: opt(str()),
       force: opt(bool()),
       actions: list(z.record(z.string(), z.unknown(), 'is invalid'), MAX_ACTIONS),
-      author_email: opt(str()),
-      author_name: opt(str()),
+      author_email: opt(authorEmail()),
+      author_name: opt(authorName()),
     }),
     output: CommitDetail,
     async handler({ ctx, caller, subject, input, view }) {

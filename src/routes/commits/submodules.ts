@@ -4,6 +4,7 @@ import { CommitDetail, presentCommit } from '../../entities/repository/commit.js
 import { endpoint } from '../../http/endpoint.js'
 import { described, opt, str } from '../../http/params.js'
 import { updateSubmodule } from '../../services/repository/commits/submodule.js'
+import { filled } from '../texts.js'
 
 /** Submodules (RE-12). */
 export const submodules = [
@@ -14,8 +15,8 @@ export const submodules = [
     access: onProjectSignedIn('push_code'),
     input: z.object({
       submodule: z.string(),
-      branch: str(),
-      commit_sha: described(str(), { pattern: '^[0-9a-f]{40}$' }),
+      branch: filled(),
+      commit_sha: described(str(), { pattern: '^(?!0+$)[0-9a-f]{40}$' }),
       commit_message: opt(str()),
     }),
     output: CommitDetail,

@@ -25,6 +25,7 @@ import {
   removeDeployKey,
   updateDeployKey,
 } from '../../services/projects/deploy-keys.js'
+import { sshKey, title } from '../texts.js'
 
 const access = onProjectSignedIn('manage_deploy_keys')
 const path = '/projects/:id/deploy_keys'
@@ -70,7 +71,7 @@ export const deployKeys = [
     path,
     summary: 'Add a deploy key to a project',
     access,
-    input: z.object({ title: str(), key: str(), can_push: orDefault(bool(), false), expires_at: opt(datetime()) }),
+    input: z.object({ title: title(), key: sshKey(), can_push: orDefault(bool(), false), expires_at: opt(datetime()) }),
     output: ProjectDeployKey,
     handler: async ({ ctx, caller, subject, input }) => presentProjectDeployKey(await addDeployKey(ctx, caller, subject.project, input)),
   }),
@@ -79,7 +80,7 @@ export const deployKeys = [
     path: `${path}/:key_id`,
     summary: 'Update a deploy key of a project',
     access,
-    input: needsOneOf(z.object({ ...byId, title: opt(str()), can_push: opt(bool()) }), 'title', 'can_push'),
+    input: needsOneOf(z.object({ ...byId, title: opt(title()), can_push: opt(bool()) }), 'title', 'can_push'),
     output: ProjectDeployKey,
     handler: async ({ ctx, subject, input }) => presentProjectDeployKey(await updateDeployKey(ctx, subject.project, input.key_id, input)),
   }),

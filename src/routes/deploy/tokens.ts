@@ -5,6 +5,7 @@ import { DeployToken, NewDeployToken, presentDeployToken } from '../../entities/
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { datetime, described, list, opt, paging, rowId, str } from '../../http/params.js'
 import { createDeployToken, getDeployToken, listDeployTokens, revokeDeployToken, type TokenSource } from '../../services/projects/deploy-tokens.js'
+import { title } from '../texts.js'
 
 const tokensOf = <Subject>(kind: TokenSource['kind'], access: Access<Subject, true>, sourceOf: (subject: Subject) => TokenSource) => {
   const path = `/${kind}s/:id/deploy_tokens`
@@ -36,8 +37,8 @@ const tokensOf = <Subject>(kind: TokenSource['kind'], access: Access<Subject, tr
       description: 'The value of the token is shown only in this answer.',
       access,
       input: z.object({
-        name: str(),
-        username: opt(str()),
+        name: title(),
+        username: opt(described(str(), { pattern: '^[A-Za-z0-9_.+-]+$', maxLength: 255 })),
         expires_at: opt(datetime()),
         scopes: described(list(str()), { minItems: 1, uniqueItems: true, items: { type: 'string', enum: ['read_repository'] } }),
       }),

@@ -9,16 +9,17 @@ import { bool, int, oneOf, opt, orDefault, str } from '../../http/params.js'
 import { blameFile } from '../../services/repository/blame.js'
 import { openBlob } from '../../services/repository/blobs.js'
 import { factsOf, readFile, writeFile } from '../../services/repository/files.js'
+import { authorEmail, authorName, filled } from '../texts.js'
 
 const read = onProject('download_code')
 const write = onProjectSignedIn('push_code')
 const scope = 'read_repository'
 const path = '/projects/:id/repository/files/:file_path'
 
-const authored = { start_branch: opt(str()), author_email: opt(str()), author_name: opt(str()) }
+const authored = { start_branch: opt(str()), author_email: opt(authorEmail()), author_name: opt(authorName()) }
 const written = z.object({
   file_path: z.string(),
-  branch: str(),
+  branch: filled(),
   content: str(),
   commit_message: str(),
   ...authored,
@@ -126,7 +127,7 @@ export const files = [
     path,
     summary: 'Delete a file',
     access: write,
-    input: z.object({ file_path: z.string(), branch: str(), commit_message: str(), ...authored, last_commit_id: opt(str()) }),
+    input: z.object({ file_path: z.string(), branch: filled(), commit_message: str(), ...authored, last_commit_id: opt(str()) }),
     async handler({ ctx, caller, subject, input }) {
       const { file_path, last_commit_id, ...commit } = input
       await writeFile(ctx, subject, caller, { action: 'delete', file_path, last_commit_id }, commit)

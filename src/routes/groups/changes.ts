@@ -4,11 +4,12 @@ import { GroupDetails } from '../../entities/groups/group.js'
 import { VISIBILITIES } from '../../entities/groups/levels.js'
 import { failedTo } from '../../failures.js'
 import { endpoint } from '../../http/endpoint.js'
-import { bool, clearable, clearableFile, oneOf, opt, rowId, str } from '../../http/params.js'
+import { bool, clearable, clearableFile, oneOf, opt, rowId } from '../../http/params.js'
 import { createGroup } from '../../services/groups/create.js'
 import { updateGroup } from '../../services/groups/update.js'
 import { deleteGroup } from '../../services/operations/group-removal.js'
 import { transferProject } from '../../services/projects/transfer.js'
+import { groupName, namespacePath } from '../texts.js'
 import { detailsOf } from './details.js'
 
 const attributes = {
@@ -27,7 +28,7 @@ export const groupChanges = [
     summary: 'Create a group',
     answers: [404],
     access: signedIn,
-    input: z.object({ name: str(), path: str(), ...attributes, parent_id: opt(rowId()) }),
+    input: z.object({ name: groupName(), path: namespacePath(), ...attributes, parent_id: opt(rowId()) }),
     output: GroupDetails,
     async handler({ ctx, caller, input, view }) {
       return detailsOf(ctx, caller, await createGroup(ctx, caller, input), view)
@@ -38,7 +39,7 @@ export const groupChanges = [
     path: '/groups/:id',
     summary: 'Update a group',
     access: onGroupSignedIn('manage_group'),
-    input: z.object({ name: opt(str()), path: opt(str()), ...attributes }),
+    input: z.object({ name: opt(groupName()), path: opt(namespacePath()), ...attributes }),
     output: GroupDetails,
     async handler({ ctx, caller, subject, input, view }) {
       await updateGroup(ctx, caller, subject, input)

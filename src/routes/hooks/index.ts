@@ -26,6 +26,7 @@ import {
 } from '../../services/hooks/hooks.js'
 import { SYSTEM_SAMPLE, TRIGGERS, testHook, testSystemHook } from '../../services/hooks/samples.js'
 import { newestProjectOf } from '../../services/hooks/sources.js'
+import { branchFilter } from '../texts.js'
 
 const flags = {
   push_events: opt(bool()),
@@ -46,10 +47,10 @@ const inside = {
 }
 const ofGroup = { ...inside, subgroup_events: opt(bool()) }
 const others = {
-  token: clearable().optional(),
+  token: described(clearable(), { pattern: '^[ -~]*$' }).optional(),
   name: clearable().optional(),
   description: clearable().optional(),
-  push_events_branch_filter: clearable().optional(),
+  push_events_branch_filter: branchFilter().optional(),
   enable_ssl_verification: opt(bool()),
 }
 

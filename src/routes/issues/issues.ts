@@ -30,6 +30,7 @@ import { deleteIssue } from '../../services/issuables/issues/remove.js'
 import { updateIssue } from '../../services/issuables/issues/update.js'
 import { listClosing, listRelated } from '../../services/issuables/merge-requests/reading/of-issue.js'
 import { createIssueFromThreads } from '../../services/notes/issue-from-threads.js'
+import { title } from '../texts.js'
 
 const ISSUE = '/projects/:id/issues/:issue_iid'
 
@@ -82,7 +83,7 @@ export const issues = [
     summary: 'Create an issue',
     access: onProjectSignedIn('create_issue'),
     input: z.object({
-      title: str(),
+      title: title(),
       ...attributes,
       iid: opt(int({ min: 1 })),
       created_at: opt(datetime()),
@@ -107,7 +108,7 @@ export const issues = [
     access: onIssueSignedIn('update_issue'),
     input: needsOneOf(
       z.object({
-        title: opt(str()),
+        title: opt(title()),
         ...attributes,
         add_labels: opt(commaList()),
         remove_labels: opt(commaList()),

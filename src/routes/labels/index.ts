@@ -3,8 +3,9 @@ import type { Access } from '../../access/access.js'
 import { type GroupSubject, onGroupSignedIn, onProjectSignedIn, type ProjectSubject } from '../../access/rules.js'
 import { Label, presentLabel } from '../../entities/issuables/label.js'
 import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
-import { bool, clearable, described, int, needsOneOf, opt, orDefault, paging, searchText, str } from '../../http/params.js'
+import { bool, clearable, int, needsOneOf, opt, orDefault, paging, searchText, str } from '../../http/params.js'
 import { createLabel, deleteLabel, getLabel, type LabelSource, listLabels, subscribeToLabel, updateLabel } from '../../services/issuables/labels.js'
+import { color, labelTitle } from '../texts.js'
 
 const MAX = 2_147_483_647
 const priority = () => int({ min: 0, max: MAX })
@@ -13,7 +14,7 @@ const clearablePriority = () =>
   z.preprocess((value) => (value === '' ? null : value), z.union([z.null(), priority().def.out as z.ZodType<number>], 'is invalid').optional())
 
 const id = { label_id: z.string() }
-const changes = { new_name: opt(str()), color: opt(str()), description: opt(clearable()), priority: clearablePriority() }
+const changes = { new_name: opt(labelTitle()), color: opt(color()), description: opt(clearable()), priority: clearablePriority() }
 const CHANGES = ['new_name', 'color', 'description', 'priority'] as const
 
 interface Doors<Subject> {
@@ -57,8 +58,8 @@ function labelsOf<Subject extends ProjectSubject | GroupSubject>({ at, read, wri
       answers: [409],
       access: write,
       input: z.object({
-        name: str(),
-        color: described(str(), { pattern: '^(#[0-9A-Fa-f]{3}|#[0-9A-Fa-f]{6}|[A-Za-z]+)$' }),
+        name: labelTitle(),
+        color: color(),
         description: opt(clearable()),
         priority: opt(priority()),
       }),

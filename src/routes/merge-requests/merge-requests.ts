@@ -3,13 +3,14 @@ import { onMergeRequest } from '../../access/merge-requests.js'
 import { onProjectAfterInput } from '../../access/rules.js'
 import { DetailedMergeRequest, presentDetailedMergeRequest } from '../../entities/issuables/merge-request.js'
 import { endpoint } from '../../http/endpoint.js'
-import { bool, clearable, clearableId, clearableIds, commaList, filledIn, needsOneOfThese, oneOf, opt, rowId, str } from '../../http/params.js'
+import { bool, clearable, clearableId, clearableIds, commaList, filledIn, needsOneOfThese, oneOf, opt, rowId } from '../../http/params.js'
 import { dayOf } from '../../lib/text/day.js'
 import { countDiverged } from '../../services/issuables/merge-requests/reading/diverged.js'
 import { loadAroundMergeRequest } from '../../services/issuables/merge-requests/reading/load.js'
 import { createMergeRequest } from '../../services/issuables/merge-requests/writing/create.js'
 import { deleteMergeRequest } from '../../services/issuables/merge-requests/writing/remove.js'
 import { updateMergeRequest } from '../../services/issuables/merge-requests/writing/update.js'
+import { filled, title } from '../texts.js'
 
 const REQUEST = '/projects/:id/merge_requests/:merge_request_iid'
 
@@ -71,7 +72,7 @@ export const mergeRequests = [
     answers: [409, 422],
     access: onProjectAfterInput('create_merge_request'),
     // in the order of MR-28
-    input: z.object({ title: str(), source_branch: str(), target_branch: str(), target_project_id: opt(rowId()), ...attributes }),
+    input: z.object({ title: title(), source_branch: filled(), target_branch: filled(), target_project_id: opt(rowId()), ...attributes }),
     output: DetailedMergeRequest,
     async handler({ ctx, caller, subject, input, view }) {
       const request = await createMergeRequest(ctx, caller, subject, { ...input, assignee_ids: assigneesOf(input) })

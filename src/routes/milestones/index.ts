@@ -19,6 +19,7 @@ import {
   type MilestoneSource,
   updateMilestone,
 } from '../../services/issuables/milestones.js'
+import { title } from '../texts.js'
 
 const id = { milestone_id: rowId() }
 const attributes = { description: opt(clearable()), start_date: clearableDate().optional(), due_date: clearableDate().optional() }
@@ -73,7 +74,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>({ at, read,
       path: MILESTONES,
       summary: 'Create a milestone',
       access: write,
-      input: z.object({ title: str(), ...attributes }),
+      input: z.object({ title: title(), ...attributes }),
       output: Milestone,
       async handler({ ctx, caller, subject, input, view }) {
         return presentMilestone(await createMilestone(ctx, caller, source(subject), input), dayOf(ctx.now()), view)
@@ -85,7 +86,7 @@ function milestonesOf<Subject extends ProjectSubject | GroupSubject>({ at, read,
       summary: 'Update, close or reopen a milestone',
       access: write,
       input: needsOneOf(
-        z.object({ ...id, title: opt(str()), ...attributes, state_event: opt(oneOf(['close', 'activate'])) }),
+        z.object({ ...id, title: opt(title()), ...attributes, state_event: opt(oneOf(['close', 'activate'])) }),
         'title',
         'description',
         'start_date',

@@ -6,11 +6,12 @@ import { slice } from '../../services/core/page.js'
 import { createDiscussion, replyTo, resolveDiscussion, resolveNote } from '../../services/notes/discussions.js'
 import { getDiscussion, getNote, listDiscussions } from '../../services/notes/list.js'
 import { deleteNote, updateNote } from '../../services/notes/write.js'
+import { filled } from '../texts.js'
 import { DISCUSSED } from './noteables.js'
 
 const discussion_id = z.string()
 const note_id = rowId()
-const message = { body: str(), created_at: opt(datetime()) }
+const message = { body: filled(), created_at: opt(datetime()) }
 
 const position = z
   .object(
@@ -99,7 +100,7 @@ const discussionsOn = ({ named, path, access, lines, resolvable }: (typeof DISCU
     path: `${path}/discussions/:discussion_id/notes/:note_id`,
     summary: `Update or resolve a note of a discussion on ${named}`,
     access: access('create_note'),
-    input: needsOnlyOneOf(z.object({ discussion_id, note_id, body: opt(str()), resolved: opt(bool()) }), 'body', 'resolved'),
+    input: needsOnlyOneOf(z.object({ discussion_id, note_id, body: opt(filled()), resolved: opt(bool()) }), 'body', 'resolved'),
     output: Note,
     async handler({ ctx, caller, subject, input: { note_id: id, discussion_id: discussion, body, resolved }, view }) {
       const changed =

@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { Note, presentNote } from '../../entities/notes/note.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { datetime, oneOf, opt, orDefault, paging, rowId, str } from '../../http/params.js'
+import { datetime, oneOf, opt, orDefault, paging, rowId } from '../../http/params.js'
 import { ACTIVITY_FILTERS, getNote, listNotes, NOTE_ORDERS } from '../../services/notes/list.js'
 import { createNote, deleteNote, updateNote } from '../../services/notes/write.js'
+import { filled } from '../texts.js'
 import { NOTED, type NoteableKind } from './noteables.js'
 
 const note_id = rowId()
@@ -41,7 +42,7 @@ const notesOn = ({ named, path, access }: NoteableKind) => [
     path: `${path}/notes`,
     summary: `Create a note on ${named}`,
     access: access('create_note'),
-    input: z.object({ body: str(), created_at: opt(datetime()) }),
+    input: z.object({ body: filled(), created_at: opt(datetime()) }),
     output: Note,
     handler: async ({ ctx, caller, subject, input, view }) => presentNote(await createNote(ctx, caller, subject, input), view),
   }),
@@ -50,7 +51,7 @@ const notesOn = ({ named, path, access }: NoteableKind) => [
     path: `${path}/notes/:note_id`,
     summary: `Update a note on ${named}`,
     access: access('create_note'),
-    input: z.object({ note_id, body: str() }),
+    input: z.object({ note_id, body: filled() }),
     output: Note,
     async handler({ ctx, caller, subject, input, view }) {
       return presentNote(await updateNote(ctx, caller, subject, { id: input.note_id, body: input.body }), view)

@@ -6,6 +6,7 @@ import { Answer, endpoint } from '../../http/endpoint.js'
 import { clearable, oneOf, opt, rowId, str } from '../../http/params.js'
 import { forkProject, linkFork, unlinkFork } from '../../services/projects/forks.js'
 import { loadProject } from '../../services/projects/load.js'
+import { projectName, projectPath } from '../texts.js'
 import { AnyProject, listOf } from './list.js'
 import { listParameters } from './list-input.js'
 
@@ -31,8 +32,8 @@ export const forks = [
       namespace: opt(str()),
       namespace_id: opt(rowId()),
       namespace_path: opt(str()),
-      name: opt(str()),
-      path: opt(str()),
+      name: opt(projectName()),
+      path: opt(projectPath()),
       description: opt(clearable()),
       visibility: opt(oneOf(VISIBILITIES)),
     }),

@@ -15,6 +15,7 @@ import { createProject, type NewProject } from '../../services/projects/create.j
 import { loadProject } from '../../services/projects/load.js'
 import { transferProject, transferTarget } from '../../services/projects/transfer.js'
 import { deleteProject, setArchived, setStar, updateProject } from '../../services/projects/update.js'
+import { importUrl, projectName, projectPath } from '../texts.js'
 import { forks } from './forks.js'
 import { insight } from './insight.js'
 import { AnyProject, listOf } from './list.js'
@@ -55,16 +56,16 @@ const attributes = {
 }
 
 const creation = {
-  name: opt(str()),
-  path: opt(str()),
+  name: opt(projectName()),
+  path: opt(projectPath()),
   namespace_id: opt(rowId()),
   default_branch: opt(str()),
   initialize_with_readme: opt(bool()),
-  import_url: opt(str()),
+  import_url: opt(importUrl()),
   ...attributes,
 }
 
-const settable = { name: opt(str()), path: opt(str()), default_branch: opt(str()), repository_storage: opt(str()), ...attributes }
+const settable = { name: opt(projectName()), path: opt(projectPath()), default_branch: opt(str()), repository_storage: opt(str()), ...attributes }
 const changes = needsOneOf(z.object(settable), ...(Object.keys(settable) as (keyof typeof settable)[]))
 
 async function create(ctx: Context, caller: SignedIn, input: NewProject, view: View) {
@@ -152,7 +153,7 @@ export const projects = [
     path: '/projects/user/:user_id',
     summary: 'Create a project for a user',
     access: admin,
-    input: z.object({ user_id: rowId(), ...creation, name: str() }),
+    input: z.object({ user_id: rowId(), ...creation, name: projectName() }),
     output: Project,
     async handler({ ctx, caller, input, view }) {
       const owner = actorOf(await getUser(ctx, input.user_id))

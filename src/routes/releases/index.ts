@@ -3,6 +3,7 @@ import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '.
 import { presentRelease, presentReleaseLink, Release, ReleaseLink } from '../../entities/content/release.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { clearable, datetime, list, oneOf, opt, orDefault, paging, rowId, str } from '../../http/params.js'
+import { shownWith } from '../../http/wire.js'
 import {
   addLink,
   changeLink,
@@ -16,6 +17,7 @@ import {
   listReleases,
   updateRelease,
 } from '../../services/content/releases.js'
+import { filePath, filled, title, webAddress } from '../texts.js'
 
 const projectOf = ({ project }: ProjectSubject) => ({ fullPath: fullPathOf(project), path: project.path })
 
@@ -33,7 +35,13 @@ const described = {
   milestones: opt(list(str())),
   released_at: opt(datetime()),
 }
-const link = { name: opt(str()), url: opt(str()), filepath: opt(str()), direct_asset_path: opt(str()), link_type: opt(oneOf(LINK_TYPES)) }
+const link = {
+  name: opt(title()),
+  url: opt(webAddress()),
+  filepath: opt(filePath()),
+  direct_asset_path: opt(filePath()),
+  link_type: opt(oneOf(LINK_TYPES)),
+}
 const linkId = { ...named, link_id: rowId() }
 
 /** Later clients use another name for the path of a file. */
@@ -78,11 +86,11 @@ export const releases = [
     answers: [409, 422],
     access: write,
     input: z.object({
-      tag_name: str(),
+      tag_name: filled(),
       ...described,
       tag_message: opt(str()),
       ref: opt(str()),
-      assets: z.object({ links: opt(list(z.object(link, 'is invalid'))) }, 'is invalid').nullish(),
+      assets: z.object({ links: opt(list(shownWith(z.object(link, 'is invalid'), { required: ['name', 'url'] }))) }, 'is invalid').nullish(),
     }),
     output: Release,
     async handler({ ctx, caller, subject, input: { assets, ...input }, view }) {
@@ -130,7 +138,7 @@ export const releases = [
     path: LINKS,
     summary: 'Add a link to a release',
     access: write,
-    input: z.object({ ...named, ...link, name: str(), url: str() }),
+    input: z.object({ ...named, ...link, name: title(), url: webAddress() }),
     output: ReleaseLink,
     async handler({ ctx, subject, input: { tag_name, ...input }, view }) {
       return presentReleaseLink(await addLink(ctx, subject, tag_name, linkOf(input)), tag_name, projectOf(subject), view)

@@ -19,7 +19,7 @@ export const history = [
     description: 'The newest commit that all revisions have in their history.',
     access,
     scope,
-    input: z.object({ refs: described(list(str()), { minItems: 2 }) }),
+    input: z.object({ refs: described(list(str()), { minItems: 2, items: { type: 'string', minLength: 1 } }) }),
     output: Commit,
     async handler({ ctx, subject, input, view }) {
       return presentCommit(await findMergeBase(ctx, subject, input.refs), { fullPath: fullPathOf(subject.project) }, view)

@@ -3,7 +3,7 @@ import { anyone, onProjectSignedIn, signedIn } from '../../access/rules.js'
 import { presentSnippet, Snippet } from '../../entities/content/snippet.js'
 import { VISIBILITIES } from '../../entities/groups/levels.js'
 import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
-import { clearable, described, list, needsOneOf, oneOf, opt, paging, rowId, str } from '../../http/params.js'
+import { clearable, described, list, needsOneOf, oneOf, opt, paging, rowId, shownCondition, str } from '../../http/params.js'
 import { shownWith } from '../../http/wire.js'
 import {
   checkInProject,
@@ -18,27 +18,35 @@ import {
   type SnippetRecord,
   updateSnippet,
 } from '../../services/content/snippets.js'
+import { title } from '../texts.js'
 
-const file = shownWith(
-  z.object({
-    action: opt(described(str(), { enum: ['create', 'update', 'move'] })),
-    file_path: opt(described(str(), { minLength: 1 })),
-    previous_path: opt(str()),
-    content: opt(str()),
-  }),
-  {
-    required: ['file_path'],
-  },
-)
+/** Content that is not empty. */
+const text = () => described(str(), { minLength: 1 })
+
+const file = (actions: string[], required: string[]) =>
+  shownWith(
+    z.object({
+      action: opt(described(str(), { enum: actions })),
+      file_path: opt(title()),
+      previous_path: opt(str()),
+      content: opt(text()),
+    }),
+    { required },
+  )
+const files = (only: ReturnType<typeof file>) => opt(described(list(only), { minItems: 1, maxItems: 1 }))
 const changeable = {
-  title: opt(str()),
-  file_name: opt(str()),
-  content: opt(str()),
-  code: opt(str()),
+  title: opt(title()),
+  file_name: opt(title()),
+  content: opt(text()),
+  code: opt(text()),
   description: opt(clearable()),
   visibility: opt(oneOf(VISIBILITIES)),
-  files: opt(described(list(file), { minItems: 1, maxItems: 1 })),
+  files: files(file(['update', 'move'], ['file_path'])),
 }
+/** Where the name and the content of a new snippet may be given (SN-4). */
+const creation = <T extends z.ZodObject>(input: T) =>
+  shownCondition(input, { anyOf: [['file_name', 'content'], ['file_name', 'code'], ['files']].map((required) => ({ required })) })
+const fresh = { ...changeable, title: title(), files: files(file(['create'], ['file_path', 'content'])) }
 const names = Object.keys(changeable) as (keyof typeof changeable)[]
 const personal = { id: rowId() }
 const inProject = { snippet_id: rowId() }
@@ -88,7 +96,7 @@ export const snippets = [
     path: '/snippets',
     summary: 'Create a personal snippet',
     access: signedIn,
-    input: z.object({ ...changeable, title: str() }),
+    input: creation(z.object(fresh)),
     output: Snippet,
     async handler({ ctx, caller, input, view }) {
       const id = await createSnippet(ctx, caller, null, input)
@@ -157,7 +165,7 @@ export const snippets = [
     path: '/projects/:id/snippets',
     summary: 'Create a snippet in a project',
     access: onProjectSignedIn('create_snippet'),
-    input: z.object({ ...changeable, title: str(), visibility: oneOf(VISIBILITIES) }),
+    input: creation(z.object({ ...fresh, visibility: oneOf(VISIBILITIES) })),
     output: Snippet,
     async handler({ ctx, caller, subject, input, view }) {
       const id = await createSnippet(ctx, caller, subject.project.id, input)

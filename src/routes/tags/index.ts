@@ -5,6 +5,7 @@ import { endpoint, pageOf } from '../../http/endpoint.js'
 import { oneOf, opt, orDefault, paging, searchText, str } from '../../http/params.js'
 import { changeReleaseNote, createDescribedTag, createReleaseNote } from '../../services/content/releases.js'
 import { deleteTag, getTag, listTags } from '../../services/repository/tags.js'
+import { filled, newTag } from '../texts.js'
 
 const named = z.object({ tag_name: z.string() })
 
@@ -43,7 +44,7 @@ export const tags = [
     path: '/projects/:id/repository/tags',
     summary: 'Create a tag',
     access: onProjectSignedIn('create_tag'),
-    input: z.object({ tag_name: str(), ref: str(), message: opt(str()), release_description: opt(str()) }),
+    input: z.object({ tag_name: newTag(), ref: filled(), message: opt(str()), release_description: opt(str()) }),
     output: Tag,
     async handler({ ctx, caller, subject, input, view }) {
       return presentTag(await createDescribedTag(ctx, subject, caller, input), { fullPath: fullPathOf(subject.project) }, view)
@@ -66,7 +67,7 @@ export const tags = [
     summary: 'Create the release notes of a tag',
     answers: [409],
     access: onProjectSignedIn('manage_release'),
-    input: z.object({ tag_name: z.string(), description: str() }),
+    input: z.object({ tag_name: z.string(), description: filled() }),
     output: ReleaseNote,
     async handler({ ctx, caller, subject, input }) {
       return createReleaseNote(ctx, subject, caller, input.tag_name, input.description)
@@ -77,7 +78,7 @@ export const tags = [
     path: '/projects/:id/repository/tags/:tag_name/release',
     summary: 'Update the release notes of a tag',
     access: onProjectSignedIn('manage_release'),
-    input: z.object({ tag_name: z.string(), description: str() }),
+    input: z.object({ tag_name: z.string(), description: filled() }),
     output: ReleaseNote,
     async handler({ ctx, subject, input }) {
       return changeReleaseNote(ctx, subject, input.tag_name, input.description)

@@ -15,12 +15,13 @@ import {
   SORTS,
   tokenOwner,
 } from '../../services/identity/tokens.js'
+import { title } from '../texts.js'
 
 const creation = {
-  name: str(),
+  name: title(),
   scopes: described(list(str()), { minItems: 1, uniqueItems: true, items: { type: 'string', enum: SCOPES } }),
   expires_at: opt(date()),
-  description: opt(str()),
+  description: opt(described(str(), { maxLength: 255 })),
 }
 const byId = z.object({ id: z.string() })
 

@@ -3,8 +3,9 @@ import type { Access } from '../../access/access.js'
 import { type AccountSubject, onSelf, onUser } from '../../access/rules.js'
 import { Email, presentEmail } from '../../entities/identity/email.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { described, paging, rowId, str } from '../../http/params.js'
+import { paging, rowId } from '../../http/params.js'
 import { addEmail, findEmail, listEmails, removeEmail } from '../../services/identity/emails.js'
+import { email } from '../texts.js'
 
 const emailsOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access: Access<AccountSubject, true>) => [
   endpoint({
@@ -21,7 +22,7 @@ const emailsOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access:
     path: `${prefix}/emails`,
     summary: `Add one of ${whose} e-mail addresses`,
     access,
-    input: z.object({ email: described(str(), { format: 'email' }) }),
+    input: z.object({ email: email() }),
     output: Email,
     handler: async ({ ctx, subject, input }) => presentEmail(await addEmail(ctx, subject.account, input.email)),
   }),

@@ -10,6 +10,7 @@ import {
   revokeImpersonationToken,
   STATES,
 } from '../../services/identity/impersonation-tokens.js'
+import { title } from '../texts.js'
 
 const path = '/users/:user_id/impersonation_tokens'
 const user_id = rowId()
@@ -47,7 +48,7 @@ export const impersonationTokens = [
     access: adminFirst,
     input: z.object({
       user_id,
-      name: str(),
+      name: title(),
       scopes: described(list(str()), { minItems: 1, uniqueItems: true, items: { type: 'string', enum: ['api', 'read_user'] } }),
       expires_at: opt(date()),
     }),

@@ -3,8 +3,9 @@ import type { Access } from '../../access/access.js'
 import { type AccountSubject, onSelf, onUser } from '../../access/rules.js'
 import { presentSshKey, SshKey } from '../../entities/identity/key.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { datetime, opt, paging, rowId, str } from '../../http/params.js'
+import { datetime, opt, paging, rowId } from '../../http/params.js'
 import { addKey, findKey, listKeys, removeKey } from '../../services/identity/keys.js'
+import { sshKey, title } from '../texts.js'
 
 const keysOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access: Access<AccountSubject, true>) => [
   endpoint({
@@ -21,7 +22,7 @@ const keysOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access: A
     path: `${prefix}/keys`,
     summary: `Add one of ${whose} SSH keys`,
     access,
-    input: z.object({ key: str(), title: str(), expires_at: opt(datetime()) }),
+    input: z.object({ key: sshKey(), title: title(), expires_at: opt(datetime()) }),
     output: SshKey,
     handler: async ({ ctx, subject, input }) => presentSshKey(await addKey(ctx, subject.account, input)),
   }),

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { anyone, signedIn } from '../../access/rules.js'
 import { presentUserStatus, UserStatus } from '../../entities/identity/user-status.js'
 import { endpoint } from '../../http/endpoint.js'
-import { clearable, oneOf, opt, str } from '../../http/params.js'
+import { clearable, described, oneOf, opt, str } from '../../http/params.js'
 import { getUserStatus, setUserStatus } from '../../services/identity/user-statuses.js'
 import { findUserNamed } from '../../services/identity/users.js'
 
@@ -22,7 +22,11 @@ export const status = [
     path: '/user/status',
     summary: "Set the caller's status",
     access: signedIn,
-    input: z.object({ emoji: opt(str()), message: opt(clearable()), availability: opt(oneOf(['busy', 'not_set'])) }),
+    input: z.object({
+      emoji: opt(described(str(), { pattern: '^[a-z0-9_+-]*$', maxLength: 255 })),
+      message: opt(clearable()),
+      availability: opt(oneOf(['busy', 'not_set'])),
+    }),
     output: UserStatus,
     handler: async ({ ctx, caller, input }) => presentUserStatus(await setUserStatus(ctx, caller.user.id, input)),
   }),

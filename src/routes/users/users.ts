@@ -29,16 +29,20 @@ import { setBlocked } from '../../services/identity/user-state.js'
 import { updateUser } from '../../services/identity/user-update.js'
 import { createUser, loadUser, showUser } from '../../services/identity/users.js'
 import { removeUser } from '../../services/operations/user-removal.js'
+import { email, namespacePath, newPassword, title } from '../texts.js'
+
+// the record's validation reports values out of range (U-23)
+const projectsLimit = () => described(int({ min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER }), { minimum: 0, maximum: 2_147_483_647 })
 
 /** In the order in which U-19 names what is missing. */
 const creation = allOrNone(
   needsOneOf(
     z.object({
-      email: described(str(), { format: 'email' }),
-      password: opt(str()),
+      email: email(),
+      password: opt(newPassword()),
       reset_password: opt(bool()),
-      name: str(),
-      username: str(),
+      name: title(),
+      username: namespacePath(),
       messenger: opt(str()),
       jobsnet: opt(str()),
       microblog: opt(str()),
@@ -46,8 +50,7 @@ const creation = allOrNone(
       organization: opt(str()),
       bio: opt(str()),
       location: opt(str()),
-      // the record's validation reports values out of range (U-23)
-      projects_limit: opt(int({ min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER })),
+      projects_limit: opt(projectsLimit()),
       extern_uid: opt(str()),
       provider: opt(str()),
       admin: opt(bool()),
@@ -68,16 +71,16 @@ const changes = refusedAs(
   'not_found',
   allOrNone(
     z.object({
-      email: opt(str()),
-      username: opt(str()),
-      name: opt(str()),
-      password: opt(str()),
+      email: opt(email()),
+      username: opt(namespacePath()),
+      name: opt(title()),
+      password: opt(newPassword()),
       messenger: opt(clearable()),
       jobsnet: opt(clearable()),
       microblog: opt(clearable()),
       website_url: opt(clearable()),
       organization: opt(clearable()),
-      projects_limit: opt(int({ min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER })),
+      projects_limit: opt(projectsLimit()),
       extern_uid: opt(str()),
       provider: opt(str()),
       bio: opt(clearable()),

@@ -5,6 +5,7 @@ import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, needsOneOf, oneOf, opt, orDefault, paging, str } from '../../http/params.js'
 import { FORMATS } from '../../lib/text/wiki-page.js'
 import { createWikiPage, deleteWikiPage, getWikiPage, listWikiPages, updateWikiPage } from '../../services/content/wikis.js'
+import { wikiTitle } from '../texts.js'
 
 const path = '/projects/:id/wikis'
 const named = { slug: z.string() }
@@ -38,7 +39,7 @@ export const wikis = [
     path,
     summary: 'Create a wiki page',
     access: onProjectSignedIn('write_wiki'),
-    input: z.object({ title: str(), content: str(), format: orDefault(oneOf(FORMATS), 'markdown'), message: opt(str()) }),
+    input: z.object({ title: wikiTitle(), content: str(), format: orDefault(oneOf(FORMATS), 'markdown'), message: opt(str()) }),
     output: WikiPage,
     handler: async ({ ctx, caller, subject, input }) => presentWikiPage(await createWikiPage(ctx, subject, caller, input)),
   }),
@@ -48,7 +49,7 @@ export const wikis = [
     summary: 'Update a wiki page',
     access: onProjectSignedIn('write_wiki'),
     input: needsOneOf(
-      z.object({ ...named, title: opt(str()), content: opt(str()), format: opt(oneOf(FORMATS)), message: opt(str()) }),
+      z.object({ ...named, title: opt(wikiTitle()), content: opt(str()), format: opt(oneOf(FORMATS)), message: opt(str()) }),
       'title',
       'content',
       'format',

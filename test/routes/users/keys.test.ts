@@ -36,6 +36,17 @@ const clear = () => t.ctx.db.write.delete(sshKeys)
 const add = (caller: TestUser, key = ed25519, title = 'laptop', path = '/user/keys') => t.api('post', path, caller).send({ title, key })
 const added = async (...given: Parameters<typeof add>) => (await add(...given).expect(201)).body as Shown
 
+describe('SSH keys: when they expire', () => {
+  it.each(['0001-02-03T04:05:06.789Z', '0016-03-05T04:54:46.591Z', '0070-01-01T00:00:00.000Z', '9999-12-31T23:59:59.999Z'])(
+    'SEC-59, SEC-152: %s is read back as it was given',
+    async (expires_at) => {
+      await clear()
+      const { body } = await t.api('post', '/user/keys', user).send({ title: 'old', key: ed25519, expires_at }).expect(201)
+      expect((await t.api('get', `/keys/${body.id}`, admin).expect(200)).body).toMatchObject({ expires_at })
+    },
+  )
+})
+
 describe('SSH keys: who may (K-1, K-2)', () => {
   it('users get their own, administrators all', async () => {
     await clear()

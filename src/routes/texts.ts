@@ -1,0 +1,97 @@
+import { clearable, described, str } from '../http/params.js'
+import type { JsonSchema } from '../http/wire.js'
+
+/**
+ * Texts that records judge, shown in the reference with what can be said of them as a schema. What is accepted, and the
+ * message of what is not, is the record's alone. Each is at least as wide as the record's rule.
+ */
+
+/** A text that is more than white space. */
+export const filled = (more: JsonSchema = {}) => described(str(), { pattern: '\\S', minLength: 1, ...more })
+
+const MAX_TITLE = 255
+export const title = () => filled({ maxLength: MAX_TITLE })
+
+/** What Git refuses in the name of any ref (BR-15): some characters, and some parts. */
+const REF_CHARACTERS = '[^\\u0000-\\u0020\\u007f~^:?*\\[\\\\]+'
+const REF_PARTS = '(?![./])(?!.*(\\.\\.|@\\{|//|/\\.|\\.lock/|\\.lock$|[./]$))'
+/** The name of a branch or tag that may exist. */
+export const REF_NAME: JsonSchema = { type: 'string', pattern: `^${REF_PARTS}${REF_CHARACTERS}$` }
+
+const MAX_REF = 244
+/** The name of a new tag. */
+export const newTag = () => described(str(), { pattern: `^(?!-|refs/)${REF_PARTS}${REF_CHARACTERS}$`, maxLength: MAX_REF })
+/** The name of a new branch, which cannot be taken for an object id or a word of Git (BR-15, SEC-83). */
+export const newBranch = () =>
+  described(str(), {
+    pattern: `^(?!-|refs/|@$|HEAD$|[0-9A-Fa-f]{40}([0-9A-Fa-f]{24})?$)${REF_PARTS}${REF_CHARACTERS}$`,
+    maxLength: MAX_REF,
+  })
+
+const ENDINGS = '\\.[Gg][Ii][Tt]|\\.[Aa][Tt][Oo][Mm]'
+const PATH_CHARACTERS = '[A-Za-z0-9_.][A-Za-z0-9_.-]*'
+const MAX_NAME = 255
+/** A username, or the path of a group (AC-17, GR-24). */
+export const namespacePath = () => described(str(), { pattern: `^(?!.*(\\.|${ENDINGS})$)${PATH_CHARACTERS}$`, maxLength: MAX_NAME })
+/** The path of a project, which may end in a dot (AC-18). */
+export const projectPath = () => described(str(), { pattern: `^(?!\\.{1,2}$)(?!.*(${ENDINGS})$)${PATH_CHARACTERS}$`, maxLength: MAX_NAME })
+
+const LETTERS = '\\p{L}\\p{N}'
+/** `\p{Pd}` and what emoji consist of, as characters, because not all programs that read schemas know these classes. */
+const DASHES =
+  '\\u058a\\u05be\\u1400\\u1806\\u2010-\\u2015\\u2e17\\u2e1a\\u2e3a\\u2e3b\\u2e40\\u2e5d\\u301c\\u3030\\u30a0\\ufe31\\ufe32\\ufe58\\ufe63\\uff0d'
+const EMOJI =
+  '\\u00a9\\u00ae\\u203c\\u2049\\u2122\\u2139\\u2194-\\u2199\\u21a9\\u21aa\\u231a\\u231b\\u2328\\u23cf\\u23e9-\\u23f3\\u23f8-\\u23fa\\u24c2' +
+  '\\u25aa\\u25ab\\u25b6\\u25c0\\u25fb-\\u25fe\\u2600-\\u27bf\\u2934\\u2935\\u2b05-\\u2b07\\u2b1b\\u2b1c\\u2b50\\u2b55\\u3030\\u303d\\u3297\\u3299\u{1f000}-\u{1faff}'
+/** Invisible characters inside emoji and between letters. */
+const JOINERS = '\\u00ad\\u200b-\\u200f\\u2060\\ufeff\u{e0020}-\u{e007f}'
+/** The name of a project (AC-19). */
+export const projectName = () =>
+  described(str(), { pattern: `^[${LETTERS}${EMOJI}_][${LETTERS}\\p{M}${DASHES}${EMOJI}${JOINERS}_. -]*$`, maxLength: MAX_NAME })
+/** The name of a group (GR-27). */
+export const groupName = () => described(str(), { pattern: `^(?=.*[^ ])[${LETTERS}\\p{M}${DASHES}_. -]+$`, maxLength: MAX_NAME })
+
+/** An e-mail address, as wide as U-23 has it. */
+export const email = () => described(str(), { format: 'email', pattern: '^\\s*[^\\s@]+@[^\\s@]+\\s*$', maxLength: 254 })
+
+/** A password of U-23. */
+export const newPassword = () => described(str(), { minLength: 8, maxLength: 128 })
+
+/** The line of a public key with the base64 of its type: those of fixed size exactly, any other by how it begins. */
+const KEYS = [
+  'ssh-ed25519[ \\t]+AAAAC3NzaC1lZDI1NTE5AAAAI[A-P][A-Za-z0-9+/]{42}',
+  'ecdsa-sha2-nistp256[ \\t]+AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBB[A-P][A-Za-z0-9+/]{84}[AEIMQUYcgkosw048]=?',
+  'ecdsa-sha2-nistp384[ \\t]+AAAAE2VjZHNhLXNoYTItbmlzdHAzODQAAAAIbmlzdHAzODQAAABhB[A-P][A-Za-z0-9+/]{127}[AQgw](==)?',
+  'ecdsa-sha2-nistp521[ \\t]+AAAAE2VjZHNhLXNoYTItbmlzdHA1MjEAAAAIbmlzdHA1MjEAAACFB[A-P][A-Za-z0-9+/]{175}[AQgw](==)?',
+  '(ssh-rsa[ \\t]+AAAAB3NzaC1yc2EAAAA|ssh-dss[ \\t]+AAAAB3NzaC1kc3MAAA|sk-[a-z0-9@.-]+[ \\t]+AAAA)[A-Za-z0-9+/]{60,}={0,2}',
+]
+const MAX_KEY = 5_000
+/** An SSH key as `ssh-keygen` writes it into its `.pub` file (K-5 to K-10). */
+export const sshKey = () => described(str(), { pattern: `^\\s*(${KEYS.join('|')})([ \\t].*)?\\s*$`, maxLength: MAX_KEY })
+
+/** The title of a label has no commas (LB-3). */
+export const labelTitle = () => described(str(), { pattern: '^\\s*[^,\\s]([^,]*)$', maxLength: MAX_NAME })
+/** `#rgb`, `#rrggbb`, or the name of a colour in CSS (LB-3). */
+export const color = () => described(str(), { pattern: '^\\s*(#[0-9A-Fa-f]{3}|#[0-9A-Fa-f]{6}|[A-Za-z]{3,20})\\s*$' })
+
+const NO_CONTROLS = '[^\\u0000-\\u001f\\u007f-\\u009f]'
+/** The title of a wiki page, which becomes the path of a file (WK-7). */
+export const wikiTitle = () =>
+  described(str(), {
+    pattern: `^(?!.*[^/]//)(?!(.*[/\\\\])?(\\.{1,2}/|\\.\\.\\\\))${NO_CONTROLS}*[^/\\s\\u0000-\\u001f\\u007f-\\u009f]${NO_CONTROLS}*$`,
+    maxLength: MAX_TITLE,
+  })
+
+/** The author of a commit: both go into a line of it (C-43, SEC-100). */
+export const authorName = () => described(str(), { pattern: '^[^<>\\r\\n]*[^<>\\s][^<>\\r\\n]*$', maxLength: MAX_NAME })
+export const authorEmail = () => described(str(), { format: 'email', pattern: '^\\s*[^\\s@<>]+@[^\\s@<>]+\\s*$', maxLength: 254 })
+
+/** The URL of a link, which a browser may follow (SEC-64). */
+export const webAddress = () => described(str(), { format: 'uri', pattern: '^[Hh][Tt][Tt][Pp][Ss]?://[^/?#@\\s]+([/?#]\\S*)?$', maxLength: 2_048 })
+/** An absolute path of plain names (RL-3). */
+export const filePath = () => described(str(), { pattern: '^((/[A-Za-z0-9_][A-Za-z0-9_.+-]*)+)?$', maxLength: MAX_NAME })
+
+/** A URL that Git can clone (OT-10). */
+export const importUrl = () => described(str(), { format: 'uri', pattern: '^([Hh][Tt][Tt][Pp][Ss]?|[Gg][Ii][Tt])://[^/\\s]\\S*$', maxLength: 2_048 })
+/** A branch name in which `*` stands for any text, or nothing (HK-2). */
+export const branchFilter = () => described(clearable(), { pattern: `^(${REF_PARTS}[^\\u0000-\\u0020\\u007f~^:?\\[\\\\]+)?$`, maxLength: 1_000 })
