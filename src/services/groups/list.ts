@@ -6,7 +6,7 @@ import { listedGroups, type SqlViewer, sqlViewer } from '../../access/visible.js
 import type { Context } from '../../context.js'
 import { among } from '../../db/among.js'
 import { decoded } from '../../db/decoded.js'
-import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
+import { type Fuzzy, fuzzy, fuzzyMatch, planFor } from '../../db/fuzzy.js'
 import { namespaces, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { attributePairs, hasCustomAttributes } from '../core/custom-attributes.js'
@@ -74,22 +74,29 @@ const conditions = (shape: Filters) =>
     fuzzyMatch([namespaces.name, namespaces.path], shape.search),
   )
 
-const ids = statement('ids of groups', (db, { order, descending, ...filters }: Shape) => {
-  const found = db
-    .select({ id: namespaces.id })
-    .from(namespaces)
-    .where(conditions(filters))
-    .orderBy((descending ? desc : asc)(sql`lower(${namespaces[order]})`), asc(namespaces.id))
-    .limit(sql.placeholder('limit'))
-    .offset(sql.placeholder('offset'))
-  return db.select({ ids: idList(found.getSQL()), version: versionOf('groups') }).from(sql`(select 1) as one`)
-})
+const ids = statement(
+  'ids of groups',
+  (db, { order, descending, ...filters }: Shape) => {
+    const found = db
+      .select({ id: namespaces.id })
+      .from(namespaces)
+      .where(conditions(filters))
+      .orderBy((descending ? desc : asc)(sql`lower(${namespaces[order]})`), asc(namespaces.id))
+      .limit(sql.placeholder('limit'))
+      .offset(sql.placeholder('offset'))
+    return db.select({ ids: idList(found.getSQL()), version: versionOf('groups') }).from(sql`(select 1) as one`)
+  },
+  ({ search }) => planFor(search),
+)
 
-const counted = statement('number of groups', (db, filters: Filters) =>
-  db
-    .select({ total: decoded(sql<number>`count(*)`, Number), version: versionOf('groups') })
-    .from(namespaces)
-    .where(conditions(filters)),
+const counted = statement(
+  'number of groups',
+  (db, filters: Filters) =>
+    db
+      .select({ total: decoded(sql<number>`count(*)`, Number), version: versionOf('groups') })
+      .from(namespaces)
+      .where(conditions(filters)),
+  ({ search }) => planFor(search),
 )
 
 const rows = statement('listed groups', (db) =>

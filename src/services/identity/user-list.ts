@@ -3,7 +3,7 @@ import type { Caller } from '../../access/actor.js'
 import type { Context } from '../../context.js'
 import { among } from '../../db/among.js'
 import { count } from '../../db/decoded.js'
-import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
+import { type Fuzzy, fuzzy, fuzzyMatch, planFor } from '../../db/fuzzy.js'
 import { identities, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { forbidden } from '../../failures.js'
@@ -96,39 +96,46 @@ export async function loadUsers(ctx: Context, { user: viewer }: Pick<Caller, 'us
 }
 
 /** The ids of one page, by the filters alone: only their rows are then joined with what is shown. */
-const listed = statement('users', (db, shape: ListShape) => {
-  const { admin, search, order, descending } = shape
-  const direction = descending ? desc : asc
-  const column = order === 'name' || order === 'username' ? sql`lower(${users[order]})` : users[order]
-  // for callers other than administrators the best match comes first (U-16)
-  const rank = sql`case when lower(${users.name}) = ${whole} then 0 when lower(${users.username}) = ${whole} then 1 when lower(${users.email}) = ${whole} then 2 else 3 end`
-  const ordered = admin
-    ? order === 'id'
-      ? [direction(users.id)]
-      : [direction(column), direction(users.id)]
-    : search === 'all'
-      ? [desc(users.id)]
-      : [asc(rank), asc(sql`lower(${users.name})`), asc(users.id)]
-  const page = db
-    .select({ id: users.id })
-    .from(users)
-    .where(conditions(shape))
-    .orderBy(...ordered)
-    .limit(sql.placeholder('limit'))
-    .offset(sql.placeholder('offset'))
-    .as('page')
-  return db
-    .select({ id: users.id, key: admin ? adminKey : basicKey, version: versionOf('users') })
-    .from(users)
-    .innerJoin(page, eq(page.id, users.id))
-    .orderBy(...ordered)
-})
+const listed = statement(
+  'users',
+  (db, shape: ListShape) => {
+    const { admin, search, order, descending } = shape
+    const direction = descending ? desc : asc
+    const column = order === 'name' || order === 'username' ? sql`lower(${users[order]})` : users[order]
+    // for callers other than administrators the best match comes first (U-16)
+    const rank = sql`case when lower(${users.name}) = ${whole} then 0 when lower(${users.username}) = ${whole} then 1 when lower(${users.email}) = ${whole} then 2 else 3 end`
+    const ordered = admin
+      ? order === 'id'
+        ? [direction(users.id)]
+        : [direction(column), direction(users.id)]
+      : search === 'all'
+        ? [desc(users.id)]
+        : [asc(rank), asc(sql`lower(${users.name})`), asc(users.id)]
+    const page = db
+      .select({ id: users.id })
+      .from(users)
+      .where(conditions(shape))
+      .orderBy(...ordered)
+      .limit(sql.placeholder('limit'))
+      .offset(sql.placeholder('offset'))
+      .as('page')
+    return db
+      .select({ id: users.id, key: admin ? adminKey : basicKey, version: versionOf('users') })
+      .from(users)
+      .innerJoin(page, eq(page.id, users.id))
+      .orderBy(...ordered)
+  },
+  ({ search }) => planFor(search),
+)
 
-const counted = statement('number of users', (db, shape: Omit<ListShape, 'order' | 'descending'>) =>
-  db
-    .select({ total: count(), version: versionOf('users') })
-    .from(users)
-    .where(conditions(shape)),
+const counted = statement(
+  'number of users',
+  (db, shape: Omit<ListShape, 'order' | 'descending'>) =>
+    db
+      .select({ total: count(), version: versionOf('users') })
+      .from(users)
+      .where(conditions(shape)),
+  ({ search }) => planFor(search),
 )
 
 const NOTHING_MORE = { identities: [], namespace_id: null, personal_projects: 0 }
