@@ -298,6 +298,7 @@ describe('lists of thousands of issues (G-57)', () => {
     const other = await aUser(t.ctx)
     const total = async (caller: TestUser) => Number((await answer('/issues?scope=all', caller)).headers['x-total'])
     const [seen, all] = [await total(other), await total(admin)]
+    await t.ctx.db.write.execute(sql`insert into iid_counters (project_id, kind, last) values (${project.id}, 'issue', 2510)`)
     await anIssue(project)
     expect([await total(other), await total(admin)]).toEqual([seen, all + 1])
     await t.ctx.db.write.update(projects).set({ visibility: 20 }).where(eq(projects.id, project.id))
