@@ -105,7 +105,9 @@ const membersCount = (admin: boolean) => {
 
 const own = (admin: boolean) => {
   const user = sql`${sql.placeholder('user')}::bigint`
-  return admin ? sql`true` : sql`(${namespaces.owner_id} = ${user} or ${namespaces.id} in ${groupsWithLevel(user, ANY_LEVEL)})`
+  return admin
+    ? sql`true`
+    : sql`${namespaces.id} in (select n.id from ${namespaces} n where n.owner_id = ${user} union all select g.id from ${groupsWithLevel(user, ANY_LEVEL)} g (id))`
 }
 
 interface ListShape {
