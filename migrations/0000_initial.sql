@@ -1506,6 +1506,8 @@ DO $$ BEGIN
     CREATE INDEX projects_name_trgm_idx ON projects USING gin (name gin_trgm_ops);
     CREATE INDEX projects_path_trgm_idx ON projects USING gin (path gin_trgm_ops);
     CREATE INDEX projects_description_trgm_idx ON projects USING gin (description gin_trgm_ops);
+    CREATE INDEX namespaces_name_trgm_idx ON namespaces USING gin (name gin_trgm_ops);
+    CREATE INDEX namespaces_path_trgm_idx ON namespaces USING gin (path gin_trgm_ops);
     CREATE INDEX milestones_title_trgm_idx ON milestones USING gin (title gin_trgm_ops);
     CREATE INDEX milestones_description_trgm_idx ON milestones USING gin (description gin_trgm_ops);
     CREATE INDEX snippets_title_trgm_idx ON snippets USING gin (title gin_trgm_ops);

@@ -42,9 +42,10 @@ export interface Sender {
 
 /**
  * How a prepared statement is planned: `auto`, as Postgres thinks best, which may be for each call with its values, or
- * `once` for all values, where planning would cost more than running it and the same plan is right for all.
+ * `once` for all values, where planning would cost more than running it and the same plan is right for all; `each` call
+ * with its values, where the plan of one is a disaster for another, as of a search for what few or many rows have.
  */
-export type Plan = 'auto' | 'once'
+export type Plan = 'auto' | 'once' | 'each'
 
 export interface Database {
   /** Short autocommit reads, pipelined over few connections; prepare statements on it. */

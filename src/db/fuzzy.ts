@@ -1,4 +1,5 @@
 import { or, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import type { Plan } from './client.js'
 
 /** What a search text asks for (G-76 to G-78): everything, all of some words anywhere, or the whole field. */
 export interface Fuzzy {
@@ -31,6 +32,9 @@ export function fuzzy(text: string | undefined, short: 'whole' | 'part' = 'whole
 
 /** A LIKE pattern for "contains", in which nothing is special (G-79). */
 export const substring = (text: string) => `%${text.replace(/[\\%_]/g, '\\$&')}%`
+
+/** How a statement with such a condition is planned. */
+export const planFor = (shape: Fuzzy['shape']): Plan => (shape === 'all' ? 'auto' : 'each')
 
 /** One of the fields alone matches all words (G-80); undefined when there is no filter. */
 export function fuzzyMatch(fields: SQLWrapper[], shape: Fuzzy['shape']): SQL | undefined {

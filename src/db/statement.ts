@@ -49,7 +49,9 @@ export function statement<Shape, Q extends Select>(
     let prepared = statements.get(key)
     if (!prepared) {
       const how = typeof plan === 'string' ? plan : plan(shape)
-      prepared = prepare(db, build(db.read, shape), statements.size < NAMED ? digest(key) : undefined, how)
+      // Postgres plans what has no name with the values of the call
+      const named = statements.size < NAMED && how !== 'each'
+      prepared = prepare(db, build(db.read, shape), named ? digest(key) : undefined, how)
       if (statements.size < CACHE_SIZE) statements.set(key, prepared)
     }
     return prepared as Prepared<Awaited<Q>>

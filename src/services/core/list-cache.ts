@@ -23,6 +23,8 @@ export interface ListQuery<T> {
   /** Ids in the order of the list. */
   ids(at: { limit: number; offset: number }): PromiseLike<{ ids: string; version: Version }[]>
   count(): PromiseLike<{ total: number; version: Version }[]>
+  /** What the total depends on, if that can be named where ids and order cannot. */
+  counts?: string | null
   /** Rows of these ids, in no order, each with the version; without those that the caller does not see. */
   rows(ids: number[]): PromiseLike<T[]>
 }
@@ -86,17 +88,25 @@ export class ListCache {
   ): Promise<Page<T>> {
     // the only page, and not full
     if (page === 1 && rows.length < per_page) return { items: rows, total: rows.length }
-    const version = rows[0]?.version
+    return { items: rows, total: (await this.total(kind, key, rows[0]?.version ?? null, count)).total }
+  }
+
+  /** The total of a list that is at this version, and the version at which it was counted. */
+  async total(
+    kind: ListKind | ProjectListKind,
+    key: string | null,
+    version: Version,
+    count: () => PromiseLike<{ total: number; version: Version }[]>,
+  ): Promise<{ total: number; version: Version }> {
     const known = version && key !== null ? this.#known.get(`${kind} ${version} ${key}`) : undefined
     if (known !== undefined) {
       this.hits++
-      return { items: rows, total: known }
+      return { total: known, version }
     }
     this.misses++
-    const [counted] = await count()
-    const total = counted?.total ?? 0
-    if (counted?.version && key !== null) this.#known.set(`${kind} ${counted.version} ${key}`, total)
-    return { items: rows, total }
+    const [counted = { total: 0, version: null }] = await count()
+    if (counted.version && key !== null) this.#known.set(`${kind} ${counted.version} ${key}`, counted.total)
+    return counted
   }
 
   /**
@@ -128,7 +138,7 @@ export class ListCache {
     const page = async (ids: Float64Array, items: T[]): Promise<Page<T>> => {
       // the last window
       if (ids.length < span && (ids.length > 0 || start === 0)) return { items, total: start + ids.length }
-      return this.page(kind, key, items, paging, list.count)
+      return this.page(kind, key ?? list.counts ?? null, items, paging, list.count)
     }
     if (kept && isAt(kept.version)) return page(kept.ids, inOrder(wanted, read))
     const [found] = await list.ids({ limit: span, offset: start })
@@ -165,6 +175,10 @@ export const versionOf = (kind: ListKind) =>
   sql<Version>`(select coalesce(sum(v.version), 0) || ' ' || (now() at time zone 'utc')::date from ${listVersions} v where v.kind = ${kind})`
 
 const stateOf = statement('version of a list', (db, kind: ListKind) => db.select({ version: versionOf(kind) }).from(sql`(select 1) as one`))
+
+/** The same for those of all projects, which change also with who sees which project. */
+export const everywhereVersionOf = (kind: ProjectListKind) =>
+  sql<Version>`(select coalesce(sum(v.version), 0) || ' ' || (now() at time zone 'utc')::date from ${listVersions} v where v.kind in (${kind}, 'projects'))`
 
 /** The same for issues or merge requests of one project; changes in a few other projects raise it as well. */
 export const projectVersionOf = (kind: ProjectListKind, projectId: SQLWrapper) =>

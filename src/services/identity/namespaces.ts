@@ -4,14 +4,14 @@ import { ANY_LEVEL, groupLevel, groupsWithLevel, membershipCounts } from '../../
 import type { Namespace } from '../../access/rules.js'
 import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
-import { decoded } from '../../db/decoded.js'
+import { count } from '../../db/decoded.js'
 import { substring } from '../../db/fuzzy.js'
 import { namespaceAncestry, namespaces, redirects, routes } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import type { NamespaceRecord } from '../../entities/identity/namespace.js'
 import { notFound } from '../../failures.js'
 import { numericId } from '../../lib/numeric-id.js'
-import { limits, type Page, type Paging, pageFrom } from '../core/page.js'
+import { limits, type Page, type Paging } from '../core/page.js'
 
 /**
  * Claims a full path for a namespace or project, and removes redirects from it. The primary key decides between two
@@ -105,22 +105,48 @@ const membersCount = (admin: boolean) => {
 
 const own = (admin: boolean) => {
   const user = sql`${sql.placeholder('user')}::bigint`
-  return admin ? sql`true` : sql`(${namespaces.owner_id} = ${user} or ${namespaces.id} in ${groupsWithLevel(user, ANY_LEVEL)})`
+  return admin
+    ? sql`true`
+    : sql`${namespaces.id} in (select n.id from ${namespaces} n where n.owner_id = ${user} union all select g.id from ${groupsWithLevel(user, ANY_LEVEL)} g (id))`
 }
 
-const listed = statement('namespaces of a caller', (db, { admin, search }: { admin: boolean; search: boolean }) =>
-  db
-    .select({ ...columns, members_count: membersCount(admin), total: decoded(sql<number>`count(*) over ()`, Number) })
-    .from(namespaces)
-    .where(
-      and(
-        own(admin),
-        search ? sql`(${namespaces.name} ilike ${sql.placeholder('search')} or ${namespaces.path} ilike ${sql.placeholder('search')})` : undefined,
-      ),
-    )
-    .orderBy(asc(namespaces.id))
-    .limit(sql.placeholder('limit'))
-    .offset(sql.placeholder('offset')),
+interface ListShape {
+  admin: boolean
+  search: boolean
+}
+
+const conditions = ({ admin, search }: ListShape) =>
+  and(
+    own(admin),
+    search ? sql`(${namespaces.name} ilike ${sql.placeholder('search')} or ${namespaces.path} ilike ${sql.placeholder('search')})` : undefined,
+  )
+
+const planOf = ({ search }: ListShape) => (search ? 'each' : 'auto')
+
+/** Members are counted for the rows of the page alone. */
+const listed = statement(
+  'namespaces of a caller',
+  (db, shape: ListShape) => {
+    const page = db
+      .select({ id: namespaces.id })
+      .from(namespaces)
+      .where(conditions(shape))
+      .orderBy(asc(namespaces.id))
+      .limit(sql.placeholder('limit'))
+      .offset(sql.placeholder('offset'))
+    return db
+      .select({ ...columns, members_count: membersCount(shape.admin) })
+      .from(namespaces)
+      .where(sql`${namespaces.id} in ${page}`)
+      .orderBy(asc(namespaces.id))
+  },
+  planOf,
+)
+
+const counted = statement(
+  'number of namespaces',
+  (db, shape: ListShape) => db.select({ total: count() }).from(namespaces).where(conditions(shape)),
+  planOf,
 )
 
 const shown = <T extends { members_count: number | string | null }>(row: T) => ({
@@ -134,11 +160,10 @@ export async function listNamespaces(
   caller: SignedIn,
   { search, ...paging }: { search?: string | undefined } & Paging,
 ): Promise<Page<NamespaceRecord>> {
-  const query = listed(ctx.db, { admin: caller.user.admin, search: Boolean(search) })
+  const shape = { admin: caller.user.admin, search: Boolean(search) }
   const values = { user: caller.user.id, search: substring(search ?? '') }
-  const run = (at: Paging) => query.execute({ ...values, ...limits(at) })
-  const { items, total } = await pageFrom(await run(paging), paging, () => run({ page: 1, per_page: 1 }))
-  return { items: items.map(shown), total }
+  const [items, [all]] = await Promise.all([listed(ctx.db, shape).execute({ ...values, ...limits(paging) }), counted(ctx.db, shape).execute(values)])
+  return { items: items.map(shown), total: all?.total ?? 0 }
 }
 
 const single = statement('namespace for caller', (db, { admin, by }: { admin: boolean; by: 'id' | 'path' }) => {

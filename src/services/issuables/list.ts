@@ -4,12 +4,12 @@ import type { GroupSubject, ProjectSubject } from '../../access/rules.js'
 import { type SqlViewer, sqlViewer } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { count } from '../../db/decoded.js'
-import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
+import { type Fuzzy, fuzzy, fuzzyMatch, planFor } from '../../db/fuzzy.js'
 import { labels, namespaceAncestry, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { dayOf } from '../../lib/text/day.js'
-import { projectVersionOf, type Version } from '../core/list-cache.js'
-import { limits } from '../core/page.js'
+import { everywhereVersionOf, projectVersionOf } from '../core/list-cache.js'
+import { limits, type Paging } from '../core/page.js'
 import { type Conditions, conditionsOf, hasLabels, type IssuableFilter, type ORDERS, type Tables, UNKEPT, valuesOf } from './filters.js'
 
 /** The things of one project, of the projects of a group and its descendants, or of all projects. */
@@ -40,6 +40,14 @@ interface Shape {
   search: Fuzzy['shape']
   fields: ('title' | 'description')[]
 }
+
+interface Ordered extends Shape {
+  order: (typeof ORDERS)[number]
+  descending: boolean
+}
+
+/** From this row on a page may be read from the end of the list. */
+const FAR = 1_000
 
 const user = sql`${sql.placeholder('user')}::bigint`
 const value = (name: string) => sql.placeholder(name)
@@ -72,7 +80,9 @@ export function listerOf<Reach extends string>(kind: Kind<Reach>) {
       ),
     )
 
-  const versionIn = (place: Shape['in']) => (place === 'project' ? projectVersionOf(list, sql`${value('place')}::bigint`) : sql<Version>`null::text`)
+  const versionIn = (place: Shape['in']) => (place === 'project' ? projectVersionOf(list, sql`${value('place')}::bigint`) : everywhereVersionOf(list))
+
+  const versioned = statement(`version of ${list}`, (db, place: Shape['in']) => db.select({ version: versionIn(place) }).from(sql`(select 1) as one`))
 
   /**
    * The ids of one page, by the filters alone. What is shown of them is joined in a separate statement: in a single one
@@ -80,7 +90,7 @@ export function listerOf<Reach extends string>(kind: Kind<Reach>) {
    */
   const listed = statement(
     `ids of ${list}`,
-    (db, { order, descending, ...shape }: Shape & { order: (typeof ORDERS)[number]; descending: boolean }) => {
+    (db, { order, descending, ...shape }: Ordered) => {
       const direction = descending ? desc : asc
       const from = db
         .select({ id: thing.id, version: versionIn(shape.in) })
@@ -92,15 +102,38 @@ export function listerOf<Reach extends string>(kind: Kind<Reach>) {
         .limit(value('limit'))
         .offset(value('offset'))
     },
+    ({ search }) => planFor(search),
   )
 
-  const counted = statement(`number of ${list}`, (db, shape: Shape) => {
-    const from = db
-      .select({ total: count(), version: versionIn(shape.in) })
-      .from(thing)
-      .$dynamic()
-    return (shape.in === 'project' ? from : from.innerJoin(projects, eq(projects.id, thing.project_id))).where(conditions(shape))
-  })
+  const counted = statement(
+    `number of ${list}`,
+    (db, shape: Shape) => {
+      const from = db
+        .select({ total: count(), version: versionIn(shape.in) })
+        .from(thing)
+        .$dynamic()
+      return (shape.in === 'project' ? from : from.innerJoin(projects, eq(projects.id, thing.project_id))).where(conditions(shape))
+    },
+    ({ search }) => planFor(search),
+  )
+
+  /** The ids of a page far from the start of a list, read from its end if that is nearer; null: better from the start. */
+  async function fromTheEnd(ctx: Context, shape: Ordered, values: Record<string, unknown>, key: string | null, { page, per_page }: Paging) {
+    const { limit, offset } = limits({ page, per_page })
+    if (offset < FAR || key === null) return null
+    const [now] = await versioned(ctx.db, shape.in).execute(values)
+    const { order, descending, ...counting } = shape
+    const { total, version } = await ctx.listCache.total(list, key, now?.version ?? null, () => counted(ctx.db, counting).execute(values))
+    const here = Math.min(limit, total - offset)
+    if (here <= 0 || total - offset > offset) return null
+    const rows = await listed(ctx.db, { ...counting, order, descending: !descending }).execute({
+      ...values,
+      limit: here,
+      offset: total - offset - here,
+    })
+    // nothing was added or removed meanwhile
+    return rows.length === here && rows.every((row) => row.version === version) ? rows.reverse() : null
+  }
 
   const labelIds = statement(`labels of ${list} in a project`, (db) =>
     db
@@ -147,11 +180,11 @@ export function listerOf<Reach extends string>(kind: Kind<Reach>) {
     const wearers = await labelValues(ctx, at, wanted)
     if (!wearers) return { items: [], total: 0 }
     const values = { ...given, ...words.values, ...wearers, place: id, user: viewer?.id ?? 0 }
-    const rows = await listed(ctx.db, { ...shape, order: filter.order_by, descending: filter.sort === 'desc' }).execute({
-      ...values,
-      ...limits(filter),
-    })
-    const key = where.in === 'project' && !filters.some((name) => UNKEPT.includes(name)) ? JSON.stringify([shape, values]) : null
+    // titles of labels are no part of the version
+    const kept = (where.in === 'project' || wanted.length === 0) && !filters.some((name) => UNKEPT.includes(name))
+    const key = kept ? JSON.stringify([shape, values]) : null
+    const ordered = { ...shape, order: filter.order_by, descending: filter.sort === 'desc' }
+    const rows = (await fromTheEnd(ctx, ordered, values, key, filter)) ?? (await listed(ctx.db, ordered).execute({ ...values, ...limits(filter) }))
     const [{ total }, items] = await Promise.all([
       ctx.listCache.page(list, key, rows, filter, () => counted(ctx.db, shape).execute(values)),
       load(rows.map((row) => row.id)),

@@ -5,7 +5,7 @@ import { type SqlViewer, sqlViewer, visibleProject, visibleProjects } from '../.
 import type { Context } from '../../context.js'
 import { among } from '../../db/among.js'
 import { decoded } from '../../db/decoded.js'
-import { type Fuzzy, fuzzy, fuzzyMatch, substring } from '../../db/fuzzy.js'
+import { type Fuzzy, fuzzy, fuzzyMatch, planFor, substring } from '../../db/fuzzy.js'
 import { namespaces, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
 import { VISIBILITY_LEVEL, type Visibility } from '../../lib/visibility.js'
@@ -108,24 +108,33 @@ const conditions = ({ eyes, filters, words }: Omit<Shape, 'order' | 'descending'
     fuzzyMatch([projects.path, projects.name, projects.description], words),
   )
 
-const ids = statement('ids of projects', (db, { order, descending, ...shape }: Shape) => {
-  const direction = descending ? desc : asc
-  const column = order === 'name' || order === 'path' ? sql`lower(${projects[order]})` : projects[order]
-  const found = db
-    .select({ id: projects.id })
-    .from(projects)
-    .where(conditions(shape))
-    .orderBy(...(order === 'id' ? [direction(projects.id)] : [direction(column), direction(projects.id)]))
-    .limit(sql.placeholder('limit'))
-    .offset(sql.placeholder('offset'))
-  return db.select({ ids: idList(found.getSQL()), version: versionOf('projects') }).from(sql`(select 1) as one`)
-})
+const planOf = ({ filters, words }: Pick<Shape, 'filters' | 'words'>) => (filters.includes('search') ? 'each' : planFor(words))
 
-const counted = statement('number of projects', (db, shape: Omit<Shape, 'order' | 'descending'>) =>
-  db
-    .select({ total: decoded(sql<number>`count(*)`, Number), version: versionOf('projects') })
-    .from(projects)
-    .where(conditions(shape)),
+const ids = statement(
+  'ids of projects',
+  (db, { order, descending, ...shape }: Shape) => {
+    const direction = descending ? desc : asc
+    const column = order === 'name' || order === 'path' ? sql`lower(${projects[order]})` : projects[order]
+    const found = db
+      .select({ id: projects.id })
+      .from(projects)
+      .where(conditions(shape))
+      .orderBy(...(order === 'id' ? [direction(projects.id)] : [direction(column), direction(projects.id)]))
+      .limit(sql.placeholder('limit'))
+      .offset(sql.placeholder('offset'))
+    return db.select({ ids: idList(found.getSQL()), version: versionOf('projects') }).from(sql`(select 1) as one`)
+  },
+  planOf,
+)
+
+const counted = statement(
+  'number of projects',
+  (db, shape: Omit<Shape, 'order' | 'descending'>) =>
+    db
+      .select({ total: decoded(sql<number>`count(*)`, Number), version: versionOf('projects') })
+      .from(projects)
+      .where(conditions(shape)),
+  planOf,
 )
 
 /** The permission is checked again, for these rows only: a cached list is only a hint where to look. */
@@ -184,7 +193,10 @@ export async function listProjects(ctx: Context, { user: viewer }: Pick<Caller, 
   const descending = filter.sort === 'desc'
   const values = { ...given, ...words.values, group: filter.group?.id, user: viewer?.id ?? 0 }
   const versioned = order !== 'updated_at' && order !== 'last_activity_at' && !filters.some((name) => UNVERSIONED.has(name))
+  // the order changes no total
+  const counts = filters.some((name) => UNVERSIONED.has(name)) ? null : JSON.stringify([shape, values])
   return ctx.listCache.whole(ctx.db, 'projects', versioned ? JSON.stringify([shape, order, descending, values]) : null, filter, {
+    counts,
     ids: (at) => ids(ctx.db, { ...shape, order, descending }).execute({ ...values, ...at }),
     count: () => counted(ctx.db, shape).execute(values),
     rows: (wanted) => rows(ctx.db, eyes).execute({ ids: wanted, user: values.user }),

@@ -3,7 +3,7 @@ import type { Caller } from '../../access/actor.js'
 import { type SqlViewer, sqlViewer, visibleProjects } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { count } from '../../db/decoded.js'
-import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
+import { type Fuzzy, fuzzy, fuzzyMatch, planFor } from '../../db/fuzzy.js'
 import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
 import { milestones, namespaceAncestry, namespaces, projects } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
@@ -30,20 +30,26 @@ const conditions = ({ in: where, eyes, words }: Shape) =>
     fuzzyMatch([milestones.title, milestones.description], words),
   )
 
-const found = statement('milestones of a search', (db, shape: Shape) =>
-  db
-    .select({ milestone: READ_COLUMNS.milestones, path: sql<string>`${namespaces.full_path} || '/' || ${projects.path}` })
-    .from(milestones)
-    .innerJoin(projects, eq(projects.id, milestones.project_id))
-    .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
-    .where(conditions(shape))
-    .orderBy(desc(milestones.updated_at), desc(milestones.id))
-    .limit(sql.placeholder('limit'))
-    .offset(sql.placeholder('offset')),
+const found = statement(
+  'milestones of a search',
+  (db, shape: Shape) =>
+    db
+      .select({ milestone: READ_COLUMNS.milestones, path: sql<string>`${namespaces.full_path} || '/' || ${projects.path}` })
+      .from(milestones)
+      .innerJoin(projects, eq(projects.id, milestones.project_id))
+      .innerJoin(namespaces, eq(namespaces.id, projects.namespace_id))
+      .where(conditions(shape))
+      .orderBy(desc(milestones.updated_at), desc(milestones.id))
+      .limit(sql.placeholder('limit'))
+      .offset(sql.placeholder('offset')),
+  ({ words }) => planFor(words),
 )
 
-const counted = statement('number of milestones of a search', (db, shape: Shape) =>
-  db.select({ total: count() }).from(milestones).innerJoin(projects, eq(projects.id, milestones.project_id)).where(conditions(shape)),
+const counted = statement(
+  'number of milestones of a search',
+  (db, shape: Shape) =>
+    db.select({ total: count() }).from(milestones).innerJoin(projects, eq(projects.id, milestones.project_id)).where(conditions(shape)),
+  ({ words }) => planFor(words),
 )
 
 /** Milestones by words (S-10). */

@@ -6,7 +6,7 @@ import type { ProjectSubject } from '../../access/rules.js'
 import { notesInReach, type SqlViewer, sqlViewer } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { count } from '../../db/decoded.js'
-import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
+import { type Fuzzy, fuzzy, fuzzyMatch, planFor } from '../../db/fuzzy.js'
 import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
 import { issues, mergeRequests, notes, snippets, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
@@ -36,34 +36,40 @@ const conditions = ({ reach, eyes, words }: Shape) =>
     fuzzyMatch([notes.note], words),
   )
 
-const found = statement('notes of a search', (db, shape: Shape) =>
-  db
-    .select({
-      note: READ_COLUMNS.notes,
-      author: userRefColumns(users),
-      resolved_by: userRefColumns(resolvers),
-      iid: sql<number | null>`coalesce(${issues.iid}, ${mergeRequests.iid})`,
-    })
-    .from(notes)
-    .innerJoin(users, eq(users.id, notes.author_id))
-    .leftJoin(resolvers, eq(resolvers.id, notes.resolved_by_id))
-    .leftJoin(issues, about.issue)
-    .leftJoin(mergeRequests, about.request)
-    .leftJoin(snippets, about.snippet)
-    .where(conditions(shape))
-    .orderBy(asc(notes.created_at), asc(notes.id))
-    .limit(sql.placeholder('limit'))
-    .offset(sql.placeholder('offset')),
+const found = statement(
+  'notes of a search',
+  (db, shape: Shape) =>
+    db
+      .select({
+        note: READ_COLUMNS.notes,
+        author: userRefColumns(users),
+        resolved_by: userRefColumns(resolvers),
+        iid: sql<number | null>`coalesce(${issues.iid}, ${mergeRequests.iid})`,
+      })
+      .from(notes)
+      .innerJoin(users, eq(users.id, notes.author_id))
+      .leftJoin(resolvers, eq(resolvers.id, notes.resolved_by_id))
+      .leftJoin(issues, about.issue)
+      .leftJoin(mergeRequests, about.request)
+      .leftJoin(snippets, about.snippet)
+      .where(conditions(shape))
+      .orderBy(asc(notes.created_at), asc(notes.id))
+      .limit(sql.placeholder('limit'))
+      .offset(sql.placeholder('offset')),
+  ({ words }) => planFor(words),
 )
 
-const counted = statement('number of notes of a search', (db, shape: Shape) =>
-  db
-    .select({ total: count() })
-    .from(notes)
-    .leftJoin(issues, about.issue)
-    .leftJoin(mergeRequests, about.request)
-    .leftJoin(snippets, about.snippet)
-    .where(conditions(shape)),
+const counted = statement(
+  'number of notes of a search',
+  (db, shape: Shape) =>
+    db
+      .select({ total: count() })
+      .from(notes)
+      .leftJoin(issues, about.issue)
+      .leftJoin(mergeRequests, about.request)
+      .leftJoin(snippets, about.snippet)
+      .where(conditions(shape)),
+  ({ words }) => planFor(words),
 )
 
 /** Notes of users on a project's things that the caller may read (S-13, S-20). */

@@ -3,7 +3,7 @@ import type { SignedIn } from '../../access/actor.js'
 import { type SqlViewer, sqlViewer, visibleSnippetsAnywhere } from '../../access/visible.js'
 import type { Context } from '../../context.js'
 import { count } from '../../db/decoded.js'
-import { type Fuzzy, fuzzy, fuzzyMatch } from '../../db/fuzzy.js'
+import { type Fuzzy, fuzzy, fuzzyMatch, planFor } from '../../db/fuzzy.js'
 import { completeTexts, LONG, READ_COLUMNS } from '../../db/long-text.js'
 import { namespaces, projects, snippets, users } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
@@ -25,25 +25,31 @@ const conditions = ({ by, eyes, words }: Shape) =>
 
 const { content: _, ...shown } = READ_COLUMNS.snippets
 
-const found = statement('snippets of a search', (db, shape: Shape) =>
-  db
-    .select({
-      snippet: shown,
-      author: userRefColumns(users),
-      fullPath: sql<string | null>`${namespaces.full_path} || '/' || ${projects.path}`,
-    })
-    .from(snippets)
-    .innerJoin(users, eq(users.id, snippets.author_id))
-    .leftJoin(projects, eq(projects.id, snippets.project_id))
-    .leftJoin(namespaces, eq(namespaces.id, projects.namespace_id))
-    .where(conditions(shape))
-    .orderBy(desc(snippets.created_at), desc(snippets.id))
-    .limit(sql.placeholder('limit'))
-    .offset(sql.placeholder('offset')),
+const found = statement(
+  'snippets of a search',
+  (db, shape: Shape) =>
+    db
+      .select({
+        snippet: shown,
+        author: userRefColumns(users),
+        fullPath: sql<string | null>`${namespaces.full_path} || '/' || ${projects.path}`,
+      })
+      .from(snippets)
+      .innerJoin(users, eq(users.id, snippets.author_id))
+      .leftJoin(projects, eq(projects.id, snippets.project_id))
+      .leftJoin(namespaces, eq(namespaces.id, projects.namespace_id))
+      .where(conditions(shape))
+      .orderBy(desc(snippets.created_at), desc(snippets.id))
+      .limit(sql.placeholder('limit'))
+      .offset(sql.placeholder('offset')),
+  ({ words }) => planFor(words),
 )
 
-const counted = statement('number of snippets of a search', (db, shape: Shape) =>
-  db.select({ total: count() }).from(snippets).leftJoin(projects, eq(projects.id, snippets.project_id)).where(conditions(shape)),
+const counted = statement(
+  'number of snippets of a search',
+  (db, shape: Shape) =>
+    db.select({ total: count() }).from(snippets).leftJoin(projects, eq(projects.id, snippets.project_id)).where(conditions(shape)),
+  ({ words }) => planFor(words),
 )
 
 /** Snippets by title and file name (S-11), or by content (S-12); those that the caller sees (S-21). */

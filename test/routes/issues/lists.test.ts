@@ -1,4 +1,4 @@
-import { eq } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { canIssue, seesIssue } from '../../../src/access/can.js'
 import { findProjectFor } from '../../../src/access/rules.js'
@@ -264,6 +264,51 @@ describe('GET /issues and GET /groups/:id/issues', () => {
     expect(body.map(({ references }: { references: { relative: string } }) => references.relative).sort()).toEqual(
       [`${here.fullPath.split('/').at(-1)}#1`, `${there.fullPath.slice(group.fullPath.length + 1)}#1`].sort(),
     )
+  })
+})
+
+describe('lists of thousands of issues (G-57)', () => {
+  let project: TestProject
+  let admin: TestUser
+  const answer = (query: string, caller: TestUser) => t.api('get', query, caller).expect(200)
+
+  beforeAll(async () => {
+    project = await aProject(t.ctx, { visibility: 'private' })
+    admin = await anAdmin(t.ctx)
+    await t.ctx.db.write.execute(sql`insert into issues (project_id, iid, title, author_id, created_at, updated_at)
+      select ${project.id}::bigint, i, 'Many ' || i, ${project.creator.id}::bigint, now() - (i / 3) * interval '1 minute', now() from generate_series(1, 2510) i`)
+  })
+
+  it.each(['/issues?scope=all&', ''])('a page far from the start is the same wherever it is read from: %s', async (all) => {
+    const list = all || `${project.path}/issues?`
+    for (const sort of ['asc', 'desc']) {
+      const found: number[] = []
+      for (let page = 1; page <= 26; page++) {
+        const { body, headers } = await answer(`${list}author_id=${project.creator.id}&sort=${sort}&per_page=100&page=${page}`, project.creator)
+        expect(headers['x-total']).toBe('2510')
+        found.push(...body.map(({ id }: { id: number }) => id))
+      }
+      const rows = await t.ctx.db.read.select().from(issues).where(eq(issues.project_id, project.id))
+      const inOrder = rows.sort((a, b) => a.created_at.getTime() - b.created_at.getTime() || a.id - b.id).map(({ id }) => id)
+      expect(found).toEqual(sort === 'asc' ? inOrder : inOrder.reverse())
+    }
+  })
+
+  it('the total of all projects follows every change at once, made by the service or not', async () => {
+    const other = await aUser(t.ctx)
+    const total = async (caller: TestUser) => Number((await answer('/issues?scope=all', caller)).headers['x-total'])
+    const [seen, all] = [await total(other), await total(admin)]
+    await t.ctx.db.write.execute(sql`insert into iid_counters (project_id, kind, last) values (${project.id}, 'issue', 2510)`)
+    await anIssue(project)
+    expect([await total(other), await total(admin)]).toEqual([seen, all + 1])
+    await t.ctx.db.write.update(projects).set({ visibility: 20 }).where(eq(projects.id, project.id))
+    expect([await total(other), await total(admin)]).toEqual([seen + 2511, all + 1])
+    await t.ctx.db.write.execute(sql`delete from issues where project_id = ${project.id} and iid = 7`)
+    expect([await total(other), await total(admin)]).toEqual([seen + 2510, all])
+    await t.ctx.db.write.update(projects).set({ issues_access_level: 10 }).where(eq(projects.id, project.id))
+    expect([await total(other), await total(admin)]).toEqual([seen, all])
+    await t.ctx.db.write.execute(sql`insert into members (user_id, project_id, access_level) values (${other.id}, ${project.id}, 20)`)
+    expect([await total(other), await total(admin)]).toEqual([seen + 2510, all])
   })
 })
 
