@@ -4,10 +4,10 @@ import { Branch, presentBranch } from '../../entities/repository/branch.js'
 import { notFound } from '../../failures.js'
 import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, oneOf, opt, orDefault, paging, searchText } from '../../http/params.js'
+import { filled, newBranch, REF_NAME } from '../../http/texts.js'
 import { shownAs } from '../../http/wire.js'
 import { branchExists, createBranch, deleteBranch, deleteMergedBranches, getBranch, listBranches } from '../../services/repository/branches.js'
 import { protectOneBranch, unprotectOneBranch } from '../../services/repository/protected-branches.js'
-import { filled, newBranch, REF_NAME } from '../texts.js'
 
 const named = z.object({ branch: shownAs(z.string(), REF_NAME) })
 

@@ -3,6 +3,7 @@ import { onProjectSignedIn } from '../../access/rules.js'
 import { ProtectedBranch, ProtectedTag, presentProtectedBranch, presentProtectedTag } from '../../entities/repository/branch.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, int, list, opt, orDefault, paging, searchText, where } from '../../http/params.js'
+import { title } from '../../http/texts.js'
 import {
   changeProtectedBranch,
   getProtectedBranch,
@@ -14,7 +15,6 @@ import {
   removeProtectedBranch,
   removeProtectedTag,
 } from '../../services/repository/protected-branches.js'
-import { title } from '../texts.js'
 
 const access = onProjectSignedIn('manage_protection')
 const named = z.object({ name: z.string() })

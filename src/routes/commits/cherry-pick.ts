@@ -3,8 +3,8 @@ import { fullPathOf, onProject, onProjectSignedIn } from '../../access/rules.js'
 import { Commit, presentCommit } from '../../entities/repository/commit.js'
 import { forbidden } from '../../failures.js'
 import { endpoint } from '../../http/endpoint.js'
+import { filled } from '../../http/texts.js'
 import { cherryPick, revert } from '../../services/repository/commits/pick.js'
-import { filled } from '../texts.js'
 
 const input = z.object({ sha: z.string(), branch: filled() })
 

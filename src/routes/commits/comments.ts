@@ -3,8 +3,8 @@ import { onProject, onProjectSignedIn } from '../../access/rules.js'
 import { CommitComment, ListedCommitComment, presentCommitComment, presentListedCommitComment } from '../../entities/notes/commit-comment.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { intOrNull, oneOf, opt, paging, str } from '../../http/params.js'
+import { filled } from '../../http/texts.js'
 import { createCommitComment, listCommitComments } from '../../services/notes/commit-comments.js'
-import { filled } from '../texts.js'
 
 /** An invalid line is ignored for a branch or a tag, which moves; for a full id it is a fault (C-60). */
 const placed = z

@@ -6,11 +6,11 @@ import { Diff } from '../../entities/repository/diff.js'
 import { forbidden } from '../../failures.js'
 import { endpoint, overflowHeaders, pageOf } from '../../http/endpoint.js'
 import { bool, datetime, list, opt, orDefault, paging, str } from '../../http/params.js'
+import { authorEmail, authorName, filled } from '../../http/texts.js'
 import { lastPipelineOf } from '../../services/ci/pipelines.js'
 import { slice } from '../../services/core/page.js'
 import { createCommit } from '../../services/repository/commits/create.js'
 import { diffOf, findCommit, listCommits, statsOf } from '../../services/repository/commits/read.js'
-import { authorEmail, authorName, filled } from '../texts.js'
 
 const read = onProject('download_code')
 

@@ -3,8 +3,8 @@ import { fullPathOf, onProjectSignedIn } from '../../access/rules.js'
 import { CommitDetail, presentCommit } from '../../entities/repository/commit.js'
 import { endpoint } from '../../http/endpoint.js'
 import { described, opt, str } from '../../http/params.js'
+import { filled } from '../../http/texts.js'
 import { updateSubmodule } from '../../services/repository/commits/submodule.js'
-import { filled } from '../texts.js'
 
 /** Submodules (RE-12). */
 export const submodules = [

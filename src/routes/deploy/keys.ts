@@ -13,6 +13,7 @@ import {
 import type { View } from '../../entities/view.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, datetime, needsOneOf, opt, orDefault, paging, rowId, str } from '../../http/params.js'
+import { sshKey, title } from '../../http/texts.js'
 import { loadUser } from '../../services/identity/users.js'
 import {
   type AnyKey,
@@ -25,7 +26,6 @@ import {
   removeDeployKey,
   updateDeployKey,
 } from '../../services/projects/deploy-keys.js'
-import { sshKey, title } from '../texts.js'
 
 const access = onProjectSignedIn('manage_deploy_keys')
 const path = '/projects/:id/deploy_keys'

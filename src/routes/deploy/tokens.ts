@@ -4,8 +4,8 @@ import { admin, fullPathOf, type GroupSubject, onGroupSignedIn, onProjectSignedI
 import { DeployToken, NewDeployToken, presentDeployToken } from '../../entities/projects/deploy.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { datetime, described, list, opt, paging, rowId, str } from '../../http/params.js'
+import { title } from '../../http/texts.js'
 import { createDeployToken, getDeployToken, listDeployTokens, revokeDeployToken, type TokenSource } from '../../services/projects/deploy-tokens.js'
-import { title } from '../texts.js'
 
 const tokensOf = <Subject>(kind: TokenSource['kind'], access: Access<Subject, true>, sourceOf: (subject: Subject) => TokenSource) => {
   const path = `/${kind}s/:id/deploy_tokens`

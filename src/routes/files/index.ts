@@ -6,10 +6,10 @@ import { refused } from '../../failures.js'
 import { Content } from '../../http/content.js'
 import { Answer, endpoint } from '../../http/endpoint.js'
 import { bool, int, oneOf, opt, orDefault, str } from '../../http/params.js'
+import { authorEmail, authorName, filled } from '../../http/texts.js'
 import { blameFile } from '../../services/repository/blame.js'
 import { openBlob } from '../../services/repository/blobs.js'
 import { factsOf, readFile, writeFile } from '../../services/repository/files.js'
-import { authorEmail, authorName, filled } from '../texts.js'
 
 const read = onProject('download_code')
 const write = onProjectSignedIn('push_code')

@@ -5,11 +5,11 @@ import { VISIBILITIES } from '../../entities/groups/levels.js'
 import { failedTo } from '../../failures.js'
 import { endpoint } from '../../http/endpoint.js'
 import { bool, clearable, clearableFile, oneOf, opt, rowId } from '../../http/params.js'
+import { groupName, namespacePath } from '../../http/texts.js'
 import { createGroup } from '../../services/groups/create.js'
 import { updateGroup } from '../../services/groups/update.js'
 import { deleteGroup } from '../../services/operations/group-removal.js'
 import { transferProject } from '../../services/projects/transfer.js'
-import { groupName, namespacePath } from '../texts.js'
 import { detailsOf } from './details.js'
 
 const attributes = {

@@ -13,6 +13,7 @@ import {
 } from '../../entities/hooks/hook.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, clearable, described, oneOf, opt, paging, rowId, str, where } from '../../http/params.js'
+import { branchFilter } from '../../http/texts.js'
 import { listAttempts, resend } from '../../services/hooks/attempts.js'
 import {
   createHook,
@@ -26,7 +27,6 @@ import {
 } from '../../services/hooks/hooks.js'
 import { SYSTEM_SAMPLE, TRIGGERS, testHook, testSystemHook } from '../../services/hooks/samples.js'
 import { newestProjectOf } from '../../services/hooks/sources.js'
-import { branchFilter } from '../texts.js'
 
 const flags = {
   push_events: opt(bool()),

@@ -21,6 +21,7 @@ import {
   rowId,
   str,
 } from '../../http/params.js'
+import { title } from '../../http/texts.js'
 import { dayOf } from '../../lib/text/day.js'
 import { listParticipants } from '../../services/issuables/issues/attention.js'
 import { createIssue } from '../../services/issuables/issues/create.js'
@@ -30,7 +31,6 @@ import { deleteIssue } from '../../services/issuables/issues/remove.js'
 import { updateIssue } from '../../services/issuables/issues/update.js'
 import { listClosing, listRelated } from '../../services/issuables/merge-requests/reading/of-issue.js'
 import { createIssueFromThreads } from '../../services/notes/issue-from-threads.js'
-import { title } from '../texts.js'
 
 const ISSUE = '/projects/:id/issues/:issue_iid'
 

@@ -4,8 +4,8 @@ import { type GroupSubject, onGroupSignedIn, onProjectSignedIn, type ProjectSubj
 import { Label, presentLabel } from '../../entities/issuables/label.js'
 import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, clearable, int, needsOneOf, opt, orDefault, paging, searchText, str } from '../../http/params.js'
+import { color, labelTitle } from '../../http/texts.js'
 import { createLabel, deleteLabel, getLabel, type LabelSource, listLabels, subscribeToLabel, updateLabel } from '../../services/issuables/labels.js'
-import { color, labelTitle } from '../texts.js'
 
 const MAX = 2_147_483_647
 const priority = () => int({ min: 0, max: MAX })

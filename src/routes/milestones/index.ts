@@ -7,6 +7,7 @@ import { Milestone, presentMilestone } from '../../entities/issuables/milestone.
 import type { Standpoint } from '../../entities/issuables/references.js'
 import { endpoint, PageAnswer, pageOf } from '../../http/endpoint.js'
 import { clearable, clearableDate, idList, needsOneOf, oneOf, opt, orDefault, paging, rowId, searchText, str } from '../../http/params.js'
+import { title } from '../../http/texts.js'
 import { dayOf } from '../../lib/text/day.js'
 import { listIssues } from '../../services/issuables/issues/list.js'
 import type { Place } from '../../services/issuables/list.js'
@@ -19,7 +20,6 @@ import {
   type MilestoneSource,
   updateMilestone,
 } from '../../services/issuables/milestones.js'
-import { title } from '../texts.js'
 
 const id = { milestone_id: rowId() }
 const attributes = { description: opt(clearable()), start_date: clearableDate().optional(), due_date: clearableDate().optional() }

@@ -2,11 +2,11 @@ import { z } from 'zod'
 import { Discussion, Note, presentDiscussion, presentNote } from '../../entities/notes/note.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, datetime, int, needsOnlyOneOf, oneOf, opt, paging, rowId, str } from '../../http/params.js'
+import { filled } from '../../http/texts.js'
 import { slice } from '../../services/core/page.js'
 import { createDiscussion, replyTo, resolveDiscussion, resolveNote } from '../../services/notes/discussions.js'
 import { getDiscussion, getNote, listDiscussions } from '../../services/notes/list.js'
 import { deleteNote, updateNote } from '../../services/notes/write.js'
-import { filled } from '../texts.js'
 import { DISCUSSED } from './noteables.js'
 
 const discussion_id = z.string()

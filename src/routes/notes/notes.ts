@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { Note, presentNote } from '../../entities/notes/note.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { datetime, oneOf, opt, orDefault, paging, rowId } from '../../http/params.js'
+import { filled } from '../../http/texts.js'
 import { ACTIVITY_FILTERS, getNote, listNotes, NOTE_ORDERS } from '../../services/notes/list.js'
 import { createNote, deleteNote, updateNote } from '../../services/notes/write.js'
-import { filled } from '../texts.js'
 import { NOTED, type NoteableKind } from './noteables.js'
 
 const note_id = rowId()

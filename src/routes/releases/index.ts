@@ -3,6 +3,7 @@ import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '.
 import { presentRelease, presentReleaseLink, Release, ReleaseLink } from '../../entities/content/release.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { clearable, datetime, list, oneOf, opt, orDefault, paging, rowId, str } from '../../http/params.js'
+import { filePath, filled, title, webAddress } from '../../http/texts.js'
 import { shownWith } from '../../http/wire.js'
 import {
   addLink,
@@ -17,7 +18,6 @@ import {
   listReleases,
   updateRelease,
 } from '../../services/content/releases.js'
-import { filePath, filled, title, webAddress } from '../texts.js'
 
 const projectOf = ({ project }: ProjectSubject) => ({ fullPath: fullPathOf(project), path: project.path })
 

@@ -4,6 +4,7 @@ import { presentSnippet, Snippet } from '../../entities/content/snippet.js'
 import { VISIBILITIES } from '../../entities/groups/levels.js'
 import { Answer, endpoint, pageOf } from '../../http/endpoint.js'
 import { clearable, described, list, needsOneOf, oneOf, opt, paging, rowId, shownCondition, str } from '../../http/params.js'
+import { title } from '../../http/texts.js'
 import { shownWith } from '../../http/wire.js'
 import {
   checkInProject,
@@ -18,7 +19,6 @@ import {
   type SnippetRecord,
   updateSnippet,
 } from '../../services/content/snippets.js'
-import { title } from '../texts.js'
 
 /** Content that is not empty. */
 const text = () => described(str(), { minLength: 1 })

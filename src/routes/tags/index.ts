@@ -3,9 +3,9 @@ import { fullPathOf, onProject, onProjectSignedIn } from '../../access/rules.js'
 import { presentTag, ReleaseNote, Tag } from '../../entities/repository/tag.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { oneOf, opt, orDefault, paging, searchText, str } from '../../http/params.js'
+import { filled, newTag } from '../../http/texts.js'
 import { changeReleaseNote, createDescribedTag, createReleaseNote } from '../../services/content/releases.js'
 import { deleteTag, getTag, listTags } from '../../services/repository/tags.js'
-import { filled, newTag } from '../texts.js'
 
 const named = z.object({ tag_name: z.string() })
 

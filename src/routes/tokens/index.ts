@@ -4,6 +4,7 @@ import { SCOPES } from '../../access/scopes.js'
 import { presentToken, Token, TokenWithValue } from '../../entities/identity/token.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, date, datetime, described, list, oneOf, opt, orDefault, paging, rowId, searchText, str } from '../../http/params.js'
+import { title } from '../../http/texts.js'
 import {
   createOwnToken,
   createToken,
@@ -15,7 +16,6 @@ import {
   SORTS,
   tokenOwner,
 } from '../../services/identity/tokens.js'
-import { title } from '../texts.js'
 
 const creation = {
   name: title(),

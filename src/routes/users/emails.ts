@@ -4,8 +4,8 @@ import { type AccountSubject, onSelf, onUser } from '../../access/rules.js'
 import { Email, presentEmail } from '../../entities/identity/email.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { paging, rowId } from '../../http/params.js'
+import { email } from '../../http/texts.js'
 import { addEmail, findEmail, listEmails, removeEmail } from '../../services/identity/emails.js'
-import { email } from '../texts.js'
 
 const emailsOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access: Access<AccountSubject, true>) => [
   endpoint({

@@ -3,6 +3,7 @@ import { accountById, adminFirst } from '../../access/rules.js'
 import { ImpersonationToken, presentImpersonationToken } from '../../entities/identity/impersonation-token.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { date, described, list, oneOf, opt, orDefault, paging, rowId, str } from '../../http/params.js'
+import { title } from '../../http/texts.js'
 import {
   createImpersonationToken,
   findImpersonationToken,
@@ -10,7 +11,6 @@ import {
   revokeImpersonationToken,
   STATES,
 } from '../../services/identity/impersonation-tokens.js'
-import { title } from '../texts.js'
 
 const path = '/users/:user_id/impersonation_tokens'
 const user_id = rowId()

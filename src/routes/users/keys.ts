@@ -4,8 +4,8 @@ import { type AccountSubject, onSelf, onUser } from '../../access/rules.js'
 import { presentSshKey, SshKey } from '../../entities/identity/key.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { datetime, opt, paging, rowId } from '../../http/params.js'
+import { sshKey, title } from '../../http/texts.js'
 import { addKey, findKey, listKeys, removeKey } from '../../services/identity/keys.js'
-import { sshKey, title } from '../texts.js'
 
 const keysOf = (prefix: '/user' | '/users/:id(^\\d+$)', whose: string, access: Access<AccountSubject, true>) => [
   endpoint({

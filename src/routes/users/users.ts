@@ -23,13 +23,13 @@ import {
   str,
   textMap,
 } from '../../http/params.js'
+import { email, namespacePath, newPassword, title } from '../../http/texts.js'
 import { attributesFor } from '../../services/core/custom-attributes.js'
 import { listUsers, loadUsers, USER_ORDERS } from '../../services/identity/user-list.js'
 import { setBlocked } from '../../services/identity/user-state.js'
 import { updateUser } from '../../services/identity/user-update.js'
 import { createUser, loadUser, showUser } from '../../services/identity/users.js'
 import { removeUser } from '../../services/operations/user-removal.js'
-import { email, namespacePath, newPassword, title } from '../texts.js'
 
 // the record's validation reports values out of range (U-23)
 const projectsLimit = () => described(int({ min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER }), { minimum: 0, maximum: 2_147_483_647 })

@@ -3,9 +3,9 @@ import { onProject, onProjectSignedIn } from '../../access/rules.js'
 import { presentWikiPage, presentWikiPageBasic, WikiPage, WikiPageBasic } from '../../entities/content/wiki-page.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
 import { bool, needsOneOf, oneOf, opt, orDefault, paging, str } from '../../http/params.js'
+import { wikiTitle } from '../../http/texts.js'
 import { FORMATS } from '../../lib/text/wiki-page.js'
 import { createWikiPage, deleteWikiPage, getWikiPage, listWikiPages, updateWikiPage } from '../../services/content/wikis.js'
-import { wikiTitle } from '../texts.js'
 
 const path = '/projects/:id/wikis'
 const named = { slug: z.string() }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import * as texts from '../../src/http/texts.js'
 import { type JsonSchema, shownOf } from '../../src/http/wire.js'
 import { branchNameFault } from '../../src/lib/branch-name.js'
 import { parseSshKey } from '../../src/lib/crypto/ssh-key.js'
@@ -7,7 +8,6 @@ import { emailFault } from '../../src/lib/email.js'
 import { groupNameFaults, namespacePathFaults, projectNameFaults, projectPathFaults } from '../../src/lib/path.js'
 import { checkRefName } from '../../src/lib/ref-name.js'
 import { parseColor } from '../../src/lib/text/color.js'
-import * as texts from '../../src/routes/texts.js'
 
 const KEYS = (JSON.parse(readFileSync(new URL('../support/keys/ssh-keys.json', import.meta.url), 'utf8')) as { line: string }[]).map(
   ({ line }) => line,

@@ -1,5 +1,5 @@
-import { clearable, described, str } from '../http/params.js'
-import type { JsonSchema } from '../http/wire.js'
+import { clearable, described, str } from './params.js'
+import type { JsonSchema } from './wire.js'
 
 /**
  * Texts that records judge, shown in the reference with what can be said of them as a schema. What is accepted, and the
