@@ -11,7 +11,7 @@ import { parseForm } from './http/form.js'
 import { homeRoute } from './http/home.js'
 import { idleCloser } from './http/idle-closer.js'
 import { mount } from './http/mount.js'
-import { ROUTER, refuseOtherMethods } from './http/path-methods.js'
+import { ROUTER, refuseOtherMethods, servedBy, templateOf } from './http/path-methods.js'
 import { referenceRoutes } from './http/reference.js'
 import { PACE, type Pace } from './lib/async/pace.js'
 import { counting } from './lib/async/spent.js'
@@ -110,7 +110,7 @@ export async function buildApp(ctx: Context, { pace = PACE, requestId = requestI
   app.addHook('onRequest', async (request) => {
     if ((request.raw.url?.length ?? 0) > MAX_REQUEST_LINE) throw new Failure('uri_too_long', { message: '414 URI Too Long' })
     // before the body: a missing route reads none (G-10), and no name contains a NUL (SEC-49)
-    refuseOthers(request.method, request.raw.url ?? '/')
+    refuseOthers(request)
     const params = Object.values((request.params ?? {}) as Record<string, string>)
     if (request.is404 || params.some((value) => value?.includes('\0'))) throw noSuchRoute()
     if (!request.headers.host && request.raw.httpVersion === '1.1') throw invalidInput('the Host header is missing')
@@ -125,7 +125,8 @@ export async function buildApp(ctx: Context, { pace = PACE, requestId = requestI
     const { method, caller, ip } = request
     const who = caller?.user ? { user: caller.user.username, ...(caller.sudoer && { sudoer: caller.sudoer.username }) } : {}
     request.log.info({ method, ...placeOf(request), status: reply.statusCode, ...costOf(request, reply), ip, ...who }, 'request')
-    ctx.metrics.request(method, placeOf(request).route ?? 'none', reply.statusCode, reply.elapsedTime / 1000)
+    // methods that a path does not have are no series of their own
+    ctx.metrics.request(method, servedBy(request) ?? 'none', reply.statusCode, reply.elapsedTime / 1000)
   })
   app.setErrorHandler(refuse)
   app.setNotFoundHandler(() => {
@@ -152,11 +153,10 @@ export async function buildApp(ctx: Context, { pace = PACE, requestId = requestI
 const refuse: typeof renderFailure = (error, request, reply) => renderFailure(databaseError(error), request, reply)
 
 /** The route of a request, the path that was called, and the project it names. */
-function placeOf({ is404, routeOptions, raw, params }: FastifyRequest): { route?: string; path: string; project?: string } {
-  const path = loggedPath(raw.url)
-  const route = is404 || routeOptions.url === '/*' ? undefined : routeOptions.url
+function placeOf(request: FastifyRequest): { route?: string; path: string; project?: string } {
+  const [path, route] = [loggedPath(request.raw.url), templateOf(request)]
   if (route === undefined) return { path }
-  const { id } = (params ?? {}) as { id?: string }
+  const { id } = (request.params ?? {}) as { id?: string }
   return { route, path, ...(id !== undefined && route.startsWith('/api/v4/projects/:id') && { project: id.slice(0, 255) }) }
 }
 

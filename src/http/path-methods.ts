@@ -1,32 +1,57 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import findMyWay from 'find-my-way'
 import { Failure } from '../failures.js'
+
+/** A declared path with the methods it has. */
+interface DeclaredPath {
+  template: string
+  methods: Set<string>
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** What a call fits, whatever its method. */
+    declaredPath?: DeclaredPath | undefined
+  }
+}
 
 /** How paths are matched: surplus slashes are ignored (G-1). */
 export const ROUTER = { maxParamLength: 4_096, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true }
 
 /**
- * Answers methods that a path does not have: 405 with those it has, before a body is read (G-1, G-10). One table of
- * paths, filled as routes are declared; routes for what is missing would be three times as many as there are, and take
- * most of the time of a start.
+ * Finds the declared path of each request, and returns what answers a method that the path does not have: 405 with those
+ * it has (G-1, G-10). One table of paths, filled as routes are declared; routes for what is missing would be three times
+ * as many as there are, and take most of the time of a start.
  */
-export function refuseOtherMethods(app: FastifyInstance): (method: string, url: string) => void {
+export function refuseOtherMethods(app: FastifyInstance): (request: FastifyRequest) => void {
   const paths = findMyWay(ROUTER)
-  const known = new Map<string, Set<string>>()
+  const byShape = new Map<string, DeclaredPath>()
   app.addHook('onRoute', ({ method, url }) => {
     if (url.includes('*')) return
     const shape = url.replace(/:[a-z_]+/g, ':')
-    let methods = known.get(shape)
-    if (!methods) {
-      methods = new Set()
-      known.set(shape, methods)
-      paths.on('GET', url, () => undefined, methods)
+    let path = byShape.get(shape)
+    if (!path) {
+      path = { template: url, methods: new Set() }
+      byShape.set(shape, path)
+      paths.on('GET', url, () => undefined, path)
     }
-    for (const each of [method].flat()) methods.add(each)
+    for (const each of [method].flat()) path.methods.add(each)
   })
-  return (method, url) => {
-    const methods = paths.find('GET', url)?.store as Set<string> | undefined
-    if (!methods || methods.has(method)) return
-    throw new Failure('method_not_allowed', { error: '405 Not Allowed' }, { allow: [...methods].sort().join(', ') })
+  app.decorateRequest('declaredPath')
+  app.addHook('onRequest', (request, _, done) => {
+    request.declaredPath = paths.find('GET', request.raw.url ?? '/')?.store as DeclaredPath | undefined
+    done()
+  })
+  return ({ declaredPath, method }) => {
+    if (!declaredPath || declaredPath.methods.has(method)) return
+    throw new Failure('method_not_allowed', { error: '405 Not Allowed' }, { allow: [...declaredPath.methods].sort().join(', ') })
   }
 }
+
+/** The template of the route that serves a call; none for Git and for what is refused here. */
+export function servedBy({ is404, routeOptions: { url } }: FastifyRequest): string | undefined {
+  return is404 || url === '/*' ? undefined : url
+}
+
+/** The template of the path of a call, whatever its method; none for Git and for what does not exist. */
+export const templateOf = (request: FastifyRequest): string | undefined => servedBy(request) ?? request.declaredPath?.template

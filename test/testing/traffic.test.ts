@@ -40,6 +40,17 @@ describe('requests', () => {
     expect(third).toMatchObject({ number: 3, route: null, status: 404 })
   })
 
+  it('has the route of a call whose method it does not have', async () => {
+    expect(await statusOf('/projects/1/labels/2', { method: 'POST' })).toBe(405)
+    expect(await statusOf('/no/such', { method: 'POST' })).toBe(404)
+    expect(await roost.requests({ method: 'POST' })).toMatchObject([
+      { route: '/api/v4/projects/:id/labels/:label_id', status: 405 },
+      { route: null, status: 404 },
+    ])
+    await roost.fail({ route: '/version', status: 503 })
+    expect(await statusOf('/version', { method: 'DELETE' })).toBe(503)
+  })
+
   it('tells who acts for whom, and is read by filters', async () => {
     await call('/user', { headers: { sudo: 'ann' } })
     await call('/version')

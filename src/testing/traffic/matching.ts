@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { templateOf } from '../../http/path-methods.js'
 
 /** Which calls are meant; what is not given does not matter. */
 export const matching = {
@@ -31,12 +32,12 @@ const GIT = /^\/.+\.git\/(info\/refs|git-upload-pack|git-receive-pack|info\/lfs\
 export const bareRoute = (url: string) => url.replace(/(:[a-z_]+)\([^/]*\)/g, '$1')
 
 /** Where a call goes; the route is null where there is none. */
-export function placeOf({ method, raw, routeOptions, is404 }: FastifyRequest): Place {
-  const path = (raw.url ?? '/').split('?', 1)[0] as string
+export function placeOf(request: FastifyRequest): Place {
+  const path = (request.raw.url ?? '/').split('?', 1)[0] as string
   const [, action] = GIT.exec(path) ?? []
   const git = action && `/:project.git/${action.startsWith('info/lfs/') ? 'info/lfs' : action}`
-  const { url } = routeOptions
-  return { method, path, route: git ?? (is404 || url === undefined || url === '/*' ? null : bareRoute(url)) }
+  const route = templateOf(request)
+  return { method: request.method, path, route: git ?? (route === undefined ? null : bareRoute(route)) }
 }
 
 /** Tells whether a call is meant. */
