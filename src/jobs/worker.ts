@@ -211,7 +211,11 @@ class QueueWorker<C> implements Worker {
         schedules: this.#stopping || !thorough ? [] : this.#schedules,
       })
       if (this.#running.size === 0 && !this.#started) this.#renewedAt = sent
-      for (const row of rows) this.#begin(row)
+      for (const row of rows) {
+        // this turn was under way when the worker was told to stop
+        if (this.#stopping) this.#endings.push({ id: row.id, end: 'released' })
+        else this.#begin(row)
+      }
       if (rows.some(({ more }) => more)) this.#asked = true
       return true
     } catch (fault) {

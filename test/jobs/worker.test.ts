@@ -450,6 +450,29 @@ describe('a worker', () => {
     expect(ran.toSorted()).toEqual(['late', 'long', 'long', 'quick'])
   })
 
+  it('begins nothing that it takes while it stops, and leaves it to others', async () => {
+    const { job, ran } = noting()
+    const one = worker([job], { poll: NEVER })
+    await one.start()
+    const waits = async () => (await rows(`select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`)).length
+    const other = await openDatabase(test.url, { log: quiet })
+    const { passed, open } = gate()
+    const held = other.write.transaction(async (tx) => {
+      await tx.execute('lock table jobs in exclusive mode')
+      await enqueue(tx, job, { name: 'a' })
+      await passed
+    })
+    await expect.poll(async () => (await rows(`select 1 from pg_locks where mode = 'ExclusiveLock' and relation = 'jobs'::regclass`)).length).toBe(1)
+    const drained = one.drain()
+    await expect.poll(waits).toBe(1)
+    const stopped = one.stop(1_000)
+    open()
+    await Promise.all([held, drained, stopped])
+    expect(await rows()).toEqual([{ kind: 'noting', attempts: 0, worker: null, last_error: null, failed_at: null }])
+    expect(ran).toEqual([])
+    await other.close()
+  })
+
   it('leaves kinds that it does not know to others', async () => {
     const { job } = noting({ kind: 'of a newer version' })
     const { job: known } = noting()
