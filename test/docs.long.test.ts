@@ -10,6 +10,7 @@ import { parse } from 'yaml'
 import { call, type Service, startService, TOKEN } from '../bench/kill.mjs'
 import { build } from '../scripts/build.mjs'
 import { type EndedCommand, runProgram, startScript } from './support/command.js'
+import { sshdProgram } from './support/sshd.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
@@ -153,7 +154,7 @@ describe('every block of the docs', () => {
       expect(none).toEqual([])
       expect((await typed(fingerprint)).stdout).toMatch(/^256 SHA256:\S+ .*\(ED25519\)\n$/)
       writeFileSync(join(folder, 'sshd_config'), `HostKey ${join(dataDir, 'ssh/ssh_host_ed25519_key')}\n${config.text}`)
-      const ended = await runProgram('/usr/sbin/sshd', ['-T', '-C', 'user=git,host=a,addr=127.0.0.1', '-f', join(folder, 'sshd_config')])
+      const ended = await runProgram(sshdProgram(), ['-T', '-C', 'user=git,host=a,addr=127.0.0.1', '-f', join(folder, 'sshd_config')])
       expect(ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/^authorizedkeyscommand .* ssh keys %u %t %k$/m) })
     },
     'docs/storages.md': async () => {

@@ -11,11 +11,11 @@ import { aProject, aUser, type TestProject, type TestUser } from '../support/fac
 import { commitIn, gitOut, gitRun } from '../support/git-client.js'
 import type { Ended } from '../support/spawner.js'
 import { type KeyPair, sshClient } from '../support/ssh.js'
+import { sshdProgram } from '../support/sshd.js'
 
 /** OpenSSH's own programs: needs `ssh` and `/usr/sbin/sshd`, which `.ci/run` installs. */
 const t = testApp({ SSH_PORT: '0' })
 const client = sshClient(t)
-const SSHD = '/usr/sbin/sshd'
 
 let owner: TestUser
 let project: TestProject
@@ -24,7 +24,7 @@ beforeAll(async () => {
   owner = await aUser(t.ctx)
   project = await aProject(t.ctx, { creator: owner, files: { 'a.txt': 'one' } })
   key = await client.stored(owner, client.newKey())
-  expect(existsSync(SSHD), `${SSHD} is needed: install openssh-server`).toBe(true)
+  expect(existsSync(sshdProgram()), 'install openssh-server').toBe(true)
 })
 
 let count = 0
@@ -146,8 +146,7 @@ describe('an OpenSSH server with AuthorizedKeysCommand (docs/ssh.md)', () => {
       'AcceptEnv GIT_PROTOCOL',
     ]
     writeFileSync(join(folder, 'config'), `${config.join('\n')}\n`)
-    if (process.getuid?.() === 0) mkdirSync('/run/sshd', { recursive: true })
-    sshd = spawn(SSHD, ['-D', '-e', '-f', join(folder, 'config')], { stdio: ['ignore', 'ignore', 'pipe'] })
+    sshd = spawn(sshdProgram(), ['-D', '-e', '-f', join(folder, 'config')], { stdio: ['ignore', 'ignore', 'pipe'] })
     await new Promise<void>((resolve, reject) => {
       sshd.stderr?.on('data', (data: Buffer) => {
         said += data.toString()
