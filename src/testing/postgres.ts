@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { cpSync } from 'node:fs'
+import { chmodSync, cpSync } from 'node:fs'
 import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { cacheFolder } from '../config.js'
@@ -33,6 +33,8 @@ export async function preparePostgres(directory: string, scratch: string): Promi
 async function copied(from: string, to: string): Promise<boolean> {
   try {
     cpSync(from, to, { recursive: true })
+    // newer Nodes do not copy the modes of folders, and Postgres refuses one that others may enter
+    chmodSync(join(to, 'data'), 0o700)
     return true
   } catch {
     await rm(to, { recursive: true, force: true })
