@@ -1,6 +1,7 @@
 import { afterAll, beforeAll } from 'vitest'
 import { POOL_LIMITS, ProcessPool } from '../../src/git/process/pool.js'
-import { type Reader, type ReadFloor, readerFor, readFloor } from '../../src/git/reader.js'
+import { type ReadFloor, readFloor } from '../../src/git/reading/floor.js'
+import { type Reader, readerFor } from '../../src/git/reading/reader.js'
 import { aBareRepository, type TestRepository } from './git.js'
 import { testSpawner } from './spawner.js'
 

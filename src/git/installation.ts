@@ -1,0 +1,85 @@
+import { RepositoryMissing } from './errors.js'
+import { POOL_LIMITS, type PoolLimits, ProcessPool, shareOfLimits } from './process/pool.js'
+import type { Spawner } from './process/spawner.js'
+import { type ReadFloor, readFloor } from './reading/floor.js'
+import { type Reader, readerFor } from './reading/reader.js'
+import { isStorage, presence, repositoryDirectory } from './storage/create.js'
+import type { RepositoryKey } from './types.js'
+
+export interface GitOptions {
+  /** Directories by the names that repository keys use. */
+  storages: Record<string, string>
+  /** Told of repositories that are missing on disk. */
+  onFault?: (fault: Error, key: RepositoryKey) => void
+  pool?: PoolLimits
+  /** Of fetches and pushes. */
+  wirePool?: PoolLimits
+  /** Told of a repository's directory each time before it is read or written. */
+  onUse?: ((directory: string) => void) | undefined
+  /** Starts the processes; by default this process does. */
+  spawner?: Spawner
+  /** Services on other machines may use the storages as well. */
+  shared?: boolean
+  /** Why a storage must not be used now (SEC-188). */
+  refusal?: (storage: string) => Error | null
+  /** Processes of the service on this machine, each of which gets a part of the limits; 1 by default. */
+  workers?: number
+}
+
+/** What reading and writing a repository need: its directory, the pool, the long-lived processes and the caches. */
+export interface GitInstallation {
+  floor: ReadFloor
+  directory(key: RepositoryKey): string
+  reader(key: RepositoryKey): Reader & { readonly key: RepositoryKey }
+  /** Throws RepositoryMissing when that cannot be told, because its storage is not mounted or it cannot be read. */
+  exists(key: RepositoryKey): Promise<boolean>
+  /**
+   * Ends a repository's processes and forgets what was read of it; to be called when it has been moved out of sight.
+   */
+  forget(key: RepositoryKey): void
+  close(): Promise<void>
+}
+
+/** Opens the storages for reading. */
+export function openInstallation({ storages, onFault, onUse, pool = POOL_LIMITS, spawner, workers = 1, refusal }: GitOptions): GitInstallation {
+  const floor = readFloor(new ProcessPool(shareOfLimits(pool, workers), spawner), workers)
+  const directory = (key: RepositoryKey) => {
+    const refused = refusal?.(key.storage)
+    if (refused) throw refused
+    const path = directoryOf(storages, key)
+    onUse?.(path)
+    return path
+  }
+  return {
+    floor,
+    directory,
+    reader: (key) => ({
+      key,
+      ...readerFor(floor, directory(key), { onFault: (fault) => onFault?.(fault, key), optional: key.kind === 'wiki' }),
+    }),
+    async exists(key) {
+      const found = await presence(directory(key))
+      if (found === 'readable') return true
+      if (found === 'absent' && (await isStorage(storages[key.storage] as string))) return false
+      const missing = new RepositoryMissing()
+      onFault?.(missing, key)
+      throw missing
+    },
+    forget(key) {
+      floor.batchProcesses.forget(directory(key))
+      floor.memory.forget(directory(key))
+    },
+    async close() {
+      floor.batchProcesses.close()
+      await Promise.all([floor.pool.close(), floor.searches.close()])
+    },
+  }
+}
+
+function directoryOf(storages: Record<string, string>, key: RepositoryKey): string {
+  const { storage, id } = key
+  const root = Object.hasOwn(storages, storage) ? storages[storage] : undefined
+  if (root === undefined) throw new Error(`there is no storage called ${storage}`)
+  if (!Number.isSafeInteger(id) || id < 0) throw new Error(`${id} is no repository id`)
+  return repositoryDirectory(root, key)
+}

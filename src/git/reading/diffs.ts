@@ -1,0 +1,70 @@
+import { diffOfSmall, diffRange, EMPTY_TREE, statsOfSmall } from '../diff/diff.js'
+import { findDiffLine } from '../diff/diff-line.js'
+import { OutOfTime } from '../errors.js'
+import type { Diff, GitRepository, Oid, Stats } from '../types.js'
+import type { Guard } from './guard.js'
+import type { Source } from './source.js'
+
+export type DiffReader = Pick<GitRepository, 'diff' | 'diffLine' | 'stats'>
+
+const NO_STATS: Readonly<Stats> = { additions: 0, deletions: 0 }
+
+export function diffReader({ pool, directory, env, memory, root, diffTree }: Source, guarded: Guard): DiffReader {
+  const between = (from: Oid, to: Oid) => ({ pool, directory, env, from, to })
+
+  const diff: DiffReader['diff'] = async (from, to, limits) => {
+    const none = { files: [], truncated: false }
+    const [left, right] = await Promise.all([from === null ? null : root(from), root(to)])
+    if (!right || (from !== null && !left)) return none
+    const trees = [left?.tree ?? EMPTY_TREE, right.tree] as const
+    const small = from === null || right.parents[0] === from
+    const about = `diff ${trees.join(' ')} ${limits.files} ${limits.lines} ${limits.bytes} ${limits.fileBytes}`
+    const make = () => (small ? diffTree('patch').patch(...trees, limits) : diffRange(between(...trees), limits))
+    // an answer made in time is cached; the lesser one is not, because at another time the full one may succeed
+    const found = await inTime(memory.answer(directory, about, sizeOf, make), () => diffOfSmall(between(...trees), limits))
+    // a copy, so that the caller cannot change the cached one
+    return found ? { files: found.files.map((file) => ({ ...file })), truncated: found.truncated } : none
+  }
+
+  const diffLine: DiffReader['diffLine'] = async (from, to, at) => {
+    const [left, right] = await Promise.all([from === null ? null : root(from), root(to)])
+    if (!right || (from !== null && !left)) return null
+    return findDiffLine({ pool, directory, env }, left?.tree ?? null, right.tree, at)
+  }
+
+  /** The trees of a commit's first parent and of itself. */
+  async function treesOf(oid: Oid) {
+    const to = await root(oid)
+    const parent = to?.parents[0]
+    const from = parent === undefined ? { tree: EMPTY_TREE } : await root(parent)
+    return to && from && ([from.tree, to.tree] as const)
+  }
+
+  async function statsOf(oid: Oid): Promise<Stats> {
+    const make = async () => {
+      const trees = await treesOf(oid)
+      return trees && diffTree('numstat').stats(...trees)
+    }
+    const lesser = async () => {
+      const trees = await treesOf(oid)
+      return trees && statsOfSmall(between(...trees))
+    }
+    const answer = memory.answer(directory, `stats ${oid}`, () => 50, make)
+    return { ...((await inTime(answer, lesser)) ?? NO_STATS) }
+  }
+
+  return {
+    diff: (from, to, limits) => guarded({ files: [], truncated: false }, () => diff(from, to, limits)),
+    diffLine: (from, to, at) => guarded(null, () => diffLine(from, to, at)),
+    stats: (oids) => guarded(oids.map(() => ({ ...NO_STATS })), () => Promise.all(oids.map(statsOf))), // biome-ignore format: one call
+  }
+}
+
+const sizeOf = ({ files }: Diff) => files.reduce((sum, file) => sum + 300 + 2 * (file.diff.length + file.new_path.length + file.old_path.length), 0)
+
+/** An answer, or a lesser one where git ran out of time. */
+const inTime = <T>(answer: Promise<T>, lesser: () => Promise<T>): Promise<T> =>
+  answer.catch((error) => {
+    if (error instanceof OutOfTime) return lesser()
+    throw error
+  })

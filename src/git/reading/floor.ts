@@ -1,0 +1,24 @@
+import { SingleFlight } from '../../lib/async/single-flight.js'
+import { shareOf } from '../../lib/share.js'
+import { Memory } from '../object-cache.js'
+import { BATCH_LIMITS, BatchProcesses } from '../process/batch-processes.js'
+import { ProcessPool, SEARCH_LIMITS, shareOfLimits } from '../process/pool.js'
+
+/** What all readers of an installation share. */
+export interface ReadFloor {
+  pool: ProcessPool
+  /** The process pool of searches. */
+  searches: ProcessPool
+  searching: SingleFlight
+  batchProcesses: BatchProcesses
+  memory: Memory
+}
+
+/** `workers`: processes of the service that share the limits of this machine. */
+export const readFloor = (pool: ProcessPool, workers = 1, memory = new Memory()): ReadFloor => ({
+  pool,
+  searches: new ProcessPool(shareOfLimits(SEARCH_LIMITS, workers), pool.spawner),
+  searching: new SingleFlight(),
+  batchProcesses: new BatchProcesses(pool, { ...BATCH_LIMITS, repositories: shareOf(BATCH_LIMITS.repositories, workers, 8) }),
+  memory,
+})

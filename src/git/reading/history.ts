@@ -1,0 +1,46 @@
+import { aheadBehind, lastCommits, mergeBase, mergedInto, onlyBase, refsContaining } from '../history/ancestry.js'
+import { contributors } from '../history/contributors.js'
+import { countNew, range, readLog } from '../history/log.js'
+import { blame } from '../search/blame.js'
+import { filesWith, grep, searchLog } from '../search/search.js'
+import type { GitRepository } from '../types.js'
+import type { Guard } from './guard.js'
+import type { Source } from './source.js'
+
+export type HistoryReader = Pick<
+  GitRepository,
+  | 'log'
+  | 'countNew'
+  | 'range'
+  | 'lastCommits'
+  | 'mergeBase'
+  | 'onlyBase'
+  | 'isAncestor'
+  | 'merged'
+  | 'refsContaining'
+  | 'aheadBehind'
+  | 'contributors'
+>
+
+export const historyReader = ({ history }: Source, guarded: Guard): HistoryReader => ({
+  log: (options) => guarded({ commits: [], total: 0 }, () => readLog(history(), options)),
+  countNew: (from, to, most) => guarded(0, () => countNew(history(), from, to, most)),
+  range: (from, to, most) => guarded({ oids: [], total: 0 }, () => range(history(), from, to, most)),
+  lastCommits: (from, paths) => guarded(paths.map(() => null), () => lastCommits(history(), from, paths)), // biome-ignore format: one call
+  mergeBase: (...oids) => guarded(null, () => mergeBase(history(), oids)),
+  onlyBase: (ours, theirs) => guarded(null, () => onlyBase(history(), ours, theirs)),
+  isAncestor: async (ancestor, descendant) => (await guarded([false], () => mergedInto(history(), [ancestor], descendant)))[0] ?? false,
+  merged: (heads, into) => guarded(heads.map(() => false), () => mergedInto(history(), heads, into)), // biome-ignore format: one call
+  refsContaining: (oid, prefix) => guarded([], () => refsContaining(history(), oid, prefix)),
+  aheadBehind: (a, b) => guarded({ ahead: 0, behind: 0 }, () => aheadBehind(history(), a, b)),
+  contributors: (head) => guarded([], () => contributors(history(), head)),
+})
+
+export type SearchReader = Pick<GitRepository, 'searchLog' | 'grep' | 'blame' | 'filesWith'>
+
+export const searchReader = ({ searches }: Source, guarded: Guard): SearchReader => ({
+  searchLog: (from, text, options) => guarded({ oids: [], truncated: false }, () => searchLog(searches(), from, text, options)),
+  grep: (oid, text, options) => guarded({ chunks: [], truncated: false }, () => grep(searches(), oid, text, options)),
+  blame: (oid, path, options) => guarded({ groups: [], truncated: false }, () => blame(searches(), oid, path, options)),
+  filesWith: (oid, text, options) => guarded([], () => filesWith(searches(), oid, text, options)),
+})

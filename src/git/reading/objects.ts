@@ -1,0 +1,83 @@
+import type { Readable } from 'node:stream'
+import { MESSAGE } from '../history/history.js'
+import { isOid } from '../objects/cat-file.js'
+import { listed } from '../objects/messages.js'
+import { parseSigned, parseTag } from '../objects/object-codec.js'
+import { entriesAt, pageBelow } from '../objects/tree.js'
+import type { GitRepository } from '../types.js'
+import type { Guard } from './guard.js'
+import type { Source } from './source.js'
+
+export type ObjectReader = Pick<
+  GitRepository,
+  'commit' | 'commitNamed' | 'commits' | 'signedCommit' | 'tag' | 'objectInfo' | 'blob' | 'blobStart' | 'blobStream' | 'entry' | 'tree' | 'treePage'
+>
+
+export function objectReader({ directory, memory, objects, commit, root, entry, trees }: Source, guarded: Guard): ObjectReader {
+  return {
+    commit: (oid) => guarded(null, () => commit(oid)),
+    commitNamed: (hash) =>
+      guarded(null, async () => {
+        const oid = hash.toLowerCase()
+        if (!isOid(oid)) return objects().abbreviated(oid)
+        const object = await objects().peel(oid)
+        return object?.type === 'commit' ? object.oid : null
+      }),
+    commits: (oids) => guarded(oids.map(() => null), () => listed(oids, commit)), // biome-ignore format: one call
+    signedCommit: (oid) =>
+      guarded(null, async () => {
+        const object = await objects().read(oid)
+        return object?.type === 'commit' ? parseSigned(object.content) : null
+      }),
+    tag: (oid) =>
+      guarded(null, async () => {
+        const object = await objects().read(oid, MESSAGE)
+        return object?.type === 'tag' ? parseTag(oid, object.content) : null
+      }),
+    objectInfo: (oid) =>
+      guarded(null, async () => {
+        const info = await objects().info(oid)
+        return info && { type: info.type, size: info.size }
+      }),
+    blob: (oid) =>
+      guarded(null, async () => {
+        const info = await objects().info(oid)
+        if (info?.type !== 'blob') return null
+        return (await objects().read(oid, Number.POSITIVE_INFINITY))?.content ?? null
+      }),
+    blobStart: (oid, bytes) =>
+      guarded(null, () => memory.answer<Buffer>(directory, `first ${bytes} of ${oid}`, (start) => start.length, async () => {
+        const info = await objects().info(oid)
+        return info?.type === 'blob' ? startOf(await objects().stream(info), bytes) : null
+      })), // biome-ignore format: one question
+    blobStream: (oid, signal) =>
+      guarded(null, async () => {
+        const info = await objects().info(oid)
+        return info?.type === 'blob' ? { size: info.size, stream: await objects().stream(info, signal) } : null
+      }),
+    entry: (oid, path) => guarded(null, () => entry(oid, path)),
+    tree: (oid, path, { recursive }) =>
+      guarded(null, async () => {
+        const found = await root(oid)
+        return found && entriesAt(trees(), found.tree, path, recursive)
+      }),
+    treePage: (oid, path, part) =>
+      guarded(null, async () => {
+        const found = await root(oid)
+        return found && pageBelow(trees(), found.tree, path, part)
+      }),
+  }
+}
+
+/** The first bytes of a stream, which is then destroyed. */
+async function startOf(stream: Readable, bytes: number): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    chunks.push(chunk)
+    size += chunk.length
+    if (size >= bytes) break
+  }
+  // a copy: what is cached must not keep the rest in memory
+  return Buffer.from(Buffer.concat(chunks).subarray(0, bytes))
+}

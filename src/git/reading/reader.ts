@@ -1,0 +1,41 @@
+import { Memory } from '../object-cache.js'
+import type { ProcessPool } from '../process/pool.js'
+import { type DiffReader, diffReader } from './diffs.js'
+import { type ReadFloor, readFloor } from './floor.js'
+import { type GuardOptions, guardOf } from './guard.js'
+import { type HistoryReader, historyReader, type SearchReader, searchReader } from './history.js'
+import { type ObjectReader, objectReader } from './objects.js'
+import { type RefReader, refReader } from './refs.js'
+import { sourceOf } from './source.js'
+
+/** The half of a repository that changes nothing. */
+export type Reader = RefReader & ObjectReader & HistoryReader & SearchReader & DiffReader
+
+export interface ReaderOptions extends GuardOptions {
+  /**
+   * More environment for git, such as a quarantine's object directory. Use it with a floor of its own, see
+   * `quarantineReader`.
+   */
+  env?: NodeJS.ProcessEnv
+}
+
+/** Reads one bare repository. Cheap to create: nothing is read or started before the first call. */
+export function readerFor(floor: ReadFloor, directory: string, { env, ...options }: ReaderOptions = {}): Reader {
+  const source = sourceOf(floor, directory, env)
+  const guarded = guardOf(directory, options)
+  return {
+    ...refReader(source, guarded),
+    ...objectReader(source, guarded),
+    ...historyReader(source, guarded),
+    ...searchReader(source, guarded),
+    ...diffReader(source, guarded),
+  }
+}
+
+/**
+ * A reader that also sees objects which have not been accepted yet. It caches nothing beyond its own life; close it.
+ */
+export function quarantineReader(pool: ProcessPool, directory: string, env: NodeJS.ProcessEnv): Reader & { close(): void } {
+  const floor = readFloor(pool, 1, new Memory(16 * 1_048_576))
+  return { ...readerFor(floor, directory, { env }), close: () => floor.batchProcesses.close() }
+}

@@ -1,0 +1,75 @@
+import { DiffTree } from '../diff/diff.js'
+import { MESSAGE } from '../history/history.js'
+import type { LogSource } from '../history/log.js'
+import { CatFile } from '../objects/cat-file.js'
+import { parseCommit } from '../objects/object-codec.js'
+import { entryAt, type TreeSource } from '../objects/tree.js'
+import { RefStore } from '../refs/ref-store.js'
+import type { SearchSource } from '../search/search.js'
+import type { Commit, GitRepository, Oid } from '../types.js'
+import type { ReadFloor } from './floor.js'
+
+/** Where the parts of a reader read: one repository, its processes, and what is remembered of it. */
+export interface Source extends Pick<ReadFloor, 'pool' | 'memory'> {
+  directory: string
+  env: NodeJS.ProcessEnv | undefined
+  refs: RefStore
+  objects(): CatFile
+  diffTree(kind: 'patch' | 'numstat'): DiffTree
+  commit(oid: Oid): Promise<Commit | null>
+  /** A commit's tree and parents, which are remembered longer than the whole of it. */
+  root(oid: Oid): Promise<{ tree: Oid; parents: Oid[] } | null>
+  entry: GitRepository['entry']
+  trees(): TreeSource
+  history(): LogSource
+  searches(): SearchSource
+}
+
+/** `env`: more environment for git. Nothing is read or started before the first call. */
+export function sourceOf(floor: ReadFloor, directory: string, env: NodeJS.ProcessEnv | undefined): Source {
+  const { pool, searches, searching, batchProcesses, memory } = floor
+  const objects = () => batchProcesses.process(directory, 'cat-file', () => new CatFile(pool, directory, env))
+  const trees = (): TreeSource => ({ objects: objects(), remember: (about, size, make) => memory.answer(directory, about, size, make) })
+
+  const commit = (oid: Oid) =>
+    memory.answer<Commit>(
+      directory,
+      `commit ${oid}`,
+      ({ message, parents }) => 1_200 + message.length * 2 + parents.length * 60,
+      async () => {
+        const object = await objects().read(oid, MESSAGE)
+        return object?.type === 'commit' ? parseCommit(oid, object.content) : null
+      },
+    )
+  const root = (oid: Oid) =>
+    memory.answer<{ tree: Oid; parents: Oid[] }>(
+      directory,
+      `root ${oid}`,
+      ({ parents }) => 100 + parents.length * 60,
+      async () => {
+        const found = await commit(oid)
+        return found && { tree: found.tree, parents: found.parents }
+      },
+    )
+  const entry: Source['entry'] = async (oid, path) => {
+    const found = await root(oid)
+    return found && entryAt(trees(), found.tree, path)
+  }
+  const isFile = async (oid: Oid, path: string) => (await entry(oid, path))?.type === 'blob'
+
+  return {
+    pool,
+    memory,
+    directory,
+    env,
+    refs: new RefStore(directory, memory.packed),
+    objects,
+    diffTree: (kind) => batchProcesses.process(directory, kind, () => new DiffTree(pool, directory, kind, env)),
+    commit,
+    root,
+    entry,
+    trees,
+    history: () => ({ pool, directory, env, objects: objects(), links: memory.links, memory, isFile, commit }),
+    searches: () => ({ pool: searches, searching, directory, env, memory, objects: objects(), root }),
+  }
+}

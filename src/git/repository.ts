@@ -1,0 +1,106 @@
+import type { GitInstallation } from './installation.js'
+import { canMerge, draftMerge, draftPick } from './merge/merge.js'
+import { take } from './objects/fetch-objects.js'
+import { fileSizes } from './objects/file-sizes.js'
+import { draftCommit, draftHistory, writeCommit, writeTag } from './objects/writer.js'
+import { quarantineReader, type Reader } from './reading/reader.js'
+import { writeHead } from './refs/ref-updates.js'
+import { dropCommitGraph, dropUnreadableRef, examine, existing } from './storage/examine.js'
+import { maintain, repositorySize, unreached } from './storage/maintenance.js'
+import type { GitRepository, Oid, RepositoryKey } from './types.js'
+import { archive } from './wire/archive.js'
+import { fetchAll, remoteHead } from './wire/fetch.js'
+import { eachPointer, pointersOf } from './wire/lfs-pointers.js'
+import type { WriteFloor } from './write-floor.js'
+
+type Writer = Omit<GitRepository, keyof Reader | 'key' | keyof Wire | keyof Upkeep>
+type Wire = Pick<
+  GitRepository,
+  'archive' | 'advertise' | 'uploadPack' | 'uploadArchive' | 'receivePack' | 'remoteHead' | 'fetch' | 'take' | 'lfsPointers' | 'eachLfsPointer'
+>
+type Upkeep = Pick<
+  GitRepository,
+  'size' | 'maintain' | 'examine' | 'dropUnreadableRef' | 'existing' | 'dropCommitGraph' | 'removeStaleLocks' | 'unreached'
+>
+
+/** One repository, for reading, writing and the wire protocol. Cheap to create: nothing is started before the first call. */
+export function repositoryOf(ground: GitInstallation, floor: WriteFloor, key: RepositoryKey): GitRepository {
+  const opened = { key, directory: ground.directory(key), reader: ground.reader(key) }
+  return { ...opened.reader, ...writerOf(ground, floor, opened), ...wireOf(ground, floor, opened), ...upkeepOf(ground, floor, opened) }
+}
+
+interface Opened {
+  key: RepositoryKey
+  directory: string
+  reader: Reader
+}
+
+function writerOf(
+  { floor: { pool, memory, batchProcesses } }: GitInstallation,
+  { updates, shared }: WriteFloor,
+  { directory, reader }: Opened,
+): Writer {
+  const readObject = (oid: Oid) => batchProcesses.catFile(directory).readKnown(oid)
+  const place = { directory, pool, readObject }
+  return {
+    fileSizes: (commit, take) => fileSizes(pool, directory, commit, take),
+    setHeadBranch: (branch) => writeHead(directory, branch, shared),
+    whileAt: (ref, oid, work) => updates.holding(directory, ref, oid, work),
+    updateRefs: (moves) => updates.update(directory, moves),
+    draftCommit: (draft) => draftCommit(place, draft),
+    draftHistory: () => draftHistory(place),
+    draftPick: (draft) => draftPick(place, draft),
+    async canMerge(into, from) {
+      const make = async () => ({ merges: await canMerge(place, into, from, await reader.onlyBase(into, from)) })
+      const answer = await memory.answer(directory, `merges ${into} ${from}`, () => 50, make)
+      return answer?.merges ?? false
+    },
+    draftMerge: async (draft, beside) => draftMerge(place, draft, await reader.onlyBase(draft.into, draft.from), beside),
+    writeCommit: (commit) => writeCommit(directory, commit),
+    writeTag: (tag) => writeTag(directory, tag),
+  }
+}
+
+function wireOf(ground: GitInstallation, { wire, archives, checks }: WriteFloor, { directory, reader }: Opened): Wire {
+  const { pool } = ground.floor
+  const openWith = (env: NodeJS.ProcessEnv) => quarantineReader(pool, directory, env)
+  return {
+    archive: (options) => archive(archives, directory, options),
+    advertise: (service, request) => wire.advertise(directory, service, request),
+    uploadPack: (request) => wire.uploadPack(directory, request),
+    uploadArchive: (request) => wire.uploadArchive(archives, directory, request),
+    receivePack: (request, policy) => wire.receivePack(directory, request, policy, openWith),
+    remoteHead: (source, signal) => remoteHead(wire.pool, directory, source, signal),
+    fetch(source, signal, { bytes = Number.POSITIVE_INFINITY, refspecs = [] } = {}) {
+      const { packBytes, objectBytes } = wire.limits
+      const limits = { bytes: Math.min(bytes, packBytes), deadline: IMPORT_DEADLINE, objectBytes, refspecs }
+      return fetchAll(wire.pool, directory, source, limits, signal)
+    },
+    take: (from, commits, have) => take(pool, { directory, refs: reader.refs }, ground.directory(from), commits, have),
+    lfsPointers: (commits, have) => pointersOf(pool, directory, commits, have),
+    eachLfsPointer: (take) => eachPointer(checks, directory, take),
+  }
+}
+
+function upkeepOf(ground: GitInstallation, { checks, shared, unlock }: WriteFloor, { directory, key }: Opened): Upkeep {
+  const { pool } = ground.floor
+  return {
+    size: () => repositorySize(directory),
+    maintain: (options) => maintain(pool, directory, options, shared),
+    examine: (options) => examine(checks, directory, options),
+    async dropUnreadableRef(name) {
+      await dropUnreadableRef(directory, name)
+      ground.forget(key)
+    },
+    existing: (oids) => existing(pool, directory, oids),
+    async dropCommitGraph() {
+      await dropCommitGraph(directory)
+      ground.forget(key)
+    },
+    removeStaleLocks: () => unlock(directory),
+    unreached: (oids, from) => unreached(pool, directory, oids, from),
+  }
+}
+
+/** Milliseconds to fetch a repository from another server. */
+const IMPORT_DEADLINE = 1_800_000

@@ -1,0 +1,116 @@
+import { constants } from 'node:fs'
+import { access } from 'node:fs/promises'
+import { RepositoryMissing } from './errors.js'
+import type { GitInstallation, GitOptions } from './installation.js'
+import { claimStorage, isStorage, removeRepository } from './storage/create.js'
+import { quarantineRepository, removeQuarantinedRepositories, repositoriesIn } from './storage/examine.js'
+import { isClosed, removeGates } from './storage/gates.js'
+import { isWorkedIn, removeStale, STALE, staleIn } from './storage/leftovers.js'
+import { relocate, removeHalfCopies } from './storage/relocate.js'
+import type { Git, RepositoryKey } from './types.js'
+import type { WriteFloor } from './write-floor.js'
+
+type Removal = Pick<Git, 'remove' | 'quarantineRepository' | 'removeQuarantinedRepositories'>
+type Moves = Pick<Git, 'isLeaving' | 'relocate' | 'undoRelocation' | 'isReadFrom' | 'removeFormer'>
+type Storages = Pick<Git, 'all' | 'claimStorages' | 'use' | 'ping' | 'clean' | 'leftovers'>
+
+/** What a project has. */
+const KINDS = ['project', 'wiki'] as const
+
+function forgetter(ground: GitInstallation, { updates }: WriteFloor) {
+  return (key: RepositoryKey) => {
+    updates.forget(ground.directory(key))
+    ground.forget(key)
+  }
+}
+
+/** Puts repositories out of sight. */
+export function removalOf(ground: GitInstallation, floor: WriteFloor, { storages }: GitOptions): Removal {
+  const forget = forgetter(ground, floor)
+  return {
+    async remove(key) {
+      await removeRepository(ground.directory(key))
+      forget(key)
+    },
+    async quarantineRepository(key) {
+      const place = await quarantineRepository(storages[key.storage] as string, ground.directory(key))
+      forget(key)
+      return place
+    },
+    removeQuarantinedRepositories: async (older) =>
+      (await Promise.all(Object.values(storages).map((root) => removeQuarantinedRepositories(root, older)))).flat(),
+  }
+}
+
+/** Moves the repositories of a project from one storage to another. */
+export function movesOf(ground: GitInstallation, floor: WriteFloor, { storages }: GitOptions, remove: Git['remove']): Moves {
+  const { shared } = floor
+  const forget = forgetter(ground, floor)
+  return {
+    async isLeaving(key) {
+      try {
+        return await isClosed(ground.directory(key), 'leaving')
+      } catch {
+        // a write that needs the storage will fail, and others go on
+        return false
+      }
+    },
+    async relocate(id, { from, to }, move) {
+      if (!(await isStorage(storages[to] as string))) throw new RepositoryMissing()
+      const route = (kind: 'project' | 'wiki') => ({
+        from: ground.directory({ storage: from, id, kind }),
+        to: ground.directory({ storage: to, id, kind }),
+      })
+      await relocate(ground.floor.pool, [route('project'), route('wiki')], { ...move, shared })
+      for (const kind of KINDS) forget({ storage: from, id, kind })
+    },
+    async undoRelocation(id, storage, spared) {
+      for (const other of Object.keys(storages)) {
+        const keys = KINDS.map((kind) => ({ storage: other, id, kind }))
+        await removeHalfCopies(keys.map(ground.directory))
+        if (spared.includes(other)) continue
+        if (other !== storage) for (const key of keys) await remove(key)
+        await removeGates(ground.directory({ storage: other, id, kind: 'project' }))
+      }
+    },
+    async isReadFrom(id, storage) {
+      const used = await Promise.all(KINDS.map((kind) => isWorkedIn(ground.directory({ storage, id, kind }))))
+      return shared || used.includes(true)
+    },
+    async removeFormer(id, storage) {
+      for (const kind of KINDS) await remove({ storage, id, kind })
+      await removeGates(ground.directory({ storage, id, kind: 'project' }))
+    },
+  }
+}
+
+/** The storages as a whole. */
+export function storagesOf({ floor }: GitInstallation, { shared }: WriteFloor, { storages, refusal }: GitOptions): Storages {
+  const stale = { ...STALE, shared }
+  const inEach = async <T>(work: (root: string) => Promise<T[]>) => (await Promise.all(Object.values(storages).map(work))).flat()
+  const use = async (storage: string) => {
+    const path = storages[storage] as string
+    await access(path, constants.R_OK | constants.W_OK)
+    if (!(await isStorage(path))) throw new RepositoryMissing()
+  }
+  return {
+    async *all(unchanged) {
+      for (const [storage, root] of Object.entries(storages)) yield* repositoriesIn(storage, root, unchanged)
+    },
+    async claimStorages(inUse) {
+      const claimed = Object.entries(storages).map(async ([name, path]) => ((await claimStorage(path, () => inUse(name))) ? [] : [name]))
+      return (await Promise.all(claimed)).flat()
+    },
+    use,
+    async ping() {
+      for (const storage of Object.keys(storages)) {
+        const refused = refusal?.(storage)
+        if (refused) throw refused
+        await use(storage)
+      }
+      await floor.pool.run('/', ['--version'])
+    },
+    clean: () => inEach((path) => removeStale(path, stale)),
+    leftovers: () => inEach((path) => staleIn(path, stale)),
+  }
+}
