@@ -85,6 +85,7 @@ async function forbidden() {
         report(node, 'only config.ts reads the environment')
       if (ts.isPropertyAccessExpression(node) && node.getText() === 'sql.raw' && !path.startsWith('src/db/'))
         report(node, 'SQL from text is built in db only')
+      if (ts.isPropertyAccessExpression(node) && node.getText() === 'URL.canParse') report(node, 'parseUrl: Node 20 and 22 answer wrongly')
       ts.forEachChild(node, visit)
     }
     visit(source)

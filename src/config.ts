@@ -7,6 +7,7 @@ import { emailFault } from './lib/email.js'
 import type { BucketSetting } from './lib/files/object-bucket.js'
 import type { MailSetting } from './lib/mailer.js'
 import { StartFault } from './lib/start-fault.js'
+import { parseUrl } from './lib/url.js'
 
 /** An environment variable has an unusable value; the message names it, for whoever starts the service. */
 export class ConfigFault extends StartFault {
@@ -31,7 +32,7 @@ const flag = z
   .transform((value) => ['true', '1', 'yes', 'on'].includes(value))
 
 const absoluteUrl = (protocols: string[], what: string) =>
-  z.string().refine((value) => URL.canParse(value) && protocols.includes(new URL(value).protocol), `is not ${what}`)
+  z.string().refine((value) => protocols.includes(parseUrl(value)?.protocol ?? ''), `is not ${what}`)
 
 const hostName = z.string().regex(/^[A-Za-z0-9.:_-]+$/, 'is not a host name or address')
 
@@ -317,7 +318,7 @@ function bucketOf(env: z.output<typeof Environment>): Config['lfsBucket'] {
   if (named === undefined) return undefined
   const [bucket = '', ...prefix] = named.slice('s3://'.length).split('/').filter(Boolean)
   const endpoint = env.AWS_ENDPOINT_URL_S3 ?? env.AWS_ENDPOINT_URL
-  if (endpoint !== undefined && !(URL.canParse(endpoint) && /^https?:/.test(endpoint)))
+  if (endpoint !== undefined && !(parseUrl(endpoint) && /^https?:/.test(endpoint)))
     throw new ConfigFault(`${env.AWS_ENDPOINT_URL_S3 === undefined ? 'AWS_ENDPOINT_URL' : 'AWS_ENDPOINT_URL_S3'} is not an http or https URL`)
   if ((accessKeyId === undefined) !== (secretAccessKey === undefined))
     throw new ConfigFault('AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are needed together')

@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { StartFault } from '../lib/start-fault.js'
 import { Unavailable } from '../lib/unavailable.js'
+import { parseUrl } from '../lib/url.js'
 
 /** A URL that cannot be used as it is; the message says why. */
 class BadDatabaseUrl extends Error {
@@ -31,8 +32,8 @@ export function serversOf(url: string): NamedServers {
   let wanted: string | null = null
   const urls = named.map((host) => {
     const one = `${scheme}${user}${host}${rest}`
-    if (!URL.canParse(one)) throw new BadDatabaseUrl('is not a postgres URL')
-    const parsed = new URL(one)
+    const parsed = parseUrl(one)
+    if (!parsed) throw new BadDatabaseUrl('is not a postgres URL')
     if (!parsed.searchParams.has('target_session_attrs')) return one
     wanted = parsed.searchParams.get('target_session_attrs')
     parsed.searchParams.delete('target_session_attrs')

@@ -3,6 +3,7 @@ import http from 'node:http'
 import https from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import ipaddr from 'ipaddr.js'
+import { parseUrl } from './url.js'
 
 /** Why an address given by a user is not called; the message is for that user. */
 export class BadTarget extends Error {
@@ -55,8 +56,8 @@ const lookup: Resolve = (host) => dns.lookup(host, { all: true, verbatim: true }
 /** Parses a URL, resolves its host and checks every address (SEC-64, SEC-138). Throws BadTarget. */
 export async function checkTarget(text: string, { protocols, allowLocal, unknownHosts = false, resolve = lookup }: TargetRules): Promise<Target> {
   // before the parser removes them
-  if (/[\p{Cc}\s\\]/u.test(text) || !/^[a-z]+:\/\/[^/]/i.test(text) || !URL.canParse(text)) throw new BadTarget('is not a valid URL')
-  const url = new URL(text)
+  const url = /[\p{Cc}\s\\]/u.test(text) || !/^[a-z]+:\/\/[^/]/i.test(text) ? null : parseUrl(text)
+  if (!url) throw new BadTarget('is not a valid URL')
   if (!protocols.includes(url.protocol)) throw new BadTarget(`is not a URL of ${protocols.map((protocol) => protocol.slice(0, -1)).join(', ')}`)
   const host = hostOf(url)
   const credentials = url.username || url.password ? { user: decoded(url.username), password: decoded(url.password) } : null
@@ -74,9 +75,7 @@ export async function checkTarget(text: string, { protocols, allowLocal, unknown
  * system's resolver does for other protocols.
  */
 function hostOf(url: URL): string {
-  const { hostname } = url
-  if (!URL.canParse(`http://${hostname}`)) throw new BadTarget('is not a valid URL')
-  const host = new URL(`http://${hostname}`).hostname.replace(/^\[|\]$/g, '')
+  const host = parseUrl(`http://${url.hostname}`)?.hostname.replace(/^\[|\]$/g, '') ?? ''
   if (host === '' || host.length > 253) throw new BadTarget('is not a valid URL')
   return host
 }

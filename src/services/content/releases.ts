@@ -14,6 +14,7 @@ import type { Commit } from '../../git/types.js'
 import { lengthOf, tooLong } from '../../lib/path.js'
 import { checkRefName } from '../../lib/ref-name.js'
 import { markdownToHtml } from '../../lib/text/markdown.js'
+import { parseUrl } from '../../lib/url.js'
 import { limits, type Page, type Paging, pageFrom, slice } from '../core/page.js'
 import { userRefColumns } from '../identity/user-ref.js'
 import type { MilestoneRecord } from '../issuables/milestones.js'
@@ -415,7 +416,7 @@ function checkLinks(given: NewLink[]) {
 const FILEPATH = /^(?:\/[A-Za-z0-9_][\w.+-]*)+$/
 
 /** A URL without user part, spaces or control characters, and nothing that a browser would run (SEC-64). */
-const isWebAddress = (text: string) => /^https?:\/\/[^/?#@\s]+(?:[/?#]\S*)?$/i.test(text) && !/\p{Cc}/u.test(text) && URL.canParse(text)
+const isWebAddress = (text: string) => /^https?:\/\/[^/?#@\s]+(?:[/?#]\S*)?$/i.test(text) && !/\p{Cc}/u.test(text) && parseUrl(text) !== null
 
 /** Another call was faster: a model fault for a link, 409 for a release. */
 function taken(index: string): Error {

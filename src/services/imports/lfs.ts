@@ -4,6 +4,7 @@ import type { projects } from '../../db/schema/index.js'
 import type { FetchSource, LfsPointer } from '../../git/types.js'
 import { WrongObject } from '../../lib/files/object-store.js'
 import { BadTarget, checkTarget, type Target } from '../../lib/ssrf-guard.js'
+import { parseUrl } from '../../lib/url.js'
 import { keepObject, lfsLimits, objectsOf } from '../repository/lfs/objects.js'
 import { repositoryOf } from '../repository/repositories.js'
 import { bring, Refused } from './bring.js'
@@ -120,7 +121,7 @@ const lowerCase = (header: Record<string, string>) => Object.fromEntries(Object.
 
 /** Below the repository it is the server itself, by whichever name it calls itself; elsewhere it must be public. */
 async function targetOf({ ctx, source: { client } }: Run, href: string, path: string): Promise<Target> {
-  const at = URL.canParse(href) ? new URL(href) : null
+  const at = parseUrl(href)
   const inside = at ? at.pathname.indexOf(`/${path}.git/`) : -1
   if (at && inside >= 0) return { ...client.target, url: new URL(`${client.base}${at.pathname.slice(inside)}${at.search}`) }
   try {

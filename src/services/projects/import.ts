@@ -10,6 +10,7 @@ import { enqueue } from '../../jobs/enqueue.js'
 import { defineJob } from '../../jobs/kinds.js'
 import { askHead, BadTarget, checkTarget, type Target } from '../../lib/ssrf-guard.js'
 import { isUnavailable } from '../../lib/unavailable.js'
+import { parseUrl } from '../../lib/url.js'
 import { readSettings, type Settings } from '../core/settings.js'
 import { followBranches } from '../repository/push/follow.js'
 import { maintainSoon } from '../repository/push/upkeep.js'
@@ -195,8 +196,8 @@ async function followed(ctx: Context, first: Target): Promise<Target> {
         throw new BadTarget('is not the address of a Git repository')
       return target
     }
-    if (hop === REDIRECTS || !URL.canParse(location, asked.href)) throw new BadTarget('is redirected too often')
-    const next = new URL(location, asked)
+    const next = hop === REDIRECTS ? null : parseUrl(location, asked.href)
+    if (!next) throw new BadTarget('is redirected too often')
     if (!next.pathname.endsWith(ADVERTISEMENT)) throw new BadTarget('is not the address of a Git repository')
     next.pathname = next.pathname.slice(0, -ADVERTISEMENT.length)
     next.search = ''

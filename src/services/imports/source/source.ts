@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { parseUrl } from '../../../lib/url.js'
 import { NotGiven, openClient, type SourceClient, SourceFailed } from './client.js'
 import type { Dialect, Scope } from './dialect.js'
 import { gitea, gogs } from './gitea.js'
@@ -136,6 +137,5 @@ function elementsIn(body: unknown): unknown[] {
 /** The query of the next page in a Link header (RFC 8288). */
 function queryOfNext(link: string | undefined, base: string): string | null {
   const [, url] = /<([^<>]{1,4000})>\s*;[^<]*\brel="?next"?/.exec(link ?? '') ?? []
-  if (url === undefined || !URL.canParse(url, base)) return null
-  return new URL(url, base).search || null
+  return (url !== undefined && parseUrl(url, base)?.search) || null
 }
