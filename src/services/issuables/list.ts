@@ -41,13 +41,20 @@ interface Shape {
   fields: ('title' | 'description')[]
 }
 
-interface Ordered extends Shape {
-  order: (typeof ORDERS)[number]
+/** The order of a list, and how it is brought about. */
+interface Order {
+  by: (typeof ORDERS)[number]
   descending: boolean
+  /** The matches are found first and then sorted, instead of walking an index in the order of the list until the page is full. */
+  sorted: boolean
 }
+
+type Total = Awaited<ReturnType<Context['listCache']['total']>>
 
 /** From this row on a page may be read from the end of the list. */
 const FAR = 1_000
+/** Up to so many matches of a search are sorted: a walk in order may pass over a million others until it meets them. */
+const FEW = 20_000
 
 const user = sql`${sql.placeholder('user')}::bigint`
 const value = (name: string) => sql.placeholder(name)
@@ -90,15 +97,17 @@ export function listerOf<Reach extends string>(kind: Kind<Reach>) {
    */
   const listed = statement(
     `ids of ${list}`,
-    (db, { order, descending, ...shape }: Ordered) => {
+    (db, { by, descending, sorted, ...shape }: Shape & Order) => {
       const direction = descending ? desc : asc
+      // no index has the sum
+      const key = sorted ? sql`(${thing[by]} + interval '0')` : thing[by]
       const from = db
         .select({ id: thing.id, version: versionIn(shape.in) })
         .from(thing)
         .$dynamic()
       return (shape.in === 'project' ? from : from.innerJoin(projects, eq(projects.id, thing.project_id)))
         .where(conditions(shape))
-        .orderBy(direction(thing[order]), direction(thing.id))
+        .orderBy(direction(key), direction(thing.id))
         .limit(value('limit'))
         .offset(value('offset'))
     },
@@ -117,20 +126,19 @@ export function listerOf<Reach extends string>(kind: Kind<Reach>) {
     ({ search }) => planFor(search),
   )
 
-  /** The ids of a page far from the start of a list, read from its end if that is nearer; null: better from the start. */
-  async function fromTheEnd(ctx: Context, shape: Ordered, values: Record<string, unknown>, key: string | null, { page, per_page }: Paging) {
-    const { limit, offset } = limits({ page, per_page })
-    if (offset < FAR || key === null) return null
+  /** The total of a list before its page is read. */
+  async function totalOf(ctx: Context, shape: Shape, values: Record<string, unknown>, key: string | null) {
     const [now] = await versioned(ctx.db, shape.in).execute(values)
-    const { order, descending, ...counting } = shape
-    const { total, version } = await ctx.listCache.total(list, key, now?.version ?? null, () => counted(ctx.db, counting).execute(values))
+    return ctx.listCache.total(list, key, now?.version ?? null, () => counted(ctx.db, shape).execute(values))
+  }
+
+  /** The ids of a page far from the start of a list, read from its end if that is nearer; null: better from the start. */
+  async function fromTheEnd(ctx: Context, shape: Shape, order: Order, values: Record<string, unknown>, { total, version }: Total, paging: Paging) {
+    const { limit, offset } = limits(paging)
     const here = Math.min(limit, total - offset)
     if (here <= 0 || total - offset > offset) return null
-    const rows = await listed(ctx.db, { ...counting, order, descending: !descending }).execute({
-      ...values,
-      limit: here,
-      offset: total - offset - here,
-    })
+    const backwards = { ...shape, ...order, descending: !order.descending }
+    const rows = await listed(ctx.db, backwards).execute({ ...values, limit: here, offset: total - offset - here })
     // nothing was added or removed meanwhile
     return rows.length === here && rows.every((row) => row.version === version) ? rows.reverse() : null
   }
@@ -183,12 +191,15 @@ export function listerOf<Reach extends string>(kind: Kind<Reach>) {
     // titles of labels are no part of the version
     const kept = (where.in === 'project' || wanted.length === 0) && !filters.some((name) => UNKEPT.includes(name))
     const key = kept ? JSON.stringify([shape, values]) : null
-    const ordered = { ...shape, order: filter.order_by, descending: filter.sort === 'desc' }
-    const rows = (await fromTheEnd(ctx, ordered, values, key, filter)) ?? (await listed(ctx.db, ordered).execute({ ...values, ...limits(filter) }))
-    const [{ total }, items] = await Promise.all([
-      ctx.listCache.page(list, key, rows, filter, () => counted(ctx.db, shape).execute(values)),
-      load(rows.map((row) => row.id)),
-    ])
+    const far = limits(filter).offset >= FAR && key !== null
+    const known = far || words.shape !== 'all' ? await totalOf(ctx, shape, values, key) : null
+    const sorted = words.shape !== 'all' && (known?.total ?? 0) <= FEW
+    const order = { by: filter.order_by, descending: filter.sort === 'desc', sorted }
+    const rows =
+      (far && known && (await fromTheEnd(ctx, shape, order, values, known, filter))) ||
+      (await listed(ctx.db, { ...shape, ...order }).execute({ ...values, ...limits(filter) }))
+    const count = async () => (known && known.version === rows[0]?.version ? [known] : counted(ctx.db, shape).execute(values))
+    const [{ total }, items] = await Promise.all([ctx.listCache.page(list, key, rows, filter, count), load(rows.map((row) => row.id))])
     return { items, total }
   }
 }
