@@ -41,7 +41,7 @@ export function writeFloor(
     const holdsNone = (group: number) => group === asking || group === updates.unused(directory)
     await removeStaleLocks(directory, { shared, paths, holdsNone })
   }
-  const wire = new Transport(poolOf(wirePool ?? WIRE_POOL), hooks, transport, unlock)
+  const wire = new Transport(poolOf(wirePool ?? WIRE_POOL), hooks, floor.memory.packed, transport, unlock)
   return {
     shared,
     updates,

@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ObjectBuffer } from '../../src/git/objects/object-buffer.js'
 import { writePack } from '../../src/git/objects/pack-writer.js'
 import { encodeTree } from '../../src/git/objects/tree-codec.js'
+import { PackedCache } from '../../src/git/refs/packed-refs.js'
 import { maintain } from '../../src/git/storage/maintenance.js'
 import { type GitRepository, type PushCommand, type PushPolicy, type Quarantine, type Service, ZERO } from '../../src/git/types.js'
 import { TRANSPORT_LIMITS, Transport } from '../../src/git/wire/transport.js'
@@ -24,6 +25,7 @@ let policy = accept
 const faults: unknown[] = []
 let port = 0
 let transport: Transport
+const packed = new PackedCache(1_000_000)
 
 const server = createServer(async (req, res) => {
   const url = new URL(req.url ?? '', 'http://localhost')
@@ -71,7 +73,7 @@ function reader(directory: string, env: NodeJS.ProcessEnv): Quarantine & Pick<Gi
 }
 
 beforeAll(async () => {
-  transport = new Transport(pool, await folder())
+  transport = new Transport(pool, await folder(), packed)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   port = (server.address() as AddressInfo).port
 })
@@ -199,7 +201,7 @@ describe('fetching', () => {
     const commit = await stage.commit({ tree, parents: [], author: PERSON, committer: PERSON, message: 'big' })
     await writePack(directory, stage.objects)
     await refs.update(directory, [{ ref: 'refs/heads/main', old: ZERO, new: commit }])
-    const impatient = new Transport(pool, await folder(), { ...TRANSPORT_LIMITS, stall: 200 })
+    const impatient = new Transport(pool, await folder(), packed, { ...TRANSPORT_LIMITS, stall: 200 })
     const taken: Buffer[] = []
     const out = new Writable({ highWaterMark: 1_024, write: (chunk: Buffer) => void taken.push(chunk) })
     const want = `want ${commit} side-band-64k\n`
@@ -208,6 +210,59 @@ describe('fetching', () => {
     expect(out.destroyed).toBe(true)
     expect(taken).toHaveLength(1)
     await expect.poll(() => processesIn(directory), { timeout: 2_000, interval: 20 }).toEqual([])
+  })
+
+  it('GH-19, SEC-86: advertises for a push what git itself would, but for refs that cannot be written', async () => {
+    const { url, directory } = await served('advertised')
+    const writable = ['refs/heads', 'refs/notes', 'refs/tags']
+    const own = async (version: string) => {
+      const answer = await fetch(`${url}/info/refs?service=git-receive-pack`, { headers: { 'git-protocol': version } })
+      return Buffer.from(await answer.arrayBuffer()).toString('latin1')
+    }
+    const gits = (version: string) => {
+      const hidden = ['refs', ...writable.map((prefix) => `!${prefix}`)].flatMap((pattern) => ['-c', `receive.hideRefs=${pattern}`])
+      const args = [...hidden, '-c', 'receive.advertiseAtomic=true', 'receive-pack', '--stateless-rpc', '--http-backend-info-refs', '.']
+      return git(directory, args, undefined, { GIT_PROTOCOL: version })
+    }
+    const same = async () => {
+      for (const version of ['', 'version=1']) expect(await own(version)).toBe(`001f# service=git-receive-pack\n0000${gits(version)}`)
+    }
+    await same()
+    const commit = git(directory, ['commit-tree', '-m', 'x', git(directory, ['mktree'], '').trim()]).trim()
+    for (const ref of ['heads/main', 'heads/ünï', 'heads/a/b', 'tags/v1', 'notes/commits', 'merge-requests/1/head', 'keep-around/x'])
+      git(directory, ['update-ref', `refs/${ref}`, commit])
+    git(directory, ['tag', '-a', '-m', 'annotated', 'v2', commit])
+    await same()
+    git(directory, ['pack-refs', '--all'])
+    await same()
+    // a name that is not UTF-8
+    const file = readFileSync(join(directory, 'packed-refs')).toString('latin1')
+    writeFileSync(join(directory, 'packed-refs'), Buffer.from(file.replace('refs/tags/v1', 'refs/tags/v\xe4'), 'latin1'))
+    git(directory, ['update-ref', 'refs/heads/loose', commit])
+    git(directory, ['update-ref', '-d', 'refs/heads/main'])
+    await same()
+    expect(await own('')).toContain('refs/tags/v\xe4\n')
+    expect(faults).toEqual([])
+  })
+
+  it('GH-19, SEC-143: advertises many refs in pieces; a client that takes nothing is cut off', async () => {
+    const { url, directory, head: commit } = await withCommits('many', 1)
+    const names = Array.from({ length: 20_000 }, (_, i) => `refs/heads/branch-${String(i).padStart(5, '0')}`)
+    writeFileSync(
+      join(directory, 'packed-refs'),
+      `# pack-refs with: peeled fully-peeled sorted \n${names.map((name) => `${commit} ${name}\n`).join('')}`,
+    )
+    const answer = await fetch(`${url}/info/refs?service=git-receive-pack`)
+    const text = await answer.text()
+    expect(text.match(/branch-/g)).toHaveLength(names.length)
+    expect(text.endsWith('\n0000')).toBe(true)
+
+    const impatient = new Transport(pool, await folder(), packed, { ...TRANSPORT_LIMITS, stall: 200 })
+    const taken: Buffer[] = []
+    const out = new Writable({ write: (chunk: Buffer) => void taken.push(chunk) })
+    await impatient.advertise(directory, 'git-receive-pack', { out, signal: new AbortController().signal })
+    expect(out.destroyed).toBe(true)
+    expect(taken).toHaveLength(1)
   })
 
   it('SEC-143: a client that leaves takes its processes with it', async () => {
@@ -417,7 +472,7 @@ describe('pushing', () => {
     const { work } = await clone(url)
     const usual = transport
     const parent = await folder()
-    transport = new Transport(pool, parent, { ...usual.limits, packBytes: 100_000, objectBytes: 5_000_000, commands: 10 })
+    transport = new Transport(pool, parent, packed, { ...usual.limits, packBytes: 100_000, objectBytes: 5_000_000, commands: 10 })
     git(work, ['checkout', '-qb', 'big'])
     writeFileSync(join(work, 'noise'), randomBytes(200_000))
     git(work, ['add', '.'])

@@ -67,6 +67,13 @@ export class PackedRefs {
     return { name: this.file.toString('utf8', start + NAME_AT, end), oid, peeled: next ?? (this.full ? oid : null) }
   }
 
+  /** Its line `oid name` in latin1; null where it is damaged. */
+  line(index: number): string | null {
+    const start = this.lines[index] as number
+    const line = this.file.toString('latin1', start, this.#end(start))
+    return isOid(line.slice(0, 40)) ? line : null
+  }
+
   /** The places of the refs whose names begin with a prefix that ends with a slash. */
   below(prefix: string): { from: number; to: number } {
     const first = Buffer.from(prefix)

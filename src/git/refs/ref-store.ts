@@ -53,6 +53,11 @@ export class RefStore {
     return { refs, total: merged.total }
   }
 
+  /** All of them as lines `oid name`, of which each character is a byte: a name need not be UTF-8. */
+  async lines(prefix: string): Promise<Iterable<string>> {
+    return (await this.#merged(prefix)).lines()
+  }
+
   async #merged(prefix: string): Promise<MergedRefs> {
     if (!prefix.endsWith('/') || !isRef(`${prefix}x`)) return new MergedRefs(prefix, [], PackedRefs.none)
     const loose = await this.#below(prefix)
@@ -121,25 +126,37 @@ class MergedRefs {
 
   /** The refs after so many. */
   *from(skip: number): Generator<StoredRef> {
+    for (const place of this.#places(skip)) {
+      const ref = typeof place === 'number' ? this.packed.at(place) : place
+      if (ref) yield ref
+    }
+  }
+
+  *lines(): Generator<string> {
+    for (const place of this.#places(0)) {
+      const line = typeof place === 'number' ? this.packed.line(place) : Buffer.from(`${place.oid} ${place.name}`).toString('latin1')
+      if (line) yield line
+    }
+  }
+
+  /** Loose refs, and the places of packed ones. */
+  *#places(skip: number): Generator<StoredRef | number> {
     let at = this.#below.from
     let left = skip
     for (const { ref, at: place, hides } of this.#loose) {
       const passed = Math.min(left, place - at)
       left -= passed
-      yield* this.#packedBetween(at + passed, place)
+      yield* numbers(at + passed, place)
       at = hides ? place + 1 : place
       if (left > 0) left--
       else yield ref
     }
-    yield* this.#packedBetween(at + left, this.#below.to)
+    yield* numbers(at + left, this.#below.to)
   }
+}
 
-  *#packedBetween(from: number, to: number): Generator<StoredRef> {
-    for (let at = from; at < to; at++) {
-      const ref = this.packed.at(at)
-      if (ref) yield ref
-    }
-  }
+function* numbers(from: number, to: number): Generator<number> {
+  for (let n = from; n < to; n++) yield n
 }
 
 /** Whether this may be looked up: a valid name below refs/, which therefore cannot lead out of it. */

@@ -6,12 +6,16 @@ import { finished } from 'node:stream/promises'
 import { gathered } from '../../lib/async/gathered.js'
 import { syncDirectory } from '../../lib/files/durable.js'
 import { Unavailable } from '../../lib/unavailable.js'
-import { GitFault, gitFailure } from '../errors.js'
+import { GitFault, gitFailure, RepositoryMissing } from '../errors.js'
 import type { ProcessPool } from '../process/pool.js'
 import { type GitProcess, kill } from '../process/spawner.js'
+import type { PackedCache } from '../refs/packed-refs.js'
+import { RefStore } from '../refs/ref-store.js'
 import { syncRefs } from '../refs/ref-updates.js'
+import { presence } from '../storage/create.js'
 import { enter } from '../storage/gates.js'
 import type { GitRepository, PushCommand, PushPolicy, Quarantine, Service, TransportRequest } from '../types.js'
+import { advertisedRefs, FLUSH, packetLine, writePieces } from './advertisement.js'
 import { ALONE, ARCHIVE_CONFIG } from './archive.js'
 import { checkObjects } from './check-push.js'
 import { HookChannel, installHooks } from './hooks.js'
@@ -62,7 +66,7 @@ const UPLOAD = [
 ] // biome-ignore format: pairs belong on one line
 
 /** What can be pushed (GH-19). */
-const WRITABLE = ['refs/heads', 'refs/tags', 'refs/notes']
+const WRITABLE = ['refs/heads', 'refs/notes', 'refs/tags']
 /** What the service itself keeps in a repository. */
 const OWN = ['refs/merge-requests', 'refs/keep-around', 'refs/roost']
 
@@ -93,11 +97,13 @@ const RECEIVE = [
  */
 export class Transport {
   #capabilities: Promise<Buffer> | undefined
+  #accepted: Promise<string> | undefined
 
   constructor(
     readonly pool: ProcessPool,
     /** A folder that only we can write to; the hooks are put there. */
     readonly hooksParent: string,
+    readonly packed: PackedCache,
     readonly limits: TransportLimits = TRANSPORT_LIMITS,
     /**
      * Removes lock files that no living process holds, by their paths in the repository; the process that asks holds
@@ -117,18 +123,28 @@ export class Transport {
       out.end(await this.#capabilities)
       return
     }
+    const { stall, deadline } = this.limits
+    const prefix = duplex ? '' : packetLine(`# service=${service}\n`) + FLUSH
+    if (service === 'git-receive-pack') return this.#advertiseForPush(directory, out, version === 1 ? prefix + packetLine('version 1\n') : prefix)
     const release = await this.pool.acquire(directory, signal, holder)
     try {
-      const config = service === 'git-upload-pack' ? UPLOAD : RECEIVE
       const env = version === 1 ? { GIT_PROTOCOL: 'version=1' } : {}
-      const args = [...config, service.slice(4), '--stateless-rpc', '--http-backend-info-refs', '.']
-      const child = await this.pool.start(directory, args, { env, signal, deadline: this.limits.deadline, stdio: ['ignore', 'pipe', 'pipe'] })
-      const line = `# service=${service}\n`
-      const prefix = duplex ? '' : `${(line.length + 4).toString(16).padStart(4, '0')}${line}0000`
-      await relay(child, out, service, { prefix, stall: this.limits.stall })
+      const args = [...UPLOAD, 'upload-pack', '--stateless-rpc', '--http-backend-info-refs', '.']
+      const child = await this.pool.start(directory, args, { env, signal, deadline, stdio: ['ignore', 'pipe', 'pipe'] })
+      await relay(child, out, service, { prefix, stall })
     } finally {
       release()
     }
+  }
+
+  async #advertiseForPush(directory: string, out: Writable, prefix: string) {
+    if ((await presence(directory)) !== 'readable') throw new RepositoryMissing()
+    this.#accepted ??= this.#readAccepted(directory)
+    this.#accepted.catch(() => {
+      this.#accepted = undefined
+    })
+    const refs = new RefStore(directory, this.packed)
+    await writePieces(advertisedRefs(refs, { prefixes: WRITABLE, capabilities: await this.#accepted, before: prefix }), out, this.limits.stall)
   }
 
   async uploadPack(directory: string, { body, out, protocol, duplex = false, outlet, signal, holder }: TransportRequest) {
@@ -256,6 +272,15 @@ export class Transport {
   async #readCapabilities(directory: string) {
     const args = [...UPLOAD, 'upload-pack', '--stateless-rpc', '--http-backend-info-refs', '.']
     return (await this.pool.run(directory, args, { env: { GIT_PROTOCOL: 'version=2' } })).stdout
+  }
+
+  /** The capabilities of git's receive-pack, which depend on git and on our configuration only. */
+  async #readAccepted(directory: string): Promise<string> {
+    const hidden = ['-c', 'receive.hideRefs=refs']
+    const { stdout } = await this.pool.run(directory, [...RECEIVE, ...hidden, 'receive-pack', '--stateless-rpc', '--http-backend-info-refs', '.'])
+    const [, capabilities] = /\0(.*)\n/.exec(stdout.toString('latin1')) ?? []
+    if (capabilities === undefined) throw new GitFault('receive-pack', 0, 'it advertised no capabilities')
+    return capabilities
   }
 }
 
