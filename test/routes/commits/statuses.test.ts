@@ -563,7 +563,8 @@ describe('GET /projects/:id/repository/commits/:sha/statuses', () => {
       .api('post', at, project.creator)
       .send({ branch: 'ahead', start_branch: 'main', commit_message: 'ahead', actions: [{ action: 'create', file_path: 'ahead', content: '' }] })
       .expect(201)
-    for (const ref of ['ahead', 'other']) await t.api('post', `${project.path}/statuses/${ahead.id}`, project.creator).send({ state: 'success', ref }).expect(201)
+    for (const ref of ['ahead', 'other'])
+      await t.api('post', `${project.path}/statuses/${ahead.id}`, project.creator).send({ state: 'success', ref }).expect(201)
     await say({ state: 'success', ref: 'other' }).expect(201)
     const refs = async (sha: string, query = '') =>
       (await list(project, sha, project.creator, query).expect(200)).body.map((s: { ref: string }) => s.ref)
