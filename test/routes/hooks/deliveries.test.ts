@@ -172,6 +172,26 @@ describe('a slow receiver', () => {
   })
 })
 
+describe('a hook that is deleted while its deliveries are made', () => {
+  it('holds up no other one (HK-12)', async () => {
+    const hook = await hooked()
+    const { body: doomed } = await t
+      .api('post', `${hook.project.path}/hooks`, hook.creator)
+      .send({ url: `${r.url}/doomed`, issues_events: true })
+      .expect(201)
+    const has = async (query: ReturnType<typeof sql>) => (await t.ctx.db.write.execute(query)).rows.length > 0
+    await t.ctx.db.transaction(async (tx) => {
+      await tx.execute(sql`delete from web_hooks where id = ${doomed.id}`)
+      await hook.issue('Told')
+      await soon(() => has(sql`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`))
+    })
+    const failed = () => has(sql`select from jobs where kind = 'hooks: dispatch' and last_error is not null`)
+    await soon(async () => r.at(hook.path).length === 1 || (await failed()))
+    expect(await failed()).toBe(false)
+    expect([r.at(hook.path).length, r.at('/doomed').length]).toEqual([1, 0])
+  })
+})
+
 describe('a CI server', () => {
   it('that gets a push posts a status, which completes a deferred merge (HK-15, MR-66)', async () => {
     const creator = await aUser(t.ctx)
