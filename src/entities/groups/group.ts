@@ -36,6 +36,7 @@ export const Group = z
 export const GroupDetails = z
   .strictObject({
     ...common,
+    shared_with_groups: z.array(z.never()),
     projects: z.array(Project).optional(),
     shared_projects: z.array(Project).optional(),
   })
@@ -72,7 +73,10 @@ const presentStatistics = ({ repository_size, lfs_objects_size }: GroupStatistic
 })
 
 /** Everything but the projects, which are rendered separately. */
-export const presentGroupDetails: (group: GroupRecord, view: View) => z.infer<typeof GroupDetails> = presentCommon
+export const presentGroupDetails = (group: GroupRecord, view: View): z.infer<typeof GroupDetails> => ({
+  ...presentCommon(group, view),
+  shared_with_groups: [],
+})
 
 /** A group as part of a project's group chain (PR-6). */
 export const GroupRef = z

@@ -1,6 +1,21 @@
 import { z } from 'zod'
 import { signedIn } from '../../access/rules.js'
+import type { Context } from '../../context.js'
 import { endpoint } from '../../http/endpoint.js'
+
+const Metadata = z.strictObject({
+  version: z.string(),
+  revision: z.string(),
+  kas: z.strictObject({ enabled: z.literal(false), externalUrl: z.null(), version: z.null() }),
+  enterprise: z.literal(false),
+})
+
+const metadataOf = (ctx: Context): z.infer<typeof Metadata> => ({
+  version: ctx.config.version,
+  revision: ctx.revision,
+  kas: { enabled: false, externalUrl: null, version: null },
+  enterprise: false,
+})
 
 /** Version and metadata (VE-1, VE-2). */
 export const instance = [
@@ -10,10 +25,8 @@ export const instance = [
     summary: 'Get the version',
     access: signedIn,
     input: z.object({}),
-    output: z.strictObject({ version: z.string(), revision: z.string() }),
-    async handler({ ctx }) {
-      return { version: ctx.config.version, revision: ctx.revision }
-    },
+    output: Metadata,
+    handler: async ({ ctx }) => metadataOf(ctx),
   }),
   endpoint({
     method: 'GET',
@@ -21,14 +34,7 @@ export const instance = [
     summary: 'Get the metadata of this installation',
     access: signedIn,
     input: z.object({}),
-    output: z.strictObject({
-      version: z.string(),
-      revision: z.string(),
-      kas: z.strictObject({ enabled: z.literal(false), externalUrl: z.null(), version: z.null() }),
-      enterprise: z.literal(false),
-    }),
-    async handler({ ctx }) {
-      return { version: ctx.config.version, revision: ctx.revision, kas: { enabled: false, externalUrl: null, version: null }, enterprise: false }
-    },
+    output: Metadata,
+    handler: async ({ ctx }) => metadataOf(ctx),
   }),
 ]

@@ -10,6 +10,8 @@ const named = { key: z.string() }
 
 const variablesOf = <Subject>(kind: VariableSource['kind'], access: Access<Subject, true>, sourceOf: (subject: Subject) => VariableSource) => {
   const path = `/${kind}s/:id/variables`
+  // the contract has two fields in the lists and single views of a project's (V-2), and says nothing of a group's
+  const [Shown, present] = kind === 'project' ? [Variable, presentVariable] : [WrittenVariable, presentWrittenVariable]
   return [
     endpoint({
       method: 'GET',
@@ -17,8 +19,8 @@ const variablesOf = <Subject>(kind: VariableSource['kind'], access: Access<Subje
       summary: `List the variables of a ${kind}`,
       access,
       input: z.object(paging),
-      output: z.array(Variable),
-      handler: async ({ ctx, subject, input }) => pageOf(await listVariables(ctx, sourceOf(subject), input), input, presentVariable),
+      output: z.array(Shown),
+      handler: async ({ ctx, subject, input }) => pageOf(await listVariables(ctx, sourceOf(subject), input), input, present),
     }),
     endpoint({
       method: 'GET',
@@ -26,8 +28,8 @@ const variablesOf = <Subject>(kind: VariableSource['kind'], access: Access<Subje
       summary: `Get a variable of a ${kind}`,
       access,
       input: z.object(named),
-      output: Variable,
-      handler: async ({ ctx, subject, input }) => presentVariable(await getVariable(ctx, sourceOf(subject), input.key)),
+      output: Shown,
+      handler: async ({ ctx, subject, input }) => present(await getVariable(ctx, sourceOf(subject), input.key)),
     }),
     endpoint({
       method: 'POST',

@@ -202,6 +202,14 @@ async function commitOf(ctx: Context, subject: ProjectSubject, revision: string)
 }
 
 const HEADS = 'refs/heads/'
+
+/** Whether the default branch contains a commit. */
+async function inDefaultBranch(ctx: Context, { project }: ProjectSubject, sha: Oid): Promise<boolean> {
+  const repository = repositoryOf(ctx, project)
+  const head = await repository.ref(HEADS + project.default_branch)
+  return Boolean(head && (head === sha || (await repository.isAncestor(sha, head))))
+}
+
 /**
  * Up to this many branches are checked one by one, with caching; for more of them git is asked once, in a process of
  * its own.
@@ -212,11 +220,11 @@ const FEW_BRANCHES = 50
  * The branch of a status without a given one: the default branch if it contains the commit, otherwise the first by name
  * that does (ST-11).
  */
-async function refOf(ctx: Context, { project }: ProjectSubject, sha: Oid): Promise<string> {
+async function refOf(ctx: Context, subject: ProjectSubject, sha: Oid): Promise<string> {
+  const { project } = subject
+  if (await inDefaultBranch(ctx, subject, sha)) return project.default_branch
   const repository = repositoryOf(ctx, project)
   const contains = async (head: Oid) => head === sha || repository.isAncestor(sha, head)
-  const usual = await repository.ref(HEADS + project.default_branch)
-  if (usual && (await contains(usual))) return project.default_branch
   const branches = await repository.refs(HEADS)
   if (branches.length > FEW_BRANCHES) {
     const [first] = await repository.refsContaining(sha, HEADS)
@@ -279,7 +287,8 @@ export async function listStatuses(ctx: Context, subject: ProjectSubject, filter
   const { project } = subject
   const sha = await commitOf(ctx, subject, filter.sha)
   if (filter.stage && filter.stage !== STAGE) return { items: [], total: 0 }
-  const ref = filter.ref || project.default_branch
+  // a commit that is only on other branches has nothing on the default branch that could be meant (ST-5)
+  const ref = filter.ref || ((await inDefaultBranch(ctx, subject, sha)) ? project.default_branch : '')
   const shape = { all: filter.all === true, ref: ref !== '', name: Boolean(filter.name) }
   const run = (at: Paging) => listed(ctx.db, shape).execute({ project: project.id, sha, ref, name: filter.name, ...limits(at) })
   return pageFrom(await run(filter), filter, () => run({ page: 1, per_page: 1 }))

@@ -2,6 +2,7 @@ import { and, desc, eq, gt, gte, inArray, lt, type SQL, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import type { ReadDatabase } from '../../db/client.js'
 import { count } from '../../db/decoded.js'
+import { isMissingReference } from '../../db/errors.js'
 import { onlyRow } from '../../db/only-row.js'
 import { hookAttempts, hookDeliveries, webHooks } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
@@ -64,9 +65,10 @@ export const waitAfter = (failures: number) => Math.min(MINUTE * 2 ** Math.max(0
 
 /**
  * Sends a delivery once, and writes down what came of it (HK-12). A hook whose receiver answers with success is whole
- * again at once; one that fails again and again is set aside for a growing time (HK-26).
+ * again at once; one that fails again and again is set aside for a growing time (HK-26). Null: the hook was deleted
+ * meanwhile.
  */
-export async function attempt(ctx: Context, hook: Hook, delivery: Delivery): Promise<HookAttempt> {
+export async function attempt(ctx: Context, hook: Hook, delivery: Delivery): Promise<HookAttempt | null> {
   const headers = headersOf(ctx, hook, delivery)
   const began = performance.now()
   const outcome = await send(ctx, hook, delivery, headers)
@@ -88,17 +90,19 @@ export async function attempt(ctx: Context, hook: Hook, delivery: Delivery): Pro
     created_at: ctx.now(),
   }
   return ctx.db.transaction(async (tx) => {
+    // first, as a deletion takes the hook's row before those of its deliveries
+    const left = await tx
+      .update(webHooks)
+      .set(works ? WHOLE : aside(ctx.now()))
+      .where(eq(webHooks.id, hook.id))
+      .returning({ id: webHooks.id })
+    if (left.length === 0) return null
     const state = answer ? { state: 'delivered' as const } : {}
     await tx
       .update(hookDeliveries)
       .set({ ...state, attempts: sql`${hookDeliveries.attempts} + 1` })
       .where(eq(hookDeliveries.id, delivery.id))
-    const made = onlyRow(await tx.insert(hookAttempts).values(values).returning())
-    await tx
-      .update(webHooks)
-      .set(works ? WHOLE : aside(ctx.now()))
-      .where(eq(webHooks.id, hook.id))
-    return { attempt: made, delivery }
+    return { attempt: onlyRow(await tx.insert(hookAttempts).values(values).returning()), delivery }
   })
 }
 
@@ -194,17 +198,19 @@ export async function deliverSample(ctx: Context, hook: Hook, { listens, event, 
     trigger: triggerOf(listens),
     event: system ? 'System Hook' : event,
   }
-  const delivery = onlyRow(
-    await ctx.db.write
-      .insert(hookDeliveries)
-      // it is sent once, by whoever asked
-      .values({ ...values, body: JSON.stringify(body), state: 'failed' })
-      .returning(),
-  )
-  return answered(await attempt(ctx, hook, delivery))
+  const made = ctx.db.write
+    .insert(hookDeliveries)
+    // it is sent once, by whoever asked
+    .values({ ...values, body: JSON.stringify(body), state: 'failed' })
+    .returning()
+  const rows = await made.catch((error: unknown) => {
+    throw isMissingReference(error) ? notFound() : error
+  })
+  return answered(await attempt(ctx, hook, onlyRow(rows)))
 }
 
-function answered(made: HookAttempt): HookAttempt {
+function answered(made: HookAttempt | null): HookAttempt {
+  if (!made) throw notFound()
   if (made.attempt.fault !== null) throw undelivered(made.attempt.fault)
   return made
 }

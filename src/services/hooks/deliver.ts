@@ -23,7 +23,7 @@ export async function deliverOnce(ctx: Context, id: number): Promise<number | nu
   const until = (next: Date) => (next < end ? next.getTime() - now.getTime() : giveUp(ctx, id))
   if (hook.disabled_until !== null && hook.disabled_until > now) return until(hook.disabled_until)
   const made = await attempt(ctx, hook, delivery)
-  if (made.attempt.status !== null) return null
+  if (made?.attempt.status !== null) return null
   return until(new Date(now.getTime() + waitAfter(delivery.attempts + 1)))
 }
 

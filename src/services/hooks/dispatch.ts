@@ -87,6 +87,8 @@ async function deliver(ctx: Context, tx: Transaction, event: WebhookEvent, at: D
     .from(webHooks)
     .where(and(concerned(event), arrayContains(webHooks.events, [event.listens]), lte(webHooks.created_at, at)))
     .orderBy(asc(webHooks.id))
+    // one that is being deleted waits for this, or is gone: a delivery of it would take the others' down
+    .for('key share')
   const listening = hooks.filter(({ filter }) => filter === null || event.branch === undefined || matchesPattern(filter, event.branch))
   if (listening.length === 0) return []
   const body = JSON.stringify(event.body)

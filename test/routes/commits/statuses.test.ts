@@ -556,6 +556,21 @@ describe('GET /projects/:id/repository/commits/:sha/statuses', () => {
     ])
   })
 
+  it('ST-5: without a ref those of all refs, of a commit that the default branch does not contain', async () => {
+    const { project, commit, say } = await aBuilt()
+    const at = `${project.path}/repository/commits`
+    const { body: ahead } = await t
+      .api('post', at, project.creator)
+      .send({ branch: 'ahead', start_branch: 'main', commit_message: 'ahead', actions: [{ action: 'create', file_path: 'ahead', content: '' }] })
+      .expect(201)
+    for (const ref of ['ahead', 'other'])
+      await t.api('post', `${project.path}/statuses/${ahead.id}`, project.creator).send({ state: 'success', ref }).expect(201)
+    await say({ state: 'success', ref: 'other' }).expect(201)
+    const refs = async (sha: string, query = '') =>
+      (await list(project, sha, project.creator, query).expect(200)).body.map((s: { ref: string }) => s.ref)
+    expect([await refs(ahead.id), await refs(ahead.id, '?ref=other'), await refs(commit)]).toEqual([['ahead', 'other'], ['other'], []])
+  })
+
   it('ST-6: stage and name match exactly; blank ones are no filter; filters combine', async () => {
     const { project, commit, say } = await aBuilt()
     for (const [name, ref] of [

@@ -70,6 +70,7 @@ describe('PUT /groups/:id (GR-35 to GR-39)', () => {
       request_access_enabled: true,
       lfs_enabled: true,
       projects: [],
+      shared_with_groups: [],
       shared_projects: [],
     })
     expect((await put(group, { description: null }).expect(200)).body).toMatchObject({ description: '' })

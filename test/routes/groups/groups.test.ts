@@ -31,6 +31,7 @@ describe('POST /groups (GR-21 to GR-34, G-74)', () => {
       parent_id: null,
       request_access_enabled: false,
       projects: [],
+      shared_with_groups: [],
       shared_projects: [],
     })
     const { id } = body as { id: number }

@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm'
+import { type SQL, sql } from 'drizzle-orm'
 import { describe, expect, it } from 'vitest'
 import { testApp } from '../../support/app.js'
 import { aCommit, aProject, aUser } from '../../support/factories.js'
@@ -169,6 +169,60 @@ describe('a slow receiver', () => {
     expect(r.at('/slow')).toHaveLength(4)
     release()
     await soon(async () => r.at('/slow').length === 12)
+  })
+})
+
+const has = async (query: SQL) => (await t.ctx.db.write.execute(query)).rows.length > 0
+const WAITS = sql`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
+
+describe('a hook that is deleted while its deliveries are made', () => {
+  it('holds up no other one (HK-12)', async () => {
+    const hook = await hooked()
+    const { body: doomed } = await t
+      .api('post', `${hook.project.path}/hooks`, hook.creator)
+      .send({ url: `${r.url}/doomed`, issues_events: true })
+      .expect(201)
+    await t.ctx.db.transaction(async (tx) => {
+      await tx.execute(sql`delete from web_hooks where id = ${doomed.id}`)
+      await hook.issue('Told')
+      await soon(() => has(WAITS))
+    })
+    const failed = () => has(sql`select from jobs where kind = 'hooks: dispatch' and last_error is not null`)
+    await soon(async () => r.at(hook.path).length === 1 || (await failed()))
+    expect(await failed()).toBe(false)
+    expect([r.at(hook.path).length, r.at('/doomed').length]).toEqual([1, 0])
+  })
+})
+
+describe('a hook that is deleted while its receiver works', () => {
+  it('is missing, for who asked for a test or a resend (HK-5, HK-7)', async () => {
+    const hook = await hooked()
+    await hook.issue('Told')
+    await soon(async () => (await hook.events()).length === 1)
+    let release = () => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    r.reply(hook.path, () => held.then(() => ({})))
+    const [{ id }] = await hook.events()
+    const at = `${hook.project.path}/hooks/${hook.id}`
+    const asked = [hook.resend(id), t.api('post', `${at}/test/issues_events`, hook.creator)].map((call) => call.then((answer) => answer))
+    await soon(async () => r.at(hook.path).length === 3)
+    await t.api('delete', at, hook.creator).expect(204)
+    release()
+    for (const { status, body } of await Promise.all(asked)) expect([status, body]).toEqual([404, { message: '404 Not found' }])
+  })
+
+  it('is missing before it is asked, too (HK-5)', async () => {
+    const hook = await hooked()
+    const asked = await t.ctx.db.transaction(async (tx) => {
+      await tx.execute(sql`delete from web_hooks where id = ${hook.id}`)
+      const pending = t.api('post', `${hook.project.path}/hooks/${hook.id}/test/push_events`, hook.creator).then((answer) => answer)
+      await soon(() => has(WAITS))
+      return { pending }
+    })
+    const { status, body } = await asked.pending
+    expect([status, body]).toEqual([404, { message: '404 Not found' }])
   })
 })
 
