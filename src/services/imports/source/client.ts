@@ -38,11 +38,12 @@ export interface SourceClient {
 export interface TextAnswer {
   text: string
   link: string | undefined
+  /** How many elements all pages of a list have together, where the server says so. */
+  total: number | undefined
 }
 
-export interface JsonAnswer {
+export interface JsonAnswer extends Pick<TextAnswer, 'link' | 'total'> {
   body: unknown
-  link: string | undefined
 }
 
 const MAX_BODY = 64 * 1024 * 1024
@@ -70,7 +71,7 @@ export async function openClient({ url, signal }: ClientOptions): Promise<Source
     async get(path, headers) {
       const answer = await text(path, headers)
       try {
-        return { body: JSON.parse(answer.text) as unknown, link: answer.link }
+        return { body: JSON.parse(answer.text) as unknown, link: answer.link, total: answer.total }
       } catch {
         throw new NotGiven('the answer is not JSON')
       }
@@ -187,7 +188,10 @@ async function read(response: IncomingMessage): Promise<Answer> {
     status: response.statusCode ?? 0,
     text: Buffer.concat(chunks).toString('utf8'),
     link: header('link'),
+    total: wholeNumber(header('x-total-count')),
     after: header('retry-after'),
     location: header('location'),
   }
 }
+
+const wholeNumber = (given: string | undefined) => (given !== undefined && /^\d{1,9}$/.test(given) ? Number(given) : undefined)
