@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Dialect, Listing, Scope } from './dialect.js'
 import type { MergeRequestRecord, Person, Records } from './records.js'
-import { count, dayOf, flag, fullPath, id, LONG, maybeOid, maybeText, moment, name, number, oid, text } from './shapes.js'
+import { count, dayOfMoment, flag, fullPath, id, LONG, maybeOid, maybeText, moment, name, number, text } from './shapes.js'
 
 const account = z.object({ id, login: text(255), username: text(255), full_name: text(255), email: maybeText(255) })
 const person = account.transform(
@@ -124,13 +124,13 @@ const milestone = z
     title: name,
     description: text(LONG),
     state: z.enum(['open', 'closed']),
-    due_on: moment,
+    due_on: dayOfMoment,
     closed_at: moment,
     created_at: moment,
     updated_at: moment,
   })
   .transform(({ id: key, title, description, state, due_on, created_at, updated_at }) => ({
-    ...{ key, iid: null, title, description, closed: state === 'closed', start_date: null, due_date: dayOf(due_on), created_at, updated_at },
+    ...{ key, iid: null, title, description, closed: state === 'closed', start_date: null, due_date: due_on, created_at, updated_at },
   }))
 
 const issuable = {
@@ -147,7 +147,7 @@ const issuable = {
   assignees: z.array(person).max(1_000).nullish().catch(null),
   labels: z.array(z.object({ name })).max(1_000).nullish(),
   milestone: z.object({ id }).nullish().catch(null),
-  ...{ created_at: moment, updated_at: moment, closed_at: moment, due_date: moment, comments: count },
+  ...{ created_at: moment, updated_at: moment, closed_at: moment, due_date: dayOfMoment, comments: count },
 }
 const issuableFields = z.object(issuable)
 
@@ -169,22 +169,28 @@ function sharedOf(given: z.infer<typeof issuableFields>) {
 const issue = issuableFields
   .extend({ pull_request: z.unknown().optional() })
   .transform((given) =>
-    given.pull_request ? null : { ...sharedOf(given), closed: given.state === 'closed', confidential: false, due_date: dayOf(given.due_date) },
+    given.pull_request ? null : { ...sharedOf(given), closed: given.state === 'closed', confidential: false, due_date: given.due_date },
   )
 
-const end = z.object({ ref: z.string().min(1).max(1_000), sha: oid, repo: z.object({ id }).nullish() })
+const maybeSha = maybeOid.catch(null)
+/** `ref` is not the branch where that has been deleted, but `label` is; `sha` is what the branch is now. */
+const end = z
+  .object({ label: text(1_000), ref: z.string().min(1).max(1_000), sha: maybeSha, repo: z.object({ id }).nullish() })
+  .transform(({ label, ref, ...given }) => ({ ...given, branch: label || ref }))
 const pull = issuableFields
-  .extend({ merged: flag(false), merged_at: moment, merge_commit_sha: maybeOid.catch(null), merged_by: maybePerson, base: end, head: end })
+  .extend({ merged: flag(false), merged_at: moment, merge_commit_sha: maybeSha, merged_by: maybePerson, merge_base: maybeSha, base: end, head: end })
   .transform((given): MergeRequestRecord => {
-    const { merged, merged_at, merge_commit_sha, merged_by, base, head } = given
+    const { merged, merged_at, merge_commit_sha, merged_by, merge_base, base, head } = given
+    const isOpen = !merged && given.state === 'open'
     return {
       ...sharedOf(given),
-      state: merged ? 'merged' : given.state === 'closed' ? 'closed' : 'opened',
-      source_branch: head.ref,
-      target_branch: base.ref,
+      state: merged ? 'merged' : isOpen ? 'opened' : 'closed',
+      source_branch: head.branch,
+      target_branch: base.branch,
       source_project: head.repo?.id ?? null,
       merge_status: null,
-      ...{ sha: head.sha, start: base.sha },
+      // the target branch has what was merged into it by now
+      ...{ sha: head.sha, start: isOpen ? (base.sha ?? merge_base) : (merge_base ?? base.sha) },
       merge_commit_sha: merged ? merge_commit_sha : null,
       merged_at: merged ? merged_at : null,
       merged_by: merged ? merged_by : null,
