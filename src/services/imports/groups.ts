@@ -7,7 +7,7 @@ import { readSettings } from '../core/settings.js'
 import { groupFaults } from '../groups/attributes.js'
 import { insertGroup, isTooDeep } from '../groups/create.js'
 import { lockNamespace } from '../identity/namespaces.js'
-import { bringHooks, bringMembers, bringTeams, bringVariables } from './belongings.js'
+import { bringHooks, bringMembers, bringVariables } from './belongings.js'
 import { bring, findOne, listAll, Refused, readAll, type Write } from './bring.js'
 import { bringGroupPlan } from './planning.js'
 import { IMPORTER, type Place, type Run } from './run.js'
@@ -123,8 +123,7 @@ const MAX_DESCRIPTION = 255
 async function bringBelongings(run: Run, place: Place): Promise<void> {
   const scope: Scope = { key: place.key, path: place.path }
   const owner = { kind: 'group' as const, id: place.here, fullPath: place.path }
-  await bringMembers(run, 'group member', scope, owner)
-  await bringTeams(run, scope, owner)
+  await bringMembers(run, scope, owner)
   await bringGroupPlan(run, scope, place.here)
   await bringVariables(run, 'group variable', scope, owner)
   await bringHooks(run, 'group hook', scope, owner)

@@ -16,6 +16,7 @@ const maybePerson = person
 const user = account
   .extend({
     is_admin: flag(false),
+    restricted: flag(false),
     active: flag(true),
     prohibit_login: flag(false),
     location: maybeText(255),
@@ -23,14 +24,23 @@ const user = account
     description: maybeText(255),
     created: moment,
   })
-  .transform(({ id: key, login, username, full_name, email, is_admin, active, prohibit_login, location, website, description, created }) => ({
+  .transform(({ id: key, login, username, full_name, email, is_admin, restricted, active, prohibit_login, created, ...profile }) => ({
     key,
     username: username || login,
     name: full_name || username || login,
     email,
     admin: is_admin,
+    external: restricted,
     blocked: prohibit_login || !active,
-    profile: { bio: description, location, website_url: website, organization: '', messenger: '', jobsnet: '', microblog: '' },
+    profile: {
+      bio: profile.description,
+      location: profile.location,
+      website_url: profile.website,
+      organization: '',
+      messenger: '',
+      jobsnet: '',
+      microblog: '',
+    },
     created_at: created,
   }))
 
@@ -61,20 +71,60 @@ const organization = z
   })
 
 const RIGHTS = { none: 10, read: 20, write: 30, admin: 40, owner: 50 } as const
+const right = z.enum(['none', 'read', 'write', 'admin', 'owner'])
 const team = z
-  .object({ id, permission: z.enum(['none', 'read', 'write', 'admin', 'owner']).catch('read') })
-  .transform(({ id: key, permission }) => ({ key, level: RIGHTS[permission] as number }))
+  .object({
+    id,
+    name,
+    permission: right.catch('none'),
+    units_map: z.record(z.string().max(100), right.catch('none')).nullish(),
+    includes_all_repositories: flag(false),
+  })
+  .transform(({ id: key, name, permission, units_map, includes_all_repositories }) => ({
+    ...{ key, name, level: levelOf(permission, units_map ?? {}) },
+    everywhere: permission === 'owner' || includes_all_repositories,
+  }))
+
+/** What a team may do with code decides, where it may do different things with different parts of a repository. */
+function levelOf(permission: z.infer<typeof right>, units: Record<string, z.infer<typeof right>>): number | null {
+  const isOfUnits = permission !== 'owner' && permission !== 'admin' && Object.keys(units).length > 0
+  const code = isOfUnits ? (units['repo.code'] ?? 'none') : permission
+  if (code !== 'none') return Math.min(RIGHTS[code], RIGHTS[permission === 'owner' ? 'owner' : 'admin'])
+  return (units['repo.issues'] ?? 'none') === 'none' ? null : RIGHTS.none
+}
+
+const projectKey = z.object({ id }).transform(({ id: key }) => ({ key }))
 
 const teamMember = ({ level = 20 }: Scope) =>
   z.intersection(z.object({ id }), person).transform(({ id: key, ...person }) => ({ key, person, level, expires_at: null, created_at: null }))
 
-/** The list of some servers does not say what collaborators may do: then they may read. */
+/** The list of Gitea does not say what collaborators may do. */
 const member = z
   .intersection(z.object({ id, permissions: z.object({ admin: flag(false), push: flag(false) }).nullish() }), person)
   .transform(({ id: key, permissions, ...person }) => ({
     ...{ key, person, expires_at: null, created_at: null },
-    level: permissions?.admin ? RIGHTS.admin : permissions?.push ? RIGHTS.write : RIGHTS.read,
+    level: permissions ? (permissions.admin ? RIGHTS.admin : permissions.push ? RIGHTS.write : RIGHTS.read) : null,
   }))
+
+/** An owner of what they are a collaborator of is an administrator of the whole server, which is no right here. */
+const memberLevel = z
+  .object({ permission: right })
+  .transform(({ permission }) => ({ key: permission, level: permission === 'owner' ? null : RIGHTS[permission] }))
+
+/** Whose repository it is, and who sees what is theirs. */
+const owner = z
+  .intersection(
+    person.transform((person) => ({ person })),
+    z.object({ visibility: text(50) }),
+  )
+  .nullish()
+  .catch(null)
+
+/** What is public below a limited or private owner is so to those only who see the owner. */
+function visibilityOf(hidden: boolean, whose: z.infer<typeof owner>) {
+  if (hidden || whose?.visibility === 'private') return 'private' as const
+  return whose?.visibility === 'limited' ? ('internal' as const) : ('public' as const)
+}
 
 const project = z
   .object({
@@ -88,7 +138,7 @@ const project = z
       empty: flag(false),
       archived: flag(false),
     },
-    ...{ default_branch: maybeText(255), owner: maybePerson, parent: z.object({ full_name: fullPath }).nullish().catch(null) },
+    ...{ default_branch: maybeText(255), owner, parent: z.object({ full_name: fullPath }).nullish().catch(null) },
     ...{ has_issues: flag(true), has_wiki: flag(true), has_pull_requests: flag(true), created_at: moment, updated_at: moment },
     topics: z.array(name).max(1_000).nullish(),
   })
@@ -96,8 +146,14 @@ const project = z
     ({ id: key, full_name, private: hidden, internal, empty, parent, has_issues, has_wiki, has_pull_requests, updated_at, topics, ...given }) => ({
       key,
       full_path: full_name,
-      ...{ name: given.name, description: given.description, archived: given.archived, owner: given.owner, created_at: given.created_at },
-      visibility: internal ? ('internal' as const) : hidden ? ('private' as const) : ('public' as const),
+      ...{
+        name: given.name,
+        description: given.description,
+        archived: given.archived,
+        owner: given.owner?.person ?? null,
+        created_at: given.created_at,
+      },
+      visibility: visibilityOf(hidden || internal, given.owner),
       default_branch: empty ? null : given.default_branch,
       creator: null,
       forked_from: parent?.full_name ?? null,
@@ -238,14 +294,25 @@ const protectedBranch = z
     branch_name: text(255),
     enable_push: flag(false),
     enable_push_whitelist: flag(false),
+    enable_merge_whitelist: flag(false),
     enable_force_push: flag(false),
   })
-  .transform(({ rule_name, branch_name, enable_push, enable_push_whitelist, enable_force_push }) => ({
-    ...{ key: rule_name || branch_name, push_level: enable_push ? (enable_push_whitelist ? 40 : 30) : 0, merge_level: 40 },
-    allow_force_push: enable_force_push,
+  .transform((given, context) => ({
+    key: usablePattern(given.rule_name || given.branch_name, context),
+    push_level: given.enable_push ? (given.enable_push_whitelist ? 40 : 30) : 0,
+    merge_level: given.enable_merge_whitelist ? 40 : 30,
+    allow_force_push: given.enable_force_push,
   }))
 
-const protectedTag = z.object({ name_pattern: name }).transform(({ name_pattern: key }) => (key.startsWith('/') ? null : { key, create_level: 40 }))
+const protectedTag = z
+  .object({ name_pattern: name })
+  .transform(({ name_pattern }, context) => ({ key: usablePattern(name_pattern, context), create_level: 40 }))
+
+/** Here only `*` stands for others; a rule that would protect nothing is reported. */
+function usablePattern(pattern: string, context: z.RefinementCtx): string {
+  if (/^\/|[?[\]{}\\]/.test(pattern)) context.addIssue(`the pattern ${pattern} is more than names and *`)
+  return pattern
+}
 
 const API = '/api/v1'
 const PAGE = 'limit=50'
@@ -294,6 +361,11 @@ export const gitea: Dialect = {
     user: { paths: () => [`${API}/admin/users?${PAGE}`], shape: user },
     group: { paths: () => [`${API}/orgs?${PAGE}`], shape: organization },
     'team member': { paths: ({ key }) => [`${API}/teams/${key}/members?${PAGE}`], shape: teamMember },
+    'project of a team': { paths: ({ key }) => [`${API}/teams/${key}/repos?${PAGE}`], shape: projectKey },
+    'level of a member': {
+      paths: (scope) => [`${repo(scope)}/collaborators/${encodeURIComponent(scope.username ?? '')}/permission`],
+      shape: memberLevel,
+    },
     project: { paths: () => [`${API}/repos/search?sort=id&order=asc&${PAGE}`], shape: project },
     'group label': { paths: ({ path }) => [`${API}/orgs/${escaped(path)}/labels?${PAGE}`], shape: label },
     issue: { paths: ofRepo('issues?state=all&type=issues&sort=oldest'), shape: issue },
