@@ -1,6 +1,7 @@
 import { eq } from 'drizzle-orm'
 import { namespaces } from '../../db/schema/index.js'
 import { invalidRecord } from '../../failures.js'
+import { groupNameFaults } from '../../lib/path.js'
 import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
 import { audit } from '../core/audit.js'
 import { readSettings } from '../core/settings.js'
@@ -9,6 +10,7 @@ import { insertGroup, isTooDeep } from '../groups/create.js'
 import { lockNamespace } from '../identity/namespaces.js'
 import { bringHooks, bringMembers, bringVariables } from './belongings.js'
 import { bring, findOne, listAll, Refused, readAll, type Write } from './bring.js'
+import { usableName } from './names.js'
 import { bringGroupPlan } from './planning.js'
 import { IMPORTER, type Place, type Run } from './run.js'
 import { EVERYTHING, type Scope } from './source/dialect.js'
@@ -92,9 +94,10 @@ async function parentHere(run: Run, path: string): Promise<number | null> {
 
 async function newGroup(run: Run, record: GroupRecord): Promise<Write> {
   const { ctx } = run
-  const { full_path, name, description, lfs_enabled, request_access_enabled, created_at } = record
+  const { full_path, description, lfs_enabled, request_access_enabled, created_at } = record
   const parentId = await parentHere(run, full_path)
   const settings = await readSettings(ctx)
+  const name = await usableName(run, 'group', record, groupNameFaults)
   return async (tx) => {
     const parent = parentId === null ? null : await lockNamespace(tx, parentId)
     const path = full_path.split('/').at(-1) as string

@@ -104,7 +104,7 @@ async function bringContents(run: Run, record: ProjectRecord, place: Place): Pro
   await bringProtections(run, scope, subject)
   await bringVariables(run, 'variable', scope, owner)
   await bringHooks(run, 'hook', scope, owner)
-  await bringIssues(run, scope, subject)
+  if (!record.without.includes('issue')) await bringIssues(run, scope, subject)
   await bringReleases(run, scope, subject)
   await bringSnippets(run, 'snippet', scope, place.here)
 }
@@ -113,5 +113,5 @@ async function bringRelations(run: Run, record: ProjectRecord, place: Place): Pr
   const subject = await subjectOf(run, place)
   if (subject === null) return
   await relateProject(run, record, subject)
-  await bringMergeRequests(run, { key: place.key, path: place.path }, subject)
+  if (!record.without.includes('merge request')) await bringMergeRequests(run, { key: place.key, path: place.path }, subject)
 }

@@ -6,11 +6,13 @@ import { invalidRecord, nullOnFailure } from '../../failures.js'
 import { projectNameFaults, projectPathFaults } from '../../lib/path.js'
 import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
 import { readSettings } from '../core/settings.js'
+import { ghostId } from '../identity/ghost.js'
 import { claimRoute, lockNamespace } from '../identity/namespaces.js'
 import { addTakenFaults, pickStorage } from '../projects/create.js'
 import { linkFork } from '../projects/forks.js'
 import { endReservation, giveUpReservation, holdReservation, reserveProject } from '../projects/reservations.js'
 import { bring, listAll, Refused, readAll, type Write } from './bring.js'
+import { usableName } from './names.js'
 import { personId } from './people.js'
 import { IMPORTER, type Place, type Run } from './run.js'
 import { EVERYTHING } from './source/dialect.js'
@@ -63,18 +65,19 @@ async function newProject(run: Run, record: ProjectRecord, reserved: { id: numbe
   const path = record.full_path.split('/').at(-1) as string
   const namespaceId = await namespaceFor(run, record)
   const creator_id = await creatorOf(run, record)
+  const name = await usableName(run, 'project', record, projectNameFaults)
   return async (tx) => {
     await holdReservation(tx, reserved.id)
     const namespace = await lockNamespace(tx, namespaceId)
     if (!namespace) throw new Refused('its namespace has been deleted here')
     const { full_path } = namespace
-    await refuseFaults(tx, namespace, { name: record.name, path })
+    await refuseFaults(tx, namespace, { name, path })
     const branch = record.default_branch ?? ctx.config.defaultBranch
     await tx
       .insert(projects)
       .overridingSystemValue()
       .values({
-        ...columnsOf(record, ctx.now()),
+        ...columnsOf({ ...record, name }, ctx.now()),
         ...reserved,
         namespace_id: namespaceId,
         creator_id,
@@ -136,6 +139,7 @@ async function namespaceFor(run: Run, { full_path, owner }: ProjectRecord): Prom
   if (above === '' || above.includes('/') || run.refusedGroups.has(above.toLowerCase())) throw new Refused('the group it is in did not come')
   const ownerId = await personId(run, owner?.username.toLowerCase() === above.toLowerCase() ? owner : { username: above, name: above, email: null })
   if (run.ledger.dry) return 0
+  if (ownerId === (await ghostId(run.ctx))) throw new Refused('its owner did not come')
   const [namespace] = await run.ctx.db.write.select({ id: namespaces.id }).from(namespaces).where(eq(namespaces.owner_id, ownerId))
   if (!namespace) throw new Refused('its owner has no namespace here')
   return namespace.id

@@ -13,7 +13,10 @@ let repository: TestRepository
 let commits: { main: string; feature: string; merge: string; later: string }
 let answers: Record<string, unknown> = {}
 
-/** A list of which a page has two elements, and whose answers have its length but no links. */
+/**
+ * A list of which a page has two elements, and whose answers have its length but no links; where no page is asked for,
+ * the answer is all of it with a link to the second page.
+ */
 class Counted {
   constructor(readonly elements: unknown[]) {}
   page = (number: number) => this.elements.slice((number - 1) * 2, number * 2)
@@ -27,8 +30,10 @@ const local = localServer((request, response) => {
   headers.push(request.headers.authorization)
   if (pathname.startsWith('/acme/app.git/')) return uploadPack(pathname, request, response)
   const all = answers[pathname + search] ?? answers[pathname]
-  const found = all instanceof Counted ? all.page(Number(searchParams.get('page') ?? 1)) : all
+  const page = searchParams.get('page')
+  const found = all instanceof Counted ? (page === null ? all.elements : all.page(Number(page))) : all
   if (all instanceof Counted) response.setHeader('x-total-count', all.elements.length)
+  if (all instanceof Counted && page === null) response.setHeader('link', `<${whole}?page=2>; rel="next"`)
   response.writeHead(found === undefined ? 404 : 200, { 'content-type': 'application/json' }).end(JSON.stringify(found ?? {}))
 })
 
@@ -187,6 +192,7 @@ describe('what a real Gitea answers', () => {
     const labels = [1, 2, 3, 4, 5].map((id) => ({ ...label, id, name: `label ${id}` }))
     const { report } = await run({ '/api/v1/repos/search': [app], '/api/v1/repos/acme/app/labels': new Counted(labels) })
     expect(report.came).toMatchObject({ label: 5 })
+    expect(left(report, 'label')).toEqual([])
     // one that is longer than what it gives ends all the same
     class Short extends Counted {
       override page = (number: number) => (number === 1 ? this.elements.slice(0, 2) : [])
@@ -301,6 +307,45 @@ describe('what a real Gitea answers', () => {
     repository.git('update-ref', '-d', 'refs/pull/5/head')
   })
 
+  it('names that are none here are changed, and those of repositories that nobody can own are left', async () => {
+    const org = (id: number, username: string, full_name: string) => ({ ...acme, id, username, full_name })
+    const own = (id: number, full_name: string) => ({
+      ...app,
+      id,
+      full_name,
+      name: full_name.split('/')[1],
+      empty: true,
+      private: false,
+      owner: null,
+    })
+    const { report, get, group } = await run({
+      '/api/v1/admin/users': [user(700, 'help')],
+      '/api/v1/orgs': [org(701, 'acme', 'Bell & Sons <b>')],
+      '/api/v1/repos/search': [own(702, 'acme/.github'), own(703, 'help/mine')],
+      '/api/v1/repos/acme/.github/labels': [{ ...label, id: 704, name: 'this, that' }],
+      '/api/v1/repos/acme/.github/issues': [{ ...issue, id: 705, milestone: null, labels: [{ ...label, name: 'this, that' }] }],
+    })
+    expect(await get(group)).toMatchObject({ name: 'Bell _ Sons _b_', path: 'acme' })
+    const path = `/projects/${encodeURIComponent(`${(await get(group)).full_path}/.github`)}`
+    expect(await get(path)).toMatchObject({ name: '_github', path: '.github', issues_enabled: true })
+    expect(await get(`${path}/issues/1`)).toMatchObject({ labels: ['this; that'] })
+    expect(await get(`${path}/labels`)).toMatchObject([{ name: 'this; that', color: '#ff0000' }])
+    expect(left(report, 'name of a group')).toEqual([expect.stringContaining('acme: Bell & Sons <b>: has characters')])
+    expect(left(report, 'name of a project')).toEqual([expect.stringContaining('acme/.github: .github: has characters')])
+    expect(left(report, 'project')).toEqual(['help/mine: its owner did not come'])
+  })
+
+  it('lists of what is switched off, or cannot be, are not asked for', async () => {
+    const off = { ...app, id: 800, has_issues: false, has_pull_requests: false }
+    const repos = [
+      off,
+      { ...app, id: 801, name: 'void', full_name: 'acme/void', empty: true },
+      { ...app, id: 802, name: 'copy', full_name: 'acme/copy', mirror: true },
+    ]
+    const { report } = await run({ '/api/v1/repos/search': repos, '/api/v1/repos/acme/void/issues': [], '/api/v1/repos/acme/copy/issues': [] })
+    expect(report.left_out.filter(({ kind }) => kind === 'issue' || kind === 'merge request')).toEqual([])
+  })
+
   it('a due date is the day in the time zone of the server', async () => {
     const late = '2031-03-04T23:59:59-05:00'
     const { get, app: path } = await run({
@@ -362,8 +407,10 @@ describe('an import from Gogs', () => {
       '/api/v1/repos/search': { ok: true, data: [repo] },
       '/api/v1/admin/teams/1/members': [bob],
       '/api/v1/admin/teams/2/members': [carol],
-      '/api/v1/repos/acme/app/issues?state=open&limit=50': [{ ...issue, id: 12, number: 2, state: 'open', pull_request: null, closed_at: null }],
-      '/api/v1/repos/acme/app/issues?state=closed&limit=50': [issue],
+      '/api/v1/repos/acme/app/issues?state=open&page=1&limit=50': [
+        { ...issue, id: 12, number: 2, state: 'open', pull_request: null, closed_at: null },
+      ],
+      '/api/v1/repos/acme/app/issues?state=closed&page=1&limit=50': [issue],
       '/api/v1/repos/acme/app/issues/2/comments': [],
       '/api/v1/repos/acme/app/collaborators': [user(7, 'dave', { permissions: { admin: false, push: true, pull: true } })],
       '/api/v1/repos/acme/app/keys': [],

@@ -141,6 +141,13 @@ describe('a hostile server', () => {
     expect((await t.api('get', `/groups/${id}/projects`, admin)).body).toEqual([])
   })
 
+  it('says who is external, and they are here as well', async () => {
+    answers = { '/users': () => [person('outsider', { external: true }), person('insider', { external: false })] }
+    await run()
+    for (const [username, external] of Object.entries({ outsider: true, insider: false }))
+      expect((await t.api('get', `/users?username=${username}`, admin)).body).toMatchObject([{ external }])
+  })
+
   it('cannot leave the folders of repositories, nor name other hosts for Git', async () => {
     answers = {
       '/projects': () => [

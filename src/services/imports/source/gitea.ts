@@ -136,6 +136,7 @@ const project = z
       private: flag(false),
       internal: flag(false),
       empty: flag(false),
+      mirror: flag(false),
       archived: flag(false),
     },
     ...{ default_branch: maybeText(255), owner, parent: z.object({ full_name: fullPath }).nullish().catch(null) },
@@ -143,7 +144,21 @@ const project = z
     topics: z.array(name).max(1_000).nullish(),
   })
   .transform(
-    ({ id: key, full_name, private: hidden, internal, empty, parent, has_issues, has_wiki, has_pull_requests, updated_at, topics, ...given }) => ({
+    ({
+      id: key,
+      full_name,
+      private: hidden,
+      internal,
+      empty,
+      mirror,
+      parent,
+      has_issues,
+      has_wiki,
+      has_pull_requests,
+      updated_at,
+      topics,
+      ...given
+    }) => ({
       key,
       full_path: full_name,
       ...{
@@ -163,13 +178,17 @@ const project = z
       },
       settings: topics ? { tag_list: topics } : {},
       shares: [],
+      without: [...(has_issues ? [] : ['issue' as const]), ...(has_pull_requests && !empty && !mirror ? [] : ['merge request' as const])],
       updated_at,
       last_activity_at: updated_at,
     }),
   )
 
+/** A comma stands between the titles of labels here. */
+const labelTitle = name.transform((given) => given.replaceAll(',', ';'))
+
 const label = z
-  .object({ id, name, color: z.string().max(50), description: maybeText(LONG) })
+  .object({ id, name: labelTitle, color: z.string().max(50), description: maybeText(LONG) })
   .transform(({ id: key, name: title, color, description }) => ({
     ...{ key, title, color: color.startsWith('#') ? color : `#${color}`, description, priority: null },
   }))
@@ -201,7 +220,10 @@ const issuable = {
     state: z.enum(['open', 'closed']),
   },
   assignees: z.array(person).max(1_000).nullish().catch(null),
-  labels: z.array(z.object({ name })).max(1_000).nullish(),
+  labels: z
+    .array(z.object({ name: labelTitle }))
+    .max(1_000)
+    .nullish(),
   milestone: z.object({ id }).nullish().catch(null),
   ...{ created_at: moment, updated_at: moment, closed_at: moment, due_date: dayOfMoment, comments: count },
 }
@@ -315,7 +337,8 @@ function usablePattern(pattern: string, context: z.RefinementCtx): string {
 }
 
 const API = '/api/v1'
-const PAGE = 'limit=50'
+/** Some lists of Gitea ignore the limit where no page is asked for, and have links to next pages all the same. */
+const PAGE = 'page=1&limit=50'
 const escaped = (path: string) => path.split('/').map(encodeURIComponent).join('/')
 const repo = ({ path }: Scope) => `${API}/repos/${escaped(path)}`
 const ofRepo = (rest: string) => (scope: Scope) => [`${repo(scope)}/${rest}${rest.includes('?') ? '&' : '?'}${PAGE}`]
@@ -347,6 +370,7 @@ const shared: Pick<Dialect, 'headers' | 'gitCredentials' | 'heads'> & { lists: {
 const LACKS = [
   { kind: 'passwords and tokens', reason: 'no server gives them away; users set a password by mail, or an administrator does' },
   { kind: 'webhooks', reason: 'their receivers expect other payloads: add them again' },
+  { kind: 'issues and pull requests that are switched off', reason: 'the API does not show them: switch them on there for the import' },
   { kind: 'reactions, stars, watches, avatars', reason: 'not brought' },
   { kind: 'attachments', reason: 'not brought; their links in texts point to the former server' },
   { kind: 'system comments and the history of issues', reason: 'the API does not have them as notes' },

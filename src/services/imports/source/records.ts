@@ -108,6 +108,8 @@ export interface ProjectRecord {
   creator: string | null
   /** Groups it is shared with, by their full paths. */
   shares: { group: string; level: number; expires_at: string | null }[]
+  /** What the server has no list of for this one. */
+  without: ('issue' | 'merge request')[]
   created_at: Date | null
   updated_at: Date | null
   last_activity_at: Date | null

@@ -164,6 +164,7 @@ const project = z
       },
       creator: creator_id ?? null,
       forked_from: forked_from_project?.path_with_namespace ?? null,
+      without: [],
       shares: (shared_with_groups ?? []).map((share) => ({
         group: share.group_full_path,
         level: share.group_access_level,
