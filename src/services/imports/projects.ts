@@ -1,12 +1,11 @@
-import { eq } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import { findProjectFor, type Namespace, type ProjectSubject } from '../../access/rules.js'
 import type { Transaction } from '../../db/client.js'
-import { members, namespaces, projectShares, projects } from '../../db/schema/index.js'
+import { members, namespaces, projectShares, projects, users } from '../../db/schema/index.js'
 import { invalidRecord, nullOnFailure } from '../../failures.js'
 import { projectNameFaults, projectPathFaults } from '../../lib/path.js'
 import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
 import { readSettings } from '../core/settings.js'
-import { ghostId } from '../identity/ghost.js'
 import { claimRoute, lockNamespace } from '../identity/namespaces.js'
 import { addTakenFaults, pickStorage } from '../projects/create.js'
 import { linkFork } from '../projects/forks.js'
@@ -139,9 +138,13 @@ async function namespaceFor(run: Run, { full_path, owner }: ProjectRecord): Prom
   if (above === '' || above.includes('/') || run.refusedGroups.has(above.toLowerCase())) throw new Refused('the group it is in did not come')
   const ownerId = await personId(run, owner?.username.toLowerCase() === above.toLowerCase() ? owner : { username: above, name: above, email: null })
   if (run.ledger.dry) return 0
-  if (ownerId === (await ghostId(run.ctx))) throw new Refused('its owner did not come')
-  const [namespace] = await run.ctx.db.write.select({ id: namespaces.id }).from(namespaces).where(eq(namespaces.owner_id, ownerId))
-  if (!namespace) throw new Refused('its owner has no namespace here')
+  const [namespace] = await run.ctx.db.write
+    .select({ id: namespaces.id })
+    .from(namespaces)
+    .innerJoin(users, eq(users.id, namespaces.owner_id))
+    .where(and(eq(users.id, ownerId), eq(users.kind, 'human')))
+  // the ghost user stands for whoever did not come
+  if (!namespace) throw new Refused('its owner did not come')
   return namespace.id
 }
 
