@@ -401,6 +401,8 @@ export const gitea: Dialect = {
   lacks: [
     ...LACKS,
     { kind: 'reviews and their comments on lines', reason: 'not brought' },
+    { kind: 'tracked times, pins, further e-mail addresses, GPG keys', reason: 'not brought' },
+    { kind: 'drafts and files of releases', reason: 'not brought' },
     { kind: 'actions, their variables and secrets, packages, projects', reason: 'Roost does not have them, or the API does not show them' },
   ],
 }
