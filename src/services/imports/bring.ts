@@ -2,7 +2,7 @@ import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { codeOf, databaseError, isUniqueViolation } from '../../db/errors.js'
 import { commitAsynchronously } from '../../db/relaxed.js'
-import { Failure, wordsOf } from '../../failures.js'
+import { Failure, invalidRecord, wordsOf } from '../../failures.js'
 import { actSilently } from '../core/acting.js'
 import type { Run } from './run.js'
 import { NotGiven } from './source/client.js'
@@ -13,6 +13,11 @@ import { pagesOf } from './source/source.js'
 /** Why one thing does not come; the import goes on without it. */
 export class Refused extends Error {
   override name = 'Refused'
+}
+
+/** Refuses what has faults of its own; a dry run, which writes nothing, finds these too. */
+export function refuseIfFaults(field: string, faults: string[]): void {
+  if (faults.length > 0) throw invalidRecord({ [field]: faults })
 }
 
 /** A thing of the other server. */

@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm'
 import { namespaces } from '../../db/schema/index.js'
 import { invalidRecord } from '../../failures.js'
-import { groupNameFaults } from '../../lib/path.js'
+import { groupNameFaults, namespacePathFaults } from '../../lib/path.js'
 import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
 import { audit } from '../core/audit.js'
 import { readSettings } from '../core/settings.js'
@@ -9,7 +9,7 @@ import { groupFaults } from '../groups/attributes.js'
 import { insertGroup, isTooDeep } from '../groups/create.js'
 import { lockNamespace } from '../identity/namespaces.js'
 import { bringHooks, bringMembers, bringVariables } from './belongings.js'
-import { bring, findOne, listAll, Refused, readAll, type Write } from './bring.js'
+import { bring, findOne, listAll, Refused, readAll, refuseIfFaults, type Write } from './bring.js'
 import { usableName } from './names.js'
 import { bringGroupPlan } from './planning.js'
 import { IMPORTER, type Place, type Run } from './run.js'
@@ -74,7 +74,7 @@ async function placeGroup(run: Run, record: GroupRecord): Promise<Place | null> 
   const { key, full_path } = record
   const known = (await run.ledger.known('group', [key])).get(key)
   const here = known ?? (await bring(run, { kind: 'group', key, name: full_path }, () => newGroup(run, record)))
-  if (run.ledger.dry) return { key, path: full_path, here: 0 }
+  if (run.ledger.dry) return (await run.ledger.known('group', [key])).size > 0 ? { key, path: full_path, here: 0 } : null
   if (here === null) return null
   const isThere = (await run.ctx.db.write.$count(namespaces, eq(namespaces.id, here))) > 0
   if (!isThere) await run.ledger.leftOut('contents of a group', key, full_path, 'the group has been deleted here since it came')
@@ -98,9 +98,11 @@ async function newGroup(run: Run, record: GroupRecord): Promise<Write> {
   const parentId = await parentHere(run, full_path)
   const settings = await readSettings(ctx)
   const name = await usableName(run, 'group', record, groupNameFaults)
+  const path = full_path.split('/').at(-1) as string
+  // what is taken here is looked up when it is written
+  if (run.ledger.dry) refuseIfFaults('path', namespacePathFaults(path, full_path.includes('/') || run.into !== null ? 'below' : 'top'))
   return async (tx) => {
     const parent = parentId === null ? null : await lockNamespace(tx, parentId)
-    const path = full_path.split('/').at(-1) as string
     // not more visible than what it is in
     const level = Math.min(VISIBILITY_LEVEL[record.visibility], parent?.visibility ?? VISIBILITY_LEVEL.public)
     const faults = await groupFaults(tx, { user: IMPORTER.user, settings, parent, self: null }, { name, path, level })

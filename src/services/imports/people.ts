@@ -113,8 +113,9 @@ async function newUser(run: Run, record: UserRecord): Promise<Write> {
       username,
       'is not known, so that the user is blocked: give them one and unblock them',
     )
+  const values = { username, name, email: email ?? `${username.toLowerCase()}@${NO_MAILBOX}`, ...profile }
+  if (run.ledger.dry) await ctx.db.transaction((tx) => refuseFaults(tx, values))
   return async (tx) => {
-    const values = { username, name, email: email ?? `${username.toLowerCase()}@${NO_MAILBOX}`, ...profile }
     await refuseFaults(tx, values)
     const now = ctx.now()
     const user = await insertUser(tx, {

@@ -10,7 +10,7 @@ import { claimRoute, lockNamespace } from '../identity/namespaces.js'
 import { addTakenFaults, pickStorage } from '../projects/create.js'
 import { linkFork } from '../projects/forks.js'
 import { endReservation, giveUpReservation, holdReservation, reserveProject } from '../projects/reservations.js'
-import { bring, listAll, Refused, readAll, type Write } from './bring.js'
+import { bring, listAll, Refused, readAll, refuseIfFaults, type Write } from './bring.js'
 import { usableName } from './names.js'
 import { personId } from './people.js'
 import { IMPORTER, type Place, type Run } from './run.js'
@@ -46,7 +46,7 @@ async function makeProject(run: Run, record: ProjectRecord): Promise<number | nu
   const item = { kind: 'project', key: record.key, name: record.full_path }
   if (run.ledger.dry) {
     await bring(run, item, () => newProject(run, record, { id: 0, storage: '' }))
-    return 0
+    return (await run.ledger.known('project', [record.key])).get(record.key) ?? null
   }
   const storage = pickStorage(ctx, await readSettings(ctx))
   const id = await reserveProject(ctx, storage)
@@ -65,6 +65,7 @@ async function newProject(run: Run, record: ProjectRecord, reserved: { id: numbe
   const namespaceId = await namespaceFor(run, record)
   const creator_id = await creatorOf(run, record)
   const name = await usableName(run, 'project', record, projectNameFaults)
+  if (run.ledger.dry) refuseIfFaults('path', projectPathFaults(path))
   return async (tx) => {
     await holdReservation(tx, reserved.id)
     const namespace = await lockNamespace(tx, namespaceId)

@@ -41,12 +41,19 @@ export async function bringRepositories(run: Run, place: Place, project: Home, d
 /** Whether there is a wiki with a page. Asked from the repository: git needs a folder to run in. */
 async function hasPages(run: Run, project: Home, source: FetchSource): Promise<boolean> {
   if ((await statusOf(run, source)) !== 200) return false
+  if (run.ledger.dry) return hasBranches(run, source)
   return (
-    run.ledger.dry ||
     (await repositoryOf(run.ctx, project)
       .remoteHead(source, run.signal)
       .catch(() => null)) !== null
   )
+}
+
+/** The same where there is no folder: whether a branch is advertised. */
+async function hasBranches({ source: { client } }: Run, { url, authorization }: FetchSource): Promise<boolean> {
+  const headers = { accept: '*/*', 'user-agent': 'git/roost', ...(authorization && { authorization }) }
+  const { text } = await client.text(`${url.slice(client.base.length)}${ADVERTISEMENT}`, headers)
+  return text.includes(' refs/heads/')
 }
 
 /** The address is made of that of the server and of the path: what the server says of it is not followed. */

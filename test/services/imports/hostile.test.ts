@@ -244,9 +244,18 @@ describe('a dry run', () => {
       ],
       '/projects/7003/issues/1/discussions': () => [{ id: 'a'.repeat(40), notes: [{ id: 1, body: 'yes', author: person('stranger') }] }],
     }
+    answers['/groups'] = () => [group('desert', { id: 7001 }), group('desert/dune', { id: 7002 }), group('api', { id: 7006 })]
+    answers['/projects'] = () => [project('desert/sand', { id: 7003 }), project('desert/tree', { id: 7007 }), project('api/x', { id: 7008 })]
     const report = await run({ dryRun: true })
     expect(report).toMatchObject({ dry_run: true, finished: true, came: { user: 1, group: 2, project: 1, issue: 1, 'issue note': 1 } })
     expect(reasons(report)).toContain('issue desert/sand 7005: is not valid: title: Too small: expected string to have >=1 characters')
+    expect(reasons(report)).toEqual(
+      expect.arrayContaining([
+        'group api: path api is a reserved name',
+        'project desert/tree: path tree is a reserved name',
+        'project api/x: the group it is in did not come',
+      ]),
+    )
     expect(await count()).toEqual(before)
   })
 })
