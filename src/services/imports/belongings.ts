@@ -6,9 +6,9 @@ import { createHook } from '../hooks/hooks.js'
 import { ghostId } from '../identity/ghost.js'
 import { addDeployKey } from '../projects/deploy-keys.js'
 import { createVariable } from '../projects/variables.js'
-import { bringAll, Refused, readAll, type Write } from './bring.js'
+import { bringAll, bringEach, findOne, listAll, notYetHere, Refused, type Write } from './bring.js'
 import { personId } from './people.js'
-import { IMPORTER, type Run } from './run.js'
+import { IMPORTER, type Run, type Team } from './run.js'
 import type { Scope } from './source/dialect.js'
 import type { MemberRecord } from './source/records.js'
 
@@ -21,21 +21,55 @@ export interface Owner {
 
 const LEVELS = [10, 20, 30, 40, 50]
 
-/** Brings the members of a list. */
-export async function bringMembers(run: Run, kind: 'member' | 'group member' | 'team member', scope: Scope, owner: Owner): Promise<void> {
-  await bringAll(run, kind, scope, (record) => newMember(run, record, owner))
+/** Brings the members of a group. */
+export async function bringMembers(run: Run, scope: Scope, owner: Owner): Promise<void> {
+  await bringAll(run, 'group member', scope, (record) => newMember(run, record, owner))
+  await bringTeams(run, scope, owner)
 }
 
-/** Brings the members of the teams of an organisation: each has the level of the team. */
-export async function bringTeams(run: Run, scope: Scope, owner: Owner): Promise<void> {
-  await readAll(run, 'team', scope, async (teams) => {
-    // who is in several has the highest of their levels
-    for (const { key, level } of teams.sort((a, b) => b.level - a.level))
-      await bringMembers(run, 'team member', { key, path: scope.path, level }, owner)
-  })
+/**
+ * Brings the members of the teams of an organisation: each has the level of the team. Teams that are for some projects
+ * only give no right to the others, so they are kept for those.
+ */
+async function bringTeams(run: Run, scope: Scope, owner: Owner): Promise<void> {
+  const everywhere: Team[] = []
+  for (const { key, name, level, everywhere: isEverywhere } of await listAll(run, 'team', scope)) {
+    const left = (reason: string) => run.ledger.leftOut('team', key, `${scope.path}: ${name}`, reason)
+    if (level === null) await left('its members may read neither code nor issues, for which there is no level')
+    else if (isEverywhere) everywhere.push({ key, level })
+    else if (run.source.dialect.lists['project of a team'] === undefined)
+      await left('the API does not say which projects it is for: add its members where they belong')
+    else
+      for (const project of await listAll(run, 'project of a team', { key, path: `${scope.path}: ${name}` }))
+        run.teams.set(project.key, [...(run.teams.get(project.key) ?? []), { key, level }])
+  }
+  // who is in several has the highest of their levels
+  for (const { key, level } of everywhere.sort((a, b) => b.level - a.level))
+    await bringAll(run, 'team member', { key, path: scope.path, level }, (record) => newMember(run, record, owner))
 }
 
-async function newMember(run: Run, { person, level, expires_at, created_at }: MemberRecord, owner: Owner): Promise<Write> {
+/** Brings the members of a project, and those of teams that are for it; who is both has the higher level. */
+export async function bringProjectMembers(run: Run, scope: Scope, owner: Owner): Promise<void> {
+  const listed = await listAll(run, 'member', scope)
+  for (const { key, level } of run.teams.get(scope.key) ?? []) listed.push(...(await listAll(run, 'team member', { key, path: scope.path, level })))
+  const highest = new Map<string, MemberRecord>()
+  for (const record of await notYetHere(run, 'member', scope, listed)) {
+    const level = record.level ?? (await levelOf(run, scope, record))
+    if (level > (highest.get(record.key)?.level ?? -1)) highest.set(record.key, { ...record, level })
+  }
+  await bringEach(run, 'member', scope, [...highest.values()], (record) => newMember(run, record, owner))
+}
+
+/** Of somebody of whom the list does not say it: who is listed may read at least. */
+async function levelOf(run: Run, scope: Scope, { person }: MemberRecord): Promise<number> {
+  const found = await findOne(run, 'level of a member', { ...scope, username: person.username })
+  return found?.level ?? REPORTER
+}
+
+const REPORTER = 20
+
+async function newMember(run: Run, { person, level: given, expires_at, created_at }: MemberRecord, owner: Owner): Promise<Write> {
+  const level = given ?? REPORTER
   const highest = owner.kind === 'project' ? 40 : 50
   const access_level = LEVELS.filter((known) => known <= Math.min(level, highest)).at(-1)
   if (access_level === undefined) throw new Refused(`there is no level ${level}`)

@@ -2,7 +2,7 @@ import type { Context } from '../../context.js'
 import type { Transaction } from '../../db/client.js'
 import { codeOf, databaseError, isUniqueViolation } from '../../db/errors.js'
 import { commitAsynchronously } from '../../db/relaxed.js'
-import { Failure, wordsOf } from '../../failures.js'
+import { Failure, invalidRecord, wordsOf } from '../../failures.js'
 import { actSilently } from '../core/acting.js'
 import type { Run } from './run.js'
 import { NotGiven } from './source/client.js'
@@ -13,6 +13,11 @@ import { pagesOf } from './source/source.js'
 /** Why one thing does not come; the import goes on without it. */
 export class Refused extends Error {
   override name = 'Refused'
+}
+
+/** Refuses what has faults of its own; a dry run, which writes nothing, finds these too. */
+export function refuseIfFaults(field: string, faults: string[]): void {
+  if (faults.length > 0) throw invalidRecord({ [field]: faults })
 }
 
 /** A thing of the other server. */
@@ -44,14 +49,30 @@ export async function bringAll<K extends Kind>(
   eachPage?: (records: Records[K][]) => Promise<void>,
 ): Promise<boolean> {
   return readAll(run, kind, scope, async (records) => {
-    const items = records.map((record) => ({ record, key: keyIn(kind, scope, record.key) }))
-    const known = await run.ledger.known(
-      kind,
-      items.map(({ key }) => key),
-    )
-    for (const { record, key } of items) if (!known.has(key)) await bring(run, { kind, key, name: nameOf(scope, record) }, () => prepare(record))
+    await bringEach(run, kind, scope, records, prepare)
     await eachPage?.(records)
   })
+}
+
+/** The same with records that have been read. */
+export async function bringEach<K extends Kind>(
+  run: Run,
+  kind: K,
+  scope: Scope,
+  records: Records[K][],
+  prepare: (record: Records[K]) => Promise<Write>,
+): Promise<void> {
+  for (const record of await notYetHere(run, kind, scope, records)) {
+    const item = { kind, key: keyIn(kind, scope, record.key), name: nameOf(scope, record) }
+    await bring(run, item, () => prepare(record))
+  }
+}
+
+/** Those that have not come. */
+export async function notYetHere<K extends Kind>(run: Run, kind: K, scope: Scope, records: Records[K][]): Promise<Records[K][]> {
+  const keyOf = ({ key }: Records[K]) => keyIn(kind, scope, key)
+  const known = await run.ledger.known(kind, records.map(keyOf))
+  return records.filter((record) => !known.has(keyOf(record)))
 }
 
 /** Reads a list page by page. What is wrong with it, or with some of its elements, is reported. */

@@ -1,14 +1,16 @@
 import { eq } from 'drizzle-orm'
 import { namespaces } from '../../db/schema/index.js'
 import { invalidRecord } from '../../failures.js'
+import { groupNameFaults, namespacePathFaults } from '../../lib/path.js'
 import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
 import { audit } from '../core/audit.js'
 import { readSettings } from '../core/settings.js'
 import { groupFaults } from '../groups/attributes.js'
 import { insertGroup, isTooDeep } from '../groups/create.js'
 import { lockNamespace } from '../identity/namespaces.js'
-import { bringHooks, bringMembers, bringTeams, bringVariables } from './belongings.js'
-import { bring, findOne, listAll, Refused, readAll, type Write } from './bring.js'
+import { bringHooks, bringMembers, bringVariables } from './belongings.js'
+import { bring, findOne, listAll, Refused, readAll, refuseIfFaults, type Write } from './bring.js'
+import { usableName } from './names.js'
 import { bringGroupPlan } from './planning.js'
 import { IMPORTER, type Place, type Run } from './run.js'
 import { EVERYTHING, type Scope } from './source/dialect.js'
@@ -72,7 +74,7 @@ async function placeGroup(run: Run, record: GroupRecord): Promise<Place | null> 
   const { key, full_path } = record
   const known = (await run.ledger.known('group', [key])).get(key)
   const here = known ?? (await bring(run, { kind: 'group', key, name: full_path }, () => newGroup(run, record)))
-  if (run.ledger.dry) return { key, path: full_path, here: 0 }
+  if (run.ledger.dry) return (await run.ledger.known('group', [key])).size > 0 ? { key, path: full_path, here: 0 } : null
   if (here === null) return null
   const isThere = (await run.ctx.db.write.$count(namespaces, eq(namespaces.id, here))) > 0
   if (!isThere) await run.ledger.leftOut('contents of a group', key, full_path, 'the group has been deleted here since it came')
@@ -92,12 +94,15 @@ async function parentHere(run: Run, path: string): Promise<number | null> {
 
 async function newGroup(run: Run, record: GroupRecord): Promise<Write> {
   const { ctx } = run
-  const { full_path, name, description, lfs_enabled, request_access_enabled, created_at } = record
+  const { full_path, description, lfs_enabled, request_access_enabled, created_at } = record
   const parentId = await parentHere(run, full_path)
   const settings = await readSettings(ctx)
+  const name = await usableName(run, 'group', record, groupNameFaults)
+  const path = full_path.split('/').at(-1) as string
+  // what is taken here is looked up when it is written
+  if (run.ledger.dry) refuseIfFaults('path', namespacePathFaults(path, full_path.includes('/') || run.into !== null ? 'below' : 'top'))
   return async (tx) => {
     const parent = parentId === null ? null : await lockNamespace(tx, parentId)
-    const path = full_path.split('/').at(-1) as string
     // not more visible than what it is in
     const level = Math.min(VISIBILITY_LEVEL[record.visibility], parent?.visibility ?? VISIBILITY_LEVEL.public)
     const faults = await groupFaults(tx, { user: IMPORTER.user, settings, parent, self: null }, { name, path, level })
@@ -123,8 +128,7 @@ const MAX_DESCRIPTION = 255
 async function bringBelongings(run: Run, place: Place): Promise<void> {
   const scope: Scope = { key: place.key, path: place.path }
   const owner = { kind: 'group' as const, id: place.here, fullPath: place.path }
-  await bringMembers(run, 'group member', scope, owner)
-  await bringTeams(run, scope, owner)
+  await bringMembers(run, scope, owner)
   await bringGroupPlan(run, scope, place.here)
   await bringVariables(run, 'group variable', scope, owner)
   await bringHooks(run, 'group hook', scope, owner)

@@ -2,7 +2,7 @@ import { and, eq } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import { namespaces } from '../../db/schema/index.js'
 import { StartFault } from '../../lib/start-fault.js'
-import { bringHooks, bringMembers, bringProtections, bringVariables } from './belongings.js'
+import { bringHooks, bringProjectMembers, bringProtections, bringVariables } from './belongings.js'
 import { bringReleases, bringSnippets } from './content.js'
 import { bringGroups } from './groups.js'
 import { bringIssues } from './issues.js'
@@ -45,7 +45,7 @@ export async function importServer(ctx: Context, options: ImportOptions): Promis
     throw error instanceof SourceFailed ? new StartFault(error.message) : error
   })
   const ledger = options.dryRun ? dryLedger() : await openLedger(ctx, source.client.base)
-  const maps = { people: new Map(), userIds: new Map(), groups: new Map(), refusedGroups: new Set<string>(), projects: new Map() }
+  const maps = { people: new Map(), userIds: new Map(), groups: new Map(), refusedGroups: new Set<string>(), projects: new Map(), teams: new Map() }
   const run: Run = { ctx, options, source, ledger, signal, into, ...maps }
   let fault: string | null = null
   try {
@@ -99,12 +99,12 @@ async function bringContents(run: Run, record: ProjectRecord, place: Place): Pro
   run.projects.set(place.key, place)
   const owner = { kind: 'project' as const, id: place.here, fullPath: place.path }
   await bringRepositories(run, place, subject.project, record.default_branch)
-  await bringMembers(run, 'member', scope, owner)
+  await bringProjectMembers(run, scope, owner)
   await bringPlan(run, scope, place.here)
   await bringProtections(run, scope, subject)
   await bringVariables(run, 'variable', scope, owner)
   await bringHooks(run, 'hook', scope, owner)
-  await bringIssues(run, scope, subject)
+  if (!record.without.includes('issue')) await bringIssues(run, scope, subject)
   await bringReleases(run, scope, subject)
   await bringSnippets(run, 'snippet', scope, place.here)
 }
@@ -113,5 +113,5 @@ async function bringRelations(run: Run, record: ProjectRecord, place: Place): Pr
   const subject = await subjectOf(run, place)
   if (subject === null) return
   await relateProject(run, record, subject)
-  await bringMergeRequests(run, { key: place.key, path: place.path }, subject)
+  if (!record.without.includes('merge request')) await bringMergeRequests(run, { key: place.key, path: place.path }, subject)
 }

@@ -82,9 +82,9 @@ interface Version {
 
 /** The versions whose commits have come, oldest first, kept by refs. The others are reported. */
 async function versionsOf(run: Run, record: MergeRequestRecord, scope: Scope, { project }: ProjectSubject): Promise<Version[]> {
-  const listed = await versionsListed(run, record, { ...scope, iid: record.iid })
-  if (listed.length === 0) return []
   const repository = repositoryOf(run.ctx, project)
+  const listed = await versionsListed(run, record, { ...scope, iid: record.iid }, repository)
+  if (listed.length === 0) return []
   const existing = await repository.existing(listed.flatMap(({ head, start }) => [head, start]))
   const whole = listed.filter(({ head, start }) => existing.has(head) && existing.has(start))
   if (whole.length < listed.length) {
@@ -102,9 +102,16 @@ async function versionsOf(run: Run, record: MergeRequestRecord, scope: Scope, { 
 }
 
 /** Newest first. */
-async function versionsListed(run: Run, { sha, start }: MergeRequestRecord, scope: Scope): Promise<VersionRecord[]> {
+async function versionsListed(
+  run: Run,
+  { iid, sha, start }: MergeRequestRecord,
+  scope: Scope,
+  repository: ReturnType<typeof repositoryOf>,
+): Promise<VersionRecord[]> {
   if (run.source.dialect.lists.version !== undefined) return listAll(run, 'version', scope)
-  return sha && start ? [{ key: sha, head: sha, start, created_at: null }] : []
+  // what is said of the head may be that of a branch that has moved on since it was merged
+  const head = (await repository.ref(headRef(iid))) ?? sha
+  return head && start ? [{ key: head, head, start, created_at: null }] : []
 }
 
 async function insertVersions(tx: Transaction, { id, project_id }: Target, versions: Version[]): Promise<void> {

@@ -53,7 +53,7 @@ async function detailed(run: Run, person: Person): Promise<UserRecord> {
   const found = await findOne(run, 'one user', { key: '', path: person.username })
   const profile = { bio: null, location: null, website_url: '', organization: '', messenger: '', jobsnet: '', microblog: '' }
   const same = found?.username.toLowerCase() === person.username.toLowerCase() ? found : undefined
-  return same ?? { key: '', ...person, blocked: false, admin: false, profile, created_at: null }
+  return same ?? { key: '', ...person, blocked: false, admin: false, external: false, profile, created_at: null }
 }
 
 /** Finds the account of somebody, or creates it; their SSH keys come only to accounts that are created. */
@@ -113,15 +113,16 @@ async function newUser(run: Run, record: UserRecord): Promise<Write> {
       username,
       'is not known, so that the user is blocked: give them one and unblock them',
     )
+  const values = { username, name, email: email ?? `${username.toLowerCase()}@${NO_MAILBOX}`, ...profile }
+  if (run.ledger.dry) await ctx.db.transaction((tx) => refuseFaults(tx, values))
   return async (tx) => {
-    const values = { username, name, email: email ?? `${username.toLowerCase()}@${NO_MAILBOX}`, ...profile }
     await refuseFaults(tx, values)
     const now = ctx.now()
     const user = await insertUser(tx, {
       ...values,
       state: record.blocked || email === null ? 'blocked' : 'active',
       projects_limit: usualProjectsLimit(settings),
-      external: settings.user_default_external,
+      external: record.external || settings.user_default_external,
       confirmed_at: email === null ? null : now,
       created_at: created_at ?? now,
       updated_at: now,

@@ -1,7 +1,7 @@
-import { eq } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import { findProjectFor, type Namespace, type ProjectSubject } from '../../access/rules.js'
 import type { Transaction } from '../../db/client.js'
-import { members, namespaces, projectShares, projects } from '../../db/schema/index.js'
+import { members, namespaces, projectShares, projects, users } from '../../db/schema/index.js'
 import { invalidRecord, nullOnFailure } from '../../failures.js'
 import { projectNameFaults, projectPathFaults } from '../../lib/path.js'
 import { VISIBILITY_LEVEL } from '../../lib/visibility.js'
@@ -10,7 +10,8 @@ import { claimRoute, lockNamespace } from '../identity/namespaces.js'
 import { addTakenFaults, pickStorage } from '../projects/create.js'
 import { linkFork } from '../projects/forks.js'
 import { endReservation, giveUpReservation, holdReservation, reserveProject } from '../projects/reservations.js'
-import { bring, listAll, Refused, readAll, type Write } from './bring.js'
+import { bring, listAll, Refused, readAll, refuseIfFaults, type Write } from './bring.js'
+import { usableName } from './names.js'
 import { personId } from './people.js'
 import { IMPORTER, type Place, type Run } from './run.js'
 import { EVERYTHING } from './source/dialect.js'
@@ -45,7 +46,7 @@ async function makeProject(run: Run, record: ProjectRecord): Promise<number | nu
   const item = { kind: 'project', key: record.key, name: record.full_path }
   if (run.ledger.dry) {
     await bring(run, item, () => newProject(run, record, { id: 0, storage: '' }))
-    return 0
+    return (await run.ledger.known('project', [record.key])).get(record.key) ?? null
   }
   const storage = pickStorage(ctx, await readSettings(ctx))
   const id = await reserveProject(ctx, storage)
@@ -63,18 +64,20 @@ async function newProject(run: Run, record: ProjectRecord, reserved: { id: numbe
   const path = record.full_path.split('/').at(-1) as string
   const namespaceId = await namespaceFor(run, record)
   const creator_id = await creatorOf(run, record)
+  const name = await usableName(run, 'project', record, projectNameFaults)
+  if (run.ledger.dry) refuseIfFaults('path', projectPathFaults(path))
   return async (tx) => {
     await holdReservation(tx, reserved.id)
     const namespace = await lockNamespace(tx, namespaceId)
     if (!namespace) throw new Refused('its namespace has been deleted here')
     const { full_path } = namespace
-    await refuseFaults(tx, namespace, { name: record.name, path })
+    await refuseFaults(tx, namespace, { name, path })
     const branch = record.default_branch ?? ctx.config.defaultBranch
     await tx
       .insert(projects)
       .overridingSystemValue()
       .values({
-        ...columnsOf(record, ctx.now()),
+        ...columnsOf({ ...record, name }, ctx.now()),
         ...reserved,
         namespace_id: namespaceId,
         creator_id,
@@ -136,8 +139,13 @@ async function namespaceFor(run: Run, { full_path, owner }: ProjectRecord): Prom
   if (above === '' || above.includes('/') || run.refusedGroups.has(above.toLowerCase())) throw new Refused('the group it is in did not come')
   const ownerId = await personId(run, owner?.username.toLowerCase() === above.toLowerCase() ? owner : { username: above, name: above, email: null })
   if (run.ledger.dry) return 0
-  const [namespace] = await run.ctx.db.write.select({ id: namespaces.id }).from(namespaces).where(eq(namespaces.owner_id, ownerId))
-  if (!namespace) throw new Refused('its owner has no namespace here')
+  const [namespace] = await run.ctx.db.write
+    .select({ id: namespaces.id })
+    .from(namespaces)
+    .innerJoin(users, eq(users.id, namespaces.owner_id))
+    .where(and(eq(users.id, ownerId), eq(users.kind, 'human')))
+  // the ghost user stands for whoever did not come
+  if (!namespace) throw new Refused('its owner did not come')
   return namespace.id
 }
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { projects } from '../../db/schema/index.js'
 import { GitFault, TooLarge } from '../../git/errors.js'
 import type { FetchSource } from '../../git/types.js'
@@ -11,7 +12,7 @@ import { forgetUsualProtection } from './belongings.js'
 import { bring, Refused, type Write } from './bring.js'
 import { bringLfsObjects } from './lfs.js'
 import type { Place, Run } from './run.js'
-import { SourceFailed } from './source/client.js'
+import { patiently } from './source/client.js'
 
 /** A project here, as far as its repositories are concerned. */
 type Home = Pick<typeof projects.$inferSelect, 'id' | 'storage'>
@@ -40,12 +41,19 @@ export async function bringRepositories(run: Run, place: Place, project: Home, d
 /** Whether there is a wiki with a page. Asked from the repository: git needs a folder to run in. */
 async function hasPages(run: Run, project: Home, source: FetchSource): Promise<boolean> {
   if ((await statusOf(run, source)) !== 200) return false
+  if (run.ledger.dry) return hasBranches(run, source)
   return (
-    run.ledger.dry ||
     (await repositoryOf(run.ctx, project)
       .remoteHead(source, run.signal)
       .catch(() => null)) !== null
   )
+}
+
+/** The same where there is no folder: whether a branch is advertised. */
+async function hasBranches({ source: { client } }: Run, { url, authorization }: FetchSource): Promise<boolean> {
+  const headers = { accept: '*/*', 'user-agent': 'git/roost', ...(authorization && { authorization }) }
+  const { text } = await client.text(`${url.slice(client.base.length)}${ADVERTISEMENT}`, headers)
+  return text.includes(' refs/heads/')
 }
 
 /** The address is made of that of the server and of the path: what the server says of it is not followed. */
@@ -60,11 +68,11 @@ async function statusOf(run: Run, { url, authorization }: FetchSource): Promise<
   const { target } = run.source.client
   const headers = { accept: '*/*', 'user-agent': 'git/roost', ...(authorization && { authorization }) }
   const asked = { ...target, url: new URL(`${url}${ADVERTISEMENT}`) }
-  const { status } = await askHead(asked, { headers, answerWithin: 60_000, signal: run.signal }).catch((error: unknown) => {
-    run.signal.throwIfAborted()
-    throw new SourceFailed(`the server cannot be reached: ${error instanceof Error ? error.message : String(error)}`)
+  const answer = await patiently(run.signal, async () => {
+    const { status, headers: given } = await askHead(asked, { headers, answerWithin: 60_000, signal: run.signal })
+    return { status, after: given['retry-after'] }
   })
-  return status
+  return answer.status
 }
 
 /** Milliseconds; git itself gives up earlier. */
@@ -73,7 +81,7 @@ const DEADLINE = 24 * 3_600_000
 /** Does it before the row of the ledger is written. What git says of a fault may contain the token. */
 async function taken(run: Run, take: () => Promise<void>): Promise<Write> {
   try {
-    if (!run.ledger.dry) await take()
+    if (!run.ledger.dry) await takeAgain(run, take)
     return async () => null
   } catch (error) {
     run.signal.throwIfAborted()
@@ -82,6 +90,23 @@ async function taken(run: Run, take: () => Promise<void>): Promise<Write> {
     if (error instanceof GitFault) throw new Refused('git could not fetch the repository')
     throw error
   }
+}
+
+const FETCHES = 3
+/** Milliseconds before the second fetch, and again before the third. */
+const FETCH_WAIT = 1_000
+
+/** A connection may be lost in the middle of a fetch. */
+async function takeAgain({ signal }: Run, take: () => Promise<void>): Promise<void> {
+  for (let tried = 1; tried < FETCHES; tried++) {
+    try {
+      return await take()
+    } catch (error) {
+      if (signal.aborted || !(error instanceof GitFault) || error instanceof TooLarge) throw error
+      await sleep(FETCH_WAIT * tried, undefined, { signal })
+    }
+  }
+  await take()
 }
 
 const deadline = (run: Pick<Run, 'signal'>) => AbortSignal.any([run.signal, AbortSignal.timeout(DEADLINE)])

@@ -31,6 +31,12 @@ export interface Place {
   here: number
 }
 
+/** People who may do the same. */
+export interface Team {
+  key: string
+  level: number
+}
+
 /** One run of an import. */
 export interface Run {
   ctx: Context
@@ -50,6 +56,8 @@ export interface Run {
   into: number | null
   /** Projects likewise, by key. */
   projects: Map<string, Place>
+  /** Teams that are for some projects only, by the keys of these. */
+  teams: Map<string, Team[]>
 }
 
 /** What is done in nobody's name; sees everything. */

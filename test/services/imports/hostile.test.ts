@@ -13,13 +13,16 @@ let admin: TestUser
 type Handler = (query: URLSearchParams, request: IncomingMessage, response: ServerResponse) => unknown
 /** Path below /api/v4 → what it answers; others are empty lists. */
 let answers: Record<string, Handler> = {}
+/** What Git is answered. */
+const nothing = (_: string, response: ServerResponse): unknown => response.writeHead(404).end()
+let advertise = nothing
 const asked: string[] = []
 
 const local = localServer((request, response) => {
   const { pathname: whole, searchParams } = new URL(request.url ?? '', 'http://x')
   const pathname = whole.replace(/^\/t\d+/, '')
   asked.push(pathname)
-  if (!pathname.startsWith('/api/v4/')) return void response.writeHead(404).end()
+  if (!pathname.startsWith('/api/v4/')) return void advertise(pathname, response)
   const path = pathname.slice('/api/v4'.length)
   const body = path === '/version' ? { version: '18.0.0' } : (answers[path]?.(searchParams, request, response) ?? [])
   if (!response.writableEnded) response.setHeader('content-type', 'application/json').end(JSON.stringify(body))
@@ -30,6 +33,7 @@ beforeAll(async () => {
 })
 afterEach(() => {
   answers = {}
+  advertise = nothing
   place++
 })
 
@@ -141,6 +145,13 @@ describe('a hostile server', () => {
     expect((await t.api('get', `/groups/${id}/projects`, admin)).body).toEqual([])
   })
 
+  it('says who is external, and they are here as well', async () => {
+    answers = { '/users': () => [person('outsider', { external: true }), person('insider', { external: false })] }
+    await run()
+    for (const [username, external] of Object.entries({ outsider: true, insider: false }))
+      expect((await t.api('get', `/users?username=${username}`, admin)).body).toMatchObject([{ external }])
+  })
+
   it('cannot leave the folders of repositories, nor name other hosts for Git', async () => {
     answers = {
       '/projects': () => [
@@ -182,6 +193,32 @@ describe('a hostile server', () => {
     expect(tries).toBe(4)
   })
 
+  it('that fails with one thing gives the others', async () => {
+    const broken = project('hurt/one', { id: 8001, owner: person('hurt') })
+    const whole = project('hurt/two', { id: 8002, owner: person('hurt') })
+    answers = {
+      '/projects': () => [broken, whole],
+      '/projects/8001/issues': (_, __, response) => response.writeHead(500, { 'retry-after': '0' }).end('{}'),
+      '/projects/8002/issues': () => [{ id: 8003, iid: 1, title: 'whole', state: 'opened', labels: [], author: person('hurt') }],
+    }
+    const report = await run()
+    expect(report).toMatchObject({ finished: true, came: { project: 2, issue: 1 } })
+    expect(reasons(report)).toContain('issue hurt/one: the server fails with it (500)')
+  })
+
+  it('is asked for a repository again as well', async () => {
+    const tries: string[] = []
+    advertise = (path, response) => {
+      tries.push(path)
+      response.writeHead(tries.length < 3 ? 503 : 404, { 'retry-after': '0' }).end()
+    }
+    answers = { '/projects': () => [project('late/one', { owner: person('late') })] }
+    const report = await run()
+    expect(tries.filter((path) => path.startsWith('/late/one.git/'))).toHaveLength(3)
+    expect(report.finished).toBe(true)
+    expect(reasons(report)).toContain("repository late/one: the server answers 404 to Git: the token's user may not read it, or there is none")
+  })
+
   it('that refuses the token ends the run', async () => {
     answers = { '/users': (_, __, response) => response.writeHead(401).end('{}') }
     expect(await run()).toMatchObject({ finished: false, fault: 'the server does not accept the token' })
@@ -207,9 +244,18 @@ describe('a dry run', () => {
       ],
       '/projects/7003/issues/1/discussions': () => [{ id: 'a'.repeat(40), notes: [{ id: 1, body: 'yes', author: person('stranger') }] }],
     }
+    answers['/groups'] = () => [group('desert', { id: 7001 }), group('desert/dune', { id: 7002 }), group('api', { id: 7006 })]
+    answers['/projects'] = () => [project('desert/sand', { id: 7003 }), project('desert/tree', { id: 7007 }), project('api/x', { id: 7008 })]
     const report = await run({ dryRun: true })
     expect(report).toMatchObject({ dry_run: true, finished: true, came: { user: 1, group: 2, project: 1, issue: 1, 'issue note': 1 } })
     expect(reasons(report)).toContain('issue desert/sand 7005: is not valid: title: Too small: expected string to have >=1 characters')
+    expect(reasons(report)).toEqual(
+      expect.arrayContaining([
+        'group api: path api is a reserved name',
+        'project desert/tree: path tree is a reserved name',
+        'project api/x: the group it is in did not come',
+      ]),
+    )
     expect(await count()).toEqual(before)
   })
 })

@@ -38,11 +38,12 @@ export interface SourceClient {
 export interface TextAnswer {
   text: string
   link: string | undefined
+  /** How many elements all pages of a list have together, where the server says so. */
+  total: number | undefined
 }
 
-export interface JsonAnswer {
+export interface JsonAnswer extends Pick<TextAnswer, 'link' | 'total'> {
   body: unknown
-  link: string | undefined
 }
 
 const MAX_BODY = 64 * 1024 * 1024
@@ -62,7 +63,8 @@ export async function openClient({ url, signal }: ClientOptions): Promise<Source
   })
   if (target.url.search !== '') throw new SourceFailed('the URL has a query')
   const base = target.url.href.replace(/\/+$/, '')
-  const text = (path: string, headers: Record<string, string>) => patiently({ target, base, signal }, path, headers)
+  const text = async (path: string, headers: Record<string, string>) =>
+    accepted(await patiently(signal, () => ask({ target, base, signal }, path, headers)))
   return {
     base,
     target,
@@ -70,7 +72,7 @@ export async function openClient({ url, signal }: ClientOptions): Promise<Source
     async get(path, headers) {
       const answer = await text(path, headers)
       try {
-        return { body: JSON.parse(answer.text) as unknown, link: answer.link }
+        return { body: JSON.parse(answer.text) as unknown, link: answer.link, total: answer.total }
       } catch {
         throw new NotGiven('the answer is not JSON')
       }
@@ -84,17 +86,16 @@ interface Place {
   signal: AbortSignal
 }
 
-/** Tries again what is too many, failing or lost, as long after as the server asks. */
-async function patiently(place: Place, path: string, headers: Record<string, string>): Promise<TextAnswer> {
+/** Tries again what is too many, failing or lost, as long after as the server asks, and gives the last answer. */
+export async function patiently<T extends { status: number; after?: string | undefined }>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
   for (let tried = 1; ; tried++) {
-    const answer = await ask(place, path, headers).catch((error: unknown) => {
-      if (error instanceof NotGiven || place.signal.aborted) throw error
+    const answer = await ask().catch((error: unknown) => {
+      if (error instanceof NotGiven || signal.aborted) throw error
       return { failed: error instanceof Error ? error.message : String(error) }
     })
-    if (!('failed' in answer) && !isPassing(answer.status)) return accepted(answer)
-    if (tried === TRIES)
-      throw new SourceFailed('failed' in answer ? `the server cannot be reached: ${answer.failed}` : `the server answers ${answer.status}`)
-    await sleep(waitOf('failed' in answer ? undefined : answer.after, tried), undefined, { signal: place.signal })
+    if (!('failed' in answer) && (tried === TRIES || !isPassing(answer.status))) return answer
+    if (tried === TRIES && 'failed' in answer) throw new SourceFailed(`the server cannot be reached: ${answer.failed}`)
+    await sleep(waitOf('failed' in answer ? undefined : answer.after, tried), undefined, { signal })
   }
 }
 
@@ -118,6 +119,9 @@ function accepted(answer: Answer): TextAnswer {
   if (status === 401) throw new SourceFailed('the server does not accept the token')
   if (status >= 300 && status < 400)
     throw new NotGiven(`the server redirects to ${(location ?? 'nowhere').slice(0, 200)}, which is not followed`, status)
+  // a fault of the server in one thing: the others may be whole
+  if (status === 500) throw new NotGiven('the server fails with it (500)', status)
+  if (isPassing(status)) throw new SourceFailed(`the server answers ${status}`)
   if (status === 403) throw new NotGiven('the token may not read it (403)', status)
   throw new NotGiven(`the server answers ${status}`, status)
 }
@@ -187,7 +191,10 @@ async function read(response: IncomingMessage): Promise<Answer> {
     status: response.statusCode ?? 0,
     text: Buffer.concat(chunks).toString('utf8'),
     link: header('link'),
+    total: wholeNumber(header('x-total-count')),
     after: header('retry-after'),
     location: header('location'),
   }
 }
+
+const wholeNumber = (given: string | undefined) => (given !== undefined && /^\d{1,9}$/.test(given) ? Number(given) : undefined)

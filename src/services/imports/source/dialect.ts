@@ -11,6 +11,8 @@ export interface Scope {
   iid?: number
   /** Of those in the list, where it has only one. */
   level?: number
+  /** Whose level is asked for. */
+  username?: string
   /** Users and groups that are known so far, by name. */
   users?: string[]
   groups?: string[]

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Dialect, Listing, Scope } from './dialect.js'
 import type { MergeRequestRecord, Person, Records } from './records.js'
-import { count, dayOf, flag, fullPath, id, LONG, maybeOid, maybeText, moment, name, number, oid, text } from './shapes.js'
+import { count, dayOfMoment, flag, fullPath, id, LONG, maybeOid, maybeText, moment, name, number, text } from './shapes.js'
 
 const account = z.object({ id, login: text(255), username: text(255), full_name: text(255), email: maybeText(255) })
 const person = account.transform(
@@ -16,6 +16,7 @@ const maybePerson = person
 const user = account
   .extend({
     is_admin: flag(false),
+    restricted: flag(false),
     active: flag(true),
     prohibit_login: flag(false),
     location: maybeText(255),
@@ -23,14 +24,23 @@ const user = account
     description: maybeText(255),
     created: moment,
   })
-  .transform(({ id: key, login, username, full_name, email, is_admin, active, prohibit_login, location, website, description, created }) => ({
+  .transform(({ id: key, login, username, full_name, email, is_admin, restricted, active, prohibit_login, created, ...profile }) => ({
     key,
     username: username || login,
     name: full_name || username || login,
     email,
     admin: is_admin,
+    external: restricted,
     blocked: prohibit_login || !active,
-    profile: { bio: description, location, website_url: website, organization: '', messenger: '', jobsnet: '', microblog: '' },
+    profile: {
+      bio: profile.description,
+      location: profile.location,
+      website_url: profile.website,
+      organization: '',
+      messenger: '',
+      jobsnet: '',
+      microblog: '',
+    },
     created_at: created,
   }))
 
@@ -61,20 +71,60 @@ const organization = z
   })
 
 const RIGHTS = { none: 10, read: 20, write: 30, admin: 40, owner: 50 } as const
+const right = z.enum(['none', 'read', 'write', 'admin', 'owner'])
 const team = z
-  .object({ id, permission: z.enum(['none', 'read', 'write', 'admin', 'owner']).catch('read') })
-  .transform(({ id: key, permission }) => ({ key, level: RIGHTS[permission] as number }))
+  .object({
+    id,
+    name,
+    permission: right.catch('none'),
+    units_map: z.record(z.string().max(100), right.catch('none')).nullish(),
+    includes_all_repositories: flag(false),
+  })
+  .transform(({ id: key, name, permission, units_map, includes_all_repositories }) => ({
+    ...{ key, name, level: levelOf(permission, units_map ?? {}) },
+    everywhere: permission === 'owner' || includes_all_repositories,
+  }))
+
+/** What a team may do with code decides, where it may do different things with different parts of a repository. */
+function levelOf(permission: z.infer<typeof right>, units: Record<string, z.infer<typeof right>>): number | null {
+  const isOfUnits = permission !== 'owner' && permission !== 'admin' && Object.keys(units).length > 0
+  const code = isOfUnits ? (units['repo.code'] ?? 'none') : permission
+  if (code !== 'none') return Math.min(RIGHTS[code], RIGHTS[permission === 'owner' ? 'owner' : 'admin'])
+  return (units['repo.issues'] ?? 'none') === 'none' ? null : RIGHTS.none
+}
+
+const projectKey = z.object({ id }).transform(({ id: key }) => ({ key }))
 
 const teamMember = ({ level = 20 }: Scope) =>
   z.intersection(z.object({ id }), person).transform(({ id: key, ...person }) => ({ key, person, level, expires_at: null, created_at: null }))
 
-/** The list of some servers does not say what collaborators may do: then they may read. */
+/** The list of Gitea does not say what collaborators may do. */
 const member = z
   .intersection(z.object({ id, permissions: z.object({ admin: flag(false), push: flag(false) }).nullish() }), person)
   .transform(({ id: key, permissions, ...person }) => ({
     ...{ key, person, expires_at: null, created_at: null },
-    level: permissions?.admin ? RIGHTS.admin : permissions?.push ? RIGHTS.write : RIGHTS.read,
+    level: permissions ? (permissions.admin ? RIGHTS.admin : permissions.push ? RIGHTS.write : RIGHTS.read) : null,
   }))
+
+/** An owner of what they are a collaborator of is an administrator of the whole server, which is no right here. */
+const memberLevel = z
+  .object({ permission: right })
+  .transform(({ permission }) => ({ key: permission, level: permission === 'owner' ? null : RIGHTS[permission] }))
+
+/** Whose repository it is, and who sees what is theirs. */
+const owner = z
+  .intersection(
+    person.transform((person) => ({ person })),
+    z.object({ visibility: text(50) }),
+  )
+  .nullish()
+  .catch(null)
+
+/** What is public below a limited or private owner is so to those only who see the owner. */
+function visibilityOf(hidden: boolean, whose: z.infer<typeof owner>) {
+  if (hidden || whose?.visibility === 'private') return 'private' as const
+  return whose?.visibility === 'limited' ? ('internal' as const) : ('public' as const)
+}
 
 const project = z
   .object({
@@ -86,18 +136,39 @@ const project = z
       private: flag(false),
       internal: flag(false),
       empty: flag(false),
+      mirror: flag(false),
       archived: flag(false),
     },
-    ...{ default_branch: maybeText(255), owner: maybePerson, parent: z.object({ full_name: fullPath }).nullish().catch(null) },
+    ...{ default_branch: maybeText(255), owner, parent: z.object({ full_name: fullPath }).nullish().catch(null) },
     ...{ has_issues: flag(true), has_wiki: flag(true), has_pull_requests: flag(true), created_at: moment, updated_at: moment },
     topics: z.array(name).max(1_000).nullish(),
   })
   .transform(
-    ({ id: key, full_name, private: hidden, internal, empty, parent, has_issues, has_wiki, has_pull_requests, updated_at, topics, ...given }) => ({
+    ({
+      id: key,
+      full_name,
+      private: hidden,
+      internal,
+      empty,
+      mirror,
+      parent,
+      has_issues,
+      has_wiki,
+      has_pull_requests,
+      updated_at,
+      topics,
+      ...given
+    }) => ({
       key,
       full_path: full_name,
-      ...{ name: given.name, description: given.description, archived: given.archived, owner: given.owner, created_at: given.created_at },
-      visibility: internal ? ('internal' as const) : hidden ? ('private' as const) : ('public' as const),
+      ...{
+        name: given.name,
+        description: given.description,
+        archived: given.archived,
+        owner: given.owner?.person ?? null,
+        created_at: given.created_at,
+      },
+      visibility: visibilityOf(hidden || internal, given.owner),
       default_branch: empty ? null : given.default_branch,
       creator: null,
       forked_from: parent?.full_name ?? null,
@@ -107,13 +178,17 @@ const project = z
       },
       settings: topics ? { tag_list: topics } : {},
       shares: [],
+      without: [...(has_issues ? [] : ['issue' as const]), ...(has_pull_requests && !empty && !mirror ? [] : ['merge request' as const])],
       updated_at,
       last_activity_at: updated_at,
     }),
   )
 
+/** A comma stands between the titles of labels here. */
+const labelTitle = name.transform((given) => given.replaceAll(',', ';'))
+
 const label = z
-  .object({ id, name, color: z.string().max(50), description: maybeText(LONG) })
+  .object({ id, name: labelTitle, color: z.string().max(50), description: maybeText(LONG) })
   .transform(({ id: key, name: title, color, description }) => ({
     ...{ key, title, color: color.startsWith('#') ? color : `#${color}`, description, priority: null },
   }))
@@ -124,13 +199,13 @@ const milestone = z
     title: name,
     description: text(LONG),
     state: z.enum(['open', 'closed']),
-    due_on: moment,
+    due_on: dayOfMoment,
     closed_at: moment,
     created_at: moment,
     updated_at: moment,
   })
   .transform(({ id: key, title, description, state, due_on, created_at, updated_at }) => ({
-    ...{ key, iid: null, title, description, closed: state === 'closed', start_date: null, due_date: dayOf(due_on), created_at, updated_at },
+    ...{ key, iid: null, title, description, closed: state === 'closed', start_date: null, due_date: due_on, created_at, updated_at },
   }))
 
 const issuable = {
@@ -145,9 +220,12 @@ const issuable = {
     state: z.enum(['open', 'closed']),
   },
   assignees: z.array(person).max(1_000).nullish().catch(null),
-  labels: z.array(z.object({ name })).max(1_000).nullish(),
+  labels: z
+    .array(z.object({ name: labelTitle }))
+    .max(1_000)
+    .nullish(),
   milestone: z.object({ id }).nullish().catch(null),
-  ...{ created_at: moment, updated_at: moment, closed_at: moment, due_date: moment, comments: count },
+  ...{ created_at: moment, updated_at: moment, closed_at: moment, due_date: dayOfMoment, comments: count },
 }
 const issuableFields = z.object(issuable)
 
@@ -169,22 +247,28 @@ function sharedOf(given: z.infer<typeof issuableFields>) {
 const issue = issuableFields
   .extend({ pull_request: z.unknown().optional() })
   .transform((given) =>
-    given.pull_request ? null : { ...sharedOf(given), closed: given.state === 'closed', confidential: false, due_date: dayOf(given.due_date) },
+    given.pull_request ? null : { ...sharedOf(given), closed: given.state === 'closed', confidential: false, due_date: given.due_date },
   )
 
-const end = z.object({ ref: z.string().min(1).max(1_000), sha: oid, repo: z.object({ id }).nullish() })
+const maybeSha = maybeOid.catch(null)
+/** `ref` is not the branch where that has been deleted, but `label` is; `sha` is what the branch is now. */
+const end = z
+  .object({ label: text(1_000), ref: z.string().min(1).max(1_000), sha: maybeSha, repo: z.object({ id }).nullish() })
+  .transform(({ label, ref, ...given }) => ({ ...given, branch: label || ref }))
 const pull = issuableFields
-  .extend({ merged: flag(false), merged_at: moment, merge_commit_sha: maybeOid.catch(null), merged_by: maybePerson, base: end, head: end })
+  .extend({ merged: flag(false), merged_at: moment, merge_commit_sha: maybeSha, merged_by: maybePerson, merge_base: maybeSha, base: end, head: end })
   .transform((given): MergeRequestRecord => {
-    const { merged, merged_at, merge_commit_sha, merged_by, base, head } = given
+    const { merged, merged_at, merge_commit_sha, merged_by, merge_base, base, head } = given
+    const isOpen = !merged && given.state === 'open'
     return {
       ...sharedOf(given),
-      state: merged ? 'merged' : given.state === 'closed' ? 'closed' : 'opened',
-      source_branch: head.ref,
-      target_branch: base.ref,
+      state: merged ? 'merged' : isOpen ? 'opened' : 'closed',
+      source_branch: head.branch,
+      target_branch: base.branch,
       source_project: head.repo?.id ?? null,
       merge_status: null,
-      ...{ sha: head.sha, start: base.sha },
+      // the target branch has what was merged into it by now
+      ...{ sha: head.sha, start: isOpen ? (base.sha ?? merge_base) : (merge_base ?? base.sha) },
       merge_commit_sha: merged ? merge_commit_sha : null,
       merged_at: merged ? merged_at : null,
       merged_by: merged ? merged_by : null,
@@ -232,17 +316,29 @@ const protectedBranch = z
     branch_name: text(255),
     enable_push: flag(false),
     enable_push_whitelist: flag(false),
+    enable_merge_whitelist: flag(false),
     enable_force_push: flag(false),
   })
-  .transform(({ rule_name, branch_name, enable_push, enable_push_whitelist, enable_force_push }) => ({
-    ...{ key: rule_name || branch_name, push_level: enable_push ? (enable_push_whitelist ? 40 : 30) : 0, merge_level: 40 },
-    allow_force_push: enable_force_push,
+  .transform((given, context) => ({
+    key: usablePattern(given.rule_name || given.branch_name, context),
+    push_level: given.enable_push ? (given.enable_push_whitelist ? 40 : 30) : 0,
+    merge_level: given.enable_merge_whitelist ? 40 : 30,
+    allow_force_push: given.enable_force_push,
   }))
 
-const protectedTag = z.object({ name_pattern: name }).transform(({ name_pattern: key }) => (key.startsWith('/') ? null : { key, create_level: 40 }))
+const protectedTag = z
+  .object({ name_pattern: name })
+  .transform(({ name_pattern }, context) => ({ key: usablePattern(name_pattern, context), create_level: 40 }))
+
+/** Here only `*` stands for others; a rule that would protect nothing is reported. */
+function usablePattern(pattern: string, context: z.RefinementCtx): string {
+  if (/^\/|[?[\]{}\\]/.test(pattern)) context.addIssue(`the pattern ${pattern} is more than names and *`)
+  return pattern
+}
 
 const API = '/api/v1'
-const PAGE = 'limit=50'
+/** Some lists of Gitea ignore the limit where no page is asked for, and have links to next pages all the same. */
+const PAGE = 'page=1&limit=50'
 const escaped = (path: string) => path.split('/').map(encodeURIComponent).join('/')
 const repo = ({ path }: Scope) => `${API}/repos/${escaped(path)}`
 const ofRepo = (rest: string) => (scope: Scope) => [`${repo(scope)}/${rest}${rest.includes('?') ? '&' : '?'}${PAGE}`]
@@ -274,6 +370,7 @@ const shared: Pick<Dialect, 'headers' | 'gitCredentials' | 'heads'> & { lists: {
 const LACKS = [
   { kind: 'passwords and tokens', reason: 'no server gives them away; users set a password by mail, or an administrator does' },
   { kind: 'webhooks', reason: 'their receivers expect other payloads: add them again' },
+  { kind: 'issues and pull requests that are switched off', reason: 'the API does not show them: switch them on there for the import' },
   { kind: 'reactions, stars, watches, avatars', reason: 'not brought' },
   { kind: 'attachments', reason: 'not brought; their links in texts point to the former server' },
   { kind: 'system comments and the history of issues', reason: 'the API does not have them as notes' },
@@ -288,6 +385,11 @@ export const gitea: Dialect = {
     user: { paths: () => [`${API}/admin/users?${PAGE}`], shape: user },
     group: { paths: () => [`${API}/orgs?${PAGE}`], shape: organization },
     'team member': { paths: ({ key }) => [`${API}/teams/${key}/members?${PAGE}`], shape: teamMember },
+    'project of a team': { paths: ({ key }) => [`${API}/teams/${key}/repos?${PAGE}`], shape: projectKey },
+    'level of a member': {
+      paths: (scope) => [`${repo(scope)}/collaborators/${encodeURIComponent(scope.username ?? '')}/permission`],
+      shape: memberLevel,
+    },
     project: { paths: () => [`${API}/repos/search?sort=id&order=asc&${PAGE}`], shape: project },
     'group label': { paths: ({ path }) => [`${API}/orgs/${escaped(path)}/labels?${PAGE}`], shape: label },
     issue: { paths: ofRepo('issues?state=all&type=issues&sort=oldest'), shape: issue },
@@ -299,6 +401,8 @@ export const gitea: Dialect = {
   lacks: [
     ...LACKS,
     { kind: 'reviews and their comments on lines', reason: 'not brought' },
+    { kind: 'tracked times, pins, further e-mail addresses, GPG keys', reason: 'not brought' },
+    { kind: 'drafts and files of releases', reason: 'not brought' },
     { kind: 'actions, their variables and secrets, packages, projects', reason: 'Roost does not have them, or the API does not show them' },
   ],
 }

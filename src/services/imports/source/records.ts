@@ -19,6 +19,8 @@ export interface UserRecord extends Person {
   key: string
   blocked: boolean
   admin: boolean
+  /** Sees only what they are a member of. */
+  external: boolean
   profile: {
     bio: string | null
     location: string | null
@@ -51,16 +53,21 @@ export interface GroupRecord {
   created_at: Date | null
 }
 
-/** A group of people of whom each has the same level on a group. */
+/** A group of people of whom each has the same level on a group, or on some of its projects. */
 export interface TeamRecord {
   key: string
-  level: number
+  name: string
+  /** Null: they may do nothing that there is a level for. */
+  level: number | null
+  /** Whether it is for all projects of the group. */
+  everywhere: boolean
 }
 
 export interface MemberRecord {
   key: string
   person: Person
-  level: number
+  /** Null: the list does not say. */
+  level: number | null
   expires_at: string | null
   created_at: Date | null
 }
@@ -101,6 +108,8 @@ export interface ProjectRecord {
   creator: string | null
   /** Groups it is shared with, by their full paths. */
   shares: { group: string; level: number; expires_at: string | null }[]
+  /** What the server has no list of for this one. */
+  without: ('issue' | 'merge request')[]
   created_at: Date | null
   updated_at: Date | null
   last_activity_at: Date | null
@@ -265,6 +274,8 @@ export interface Records {
   'group member': MemberRecord
   team: TeamRecord
   'team member': MemberRecord
+  /** Keys of projects. */
+  'project of a team': { key: string }
   'group label': LabelRecord
   'group milestone': MilestoneRecord
   'group variable': VariableRecord
@@ -273,6 +284,7 @@ export interface Records {
   'one project': ProjectRecord
   'project of a group': ProjectRecord
   member: MemberRecord
+  'level of a member': { key: string; level: number | null }
   label: LabelRecord
   milestone: MilestoneRecord
   variable: VariableRecord

@@ -58,7 +58,11 @@ const momentOf = (given: string | null): Date | null => {
   const at = given === null ? null : new Date(given)
   return at && at.getUTCFullYear() > 1969 && at.getUTCFullYear() < 9_999 ? at : null
 }
-export const dayOf = (at: Date | null): string | null => (at === null ? null : at.toISOString().slice(0, 10))
+/** The day of a moment in the time zone that the server writes it in: it is the end of that day there. */
+export const dayOfMoment = z.iso
+  .datetime({ offset: true })
+  .nullish()
+  .transform((given) => (given && momentOf(given) ? given.slice(0, 10) : null))
 
 const address = z
   .string()

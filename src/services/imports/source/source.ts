@@ -87,8 +87,8 @@ function isNew(known: Set<string>, element: unknown): boolean {
 /** What an element calls itself. */
 function nameOf(element: unknown): string {
   if (typeof element !== 'object' || element === null) return ''
-  const { id, key, tag_name, name } = element as Record<string, unknown>
-  const found = [id, tag_name, key, name].find((value) => typeof value === 'number' || (typeof value === 'string' && value.length < 300))
+  const { id, key, tag_name, rule_name, name } = element as Record<string, unknown>
+  const found = [id, tag_name, key, rule_name, name].find((value) => typeof value === 'number' || (typeof value === 'string' && value.length < 300))
   return found === undefined ? '' : String(found)
 }
 
@@ -115,12 +115,17 @@ const reasonOf = ({ issues }: z.ZodError) =>
 async function* elementsOf({ client, headers }: Source, first: string): AsyncGenerator<unknown[]> {
   const [path] = first.split('?')
   const asked = new Set<string>()
+  let given = 0
   for (let next: string | null = first; next !== null; ) {
     if (asked.size === MAX_PAGES || asked.has(next)) throw new NotGiven('the list does not end')
     asked.add(next)
-    const { body, link } = await client.get(next, headers)
-    yield elementsIn(body)
-    const query = queryOfNext(link, client.base)
+    const { body, link, total } = await client.get(next, headers)
+    const elements = elementsIn(body)
+    given += elements.length
+    yield elements
+    // many lists of Gitea have no links, but say how long they are
+    const goesOn = elements.length > 0 && total !== undefined && given < total
+    const query: string | null = queryOfNext(link, client.base) ?? (goesOn ? queryAfter(next) : null)
     next = query === null ? null : `${path}${query}`
   }
 }
@@ -138,4 +143,11 @@ function elementsIn(body: unknown): unknown[] {
 function queryOfNext(link: string | undefined, base: string): string | null {
   const [, url] = /<([^<>]{1,4000})>\s*;[^<]*\brel="?next"?/.exec(link ?? '') ?? []
   return (url !== undefined && parseUrl(url, base)?.search) || null
+}
+
+/** The query of the page after one. */
+function queryAfter(path: string): string {
+  const query = new URLSearchParams(path.slice(path.indexOf('?') + 1))
+  query.set('page', String(Number(query.get('page') ?? 1) + 1))
+  return `?${query}`
 }

@@ -36,6 +36,7 @@ const user = z
     state: text(50),
     is_admin: flag(false),
     bot: flag(false),
+    external: flag(false),
     bio: maybeText(255),
     location: maybeText(255),
     website_url: text(2_048),
@@ -45,7 +46,7 @@ const user = z
     microblog: text(255),
     created_at: moment,
   })
-  .transform(({ id: key, state, is_admin: admin, bot, username, name, email, created_at, ...profile }) =>
+  .transform(({ id: key, state, is_admin: admin, bot, external, username, name, email, created_at, ...profile }) =>
     bot
       ? null
       : {
@@ -54,6 +55,7 @@ const user = z
           name: name || username,
           email,
           admin,
+          external,
           created_at,
           blocked: state !== 'active' && state !== 'deactivated',
           profile: profileOf(profile),
@@ -162,6 +164,7 @@ const project = z
       },
       creator: creator_id ?? null,
       forked_from: forked_from_project?.path_with_namespace ?? null,
+      without: [],
       shares: (shared_with_groups ?? []).map((share) => ({
         group: share.group_full_path,
         level: share.group_access_level,

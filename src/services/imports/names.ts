@@ -1,0 +1,22 @@
+import type { Run } from './run.js'
+
+interface Named {
+  key: string
+  full_path: string
+  name: string
+}
+
+/** The name of a group or project; where that is none here, the nearest one that is, which is reported. */
+export async function usableName(
+  run: Run,
+  kind: 'group' | 'project',
+  { key, full_path, name }: Named,
+  faultsOf: (name: string) => string[],
+): Promise<string> {
+  const plain = name.replace(/[^\p{L}\p{N}\p{M}\p{Pd}_. -]/gu, '_').replace(/^[^\p{L}\p{N}_]/u, '_')
+  const usable = [name, plain].find((each) => faultsOf(each).length === 0)
+  if (usable === undefined) return name
+  if (usable !== name)
+    await run.ledger.leftOut(`name of a ${kind}`, key, `${full_path}: ${name}`, 'has characters that are not allowed here: others stand for them')
+  return usable
+}
