@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs'
 import { link, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isRunning } from '../../lib/is-running.js'
+import { isRunning, startTimeOf } from '../../lib/is-running.js'
 import { StartFault } from '../../lib/start-fault.js'
 
 export interface Lock {
@@ -12,7 +11,7 @@ export interface Lock {
 /** A lock file with the process that holds the folder; taken over if that process is gone. */
 export async function takeLock(directory: string): Promise<Lock> {
   const path = join(directory, 'lock')
-  const owner = `${process.pid} ${startOf(process.pid) ?? ''}`.trim()
+  const owner = `${process.pid} ${startTimeOf(process.pid) ?? ''}`.trim()
   const mine = `${path}.${process.pid}.${Math.random().toString(36).slice(2)}`
   try {
     await writeFile(mine, owner, { mode: 0o600 })
@@ -52,7 +51,7 @@ export async function releaseLock({ path, owner }: Lock): Promise<void> {
 async function clearLocks(directory: string, mine: string): Promise<void> {
   for (const name of await readdir(directory)) {
     const pid = Number(/^lock\.(\d+)\./.exec(name)?.[1])
-    if (pid && join(directory, name) !== mine && startOf(pid) === undefined && !isRunning(pid)) await rm(join(directory, name), { force: true })
+    if (pid && join(directory, name) !== mine && startTimeOf(pid) === undefined && !isRunning(pid)) await rm(join(directory, name), { force: true })
   }
 }
 
@@ -66,15 +65,5 @@ function isAlive(owner: string): boolean {
   const [pid, start] = owner.split(' ')
   if (!pid || !isRunning(Number(pid))) return false
   // process ids are reused; the start time tells two processes apart
-  return start === undefined || startOf(Number(pid)) === start
-}
-
-/** The start time of a process, in ticks since boot; undefined where the system does not report it. */
-function startOf(pid: number): string | undefined {
-  try {
-    const line = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    return line.slice(line.lastIndexOf(')') + 2).split(' ')[19]
-  } catch {
-    return undefined
-  }
+  return start === undefined || startTimeOf(Number(pid)) === start
 }
