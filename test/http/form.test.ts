@@ -149,11 +149,11 @@ describe('FormReader', () => {
 })
 
 describe('JsonReader', () => {
-  it.each(['', ' ', '\n\t'])('G-5: takes %j as no body', (text) => {
+  it.each(['', ' ', '\n\t', 'null', ' null\n'])('G-5: takes %j as no body', (text) => {
     expect(plain(parseJson(text))).toEqual({})
   })
 
-  it.each(['{', '[]', '"text"', '1', 'null', 'true', '{"a":1}x', "{'a':1}", 'NaN'])('G-5, W-20: refuses %s', (text) => {
+  it.each(['{', '[]', '"text"', '1', 'nul', 'nullnull', 'null null', 'null{}', '{}null', 'true', '{"a":1}x', "{'a':1}", 'NaN'])('G-5, W-20: refuses %s', (text) => {
     expect(refusal(() => parseJson(text))).toEqual({ error: 'message body does not match declared format' })
   })
 
