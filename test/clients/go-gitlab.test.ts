@@ -165,7 +165,11 @@ describe('go-gitlab and glab, call by call', () => {
     const user = await aUser(t.ctx)
     const project = await aProject(t.ctx, { creator: user })
     const post = (path: string) =>
-      t.api('post', `/projects/${idOf(project)}${path}`, user).set('Content-Type', 'application/json').set('Accept', 'application/json').send('null')
+      t
+        .api('post', `/projects/${idOf(project)}${path}`, user)
+        .set('Content-Type', 'application/json')
+        .set('Accept', 'application/json')
+        .send('null')
     expect((await post('/archive').expect(201)).body).toMatchObject({ archived: true })
     expect((await post('/unarchive').expect(201)).body).toMatchObject({ archived: false })
     expect((await post('/star').expect(201)).body).toMatchObject({ star_count: 1 })

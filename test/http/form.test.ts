@@ -153,9 +153,12 @@ describe('JsonReader', () => {
     expect(plain(parseJson(text))).toEqual({})
   })
 
-  it.each(['{', '[]', '"text"', '1', 'nul', 'nullnull', 'null null', 'null{}', '{}null', 'true', '{"a":1}x', "{'a':1}", 'NaN'])('G-5, W-20: refuses %s', (text) => {
-    expect(refusal(() => parseJson(text))).toEqual({ error: 'message body does not match declared format' })
-  })
+  it.each(['{', '[]', '"text"', '1', 'nul', 'nullnull', 'null null', 'null{}', '{}null', 'true', '{"a":1}x', "{'a':1}", 'NaN'])(
+    'G-5, W-20: refuses %s',
+    (text) => {
+      expect(refusal(() => parseJson(text))).toEqual({ error: 'message body does not match declared format' })
+    },
+  )
 
   it('SEC-49, SEC-50: refuses NUL and lone surrogates, in values and names', () => {
     for (const text of ['{"a":"\\u0000"}', '{"\\u0000":1}', '{"a":{"b":["\\u0000"]}}'])

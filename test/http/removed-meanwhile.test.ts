@@ -83,7 +83,9 @@ describe('W-46, SEC-134: a call that meets a removal answers as after it', () =>
       const group = kind === 'group' ? await aGroup(t.ctx, { creator: user }) : null
       const project = await aProject(t.ctx, { creator: user, ...(group && { namespace_id: group.id }) })
       const stays = await aProject(t.ctx, { creator: user, ...(group && { namespace_id: group.id }) })
-      const [path, body] = group ? [`/groups/${group.id}`, { path: `${group.fullPath}-2` }] : [`/users/${user.id}`, { username: `${user.username}-2` }]
+      const [path, body] = group
+        ? [`/groups/${group.id}`, { path: `${group.fullPath}-2` }]
+        : [`/users/${user.id}`, { username: `${user.username}-2` }]
       const { status } = await callDuring((tx) => tx.delete(projects).where(eq(projects.id, project.id)), 'put', path, body)
       expect(status).toBe(200)
       const redirected = await t.ctx.db.write.select({ project_id: redirects.project_id }).from(redirects)
