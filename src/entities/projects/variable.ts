@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import type { Variable as VariableRecord } from '../../services/projects/variables.js'
 
-/** In lists and single views: only these two fields (V-2). */
+/** In lists and single views of a project: only these two fields (V-2). */
 export const Variable = z.strictObject({ key: z.string(), value: z.string() }).meta({ id: 'Variable', description: 'A variable for CI.' })
 
-/** After creation and update (V-4, V-8). */
+/** After creation and update (V-4, V-8); of a group always (OT-1). */
 export const WrittenVariable = z
   .strictObject({ ...Variable.shape, protected: z.boolean() })
-  .meta({ id: 'WrittenVariable', description: 'A variable for CI, as it was set.' })
+  .meta({ id: 'WrittenVariable', description: 'A variable for CI, and whether it is protected.' })
 
 export const presentVariable = ({ key, value }: VariableRecord): z.infer<typeof Variable> => ({ key, value })
 

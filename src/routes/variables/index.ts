@@ -10,6 +10,7 @@ const named = { key: z.string() }
 
 const variablesOf = <Subject>(kind: VariableSource['kind'], access: Access<Subject, true>, sourceOf: (subject: Subject) => VariableSource) => {
   const path = `/${kind}s/:id/variables`
+  const [output, present] = kind === 'project' ? [Variable, presentVariable] : [WrittenVariable, presentWrittenVariable]
   return [
     endpoint({
       method: 'GET',
@@ -17,8 +18,8 @@ const variablesOf = <Subject>(kind: VariableSource['kind'], access: Access<Subje
       summary: `List the variables of a ${kind}`,
       access,
       input: z.object(paging),
-      output: z.array(Variable),
-      handler: async ({ ctx, subject, input }) => pageOf(await listVariables(ctx, sourceOf(subject), input), input, presentVariable),
+      output: z.array(output),
+      handler: async ({ ctx, subject, input }) => pageOf(await listVariables(ctx, sourceOf(subject), input), input, present),
     }),
     endpoint({
       method: 'GET',
@@ -26,8 +27,8 @@ const variablesOf = <Subject>(kind: VariableSource['kind'], access: Access<Subje
       summary: `Get a variable of a ${kind}`,
       access,
       input: z.object(named),
-      output: Variable,
-      handler: async ({ ctx, subject, input }) => presentVariable(await getVariable(ctx, sourceOf(subject), input.key)),
+      output,
+      handler: async ({ ctx, subject, input }) => present(await getVariable(ctx, sourceOf(subject), input.key)),
     }),
     endpoint({
       method: 'POST',

@@ -30,14 +30,16 @@ describe.each(SOURCES)('variables of a %s (V-1 to V-10, OT-1)', (kind) => {
   const path = () => `${(kind === 'project' ? project : group).path}/variables`
   const create = (given: object, caller = people.maintainer) => t.api('post', path(), caller).send(given)
   const missing = { message: NAMES[kind].missing }
+  /** Only a group shows whether a variable is protected. */
+  const shown = (key: string, value: string, isProtected = false) => ({ key, value, ...(kind === 'group' && { protected: isProtected }) })
 
   it('V-2, V-4, V-8, V-9: are written, listed, read, changed and deleted', async () => {
     expect((await create({ key: 'B', value: 'two' }).expect(201)).body).toEqual({ key: 'B', value: 'two', protected: false })
     expect((await create({ key: 'A', value: '', protected: 'yes' }).expect(201)).body).toEqual({ key: 'A', value: '', protected: true })
     const listed = await t.api('get', `${path()}?per_page=1`, people.maintainer).expect(200)
-    expect(listed.body).toEqual([{ key: 'B', value: 'two' }])
+    expect(listed.body).toEqual([shown('B', 'two')])
     expect(listed.headers['x-total']).toBe('2')
-    expect((await t.api('get', `${path()}/A`, people.maintainer).expect(200)).body).toEqual({ key: 'A', value: '' })
+    expect((await t.api('get', `${path()}/A`, people.maintainer).expect(200)).body).toEqual(shown('A', '', true))
     expect((await t.api('put', `${path()}/A`, people.maintainer).send({ value: 'new', key: 'Z' }).expect(200)).body).toEqual({
       key: 'A',
       value: 'new',
@@ -71,12 +73,12 @@ describe.each(SOURCES)('variables of a %s (V-1 to V-10, OT-1)', (kind) => {
       value: 'w',
       protected: false,
     })
-    expect((await t.api('get', `${path()}/TYPED`, people.maintainer).expect(200)).body).toEqual({ key: 'TYPED', value: 'w' })
+    expect((await t.api('get', `${path()}/TYPED`, people.maintainer).expect(200)).body).toEqual(shown('TYPED', 'w'))
     await t
       .api('put', `${path()}/TYPED`, people.maintainer)
       .send({ variable_type: 'env_var', masked: false })
       .expect(400, { error: 'value is missing' })
-    expect((await t.api('get', `${path()}/TYPED`, people.maintainer).expect(200)).body).toEqual({ key: 'TYPED', value: 'w' })
+    expect((await t.api('get', `${path()}/TYPED`, people.maintainer).expect(200)).body).toEqual(shown('TYPED', 'w'))
   })
 
   const FORMAT = "can contain only letters, digits and '_'."
@@ -105,14 +107,14 @@ describe.each(SOURCES)('variables of a %s (V-1 to V-10, OT-1)', (kind) => {
 
   it.each(['__proto__', 'constructor', 'hasOwnProperty', '0'])('SEC-73: %s is a key like any other', async (key) => {
     await create({ key, value: key }).expect(201)
-    expect((await t.api('get', `${path()}/${key}`, people.maintainer).expect(200)).body).toEqual({ key, value: key })
+    expect((await t.api('get', `${path()}/${key}`, people.maintainer).expect(200)).body).toEqual(shown(key, key))
     await t.api('delete', `${path()}/${key}`, people.maintainer).expect(204)
   })
 
   it('V-6, V-10, SEC-135: any text comes back as it was, and lies nowhere in the open', async () => {
     const value = `secret "quotes" \r\n\t émoji 🎉 ${'x'.repeat(500_000)}`
     await create({ key: 'BIG', value }).expect(201)
-    expect((await t.api('get', `${path()}/BIG`, people.maintainer).expect(200)).body).toEqual({ key: 'BIG', value })
+    expect((await t.api('get', `${path()}/BIG`, people.maintainer).expect(200)).body).toEqual(shown('BIG', value))
     await t.api('put', `${path()}/BIG`, people.maintainer).send({ value: 'another secret' }).expect(200)
     const kept = JSON.stringify([await t.ctx.db.read.select().from(variables), await t.ctx.db.read.select().from(auditEvents), t.logged])
     expect(kept).not.toMatch(/secret "?|another secret/)
