@@ -18,7 +18,8 @@ const SPACE = /[ \t\r\n]+/y
 
 /**
  * Parses a JSON body from its bytes as they arrive: depth, elements and names are limited before anything is built from
- * them, and no step takes longer than the piece it was given (SEC-71, SEC-145). The body must be an object (G-5).
+ * them, and no step takes longer than the piece it was given (SEC-71, SEC-145). The body must be an object, or `null`,
+ * which some clients send where they have no parameters (G-5).
  */
 export class JsonReader {
   /** Values so far. */
@@ -145,7 +146,10 @@ export class JsonReader {
   #endLiteral(): void {
     const literal = this.#literal
     this.#literal = ''
-    this.#put(parse(literal))
+    if (this.#next === 'object' && literal === 'null') {
+      this.#top = emptyParameterBag()
+      this.#next = 'end'
+    } else this.#put(parse(literal))
   }
 }
 

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import type { Caller } from '../access/actor.js'
 import { authenticate } from '../access/authenticate.js'
+import { unlessRemoved } from '../access/removed.js'
 import { onceSettled } from '../access/settled.js'
 import { type Context, during } from '../context.js'
 import type { View } from '../entities/view.js'
@@ -134,15 +135,18 @@ async function serve(ctx: Context, declared: Endpoint, request: FastifyRequest, 
   const subject = access.early ? early : await find()
   const view: View = { links: ctx.links, viewer: caller.user, avatarService: await ctx.avatarService() }
   if (declared.polled) reply.header('poll-interval', pollInterval(await ctx.settings()))
-  const result = await handler({
-    ctx,
-    caller,
-    subject,
-    input,
-    view,
-    gone: () => whenGone(reply),
-    unchangedSince: (changed) => checkUnchanged(request.headers['if-unmodified-since'], changed),
-  })
+  const work = () =>
+    handler({
+      ctx,
+      caller,
+      subject,
+      input,
+      view,
+      gone: () => whenGone(reply),
+      unchangedSince: (changed) => checkUnchanged(request.headers['if-unmodified-since'], changed),
+    })
+  // what a deletion meets is not a reference that is missing but one that is left: a fault
+  const result = declared.method === 'DELETE' ? await work() : await unlessRemoved(request.log, find, work)
   return send(result, declared, request, reply, ctx, query)
 }
 

@@ -122,6 +122,12 @@ export const bool = () =>
 export const oneOf = <const T extends readonly [string, ...string[]]>(words: T, shown: readonly T[number][] = words) =>
   z.preprocess(nullToUndefined, shownAs(z.enum(words, 'does not have a valid value'), { type: 'string', enum: [...shown] }))
 
+/** As `oneOf`, but the empty string counts as absent. */
+export const oneOfOrBlank = <const T extends readonly [string, ...string[]]>(words: T) => {
+  const { in: _, out } = oneOf(words).def
+  return z.preprocess(blankToUndefined, out)
+}
+
 const MAX_LIST = 100
 const MAX_WORDS = 1_000
 

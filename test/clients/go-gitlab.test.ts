@@ -160,4 +160,19 @@ describe('go-gitlab and glab, call by call', () => {
     ])
     expect((await call('get', `${at}/pipelines/${pipelines[0].id}/jobs?scope[]=failed`, 200)).body).toEqual([])
   })
+
+  it('CL-3, G-5: of 2019 and before, sends `null` with each POST and PUT that has no parameters', async () => {
+    const user = await aUser(t.ctx)
+    const project = await aProject(t.ctx, { creator: user })
+    const post = (path: string) =>
+      t
+        .api('post', `/projects/${idOf(project)}${path}`, user)
+        .set('Content-Type', 'application/json')
+        .set('Accept', 'application/json')
+        .send('null')
+    expect((await post('/archive').expect(201)).body).toMatchObject({ archived: true })
+    expect((await post('/unarchive').expect(201)).body).toMatchObject({ archived: false })
+    expect((await post('/star').expect(201)).body).toMatchObject({ star_count: 1 })
+    await post('/issues').expect(400, { error: 'title is missing' })
+  })
 })

@@ -253,7 +253,7 @@ describe('bodies (G-5, W-1, W-2, W-3)', () => {
     expect(JSON.parse(answer.body)).toMatchObject({ username: admin.username })
   })
 
-  it.each(['{', '[1]', '"x"', 'null'])('W-20: %s is no JSON object', async (text) => {
+  it.each(['{', '[1]', '"x"', 'true'])('W-20: %s is no JSON object', async (text) => {
     const { body } = await t.api('post', '/groups', user).set('content-type', 'application/json').send(text).expect(400)
     expect((body as { error: string }).error).toContain('message body does not match declared format')
   })

@@ -3,14 +3,12 @@ import type { PipelineState } from '../../lib/pipeline-states.js'
 import { presentUserRef, UserRef, type UserRefRecord } from '../identity/user.js'
 import type { View } from '../view.js'
 
-/** What commits and merge requests show of a pipeline. */
-export const PipelineRef = z
-  .strictObject({ id: z.int(), sha: z.string(), ref: z.string(), status: z.string() })
-  .meta({ id: 'PipelineRef', description: 'A pipeline, as a commit refers to it.' })
-
 export const PipelineBasic = z
   .strictObject({
-    ...PipelineRef.shape,
+    id: z.int(),
+    sha: z.string(),
+    ref: z.string(),
+    status: z.string(),
     project_id: z.int(),
     iid: z.int(),
     source: z.string(),
@@ -18,7 +16,7 @@ export const PipelineBasic = z
     updated_at: z.iso.datetime(),
     web_url: z.url(),
   })
-  .meta({ id: 'PipelineBasic', description: 'A pipeline, in a list.' })
+  .meta({ id: 'PipelineBasic', description: 'A pipeline, in a list and as a commit refers to it.' })
 
 export const Pipeline = z
   .strictObject({
@@ -36,14 +34,11 @@ export const Pipeline = z
   })
   .meta({ id: 'Pipeline', description: 'A pipeline, made of the statuses of a commit.' })
 
-export interface PipelineRefRecord {
+export interface PipelineBasicRecord {
   id: number
   sha: string
   ref: string
   status: PipelineState
-}
-
-export interface PipelineBasicRecord extends PipelineRefRecord {
   project_id: number
   iid: number
   source: string
@@ -60,8 +55,6 @@ export interface PipelineRecord extends PipelineBasicRecord {
   /** The mean of the statuses that have one. */
   coverage: number | null
 }
-
-export const presentPipelineRef = ({ id, sha, ref, status }: PipelineRefRecord): z.infer<typeof PipelineRef> => ({ id, sha, ref, status })
 
 export function presentPipelineBasic(
   { id, sha, ref, status, project_id, iid, source, created_at, updated_at }: PipelineBasicRecord,

@@ -16,7 +16,7 @@ export const ReleaseLink = z
   })
   .meta({ id: 'ReleaseLink', description: 'A link of a release.' })
 
-const FORMATS = ['zip', 'tar.gz', 'tar.bz2', 'tar'] as const
+const FORMATS = ['zip', 'tar.gz', 'tar'] as const
 
 export const Release = z
   .strictObject({
@@ -44,17 +44,20 @@ export const Release = z
 
 /** The project of a release, as its URLs spell it. */
 interface Project {
+  id: number
   fullPath: string
-  path: string
 }
 
 const escaped = (tag: string) => tag.split('/').map(encodeURIComponent).join('/')
 
-export function presentReleaseLink(link: ReleaseLinkRecord, tag: string, project: Project, view: View): z.infer<typeof ReleaseLink> {
-  const { id, name, url, filepath, link_type } = link
-  const direct = filepath ? `${view.links.project(project.fullPath)}/-/releases/${encodeURIComponent(tag)}/downloads${filepath}` : url
-  return { id, name, url, direct_asset_url: direct, link_type }
-}
+/** No page of the release leads to a file, so that its direct address is its only one. */
+export const presentReleaseLink = ({ id, name, url, link_type }: ReleaseLinkRecord): z.infer<typeof ReleaseLink> => ({
+  id,
+  name,
+  url,
+  direct_asset_url: url,
+  link_type,
+})
 
 export function presentRelease(
   { release, author, links, commit, milestones }: ReleaseRecord,
@@ -66,8 +69,8 @@ export function presentRelease(
   const base = view.links.project(project.fullPath)
   const page = `${base}/-/releases/${encodeURIComponent(tag)}`
   const path = new URL(base).pathname
-  const archive = `${base}/-/archive/${escaped(tag)}/${project.path}-${encodeURIComponent(tag.replaceAll('/', '-'))}`
-  const sources = FORMATS.map((format) => ({ format, url: `${archive}.${format}` }))
+  const archive = view.links.api(`/projects/${project.id}/repository/archive`)
+  const sources = FORMATS.map((format) => ({ format, url: `${archive}.${format}?sha=${encodeURIComponent(tag)}` }))
   return {
     tag_name: tag,
     name: release.name ?? tag,
@@ -84,7 +87,7 @@ export function presentRelease(
     assets: {
       count: sources.length + links.length,
       sources,
-      links: links.map((link) => presentReleaseLink(link, tag, project, view)),
+      links: links.map(presentReleaseLink),
     },
     _links: { self: page, edit_url: `${page}/edit` },
   }

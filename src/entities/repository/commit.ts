@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Commit as GitCommit, Stats } from '../../git/types.js'
 import { titleOf } from '../../lib/text/commit-title.js'
-import { PipelineRef } from '../ci/pipeline.js'
+import { PipelineBasic } from '../ci/pipeline.js'
 import type { View } from '../view.js'
 
 export const Commit = z
@@ -25,7 +25,7 @@ export const Commit = z
 
 /** After creation, and in the single view (C-18, C-47). */
 export const CommitDetail = z
-  .strictObject({ ...Commit.shape, project_id: z.int(), status: z.string().nullable(), last_pipeline: PipelineRef.nullable() })
+  .strictObject({ ...Commit.shape, project_id: z.int(), status: z.string().nullable(), last_pipeline: PipelineBasic.nullable() })
   .meta({ id: 'CommitDetail', description: 'A commit with its number of changed lines and the status of its pipeline.' })
 
 /** A commit found by a search (S-22). */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { fullPathOf, onProject } from '../../access/rules.js'
-import { presentPipelineRef } from '../../entities/ci/pipeline.js'
+import { presentPipelineBasic } from '../../entities/ci/pipeline.js'
 import { Commit, CommitDetail, presentCommit } from '../../entities/repository/commit.js'
 import { Diff } from '../../entities/repository/diff.js'
 import { forbidden } from '../../failures.js'
@@ -81,11 +81,12 @@ export const commits = [
         input.stats ? statsOf(ctx, subject, commit.oid) : undefined,
         lastPipelineOf(ctx, subject, commit.oid),
       ])
+      const project = { fullPath: fullPathOf(subject.project) }
       return {
-        ...presentCommit(commit, { fullPath: fullPathOf(subject.project) }, view, stats),
+        ...presentCommit(commit, project, view, stats),
         project_id: subject.project.id,
         status: pipeline?.status ?? null,
-        last_pipeline: pipeline && presentPipelineRef(pipeline),
+        last_pipeline: pipeline && presentPipelineBasic(pipeline, project, view),
       }
     },
   }),

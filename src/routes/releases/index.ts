@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { fullPathOf, onProject, onProjectSignedIn, type ProjectSubject } from '../../access/rules.js'
 import { presentRelease, presentReleaseLink, Release, ReleaseLink } from '../../entities/content/release.js'
 import { endpoint, pageOf } from '../../http/endpoint.js'
-import { clearable, datetime, list, oneOf, opt, orDefault, paging, rowId, str } from '../../http/params.js'
+import { clearable, datetime, list, oneOf, oneOfOrBlank, opt, orDefault, paging, rowId, str } from '../../http/params.js'
 import { filePath, filled, title, webAddress } from '../../http/texts.js'
 import { shownWith } from '../../http/wire.js'
 import {
@@ -19,7 +19,7 @@ import {
   updateRelease,
 } from '../../services/content/releases.js'
 
-const projectOf = ({ project }: ProjectSubject) => ({ fullPath: fullPathOf(project), path: project.path })
+const projectOf = ({ project }: ProjectSubject) => ({ id: project.id, fullPath: fullPathOf(project) })
 
 const read = onProject('download_code')
 const write = onProjectSignedIn('manage_release')
@@ -40,7 +40,7 @@ const link = {
   url: opt(webAddress()),
   filepath: opt(filePath()),
   direct_asset_path: opt(filePath()),
-  link_type: opt(oneOf(LINK_TYPES)),
+  link_type: opt(oneOfOrBlank(LINK_TYPES)),
 }
 const linkId = { ...named, link_id: rowId() }
 
@@ -128,9 +128,8 @@ export const releases = [
     access: read,
     input: z.object({ ...named, ...paging }),
     output: z.array(ReleaseLink),
-    async handler({ ctx, subject, input, view }) {
-      const project = projectOf(subject)
-      return pageOf(await listLinks(ctx, subject, input.tag_name, input), input, (each) => presentReleaseLink(each, input.tag_name, project, view))
+    async handler({ ctx, subject, input }) {
+      return pageOf(await listLinks(ctx, subject, input.tag_name, input), input, presentReleaseLink)
     },
   }),
   endpoint({
@@ -140,8 +139,8 @@ export const releases = [
     access: write,
     input: z.object({ ...named, ...link, name: title(), url: webAddress() }),
     output: ReleaseLink,
-    async handler({ ctx, subject, input: { tag_name, ...input }, view }) {
-      return presentReleaseLink(await addLink(ctx, subject, tag_name, linkOf(input)), tag_name, projectOf(subject), view)
+    async handler({ ctx, subject, input: { tag_name, ...input } }) {
+      return presentReleaseLink(await addLink(ctx, subject, tag_name, linkOf(input)))
     },
   }),
   endpoint({
@@ -151,8 +150,8 @@ export const releases = [
     access: read,
     input: z.object(linkId),
     output: ReleaseLink,
-    async handler({ ctx, subject, input, view }) {
-      return presentReleaseLink(await getLink(ctx, subject, input.tag_name, input.link_id), input.tag_name, projectOf(subject), view)
+    async handler({ ctx, subject, input }) {
+      return presentReleaseLink(await getLink(ctx, subject, input.tag_name, input.link_id))
     },
   }),
   endpoint({
@@ -162,8 +161,8 @@ export const releases = [
     access: write,
     input: z.object({ ...linkId, ...link }),
     output: ReleaseLink,
-    async handler({ ctx, subject, input: { tag_name, link_id, ...input }, view }) {
-      return presentReleaseLink(await changeLink(ctx, subject, tag_name, link_id, linkOf(input)), tag_name, projectOf(subject), view)
+    async handler({ ctx, subject, input: { tag_name, link_id, ...input } }) {
+      return presentReleaseLink(await changeLink(ctx, subject, tag_name, link_id, linkOf(input)))
     },
   }),
   endpoint({
@@ -174,8 +173,8 @@ export const releases = [
     status: 200,
     input: z.object(linkId),
     output: ReleaseLink,
-    async handler({ ctx, subject, input, view }) {
-      return presentReleaseLink(await deleteLink(ctx, subject, input.tag_name, input.link_id), input.tag_name, projectOf(subject), view)
+    async handler({ ctx, subject, input }) {
+      return presentReleaseLink(await deleteLink(ctx, subject, input.tag_name, input.link_id))
     },
   }),
 ]

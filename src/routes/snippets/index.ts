@@ -36,7 +36,7 @@ const file = (actions: string[], required: string[]) =>
 const files = (only: ReturnType<typeof file>) => opt(described(list(only), { minItems: 1, maxItems: 1 }))
 const changeable = {
   title: opt(title()),
-  file_name: opt(title()),
+  file_name: opt(described(str(), { maxLength: 255 })),
   content: opt(text()),
   code: opt(text()),
   description: opt(clearable()),

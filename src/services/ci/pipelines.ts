@@ -8,7 +8,7 @@ import { isMissingReference, isUniqueViolation } from '../../db/errors.js'
 import { onlyRow } from '../../db/only-row.js'
 import { commitStatuses, mergeRequests, pipelines, users } from '../../db/schema/index.js'
 import { statement, step } from '../../db/statement.js'
-import type { PipelineBasicRecord, PipelineRecord, PipelineRefRecord } from '../../entities/ci/pipeline.js'
+import type { PipelineBasicRecord, PipelineRecord } from '../../entities/ci/pipeline.js'
 import { notFound } from '../../failures.js'
 import type { Oid } from '../../git/types.js'
 import { PIPELINE_STATES, type PipelineState } from '../../lib/pipeline-states.js'
@@ -118,10 +118,11 @@ export const followStatuses = (ctx: Context, on: Sender, at: PipelineAt) => [
   recompute(on, shapeOf(at)).execute({ ...at, now: ctx.now().toISOString() }),
 ]
 
-const refColumns = { id: pipelines.id, sha: pipelines.sha, ref: pipelines.ref, status: pipelines.status }
-
 export const basicColumns = {
-  ...refColumns,
+  id: pipelines.id,
+  sha: pipelines.sha,
+  ref: pipelines.ref,
+  status: pipelines.status,
   project_id: pipelines.project_id,
   iid: pipelines.iid,
   source: pipelines.source,
@@ -131,7 +132,7 @@ export const basicColumns = {
 
 const newestOf = statement('newest pipeline of a commit', (db) =>
   db
-    .select(refColumns)
+    .select(basicColumns)
     .from(pipelines)
     .where(and(ofProject, eq(pipelines.sha, sql.placeholder('sha'))))
     .orderBy(desc(pipelines.id))
@@ -139,7 +140,7 @@ const newestOf = statement('newest pipeline of a commit', (db) =>
 )
 
 /** The newest pipeline of a commit over all refs (C-7, PL-6). */
-export async function lastPipelineOf(ctx: Context, { project }: ProjectSubject, sha: Oid): Promise<PipelineRefRecord | null> {
+export async function lastPipelineOf(ctx: Context, { project }: ProjectSubject, sha: Oid): Promise<PipelineBasicRecord | null> {
   const [found] = await newestOf(ctx.db, null).execute({ project: project.id, sha })
   return found ?? null
 }

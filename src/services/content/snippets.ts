@@ -193,7 +193,7 @@ async function checkFaults(ctx: Context, caller: SignedIn, { title, file_name, c
     else if (lengthOf(value) > max) faults[field] = [tooLong(max)]
   }
   text('title', title, 255)
-  text('file_name', file_name, 255)
+  if (file_name !== undefined && lengthOf(file_name) > 255) faults['file_name'] = [tooLong(255)]
   if (content !== undefined && content === '') faults['content'] = ["can't be blank"]
   if (description && lengthOf(description) > 1_000_000) faults['description'] = [tooLong(1_000_000)]
   if (visibility !== undefined && !caller.user.admin) {

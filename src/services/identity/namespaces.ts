@@ -71,7 +71,9 @@ export async function renameNamespace(tx: Transaction, id: number, { path, name 
     const key = full_path.toLowerCase()
     const moved = sql`${key} || substr(r.key, ${old.full_path.length + 1}::integer)`
     if (key !== old.full_path.toLowerCase()) {
-      await tx.execute(sql`insert into ${redirects} (key, project_id) select r.key, r.project_id from ${routes} r where r.project_id is not null and ${own}
+      // locked, because a project that is removed at this moment gets no redirect
+      await tx.execute(sql`insert into ${redirects} (key, project_id) select r.key, r.project_id from ${routes} r join projects o on o.id = r.project_id where ${own}
+        for key share of o
         on conflict (key) do update set project_id = excluded.project_id`)
       await tx.execute(sql`delete from ${redirects} d using ${routes} r where d.key = ${moved} and ${own}`)
     }

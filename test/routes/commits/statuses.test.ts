@@ -625,7 +625,9 @@ describe('the status of a commit', () => {
     const { pipeline_id: id } = (await say({ state: 'failed', ref: 'other' }).expect(201)).body
     expect(await shown('main')).toMatchObject({ status: 'failed', last_pipeline: { id, sha: commit, ref: 'other', status: 'failed' } })
     await say({ state: 'success', ref: 'main' }).expect(201)
-    expect((await shown()).last_pipeline).toEqual({ id, sha: commit, ref: 'other', status: 'failed' })
+    const { last_pipeline } = await shown()
+    expect(last_pipeline).toMatchObject({ id, sha: commit, ref: 'other', status: 'failed', created_at: expect.any(String) })
+    expect((await t.api('get', `${project.path}/pipelines?ref=other`, project.creator).expect(200)).body).toEqual([last_pipeline])
     const [next] = bareOf(t, project).commits({ files: { b: 'b' } }) as [string]
     expect(await shown(next)).toMatchObject({ status: null, last_pipeline: null })
   })

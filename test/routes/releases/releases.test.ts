@@ -114,7 +114,6 @@ describe('POST /projects/:id/releases', () => {
     const project = await tagged('v1.0')
     const { creator } = project
     const web = `http://roost.test/${project.fullPath}`
-    const path = project.fullPath.split('/')[1]
     const links = [
       { name: 'linux', url: 'https://files.example.com/a?b=c', filepath: '/bin/linux', link_type: 'package' },
       { name: 'docs', url: 'http://example.com' },
@@ -142,10 +141,10 @@ describe('POST /projects/:id/releases', () => {
       commit_path: `/${project.fullPath}/commit/${head(project)}`,
       tag_path: `/${project.fullPath}/-/tags/v1.0`,
       assets: {
-        count: 6,
-        sources: ['zip', 'tar.gz', 'tar.bz2', 'tar'].map((format) => ({ format, url: `${web}/-/archive/v1.0/${path}-v1.0.${format}` })),
+        count: 5,
+        sources: ['zip', 'tar.gz', 'tar'].map((format) => ({ format, url: `http://roost.test/api/v4/projects/${project.id}/repository/archive.${format}?sha=v1.0` })),
         links: [
-          { id: expect.any(Number), name: 'linux', url: links[0]?.url, direct_asset_url: `${web}/-/releases/v1.0/downloads/bin/linux`, link_type: 'package' },
+          { id: expect.any(Number), name: 'linux', url: links[0]?.url, direct_asset_url: links[0]?.url, link_type: 'package' },
           { id: expect.any(Number), name: 'docs', url: 'http://example.com', direct_asset_url: 'http://example.com', link_type: 'other' },
         ],
       },
@@ -155,11 +154,21 @@ describe('POST /projects/:id/releases', () => {
     expect((await t.api('get', `${project.path}/releases`, creator).expect(200)).body).toEqual([body])
   })
 
+  it('RL-3, RE-6: the sources of a release can be downloaded, without an account where the project is public', async () => {
+    const project = await aProject(t.ctx, { visibility: 'public', files: { 'a.txt': 'a' } })
+    await t.api('post', `${project.path}/repository/tags`, project.creator).send({ tag_name: 'v/1+2', ref: 'main' }).expect(201)
+    const { body } = await release(project, { tag_name: 'v/1+2' }, project.creator).expect(201)
+    for (const { format, url } of body.assets.sources as { format: string; url: string }[]) {
+      const answer = await fetch(url.replace('http://roost.test', t.url))
+      expect([answer.status, answer.headers.get('content-disposition')]).toEqual([200, expect.stringMatching(`-v-1\\+2-[0-9a-f]{40}\\.${format}"$`)])
+    }
+  })
+
   it('RL-3: of a tag name alone: named by it, described by nothing, released now', async () => {
     const project = await tagged('v1')
     const { body } = await release(project, { tag_name: 'v1', name: null, description: null }).expect(201)
     expect(body).toMatchObject({ name: 'v1', description: '', description_html: '', released_at: body.created_at, upcoming_release: false })
-    expect(body.assets).toMatchObject({ count: 4, links: [] })
+    expect(body.assets).toMatchObject({ count: 3, links: [] })
   })
 
   it('RL-3: makes a missing tag out of ref, annotated when it has a message', async () => {
@@ -245,11 +254,13 @@ describe('POST /projects/:id/releases', () => {
     const links = [
       { name: 'dist/a.js', url: `${t.url}/uploads/0123/a.js`, link_type: 'other', filepath: '/a.js' },
       { name: 'b', url: 'https://example.com/b', link_type: null, filepath: null },
+      { name: 'c', url: 'https://example.com/c', link_type: '' },
     ]
     const { body } = await release(project, { tag_name: 'v1.0.0', description: '# 1.0.0', milestones: null, assets: { links } }).expect(201)
     expect(body.assets.links.map(({ name, link_type }: { name: string; link_type: string }) => [name, link_type])).toEqual([
       ['dist/a.js', 'other'],
       ['b', 'other'],
+      ['c', 'other'],
     ])
   })
 
@@ -257,7 +268,12 @@ describe('POST /projects/:id/releases', () => {
     const project = await tagged('v1')
     const form = 'tag_name=v1&assets[links][][name]=a&assets[links][][url]=https://a.example&assets[links][][direct_asset_path]=/x/y.zip'
     const { body } = await t.api('post', `${project.path}/releases`, project.creator).type('form').send(form).expect(201)
-    expect(body.assets.links[0].direct_asset_url).toBe(`http://roost.test/${project.fullPath}/-/releases/v1/downloads/x/y.zip`)
+    expect(body.assets.links[0].direct_asset_url).toBe('https://a.example')
+    const again = { name: 'b', url: 'https://b.example', filepath: '/x/y.zip' }
+    await t
+      .api('post', linksOf(project, 'v1'), project.creator)
+      .send(again)
+      .expect(400, { message: { filepath: ['has already been taken'] } })
   })
 })
 
@@ -391,10 +407,10 @@ describe('links of a release', () => {
       id: expect.any(Number),
       name: 'one',
       url: 'https://a.example/1',
-      direct_asset_url: `http://roost.test/${project.fullPath}/-/releases/v1/downloads/one.zip`,
+      direct_asset_url: 'https://a.example/1',
       link_type: 'image',
     })
-    const two = (await add({ name: 'two', url: 'https://a.example/2' }).expect(201)).body
+    const two = (await add({ name: 'two', url: 'https://a.example/2', link_type: '' }).expect(201)).body
     const { body, headers } = await t.api('get', links, creator).expect(200)
     expect([body, headers['x-total']]).toEqual([[one, two], '2'])
     expect((await t.api('get', `${links}?per_page=1&page=2`, creator).expect(200)).body).toEqual([two])

@@ -114,6 +114,12 @@ describe('personal snippets (SN-1 to SN-7, SN-11)', () => {
     expect(await t.ctx.db.read.$count(snippets)).toBe(before)
   })
 
+  it('SN-4: its file need not have a name', async () => {
+    const { id } = await create({ file_name: '' })
+    expect((await t.api('get', `/snippets/${id}`, author).expect(200)).body).toMatchObject({ file_name: '', files: [{ path: '' }] })
+    await t.api('get', `/snippets/${id}/raw`, author).expect(200)
+  })
+
   it('SN-1, SN-2: own ones and public ones, newest first, in pages', async () => {
     await t.ctx.db.write.delete(snippets)
     for (const visibility of ['private', 'internal', 'public']) await create({ title: `mine ${visibility}`, visibility })

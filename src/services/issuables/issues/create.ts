@@ -94,7 +94,7 @@ async function insertIssue(
   }
   const numbered = chosen === undefined ? nextIid(tx, project.id, 'issue') : chosen
   // the row is sent right after its number, without waiting for it
-  const [rows] = await allEnded([tx.insert(issues).values(values).returning({ id: issues.id }), numbered])
+  const [, rows] = await allEnded([numbered, tx.insert(issues).values(values).returning({ id: issues.id })])
   return { id: onlyRow(rows).id, project, ties, labelIds }
 }
 

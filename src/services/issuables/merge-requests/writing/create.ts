@@ -7,6 +7,7 @@ import { onlyRow } from '../../../../db/only-row.js'
 import { mergeRequests } from '../../../../db/schema/index.js'
 import { retryOnUniqueViolation } from '../../../../db/taken.js'
 import { forbidden, notFound, unprocessable } from '../../../../failures.js'
+import { allEnded } from '../../../../lib/async/all-ended.js'
 import { mentionsIn, recordCrossReferences, thingsMentioned } from '../../../activity/cross-references.js'
 import { recordEvent } from '../../../activity/events.js'
 import { actAs } from '../../../core/acting.js'
@@ -145,7 +146,7 @@ async function insert(ctx: Context, tx: Transaction, { caller, target, given, br
     created_at: now,
     updated_at: now,
   }
-  const [iid, rows] = await Promise.all([
+  const [iid, rows] = await allEnded([
     nextIid(tx, project.id, 'merge_request'),
     tx
       .insert(mergeRequests)
