@@ -79,11 +79,11 @@ async function checkFolder(variable: string, path: string, mode: number): Promis
   }
 }
 
-/** The configuration with the real address: port 0 becomes a free port, and a missing base URL the address. */
+/** The configuration with the real address: port 0 becomes a free port, and a missing base URL the address, without the port that is usual. */
 export async function settleAddress(config: Config): Promise<Config & { baseUrl: string }> {
   const port = config.port === 0 ? await listenOnce(config.host, 0) : config.port
   const name = ['0.0.0.0', '::'].includes(config.host) ? 'localhost' : config.host.includes(':') ? `[${config.host}]` : config.host
-  return Object.freeze({ ...config, port, baseUrl: config.baseUrl ?? `http://${name}:${port}` })
+  return Object.freeze({ ...config, port, baseUrl: config.baseUrl ?? new URL(`http://${name}:${port}`).origin })
 }
 
 /** Listens for a moment; resolves with the port. */
