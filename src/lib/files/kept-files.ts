@@ -20,6 +20,7 @@ interface Deferred {
 
 /** A file that is being made, and read meanwhile. */
 interface Making {
+  name: string
   /** Undefined until the first byte is there. */
   file: FileHandle | undefined
   written: number
@@ -100,7 +101,7 @@ export class KeptFiles {
   #start(name: string, make: Make): Making {
     const begun = deferred()
     const making: Making = {
-      ...{ file: undefined, written: 0, state: 'making', fault: undefined, readers: 0 },
+      ...{ name, file: undefined, written: 0, state: 'making', fault: undefined, readers: 0 },
       ...{ stop: new AbortController(), begun: begun.promise, changed: deferred() },
     }
     this.#making.set(name, making)
@@ -110,7 +111,7 @@ export class KeptFiles {
       begun.reject(fault)
     })
     const whole = run.finally(() => {
-      if (this.#making.get(name) === making) this.#making.delete(name)
+      this.#forget(making)
       this.#pending -= making.written
       wake(making)
       closeUnread(making)
@@ -118,6 +119,10 @@ export class KeptFiles {
     })
     this.#runs.add(whole)
     return making
+  }
+
+  #forget(making: Making) {
+    if (this.#making.get(making.name) === making) this.#making.delete(making.name)
   }
 
   async #make(name: string, making: Making, make: Make, begin: () => void): Promise<void> {
@@ -180,7 +185,11 @@ export class KeptFiles {
     making.readers++
     const leave = () => {
       making.readers--
-      if (making.readers === 0 && making.state === 'making') making.stop.abort(new Error('nobody reads it any more'))
+      if (making.readers === 0 && making.state === 'making') {
+        making.stop.abort(new Error('nobody reads it any more'))
+        // at once: whoever comes before it has ended would be cut off with it
+        this.#forget(making)
+      }
       closeUnread(making)
     }
     const gone = deferred()
