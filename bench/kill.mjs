@@ -96,7 +96,8 @@ export async function call(url, method, path, body) {
 /** Runs git beside everything else; resolves with its exit code and words. */
 export function gitBeside(cwd, args) {
   return new Promise((resolve, reject) => {
-    const child = spawn('git', args, { cwd, env: GIT_ENV, stdio: ['ignore', 'pipe', 'pipe'] })
+    // with a group of its own, because its helpers hold its output open
+    const child = spawn('git', args, { cwd, env: GIT_ENV, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
     let text = ''
     child.stdout.on('data', (chunk) => {
       text += chunk
@@ -104,7 +105,7 @@ export function gitBeside(cwd, args) {
     child.stderr.on('data', (chunk) => {
       text += chunk
     })
-    const late = setTimeout(() => child.kill(), PATIENCE)
+    const late = setTimeout(() => process.kill(-child.pid), PATIENCE)
     child.once('error', reject)
     child.once('close', (code, signal) => {
       clearTimeout(late)

@@ -51,8 +51,8 @@ const server = createServer(async (req, res) => {
     }
   } catch (error) {
     faults.push(error)
-    if (!res.headersSent) res.writeHead(500)
-    res.end()
+    if (res.headersSent) res.destroy()
+    else res.writeHead(500).end()
   }
 })
 
@@ -438,6 +438,24 @@ describe('pushing', () => {
     await expect.poll(() => quarantines(directory), { timeout: 20_000, interval: 20 }).toEqual([])
     expect(git(directory, ['rev-parse', 'main']).trim()).toBe(head)
     faults.splice(0)
+  })
+
+  it('SEC-143: a git that is killed after its first byte is no end of the answer, for which a client would wait for ever', async () => {
+    const { url, directory } = await withCommits('killed', 1)
+    const { work } = await clone(url)
+    commitIn(work, 'one')
+    const killed = new AbortController()
+    const verdict = () => new Promise<null>((resolve) => killed.signal.addEventListener('abort', () => resolve(null)))
+    policy = { ...accept, verdict }
+    const pushing = gitAsync(work, ['push', '-q', 'origin', 'HEAD:main'])
+    // git says that it is there every five seconds
+    await new Promise((resolve) => setTimeout(resolve, 6_500))
+    for (const pid of processesIn(directory)) process.kill(Number(pid), 'SIGKILL')
+    killed.abort()
+    const { code } = await pushing
+    policy = accept
+    expect(code).not.toBe(0)
+    expect(faults.splice(0)).not.toEqual([])
   })
 
   it('a client that leaves after the verdict changes nothing: the refs move and it is told', async () => {

@@ -250,7 +250,7 @@ export class Transport {
       const atomic = watchAtomic(body)
       feed(body, child, giveUp)
       try {
-        await relay(child, out, 'receive-pack', { leave: giveUp })
+        await relay(child, out, 'receive-pack', { leave: giveUp, exits: true })
       } finally {
         signal.removeEventListener('abort', giveUp)
         await channel.ended()
@@ -394,7 +394,8 @@ interface Relaying {
 
 /**
  * Pipes git's output to the client, as fast as the client reads it. Throws when git failed before its first byte, so
- * that a status can still be chosen; afterwards the output itself tells the client.
+ * that a status can still be chosen; afterwards the output itself tells the client. Throws also when git was killed: the
+ * output is cut then, and a client that takes it for whole waits for the rest for ever.
  */
 async function relay(
   child: GitProcess,
@@ -433,7 +434,7 @@ async function relay(
       if (stalled && !begun) throw new Unavailable(`git ${command} stalled`)
       return
     }
-    if ((!begun || exits) && exitCode !== 0) throw failureOf(command, exitCode, stderr())
+    if (exitCode !== 0 && (!begun || exits || exitCode === null)) throw failureOf(command, exitCode, stderr())
     out.end()
     moved()
     await closed
