@@ -181,22 +181,40 @@ describe('log', () => {
   })
 })
 
-describe('a walk through commits that no graph has', () => {
-  /** How many processes the pool starts while something is done. */
-  async function startedBy(work: () => Promise<unknown>) {
-    const { pool } = t.floor
-    const { start } = pool
-    let count = 0
-    pool.start = (...args) => {
-      count++
-      return start.apply(pool, args)
-    }
-    await work().finally(() => {
-      pool.start = start
-    })
-    return count
+/** How many processes the pool starts while something is done. */
+async function startedBy(work: () => Promise<unknown>) {
+  const { pool } = t.floor
+  const { start } = pool
+  let count = 0
+  pool.start = (...args) => {
+    count++
+    return start.apply(pool, args)
   }
+  await work().finally(() => {
+    pool.start = start
+  })
+  return count
+}
 
+it('RE-8: what contains a commit is asked of git once, and again when a ref has moved', async () => {
+  const repository = t.make()
+  const [one = '', two = ''] = repository.commits({}, {})
+  repository.git('branch', 'old', one)
+  const containing = (oid: string) => repository.reader.refsContaining(oid, 'refs/heads/')
+  expect(await containing(one)).toEqual(['refs/heads/main', 'refs/heads/old'])
+  expect(await containing(two)).toEqual(['refs/heads/main'])
+  expect(await startedBy(async () => expect(await containing(two)).toEqual(['refs/heads/main']))).toBe(0)
+  repository.git('branch', '-f', 'old', two)
+  expect(await containing(two)).toEqual(['refs/heads/main', 'refs/heads/old'])
+  repository.git('pack-refs', '--all')
+  repository.git('branch', '-D', 'old')
+  expect(await containing(two)).toEqual(['refs/heads/main'])
+  const answer = await containing(one)
+  answer.pop()
+  expect(await containing(one)).toEqual(['refs/heads/main'])
+})
+
+describe('a walk through commits that no graph has', () => {
   it.each([
     ['one commit has them all as parents', true],
     ['they are asked for side by side', false],

@@ -1,4 +1,7 @@
+import { createHash } from 'node:crypto'
+import { Slice } from '../../lib/async/yield.js'
 import { isOid } from '../objects/cat-file.js'
+import type { RefStore } from '../refs/ref-store.js'
 import type { Oid } from '../types.js'
 import { History, reached, soleBase } from './history.js'
 import { type LogSource, literal } from './log.js'
@@ -87,11 +90,37 @@ export async function aheadBehind(source: LogSource, a: Oid, b: Oid): Promise<{ 
   return found ?? none
 }
 
-/** Full names of the branches or tags that contain a commit. */
-export async function refsContaining(source: LogSource, commit: Oid, prefix: 'refs/heads/' | 'refs/tags/'): Promise<string[]> {
+/** How often the refs may change while git looks at them, before an answer is given that is not remembered. */
+const TRIES = 3
+
+/** Full names of the branches or tags that contain a commit; remembered as long as none of them moves. */
+export async function refsContaining(source: LogSource, refs: RefStore, commit: Oid, prefix: 'refs/heads/' | 'refs/tags/'): Promise<string[]> {
   if (!isOid(commit) || (await source.objects.info(commit))?.type !== 'commit') return []
-  const { stdout } = await run(source, ['for-each-ref', `--contains=${commit}`, '--format=%(refname)', prefix], [])
-  return stdout.toString('utf8').split('\n').filter(Boolean)
+  const find = async () => {
+    const { stdout } = await run(source, ['for-each-ref', `--contains=${commit}`, '--format=%(refname)', prefix], [])
+    return stdout.toString('utf8').split('\n').filter(Boolean)
+  }
+  const size = (names: string[]) => names.reduce((sum, name) => sum + 2 * name.length + 50, 100)
+  for (let tried = 0; tried < TRIES; tried++) {
+    const state = await stateOf(refs, prefix)
+    const found = await source.memory.answer(source.directory, `refs with ${commit} of ${state}`, size, async () => {
+      const names = await find()
+      return (await stateOf(refs, prefix)) === state ? names : null
+    })
+    if (found) return [...found]
+  }
+  return find()
+}
+
+/** A hash of the refs below a prefix and where they point. */
+async function stateOf(refs: RefStore, prefix: string): Promise<string> {
+  const hash = createHash('sha1').update(prefix)
+  const slice = new Slice()
+  for (const line of await refs.lines(prefix)) {
+    hash.update(`${line}\n`, 'latin1')
+    if (slice.over) await slice.breathe()
+  }
+  return hash.digest('hex')
 }
 
 /**

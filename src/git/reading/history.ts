@@ -22,7 +22,7 @@ export type HistoryReader = Pick<
   | 'contributors'
 >
 
-export const historyReader = ({ history }: Source, guarded: Guard): HistoryReader => ({
+export const historyReader = ({ history, refs }: Source, guarded: Guard): HistoryReader => ({
   log: (options) => guarded({ commits: [], total: 0 }, () => readLog(history(), options)),
   countNew: (from, to, most) => guarded(0, () => countNew(history(), from, to, most)),
   range: (from, to, most) => guarded({ oids: [], total: 0 }, () => range(history(), from, to, most)),
@@ -31,7 +31,7 @@ export const historyReader = ({ history }: Source, guarded: Guard): HistoryReade
   onlyBase: (ours, theirs) => guarded(null, () => onlyBase(history(), ours, theirs)),
   isAncestor: async (ancestor, descendant) => (await guarded([false], () => mergedInto(history(), [ancestor], descendant)))[0] ?? false,
   merged: (heads, into) => guarded(heads.map(() => false), () => mergedInto(history(), heads, into)), // biome-ignore format: one call
-  refsContaining: (oid, prefix) => guarded([], () => refsContaining(history(), oid, prefix)),
+  refsContaining: (oid, prefix) => guarded([], () => refsContaining(history(), refs, oid, prefix)),
   aheadBehind: (a, b) => guarded({ ahead: 0, behind: 0 }, () => aheadBehind(history(), a, b)),
   contributors: (head) => guarded([], () => contributors(history(), head)),
 })
