@@ -7,19 +7,23 @@ export function isRunning(pid: number): boolean {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false
   }
-  const [state] = statOf(pid)
-  return state !== 'Z' && state !== 'X'
+  return !statOf(pid)?.ended
 }
 
-/** The start time of a process, in ticks since boot; undefined where the system does not report it. */
-export const startTimeOf = (pid: number): string | undefined => statOf(pid)[19]
+/** The start time of a process that runs, in ticks since boot; undefined where the system does not report it. */
+export function startTimeOf(pid: number): string | undefined {
+  const stat = statOf(pid)
+  return stat?.ended ? undefined : stat?.started
+}
 
-/** Fields of `/proc/PID/stat` from the state on; none where there is no such file. */
-function statOf(pid: number): string[] {
+/** What `/proc/PID/stat` tells of a process; null where there is none. `ended`: it only waits for its parent. */
+export function statOf(pid: number): { ended: boolean; group: number; started: string | undefined } | null {
   try {
     const line = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    return line.slice(line.lastIndexOf(')') + 2).split(' ')
+    // from the third field on; the second is a name in parentheses
+    const fields = line.slice(line.lastIndexOf(')') + 2).split(' ')
+    return { ended: fields[0] === 'Z' || fields[0] === 'X', group: Number(fields[2]), started: fields[19] }
   } catch {
-    return []
+    return null
   }
 }

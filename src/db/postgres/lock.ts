@@ -51,7 +51,7 @@ export async function releaseLock({ path, owner }: Lock): Promise<void> {
 async function clearLocks(directory: string, mine: string): Promise<void> {
   for (const name of await readdir(directory)) {
     const pid = Number(/^lock\.(\d+)\./.exec(name)?.[1])
-    if (pid && join(directory, name) !== mine && startTimeOf(pid) === undefined && !isRunning(pid)) await rm(join(directory, name), { force: true })
+    if (pid && join(directory, name) !== mine && !isRunning(pid)) await rm(join(directory, name), { force: true })
   }
 }
 

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { access, mkdir, readdir, readFile, readlink, rm, rmdir, stat, utimes, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { startTimeOf } from '../../lib/is-running.js'
 import { RepositoryMoving } from '../errors.js'
 import { isPushedTo, SIGN_OF_WRITER } from './leftovers.js'
 
@@ -93,13 +94,9 @@ export async function enter(directory: string): Promise<() => Promise<void>> {
 /** Machine, process and its start; empty where the system does not tell. */
 async function ownName(pid: number): Promise<string> {
   try {
-    const [boot, space, line] = await Promise.all([
-      readFile('/proc/sys/kernel/random/boot_id', 'utf8'),
-      readlink('/proc/self/ns/pid'),
-      readFile(`/proc/${pid}/stat`, 'utf8'),
-    ])
-    // the time of the start is the 22nd field; the second is a name in parentheses
-    return `${boot.trim()} ${space} ${pid} ${line.slice(line.lastIndexOf(')') + 2).split(' ')[19]}`
+    const [boot, space] = await Promise.all([readFile('/proc/sys/kernel/random/boot_id', 'utf8'), readlink('/proc/self/ns/pid')])
+    const started = startTimeOf(pid)
+    return started === undefined ? '' : `${boot.trim()} ${space} ${pid} ${started}`
   } catch {
     return ''
   }

@@ -2,6 +2,7 @@ import type { Dirent, Stats } from 'node:fs'
 import { readdir, readFile, readlink, rm, stat } from 'node:fs/promises'
 import { basename, join, sep } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { statOf } from '../../lib/is-running.js'
 
 export interface StaleOptions {
   /** Milliseconds without change after which a leftover that nobody holds is stale. */
@@ -291,12 +292,10 @@ async function processes(folder?: string): Promise<Use[] | null> {
     const open: string[] = []
     if (folder === undefined) for (const fd of await readdir(`/proc/${id}/fd`).catch(() => [])) open.push(await target(`/proc/${id}/fd/${fd}`))
     const command = (await readFile(`/proc/${id}/cmdline`, 'utf8').catch(() => '')).split('\0')
-    const line = await readFile(`/proc/${id}/stat`, 'utf8').catch(() => '')
-    // from the third field on; the second is a name in parentheses
-    const fields = line.slice(line.lastIndexOf(')') + 2).split(' ')
-    if (fields[0] === 'Z') continue // dead, and not reaped yet
-    const started = booted + Number(fields[19]) * 10 // in hundredths of a second since the machine started
-    uses.push({ group: Number(fields[2]), cwd, open, command: gitCommand(command), started: Number.isFinite(started) ? started : 0 })
+    const state = statOf(Number(id))
+    if (state?.ended) continue
+    const started = booted + Number(state?.started) * 10 // in hundredths of a second since the machine started
+    uses.push({ group: state?.group ?? Number.NaN, cwd, open, command: gitCommand(command), started: Number.isFinite(started) ? started : 0 })
   }
   return uses
 }
