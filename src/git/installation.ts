@@ -34,7 +34,7 @@ export interface GitInstallation {
   /** Throws RepositoryMissing when that cannot be told, because its storage is not mounted or it cannot be read. */
   exists(key: RepositoryKey): Promise<boolean>
   /**
-   * Ends a repository's processes and forgets what was read of it; to be called when it has been moved out of sight.
+   * Ends a repository's processes and drops what is cached of it; call it after the repository has been moved away.
    */
   forget(key: RepositoryKey): void
   close(): Promise<void>

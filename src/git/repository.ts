@@ -23,7 +23,9 @@ type Upkeep = Pick<
   'size' | 'maintain' | 'examine' | 'dropUnreadableRef' | 'existing' | 'dropCommitGraph' | 'removeStaleLocks' | 'unreached'
 >
 
-/** One repository, for reading, writing and the wire protocol. Cheap to create: nothing is started before the first call. */
+/**
+ * One repository, for reading, writing and the wire protocol. Cheap to create: nothing is started before the first call.
+ */
 export function repositoryOf(ground: GitInstallation, floor: WriteFloor, key: RepositoryKey): GitRepository {
   const opened = { key, directory: ground.directory(key), reader: ground.reader(key) }
   return { ...opened.reader, ...writerOf(ground, floor, opened), ...wireOf(ground, floor, opened), ...upkeepOf(ground, floor, opened) }

@@ -7,7 +7,7 @@ import { quarantineRepository, removeQuarantinedRepositories, repositoriesIn } f
 import { isClosed, removeGates } from './storage/gates.js'
 import { isWorkedIn, removeStale, STALE, staleIn } from './storage/leftovers.js'
 import { relocate, removeHalfCopies } from './storage/relocate.js'
-import type { Git, RepositoryKey } from './types.js'
+import type { Git } from './types.js'
 import type { WriteFloor } from './write-floor.js'
 
 type Removal = Pick<Git, 'remove' | 'quarantineRepository' | 'removeQuarantinedRepositories'>
@@ -17,16 +17,8 @@ type Storages = Pick<Git, 'all' | 'claimStorages' | 'use' | 'ping' | 'clean' | '
 /** What a project has. */
 const KINDS = ['project', 'wiki'] as const
 
-function forgetter(ground: GitInstallation, { updates }: WriteFloor) {
-  return (key: RepositoryKey) => {
-    updates.forget(ground.directory(key))
-    ground.forget(key)
-  }
-}
-
-/** Puts repositories out of sight. */
-export function removalOf(ground: GitInstallation, floor: WriteFloor, { storages }: GitOptions): Removal {
-  const forget = forgetter(ground, floor)
+/** Removes repositories, or sets damaged ones aside. */
+export function removalOf(ground: GitInstallation, { forget }: WriteFloor, { storages }: GitOptions): Removal {
   return {
     async remove(key) {
       await removeRepository(ground.directory(key))
@@ -43,9 +35,7 @@ export function removalOf(ground: GitInstallation, floor: WriteFloor, { storages
 }
 
 /** Moves the repositories of a project from one storage to another. */
-export function movesOf(ground: GitInstallation, floor: WriteFloor, { storages }: GitOptions, remove: Git['remove']): Moves {
-  const { shared } = floor
-  const forget = forgetter(ground, floor)
+export function movesOf(ground: GitInstallation, { shared, forget }: WriteFloor, { storages }: GitOptions, remove: Git['remove']): Moves {
   return {
     async isLeaving(key) {
       try {

@@ -3,6 +3,7 @@ import type { GitInstallation, GitOptions } from './installation.js'
 import { GIT_NICENESS, PER_HOLDER, type PoolLimits, ProcessPool, shareOfLimits } from './process/pool.js'
 import { REF_UPDATES_LIMITS, RefUpdates } from './refs/ref-updates.js'
 import { removeStaleLocks } from './storage/leftovers.js'
+import type { RepositoryKey } from './types.js'
 import { Transport, type TransportLimits } from './wire/transport.js'
 
 /** What all writes, transfers and checks of an installation share. */
@@ -18,6 +19,8 @@ export interface WriteFloor {
    * holds none.
    */
   unlock(directory: string, paths?: string[], asking?: number): Promise<void>
+  /** Ends a repository's processes and drops what is cached of it, for writes as well as for reads. */
+  forget(key: RepositoryKey): void
   close(): Promise<void>
 }
 
@@ -27,10 +30,8 @@ export interface WriteOptions extends GitOptions {
   transport?: TransportLimits
 }
 
-export function writeFloor(
-  { shared = false, workers = 1, wirePool, spawner, hooks, transport }: WriteOptions,
-  { floor }: GitInstallation,
-): WriteFloor {
+export function writeFloor({ shared = false, workers = 1, wirePool, spawner, hooks, transport }: WriteOptions, ground: GitInstallation): WriteFloor {
+  const { floor } = ground
   // clones and pushes keep their turns for as long as they take, so reads must not queue behind them
   const poolOf = (limits: PoolLimits) => new ProcessPool(shareOfLimits(limits, workers), spawner)
   const checks = poolOf(CHECK_POOL)
@@ -49,6 +50,10 @@ export function writeFloor(
     checks,
     archives,
     unlock,
+    forget(key) {
+      updates.forget(ground.directory(key))
+      ground.forget(key)
+    },
     async close() {
       updates.close()
       await Promise.all([wire.pool.close(), archives.close(), checks.close()])

@@ -118,15 +118,15 @@ export const bool = () =>
     return TRUE.has(word) ? true : FALSE.has(word) ? false : given
   }, z.boolean(INVALID))
 
+const choice = <const T extends readonly [string, ...string[]]>(words: T, shown: readonly T[number][]) =>
+  shownAs(z.enum(words, 'does not have a valid value'), { type: 'string', enum: [...shown] })
+
 /** One of a fixed set of words, matched exactly (SEC-55). */
 export const oneOf = <const T extends readonly [string, ...string[]]>(words: T, shown: readonly T[number][] = words) =>
-  z.preprocess(nullToUndefined, shownAs(z.enum(words, 'does not have a valid value'), { type: 'string', enum: [...shown] }))
+  z.preprocess(nullToUndefined, choice(words, shown))
 
 /** As `oneOf`, but the empty string counts as absent. */
-export const oneOfOrBlank = <const T extends readonly [string, ...string[]]>(words: T) => {
-  const { in: _, out } = oneOf(words).def
-  return z.preprocess(blankToUndefined, out)
-}
+export const oneOfOrBlank = <const T extends readonly [string, ...string[]]>(words: T) => z.preprocess(blankToUndefined, choice(words, words))
 
 const MAX_LIST = 100
 const MAX_WORDS = 1_000

@@ -14,8 +14,9 @@ export const packetLine = (text: string) => (text.length + 4).toString(16).padSt
 export const FLUSH = '0000'
 
 /**
- * What `git receive-pack` advertises of the refs below these prefixes, which are in byte order, after what goes before. Git checks for each ref
- * that its object is there and writes each line alone, which for 100,000 refs takes ten times as long.
+ * What `git receive-pack` advertises of the refs below these prefixes, which are in byte order, after what goes before.
+ * Git checks for each ref that its object is there and writes each line alone, which for 100,000 refs takes ten times as
+ * long.
  */
 export async function* advertisedRefs(
   refs: RefStore,

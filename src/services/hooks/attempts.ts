@@ -2,7 +2,6 @@ import { and, desc, eq, gt, gte, inArray, lt, type SQL, sql } from 'drizzle-orm'
 import type { Context } from '../../context.js'
 import type { ReadDatabase } from '../../db/client.js'
 import { count } from '../../db/decoded.js'
-import { isMissingReference } from '../../db/errors.js'
 import { onlyRow } from '../../db/only-row.js'
 import { hookAttempts, hookDeliveries, webHooks } from '../../db/schema/index.js'
 import { statement } from '../../db/statement.js'
@@ -198,15 +197,14 @@ export async function deliverSample(ctx: Context, hook: Hook, { listens, event, 
     trigger: triggerOf(listens),
     event: system ? 'System Hook' : event,
   }
-  const made = ctx.db.write
-    .insert(hookDeliveries)
-    // it is sent once, by whoever asked
-    .values({ ...values, body: JSON.stringify(body), state: 'failed' })
-    .returning()
-  const rows = await made.catch((error: unknown) => {
-    throw isMissingReference(error) ? notFound() : error
-  })
-  return answered(await attempt(ctx, hook, onlyRow(rows)))
+  const delivery = onlyRow(
+    await ctx.db.write
+      .insert(hookDeliveries)
+      // it is sent once, by whoever asked
+      .values({ ...values, body: JSON.stringify(body), state: 'failed' })
+      .returning(),
+  )
+  return answered(await attempt(ctx, hook, delivery))
 }
 
 function answered(made: HookAttempt | null): HookAttempt {

@@ -38,7 +38,7 @@ export interface Shape {
 export interface Order {
   by: (typeof ORDERS)[number]
   descending: boolean
-  /** The matches are found first and then sorted, instead of walking an index in the order of the list until the page is full. */
+  /** Finds the matches first and sorts them, instead of walking an index in the order of the list. */
   sorted: boolean
 }
 
