@@ -5,16 +5,21 @@ import { defineConfig } from 'vitest/config'
 /** Files that start the service as a program, kill it, or need programs besides Node and git, which `.ci/run` installs. */
 const LONG = '.long.test.ts'
 
-/** What `npm run test:long` runs: those files, and with many rounds all whose tests repeat themselves. */
-const long = () =>
+/** Whether this is `npm run test:long`. */
+const long = process.env['ROOST_TEST_ROUNDS'] === 'many'
+
+/** Where its tests are: in those files, and beside others where a test repeats itself. They have the tag. */
+const longFiles = () =>
   readdirSync('test', { recursive: true, encoding: 'utf8' })
     .map((name) => join('test', name))
     .filter((path) => path.endsWith(LONG) || (path.endsWith('.test.ts') && readFileSync(path, 'utf8').includes("/support/rounds.js'")))
 
 export default defineConfig({
   test: {
-    include: process.env['ROOST_TEST_ROUNDS'] === 'many' ? long() : ['test/**/*.test.ts'],
-    exclude: process.env['ROOST_TEST_ROUNDS'] === 'many' ? [] : [`test/**/*${LONG}`],
+    include: long ? longFiles() : ['test/**/*.test.ts'],
+    exclude: long ? [] : [`test/**/*${LONG}`],
+    tags: [{ name: 'long', description: 'runs in `npm run test:long`: with more rounds, or only there' }],
+    ...(long && { tagsFilter: ['long'] }),
     pool: 'forks',
     // Modules are shared by the files of a worker: keep no state of an application or a pool at module level.
     isolate: false,
@@ -23,7 +28,7 @@ export default defineConfig({
     globalSetup: ['./test/support/run/global-setup.ts'],
     reporters: ['default', './test/support/run/count-reporter.ts'],
     // many rounds take minutes on a busy machine
-    testTimeout: process.env['ROOST_TEST_ROUNDS'] === 'many' ? 300_000 : 60_000,
+    testTimeout: long ? 300_000 : 60_000,
     hookTimeout: 60_000,
   },
 })

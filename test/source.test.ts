@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import ts from 'typescript'
 import { describe, expect, it } from 'vitest'
 
 const root = fileURLToPath(new URL('../src', import.meta.url))
@@ -47,3 +48,36 @@ describe('the source', () => {
     ])
   })
 })
+
+describe('the tests', () => {
+  const folder = fileURLToPath(new URL('.', import.meta.url))
+  const tests = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.test.ts'))
+    .map((name) => ({ name, text: readFileSync(join(folder, name), 'utf8') }))
+  const wholly = (text: string) => text.startsWith('// @module-tag long\n')
+
+  it('that the long run repeats have its tag, or it would leave them out', () => {
+    const long = tests.filter(({ name }) => name.endsWith('.long.test.ts'))
+    expect(long.length).toBeGreaterThan(10)
+    expect(long.filter(({ text }) => !wholly(text)).map(({ name }) => name)).toEqual([])
+    const repeating = tests.filter(({ text }) => text.includes("/support/rounds.js'") && !wholly(text))
+    expect(repeating.length).toBeGreaterThan(10)
+    expect(repeating.flatMap(({ name, text }) => untagged(text).map((test) => `${name}: ${test}`))).toEqual([])
+    expect(repeating.filter(({ text }) => !text.includes("tags: ['long']")).map(({ name }) => name)).toEqual([])
+  })
+})
+
+/** Tests of a file that ask how often to repeat something, without the tag of the long run. */
+function untagged(text: string): string[] {
+  const found: string[] = []
+  const visit = (node: ts.Node, test?: ts.CallExpression) => {
+    const called = ts.isCallExpression(node) ? node.expression.getText() : ''
+    // of `it.each(cases)(name, run)` the outer call is the test
+    const isCallee = test !== undefined && test.expression === node
+    const inside = !isCallee && /^(it|describe)\b/.test(called) ? (node as ts.CallExpression) : test
+    if (/^(rounds|seeds|oneIn)$/.test(called) && test && !test.getText().includes("tags: ['long']")) found.push(test.arguments[0]?.getText() ?? '')
+    ts.forEachChild(node, (child) => visit(child, inside))
+  }
+  visit(ts.createSourceFile('a.test.ts', text, ts.ScriptTarget.Latest, true))
+  return found
+}

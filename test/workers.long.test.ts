@@ -1,3 +1,4 @@
+// @module-tag long
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
 import { connect } from 'node:net'

@@ -1,3 +1,4 @@
+// @module-tag long
 import { eq } from 'drizzle-orm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { projectShares, projects } from '../../src/db/schema/index.js'
@@ -217,7 +218,9 @@ function apart(call: string, before = '', after: string) {
 }
 
 describe('what is hidden changes nothing for who may not see it', () => {
-  it('SEC-33, SEC-35, SEC-36, SEC-38, SEC-39, SEC-48: no byte and no header of any list, count or page', { timeout: 120_000 }, async () => {
+  it('SEC-33, SEC-35, SEC-36, SEC-38, SEC-39, SEC-48: no byte and no header of any list, count or page', {
+    timeout: 120_000,
+  }, async () => {
     const before = await everything()
     await hide()
     const after = await everything()

@@ -108,6 +108,7 @@ function randomHistory(seed: number): TestCommit[] {
 describe('diff', () => {
   it.each(seeds(1, 12))(
     'C-52 to C-56 SEC-153 SEC-154 says what git says, for odd names and kinds of files (history %i)',
+    { tags: ['long'], timeout: 60_000 },
     async (seed) => {
       const repository = t.make()
       const oids = repository.commits(...randomHistory(seed))
@@ -125,7 +126,6 @@ describe('diff', () => {
         expect(stats[i]).toEqual({ additions: sum(0), deletions: sum(1) })
       }
     },
-    60_000,
   )
 
   it('C-54 gives each case its shape', async () => {

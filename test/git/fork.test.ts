@@ -173,7 +173,7 @@ describe('forks of repositories (PR-25)', () => {
     expect(existsSync(shard) ? readdirSync(shard) : []).toEqual([])
   })
 
-  it('SEC-164: made while the source is pushed to and packed over and over, are whole every time', async () => {
+  it('SEC-164: made while the source is pushed to and packed over and over, are whole every time', { tags: ['long'] }, async () => {
     const source = await stored()
     source.commits({ files: { a: '0' } })
     let over = false

@@ -38,77 +38,73 @@ describe('log', () => {
     { state: 'commits newer than the graph', graph: 'older' },
     { state: 'a split chain and newer commits', graph: 'older split' },
   ]
-  it.each(states)(
-    'C-9 orders a tangled history as git does, with $state',
-    async ({ graph }) => {
-      for (const seed of seeds(1, 6)) {
-        const repository = t.make()
-        const history = tangled(seed, 400)
-        const kind = typeof graph === 'string' ? graph : ''
-        const write = (...more: string[]) => repository.git('commit-graph', 'write', '--reachable', ...more)
-        const refs = (oids: string[]) => {
-          const lines = oids.map((oid, i) => (i % 7 === 0 ? `update refs/heads/b${i} ${oid}\n` : ''))
-          repository.gitBytes(['update-ref', '--stdin'], lines.join(''))
-        }
-        let oids: string[] = []
-        const parts = kind.includes('split') ? [100, 250, 330] : [330]
-        for (const [n, part] of [...parts, 400].entries()) {
-          const start = oids.length
-          const more = history.slice(start, part).map((commit) => ({
-            ...commit,
-            parents: commit.parents?.map((parent) => (Number(parent) >= start ? Number(parent) - start : (oids[Number(parent)] ?? ''))),
-          }))
-          const added = repository.commits(...(more as TestCommit[]))
-          oids = [...oids, ...added]
-          refs(added)
-          if (kind.includes('split') && n < parts.length) write('--split=no-merge')
-          else if (kind.startsWith('older') && n === 0) write()
-        }
-        if (kind.startsWith('write')) write()
-        if (kind === 'split') write('--split=no-merge')
-
-        const tip = oids.at(-1) as string
-        const other = oids[200] as string
-        const expected = lines(repository.git('rev-list', tip))
-        const { commits, total } = await repository.reader.log({ from: [tip], skip: 0, limit: 1_000 })
-        expect(commits.map(({ oid }) => oid)).toEqual(expected)
-        expect(total).toBe(expected.length)
-        const page = await repository.reader.log({ from: [tip], skip: 30, limit: 20 })
-        expect(page.commits.map(({ oid }) => oid)).toEqual(expected.slice(30, 50))
-
-        const without = await repository.reader.log({ from: [tip], exclude: [other], skip: 0, limit: 1_000 })
-        expect(without.commits.map(({ oid }) => oid)).toEqual(lines(repository.git('rev-list', tip, `^${other}`)))
-        const both = await repository.reader.log({ from: [tip, oids[390] as string], skip: 0, limit: 1_000 })
-        expect(both.commits.map(({ oid }) => oid)).toEqual(lines(repository.git('rev-list', tip, oids[390] as string)))
-        const first = await repository.reader.log({ from: [tip], firstParent: true, skip: 0, limit: 1_000 })
-        expect(first.commits.map(({ oid }) => oid)).toEqual(lines(repository.git('rev-list', '--first-parent', tip)))
-
-        for (const [a, b] of [
-          [tip, other],
-          [other, tip],
-          [oids[380], oids[390]],
-        ] as [string, string][]) {
-          // biome-ignore format: pairs
-          const ancestor = lines(repository.git('rev-list', b)).includes(a)
-          expect(await repository.reader.isAncestor(a, b)).toBe(ancestor)
-          const [ahead, behind] = repository.git('rev-list', '--left-right', '--count', `${a}...${b}`).trim().split('\t').map(Number)
-          expect(await repository.reader.aheadBehind(a, b)).toEqual({ ahead, behind })
-        }
-        const { below } = random(seed)
-        for (let n = 0; n < 8; n++) {
-          const [a, b] = [oids[below(400)], oids[n % 3 === 0 ? below(400) : 300 + below(100)]] as [string, string]
-          const bases = basesOf(repository, a, b)
-          expect([a, b, await repository.reader.onlyBase(a, b)]).toEqual([a, b, bases.length === 1 ? bases[0] : null])
-          expect([a, b, await repository.reader.mergeBase(a, b)]).toEqual([a, b, bases[0] ?? null])
-        }
-        const heads = oids.filter((_, i) => i % 40 === 0)
-        const contained = new Set(lines(repository.git('rev-list', tip)))
-        expect(await repository.reader.merged(heads, tip)).toEqual(heads.map((head) => contained.has(head)))
-        expect(await repository.reader.merged(heads, tip)).toEqual(heads.map((head) => contained.has(head)))
+  it.each(states)('C-9 orders a tangled history as git does, with $state', { tags: ['long'], timeout: 120_000 }, async ({ graph }) => {
+    for (const seed of seeds(1, 6)) {
+      const repository = t.make()
+      const history = tangled(seed, 400)
+      const kind = typeof graph === 'string' ? graph : ''
+      const write = (...more: string[]) => repository.git('commit-graph', 'write', '--reachable', ...more)
+      const refs = (oids: string[]) => {
+        const lines = oids.map((oid, i) => (i % 7 === 0 ? `update refs/heads/b${i} ${oid}\n` : ''))
+        repository.gitBytes(['update-ref', '--stdin'], lines.join(''))
       }
-    },
-    120_000,
-  )
+      let oids: string[] = []
+      const parts = kind.includes('split') ? [100, 250, 330] : [330]
+      for (const [n, part] of [...parts, 400].entries()) {
+        const start = oids.length
+        const more = history.slice(start, part).map((commit) => ({
+          ...commit,
+          parents: commit.parents?.map((parent) => (Number(parent) >= start ? Number(parent) - start : (oids[Number(parent)] ?? ''))),
+        }))
+        const added = repository.commits(...(more as TestCommit[]))
+        oids = [...oids, ...added]
+        refs(added)
+        if (kind.includes('split') && n < parts.length) write('--split=no-merge')
+        else if (kind.startsWith('older') && n === 0) write()
+      }
+      if (kind.startsWith('write')) write()
+      if (kind === 'split') write('--split=no-merge')
+
+      const tip = oids.at(-1) as string
+      const other = oids[200] as string
+      const expected = lines(repository.git('rev-list', tip))
+      const { commits, total } = await repository.reader.log({ from: [tip], skip: 0, limit: 1_000 })
+      expect(commits.map(({ oid }) => oid)).toEqual(expected)
+      expect(total).toBe(expected.length)
+      const page = await repository.reader.log({ from: [tip], skip: 30, limit: 20 })
+      expect(page.commits.map(({ oid }) => oid)).toEqual(expected.slice(30, 50))
+
+      const without = await repository.reader.log({ from: [tip], exclude: [other], skip: 0, limit: 1_000 })
+      expect(without.commits.map(({ oid }) => oid)).toEqual(lines(repository.git('rev-list', tip, `^${other}`)))
+      const both = await repository.reader.log({ from: [tip, oids[390] as string], skip: 0, limit: 1_000 })
+      expect(both.commits.map(({ oid }) => oid)).toEqual(lines(repository.git('rev-list', tip, oids[390] as string)))
+      const first = await repository.reader.log({ from: [tip], firstParent: true, skip: 0, limit: 1_000 })
+      expect(first.commits.map(({ oid }) => oid)).toEqual(lines(repository.git('rev-list', '--first-parent', tip)))
+
+      for (const [a, b] of [
+        [tip, other],
+        [other, tip],
+        [oids[380], oids[390]],
+      ] as [string, string][]) {
+        // biome-ignore format: pairs
+        const ancestor = lines(repository.git('rev-list', b)).includes(a)
+        expect(await repository.reader.isAncestor(a, b)).toBe(ancestor)
+        const [ahead, behind] = repository.git('rev-list', '--left-right', '--count', `${a}...${b}`).trim().split('\t').map(Number)
+        expect(await repository.reader.aheadBehind(a, b)).toEqual({ ahead, behind })
+      }
+      const { below } = random(seed)
+      for (let n = 0; n < 8; n++) {
+        const [a, b] = [oids[below(400)], oids[n % 3 === 0 ? below(400) : 300 + below(100)]] as [string, string]
+        const bases = basesOf(repository, a, b)
+        expect([a, b, await repository.reader.onlyBase(a, b)]).toEqual([a, b, bases.length === 1 ? bases[0] : null])
+        expect([a, b, await repository.reader.mergeBase(a, b)]).toEqual([a, b, bases[0] ?? null])
+      }
+      const heads = oids.filter((_, i) => i % 40 === 0)
+      const contained = new Set(lines(repository.git('rev-list', tip)))
+      expect(await repository.reader.merged(heads, tip)).toEqual(heads.map((head) => contained.has(head)))
+      expect(await repository.reader.merged(heads, tip)).toEqual(heads.map((head) => contained.has(head)))
+    }
+  })
 
   it('C-12 C-13 counts exactly the commits between two dates, both included, wherever they stand', async () => {
     const repository = t.make()
@@ -218,7 +214,7 @@ describe('a walk through commits that no graph has', () => {
   it.each([
     ['one commit has them all as parents', true],
     ['they are asked for side by side', false],
-  ])('SEC-143: starts a bounded number of processes for many commits that share nothing, where %s', async (_, joined) => {
+  ])('SEC-143: starts a bounded number of processes for many commits that share nothing, where %s', { tags: ['long'] }, async (_, joined) => {
     const repository = t.make()
     const many = rounds(1_000, 5_000)
     const roots = Array.from({ length: many }, (_, i): TestCommit => ({ branch: `b${i}`, parents: [], message: `${joined} ${i}` }))

@@ -52,45 +52,49 @@ function commitOf(before: Files, after: Files, rest: Partial<TestCommit> = {}): 
 }
 
 describe('mergeInProcess', () => {
-  it.each(seeds(1, 10))('MR-64, SEC-103: where it has an answer, it is the one of git merge-tree, over 150 pairs of sides (%i)', async (seed) => {
-    const bare = aBareRepository()
-    try {
-      const chances = random(seed)
-      const readObject = nativeReader(bare.directory)
-      const seen = { apart: 0, left: 0 }
-      const commits: TestCommit[] = []
-      for (let n = 0; n < 150; n++) {
-        const start: Files = new Map()
-        for (let i = 0; i < 9; i++) start.set(`${FOLDERS[i % FOLDERS.length]}${'fgh'[chances.below(3)]}${i}`, content(`file ${i}`))
-        const at = commits.length
-        commits.push({ ...commitOf(new Map(), start, { branch: `base${n}`, parents: [] }) })
-        for (const side of ['ours', 'theirs']) {
-          const files = new Map(start)
-          for (let i = 1 + chances.below(3); i > 0; i--) change(files, chances, `${side} ${n} ${i}`)
-          commits.push(commitOf(start, files, { branch: `${side}${n}`, parents: [at] }))
+  it.each(seeds(1, 10))(
+    'MR-64, SEC-103: where it has an answer, it is the one of git merge-tree, over 150 pairs of sides (%i)',
+    { tags: ['long'] },
+    async (seed) => {
+      const bare = aBareRepository()
+      try {
+        const chances = random(seed)
+        const readObject = nativeReader(bare.directory)
+        const seen = { apart: 0, left: 0 }
+        const commits: TestCommit[] = []
+        for (let n = 0; n < 150; n++) {
+          const start: Files = new Map()
+          for (let i = 0; i < 9; i++) start.set(`${FOLDERS[i % FOLDERS.length]}${'fgh'[chances.below(3)]}${i}`, content(`file ${i}`))
+          const at = commits.length
+          commits.push({ ...commitOf(new Map(), start, { branch: `base${n}`, parents: [] }) })
+          for (const side of ['ours', 'theirs']) {
+            const files = new Map(start)
+            for (let i = 1 + chances.below(3); i > 0; i--) change(files, chances, `${side} ${n} ${i}`)
+            commits.push(commitOf(start, files, { branch: `${side}${n}`, parents: [at] }))
+          }
         }
+        const oids = bare.commits(...commits)
+        const trees = git(bare.directory, ['rev-parse', ...oids.map((oid) => `${oid}^{tree}`)]).trim().split('\n') // biome-ignore format: one call
+        for (let n = 0; n < 150; n++) {
+          const [base, ours, theirs] = trees.slice(3 * n) as [string, string, string]
+          const stage = new ObjectBuffer()
+          const merged = await mergeInProcess(readObject, stage, base, ours, theirs)
+          seen[merged === null ? 'left' : 'apart']++
+          if (merged === null) continue
+          const sides = oids.slice(3 * n + 1, 3 * n + 3)
+          const out = runSync('git', ['merge-tree', '--write-tree', '--no-messages', ...sides], { cwd: bare.directory, env: gitEnvironment() })
+          expect([n, out.toString().trim()]).toEqual([n, merged])
+          // all that the tree needs is there or staged
+          const known = new Set(stage.objects.map(({ oid }) => oid))
+          expect(known.has(merged) || (await readObject(merged)) !== null).toBe(true)
+        }
+        expect(seen.apart).toBeGreaterThan(40)
+        expect(seen.left).toBeGreaterThan(40)
+      } finally {
+        bare.remove()
       }
-      const oids = bare.commits(...commits)
-      const trees = git(bare.directory, ['rev-parse', ...oids.map((oid) => `${oid}^{tree}`)]).trim().split('\n') // biome-ignore format: one call
-      for (let n = 0; n < 150; n++) {
-        const [base, ours, theirs] = trees.slice(3 * n) as [string, string, string]
-        const stage = new ObjectBuffer()
-        const merged = await mergeInProcess(readObject, stage, base, ours, theirs)
-        seen[merged === null ? 'left' : 'apart']++
-        if (merged === null) continue
-        const sides = oids.slice(3 * n + 1, 3 * n + 3)
-        const out = runSync('git', ['merge-tree', '--write-tree', '--no-messages', ...sides], { cwd: bare.directory, env: gitEnvironment() })
-        expect([n, out.toString().trim()]).toEqual([n, merged])
-        // all that the tree needs is there or staged
-        const known = new Set(stage.objects.map(({ oid }) => oid))
-        expect(known.has(merged) || (await readObject(merged)) !== null).toBe(true)
-      }
-      expect(seen.apart).toBeGreaterThan(40)
-      expect(seen.left).toBeGreaterThan(40)
-    } finally {
-      bare.remove()
-    }
-  })
+    },
+  )
 
   it('leaves to git what git would write in another way: odd modes, an entry without anything in it', async () => {
     const bare = aBareRepository()

@@ -99,6 +99,7 @@ function diverged(seed: number, amount: number): { bare: TestRepository; main: s
 describe('draftPick', () => {
   it.each(seeds(1, 6))(
     'C-50, SEC-103: comes to what git cherry-pick and git revert come to, 40 commits of two branches (history %i)',
+    { tags: ['long'], timeout: 60_000 },
     async (seed) => {
       const { bare, main, topic } = diverged(seed, 40)
       const { directory } = bare
@@ -118,7 +119,6 @@ describe('draftPick', () => {
       expect(git(directory, ['fsck', '--strict', '--full']).replace(/^(dangling|notice).*\n/gm, '')).toBe('')
       bare.remove()
     },
-    60_000,
   )
 
   it('SEC-157, SEC-158: leaves one pack with all that the commit needs and nothing else behind', async () => {

@@ -150,7 +150,10 @@ describe('RefUpdates', () => {
   }, 30_000)
 
   const [each, pushes] = [rounds(8, 40), rounds(4, 20)]
-  it(`SEC-102: ${each} parallel commits in each of 2 processes, ${pushes} native pushes and a pack-refs loop lose nothing`, async () => {
+  it(`SEC-102: ${each} parallel commits in each of 2 processes, ${pushes} native pushes and a pack-refs loop lose nothing`, {
+    tags: ['long'],
+    timeout: 240_000,
+  }, async () => {
     const directory = await repository()
     const [first = ''] = await commits(directory, 1)
     await refs.update(directory, [{ ref: 'refs/heads/main', old: ZERO, new: first }])
@@ -189,7 +192,7 @@ describe('RefUpdates', () => {
         .filter((subject, i, all) => subject === all[i + 1]),
     ).toEqual([])
     git(directory, ['fsck', '--strict', '--full'])
-  }, 240_000)
+  })
 })
 
 describe('writeHead', () => {

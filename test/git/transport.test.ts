@@ -290,7 +290,7 @@ describe('fetching', () => {
 })
 
 describe('pushing', () => {
-  it('SEC-164: pushes beside repacks lose no object', async () => {
+  it('SEC-164: pushes beside repacks lose no object', { tags: ['long'], timeout: 120_000 }, async () => {
     const { url, directory } = await withCommits('repacked', 10)
     let over = false
     const repacks = (async () => {
@@ -311,7 +311,7 @@ describe('pushing', () => {
     })
     expect(await repacks).toBeGreaterThan(0)
     expect(await gitAsync(directory, ['fsck', '--full', '--no-dangling'])).toMatchObject({ code: 0, out: '', err: '' })
-  }, 120_000)
+  })
 
   it('SEC-157: a pushed pack comes without a .keep file, for which repack would remove the pack and leave its objects out', async () => {
     const { url, directory } = await withCommits('keep', 1)
@@ -512,7 +512,7 @@ describe('pushing', () => {
   })
 
   const many = rounds(1_000, 10_000)
-  it(`SEC-88: passes ${many} commands to the verdict, and all that moved to moved`, async () => {
+  it(`SEC-88: passes ${many} commands to the verdict, and all that moved to moved`, { tags: ['long'], timeout: 120_000 }, async () => {
     const { url, directory, head } = await withCommits('many', 1)
     const lines = Array.from({ length: many }, (_, i) => packetLine(`${ZERO} ${head} refs/tags/t${i}${i === 0 ? '\0report-status' : ''}`))
     const pack = Buffer.from(git(directory, ['pack-objects', '--stdout', '-q'], ''), 'latin1')
@@ -534,7 +534,7 @@ describe('pushing', () => {
     policy = accept
     expect(counts).toEqual([many, many, many])
     expect(git(directory, ['for-each-ref', 'refs/tags']).trim().split('\n')).toHaveLength(many)
-  }, 120_000)
+  })
 
   const name = (text: string, mode = '100644') => ({ name: text, mode })
   it.each([

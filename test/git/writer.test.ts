@@ -16,7 +16,7 @@ const { repository, draft, refs } = workshop()
 const file = (path: string, text = path): Change => ({ action: 'create', path, content: Buffer.from(text) })
 
 describe('encodeTree', () => {
-  it('writes what git mktree writes and git fsck takes, for any names', async () => {
+  it('writes what git mktree writes and git fsck takes, for any names', { tags: ['long'], timeout: 60_000 }, async () => {
     const directory = await repository()
     const blob = git(directory, ['hash-object', '-w', '--stdin'], '').trim()
     const tree = git(directory, ['mktree'], '').trim()
@@ -36,7 +36,7 @@ describe('encodeTree', () => {
       }),
       { numRuns: rounds(20, 300) },
     )
-  }, 60_000)
+  })
 })
 
 describe('writePack', () => {
@@ -178,7 +178,10 @@ describe('draftCommit', () => {
     git(directory, ['fsck', '--strict', '--full'])
   })
 
-  it('SEC-157: a kill -9 while packs are written leaves a repository that git finds sound, and a retry works', async () => {
+  it('SEC-157: a kill -9 while packs are written leaves a repository that git finds sound, and a retry works', {
+    tags: ['long'],
+    timeout: 60_000,
+  }, async () => {
     const directory = await repository()
     for (const delay of seeds(1, 10).map((n) => 150 * n)) {
       const child = spawn(process.execPath, ['--import', 'tsx', join(import.meta.dirname, 'commit-writer.ts'), directory, 'endless'], {
@@ -195,5 +198,5 @@ describe('draftCommit', () => {
     const { commit } = committed(await draft(directory, [file('retry')], { parents: [head] }))
     await refs.update(directory, [{ ref: 'refs/heads/main', old: head, new: commit }])
     git(directory, ['fsck', '--strict', '--full'])
-  }, 60_000)
+  })
 })

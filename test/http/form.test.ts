@@ -93,7 +93,7 @@ describe('parseForm', () => {
     },
   )
 
-  it('throws nothing but a Failure, whatever the text (SEC-1)', () => {
+  it('throws nothing but a Failure, whatever the text (SEC-1)', { tags: ['long'] }, () => {
     const piece = fc.oneof(
       fc.constantFrom('[', ']', '[]', '&', '=', '%', '%5B', '%5D', '%00', '+', '__proto__', 'a', 'b', '%ff', '%F0%9F'),
       fc.string({ unit: 'binary' }),
@@ -125,7 +125,7 @@ describe('parseForm', () => {
 })
 
 describe('FormReader', () => {
-  it('reads as parseForm does, in pieces of any size', () => {
+  it('reads as parseForm does, in pieces of any size', { tags: ['long'] }, () => {
     const piece = fc.oneof(
       fc.constantFrom('[', ']', '[]', '&', '=', '%', '%5B', '%5D', '%00', '+', '__proto__', 'a', 'b', '%ff', '%F0%9F', '%8E%89', '\ufeff'),
       fc.string({ unit: 'grapheme' }).filter((text) => text.isWellFormed()),
@@ -194,7 +194,7 @@ describe('JsonReader', () => {
     expect(first('['.repeat(1_000))).toEqual({ error: 'message body does not match declared format' })
   })
 
-  it('G-5: reads in pieces of any size what JSON.parse reads, and refuses what it refuses', () => {
+  it('G-5: reads in pieces of any size what JSON.parse reads, and refuses what it refuses', { tags: ['long'] }, () => {
     const piece = fc.oneof(
       fc.constantFrom(
         '{',

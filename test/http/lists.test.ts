@@ -136,7 +136,7 @@ const longOnes = (list: List, body: unknown[]) => body.filter((element) => (list
 
 describe('lists of long texts', () => {
   for (const { make, lists } of oneIn(4, Object.values(KINDS))) {
-    it(`SEC-178: ${Object.keys(lists).join(', ')}: the list is bounded, the single view whole`, async () => {
+    it(`SEC-178: ${Object.keys(lists).join(', ')}: the list is bounded, the single view whole`, { tags: ['long'] }, async () => {
       const project = await aProject(t.ctx, { files: { 'readme.md': 'x' } })
       const single: [string | null, string][] = []
       for (let i = 0; i < 6; i++) single.push([await make(project, CONTROLS, i), CONTROLS])

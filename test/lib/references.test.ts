@@ -84,7 +84,7 @@ describe('referencesIn', () => {
     expect((await referencesIn(slices, text)).map(({ start, end }) => text.slice(start, end))).toEqual(['group/p#3', '@ada'])
   })
 
-  it('SEC-67: reads any text, and the spans are in order and of the text', async () => {
+  it('SEC-67: reads any text, and the spans are in order and of the text', { tags: ['long'] }, async () => {
     const part = fc.constantFrom('#1', '!2', '@a', '~b', '~"', '"', '%c', '`', '```', '\n', '\n\n', ' ', 'g/p', '/', '\\', `${BASE}/g/p/issues/1`, OID, 'Closes ', ', ', ' and ', '- [x] ', '😀', '\ud800', '~~~') // biome-ignore format: one list
     await fc.assert(
       fc.asyncProperty(fc.array(fc.oneof(part, fc.string()), { maxLength: 40 }), async (parts) => {
@@ -129,7 +129,7 @@ describe('referencesIn', () => {
   })
 
   const length = rounds(250_000, 1_000_000)
-  it(`SEC-67: ${length} characters of hostile text take steps in proportion to their number`, async () => {
+  it(`SEC-67: ${length} characters of hostile text take steps in proportion to their number`, { tags: ['long'], timeout: 60_000 }, async () => {
     const hostile = ['#', '`', '` ', '``` ', 'a/', 'a#', '@', '~"', '~"a', '~a', 'Closes ', 'Closes #1, ', 'Closes issue ', '\\', 'https://', `${BASE}/`, '- [', '   ', ' and', '> ', '1'] // biome-ignore format: one list
     for (const piece of hostile) {
       const text = piece.repeat(length / piece.length)
@@ -139,7 +139,7 @@ describe('referencesIn', () => {
     }
     // runs of backticks of all lengths, none of which has a partner
     expect(await codeSpans(slices, Array.from({ length: 1_400 }, (_, i) => '`'.repeat(i + 1)).join(' '))).toEqual([])
-  }, 60_000)
+  })
 })
 
 describe('closingReferences', () => {

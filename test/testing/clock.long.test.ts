@@ -1,3 +1,4 @@
+// @module-tag long
 import { request } from 'node:http'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { build } from '../../scripts/build.mjs'

@@ -1,3 +1,4 @@
+// @module-tag long
 import { Agent, request } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'

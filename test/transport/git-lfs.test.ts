@@ -21,7 +21,7 @@ beforeAll(async () => {
 
 const fileOf = (oid: string) => join(t.dataDir, 'lfs', oid.slice(0, 2), oid.slice(2, 4), oid.slice(4))
 
-it('LF-7: of an upload that is cut anywhere nothing is served and nothing is left', async () => {
+it('LF-7: of an upload that is cut anywhere nothing is served and nothing is left', { tags: ['long'] }, async () => {
   const place = await aProject(t.ctx, { creator: owner })
   for (let round = 0; round < rounds(5, 200); round++) {
     const object = anObject(randomBytes(2 + ((round * 37_633) % 400_000)))
@@ -52,7 +52,7 @@ const sha = (content: Buffer) => createHash('sha256').update(content).digest('he
 
 // needs git-lfs, which .ci/run installs: in npm run test:long alone
 for (const _ of seeds(0, 1))
-  describe('git-lfs itself', () => {
+  describe('git-lfs itself', { tags: ['long'] }, () => {
     const large = randomBytes(3_000_000)
     let project: TestProject
     let work: string

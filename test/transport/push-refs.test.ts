@@ -151,7 +151,7 @@ describe('receive-pack as plain git has it', () => {
   })
 
   const many = rounds(300, 2_000)
-  it(`${many} tags go in at once, in a few processes`, async () => {
+  it(`${many} tags go in at once, in a few processes`, { tags: ['long'] }, async () => {
     const { project, work } = await aMirror()
     await gitOut(work, 'push', '-q', 'origin', 'main')
     const main = await gitOut(work, 'rev-parse', 'main')

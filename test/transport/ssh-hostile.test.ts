@@ -82,13 +82,16 @@ async function mangling(work: (port: number) => Promise<unknown>, at: number, ho
 }
 
 describe('hostile conversations over SSH', () => {
-  it('random bytes, before and after the greeting', { timeout: rounds(60_000, 1_200_000) }, async () => {
+  it('random bytes, before and after the greeting', { tags: ['long'], timeout: rounds(60_000, 1_200_000) }, async () => {
     for (const _ of seeds(20, 3_000))
       await Promise.all([talk(randomBytes(200), '\n', randomBytes(5_000)), talk('SSH-2.0-x\r\n', randomBytes(100_000))])
     await expectServed()
   })
 
-  it('an endless greeting, lengths that are none, and packets in the wrong order', { timeout: rounds(60_000, 1_200_000) }, async () => {
+  it('an endless greeting, lengths that are none, and packets in the wrong order', {
+    tags: ['long'],
+    timeout: rounds(60_000, 1_200_000),
+  }, async () => {
     const packet = (payload: Buffer, length = payload.length + 5) => {
       const head = Buffer.alloc(5)
       head.writeUInt32BE(length)
@@ -109,7 +112,7 @@ describe('hostile conversations over SSH', () => {
     await expectServed()
   })
 
-  it('real sessions, cut or changed anywhere', { timeout: rounds(60_000, 1_200_000) }, async () => {
+  it('real sessions, cut or changed anywhere', { tags: ['long'], timeout: rounds(60_000, 1_200_000) }, async () => {
     const before = descriptors()
     const sessions = new Map<boolean, number>()
     for (const seed of seeds(8, 300)) {
@@ -133,7 +136,7 @@ describe('hostile conversations over SSH', () => {
     await expect.poll(descriptors, { timeout: 20_000 }).toBeLessThanOrEqual(before + 5)
   })
 
-  it('many open connections: those beyond the limit are closed, and silent ones after a while', async () => {
+  it('many open connections: those beyond the limit are closed, and silent ones after a while', { tags: ['long'] }, async () => {
     const before = descriptors()
     const open = Array.from({ length: rounds(60, 1_000) }, () => talk())
     await t.api('get', project.path, owner).expect(200)

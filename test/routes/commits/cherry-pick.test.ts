@@ -216,7 +216,7 @@ describe('POST /projects/:id/repository/commits/:sha/cherry_pick', () => {
     expect(bare.git('fsck', '--strict', '--no-dangling')).toBe('')
   })
 
-  it('C-33, SEC-102: commits that other processes put on the branch meanwhile are not lost', async () => {
+  it('C-33, SEC-102: commits that other processes put on the branch meanwhile are not lost', { tags: ['long'] }, async () => {
     const { project, bare, start } = await apart()
     const others: string[] = []
     for (let round = 0; round < rounds(1, 30); round++) {

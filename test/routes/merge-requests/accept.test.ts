@@ -284,7 +284,7 @@ describe('at the same time', () => {
     expect(bare.git('fsck', '--strict', '--connectivity-only')).toBe('')
   })
 
-  it('SEC-112: what is merged is what `sha` names, or nothing, while the source moves', async () => {
+  it('SEC-112: what is merged is what `sha` names, or nothing, while the source moves', { tags: ['long'] }, async () => {
     const project = await aProject(t.ctx, { files: { a: 'a' } })
     for (let round = 0; round < rounds(2, 40); round++) {
       const request = await aMergeRequest(t, { project })

@@ -341,7 +341,7 @@ describe('the status of a pipeline', () => {
     expect((await get(project, '/repository/commits/main').expect(200)).body.status).toBe(expected)
   })
 
-  it('PL-5, ST-16, ST-20: of any latest statuses it is what the rule says, whatever was replaced', async () => {
+  it('PL-5, ST-16, ST-20: of any latest statuses it is what the rule says, whatever was replaced', { tags: ['long'] }, async () => {
     const project = await aBuilt()
     const sha = bareOf(t, project).git('rev-parse', 'main').trim()
     let made = 0

@@ -1,3 +1,4 @@
+// @module-tag long
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { request } from 'node:http'
@@ -159,7 +160,7 @@ describe('an import', () => {
     expect(counts).toEqual(await rowsOf(there))
   })
 
-  it('goes on where it was killed', async () => {
+  it('goes on where it was killed', { tags: ['long'], timeout: 120_000 }, async () => {
     const env = { PATH: process.env['PATH'], TMPDIR: process.env['TMPDIR'], DATA_DIR: killed.dataDir, DATABASE_URL: killed.databaseUrl }
     const run = () =>
       spawn(process.execPath, [startScript, 'import', proxy.url, '--token', rich.admin.token, '--json'], {
@@ -183,7 +184,7 @@ describe('an import', () => {
       sql`select count(*) from pending_repository_deletions where project_id in (select id from projects)`,
     )
     expect(rows[0]?.count).toBe('0')
-  }, 120_000)
+  })
 
   it('brings repositories and wikis with every ref that clients see', async () => {
     for (const path of ['works/engines/analytical.git', 'works/engines/analytical.wiki.git', 'grace/notes.git']) {
