@@ -147,11 +147,13 @@ describe('maintain', () => {
 
   it('SEC-147: writes the commit-graph of a commit whose path no push may bring, within the memory it may take', async () => {
     const directory = await repository()
-    const blob = git(directory, ['hash-object', '-w', '--stdin'], 'x').trim()
-    let tree = git(directory, ['mktree'], `100644 blob ${blob}\tf\n`).trim()
-    const name = 'd'.repeat(4_000)
-    for (let i = 0; i < 400; i++) tree = git(directory, ['mktree'], `040000 tree ${tree}\t${name}\n`).trim()
-    const commit = git(directory, ['commit-tree', '-m', 'deep', tree]).trim()
+    const path = `${`${'d'.repeat(4_000)}/`.repeat(400)}f`
+    git(
+      directory,
+      ['fast-import', '--quiet'],
+      `commit refs/heads/deep\ncommitter A <a@b> 1600000000 +0000\ndata 4\ndeep\nM 100644 inline ${path}\ndata 1\nx\n`,
+    )
+    const commit = git(directory, ['rev-parse', 'deep']).trim()
     await refs.update(directory, [{ ref: 'refs/heads/main', old: ZERO, new: commit }])
     expect(await maintain(pool, directory, { memory: 50_000_000 })).toBe(true)
     expect(git(directory, ['commit-graph', 'verify'])).toBe('')

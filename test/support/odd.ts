@@ -68,10 +68,9 @@ export async function askEverything(t: TestApp, project: TestProject, asked: Ask
     const r = e(revision)
     calls.push(`branches/${r}`, `tags/${r}`, `tree?ref=${r}`, `tree?ref=${r}&recursive=true&per_page=100`, `branches?search=${r}`, `tags?search=${r}`)
     calls.push(`commits?ref_name=${r}`, `commits?ref_name=${r}&with_stats=true&per_page=100`, `commits?ref_name=${r}&first_parent=true`)
-    calls.push(`commits?ref_name=${r}&since=1990-01-01`, `commits?ref_name=${r}&until=2030-01-01`, `commits?ref_name=${r}&path=nowhere`)
+    calls.push(`commits?ref_name=${r}&since=1990-01-01&until=2030-01-01`, `commits?ref_name=${r}&path=nowhere`)
     calls.push(`commits/${r}`, `commits/${r}?stats=false`, `commits/${r}/diff`, `commits/${r}/diff?per_page=1&page=2`, `commits/${r}/comments`)
-    for (const other of [revisions[0] ?? '', 'HEAD', 'none'])
-      calls.push(`compare?from=${e(other)}&to=${r}`, `compare?from=${r}&to=${e(other)}&straight=true`)
+    calls.push(`compare?from=${e(revisions[0] ?? '')}&to=${r}`, `compare?from=${r}&to=HEAD&straight=true`, `compare?from=none&to=${r}`)
     for (const path of revision === revisions[0] ? paths : []) {
       const p = e(path)
       calls.push(`tree?ref=${r}&path=${p}`, `commits?ref_name=${r}&path=${p}`, `files/${p}?ref=${r}`, `files/${p}/raw?ref=${r}`)
