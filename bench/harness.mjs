@@ -165,10 +165,13 @@ export class Bench {
     }
   }
 
+  get databaseUrl() {
+    return JSON.parse(readFileSync(join(this.dataDir, 'postgres/running.json'), 'utf8')).url
+  }
+
   /** A connection of one's own to the service's database. */
   async connection() {
-    const { url } = JSON.parse(readFileSync(join(this.dataDir, 'postgres/running.json'), 'utf8'))
-    const client = new pg.Client(url)
+    const client = new pg.Client(this.databaseUrl)
     await client.connect()
     return client
   }
