@@ -13,7 +13,7 @@ import { openGit } from '../git/open.js'
 import { directSpawner, type Spawner } from '../git/process/spawner.js'
 import { TRANSPORT_LIMITS } from '../git/wire/transport.js'
 import { Fragments } from '../http/fragments.js'
-import { createHints } from '../jobs/hints.js'
+import { Hints } from '../jobs/hints.js'
 import { createJobs } from '../jobs/jobs.js'
 import { createWorker, type Ended } from '../jobs/worker.js'
 import { type Exclusion, KeyedMutex } from '../lib/async/keyed-mutex.js'
@@ -95,7 +95,7 @@ export async function createContext(
   const stop = new AbortController()
   // each delivery on its way listens
   setMaxListeners(0, stop.signal)
-  const hints = createHints({
+  const hints = new Hints({
     onFault: (fault, name) => log.error({ err: fault, job: name }, 'background work failed'),
     onRetry: (fault, name, wait) => log.debug({ err: fault, job: name, wait }, 'background work is tried again'),
   })
