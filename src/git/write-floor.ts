@@ -4,7 +4,8 @@ import { GIT_NICENESS, PER_HOLDER, type PoolLimits, ProcessPool, shareOfLimits }
 import { REF_UPDATES_LIMITS, RefUpdates } from './refs/ref-updates.js'
 import { removeStaleLocks } from './storage/leftovers.js'
 import type { RepositoryKey } from './types.js'
-import { Transport, type TransportLimits } from './wire/transport.js'
+import type { TransportLimits } from './wire/limits.js'
+import { Transport } from './wire/transport.js'
 
 /** What all writes, transfers and checks of an installation share. */
 export interface WriteFloor {
