@@ -241,8 +241,8 @@ export type Config = Readonly<{
 }>
 
 /**
- * Reads and checks the environment once; an empty variable counts as absent, except SSH_PORT. Throws ConfigFault with one
- * line that names the first bad variable.
+ * Reads and checks the environment once; an empty variable counts as absent, except SSH_PORT. Throws ConfigFault with
+ * one line that names the first bad variable.
  */
 export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config {
   const env = parseEnvironment(environment)

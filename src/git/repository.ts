@@ -24,7 +24,8 @@ type Upkeep = Pick<
 >
 
 /**
- * One repository, for reading, writing and the wire protocol. Cheap to create: nothing is started before the first call.
+ * One repository, for reading, writing and the wire protocol. Cheap to create: nothing is started before the first
+ * call.
  */
 export function repositoryOf(ground: GitInstallation, floor: WriteFloor, key: RepositoryKey): GitRepository {
   const opened = { key, directory: ground.directory(key), reader: ground.reader(key) }

@@ -303,7 +303,9 @@ export async function soleBase(history: History, ours: number, theirs: number): 
 /** Commits of which many are rarely compared. */
 const FEW = 8
 
-/** Without those that others of them reach: where dates run backwards, the painting ends before it has met them again. */
+/**
+ * Without those that others of them reach: where dates run backwards, the painting ends before it has met them again.
+ */
 async function withoutAncestors(history: History, nodes: number[]): Promise<number[]> {
   if (nodes.length < 2 || nodes.length > FEW) return nodes
   const below = new Set<number>()
@@ -374,7 +376,9 @@ class Frontier {
     return node
   }
 
-  /** Excludes a commit, and what was seen of its ancestors before it turned out to be reachable from an excluded one. */
+  /**
+   * Excludes a commit, and what was seen of its ancestors before it turned out to be reachable from an excluded one.
+   */
   exclude(node: number): void {
     const stack = [node]
     for (let next = stack.pop(); next !== undefined; next = stack.pop()) {

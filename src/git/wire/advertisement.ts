@@ -21,8 +21,8 @@ export function protocolVersion(protocol: string | undefined): 0 | 1 | 2 {
 
 /**
  * What `git receive-pack` advertises of the refs below these prefixes, which are in byte order, after what goes before.
- * Git checks for each ref that its object is there and writes each line alone, which for 100,000 refs takes ten times as
- * long.
+ * Git checks for each ref that its object is there and writes each line alone, which for 100,000 refs takes ten times
+ * as long.
  */
 export async function* advertisedRefs(
   refs: RefStore,

@@ -62,8 +62,8 @@ interface Push {
 }
 
 /**
- * Runs `git receive-pack` and answers its hooks. A client that leaves before the verdict ends git; afterwards it changes
- * nothing.
+ * Runs `git receive-pack` and answers its hooks. A client that leaves before the verdict ends git; afterwards it
+ * changes nothing.
  */
 export async function receivePack(push: Push): Promise<void> {
   const { directory } = push
@@ -115,7 +115,9 @@ interface PreReceive {
   pid: number | undefined
 }
 
-/** Answers the pre-receive hook: checks the objects, asks the policy, and makes the objects durable before a ref moves. */
+/**
+ * Answers the pre-receive hook: checks the objects, asks the policy, and makes the objects durable before a ref moves.
+ */
 async function verdictOn(push: Push, commands: PushCommand[], { quarantine, isAtomic, pid }: PreReceive): Promise<Verdict> {
   const { directory, policy, openWith } = push
   const { pool, unlock, limits } = push.transport

@@ -38,8 +38,8 @@ interface Relaying {
 
 /**
  * Pipes git's output to the client, as fast as the client reads it. Throws when git failed before its first byte, so
- * that a status can still be chosen; afterwards the output itself tells the client. Throws also when git was killed: the
- * output is cut then, and a client that takes it for whole waits for the rest for ever.
+ * that a status can still be chosen; afterwards the output itself tells the client. Throws also when git was killed:
+ * the output is cut then, and a client that takes it for whole waits for the rest for ever.
  */
 export async function relay(
   child: GitProcess,

@@ -50,8 +50,8 @@ export function accountItems<T extends AccountItem>(given: T, noun: string, type
     },
 
     /**
-     * Stores what `check` finds valid, and does what follows in the same transaction; when another call was faster, it is
-     * checked again and the fault is reported.
+     * Stores what `check` finds valid, and does what follows in the same transaction; when another call was faster, it
+     * is checked again and the fault is reported.
      */
     async add(
       ctx: Context,
