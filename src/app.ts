@@ -62,6 +62,38 @@ export interface AppOptions {
 
 /** The whole service as a Fastify instance that is not listening yet. Reads nothing but its context. */
 export async function buildApp(ctx: Context, { pace = PACE, requestId = requestIds(), prepare }: AppOptions = {}): Promise<FastifyInstance> {
+  const app = createServer(ctx, requestId)
+  app.addHook('onRoute', ({ config, url, method }) => {
+    if (!config?.policy) throw new Error(`${String(method)} ${url} has no policy`)
+  })
+  const refuseOthers = refuseOtherMethods(app)
+  beginRequests(app)
+  prepare?.(app)
+  checkRequests(app, refuseOthers)
+  app.addHook('onSend', unreadCloser())
+  recordRequests(app, ctx)
+  app.setErrorHandler(refuse)
+  app.setNotFoundHandler(() => {
+    throw noSuchRoute()
+  })
+
+  await app.register(gitHttp, { ctx, pace, others: (request, reply) => serveUpload(ctx, request, reply) })
+  await app.register(async (scope) => {
+    parseBodies(scope, ctx, pace)
+    homeRoute(scope, ctx)
+    healthRoutes(scope, ctx)
+    metricsRoute(scope, ctx)
+    oauthRoutes(scope, ctx)
+    avatarRoutes(scope, ctx)
+    accountPages(scope, ctx)
+    unsubscribePage(scope, ctx)
+    await scope.register(async (api) => mount(api, ctx, families.flat()), { prefix: '/api/v4' })
+    referenceRoutes(scope, ctx, (examples) => referenceOf(sections, examples))
+  })
+  return app
+}
+
+function createServer(ctx: Context, requestId: ReturnType<typeof requestIds>): FastifyInstance {
   const app = Fastify({
     loggerInstance: ctx.log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
@@ -90,11 +122,11 @@ export async function buildApp(ctx: Context, { pace = PACE, requestId = requestI
   app.server.on('drop', () => app.server.closeIdleConnections())
   const closeIdle = idleCloser(app.server)
   app.addHook('preClose', async () => closeIdle())
+  return app
+}
 
-  app.addHook('onRoute', ({ config, url, method }) => {
-    if (!config?.policy) throw new Error(`${String(method)} ${url} has no policy`)
-  })
-  const refuseOthers = refuseOtherMethods(app)
+/** The headers of every answer, and what a request spends on Git and on the database. */
+function beginRequests(app: FastifyInstance): void {
   app.decorateRequest('spent')
   app.addHook('onRequest', (request, _, done) => {
     request.spent = { git: 0, database: 0 }
@@ -106,7 +138,10 @@ export async function buildApp(ctx: Context, { pace = PACE, requestId = requestI
     reply.header('x-request-id', request.id).headers(EVERY_ANSWER)
     done()
   })
-  prepare?.(app)
+}
+
+/** Refuses what no route should see; parses the query and prepares the body of everything else. */
+function checkRequests(app: FastifyInstance, refuseOthers: ReturnType<typeof refuseOtherMethods>): void {
   app.addHook('onRequest', async (request) => {
     if ((request.raw.url?.length ?? 0) > MAX_REQUEST_LINE) throw new Failure('uri_too_long', { message: '414 URI Too Long' })
     // before the body: a missing route reads none (G-10), and no name contains a NUL (SEC-49)
@@ -120,7 +155,10 @@ export async function buildApp(ctx: Context, { pace = PACE, requestId = requestI
     request.query = parseForm((request.query as { text: string }).text)
     prepareBody(request.raw)
   })
-  app.addHook('onSend', unreadCloser())
+}
+
+/** One line of the log, and one count of the metrics, for each request. */
+function recordRequests(app: FastifyInstance, ctx: Context): void {
   app.addHook('onResponse', async (request, reply) => {
     const { method, caller, ip } = request
     const who = caller?.user ? { user: caller.user.username, ...(caller.sudoer && { sudoer: caller.sudoer.username }) } : {}
@@ -128,25 +166,6 @@ export async function buildApp(ctx: Context, { pace = PACE, requestId = requestI
     // methods that a path does not have are no series of their own
     ctx.metrics.request(method, servedBy(request) ?? 'none', reply.statusCode, reply.elapsedTime / 1000)
   })
-  app.setErrorHandler(refuse)
-  app.setNotFoundHandler(() => {
-    throw noSuchRoute()
-  })
-
-  await app.register(gitHttp, { ctx, pace, others: (request, reply) => serveUpload(ctx, request, reply) })
-  await app.register(async (scope) => {
-    parseBodies(scope, ctx, pace)
-    homeRoute(scope, ctx)
-    healthRoutes(scope, ctx)
-    metricsRoute(scope, ctx)
-    oauthRoutes(scope, ctx)
-    avatarRoutes(scope, ctx)
-    accountPages(scope, ctx)
-    unsubscribePage(scope, ctx)
-    await scope.register(async (api) => mount(api, ctx, families.flat()), { prefix: '/api/v4' })
-    referenceRoutes(scope, ctx, (examples) => referenceOf(sections, examples))
-  })
-  return app
 }
 
 /** An error wrapped by the query builder is the database's own, such as that it cannot be reached (503). */

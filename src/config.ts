@@ -241,26 +241,14 @@ export type Config = Readonly<{
 }>
 
 /**
- * Reads and checks the environment once; an empty variable counts as absent, but SSH_PORT. Throws ConfigFault with one line naming
- * the first bad variable.
+ * Reads and checks the environment once; an empty variable counts as absent, except SSH_PORT. Throws ConfigFault with
+ * one line that names the first bad variable.
  */
 export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config {
-  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''))
-  const parsed = Environment.safeParse(given)
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues
-    throw new ConfigFault(`${String(issue?.path[0])} ${issue?.message}`)
-  }
-  const env = parsed.data
+  const env = parseEnvironment(environment)
   const bodyMemory = env.ROOST_BODY_MEMORY_BYTES ?? Math.max(BODY_MEMORY, env.ROOST_MAX_BODY_BYTES)
   if (bodyMemory < env.ROOST_MAX_BODY_BYTES) throw new ConfigFault('ROOST_BODY_MEMORY_BYTES is smaller than ROOST_MAX_BODY_BYTES')
   const dataDir = resolve(env.DATA_DIR)
-  const storages = Object.fromEntries(
-    (env.STORAGES ?? [`default=${resolve(dataDir, 'repositories')}`]).map((pair) => {
-      const at = pair.indexOf('=')
-      return [pair.slice(0, at), resolve(pair.slice(at + 1))]
-    }),
-  )
   return Object.freeze({
     host: env.HOST,
     workers: env.ROOST_WORKERS,
@@ -287,7 +275,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     logLevel: env.LOG_LEVEL,
     lfsBucket: bucketOf(env),
     mail: mailOf(env),
-    storages: Object.freeze(storages),
+    storages: storagesOf(env, dataDir),
     version: env.ROOST_VERSION,
     revision: env.ROOST_REVISION,
     defaultBranch: env.ROOST_DEFAULT_BRANCH,
@@ -310,6 +298,27 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     argon2: Object.freeze({ memory: env.ROOST_ARGON2_MEMORY, passes: env.ROOST_ARGON2_PASSES }),
     requests: Object.freeze({ user: env.ROOST_REQUESTS_PER_USER, anonymous: env.ROOST_REQUESTS_PER_ADDRESS, window: env.ROOST_REQUESTS_WINDOW }),
   })
+}
+
+function parseEnvironment(environment: NodeJS.ProcessEnv): z.output<typeof Environment> {
+  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''))
+  const parsed = Environment.safeParse(given)
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  throw new ConfigFault(`${String(issue?.path[0])} ${issue?.message}`)
+}
+
+/** The directories of the storages by name: those that `STORAGES` names, or one in the data directory. */
+function storagesOf({ STORAGES: given }: z.output<typeof Environment>, dataDir: string): Config['storages'] {
+  const pairs = given ?? [`default=${resolve(dataDir, 'repositories')}`]
+  return Object.freeze(
+    Object.fromEntries(
+      pairs.map((pair) => {
+        const at = pair.indexOf('=')
+        return [pair.slice(0, at), resolve(pair.slice(at + 1))]
+      }),
+    ),
+  )
 }
 
 /** The bucket that `LFS_STORAGE` names, with what the usual variables of AWS say. */

@@ -5,7 +5,10 @@ import { countJobs, type JobCounts } from './jobs/overview.js'
 import type { Ended } from './jobs/worker.js'
 import { spending } from './lib/async/spent.js'
 
-/** What is counted while the service runs. Labels hold kinds, route patterns and status, never names, ids or tokens (SEC-169). */
+/**
+ * What is counted while the service runs. Labels hold kinds, route patterns and status, never names, ids or tokens
+ * (SEC-169).
+ */
 export interface Metrics {
   request(method: string, route: string, status: number, seconds: number): void
   /** A git process has ended; `kind` is the command of git. */

@@ -11,10 +11,10 @@ import type { Context } from '../context.js'
 import type { Database } from '../db/client.js'
 import { openGit } from '../git/open.js'
 import { directSpawner, type Spawner } from '../git/process/spawner.js'
-import { TRANSPORT_LIMITS } from '../git/wire/transport.js'
+import { TRANSPORT_LIMITS } from '../git/wire/limits.js'
 import { Fragments } from '../http/fragments.js'
-import { createHints } from '../jobs/hints.js'
-import { createJobs } from '../jobs/jobs.js'
+import { Hints } from '../jobs/hints.js'
+import { createJobs, type Jobs } from '../jobs/jobs.js'
 import { createWorker, type Ended } from '../jobs/worker.js'
 import { type Exclusion, KeyedMutex } from '../lib/async/keyed-mutex.js'
 import { Slices } from '../lib/async/slices.js'
@@ -26,7 +26,7 @@ import { type ObjectStore, objectFolder } from '../lib/files/object-store.js'
 import { openMailer } from '../lib/mailer.js'
 import { isUnavailable } from '../lib/unavailable.js'
 import { linksFor } from '../links.js'
-import { countedSpawner, createMetrics, lazyMetrics } from '../metrics.js'
+import { type Counted, countedSpawner, createMetrics, lazyMetrics, type Metrics } from '../metrics.js'
 import { ListCache } from '../services/core/list-cache.js'
 import { SettingsCache } from '../services/core/settings-cache.js'
 import type { Settings } from '../services/core/settings-table.js'
@@ -51,81 +51,46 @@ export interface Among {
   onUse?: (directory: string) => void
 }
 
+/** What the parts of a context are made from. */
+interface Basis {
+  config: Config & { baseUrl: string }
+  db: Database
+  log: Logger
+  among: Among
+  metrics: Metrics
+  settingsCache: SettingsCache
+}
+
 /** Wires the parts of the service; the configuration's address must be settled. */
 export async function createContext(
   config: Config & { baseUrl: string },
   db: Database,
   log: Logger,
   spawner: Spawner = directSpawner,
-  { workers, exclusion, argon2: shared, onUse, source = systemSource }: Among = { workers: 1 },
+  among: Among = { workers: 1 },
 ): Promise<Context> {
-  const listCache = new ListCache()
-  const fragments = new Fragments()
-  const measured = config.metrics.token !== undefined || config.metrics.allowed.length > 0
-  const create = () => createMetrics(db, { totals: listCache, fragments })
-  const metrics = measured ? await create() : lazyMetrics(create)
-  const hooks = join(config.dataDir, 'hooks')
-  await mkdir(hooks, { recursive: true, mode: 0o700 })
-  const git = openGit({
-    storages: config.storages,
-    hooks,
-    spawner: countedSpawner(spawner, () => metrics),
-    workers,
-    shared: config.databaseUrl !== undefined,
-    onUse,
-    refusal: (storage) => storages.refusal(storage),
-    transport: { ...TRANSPORT_LIMITS, ...(config.limits.pushBytes > 0 && { packBytes: config.limits.pushBytes }) },
-    onFault: (fault, key) => log.error({ err: fault, repository: key }, 'a repository is missing or cannot be read'),
-  })
+  const { workers, exclusion, argon2: shared, source = systemSource } = among
+  const { listCache, fragments } = openCaches(db)
+  const metrics = await openMetrics(config, db, { totals: listCache, fragments })
   const settingsCache = new SettingsCache(db)
-  const storages = new StorageWatch({
-    db,
-    storages: Object.keys(config.storages),
-    settings: () => settingsCache.read(),
-    use: git.use,
-    onChange: (storage, blocked) =>
-      blocked ? log.error({ storage }, 'a storage fails; calls that need it are refused') : log.warn({ storage }, 'the storage is used again'),
-    onFault: (fault) => log[isUnavailable(fault) ? 'debug' : 'error']({ err: fault }, 'the storages could not be checked'),
-  })
+  const basis: Basis = { config, db, log, among, metrics, settingsCache }
+  const { git, storages } = await openRepositories(basis, spawner)
   // windows end by the machine's clock, whatever the records say
   const { now } = systemSource
   const counters = new Counters(db, now)
   const argon2 = shared ?? new Argon2(config.argon2, workers)
   const encryption = encryptionWith(config.secretKey ?? (await ownSecret(config.dataDir)))
+  const archives = openArchives(basis)
   const stop = new AbortController()
   // each delivery on its way listens
   setMaxListeners(0, stop.signal)
-  const hints = createHints({
-    onFault: (fault, name) => log.error({ err: fault, job: name }, 'background work failed'),
-    onRetry: (fault, name, wait) => log.debug({ err: fault, job: name, wait }, 'background work is tried again'),
-  })
-  const worker = createWorker({
-    db,
-    kinds,
-    ctx: () => ctx,
-    throttling: async () => throttlingOf(await settingsCache.read()),
-    processes: workers,
-    onEnd: (ended) => {
-      metrics.job(ended)
-      logEnd(log, ended)
-    },
-    onFault: (fault) => log.error({ err: fault }, 'the job queue failed'),
-  })
-  // what a crash of Postgres took back may have been read and cached
-  db.onBack(() => {
-    listCache.clear()
-    fragments.clear()
-  })
-  const archives = new KeptFiles(join(config.dataDir, 'archives'), config.limits.archiveBytes, workers)
-  // what a killed process left, and what is too much now
-  archives.sweep().catch((fault: unknown) => log.error({ err: fault }, 'the archives could not be looked through'))
   const ctx: Context = {
     config,
     db,
     git,
     archives,
     lfs: await objectStore(config, encryption.sign('objects', 'owner of a bucket')),
-    jobs: createJobs(hints, worker),
+    jobs: openJobs(basis, () => ctx),
     mailer: config.mail === undefined ? null : openMailer(config.mail),
     followers,
     links: linksFor(config.baseUrl, config.ssh),
@@ -148,20 +113,100 @@ export async function createContext(
     ...source,
     stopping: stop.signal,
     settings: () => ctx.settingsCache.read(),
-    async avatarService() {
-      return config.avatarService !== undefined && (await ctx.settings()).avatarsvc_enabled ? config.avatarService : null
-    },
+    avatarService: async () => (config.avatarService !== undefined && (await ctx.settings()).avatarsvc_enabled ? config.avatarService : null),
     async close() {
       stop.abort(new Error('the service is stopping'))
-      await Promise.all([ctx.jobs.stop(JOBS_END), storages.stop(), archives.close()])
-      await Promise.all([git.close(), shared ? undefined : argon2.close()])
-      ctx.lfs.close()
-      ctx.mailer?.close()
+      await closeParts(ctx, shared !== undefined)
     },
   }
+  await claimStorages(ctx)
+  return ctx
+}
+
+async function closeParts({ jobs, storages, archives, git, argon2, lfs, mailer }: Context, argon2IsShared: boolean): Promise<void> {
+  await Promise.all([jobs.stop(JOBS_END), storages.stop(), archives.close()])
+  await Promise.all([git.close(), argon2IsShared ? undefined : argon2.close()])
+  lfs.close()
+  mailer?.close()
+}
+
+function openCaches(db: Database): Pick<Context, 'listCache' | 'fragments'> {
+  const listCache = new ListCache()
+  const fragments = new Fragments()
+  // what a crash of Postgres took back may have been read and cached
+  db.onBack(() => {
+    listCache.clear()
+    fragments.clear()
+  })
+  return { listCache, fragments }
+}
+
+/** Metrics that count from the start where the configuration lets somebody read them, else from the first look. */
+function openMetrics({ metrics: { token, allowed } }: Config, db: Database, caches: Record<string, Counted>): Metrics | Promise<Metrics> {
+  const create = () => createMetrics(db, caches)
+  return token !== undefined || allowed.length > 0 ? create() : lazyMetrics(create)
+}
+
+/** Git, and the watch that tells it which storages to refuse. */
+async function openRepositories(
+  { config, db, log, among, metrics, settingsCache }: Basis,
+  spawner: Spawner,
+): Promise<Pick<Context, 'git' | 'storages'>> {
+  const hooks = join(config.dataDir, 'hooks')
+  await mkdir(hooks, { recursive: true, mode: 0o700 })
+  const git = openGit({
+    storages: config.storages,
+    hooks,
+    spawner: countedSpawner(spawner, () => metrics),
+    workers: among.workers,
+    shared: config.databaseUrl !== undefined,
+    onUse: among.onUse,
+    refusal: (storage) => storages.refusal(storage),
+    transport: { ...TRANSPORT_LIMITS, ...(config.limits.pushBytes > 0 && { packBytes: config.limits.pushBytes }) },
+    onFault: (fault, key) => log.error({ err: fault, repository: key }, 'a repository is missing or cannot be read'),
+  })
+  const storages = new StorageWatch({
+    db,
+    storages: Object.keys(config.storages),
+    settings: () => settingsCache.read(),
+    use: git.use,
+    onChange: (storage, blocked) =>
+      blocked ? log.error({ storage }, 'a storage fails; calls that need it are refused') : log.warn({ storage }, 'the storage is used again'),
+    onFault: (fault) => log[isUnavailable(fault) ? 'debug' : 'error']({ err: fault }, 'the storages could not be checked'),
+  })
+  return { git, storages }
+}
+
+async function claimStorages({ git, db, log, config }: Context): Promise<void> {
   for (const storage of await git.claimStorages((name) => holdsRepositories(db, name)))
     log.error({ storage, path: config.storages[storage] }, 'a storage should hold repositories and is empty: is its disk mounted?')
-  return ctx
+}
+
+function openArchives({ config, log, among }: Basis): KeptFiles {
+  const archives = new KeptFiles(join(config.dataDir, 'archives'), config.limits.archiveBytes, among.workers)
+  // what a killed process left, and what is too much now
+  archives.sweep().catch((fault: unknown) => log.error({ err: fault }, 'the archives could not be looked through'))
+  return archives
+}
+
+function openJobs({ db, log, among, metrics, settingsCache }: Basis, ctx: () => Context): Jobs {
+  const hints = new Hints({
+    onFault: (fault, name) => log.error({ err: fault, job: name }, 'background work failed'),
+    onRetry: (fault, name, wait) => log.debug({ err: fault, job: name, wait }, 'background work is tried again'),
+  })
+  const worker = createWorker({
+    db,
+    kinds,
+    ctx,
+    throttling: async () => throttlingOf(await settingsCache.read()),
+    processes: among.workers,
+    onEnd: (ended) => {
+      metrics.job(ended)
+      logEnd(log, ended)
+    },
+    onFault: (fault) => log.error({ err: fault }, 'the job queue failed'),
+  })
+  return createJobs(hints, worker)
 }
 
 /** Which kinds of jobs the settings give a share of the places only (AS-62). */

@@ -28,7 +28,9 @@ export async function anyPostgres(config: Config, log: Logger): Promise<Embedded
   return url === undefined ? ownPostgres(config, log) : withoutStop(url)
 }
 
-/** Migrates; a database that cannot be reached is a StartFault. `create` false: it must be one that a service has used. */
+/**
+ * Migrates; a database that cannot be reached is a StartFault. `create` false: it must be one that a service has used.
+ */
 export const migrateDatabase = (url: string, { create = true } = {}): Promise<void> =>
   migrate(url, { create, onWait: () => process.stderr.write('roost: waiting for another process that migrates the database\n') })
 

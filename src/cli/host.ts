@@ -80,8 +80,8 @@ async function checkFolder(variable: string, path: string, mode: number): Promis
 }
 
 /**
- * The configuration with the real address: port 0 becomes a free port, and a missing base URL becomes the address, without
- * port 80.
+ * The configuration with the real address: port 0 becomes a free port, and a missing base URL becomes the address,
+ * without port 80.
  */
 export async function settleAddress(config: Config): Promise<Config & { baseUrl: string }> {
   const port = config.port === 0 ? await listenOnce(config.host, 0) : config.port

@@ -47,8 +47,8 @@ function createProgram(version: string): Command {
 }
 
 /**
- * Runs a command line, `serve` where it names no command; `version` is that of this program. A line that is not understood is reported with the way to
- * the help, with exit code 2; other faults are thrown.
+ * Runs a command line, `serve` where it names no command; `version` is that of this program. A line that is not
+ * understood is reported with the way to the help, with exit code 2; other faults are thrown.
  */
 export async function runProgram(words: readonly string[], version: string): Promise<void> {
   const program = createProgram(version)

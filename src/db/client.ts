@@ -12,7 +12,9 @@ import { TYPES } from './value-types.js'
 export interface DatabaseOptions {
   log: Pick<Logger, 'warn' | 'info'>
   poolSize?: number
-  /** Few connections, which share what others have for themselves and are closed soon; for a service with few callers. */
+  /**
+   * Few connections, which share what others have for themselves and are closed soon; for a service with few callers.
+   */
   compact?: boolean
   /**
    * Send statements without names and connect without startup parameters, for poolers that share a connection between

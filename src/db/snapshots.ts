@@ -4,7 +4,9 @@ import type { Database, Transaction } from './client.js'
 
 /** What each process of the service notes about itself: it is as it is now, whatever the rest is put back to. */
 const OF_PROCESSES = ['processes', 'job_schedules']
-/** Bytes from which on a table, where it has grown so many times, is cleared of the rows that restoring has left behind. */
+/**
+ * Bytes from which on a table, where it has grown so many times, is cleared of the rows that restoring has left behind.
+ */
 const LARGE = 4 * 1024 ** 2
 const GROWN = 4
 

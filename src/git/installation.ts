@@ -1,8 +1,8 @@
 import { RepositoryMissing } from './errors.js'
 import { POOL_LIMITS, type PoolLimits, ProcessPool, shareOfLimits } from './process/pool.js'
 import type { Spawner } from './process/spawner.js'
-import { type ReadFloor, readFloor } from './reading/floor.js'
 import { type Reader, readerFor } from './reading/reader.js'
+import { type ReadResources, readResources } from './reading/resources.js'
 import { isStorage, presence, repositoryDirectory } from './storage/create.js'
 import type { RepositoryKey } from './types.js'
 
@@ -28,7 +28,7 @@ export interface GitOptions {
 
 /** What reading and writing a repository need: its directory, the pool, the long-lived processes and the caches. */
 export interface GitInstallation {
-  floor: ReadFloor
+  resources: ReadResources
   directory(key: RepositoryKey): string
   reader(key: RepositoryKey): Reader & { readonly key: RepositoryKey }
   /** Throws RepositoryMissing when that cannot be told, because its storage is not mounted or it cannot be read. */
@@ -42,7 +42,7 @@ export interface GitInstallation {
 
 /** Opens the storages for reading. */
 export function openInstallation({ storages, onFault, onUse, pool = POOL_LIMITS, spawner, workers = 1, refusal }: GitOptions): GitInstallation {
-  const floor = readFloor(new ProcessPool(shareOfLimits(pool, workers), spawner), workers)
+  const resources = readResources(new ProcessPool(shareOfLimits(pool, workers), spawner), workers)
   const directory = (key: RepositoryKey) => {
     const refused = refusal?.(key.storage)
     if (refused) throw refused
@@ -51,11 +51,11 @@ export function openInstallation({ storages, onFault, onUse, pool = POOL_LIMITS,
     return path
   }
   return {
-    floor,
+    resources,
     directory,
     reader: (key) => ({
       key,
-      ...readerFor(floor, directory(key), { onFault: (fault) => onFault?.(fault, key), optional: key.kind === 'wiki' }),
+      ...readerFor(resources, directory(key), { onFault: (fault) => onFault?.(fault, key), optional: key.kind === 'wiki' }),
     }),
     async exists(key) {
       const found = await presence(directory(key))
@@ -66,12 +66,12 @@ export function openInstallation({ storages, onFault, onUse, pool = POOL_LIMITS,
       throw missing
     },
     forget(key) {
-      floor.batchProcesses.forget(directory(key))
-      floor.memory.forget(directory(key))
+      resources.batchProcesses.forget(directory(key))
+      resources.memory.forget(directory(key))
     },
     async close() {
-      floor.batchProcesses.close()
-      await Promise.all([floor.pool.close(), floor.searches.close()])
+      resources.batchProcesses.close()
+      await Promise.all([resources.pool.close(), resources.searches.close()])
     },
   }
 }

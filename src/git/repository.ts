@@ -11,24 +11,30 @@ import type { GitRepository, Oid, RepositoryKey } from './types.js'
 import { archive } from './wire/archive.js'
 import { fetchAll, remoteHead } from './wire/fetch.js'
 import { eachPointer, pointersOf } from './wire/lfs-pointers.js'
-import type { WriteFloor } from './write-floor.js'
+import type { WriteResources } from './write-resources.js'
 
-type Writer = Omit<GitRepository, keyof Reader | 'key' | keyof Wire | keyof Upkeep>
+type Writer = Omit<GitRepository, keyof Reader | 'key' | keyof Wire | keyof Maintenance>
 type Wire = Pick<
   GitRepository,
   'archive' | 'advertise' | 'uploadPack' | 'uploadArchive' | 'receivePack' | 'remoteHead' | 'fetch' | 'take' | 'lfsPointers' | 'eachLfsPointer'
 >
-type Upkeep = Pick<
+type Maintenance = Pick<
   GitRepository,
   'size' | 'maintain' | 'examine' | 'dropUnreadableRef' | 'existing' | 'dropCommitGraph' | 'removeStaleLocks' | 'unreached'
 >
 
 /**
- * One repository, for reading, writing and the wire protocol. Cheap to create: nothing is started before the first call.
+ * One repository, for reading, writing and the wire protocol. Cheap to create: nothing is started before the first
+ * call.
  */
-export function repositoryOf(ground: GitInstallation, floor: WriteFloor, key: RepositoryKey): GitRepository {
-  const opened = { key, directory: ground.directory(key), reader: ground.reader(key) }
-  return { ...opened.reader, ...writerOf(ground, floor, opened), ...wireOf(ground, floor, opened), ...upkeepOf(ground, floor, opened) }
+export function repositoryOf(installation: GitInstallation, resources: WriteResources, key: RepositoryKey): GitRepository {
+  const opened = { key, directory: installation.directory(key), reader: installation.reader(key) }
+  return {
+    ...opened.reader,
+    ...writerOf(installation, resources, opened),
+    ...wireOf(installation, resources, opened),
+    ...maintenanceOf(installation, resources, opened),
+  }
 }
 
 interface Opened {
@@ -38,8 +44,8 @@ interface Opened {
 }
 
 function writerOf(
-  { floor: { pool, memory, batchProcesses } }: GitInstallation,
-  { updates, shared }: WriteFloor,
+  { resources: { pool, memory, batchProcesses } }: GitInstallation,
+  { updates, shared }: WriteResources,
   { directory, reader }: Opened,
 ): Writer {
   const readObject = (oid: Oid) => batchProcesses.catFile(directory).readKnown(oid)
@@ -63,8 +69,8 @@ function writerOf(
   }
 }
 
-function wireOf(ground: GitInstallation, { wire, archives, checks }: WriteFloor, { directory, reader }: Opened): Wire {
-  const { pool } = ground.floor
+function wireOf(installation: GitInstallation, { wire, archives, checks }: WriteResources, { directory, reader }: Opened): Wire {
+  const { pool } = installation.resources
   const openWith = (env: NodeJS.ProcessEnv) => quarantineReader(pool, directory, env)
   return {
     archive: (options) => archive(archives, directory, options),
@@ -78,26 +84,26 @@ function wireOf(ground: GitInstallation, { wire, archives, checks }: WriteFloor,
       const limits = { bytes: Math.min(bytes, packBytes), deadline: IMPORT_DEADLINE, objectBytes, refspecs }
       return fetchAll(wire.pool, directory, source, limits, signal)
     },
-    take: (from, commits, have) => take(pool, { directory, refs: reader.refs }, ground.directory(from), commits, have),
+    take: (from, commits, have) => take(pool, { directory, refs: reader.refs }, installation.directory(from), commits, have),
     lfsPointers: (commits, have) => pointersOf(pool, directory, commits, have),
     eachLfsPointer: (take) => eachPointer(checks, directory, take),
   }
 }
 
-function upkeepOf(ground: GitInstallation, { checks, shared, unlock }: WriteFloor, { directory, key }: Opened): Upkeep {
-  const { pool } = ground.floor
+function maintenanceOf(installation: GitInstallation, { checks, shared, unlock }: WriteResources, { directory, key }: Opened): Maintenance {
+  const { pool } = installation.resources
   return {
     size: () => repositorySize(directory),
     maintain: (options) => maintain(pool, directory, options, shared),
     examine: (options) => examine(checks, directory, options),
     async dropUnreadableRef(name) {
       await dropUnreadableRef(directory, name)
-      ground.forget(key)
+      installation.forget(key)
     },
     existing: (oids) => existing(pool, directory, oids),
     async dropCommitGraph() {
       await dropCommitGraph(directory)
-      ground.forget(key)
+      installation.forget(key)
     },
     removeStaleLocks: () => unlock(directory),
     unreached: (oids, from) => unreached(pool, directory, oids, from),

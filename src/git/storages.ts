@@ -8,7 +8,7 @@ import { isClosed, removeGates } from './storage/gates.js'
 import { isWorkedIn, removeStale, STALE, staleIn } from './storage/leftovers.js'
 import { relocate, removeHalfCopies } from './storage/relocate.js'
 import type { Git } from './types.js'
-import type { WriteFloor } from './write-floor.js'
+import type { WriteResources } from './write-resources.js'
 
 type Removal = Pick<Git, 'remove' | 'quarantineRepository' | 'removeQuarantinedRepositories'>
 type Moves = Pick<Git, 'isLeaving' | 'relocate' | 'undoRelocation' | 'isReadFrom' | 'removeFormer'>
@@ -18,14 +18,14 @@ type Storages = Pick<Git, 'all' | 'claimStorages' | 'use' | 'ping' | 'clean' | '
 const KINDS = ['project', 'wiki'] as const
 
 /** Removes repositories, or sets damaged ones aside. */
-export function removalOf(ground: GitInstallation, { forget }: WriteFloor, { storages }: GitOptions): Removal {
+export function removalOf(installation: GitInstallation, { forget }: WriteResources, { storages }: GitOptions): Removal {
   return {
     async remove(key) {
-      await removeRepository(ground.directory(key))
+      await removeRepository(installation.directory(key))
       forget(key)
     },
     async quarantineRepository(key) {
-      const place = await quarantineRepository(storages[key.storage] as string, ground.directory(key))
+      const place = await quarantineRepository(storages[key.storage] as string, installation.directory(key))
       forget(key)
       return place
     },
@@ -35,11 +35,11 @@ export function removalOf(ground: GitInstallation, { forget }: WriteFloor, { sto
 }
 
 /** Moves the repositories of a project from one storage to another. */
-export function movesOf(ground: GitInstallation, { shared, forget }: WriteFloor, { storages }: GitOptions, remove: Git['remove']): Moves {
+export function movesOf(installation: GitInstallation, { shared, forget }: WriteResources, { storages }: GitOptions, remove: Git['remove']): Moves {
   return {
     async isLeaving(key) {
       try {
-        return await isClosed(ground.directory(key), 'leaving')
+        return await isClosed(installation.directory(key), 'leaving')
       } catch {
         // a write that needs the storage will fail, and others go on
         return false
@@ -48,34 +48,34 @@ export function movesOf(ground: GitInstallation, { shared, forget }: WriteFloor,
     async relocate(id, { from, to }, move) {
       if (!(await isStorage(storages[to] as string))) throw new RepositoryMissing()
       const route = (kind: 'project' | 'wiki') => ({
-        from: ground.directory({ storage: from, id, kind }),
-        to: ground.directory({ storage: to, id, kind }),
+        from: installation.directory({ storage: from, id, kind }),
+        to: installation.directory({ storage: to, id, kind }),
       })
-      await relocate(ground.floor.pool, [route('project'), route('wiki')], { ...move, shared })
+      await relocate(installation.resources.pool, [route('project'), route('wiki')], { ...move, shared })
       for (const kind of KINDS) forget({ storage: from, id, kind })
     },
     async undoRelocation(id, storage, spared) {
       for (const other of Object.keys(storages)) {
         const keys = KINDS.map((kind) => ({ storage: other, id, kind }))
-        await removeHalfCopies(keys.map(ground.directory))
+        await removeHalfCopies(keys.map(installation.directory))
         if (spared.includes(other)) continue
         if (other !== storage) for (const key of keys) await remove(key)
-        await removeGates(ground.directory({ storage: other, id, kind: 'project' }))
+        await removeGates(installation.directory({ storage: other, id, kind: 'project' }))
       }
     },
     async isReadFrom(id, storage) {
-      const used = await Promise.all(KINDS.map((kind) => isWorkedIn(ground.directory({ storage, id, kind }))))
+      const used = await Promise.all(KINDS.map((kind) => isWorkedIn(installation.directory({ storage, id, kind }))))
       return shared || used.includes(true)
     },
     async removeFormer(id, storage) {
       for (const kind of KINDS) await remove({ storage, id, kind })
-      await removeGates(ground.directory({ storage, id, kind: 'project' }))
+      await removeGates(installation.directory({ storage, id, kind: 'project' }))
     },
   }
 }
 
 /** The storages as a whole. */
-export function storagesOf({ floor }: GitInstallation, { shared }: WriteFloor, { storages, refusal }: GitOptions): Storages {
+export function storagesOf({ resources }: GitInstallation, { shared }: WriteResources, { storages, refusal }: GitOptions): Storages {
   const stale = { ...STALE, shared }
   const inEach = async <T>(work: (root: string) => Promise<T[]>) => (await Promise.all(Object.values(storages).map(work))).flat()
   const use = async (storage: string) => {
@@ -98,7 +98,7 @@ export function storagesOf({ floor }: GitInstallation, { shared }: WriteFloor, {
         if (refused) throw refused
         await use(storage)
       }
-      await floor.pool.run('/', ['--version'])
+      await resources.pool.run('/', ['--version'])
     },
     clean: () => inEach((path) => removeStale(path, stale)),
     leftovers: () => inEach((path) => staleIn(path, stale)),

@@ -7,7 +7,9 @@ declare module 'fastify' {
   }
 }
 
-/** What a request has cost, for the log: milliseconds in all, in git and in the database, and the bytes of its answer. */
+/**
+ * What a request has cost, for the log: milliseconds in all, in git and in the database, and the bytes of its answer.
+ */
 export function costOf({ spent }: FastifyRequest, reply: FastifyReply) {
   const length = Number(reply.getHeader('content-length') ?? Number.NaN)
   return {

@@ -3,8 +3,8 @@ import type { Socket } from 'node:net'
 
 /**
  * For a server that is about to close: from the call of what this gives, connections end that wait for a request, those
- * on which no byte has come included, and others as soon as their answer has been sent. By itself a server waits for the
- * first request of a connection that a client has opened ahead, and keeps one that was busy when it began to close.
+ * on which no byte has come included, and others as soon as their answer has been sent. By itself a server waits for
+ * the first request of a connection that a client has opened ahead, and keeps one that was busy when it began to close.
  */
 export function idleCloser(server: Server): () => void {
   const silent = new Set<Socket>()

@@ -19,9 +19,9 @@ declare module 'fastify' {
 export const ROUTER = { maxParamLength: 4_096, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true }
 
 /**
- * Finds the declared path of each request, and returns what answers a method that the path does not have: 405 with those
- * it has (G-1, G-10). One table of paths, filled as routes are declared; routes for what is missing would be three times
- * as many as there are, and take most of the time of a start.
+ * Finds the declared path of each request, and returns what answers a method that the path does not have: 405 with
+ * those it has (G-1, G-10). One table of paths, filled as routes are declared; routes for what is missing would be
+ * three times as many as there are, and take most of the time of a start.
  */
 export function refuseOtherMethods(app: FastifyInstance): (request: FastifyRequest) => void {
   const paths = findMyWay(ROUTER)

@@ -2,7 +2,7 @@ import type { Hints } from './hints.js'
 import type { Worker } from './worker.js'
 
 /** Work in the background: hints of this process, and the worker on the durable queue. */
-export interface Jobs extends Omit<Hints, 'drain'>, Pick<Worker, 'start' | 'stop' | 'id'> {
+export interface Jobs extends Pick<Hints, 'add' | 'coalesce'>, Pick<Worker, 'start' | 'stop' | 'id'> {
   /**
    * Resolves when nothing of this process is running or waiting any more. What waits for its time or for another
    * attempt is run at once, and tried again only after other jobs have been done.
@@ -11,8 +11,8 @@ export interface Jobs extends Omit<Hints, 'drain'>, Pick<Worker, 'start' | 'stop
 }
 
 export const createJobs = (hints: Hints, worker: Worker): Jobs => ({
-  add: hints.add,
-  coalesce: hints.coalesce,
+  add: (name, work) => hints.add(name, work),
+  coalesce: (key, gap, name, work) => hints.coalesce(key, gap, name, work),
   get id() {
     return worker.id
   },

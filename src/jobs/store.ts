@@ -77,8 +77,8 @@ const AGEING = `interval '1 minute'`
 
 /**
  * Takes jobs that are due, or whose leases are over: by priority, then age. One that has waited for a minute is taken
- * as if it were of the next higher priority, after two minutes as of the highest: others never keep it waiting for ever.
- * Lanes that are full are passed over; twins by kind and key are taken as one.
+ * as if it were of the next higher priority, after two minutes as of the highest: others never keep it waiting for
+ * ever. Lanes that are full are passed over; twins by kind and key are taken as one.
  */
 const TAKE = statement(
   'take',

@@ -1,6 +1,6 @@
 /**
- * The URL, or null when the text is none. In place of `URL.canParse`, which refuses letters like ü once Node 20 or 22 has
- * optimised it.
+ * The URL, or null when the text is none. In place of `URL.canParse`, which refuses letters like ü once Node 20 or 22
+ * has optimised it.
  */
 export function parseUrl(text: string, base?: string): URL | null {
   try {

@@ -39,7 +39,7 @@ interface Serving {
   waiting: Waiting
 }
 
-/** Handles other paths below those of projects: one route must serve them all, because project paths have any depth. */
+/** Handles the other paths below those of projects: one route serves them all, because project paths have any depth. */
 type Others = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 
 const noOthers: Others = async () => {
@@ -99,7 +99,9 @@ async function serve(serving: Serving, request: FastifyRequest, reply: FastifyRe
     return { status: 503, text: `${unavailable.message}. Please try again.` }
   })
   if (isRefusal(admitted)) return plain(reply, admitted)
-  return inNameOf(holderOfCall(admitted.caller.user?.id, holderOf(request.ip)), () => stream(serving, request, reply, service, get, admitted))
+  return inNameOf(holderOfCall(admitted.caller.user?.id, holderOf(request.ip)), () =>
+    stream(serving, { request, reply, service, advertises: get, admitted }),
+  )
 }
 
 /** Credentials first, then visibility of the project, then rights on the repository (31.2, 31.3). */
@@ -120,21 +122,24 @@ function plain(reply: FastifyReply, { status, text }: GitRefusal) {
   return reply.code(status).type('text/plain').send(`${text}\n`)
 }
 
+/** A call of Git whose caller has been admitted. */
+interface Call {
+  request: FastifyRequest
+  reply: FastifyReply
+  service: Service
+  /** Asks for the refs; otherwise it fetches or pushes. */
+  advertises: boolean
+  admitted: Admitted
+}
+
 /** Connects the request to git: nothing is buffered, and the process ends when its client leaves. */
-async function stream(
-  { ctx, pace, waiting }: Serving,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  service: Service,
-  advertises: boolean,
-  admitted: Admitted,
-) {
+async function stream({ ctx, pace, waiting }: Serving, call: Call): Promise<void> {
+  const { request, reply, service, advertises, admitted } = call
   const { repository } = admitted
   reply.hijack()
   const { raw } = reply
-  const before = request.raw.socket.bytesRead
-  const written = request.raw.socket.bytesWritten
-  const bytes = () => Number(request.headers['content-length'] ?? request.raw.socket.bytesRead - before)
+  const { bytesRead, bytesWritten } = request.raw.socket
+  const bytes = () => Number(request.headers['content-length'] ?? request.raw.socket.bytesRead - bytesRead)
   const gone = new AbortController()
   raw.once('close', () => {
     if (!raw.writableFinished) gone.abort(new Error('the client has gone'))
@@ -148,10 +153,6 @@ async function stream(
     delivered = pipeline(out, raw)
     delivered.catch(() => undefined)
   })
-  const refuse = (status: number, text: string, headers: Record<string, string> = {}) => {
-    raw.writeHead(status, { ...(reply.getHeaders() as Record<string, string>), 'content-type': 'text/plain', ...headers })
-    raw.end(`${text}\n`)
-  }
   const protocol = request.headers['git-protocol']
   const shared = { out, signal: gone.signal, protocol: typeof protocol === 'string' ? protocol : undefined, holder: holderOf(request.ip) }
   const ahead = service === 'git-upload-pack' && !advertises ? new ReadAhead(bodyOf(request), waiting) : null
@@ -165,42 +166,60 @@ async function stream(
   const unwatch = advertises ? null : watchPace(request.raw, pace, slow)
   try {
     if (body === null) await repository.advertise(service, shared)
-    else {
-      if (service === 'git-upload-pack') await repository.uploadPack({ ...shared, body })
-      else await push(ctx, admitted, { ...shared, body }, { log: request.log, ip: request.ip, bytes })
-    }
+    else if (service === 'git-upload-pack') await repository.uploadPack({ ...shared, body })
+    else await push(ctx, admitted, { ...shared, body }, { log: request.log, ip: request.ip, bytes })
     await delivered
   } catch (error) {
-    if (late && !raw.headersSent && !raw.destroyed) return void refuse(408, 'The request took too long', { connection: 'close' })
-    if (late) return void raw.destroy()
-    if (gone.signal.aborted) return
-    const refused = body?.errored instanceof BodyRefused ? body.errored : null
-    if (refused) {
-      if (raw.headersSent) return void raw.destroy()
-      return void refuse(refused.status, refused.message, { connection: 'close', ...refused.headers })
-    }
-    const senseless = body?.errored || (error instanceof GitFault && SENSELESS.test(error.stderr))
-    const busy = asUnavailable(error)
-    if (busy) request.log.warn({ err: error }, 'a Git call could not be served')
-    else if (!senseless) request.log.error({ err: error }, 'a Git call failed')
-    if (raw.headersSent) return void raw.destroy()
-    if (senseless) refuse(400, 'The request is not of the Git protocol', { connection: 'close' })
-    else if (busy) refuse(503, `${busy.message}. Please try again.`, { 'retry-after': String(busy.retryAfter) })
-    else refuse(500, 'Internal Server Error')
+    if (late) refuseSlow(reply)
+    else if (!gone.signal.aborted) refuseFailed(request, reply, body, error)
   } finally {
     unwatch?.()
     ahead?.destroy()
-    const { method, ip } = request
-    const { subject } = admitted
-    const { user } = admitted.caller
-    const about = { ...(user && { user: user.username }), ...(subject && { project: fullPathOf(subject.project) }) }
-    const route = `/:project.git/${advertises ? 'info/refs' : service}`
-    const { git, database } = request.spent
-    const spent = { ms: Math.round(reply.elapsedTime), git_ms: Math.round(git), database_ms: Math.round(database) }
-    const sent = request.raw.socket.bytesWritten - written
-    request.log.info({ method, route, service, ...about, status: raw.statusCode, ...spent, bytes: sent, ip }, 'request')
-    ctx.metrics.request(method, route, raw.statusCode, reply.elapsedTime / 1000)
+    record(ctx, call, request.raw.socket.bytesWritten - bytesWritten)
   }
+}
+
+/** Answers with a status, which is possible until the first byte of an answer has gone out. */
+function refuse(reply: FastifyReply, status: number, text: string, headers: Record<string, string> = {}): void {
+  reply.raw.writeHead(status, { ...(reply.getHeaders() as Record<string, string>), 'content-type': 'text/plain', ...headers })
+  reply.raw.end(`${text}
+`)
+}
+
+function refuseSlow(reply: FastifyReply): void {
+  if (reply.raw.headersSent || reply.raw.destroyed) reply.raw.destroy()
+  else refuse(reply, 408, 'The request took too long', { connection: 'close' })
+}
+
+/** Answers a call that failed; after the first byte of an answer, the connection can only be cut. */
+function refuseFailed(request: FastifyRequest, reply: FastifyReply, body: Readable | null, error: unknown): void {
+  if (body?.errored instanceof BodyRefused) {
+    const { status, message, headers } = body.errored
+    if (reply.raw.headersSent) reply.raw.destroy()
+    else refuse(reply, status, message, { connection: 'close', ...headers })
+    return
+  }
+  const senseless = body?.errored || (error instanceof GitFault && SENSELESS.test(error.stderr))
+  const busy = asUnavailable(error)
+  if (busy) request.log.warn({ err: error }, 'a Git call could not be served')
+  else if (!senseless) request.log.error({ err: error }, 'a Git call failed')
+  if (reply.raw.headersSent) reply.raw.destroy()
+  else if (senseless) refuse(reply, 400, 'The request is not of the Git protocol', { connection: 'close' })
+  else if (busy) refuse(reply, 503, `${busy.message}. Please try again.`, { 'retry-after': String(busy.retryAfter) })
+  else refuse(reply, 500, 'Internal Server Error')
+}
+
+/** The line of the log and the count of the metrics for one call. */
+function record(ctx: Context, { request, reply, service, advertises, admitted }: Call, sent: number): void {
+  const { method, ip } = request
+  const { subject } = admitted
+  const { user } = admitted.caller
+  const about = { ...(user && { user: user.username }), ...(subject && { project: fullPathOf(subject.project) }) }
+  const route = `/:project.git/${advertises ? 'info/refs' : service}`
+  const { git, database } = request.spent
+  const spent = { ms: Math.round(reply.elapsedTime), git_ms: Math.round(git), database_ms: Math.round(database) }
+  request.log.info({ method, route, service, ...about, status: reply.raw.statusCode, ...spent, bytes: sent, ip }, 'request')
+  ctx.metrics.request(method, route, reply.raw.statusCode, reply.elapsedTime / 1000)
 }
 
 const encodingOf = (request: FastifyRequest) => (request.headers['content-encoding'] ?? 'identity').toLowerCase()

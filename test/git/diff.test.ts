@@ -2,8 +2,8 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { POOL_LIMITS, ProcessPool } from '../../src/git/process/pool.js'
-import { readFloor } from '../../src/git/reading/floor.js'
 import { readerFor } from '../../src/git/reading/reader.js'
+import { readResources } from '../../src/git/reading/resources.js'
 import type { DiffLimits, FileDiff } from '../../src/git/types.js'
 import type { TestCommit, TestFile } from '../support/git.js'
 import { random, testRepositories } from '../support/reader.js'
@@ -199,8 +199,8 @@ describe('diff', () => {
 describe('a difference that takes git too long', () => {
   it('C-52, C-57, SEC-143: leaves the text of large files out and shows the rest, of one commit and of a range', async () => {
     const repository = t.make()
-    const floor = readFloor(new ProcessPool({ ...POOL_LIMITS, deadline: 3_000 }))
-    const reader = readerFor(floor, repository.directory)
+    const resources = readResources(new ProcessPool({ ...POOL_LIMITS, deadline: 3_000 }))
+    const reader = readerFor(resources, repository.directory)
     const { below } = random(7)
     // nothing in common but chance: git needs a minute of work to tell how to get from one to the other
     const noise = () => Array.from({ length: 2_200_000 }, () => below(4_096).toString(36)).join('\n')
@@ -219,7 +219,7 @@ describe('a difference that takes git too long', () => {
       ])
     }
     expect(await reader.stats([second])).toEqual([{ additions: 1, deletions: 1 }])
-    floor.batchProcesses.close()
-    await Promise.all([floor.pool.close(), floor.searches.close()])
+    resources.batchProcesses.close()
+    await Promise.all([resources.pool.close(), resources.searches.close()])
   }, 60_000)
 })

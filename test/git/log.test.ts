@@ -179,7 +179,7 @@ describe('log', () => {
 
 /** How many processes the pool starts while something is done. */
 async function startedBy(work: () => Promise<unknown>) {
-  const { pool } = t.floor
+  const { pool } = t.resources
   const { start } = pool
   let count = 0
   pool.start = (...args) => {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { createHints } from '../../src/jobs/hints.js'
+import { Hints } from '../../src/jobs/hints.js'
 import { Unavailable } from '../../src/lib/unavailable.js'
 
 beforeEach(() => void vi.useFakeTimers())
@@ -11,7 +11,7 @@ const pass = (milliseconds: number) => vi.advanceTimersByTimeAsync(milliseconds)
 
 function queue() {
   const faults: unknown[] = []
-  return { jobs: createHints({ onFault: (fault) => void faults.push(fault) }), faults }
+  return { jobs: new Hints({ onFault: (fault) => void faults.push(fault) }), faults }
 }
 
 describe('coalesce', () => {

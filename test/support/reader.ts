@@ -1,32 +1,32 @@
 import { afterAll, beforeAll } from 'vitest'
 import { POOL_LIMITS, ProcessPool } from '../../src/git/process/pool.js'
-import { type ReadFloor, readFloor } from '../../src/git/reading/floor.js'
 import { type Reader, readerFor } from '../../src/git/reading/reader.js'
+import { type ReadResources, readResources } from '../../src/git/reading/resources.js'
 import { aBareRepository, type TestRepository } from './git.js'
 import { testSpawner } from './spawner.js'
 
 /** Repositories for the tests of one file, each with a reader; all is gone afterwards. */
 export function testRepositories() {
-  let floor: ReadFloor
+  let resources: ReadResources
   const made: TestRepository[] = []
   beforeAll(() => {
-    floor = readFloor(new ProcessPool(POOL_LIMITS, testSpawner))
+    resources = readResources(new ProcessPool(POOL_LIMITS, testSpawner))
   })
   afterAll(async () => {
-    floor.batchProcesses.close()
-    await floor.pool.close()
-    await floor.searches.close()
+    resources.batchProcesses.close()
+    await resources.pool.close()
+    await resources.searches.close()
     for (const repository of made) repository.remove()
   })
   return {
-    get floor() {
-      return floor
+    get resources() {
+      return resources
     },
     make(): TestRepository & { reader: Reader; faults: Error[] } {
       const repository = aBareRepository()
       made.push(repository)
       const faults: Error[] = []
-      return { ...repository, faults, reader: readerFor(floor, repository.directory, { onFault: (fault) => faults.push(fault) }) }
+      return { ...repository, faults, reader: readerFor(resources, repository.directory, { onFault: (fault) => faults.push(fault) }) }
     },
   }
 }

@@ -3,8 +3,8 @@ import { Unavailable } from '../../lib/unavailable.js'
 import type { Begin, MetricsPage, ToParent, ToWorker } from './messages.js'
 
 /**
- * Milliseconds that a lock is waited for. What it guards is right without it, by the locks of git and Postgres; it keeps
- * writers in turn.
+ * Milliseconds that a lock is waited for. What it guards is right without it, by the locks of git and Postgres; it
+ * keeps writers in turn.
  */
 const LOCK_PATIENCE = 10_000
 const PAGE_PATIENCE = 5_000

@@ -32,8 +32,8 @@ export const storageFailures = pgTable('storage_failures', {
   failed_at: moment().notNull().defaultNow(),
 })
 /**
- * What is counted in windows of time by all processes together, such as bad credentials of an address. Unlogged: a crash
- * of Postgres forgets it.
+ * What is counted in windows of time by all processes together, such as bad credentials of an address. Unlogged: a
+ * crash of Postgres forgets it.
  */
 export const counters = pgTable(
   'counters',

@@ -183,69 +183,39 @@ export const signed = (date: number) => (date >= UNSIGNED / 2 ? date - UNSIGNED 
  * date first, and in the order of discovery among equals. After `most` commits of both it ends with what it has found.
  */
 export async function walk(history: History, from: Oid[], exclude: Oid[], firstParent: boolean, most = Number.POSITIVE_INFINITY): Promise<Order> {
-  const flags = new Flags(history.graph?.count ?? 0)
-  const queue = new DateQueue()
-  let interesting = 0
-  const add = (node: number, bits: number) => {
-    if (flags.get(node) & SEEN) return
-    flags.set(node, SEEN | QUEUED | bits)
-    if (!(flags.get(node) & EXCLUDED)) interesting++
-    queue.push(node, history.date(node))
-  }
-  /** Excludes what was visited before it turned out to be reachable from an excluded commit. */
-  const excludeSeen = (node: number) => {
-    const stack = [node]
-    for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
-      const state = flags.get(next)
-      if (state & EXCLUDED) continue
-      flags.set(next, EXCLUDED)
-      if (!(state & SEEN)) continue
-      if (state & QUEUED) interesting--
-      for (const parent of history.parentsNow(next) ?? []) stack.push(parent)
-    }
-  }
-
-  for (const [oids, bits] of [
-    [exclude, EXCLUDED],
-    [from, 0],
-  ] as const) {
-    // biome-ignore format: a pair each
-    for (const oid of oids) {
-      const node = await history.node(oid)
-      if (node >= 0) add(node, bits)
-    }
-  }
+  const frontier = new Frontier(history)
+  for (const oid of exclude) frontier.add(await history.node(oid), EXCLUDED)
+  for (const oid of from) frontier.add(await history.node(oid), 0)
   const found: number[] = []
   const slice = new Slice()
   let slop = SLOP
   let date = Number.POSITIVE_INFINITY
-  for (let node = queue.pop(), left = most; node >= 0 && left > 0; node = queue.pop(), left--) {
+  for (let node = frontier.take(), left = most; node >= 0 && left > 0; node = frontier.take(), left--) {
     if (slice.over) await slice.breathe()
-    flags.clear(node, QUEUED)
-    const excluded = (flags.get(node) & EXCLUDED) !== 0
-    if (!excluded) interesting--
     const parents = history.parentsNow(node) ?? (await history.parents(node))
-    for (const parent of firstParent && !excluded ? parents.slice(0, 1) : parents) {
-      if (excluded) {
-        excludeSeen(parent)
-        // git looks one generation ahead, which matters where dates run backwards
-        for (const above of history.parentsNow(parent) ?? (await history.parents(parent))) excludeSeen(above)
-      }
-      add(parent, 0)
-    }
-    if (!excluded) {
+    if (!frontier.isExcluded(node)) {
+      for (const parent of firstParent ? parents.slice(0, 1) : parents) frontier.add(parent, 0)
       date = history.date(node)
       found.push(node)
       continue
     }
-    if (queue.size === 0) break
-    slop = date <= queue.head || interesting > 0 ? SLOP : slop - 1
+    for (const parent of parents) {
+      frontier.exclude(parent)
+      // git looks one generation ahead, which matters where dates run backwards
+      for (const above of history.parentsNow(parent) ?? (await history.parents(parent))) frontier.exclude(above)
+      frontier.add(parent, 0)
+    }
+    if (frontier.isEmpty) break
+    slop = frontier.mayExclude(date) ? SLOP : slop - 1
     if (slop === 0) break
   }
+  const kept = exclude.length === 0 ? found : found.filter((node) => !frontier.isExcluded(node))
+  return orderOf(history, kept, slice)
+}
 
-  const kept = exclude.length === 0 ? found : found.filter((node) => !(flags.get(node) & EXCLUDED))
-  const order = { oids: Buffer.alloc(kept.length * 20), dates: new Float64Array(kept.length) }
-  for (const [i, node] of kept.entries()) {
+async function orderOf(history: History, nodes: number[], slice: Slice): Promise<Order> {
+  const order = { oids: Buffer.alloc(nodes.length * 20), dates: new Float64Array(nodes.length) }
+  for (const [i, node] of nodes.entries()) {
     if (slice.over) await slice.breathe()
     if (history.graph && !history.isNew(node)) history.graph.oids.copy(order.oids, i * 20, node * 20, node * 20 + 20)
     else order.oids.write(history.oid(node), i * 20, 'hex')
@@ -333,7 +303,9 @@ export async function soleBase(history: History, ours: number, theirs: number): 
 /** Commits of which many are rarely compared. */
 const FEW = 8
 
-/** Without those that others of them reach: where dates run backwards, the painting ends before it has met them again. */
+/**
+ * Without those that others of them reach: where dates run backwards, the painting ends before it has met them again.
+ */
 async function withoutAncestors(history: History, nodes: number[]): Promise<number[]> {
   if (nodes.length < 2 || nodes.length > FEW) return nodes
   const below = new Set<number>()
@@ -365,6 +337,63 @@ class Flags {
   clear(node: number, bits: number) {
     if (node < this.count) this.#known[node] = this.get(node) & ~bits
     else this.#extra[node - this.count] = this.get(node) & ~bits
+  }
+}
+
+/** The commits that a walk has seen: the newest that it has not visited yet is taken next. */
+class Frontier {
+  readonly #flags: Flags
+  readonly #queue = new DateQueue()
+  /** Commits in the queue that are not excluded. */
+  #interesting = 0
+
+  constructor(readonly history: History) {
+    this.#flags = new Flags(history.graph?.count ?? 0)
+  }
+
+  get isEmpty() {
+    return this.#queue.size === 0
+  }
+
+  isExcluded(node: number): boolean {
+    return (this.#flags.get(node) & EXCLUDED) !== 0
+  }
+
+  /** Adds a commit that has not been seen; -1, which is none, is passed over. */
+  add(node: number, bits: number): void {
+    if (node < 0 || this.#flags.get(node) & SEEN) return
+    this.#flags.set(node, SEEN | QUEUED | bits)
+    if (!this.isExcluded(node)) this.#interesting++
+    this.#queue.push(node, this.history.date(node))
+  }
+
+  /** The next commit; -1 when there is none. */
+  take(): number {
+    const node = this.#queue.pop()
+    if (node < 0) return node
+    this.#flags.clear(node, QUEUED)
+    if (!this.isExcluded(node)) this.#interesting--
+    return node
+  }
+
+  /**
+   * Excludes a commit, and what was seen of its ancestors before it turned out to be reachable from an excluded one.
+   */
+  exclude(node: number): void {
+    const stack = [node]
+    for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
+      const state = this.#flags.get(next)
+      if (state & EXCLUDED) continue
+      this.#flags.set(next, EXCLUDED)
+      if (!(state & SEEN)) continue
+      if (state & QUEUED) this.#interesting--
+      for (const parent of this.history.parentsNow(next) ?? []) stack.push(parent)
+    }
+  }
+
+  /** Whether going on may still find or exclude commits, the last found one being of this date. */
+  mayExclude(date: number): boolean {
+    return date <= this.#queue.head || this.#interesting > 0
   }
 }
 

@@ -15,8 +15,8 @@ interface Hot {
 export const BATCH_LIMITS = { repositories: 32, idle: 30_000 }
 
 /**
- * Keeps the long-lived processes of the most recently used repositories; the others are ended after half a minute, or when
- * there are too many.
+ * Keeps the long-lived processes of the most recently used repositories; the others are ended after half a minute, or
+ * when there are too many.
  */
 export class BatchProcesses {
   readonly #hot = new Map<string, Hot>()

@@ -8,8 +8,8 @@ import { HEADER, type SpawnReport, type SpawnRequest } from './spawner-protocol.
 
 /**
  * The spawner process: starts the processes it is asked for on its IPC channel. For each descriptor of one it opens a
- * connection to the socket named on its command line, or to an outlet, and that connection becomes the descriptor. Ends when the service
- * does, however that ends.
+ * connection to the socket named on its command line, or to an outlet, and that connection becomes the descriptor. Ends
+ * when the service does, however that ends.
  */
 const path = process.argv[2] as string
 

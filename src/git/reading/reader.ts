@@ -1,11 +1,11 @@
 import { Memory } from '../object-cache.js'
 import type { ProcessPool } from '../process/pool.js'
 import { type DiffReader, diffReader } from './diffs.js'
-import { type ReadFloor, readFloor } from './floor.js'
 import { type GuardOptions, guardOf } from './guard.js'
 import { type HistoryReader, historyReader, type SearchReader, searchReader } from './history.js'
 import { type ObjectReader, objectReader } from './objects.js'
 import { type RefReader, refReader } from './refs.js'
+import { type ReadResources, readResources } from './resources.js'
 import { sourceOf } from './source.js'
 
 /** The half of a repository that changes nothing. */
@@ -13,15 +13,15 @@ export type Reader = RefReader & ObjectReader & HistoryReader & SearchReader & D
 
 export interface ReaderOptions extends GuardOptions {
   /**
-   * More environment for git, such as a quarantine's object directory. Use it with a floor of its own, see
+   * More environment for git, such as a quarantine's object directory. Use it with resources of its own, see
    * `quarantineReader`.
    */
   env?: NodeJS.ProcessEnv
 }
 
 /** Reads one bare repository. Cheap to create: nothing is read or started before the first call. */
-export function readerFor(floor: ReadFloor, directory: string, { env, ...options }: ReaderOptions = {}): Reader {
-  const source = sourceOf(floor, directory, env)
+export function readerFor(resources: ReadResources, directory: string, { env, ...options }: ReaderOptions = {}): Reader {
+  const source = sourceOf(resources, directory, env)
   const guarded = guardOf(directory, options)
   return {
     ...refReader(source, guarded),
@@ -36,6 +36,6 @@ export function readerFor(floor: ReadFloor, directory: string, { env, ...options
  * A reader that also sees objects which have not been accepted yet. It caches nothing beyond its own life; close it.
  */
 export function quarantineReader(pool: ProcessPool, directory: string, env: NodeJS.ProcessEnv): Reader & { close(): void } {
-  const floor = readFloor(pool, 1, new Memory(16 * 1_048_576))
-  return { ...readerFor(floor, directory, { env }), close: () => floor.batchProcesses.close() }
+  const resources = readResources(pool, 1, new Memory(16 * 1_048_576))
+  return { ...readerFor(resources, directory, { env }), close: () => resources.batchProcesses.close() }
 }

@@ -7,10 +7,10 @@ import { entryAt, type TreeSource } from '../objects/tree.js'
 import { RefStore } from '../refs/ref-store.js'
 import type { SearchSource } from '../search/search.js'
 import type { Commit, GitRepository, Oid } from '../types.js'
-import type { ReadFloor } from './floor.js'
+import type { ReadResources } from './resources.js'
 
 /** Where the parts of a reader read: one repository, its processes, and what is remembered of it. */
-export interface Source extends Pick<ReadFloor, 'pool' | 'memory'> {
+export interface Source extends Pick<ReadResources, 'pool' | 'memory'> {
   directory: string
   env: NodeJS.ProcessEnv | undefined
   refs: RefStore
@@ -26,8 +26,8 @@ export interface Source extends Pick<ReadFloor, 'pool' | 'memory'> {
 }
 
 /** `env`: more environment for git. Nothing is read or started before the first call. */
-export function sourceOf(floor: ReadFloor, directory: string, env: NodeJS.ProcessEnv | undefined): Source {
-  const { pool, searches, searching, batchProcesses, memory } = floor
+export function sourceOf(resources: ReadResources, directory: string, env: NodeJS.ProcessEnv | undefined): Source {
+  const { pool, searches, searching, batchProcesses, memory } = resources
   const objects = () => batchProcesses.process(directory, 'cat-file', () => new CatFile(pool, directory, env))
   const trees = (): TreeSource => ({ objects: objects(), remember: (about, size, make) => memory.answer(directory, about, size, make) })
 

@@ -13,10 +13,16 @@ export const packetLine = (text: string) => (text.length + 4).toString(16).padSt
 
 export const FLUSH = '0000'
 
+/** The version of the wire protocol that a Git-Protocol header asks for. */
+export function protocolVersion(protocol: string | undefined): 0 | 1 | 2 {
+  const versions = (protocol ?? '').split(':').map((part) => (part === 'version=2' ? 2 : part === 'version=1' ? 1 : 0))
+  return Math.max(...versions) as 0 | 1 | 2
+}
+
 /**
  * What `git receive-pack` advertises of the refs below these prefixes, which are in byte order, after what goes before.
- * Git checks for each ref that its object is there and writes each line alone, which for 100,000 refs takes ten times as
- * long.
+ * Git checks for each ref that its object is there and writes each line alone, which for 100,000 refs takes ten times
+ * as long.
  */
 export async function* advertisedRefs(
   refs: RefStore,

@@ -62,12 +62,13 @@ function ready(folder: string) {
   )
 }
 
+/** The commands that may be executed, with lines to show; a text refuses all of them. */
+export type Verdict = string | { accepted: PushCommand[]; lines: string[] }
+
 export interface HookAnswers {
-  /**
-   * The commands that may be executed, with lines to show; a text refuses all of them. A push without objects, such as
-   * a deletion, has no quarantine.
-   */
-  asked(commands: PushCommand[], quarantine: string | undefined): Promise<string | { accepted: PushCommand[]; lines: string[] }>
+  /** Asked by pre-receive. A push without objects, such as a deletion, has no quarantine. */
+  asked(commands: PushCommand[], quarantine: string | undefined): Promise<Verdict>
+  /** Told by post-receive. */
   moved(commands: PushCommand[]): Promise<void>
 }
 

@@ -5,7 +5,9 @@ import { inputSchema } from './schemas.js'
 
 type Json = Record<string, unknown>
 
-/** The line that describes a parameter; of several, the one for the path or for its tag counts before the one for all. */
+/**
+ * The line that describes a parameter; of several, the one for the path or for its tag counts before the one for all.
+ */
 export type Glossary = (name: string, place: { path: string; tag: string }) => string | undefined
 
 /** A parameter of a declaration as it is sent. */

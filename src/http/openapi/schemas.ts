@@ -31,7 +31,9 @@ export function inputSchema(input: z.ZodObject): { properties: Record<string, Js
 /** A bound that only says that a number is one that JavaScript can count with says nothing to a client. */
 const ANY_INTEGER = new Set([Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER])
 
-/** The elements of an array that is always empty: generators of clients know `maxItems`, but not a schema of nothing. */
+/**
+ * The elements of an array that is always empty: generators of clients know `maxItems`, but not a schema of nothing.
+ */
 const isNever = (items: unknown) => JSON.stringify(items) === '{"not":{}}'
 
 /** Removes what is noise, and what the dialect of OpenAPI 3.1 does not allow. */

@@ -109,7 +109,10 @@ export async function getHook(ctx: Context, source: HookSource, id: number): Pro
   return hook
 }
 
-/** A refused address: 422 with a sentence for hooks of projects and groups, the record's faults for those of the system (HK-2, HK-8). */
+/**
+ * A refused address: 422 with a sentence for hooks of projects and groups, the record's faults for those of the system
+ * (HK-2, HK-8).
+ */
 const badUrl = ({ kind }: HookSource, reason: string) =>
   kind === 'system' ? invalidRecord({ url: [reason] }) : new Failure('unprocessable', { error: 'Invalid url given' })
 

@@ -37,18 +37,7 @@ export function accountItems<T extends AccountItem>(given: T, noun: string, type
 
   return {
     /** The items of an account, by id (K-1). */
-    async list(ctx: Context, owner: Owner, paging: Paging): Promise<Page<Row>> {
-      const { limit, offset } = limits(paging)
-      const mine = eq(table.user_id, owner.id)
-      const [items, [count]] = await Promise.all([
-        ctx.db.read.select().from(table).where(mine).orderBy(asc(table.id)).limit(limit).offset(offset),
-        ctx.db.read
-          .select({ total: decoded(sql<number>`count(*)`, Number) })
-          .from(table)
-          .where(mine),
-      ])
-      return { items: items as Row[], total: count?.total ?? 0 }
-    },
+    list: (ctx: Context, owner: Owner, paging: Paging) => pageOf(ctx, table, owner, paging) as Promise<Page<Row>>,
 
     /** One item; 404 also for those of other accounts (K-2). */
     async find(ctx: Context, owner: Owner, id: number): Promise<Row> {
@@ -61,8 +50,8 @@ export function accountItems<T extends AccountItem>(given: T, noun: string, type
     },
 
     /**
-     * Stores what `check` finds valid, and does what follows in the same transaction; when another call was faster, it is
-     * checked again and the fault is reported.
+     * Stores what `check` finds valid, and does what follows in the same transaction; when another call was faster, it
+     * is checked again and the fault is reported.
      */
     async add(
       ctx: Context,
@@ -93,4 +82,18 @@ export function accountItems<T extends AccountItem>(given: T, noun: string, type
       })
     },
   }
+}
+
+/** A page of the rows of an account, by id. */
+async function pageOf(ctx: Context, table: typeof emails, owner: Owner, paging: Paging): Promise<Page<typeof emails.$inferSelect>> {
+  const { limit, offset } = limits(paging)
+  const mine = eq(table.user_id, owner.id)
+  const [items, [count]] = await Promise.all([
+    ctx.db.read.select().from(table).where(mine).orderBy(asc(table.id)).limit(limit).offset(offset),
+    ctx.db.read
+      .select({ total: decoded(sql<number>`count(*)`, Number) })
+      .from(table)
+      .where(mine),
+  ])
+  return { items, total: count?.total ?? 0 }
 }

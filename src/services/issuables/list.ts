@@ -36,7 +36,9 @@ function pagerOf({ versioned, listed, counted }: ListStatements, list: Kind<stri
     return ctx.listCache.total(list, key, now?.version ?? null, () => counted(ctx.db, shape).execute(values))
   }
 
-  /** A page that is nearer to the end of the list, read from there; null: it is not, or the list has changed meanwhile. */
+  /**
+   * A page that is nearer to the end of the list, read from there; null: it is not, or the list has changed meanwhile.
+   */
   async function fromTheEnd(ctx: Context, { shape, values, paging }: Asked, order: Order, { total, version }: Total) {
     const { limit, offset } = limits(paging)
     const here = Math.min(limit, total - offset)

@@ -1,14 +1,15 @@
 import { and, eq, sql } from 'drizzle-orm'
 import type { SignedIn } from '../../access/actor.js'
-import { fullPathOf, type ProjectSubject } from '../../access/rules.js'
+import { fullPathOf, type Project, type ProjectSubject } from '../../access/rules.js'
 import type { Context } from '../../context.js'
+import type { Transaction } from '../../db/client.js'
 import { namespaces, projectStars, projects } from '../../db/schema/index.js'
 import { unlessUniqueViolation } from '../../db/taken.js'
 import { forbidden, invalidRecord, notFound } from '../../failures.js'
 import { projectNameFaults, projectPathFaults } from '../../lib/path.js'
 import { VISIBILITY_LEVEL, visibilityWord } from '../../lib/visibility.js'
 import { audit } from '../core/audit.js'
-import { readSettings } from '../core/settings.js'
+import { readSettings, type Settings } from '../core/settings.js'
 import { dropAvatar, imageFaults, keepAvatar } from '../identity/avatars.js'
 import { moveRoute } from '../identity/namespaces.js'
 import { repositoryOf } from '../repository/repositories.js'
@@ -45,27 +46,10 @@ export async function updateProject(ctx: Context, caller: SignedIn, subject: Pro
   await unlessUniqueViolation(
     () =>
       ctx.db.transaction(async (tx) => {
-        const faults = attributeFaults(given)
-        const add = (field: string, texts: string[]) => {
-          if (texts.length > 0) faults[field] = [...(faults[field] ?? []), ...texts]
-        }
-        if (given.name !== undefined) add('name', projectNameFaults(name))
-        if (given.path !== undefined) add('path', projectPathFaults(path))
         // as it is now: a group may be made less visible or renamed at the same moment
         const [place] = await tx.select().from(namespaces).where(eq(namespaces.id, project.namespace_id)).for('share')
         if (!place) throw notFound('Project')
-        const ceiling = place.kind === 'group' ? place.visibility : null
-        if (level !== project.visibility) add('visibility_level', visibilityFaults(caller.user, settings, level, ceiling))
-        if (level > project.visibility && project.forked_from_id !== null) {
-          const [source] = await tx
-            .select({ visibility: projects.visibility })
-            .from(projects)
-            .where(eq(projects.id, project.forked_from_id))
-            .for('share')
-          if (source) add('visibility_level', forkVisibilityFaults(level, source.visibility))
-        }
-        if (given.avatar) add('avatar', imageFaults(given.avatar.data))
-        await addTakenFaults(tx, place, { name, path }, project.id, add)
+        const faults = await changeFaults(tx, caller, project, given, { place, settings, name, path, level })
         if (Object.keys(faults).length > 0) throw invalidRecord(faults)
         const changed = await tx
           .update(projects)
@@ -87,6 +71,42 @@ export async function updateProject(ctx: Context, caller: SignedIn, subject: Pro
   )
   if (branch !== undefined && branch !== project.default_branch) await repositoryOf(ctx, project).setHeadBranch(branch)
   if (given.avatar !== undefined) await setAvatar(ctx, project, given.avatar)
+}
+
+/** The values that a project is to have, and what they are checked against. */
+interface NewValues {
+  /** The namespace that the project is in. */
+  place: typeof namespaces.$inferSelect
+  settings: Settings
+  name: string
+  path: string
+  /** Of its visibility. */
+  level: number
+}
+
+async function changeFaults(
+  tx: Transaction,
+  caller: SignedIn,
+  project: Project,
+  given: ProjectChange,
+  values: NewValues,
+): Promise<Record<string, string[]>> {
+  const { place, settings, name, path, level } = values
+  const faults = attributeFaults(given)
+  const add = (field: string, texts: string[]) => {
+    if (texts.length > 0) faults[field] = [...(faults[field] ?? []), ...texts]
+  }
+  if (given.name !== undefined) add('name', projectNameFaults(name))
+  if (given.path !== undefined) add('path', projectPathFaults(path))
+  const ceiling = place.kind === 'group' ? place.visibility : null
+  if (level !== project.visibility) add('visibility_level', visibilityFaults(caller.user, settings, level, ceiling))
+  if (level > project.visibility && project.forked_from_id !== null) {
+    const [source] = await tx.select({ visibility: projects.visibility }).from(projects).where(eq(projects.id, project.forked_from_id)).for('share')
+    if (source) add('visibility_level', forkVisibilityFaults(level, source.visibility))
+  }
+  if (given.avatar) add('avatar', imageFaults(given.avatar.data))
+  await addTakenFaults(tx, place, { name, path }, project.id, add)
+  return faults
 }
 
 /** Replaces the avatar by a validated image, or removes it (UP-4). */
@@ -120,9 +140,7 @@ export async function setStar(ctx: Context, caller: SignedIn, subject: ProjectSu
   })
 }
 
-/**
- * Invisible at once; the repositories are removed by a job (W-14, SEC-134).
- */
+/** The project is invisible at once; its repositories are removed by a job (W-14, SEC-134). */
 export async function deleteProject(ctx: Context, subject: ProjectSubject): Promise<void> {
   await ctx.db.transaction(async (tx) => {
     await deleteProjectRows(tx, sql`p.id = ${subject.project.id}`)

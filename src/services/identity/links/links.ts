@@ -41,7 +41,9 @@ export async function makeLink(
   })
 }
 
-/** What a token stands for, while it works (ML-20); null: it is unknown, used or expired, or the address is not theirs. */
+/**
+ * What a token stands for, while it works (ML-20); null: it is unknown, used or expired, or the address is not theirs.
+ */
 export async function findLink(ctx: Context, purpose: AccountLink['purpose'], token: string): Promise<AccountLink | null> {
   const [found] = await ctx.db.write
     .select({ link: accountLinks, user: users })

@@ -5,7 +5,9 @@ import type { GitRepository } from '../../../git/types.js'
 import { repositoryById } from '../repositories.js'
 import { finishObjectDeletions } from './objects.js'
 
-/** How long a project keeps an object that no commit points to any more: as long as Git keeps such commits (SEC-164). */
+/**
+ * How long a project keeps an object that no commit points to any more: as long as Git keeps such commits (SEC-164).
+ */
 const GRACE = '14 days'
 /** Objects of one statement. */
 const BATCH = 1_000

@@ -63,7 +63,8 @@ export async function moveUnderIntent(ctx: Context, write: Write, move = () => w
 }
 
 /**
- * Serialises work on one branch, in the order of arrival. This saves writers lost races; compare-and-swap makes them safe.
+ * Serialises work on one branch, in the order of arrival. This saves writers lost races; compare-and-swap makes them
+ * safe.
  */
 export const withBranch = <T>(ctx: Context, projectId: number, branch: string, work: () => Promise<T>): Promise<T> =>
   ctx.mutex.run(`branch ${projectId} ${branch}`, work)

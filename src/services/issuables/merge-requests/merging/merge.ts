@@ -13,7 +13,7 @@ import type { PipelineState } from '../../../../lib/pipeline-states.js'
 import { isWorkInProgress } from '../../../../lib/text/work-in-progress.js'
 import { Unavailable } from '../../../../lib/unavailable.js'
 import { writeSystemNotes } from '../../../activity/system-notes.js'
-import { readSettings } from '../../../core/settings.js'
+import { readSettings, type Settings } from '../../../core/settings.js'
 import { branchProtectionsOf, mayMergeInto } from '../../../repository/protection.js'
 import { moveUnderIntent, withBranch } from '../../../repository/push/door.js'
 import { leaveIntent, recordIntent } from '../../../repository/push/intents.js'
@@ -61,6 +61,7 @@ export async function merge(
   }
 }
 
+/** An acceptance, and whose it is. */
 interface Accepting {
   caller: SignedIn
   /** The target project. */
@@ -70,81 +71,94 @@ interface Accepting {
   deferred: boolean
 }
 
-async function mergeInto(
-  ctx: Context,
-  { caller, subject, id, given, deferred }: Accepting,
-  branch: string,
-): Promise<boolean | { elsewhere: string }> {
-  const { project } = subject
-  for (let tried = 1; ; tried++) {
-    const [[request], protections, settings] = await Promise.all([
-      toMerge(ctx.db, null).execute({ id }),
-      branchProtectionsOf(ctx, project.id),
-      readSettings(ctx),
-    ])
-    if (!request || request.row.deleted_at) throw notFound()
-    if (request.target_branch !== branch) return { elsewhere: request.target_branch }
-    // the caller must be allowed to merge, and the merge request open and not blocked (MR-59 to MR-61)
-    if (!mayMergeInto(subject, protections, branch)) throw unauthenticated()
-    if (request.row.state !== 'opened') throw new Failure('not_acceptable', { message: 'Method Not Allowed' })
-    if (deferred && !request.row.merge_when_pipeline_succeeds) return false
-    const later = given.merge_when_pipeline_succeeds === true
-    if (isBlocked(subject, request, later)) throw methodNotAllowed()
+type Outcome = boolean | { elsewhere: string }
 
-    const repository = targetOf(ctx, request)
-    const { head, start } = await headsOf(ctx, request)
-    if (!head || !start) throw cannotBeMerged()
-    if (head !== request.sha) {
-      if (!(await follows(ctx, request))) throw cannotBeMerged()
-      // somebody has just pushed, and no version records it yet
-      if (tried === TRIES) throw changing()
-      await makeVersions(ctx, [id], {})
-      continue
-    }
-    if (await repository.isAncestor(head, start)) throw cannotBeMerged()
-    const waits = later && (request.pipeline === 'pending' || request.pipeline === 'running')
-    const differs = given.sha !== undefined && given.sha !== head
-    if ((waits || differs) && !(await repository.canMerge(start, head))) throw cannotBeMerged()
-    if (differs) throw conflict('SHA does not match HEAD of source branch')
-    if (waits) {
-      await defer(ctx, caller, request.row, given)
-      return false
-    }
-    await checkQuota(ctx, repository)
-    const signature = signatureOf(ctx, caller)
-    const message = await messageOf(ctx, caller, subject, request.row, given)
-    const ref = `refs/heads/${branch}`
-    const choices = { request: id, should_remove_source_branch: given.should_remove_source_branch ?? null }
-    // concurrently with the objects, and in any case before the ref: an intent whose ref never moves has no effect
-    const noted: { intent?: number } = {}
-    const intend = async (commit: Oid) => {
-      noted.intent = await recordIntent(ctx, {
-        projectId: project.id,
-        actorId: caller.user.id,
-        door: 'api',
-        moves: [{ ref, old: start, new: commit }],
-        merge: choices,
-      })
-    }
-    const drafted = await repository
-      .draftMerge({ into: start, from: head, author: signature, committer: signature, message }, intend)
-      .catch((error: unknown) => {
-        if (noted.intent !== undefined) leaveIntent(ctx, noted.intent)
-        throw error
-      })
-    const { intent } = noted
-    if ('refusal' in drafted || intent === undefined) throw cannotBeMerged()
-    const move = { ref, old: start, new: drafted.commit }
-    const write = { projectId: project.id, actorId: caller.user.id, moves: [move], settings, repository, merge: choices, intent }
-    try {
-      await moveUnderIntent(ctx, write, () => moveTarget(ctx, repository, request, move, head))
-    } catch (error) {
-      if (!(error instanceof RefChanged)) throw error
-      if (tried === TRIES) throw changing()
-      continue
-    }
-    return true
+async function mergeInto(ctx: Context, accepting: Accepting, branch: string): Promise<Outcome> {
+  for (let tried = 1; ; tried++) {
+    const outcome = await tryMerge(ctx, accepting, branch)
+    if (outcome !== 'version due' && outcome !== 'branch moved') return outcome
+    if (tried === TRIES) throw changing()
+    if (outcome === 'version due') await makeVersions(ctx, [accepting.id], {})
   }
+}
+
+/** 'version due': somebody has just pushed, and no version records it yet. */
+async function tryMerge(ctx: Context, accepting: Accepting, branch: string): Promise<Outcome | 'version due' | 'branch moved'> {
+  const { caller, subject, id, given, deferred } = accepting
+  const [[request], protections, settings] = await Promise.all([
+    toMerge(ctx.db, null).execute({ id }),
+    branchProtectionsOf(ctx, subject.project.id),
+    readSettings(ctx),
+  ])
+  if (!request || request.row.deleted_at) throw notFound()
+  if (request.target_branch !== branch) return { elsewhere: request.target_branch }
+  // the caller must be allowed to merge, and the merge request open and not blocked (MR-59 to MR-61)
+  if (!mayMergeInto(subject, protections, branch)) throw unauthenticated()
+  if (request.row.state !== 'opened') throw new Failure('not_acceptable', { message: 'Method Not Allowed' })
+  if (deferred && !request.row.merge_when_pipeline_succeeds) return false
+  const later = given.merge_when_pipeline_succeeds === true
+  if (isBlocked(subject, request, later)) throw methodNotAllowed()
+
+  const repository = targetOf(ctx, request)
+  const { head, start } = await headsOf(ctx, request)
+  if (!head || !start) throw cannotBeMerged()
+  if (head !== request.sha) {
+    if (!(await follows(ctx, request))) throw cannotBeMerged()
+    return 'version due'
+  }
+  if (await repository.isAncestor(head, start)) throw cannotBeMerged()
+  const waits = later && (request.pipeline === 'pending' || request.pipeline === 'running')
+  const differs = given.sha !== undefined && given.sha !== head
+  if ((waits || differs) && !(await repository.canMerge(start, head))) throw cannotBeMerged()
+  if (differs) throw conflict('SHA does not match HEAD of source branch')
+  if (waits) {
+    await defer(ctx, caller, request.row, given)
+    return false
+  }
+  await checkQuota(ctx, repository)
+  return (await writeMerge(ctx, accepting, { request, repository, settings, head, start })) || 'branch moved'
+}
+
+/** A merge request that has passed all checks. */
+interface Mergeable {
+  request: MergeRequestRefs & { row: Request }
+  /** Of the target. */
+  repository: GitRepository
+  settings: Settings
+  /** Where the source branch is. */
+  head: Oid
+  /** Where the target branch is. */
+  start: Oid
+}
+
+/** Writes the merge commit and its intent, then moves the target branch. False: a branch has moved meanwhile. */
+async function writeMerge(ctx: Context, { caller, subject, id, given }: Accepting, mergeable: Mergeable): Promise<boolean> {
+  const { request, repository, settings, head, start } = mergeable
+  const author = signatureOf(ctx, caller)
+  const message = await messageOf(ctx, caller, subject, request.row, given)
+  const ref = `refs/heads/${request.target_branch}`
+  const who = { projectId: subject.project.id, actorId: caller.user.id }
+  const choices = { request: id, should_remove_source_branch: given.should_remove_source_branch ?? null }
+  // concurrently with the objects, and in any case before the ref: an intent whose ref never moves has no effect
+  const noted: { intent?: number } = {}
+  const intend = async (commit: Oid) => {
+    noted.intent = await recordIntent(ctx, { ...who, door: 'api', moves: [{ ref, old: start, new: commit }], merge: choices })
+  }
+  const drafted = await repository.draftMerge({ into: start, from: head, author, committer: author, message }, intend).catch((error: unknown) => {
+    if (noted.intent !== undefined) leaveIntent(ctx, noted.intent)
+    throw error
+  })
+  const { intent } = noted
+  if ('refusal' in drafted || intent === undefined) throw cannotBeMerged()
+  const move = { ref, old: start, new: drafted.commit }
+  try {
+    const write = { ...who, moves: [move], settings, repository, merge: choices, intent }
+    await moveUnderIntent(ctx, write, () => moveTarget(ctx, repository, request, move, head))
+  } catch (error) {
+    if (error instanceof RefChanged) return false
+    throw error
+  }
+  return true
 }
 
 /** The row as it is now, what its Git side needs, and the state of its pipeline. */

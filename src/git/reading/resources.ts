@@ -5,7 +5,7 @@ import { BATCH_LIMITS, BatchProcesses } from '../process/batch-processes.js'
 import { ProcessPool, SEARCH_LIMITS, shareOfLimits } from '../process/pool.js'
 
 /** What all readers of an installation share. */
-export interface ReadFloor {
+export interface ReadResources {
   pool: ProcessPool
   /** The process pool of searches. */
   searches: ProcessPool
@@ -15,7 +15,7 @@ export interface ReadFloor {
 }
 
 /** `workers`: processes of the service that share the limits of this machine. */
-export const readFloor = (pool: ProcessPool, workers = 1, memory = new Memory()): ReadFloor => ({
+export const readResources = (pool: ProcessPool, workers = 1, memory = new Memory()): ReadResources => ({
   pool,
   searches: new ProcessPool(shareOfLimits(SEARCH_LIMITS, workers), pool.spawner),
   searching: new SingleFlight(),

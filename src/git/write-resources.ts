@@ -4,10 +4,11 @@ import { GIT_NICENESS, PER_HOLDER, type PoolLimits, ProcessPool, shareOfLimits }
 import { REF_UPDATES_LIMITS, RefUpdates } from './refs/ref-updates.js'
 import { removeStaleLocks } from './storage/leftovers.js'
 import type { RepositoryKey } from './types.js'
-import { Transport, type TransportLimits } from './wire/transport.js'
+import type { TransportLimits } from './wire/limits.js'
+import { Transport } from './wire/transport.js'
 
 /** What all writes, transfers and checks of an installation share. */
-export interface WriteFloor {
+export interface WriteResources {
   /** Services on other machines may use the storages as well. */
   shared: boolean
   updates: RefUpdates
@@ -30,19 +31,22 @@ export interface WriteOptions extends GitOptions {
   transport?: TransportLimits
 }
 
-export function writeFloor({ shared = false, workers = 1, wirePool, spawner, hooks, transport }: WriteOptions, ground: GitInstallation): WriteFloor {
-  const { floor } = ground
+export function writeResources(
+  { shared = false, workers = 1, wirePool, spawner, hooks, transport }: WriteOptions,
+  installation: GitInstallation,
+): WriteResources {
+  const { resources } = installation
   // clones and pushes keep their turns for as long as they take, so reads must not queue behind them
   const poolOf = (limits: PoolLimits) => new ProcessPool(shareOfLimits(limits, workers), spawner)
   const checks = poolOf(CHECK_POOL)
   const archives = poolOf(wirePool ?? ARCHIVE_POOL)
   const limits = { ...REF_UPDATES_LIMITS, processes: shareOf(REF_UPDATES_LIMITS.processes, workers, 8) }
-  const updates = new RefUpdates(floor.pool, { shared, limits, packed: floor.memory.packed })
-  const unlock: WriteFloor['unlock'] = async (directory, paths, asking) => {
+  const updates = new RefUpdates(resources.pool, { shared, limits, packed: resources.memory.packed })
+  const unlock: WriteResources['unlock'] = async (directory, paths, asking) => {
     const holdsNone = (group: number) => group === asking || group === updates.unused(directory)
     await removeStaleLocks(directory, { shared, paths, holdsNone })
   }
-  const wire = new Transport(poolOf(wirePool ?? WIRE_POOL), hooks, floor.memory.packed, transport, unlock)
+  const wire = new Transport(poolOf(wirePool ?? WIRE_POOL), hooks, resources.memory.packed, transport, unlock)
   return {
     shared,
     updates,
@@ -51,8 +55,8 @@ export function writeFloor({ shared = false, workers = 1, wirePool, spawner, hoo
     archives,
     unlock,
     forget(key) {
-      updates.forget(ground.directory(key))
-      ground.forget(key)
+      updates.forget(installation.directory(key))
+      installation.forget(key)
     },
     async close() {
       updates.close()
