@@ -3,8 +3,8 @@ import { SourceMap } from 'node:module'
 import { fileURLToPath } from 'node:url'
 
 /**
- * Lets the traces of errors name the sources of a bundled program, by the map beside it. Node's own option reads each map
- * when the program is loaded, which takes 50 ms and 12 MB in every process; this reads it for the first trace.
+ * Lets the traces of errors name the sources of a bundled program, by the map beside it. Node's own option reads each
+ * map when the program is loaded, which takes 50 ms and 12 MB in every process; this reads it for the first trace.
  */
 export function traceSources(program: string): void {
   let map: SourceMap | null | undefined

@@ -20,7 +20,16 @@ async function said(lines: string[], { kept = true } = {}): Promise<string> {
   const program = join(folder, 'program.mjs')
   const begin = [`import { traceSources } from ${JSON.stringify(TRACES)}`, 'traceSources(import.meta.url)']
   await writeFile(source, [...begin, ...lines].join('\n'))
-  await build({ entryPoints: [source], outfile: program, bundle: true, format: 'esm', platform: 'node', minify: true, sourcemap: true, sourcesContent: false })
+  await build({
+    entryPoints: [source],
+    outfile: program,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    minify: true,
+    sourcemap: true,
+    sourcesContent: false,
+  })
   if (!kept) await rm(`${program}.map`)
   return new Promise((resolve) => execFile(process.execPath, [program], (_, out, errors) => resolve(out + errors)))
 }
