@@ -26,8 +26,8 @@ import { WorldDatabase } from './world-database.js'
 
 /** The program of the thread that speaks SSH, beside this one where it is built. */
 const SSH_PROGRAM = new URL('./ssh.js', import.meta.url)
-/** Connections of a world's pool: its callers are few. */
-const POOL_SIZE = 3
+/** Connections of a world's pool: its callers are few, and a connection takes 5 MB. */
+const POOL_SIZE = 2
 /** Snapshots of a world at a time. */
 const MAX_SNAPSHOTS = 64
 /** What `reset` restores; no name that a caller can give. */

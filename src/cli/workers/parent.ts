@@ -64,7 +64,6 @@ export class Workers {
     cluster.setupPrimary({
       exec: options.program,
       args: ['serve', '--worker'],
-      execArgv: [...process.execArgv, '--enable-source-maps'],
       serialization: 'advanced',
     })
   }

@@ -87,7 +87,7 @@ async function startLocked(directory: string, account: Account | undefined, log:
     log.info({ server: server.origin }, 'preparing the database')
     await initialise(server, home, account, how.durable, await newPassword(directory))
     await writePreparation(directory, { origin: server.origin, major: server.major, home })
-  } else if (account && (await stat(data)).uid !== account.uid) await give(data, account)
+  } else if (account && (await stat(data)).uid !== account.uid) give(data, account)
   const password = await passwordFor(directory, server, data, account, existing !== undefined)
 
   const sockets = await makeSocketFolder(account)

@@ -26,7 +26,7 @@ export async function initialise(server: Server, home: string, owner: Account | 
     if (account) await chown(passwordFile, account.uid, account.gid)
     await run(join(server.bin, 'initdb'), [...args, `--pwfile=${passwordFile}`], options)
     await writeFile(join(aside, 'pg_hba.conf'), HBA)
-    if (owner && !owner.named) await give(aside, owner)
+    if (owner && !owner.named) give(aside, owner)
   } catch (error) {
     const output = String((error as { stderr?: string }).stderr ?? error)
     if (/could not look up effective user ID|user does not exist/.test(output)) {
