@@ -300,6 +300,33 @@ export async function getLink(ctx: Context, subject: ProjectSubject, tag: string
   return link
 }
 
+const DOWNLOADS = '/downloads'
+
+/**
+ * Where the link is that `<tag>/downloads<filepath>` names; null when there is none. A tag, and a path, may have
+ * `downloads` in it.
+ */
+export async function linkAt(ctx: Context, { project }: ProjectSubject, named: string): Promise<string | null> {
+  const splits = [...named.matchAll(/\/downloads(?=\/)/g)].map(({ index }) => [named.slice(0, index), named.slice(index + DOWNLOADS.length)])
+  const { rows } = await ctx.db.write.execute<{ url: string }>(sql`select l.url
+    from unnest(${sql.param(splits.map(([tag]) => tag))}::text[], ${sql.param(splits.map(([, path]) => path))}::text[]) as g (tag, filepath)
+    join ${releases} r on r.project_id = ${project.id} and r.tag = g.tag
+    join ${releaseLinks} l on l.release_id = r.id and l.filepath = g.filepath
+    order by r.id limit 1`)
+  return rows[0]?.url ?? null
+}
+
+/** The tag of the release that a list begins with (RL-1). */
+export async function latestTag(ctx: Context, { project }: ProjectSubject): Promise<string | null> {
+  const [latest] = await ctx.db.write
+    .select({ tag: releases.tag })
+    .from(releases)
+    .where(eq(releases.project_id, project.id))
+    .orderBy(desc(releases.released_at), desc(releases.id))
+    .limit(1)
+  return latest?.tag ?? null
+}
+
 export async function addLink(ctx: Context, subject: ProjectSubject, tag: string, given: NewLink): Promise<ReleaseLinkRecord> {
   const { id } = await releaseFor(ctx, subject, tag)
   checkLinks([given])
