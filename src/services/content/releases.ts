@@ -11,7 +11,7 @@ import { statement } from '../../db/statement.js'
 import { unlessUniqueViolation } from '../../db/taken.js'
 import { conflict, Failure, invalidRecord, notFound, refused } from '../../failures.js'
 import type { Commit } from '../../git/types.js'
-import { lengthOf, tooLong } from '../../lib/path.js'
+import { isFilepath, lengthOf, tooLong } from '../../lib/path.js'
 import { checkRefName } from '../../lib/ref-name.js'
 import { markdownToHtml } from '../../lib/text/markdown.js'
 import { parseUrl } from '../../lib/url.js'
@@ -430,7 +430,7 @@ function checkLinks(given: NewLink[]) {
     if (url.trim() === '') add('url', BLANK)
     else if (url.length > MAX_URL) add('url', tooLong(MAX_URL))
     else if (!isWebAddress(url)) add('url', 'must be a valid URL')
-    if (filepath && (filepath.length > MAX_NAME || !FILEPATH.test(filepath))) add('filepath', 'is invalid')
+    if (filepath && !isFilepath(filepath)) add('filepath', 'is invalid')
   }
   for (const field of ['name', 'url', 'filepath'] as const) {
     const values = given.map((link) => link[field]).filter(Boolean)
@@ -438,9 +438,6 @@ function checkLinks(given: NewLink[]) {
   }
   if (Object.keys(faults).length > 0) throw invalidRecord(faults)
 }
-
-/** An absolute path of plain names. */
-const FILEPATH = /^(?:\/[A-Za-z0-9_][\w.+-]*)+$/
 
 /** A URL without user part, spaces or control characters, and nothing that a browser would run (SEC-64). */
 const isWebAddress = (text: string) => /^https?:\/\/[^/?#@\s]+(?:[/?#]\S*)?$/i.test(text) && !/\p{Cc}/u.test(text) && parseUrl(text) !== null

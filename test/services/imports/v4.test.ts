@@ -146,6 +146,15 @@ async function rowsOf({ ctx }: typeof there): Promise<Record<string, number>> {
   return counts
 }
 
+describe('links of releases', () => {
+  it('RL-7: have the same addresses below the project', async () => {
+    const { source, copy } = await ask(`${PROJECT}/releases/v1.0/assets/links`)
+    const addresses = (links: unknown) => (links as { direct_asset_url: string }[]).map((link) => new URL(link.direct_asset_url).pathname)
+    expect(addresses(copy)).toEqual(['/plan', '/works/engines/analytical/-/releases/v1.0/downloads/bin/engine'])
+    expect(addresses(copy)).toEqual(addresses(source))
+  })
+})
+
 describe('an import', () => {
   it('goes on where the other server failed', () => {
     expect(faults.length).toBeGreaterThan(2)
