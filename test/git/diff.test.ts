@@ -221,5 +221,5 @@ describe('a difference that takes git too long', () => {
     expect(await reader.stats([second])).toEqual([{ additions: 1, deletions: 1 }])
     floor.batchProcesses.close()
     await Promise.all([floor.pool.close(), floor.searches.close()])
-  }, 60_000)
+  })
 })

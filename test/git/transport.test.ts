@@ -311,7 +311,7 @@ describe('pushing', () => {
     })
     expect(await repacks).toBeGreaterThan(0)
     expect(await gitAsync(directory, ['fsck', '--full', '--no-dangling'])).toMatchObject({ code: 0, out: '', err: '' })
-  }, 120_000)
+  })
 
   it('SEC-157: a pushed pack comes without a .keep file, for which repack would remove the pack and leave its objects out', async () => {
     const { url, directory } = await withCommits('keep', 1)
@@ -534,7 +534,7 @@ describe('pushing', () => {
     policy = accept
     expect(counts).toEqual([many, many, many])
     expect(git(directory, ['for-each-ref', 'refs/tags']).trim().split('\n')).toHaveLength(many)
-  }, 120_000)
+  })
 
   const name = (text: string, mode = '100644') => ({ name: text, mode })
   it.each([

@@ -36,7 +36,7 @@ describe('encodeTree', () => {
       }),
       { numRuns: rounds(20, 300) },
     )
-  }, 60_000)
+  })
 })
 
 describe('writePack', () => {
@@ -195,5 +195,5 @@ describe('draftCommit', () => {
     const { commit } = committed(await draft(directory, [file('retry')], { parents: [head] }))
     await refs.update(directory, [{ ref: 'refs/heads/main', old: head, new: commit }])
     git(directory, ['fsck', '--strict', '--full'])
-  }, 60_000)
+  })
 })

@@ -139,7 +139,7 @@ describe('referencesIn', () => {
     }
     // runs of backticks of all lengths, none of which has a partner
     expect(await codeSpans(slices, Array.from({ length: 1_400 }, (_, i) => '`'.repeat(i + 1)).join(' '))).toEqual([])
-  }, 60_000)
+  })
 })
 
 describe('closingReferences', () => {

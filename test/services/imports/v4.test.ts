@@ -192,7 +192,7 @@ describe('an import', () => {
       sql`select count(*) from pending_repository_deletions where project_id in (select id from projects)`,
     )
     expect(rows[0]?.count).toBe('0')
-  }, 120_000)
+  })
 
   it('brings repositories and wikis with every ref that clients see', async () => {
     for (const path of ['works/engines/analytical.git', 'works/engines/analytical.wiki.git', 'grace/notes.git']) {
