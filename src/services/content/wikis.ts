@@ -17,7 +17,7 @@ import { type Page, type Paging, slice } from '../core/page.js'
 import { readSettings } from '../core/settings.js'
 import { MAX_JSON_BLOB } from '../repository/blobs.js'
 import { checkQuota } from '../repository/quotas.js'
-import { createWikiRepository, holdProject, signatureOf, wikiKeyOf } from '../repository/repositories.js'
+import { createWikiRepository, holdProject, signatureOf, whileThere, wikiKeyOf } from '../repository/repositories.js'
 
 /** A page as in its file; `content` only where it was asked for. */
 export interface WikiPage {
@@ -247,7 +247,7 @@ export const wikiUpkeep = defineJob({
     const [project] = await ctx.db.write.select({ id: projects.id, storage: projects.storage }).from(projects).where(eq(projects.id, id))
     if (!project) return
     const { housekeeping_enabled: packing, housekeeping_bitmaps_enabled: bitmaps } = await readSettings(ctx)
-    await ctx.git.open(wikiKeyOf(project)).maintain({ packing, bitmaps })
+    await whileThere(ctx, id, () => ctx.git.open(wikiKeyOf(project)).maintain({ packing, bitmaps }))
   },
   priority: 'low',
   deadline: 3_600_000,

@@ -26,6 +26,16 @@ export async function holdProject(tx: Pick<Transaction, 'select'>, id: number): 
   if (!row) throw notFound('Project')
 }
 
+/** Does work on a project in the background; once the project is gone, with its files, a fault of it is none. */
+export async function whileThere(ctx: Context, projectId: number, work: () => Promise<unknown>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    const [row] = await ctx.db.write.select({ id: projects.id }).from(projects).where(eq(projects.id, projectId))
+    if (row) throw error
+  }
+}
+
 /**
  * Creates the repository of a wiki where it is missing. The project is held meanwhile: its removal takes this folder
  * along, or comes first.
