@@ -146,7 +146,7 @@ describe('housekeeping (AS-41)', () => {
     const project = await aProject(t.ctx, { files: { 'a.ts': 'const a = 1\n' } })
     const { work } = await t.ctx.db.transaction(async (tx) => {
       await tx.delete(projects).where(eq(projects.id, project.id))
-      const work = upkeep.run(t.ctx, { project: project.id })
+      const work = upkeep.run(t.ctx, { project: project.id }, { id: 0, number: 1, signal: new AbortController().signal })
       const waiting = sql`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
       await soon(async () => (await t.ctx.db.write.execute(waiting)).rows.length > 0)
       return { work }
